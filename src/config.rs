@@ -1,0 +1,216 @@
+//! Every knob, on one page: this is what `--help` prints.
+//!
+//! A knob has one name in three spellings: `relation.strategy` in text, `--relation-strategy` on the
+//! command line, `FANFOLD_RELATION_STRATEGY` in the environment. A storey is given its section by
+//! value. Nothing needs to be set: the server starts with no configuration at all.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+/// Where the data is.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Data")]
+pub struct RedisConfig {
+    /// Redis (or Valkey) 6.2 or newer that keeps the data.
+    ///
+    /// redis://user:password@host:port/db, rediss://… with TLS, or unix:/path?user=…&pass=….
+    /// Without it, Fanfold starts a redis-server of its own in the data directory.
+    #[arg(long, value_name = "URL", env = "FANFOLD_REDIS_URL", hide_env_values = true)]
+    pub redis_url: Option<RedisUrl>,
+
+    /// Directory for the data of Fanfold's own redis-server; unused with --redis-url.
+    #[arg(long, value_name = "DIR", env = "FANFOLD_DATA_DIR", default_value = "fanfold-data")]
+    pub data_dir: PathBuf,
+
+    /// What every key begins with, so that several deployments can share one Redis.
+    #[arg(long, value_name = "TEXT", env = "FANFOLD_REDIS_PREFIX", default_value = "ff:")]
+    #[arg(value_parser = key_prefix)]
+    pub redis_prefix: String,
+
+    /// Connections to Redis. Each serves many requests at once.
+    #[arg(long, value_name = "N", env = "FANFOLD_REDIS_CONNECTIONS", default_value_t = 4)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub redis_connections: u32,
+
+    /// How many users to lay the username index out for.
+    ///
+    /// Takes effect when the store is first used and is kept from then on. More users than this
+    /// cost memory, not correctness.
+    #[arg(long, value_name = "N", env = "FANFOLD_REDIS_EXPECTED_USERS", default_value_t = 1_000_000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=10_000_000_000))]
+    pub redis_expected_users: u64,
+
+    /// Accept a Redis that may throw data away when its memory is full.
+    #[arg(long, env = "FANFOLD_REDIS_ALLOW_EVICTION")]
+    pub redis_allow_eviction: bool,
+}
+
+/// How users relate.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Relations")]
+pub struct RelationConfig {
+    /// How the relations of a page of users are found. The answers are the same.
+    #[arg(long, value_name = "NAME", env = "FANFOLD_RELATION_STRATEGY", default_value = "zinterstore")]
+    pub relation_strategy: RelationStrategy,
+
+    /// How many users one user may follow.
+    #[arg(long, value_name = "N", env = "FANFOLD_RELATION_FOLLOW_LIMIT", default_value_t = 5_000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub relation_follow_limit: u32,
+}
+
+/// How the relations of a page of users are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RelationStrategy {
+    /// Intersect the page with the viewer's lists, in Redis.
+    Zinterstore,
+    /// Look each user of the page up in the viewer's lists: no writes.
+    Zmscore,
+}
+
+/// Accounts and sessions.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Accounts")]
+pub struct AccountConfig {
+    /// A login ends all other sessions of the user.
+    #[arg(long, env = "FANFOLD_SESSIONS_SINGLE")]
+    pub sessions_single: bool,
+
+    /// Days after which a session that is not used ends.
+    #[arg(long, value_name = "DAYS", env = "FANFOLD_SESSIONS_LIFETIME", default_value_t = 30)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=3_650))]
+    pub sessions_lifetime: u32,
+
+    /// Passwords that are hashed at the same time [default: number of processors].
+    #[arg(long, value_name = "N", env = "FANFOLD_PASSWORD_WORKERS")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1_024))]
+    pub password_workers: Option<u16>,
+
+    /// Passwords that may wait to be hashed; beyond that, clients are asked to come back.
+    #[arg(long, value_name = "N", env = "FANFOLD_PASSWORD_QUEUE", default_value_t = 256)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub password_queue: u32,
+}
+
+impl AccountConfig {
+    /// How long an unused session lives.
+    #[must_use]
+    pub fn session_lifetime(&self) -> Duration {
+        Duration::from_secs(u64::from(self.sessions_lifetime) * 86_400)
+    }
+}
+
+/// How clients reach the server.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "HTTP")]
+pub struct HttpConfig {
+    /// Address and port to listen on; port 0 chooses a free one.
+    #[arg(long, value_name = "ADDRESS", env = "FANFOLD_LISTEN", default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
+
+    /// Bytes a request body may have.
+    #[arg(long, value_name = "BYTES", env = "FANFOLD_HTTP_BODY_LIMIT", default_value_t = 65_536)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1_024..=16_777_216))]
+    pub http_body_limit: u64,
+
+    /// Seconds that requests under way are given to finish when the server stops.
+    #[arg(long, value_name = "SECONDS", env = "FANFOLD_HTTP_SHUTDOWN_TIMEOUT", default_value_t = 10)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=3_600))]
+    pub http_shutdown_timeout: u32,
+}
+
+/// What the server says of itself.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Log")]
+pub struct LogConfig {
+    /// Form of the log, which goes to standard error.
+    #[arg(long, value_name = "FORM", env = "FANFOLD_LOG", default_value = "text")]
+    pub log: LogForm,
+
+    /// What is logged: a level (error, warn, info, debug, trace), also per module as in
+    /// info,fanfold::store=debug.
+    #[arg(long, value_name = "FILTER", env = "FANFOLD_LOG_FILTER", default_value = "info")]
+    pub log_filter: String,
+}
+
+/// Forms of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogForm {
+    /// Lines for people.
+    Text,
+    /// A JSON object a line.
+    Json,
+}
+
+/// A Redis URL. Prints as `***` if there is a password in it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RedisUrl(String);
+
+impl RedisUrl {
+    /// The URL, password and all.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for RedisUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const SCHEMES: [&str; 5] = ["redis://", "rediss://", "valkey://", "valkeys://", "unix:"];
+        if SCHEMES.iter().any(|scheme| text.starts_with(scheme)) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err("expected redis://, rediss:// or unix:".to_owned())
+        }
+    }
+}
+
+impl fmt::Debug for RedisUrl {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let secret = self.0.contains('@') || self.0.contains("pass=");
+        formatter.write_str(if secret { "***" } else { &self.0 })
+    }
+}
+
+impl fmt::Display for RedisUrl {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, formatter)
+    }
+}
+
+/// A prefix must not disturb the hash tags of the keys it begins.
+fn key_prefix(text: &str) -> Result<String, String> {
+    if text.len() > 64 {
+        return Err("at most 64 bytes".to_owned());
+    }
+    if text.contains(|character: char| matches!(character, '{' | '}' | ' ') || character.is_control()) {
+        return Err("no braces, spaces or control characters".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_with_a_password_is_not_printed() {
+        let printed = |url: &str| url.parse::<RedisUrl>().unwrap().to_string();
+        assert_eq!(printed("redis://ada:secret@host/0"), "***");
+        assert_eq!(printed("unix:/run/redis.sock?pass=secret"), "***");
+        assert_eq!(printed("rediss://host:6380/0"), "rediss://host:6380/0");
+    }
+
+    #[test]
+    fn a_prefix_with_braces_is_refused() {
+        assert!(key_prefix("{a}").is_err());
+        assert_eq!(key_prefix("ff:").as_deref(), Ok("ff:"));
+    }
+}

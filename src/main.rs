@@ -1,0 +1,2 @@
+//! The fanfold program.
+fn main() {}

@@ -1,0 +1,13 @@
+//! What is: the values every storey speaks in.
+//!
+//! Not here: anything that reads a clock, a socket or a file, and anything `async`.
+
+pub mod chance;
+pub mod clock;
+pub mod id;
+pub mod page;
+pub mod relation;
+pub mod secret;
+pub mod session;
+pub mod text;
+pub mod user;

@@ -1,0 +1,147 @@
+//! Pages of a list that is ordered by score, newest first.
+//!
+//! Not here: the opaque form of a position (`graphql::cursor`), or paging inside Redis
+//! (`store/lua/page.lua`), which keeps the same order.
+
+use std::cmp::Ordering;
+
+use crate::model::clock::Timestamp;
+use crate::model::id::UserId;
+use crate::model::relation::Follow;
+
+/// A place in a list: just at the entry with this time and this user, whether or not the entry is
+/// (still) there. Both are needed, because times tie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Position {
+    /// The score of the entry.
+    pub at: Timestamp,
+    /// The member of the entry.
+    pub user: UserId,
+}
+
+impl Position {
+    /// The order of a list: newest first, ties by the bytes of the decimal id, greatest first.
+    ///
+    /// # Why bytes
+    /// It is the order in which Redis keeps members of equal score (there, `10` sorts before `9`).
+    #[must_use]
+    pub fn in_list_order(&self, other: &Self) -> Ordering {
+        if self.user == other.user {
+            return other.at.cmp(&self.at);
+        }
+        other.at.cmp(&self.at).then_with(|| other.user.to_string().cmp(&self.user.to_string()))
+    }
+}
+
+impl From<Follow> for Position {
+    fn from(follow: Follow) -> Self {
+        Self { at: follow.at, user: follow.user }
+    }
+}
+
+/// Which way a window opens from its position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// The entries after the position; without one, the first of the list.
+    Forward,
+    /// The entries before the position; without one, the last of the list.
+    Backward,
+}
+
+/// A page as asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Window {
+    /// Which way it opens.
+    pub direction: Direction,
+    /// Most entries; zero asks for the flags only.
+    pub size: usize,
+    /// From where; the entry at the position is not part of the page.
+    pub from: Option<Position>,
+}
+
+/// A page as answered, in list order whatever the direction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// The entries.
+    pub follows: Vec<Follow>,
+    /// Whether the list has entries before these.
+    pub has_previous: bool,
+    /// Whether the list has entries after these.
+    pub has_next: bool,
+}
+
+impl Page {
+    /// The window's part of a whole list that is in list order.
+    #[must_use]
+    pub fn of(list: &[Follow], window: &Window) -> Self {
+        let (start, end) = match (window.direction, window.from) {
+            (Direction::Forward, None) => (0, window.size),
+            (Direction::Forward, Some(from)) => {
+                let start = list.partition_point(|&follow| precedes(follow, &from, Ordering::Equal));
+                (start, start.saturating_add(window.size))
+            }
+            (Direction::Backward, None) => (list.len().saturating_sub(window.size), list.len()),
+            (Direction::Backward, Some(from)) => {
+                let end = list.partition_point(|&follow| precedes(follow, &from, Ordering::Less));
+                (end.saturating_sub(window.size), end)
+            }
+        };
+        let end = end.min(list.len());
+        Self { follows: list[start..end].to_vec(), has_previous: start > 0, has_next: end < list.len() }
+    }
+}
+
+/// Whether an entry lies before a position, or at it when `upto` is `Equal`.
+fn precedes(follow: Follow, position: &Position, upto: Ordering) -> bool {
+    Position::from(follow).in_list_order(position) <= upto
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn follow(user: u64, at: i64) -> Follow {
+        Follow { user: UserId::new(user).unwrap(), at: Timestamp::from_millis(at) }
+    }
+
+    /// Newest first, and 9 before 10 among equals, as Redis has it.
+    fn list() -> Vec<Follow> {
+        vec![follow(3, 9), follow(9, 5), follow(10, 5), follow(1, 5), follow(7, 1)]
+    }
+
+    fn page(direction: Direction, size: usize, from: Option<Follow>) -> (Vec<u64>, bool, bool) {
+        let window = Window { direction, size, from: from.map(Position::from) };
+        let page = Page::of(&list(), &window);
+        (page.follows.iter().map(|follow| follow.user.get()).collect(), page.has_previous, page.has_next)
+    }
+
+    #[test]
+    fn the_list_is_in_list_order() {
+        let mut sorted = list();
+        sorted.reverse();
+        sorted.sort_by(|a, b| Position::from(*a).in_list_order(&Position::from(*b)));
+        assert_eq!(sorted, list());
+    }
+
+    #[test]
+    fn pages_follow_ties_and_know_their_neighbours() {
+        use Direction::{Backward, Forward};
+        assert_eq!(page(Forward, 2, None), (vec![3, 9], false, true));
+        assert_eq!(page(Forward, 2, Some(follow(9, 5))), (vec![10, 1], true, true));
+        assert_eq!(page(Forward, 9, Some(follow(1, 5))), (vec![7], true, false));
+        assert_eq!(page(Backward, 2, None), (vec![1, 7], true, false));
+        assert_eq!(page(Backward, 2, Some(follow(1, 5))), (vec![9, 10], true, true));
+        assert_eq!(page(Backward, 9, Some(follow(9, 5))), (vec![3], false, true));
+        assert_eq!(page(Forward, 0, Some(follow(3, 9))), (vec![], true, true));
+        assert_eq!(page(Backward, 0, None), (vec![], true, false));
+    }
+
+    #[test]
+    fn a_position_whose_entry_has_gone_keeps_its_place() {
+        use Direction::{Backward, Forward};
+        assert_eq!(page(Forward, 1, Some(follow(95, 5))), (vec![9], true, true));
+        assert_eq!(page(Backward, 1, Some(follow(95, 5))), (vec![3], false, true));
+        assert_eq!(page(Forward, 1, Some(follow(7, 0))), (vec![], true, false));
+        assert_eq!(page(Backward, 1, Some(follow(7, 10))), (vec![], false, true));
+    }
+}

@@ -1,0 +1,181 @@
+//! What must not be seen: passwords and session tokens. Nothing here prints what it holds.
+//!
+//! Not here: password hashing (`app::password`), where the hashes are kept (`store::session`).
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest, Sha256};
+
+use crate::model::chance::Chance;
+use crate::model::id::UserId;
+use crate::model::text::{Breach, Violation};
+
+/// A password as typed: 8 to 256 bytes, any bytes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Password(Box<str>);
+
+impl Password {
+    /// A password that is being chosen, held to the rule.
+    pub fn choose(text: &str) -> Result<Self, Violation> {
+        match text.len() {
+            0..8 => Err(Violation::new(Breach::TooShort, "A password has at least 8 bytes.")),
+            8..=256 => Ok(Self(text.into())),
+            _ => Err(Violation::new(Breach::TooLong, "A password has at most 256 bytes.")),
+        }
+    }
+
+    /// A password that is being tried; one out of rule is merely wrong. It is cut a byte beyond
+    /// the longest that can be right, so that trying costs the same whatever its length.
+    #[must_use]
+    pub fn attempt(text: &str) -> Self {
+        Self(text[..text.floor_char_boundary(257)].into())
+    }
+
+    /// What was typed.
+    #[must_use]
+    pub fn expose(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Password(***)")
+    }
+}
+
+/// A password's hash in PHC string form, parameters and salt included.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PasswordHash(Box<str>);
+
+impl PasswordHash {
+    /// The hash written as this PHC string.
+    #[must_use]
+    pub fn from_phc(text: impl Into<Box<str>>) -> Self {
+        Self(text.into())
+    }
+
+    /// The PHC string.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for PasswordHash {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("PasswordHash(***)")
+    }
+}
+
+/// What a client presents to be recognised: `base64url(user id ‖ 32 random bytes)`.
+///
+/// # Why the id is in it
+/// With it, one look in the user's own slot finds the session; the random part is the secret.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token {
+    user: UserId,
+    secret: [u8; 32],
+}
+
+impl Token {
+    const BYTES: usize = 8 + 32;
+
+    /// A new token for this user.
+    #[must_use]
+    pub fn issue(user: UserId, chance: &Chance) -> Self {
+        Self { user, secret: chance.bytes() }
+    }
+
+    /// The token written so; `None` for anything that [`Token::expose`] does not write.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut bytes = [0; Self::BYTES];
+        let length = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
+        let (user, secret) = bytes.split_first_chunk()?;
+        let user = UserId::new(u64::from_be_bytes(*user))?;
+        (length == Self::BYTES).then_some(Self { user, secret: secret.try_into().ok()? })
+    }
+
+    /// Whose session it opens, if it opens one.
+    #[must_use]
+    pub fn user(&self) -> UserId {
+        self.user
+    }
+
+    /// The text a client keeps.
+    #[must_use]
+    pub fn expose(&self) -> String {
+        URL_SAFE_NO_PAD.encode(self.bytes())
+    }
+
+    /// What is stored in its place.
+    #[must_use]
+    pub fn hash(&self) -> TokenHash {
+        TokenHash(Sha256::digest(self.bytes()).into())
+    }
+
+    fn bytes(&self) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
+        bytes[..8].copy_from_slice(&self.user.get().to_be_bytes());
+        bytes[8..].copy_from_slice(&self.secret);
+        bytes
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Token(***)")
+    }
+}
+
+/// SHA-256 of a token. Whoever reads the store cannot present it.
+///
+/// # Why not a slow hash
+/// A token has 256 random bits: there is nothing to guess.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TokenHash([u8; 32]);
+
+impl TokenHash {
+    /// The 32 bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_read_as_it_was_written_and_not_otherwise() {
+        let token = Token::issue(UserId::new(7).unwrap(), &Chance::from_seed(1));
+        let text = token.expose();
+        assert_eq!(Token::parse(&text), Some(token));
+        let no_user = URL_SAFE_NO_PAD.encode([0; 40]);
+        for text in ["", "x", &text[1..], &format!("{text}A"), &format!("{text}="), &no_user] {
+            assert_eq!(Token::parse(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_secret_is_printed() {
+        let token = Token::issue(UserId::new(7).unwrap(), &Chance::from_seed(1));
+        let password = Password::choose("correct horse").unwrap();
+        let hash = PasswordHash::from_phc("$argon2id$v=19$secret");
+        let printed = format!("{token:?} {password:?} {hash:?}");
+        assert_eq!(printed, "Token(***) Password(***) PasswordHash(***)");
+    }
+
+    #[test]
+    fn a_password_is_8_to_256_bytes() {
+        assert_eq!(Password::choose("1234567").unwrap_err().breach, Breach::TooShort);
+        assert!(Password::choose("🦀🦀").is_ok());
+        assert!(Password::choose(&"a".repeat(256)).is_ok());
+        assert_eq!(Password::choose(&"a".repeat(257)).unwrap_err().breach, Breach::TooLong);
+        assert_eq!(Password::attempt(&"a".repeat(10_000)).expose().len(), 257);
+    }
+}

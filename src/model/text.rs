@@ -1,0 +1,111 @@
+//! The rules for what people type: lengths and characters, and how a breach is told.
+//!
+//! Not here: which field of which input broke the rule (`app`), or how it is shown (`graphql`).
+
+/// A text that breaks its rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// In which way.
+    pub breach: Breach,
+    /// The rule, as a sentence for a person.
+    pub rule: String,
+}
+
+/// The ways to break a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Breach {
+    /// Fewer characters than the rule asks for.
+    TooShort,
+    /// More characters than the rule allows.
+    TooLong,
+    /// A character or form that the rule excludes.
+    Invalid,
+}
+
+impl Violation {
+    pub(crate) fn new(breach: Breach, rule: impl Into<String>) -> Self {
+        Self { breach, rule: rule.into() }
+    }
+}
+
+/// What a free text (a name, a bio, a label) must keep.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rule {
+    /// How the text is called in messages, with its article: `A display name`.
+    pub(crate) subject: &'static str,
+    /// Fewest characters (Unicode scalar values), after trimming.
+    pub(crate) least: usize,
+    /// Most characters (Unicode scalar values), after trimming.
+    pub(crate) most: usize,
+    /// Whether line breaks and tabs are allowed.
+    pub(crate) lines: bool,
+}
+
+impl Rule {
+    /// The text without surrounding white space, if it keeps the rule.
+    pub(crate) fn check<'a>(&self, text: &'a str) -> Result<&'a str, Violation> {
+        let text = text.trim();
+        // The length goes first, so that a huge text is not scanned twice.
+        let length = text.chars().take(self.most + 1).count();
+        if length > self.most {
+            return Err(self.violation(Breach::TooLong, &format!("has at most {} characters", self.most)));
+        }
+        if length < self.least {
+            return Err(self.violation(Breach::TooShort, &format!("has at least {} character", self.least)));
+        }
+        if text.chars().any(|character| !self.allows(character)) {
+            let excluded = if self.lines {
+                "contains no control characters other than line breaks and tabs"
+            } else {
+                "contains no control characters"
+            };
+            return Err(self.violation(Breach::Invalid, excluded));
+        }
+        Ok(text)
+    }
+
+    fn allows(&self, character: char) -> bool {
+        if self.lines && matches!(character, '\n' | '\r' | '\t') {
+            return true;
+        }
+        !character.is_control() && !reorders_what_follows(character)
+    }
+
+    fn violation(&self, breach: Breach, rest: &str) -> Violation {
+        Violation::new(breach, format!("{} {rest}.", self.subject))
+    }
+}
+
+/// Controls that change the direction of the text around them: a name that carries one unclosed
+/// would turn the rest of the line it is shown in. Right-to-left text itself does without them.
+fn reorders_what_follows(character: char) -> bool {
+    matches!(character, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAME: Rule = Rule { subject: "A name", least: 1, most: 5, lines: false };
+    const BIO: Rule = Rule { subject: "A bio", least: 0, most: 5, lines: true };
+
+    #[test]
+    fn length_counts_characters_after_trimming() {
+        assert_eq!(NAME.check("  🦀🦀🦀🦀🦀 "), Ok("🦀🦀🦀🦀🦀"));
+        assert_eq!(NAME.check("🦀🦀🦀🦀🦀🦀").unwrap_err().breach, Breach::TooLong);
+        assert_eq!(NAME.check(" \u{3000} ").unwrap_err().breach, Breach::TooShort);
+        assert_eq!(BIO.check(" "), Ok(""));
+    }
+
+    #[test]
+    fn every_script_is_welcome_and_controls_are_not() {
+        for text in ["שלום", "مرحبا", "日本", "é", "a\u{200F}"] {
+            assert_eq!(NAME.check(text), Ok(text));
+        }
+        for text in ["a\0b", "a\nb", "a\u{202E}b", "a\u{7F}", "a\u{2066}"] {
+            assert_eq!(NAME.check(text).unwrap_err().breach, Breach::Invalid, "{text:?}");
+        }
+        assert_eq!(BIO.check("a\nb"), Ok("a\nb"));
+        assert_eq!(BIO.check("a\0b").unwrap_err().breach, Breach::Invalid);
+    }
+}

@@ -1,0 +1,195 @@
+//! A user, and the rules for what a user may be called and say of itself.
+//!
+//! Not here: passwords and tokens (`secret`), sessions, how users stand to each other (`relation`).
+
+use std::fmt;
+use std::ops::BitOr;
+
+use crate::model::clock::Timestamp;
+use crate::model::id::UserId;
+use crate::model::text::{Breach, Rule, Violation};
+
+/// The name by which a user signs in and is linked to: 2 to 30 of `a–z 0–9 _`.
+///
+/// Letters may be typed in any case; they are kept in lower case, so that `Ada` and `ada` are one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Username(Box<str>);
+
+impl Username {
+    /// The username this text stands for.
+    pub fn parse(text: &str) -> Result<Self, Violation> {
+        const LENGTH: &str = "A username has 2 to 30 characters.";
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        match text.len() {
+            0 | 1 => Err(Violation::new(Breach::TooShort, LENGTH)),
+            _ if !text.bytes().all(allowed) => Err(Violation::new(
+                Breach::Invalid,
+                "A username consists of the letters a to z, digits and underscores.",
+            )),
+            2..=30 => Ok(Self(text.to_ascii_lowercase().into())),
+            _ => Err(Violation::new(Breach::TooLong, LENGTH)),
+        }
+    }
+
+    /// The name in lower case.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Username {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// The name shown to people: 1 to 50 characters of any script, one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DisplayName(Box<str>);
+
+impl DisplayName {
+    /// The display name this text stands for, without surrounding white space.
+    pub fn parse(text: &str) -> Result<Self, Violation> {
+        const RULE: Rule = Rule { subject: "A display name", least: 1, most: 50, lines: false };
+        RULE.check(text).map(|text| Self(text.into()))
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&Username> for DisplayName {
+    /// What is shown until the user chooses something else.
+    fn from(username: &Username) -> Self {
+        Self(username.0.clone())
+    }
+}
+
+/// What a user says of itself: up to 500 characters, may be empty, may have several lines.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bio(Box<str>);
+
+impl Bio {
+    /// The bio this text stands for, without surrounding white space.
+    pub fn parse(text: &str) -> Result<Self, Violation> {
+        const RULE: Rule = Rule { subject: "A bio", least: 0, most: 500, lines: true };
+        RULE.check(text).map(|text| Self(text.into()))
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A user as read: its id and username, and of the rest what was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    /// Who it is.
+    pub id: UserId,
+    /// Always read: its absence is how a missing record is told.
+    pub username: String,
+    /// The name shown to people; `None` if not asked for.
+    pub display_name: Option<String>,
+    /// What the user says of itself; `None` if not asked for.
+    pub bio: Option<String>,
+    /// When the account was made; `None` if not asked for.
+    pub created_at: Option<Timestamp>,
+}
+
+impl User {
+    /// Which of the optional fields are here.
+    #[must_use]
+    pub fn fields(&self) -> UserFields {
+        let mut fields = UserFields::NONE;
+        for (present, field) in [
+            (self.display_name.is_some(), UserFields::DISPLAY_NAME),
+            (self.bio.is_some(), UserFields::BIO),
+            (self.created_at.is_some(), UserFields::CREATED_AT),
+        ] {
+            if present {
+                fields = fields | field;
+            }
+        }
+        fields
+    }
+}
+
+/// A set of the optional fields of a [`User`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct UserFields(u8);
+
+impl UserFields {
+    /// Just the id and the username.
+    pub const NONE: Self = Self(0);
+    /// [`User::display_name`].
+    pub const DISPLAY_NAME: Self = Self(1);
+    /// [`User::bio`].
+    pub const BIO: Self = Self(2);
+    /// [`User::created_at`].
+    pub const CREATED_AT: Self = Self(4);
+
+    /// Whether all of `other` is in this set.
+    #[must_use]
+    pub fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl BitOr for UserFields {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// A change of a profile: what is `None` stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProfileChange {
+    /// The new display name.
+    pub display_name: Option<DisplayName>,
+    /// The new bio.
+    pub bio: Option<Bio>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_username_is_one_identity_in_any_case() {
+        assert_eq!(Username::parse("Ada_99").unwrap(), Username::parse("aDA_99").unwrap());
+        assert_eq!(Username::parse("Ada_99").unwrap().as_str(), "ada_99");
+    }
+
+    #[test]
+    fn a_username_out_of_rule_says_which() {
+        let breach = |text: &str| Username::parse(text).unwrap_err().breach;
+        assert_eq!(breach(""), Breach::TooShort);
+        assert_eq!(breach("a"), Breach::TooShort);
+        assert_eq!(breach(&"a".repeat(31)), Breach::TooLong);
+        for text in ["a b", "a-b", "ädä", "a\0b", "𝒶𝒹𝒶", "K\u{212A}", "ada "] {
+            assert_eq!(breach(text), Breach::Invalid, "{text:?}");
+        }
+        assert!(Username::parse(&"a".repeat(30)).is_ok());
+    }
+
+    #[test]
+    fn the_fields_of_a_user_are_those_that_were_read() {
+        let user = User {
+            id: UserId::new(1).unwrap(),
+            username: "ada".into(),
+            display_name: None,
+            bio: Some(String::new()),
+            created_at: None,
+        };
+        assert!(user.fields().contains(UserFields::BIO));
+        assert!(!user.fields().contains(UserFields::BIO | UserFields::DISPLAY_NAME));
+    }
+}

@@ -1,0 +1,1 @@
+//! The integration tests: one binary, a file an area, sentences for names.
