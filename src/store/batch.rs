@@ -1,0 +1,146 @@
+//! Many commands, one round trip.
+//!
+//! All that is asked of Redis goes through here, so that commands which do not depend on each
+//! other travel together. On a single Redis a batch is one pipeline. In a cluster it would be one
+//! pipeline per slot group, in parallel; hence **no command of a batch may count on another one of
+//! the same batch having been done**.
+
+use redis::{Pipeline, ServerErrorKind, Value};
+
+use crate::store::Store;
+use crate::store::command::{Body, Command, Decode};
+use crate::store::error::Error;
+use crate::store::gate::Moment;
+
+/// Commands on their way.
+pub struct Batch {
+    name: &'static str,
+    bodies: Vec<Body>,
+}
+
+/// The claim on one answer of a batch.
+#[must_use]
+pub struct Ticket<T> {
+    index: usize,
+    decode: Decode<T>,
+}
+
+/// The answers of a batch, to be claimed with its tickets.
+pub struct Replies {
+    values: Vec<Value>,
+}
+
+impl Batch {
+    /// An empty batch. The name says which step of what it is, for gates, logs and metrics.
+    #[must_use]
+    pub fn new(name: &'static str) -> Self {
+        Self { name, bodies: Vec::new() }
+    }
+
+    /// Whether there is nothing to send.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bodies.is_empty()
+    }
+
+    /// Adds a command.
+    pub fn push<T>(&mut self, command: Command<T>) -> Ticket<T> {
+        self.bodies.push(command.body);
+        Ticket { index: self.bodies.len() - 1, decode: command.decode }
+    }
+
+    /// Sends the commands and waits for all answers: one round trip, or none if it is empty.
+    ///
+    /// Fails as a whole only if Redis does not answer; a command that Redis refuses fails alone,
+    /// when its answer is claimed.
+    pub async fn send(self, store: &Store) -> Result<Replies, Error> {
+        if self.is_empty() {
+            return Ok(Replies { values: Vec::new() });
+        }
+        store.pass(Moment::Before, self.name).await;
+        let mut values = exchange(store, &self.bodies).await?;
+        self.retry_unknown_scripts(store, &mut values).await?;
+        store.pass(Moment::After, self.name).await;
+        Ok(Replies { values })
+    }
+
+    /// Redis forgets its scripts when it restarts. A call it did not know did nothing, so it is
+    /// simply made again, by source.
+    async fn retry_unknown_scripts(&self, store: &Store, values: &mut [Value]) -> Result<(), Error> {
+        let unknown: Vec<usize> =
+            (0..values.len()).filter(|&index| is_unknown_script(&values[index])).collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let mut pipeline = Pipeline::with_capacity(unknown.len());
+        for &index in &unknown {
+            if let Body::Script { script, keys, arguments } = &self.bodies[index] {
+                pipeline.add_command(script.by_source(*keys, arguments));
+            }
+        }
+        let answers = store.exchange(&pipeline).await?;
+        for (index, answer) in unknown.into_iter().zip(answers) {
+            values[index] = answer;
+        }
+        Ok(())
+    }
+}
+
+/// Sends the bodies in one pipeline; one value comes back for each.
+async fn exchange(store: &Store, bodies: &[Body]) -> Result<Vec<Value>, Error> {
+    let mut pipeline = Pipeline::with_capacity(bodies.len());
+    for body in bodies {
+        match body {
+            Body::Single(cmd) => {
+                pipeline.add_command(cmd.clone());
+            }
+            Body::Script { script, keys, arguments } => {
+                pipeline.add_command(script.by_digest(*keys, arguments));
+            }
+            Body::Transaction(commands) => {
+                pipeline.cmd("MULTI");
+                for command in commands {
+                    pipeline.add_command(command.clone());
+                }
+                pipeline.cmd("EXEC");
+            }
+        }
+    }
+    let mut answers = store.exchange(&pipeline).await?.into_iter();
+    let mut values = Vec::with_capacity(bodies.len());
+    for body in bodies {
+        // Of a transaction only the answer of its EXEC tells; before it come OK and QUEUED.
+        let skipped = match body {
+            Body::Transaction(commands) => commands.len() + 1,
+            Body::Single(_) | Body::Script { .. } => 0,
+        };
+        values.push(answers.nth(skipped).ok_or_else(|| Error::corrupt("fewer answers than commands"))?);
+    }
+    Ok(values)
+}
+
+fn is_unknown_script(value: &Value) -> bool {
+    matches!(value, Value::ServerError(error) if error.kind() == Some(ServerErrorKind::NoScript))
+}
+
+impl Replies {
+    /// The answer to one command. Each ticket is good once.
+    pub fn take<T>(&mut self, ticket: Ticket<T>) -> Result<T, Error> {
+        let value = self.values.get_mut(ticket.index).map(std::mem::take);
+        (ticket.decode)(value.ok_or_else(|| Error::corrupt("a ticket of another batch"))?)
+    }
+
+    /// The answers to several commands of one kind, in order.
+    pub fn take_all<T>(&mut self, tickets: Vec<Ticket<T>>) -> Result<Vec<T>, Error> {
+        tickets.into_iter().map(|ticket| self.take(ticket)).collect()
+    }
+}
+
+impl<T> Command<T> {
+    /// Sends this one command by itself.
+    pub async fn send(self, name: &'static str, store: &Store) -> Result<T, Error> {
+        let mut batch = Batch::new(name);
+        let ticket = batch.push(self);
+        batch.send(store).await?.take(ticket)
+    }
+}

@@ -1,0 +1,144 @@
+//! Intents: a note of each operation that touches several slots, kept while it is under way.
+//!
+//! Whoever is cut off in the middle leaves one behind, and the repairer (`app::repair`) finishes
+//! what it names. An intent belongs to one call: it carries a token, so that two calls for the same
+//! pair never drop each other's.
+//!
+//! Intents are spread over partitions, each a sorted set by the time the operation began. A member
+//! is `edge:follower:followee:token` or `name:username:id:token`.
+
+use std::fmt;
+
+use crate::model::clock::Timestamp;
+use crate::model::id::UserId;
+use crate::model::user::Username;
+use crate::store::command::{Command, command};
+use crate::store::key::{INTENT_PARTITIONS, Keys};
+
+/// A note that an operation is under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Intent {
+    /// What is under way.
+    pub operation: Operation,
+    /// Which call it is; unique.
+    pub token: u64,
+}
+
+/// The operations that touch several slots.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// The edge between two users is written.
+    Edge {
+        /// Who follows or ceases to.
+        follower: UserId,
+        /// Who is followed or no longer.
+        followee: UserId,
+    },
+    /// A user is made under a name.
+    Name {
+        /// The name, reserved for the id.
+        username: Username,
+        /// The id.
+        user: UserId,
+    },
+}
+
+impl fmt::Display for Intent {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.operation {
+            Operation::Edge { follower, followee } => write!(formatter, "edge:{follower}:{followee}")?,
+            Operation::Name { username, user } => write!(formatter, "name:{username}:{user}")?,
+        }
+        write!(formatter, ":{:x}", self.token)
+    }
+}
+
+impl Intent {
+    /// The intent written so.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split(':');
+        let mut next = || parts.next();
+        let operation = match (next()?, next()?, next()?) {
+            ("edge", follower, followee) => {
+                Operation::Edge { follower: follower.parse().ok()?, followee: followee.parse().ok()? }
+            }
+            ("name", username, user) => {
+                Operation::Name { username: Username::parse(username).ok()?, user: user.parse().ok()? }
+            }
+            _ => return None,
+        };
+        let token = u64::from_str_radix(next()?, 16).ok()?;
+        Some(Self { operation, token })
+    }
+
+    /// Where it is kept: by the user whose slot holds the truth.
+    fn partition(&self) -> u32 {
+        let (Operation::Edge { follower: user, .. } | Operation::Name { user, .. }) = self.operation;
+        u32::try_from(user.get() % u64::from(INTENT_PARTITIONS)).unwrap_or(0)
+    }
+}
+
+/// Notes operations, begun now. One command per partition that is touched.
+#[must_use]
+pub fn record(keys: &Keys, intents: &[Intent], now: Timestamp) -> Vec<Command<i64>> {
+    by_partition(intents, |partition, members| {
+        let pairs = members.into_iter().flat_map(|member| [now.as_millis().to_string(), member]);
+        command("ZADD").key(&keys.intents(partition)).args(pairs).reply()
+    })
+}
+
+/// Takes the notes back. One command per partition that is touched.
+#[must_use]
+pub fn drop(keys: &Keys, intents: &[Intent]) -> Vec<Command<i64>> {
+    by_partition(intents, |partition, members| {
+        command("ZREM").key(&keys.intents(partition)).args(members).reply()
+    })
+}
+
+fn by_partition(intents: &[Intent], build: impl Fn(u32, Vec<String>) -> Command<i64>) -> Vec<Command<i64>> {
+    let mut members = vec![Vec::new(); INTENT_PARTITIONS as usize];
+    for intent in intents {
+        members[intent.partition() as usize].push(intent.to_string());
+    }
+    let touched = (0..).zip(members).filter(|(_, members)| !members.is_empty());
+    touched.map(|(partition, members)| build(partition, members)).collect()
+}
+
+/// The operations of a partition that began at `latest` or before, oldest first, with their times;
+/// `count` of them, leaving out the first `skip`. `None` stands for an operation this version does
+/// not know: it is left to the one that does.
+pub fn begun_by(
+    keys: &Keys,
+    partition: u32,
+    latest: Timestamp,
+    skip: usize,
+    count: usize,
+) -> Command<Vec<(Option<Intent>, Timestamp)>> {
+    let range = command("ZRANGEBYSCORE").key(&keys.intents(partition)).arg("-inf").arg(latest.as_millis());
+    let range = range.arg("WITHSCORES").arg("LIMIT").arg(skip).arg(count);
+    range.reply::<Vec<(String, i64)>>().map(|members| {
+        let parse = |(member, began): (String, i64)| (Intent::parse(&member), Timestamp::from_millis(began));
+        Ok(members.into_iter().map(parse).collect())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_format_of_an_intent_is_part_of_the_stored_data() {
+        let id = |number| UserId::new(number).unwrap();
+        let edge = Operation::Edge { follower: id(7), followee: id(9) };
+        let name = Operation::Name { username: Username::parse("a_b").unwrap(), user: id(7) };
+        for (operation, text) in [(edge, "edge:7:9:ff"), (name, "name:a_b:7:ff")] {
+            let intent = Intent { operation, token: 0xff };
+            assert_eq!(intent.to_string(), text);
+            assert_eq!(Intent::parse(text), Some(intent));
+        }
+        for text in ["", "edge:7:9", "edge:0:9:ff", "name:a:7:ff", "post:7:9:ff"] {
+            assert_eq!(Intent::parse(text), None, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Every key of the hot store, and the only place where one is put together.
+//!
+//! `{…}` is the part that Redis Cluster hashes: keys with one tag lie in one slot. A command, a
+//! transaction or a script touches keys of one [`Tag`] only, which makes a single Redis and a
+//! cluster the same program. All keys begin with a prefix (`ff:`), so that several deployments, or
+//! several tests, can share a server.
+//!
+//! | key | kind | holds |
+//! |---|---|---|
+//! | `ff:{g}:layout` | hash | sizes that were fixed when the store was first used: `name_shards` |
+//! | `ff:{g}:next:user` | counter | the last user id issued |
+//! | `ff:name:{n12}` | hash, sharded | username → user id; `?7` while user 7 is being made |
+//! | `ff:{i3}:intents` | sorted set | unfinished operations by the time they began, see [`crate::store::intent`] |
+//! | `ff:{u7}:user` | hash | `username`, `display_name`, `bio`, `created_at` |
+//! | `ff:{u7}:secret` | hash | `password`: its hash as a PHC string |
+//! | `ff:{u7}:sessions` | hash | SHA-256 of a token → the session, see [`crate::store::session`] |
+//! | `ff:{u7}:void` | set | what must never come to be in this slot: `user`, the record itself; kept a day |
+//! | `ff:{u7}:following` | sorted set | whom user 7 follows, by time of the follow: the truth of an edge |
+//! | `ff:{u7}:followers` | sorted set | who follows user 7, by time of the follow: its mirror |
+//! | `ff:{u7}:find:N`, `…:a`, `…:b` | sorted set, temporary | a page of users and its two intersections; N is unique |
+//!
+//! Times are milliseconds since the epoch, ids decimal numbers.
+
+use std::fmt::{self, Write as _};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use redis::{RedisWrite, ToRedisArgs};
+
+use crate::model::id::UserId;
+use crate::model::user::Username;
+
+/// How many partitions the intents are spread over. Part of the stored format.
+pub const INTENT_PARTITIONS: u32 = 16;
+
+/// The kind of a key that holds a hash.
+#[derive(Debug)]
+pub enum Hash {}
+/// The kind of a key that holds a set.
+#[derive(Debug)]
+pub enum Set {}
+/// The kind of a key that holds a sorted set.
+#[derive(Debug)]
+pub enum SortedSet {}
+/// The kind of a key that holds a number to count with.
+#[derive(Debug)]
+pub enum Counter {}
+
+/// What a key's `{…}` says: the slot it lies in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Tag {
+    /// `{g}`: what there is once.
+    Global,
+    /// `{u7}`: all of one user.
+    User(UserId),
+    /// `{n12}`: one shard of the username index.
+    Names(u32),
+    /// `{i3}`: one partition of the intents.
+    Intents(u32),
+}
+
+impl fmt::Display for Tag {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Global => formatter.write_str("{g}"),
+            Self::User(user) => write!(formatter, "{{u{user}}}"),
+            Self::Names(shard) => write!(formatter, "{{n{shard}}}"),
+            Self::Intents(partition) => write!(formatter, "{{i{partition}}}"),
+        }
+    }
+}
+
+/// A key whose kind the compiler knows: no list command on a hash.
+#[derive(Debug)]
+pub struct Key<Kind> {
+    name: String,
+    tag: Tag,
+    kind: PhantomData<fn() -> Kind>,
+}
+
+impl<Kind> Key<Kind> {
+    /// The slot it lies in.
+    #[must_use]
+    pub fn tag(&self) -> Tag {
+        self.tag
+    }
+
+    /// The key as Redis sees it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl<Kind> ToRedisArgs for Key<Kind> {
+    fn write_redis_args<W: ?Sized + RedisWrite>(&self, out: &mut W) {
+        out.write_arg(self.name.as_bytes());
+    }
+}
+
+/// Builds the keys of one deployment.
+#[derive(Clone, Debug)]
+pub struct Keys {
+    prefix: Arc<str>,
+}
+
+impl Keys {
+    /// The keys that begin with this prefix.
+    #[must_use]
+    pub fn new(prefix: &str) -> Self {
+        Self { prefix: prefix.into() }
+    }
+
+    /// Sizes fixed at first use.
+    #[must_use]
+    pub fn layout(&self) -> Key<Hash> {
+        self.key(Tag::Global, "layout")
+    }
+
+    /// The last user id issued.
+    #[must_use]
+    pub fn next_user(&self) -> Key<Counter> {
+        self.key(Tag::Global, "next:user")
+    }
+
+    /// One shard of the username index.
+    #[must_use]
+    pub fn names(&self, shard: u32) -> Key<Hash> {
+        let tag = Tag::Names(shard);
+        Key { name: format!("{}name:{tag}", self.prefix), tag, kind: PhantomData }
+    }
+
+    /// One partition of the intents.
+    #[must_use]
+    pub fn intents(&self, partition: u32) -> Key<SortedSet> {
+        self.key(Tag::Intents(partition), "intents")
+    }
+
+    /// A user's record.
+    #[must_use]
+    pub fn user(&self, user: UserId) -> Key<Hash> {
+        self.key(Tag::User(user), "user")
+    }
+
+    /// A user's password.
+    #[must_use]
+    pub fn secret(&self, user: UserId) -> Key<Hash> {
+        self.key(Tag::User(user), "secret")
+    }
+
+    /// A user's sessions.
+    #[must_use]
+    pub fn sessions(&self, user: UserId) -> Key<Hash> {
+        self.key(Tag::User(user), "sessions")
+    }
+
+    /// What must never come to be in a user's slot.
+    #[must_use]
+    pub fn void(&self, user: UserId) -> Key<Set> {
+        self.key(Tag::User(user), "void")
+    }
+
+    /// Whom a user follows.
+    #[must_use]
+    pub fn following(&self, user: UserId) -> Key<SortedSet> {
+        self.key(Tag::User(user), "following")
+    }
+
+    /// Who follows a user.
+    #[must_use]
+    pub fn followers(&self, user: UserId) -> Key<SortedSet> {
+        self.key(Tag::User(user), "followers")
+    }
+
+    /// A page of users to intersect, and the places for its intersections with `following` and
+    /// with `followers`.
+    #[must_use]
+    pub fn find(&self, viewer: UserId, nonce: u64) -> [Key<SortedSet>; 3] {
+        ["", ":a", ":b"].map(|part| self.key(Tag::User(viewer), &format!("find:{nonce:x}{part}")))
+    }
+
+    fn key<Kind>(&self, tag: Tag, noun: &str) -> Key<Kind> {
+        let mut name = String::with_capacity(self.prefix.len() + noun.len() + 16);
+        // Writing to a string cannot fail.
+        let _ = write!(name, "{}{tag}:{noun}", self.prefix);
+        Key { name, tag, kind: PhantomData }
+    }
+}
+
+/// The shard of the username index, out of `shards`, that holds a name. Part of the stored format.
+#[must_use]
+pub fn name_shard(username: &Username, shards: u32) -> u32 {
+    crc32fast::hash(username.as_str().as_bytes()) % shards
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_format_of_keys_is_part_of_the_stored_data() {
+        let keys = Keys::new("ff:");
+        let user = UserId::new(7).unwrap();
+        assert_eq!(keys.layout().name(), "ff:{g}:layout");
+        assert_eq!(keys.next_user().name(), "ff:{g}:next:user");
+        assert_eq!(keys.names(12).name(), "ff:name:{n12}");
+        assert_eq!(keys.intents(3).name(), "ff:{i3}:intents");
+        assert_eq!(keys.user(user).name(), "ff:{u7}:user");
+        assert_eq!(keys.secret(user).name(), "ff:{u7}:secret");
+        assert_eq!(keys.sessions(user).name(), "ff:{u7}:sessions");
+        assert_eq!(keys.void(user).name(), "ff:{u7}:void");
+        assert_eq!(keys.following(user).name(), "ff:{u7}:following");
+        assert_eq!(keys.followers(user).name(), "ff:{u7}:followers");
+        let find = keys.find(user, 0xab).map(|key| key.name().to_owned());
+        assert_eq!(find, ["ff:{u7}:find:ab", "ff:{u7}:find:ab:a", "ff:{u7}:find:ab:b"]);
+        assert_eq!(name_shard(&Username::parse("ada").unwrap(), 16_384), 1_896);
+    }
+}

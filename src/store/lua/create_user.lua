@@ -1,0 +1,14 @@
+-- Makes a user's record, with its password and first session if given, unless the id is void.
+-- KEYS[1]  the record      KEYS[2]  the void set
+-- KEYS[3]  the secret      KEYS[4]  the sessions
+-- ARGV[1]  how many arguments of the record follow
+-- ARGV[2…] field, value, … of the record; then the password hash ('' for none); then the session's
+--          field and value, or nothing
+-- Returns  1 if the record is there now, 0 if the id is void
+if redis.call('SISMEMBER', KEYS[2], 'user') == 1 then return 0 end
+local fields = tonumber(ARGV[1])
+redis.call('HSET', KEYS[1], unpack(ARGV, 2, fields + 1))
+local password, session, value = ARGV[fields + 2], ARGV[fields + 3], ARGV[fields + 4]
+if password ~= '' then redis.call('HSET', KEYS[3], 'password', password) end
+if session then redis.call('HSET', KEYS[4], session, value) end
+return 1

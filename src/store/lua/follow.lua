@@ -1,0 +1,23 @@
+-- Writes the truth of follows of one user: a repeated follow keeps its time.
+-- KEYS[1]      whom the user follows: a sorted set, scored by time
+-- ARGV[1]      how many may be followed at most
+-- ARGV[2…]     member, time, member, time, …
+-- Returns      for each member { state, time }: state 1 = added, 0 = was there, -1 = refused by
+--              the limit; the time is that of the follow in force, '' if refused
+local key, limit = KEYS[1], tonumber(ARGV[1])
+local count = redis.call('ZCARD', key)
+local answer = {}
+for i = 2, #ARGV, 2 do
+  local member, time = ARGV[i], ARGV[i + 1]
+  local since = redis.call('ZSCORE', key, member)
+  if since then
+    answer[#answer + 1] = { 0, since }
+  elseif count >= limit then
+    answer[#answer + 1] = { -1, '' }
+  else
+    redis.call('ZADD', key, time, member)
+    count = count + 1
+    answer[#answer + 1] = { 1, time }
+  end
+end
+return answer

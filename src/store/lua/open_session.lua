@@ -1,0 +1,12 @@
+-- Opens a session, if the password it was verified with is still the password.
+-- KEYS[1]  the secret      KEYS[2]  the sessions
+-- ARGV[1]  the password hash that was verified
+-- ARGV[2]  the session's field         ARGV[3]  its value
+-- ARGV[4]  '1' to end all other sessions
+-- ARGV[5…] fields of sessions to end
+-- Returns  1 if the session is open, 0 if the password has changed meanwhile
+if redis.call('HGET', KEYS[1], 'password') ~= ARGV[1] then return 0 end
+if ARGV[4] == '1' then redis.call('DEL', KEYS[2])
+elseif #ARGV > 4 then redis.call('HDEL', KEYS[2], unpack(ARGV, 5)) end
+redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
+return 1

@@ -1,0 +1,11 @@
+-- Ends the session that has an id.
+-- KEYS[1]  the sessions
+-- ARGV[1]  the beginning of the value of the session with this id
+-- Returns  1 if it was there, else 0
+local all = redis.call('HGETALL', KEYS[1])
+for i = 1, #all, 2 do
+  if string.sub(all[i + 1], 1, #ARGV[1]) == ARGV[1] then
+    return redis.call('HDEL', KEYS[1], all[i])
+  end
+end
+return 0

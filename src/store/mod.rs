@@ -1,0 +1,177 @@
+//! What is hot: the only storey that speaks Redis.
+//!
+//! An area file (`user`, `relation`, …) knows how its nouns are kept and makes [`command::Command`]s
+//! of what can be asked and changed; `batch` sends them; the rest is what that stands on. Not here:
+//! who may do what, and in which order several slots are written (`app`).
+
+pub mod batch;
+pub mod command;
+pub mod error;
+pub mod gate;
+pub mod intent;
+pub mod key;
+pub mod managed;
+pub mod name;
+pub mod pool;
+pub mod relation;
+mod script;
+pub mod session;
+pub mod user;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use redis::Pipeline;
+
+use crate::config::RedisConfig;
+use crate::store::command::command;
+use crate::store::error::Error;
+use crate::store::gate::{Gate, Moment};
+use crate::store::key::Keys;
+use crate::store::pool::Pool;
+
+/// The hot store of one deployment: connections, the form of the keys, the layout in force.
+#[derive(Clone)]
+pub struct Store {
+    pool: Pool,
+    keys: Keys,
+    name_shards: u32,
+    round_trips: Arc<AtomicU64>,
+    gate: Option<Arc<dyn Gate>>,
+}
+
+impl Store {
+    /// Connects, checks that this Redis is fit to keep data, and reads the layout in force, or
+    /// fixes it where the store is new. Some round trips.
+    pub async fn open(config: &RedisConfig) -> Result<Self, OpenError> {
+        let pool = Pool::connect(config).await?;
+        let mut store = Self {
+            pool,
+            keys: Keys::new(&config.redis_prefix),
+            name_shards: 1,
+            round_trips: Arc::default(),
+            gate: None,
+        };
+        store.check_server(config.redis_allow_eviction).await?;
+        store.name_shards = store.fix_layout(config.redis_expected_users).await?;
+        Ok(store)
+    }
+
+    /// The same store, seen through a gate.
+    #[must_use]
+    pub fn with_gate(&self, gate: Arc<dyn Gate>) -> Self {
+        Self { gate: Some(gate), ..self.clone() }
+    }
+
+    /// The form of the keys.
+    #[must_use]
+    pub fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// How many shards the username index has: fixed when the store was first used.
+    #[must_use]
+    pub fn name_shards(&self) -> u32 {
+        self.name_shards
+    }
+
+    /// How many times this process has waited for Redis so far.
+    #[must_use]
+    pub fn round_trips(&self) -> u64 {
+        self.round_trips.load(Ordering::Relaxed)
+    }
+
+    /// Whether Redis answers. One round trip.
+    pub async fn ping(&self) -> Result<(), Error> {
+        command("PING").reply::<String>().send("ping", self).await.map(drop)
+    }
+
+    async fn exchange(&self, pipeline: &Pipeline) -> Result<Vec<redis::Value>, Error> {
+        self.round_trips.fetch_add(1, Ordering::Relaxed);
+        self.pool.exchange(pipeline).await
+    }
+
+    async fn pass(&self, moment: Moment, batch: &'static str) {
+        if let Some(gate) = &self.gate {
+            gate.pass(moment, batch).await;
+        }
+    }
+
+    /// Refuses a Redis that is too old for the commands used here, or that may throw data away.
+    async fn check_server(&self, allow_eviction: bool) -> Result<(), OpenError> {
+        let info = command("INFO").reply::<redis::InfoDict>().send("open: info", self).await?;
+        let version: String = info.get("redis_version").unwrap_or_default();
+        if !is_at_least_6_2(&version) {
+            return Err(OpenError::TooOld(version));
+        }
+        // INFO tells the policy where CONFIG is not allowed.
+        let policy: String = info.get("maxmemory_policy").unwrap_or_default();
+        if policy == "noeviction" || policy.is_empty() || allow_eviction {
+            return Ok(());
+        }
+        Err(OpenError::Evicts(policy))
+    }
+
+    /// The number of shards of the username index: what the store was first opened with, whatever
+    /// is expected now, because names were put into shards by it.
+    async fn fix_layout(&self, expected_users: u64) -> Result<u32, OpenError> {
+        /// How many names a shard holds on average: twice as many still fit a listpack.
+        const NAMES_PER_SHARD: u64 = 64;
+        let wanted = expected_users.div_ceil(NAMES_PER_SHARD).next_power_of_two().max(16);
+        let wanted = u32::try_from(wanted).unwrap_or(1 << 31);
+        let layout = self.keys.layout();
+        let fix = command("HSETNX").key(&layout).arg("name_shards").arg(wanted);
+        fix.reply::<bool>().send("open: fix layout", self).await?;
+        let read = command("HGET").key(&layout).arg("name_shards");
+        let shards = read.reply::<u32>().send("open: read layout", self).await?;
+        Ok(shards.max(1))
+    }
+}
+
+fn is_at_least_6_2(version: &str) -> bool {
+    let mut numbers = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (6, 2)
+}
+
+/// Why a store could not be opened. Each says what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The URL cannot be used.
+    #[error(
+        "the Redis URL is not usable: expected redis://, rediss:// or unix:, as in redis://user:password@host:6379/0"
+    )]
+    Url(#[source] redis::RedisError),
+    /// No connection, or no answer.
+    #[error(
+        "cannot connect to Redis at {address}; see that it runs, and that --redis-url and its user and password are right"
+    )]
+    Connect {
+        /// Where, without the password.
+        address: String,
+        /// Why not.
+        #[source]
+        cause: redis::RedisError,
+    },
+    /// A command of the check was not answered.
+    #[error("Redis does not answer as it should")]
+    Broken(#[from] Error),
+    /// A server without the commands that are used.
+    #[error("Redis {0} is too old: 6.2 or newer is needed")]
+    TooOld(String),
+    /// A server that drops keys when its memory is full.
+    #[error(
+        "Redis may throw data away (maxmemory-policy is {0}): set it to noeviction, or allow it with --redis-allow-eviction"
+    )]
+    Evicts(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        assert!(is_at_least_6_2("6.2.0") && is_at_least_6_2("7.0.15") && is_at_least_6_2("10.1"));
+        assert!(!is_at_least_6_2("6.0.16") && !is_at_least_6_2("5.9") && !is_at_least_6_2(""));
+    }
+}

@@ -1,0 +1,96 @@
+//! The username index: username → user id, as a sharded hash.
+//!
+//! Names are spread by crc32 over many small hashes, which Redis keeps packed: a third of the memory
+//! of one key per name. Whoever comes first gets a name. It is *reserved* (`?7`) while its user
+//! is being made and *settled* (`7`) afterwards, so that a settled name always leads to a user who
+//! exists, and a reader needs no second look.
+//!
+//! Not here: the steps of a registration (`app::user`) and their repair (`app::repair`).
+
+use redis::{FromRedisValue, ParsingError, Value};
+
+use crate::model::id::UserId;
+use crate::model::user::Username;
+use crate::store::command::{Command, call, command};
+use crate::store::error::Error;
+use crate::store::key::{Hash, Key, name_shard};
+use crate::store::{Store, script};
+
+/// What the index holds for a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// The name is being taken for this id, whose user may or may not exist.
+    Reserved(UserId),
+    /// The name of this user, who exists.
+    Settled(UserId),
+}
+
+impl Holder {
+    /// For whom the name is held.
+    #[must_use]
+    pub fn user(self) -> UserId {
+        match self {
+            Self::Reserved(user) | Self::Settled(user) => user,
+        }
+    }
+
+    fn text(self) -> String {
+        match self {
+            Self::Reserved(user) => format!("?{user}"),
+            Self::Settled(user) => user.to_string(),
+        }
+    }
+}
+
+impl FromRedisValue for Holder {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        let text = String::from_redis_value(value)?;
+        let parsed = match text.strip_prefix('?') {
+            Some(id) => id.parse().map(Self::Reserved),
+            None => text.parse().map(Self::Settled),
+        };
+        parsed.map_err(|_| ParsingError::from(format!("{text:?} is no holder of a name")))
+    }
+}
+
+/// Who has the name; `None` if nobody.
+pub fn holder(store: &Store, username: &Username) -> Command<Option<Holder>> {
+    command("HGET").key(&shard(store, username)).arg(username.as_str()).reply()
+}
+
+/// Reserves the name for an id, if it is free, and tells who has it now.
+pub fn reserve(store: &Store, username: &Username, user: UserId) -> Command<Holder> {
+    let reserve = call(&script::RESERVE_NAME).key(&shard(store, username)).arg(username.as_str());
+    reserve.arg(Holder::Reserved(user).text()).reply()
+}
+
+/// Gives a reserved name to its user, who exists now.
+pub fn settle(store: &Store, username: &Username, user: UserId) -> Command<bool> {
+    change(store, username, Holder::Reserved(user), Some(Holder::Settled(user)))
+}
+
+/// Frees a name, if it still holds this: reserved for an id that is void, or leading to nobody.
+pub fn free(store: &Store, username: &Username, holder: Holder) -> Command<bool> {
+    change(store, username, holder, None)
+}
+
+fn change(store: &Store, username: &Username, from: Holder, to: Option<Holder>) -> Command<bool> {
+    let change = call(&script::CHANGE_NAME).key(&shard(store, username)).arg(username.as_str());
+    change.arg(from.text()).arg(to.map_or(String::new(), Holder::text)).reply()
+}
+
+/// All names of one shard, with their holders.
+pub fn all(store: &Store, shard: u32) -> Command<Vec<(Username, Holder)>> {
+    let read = command("HGETALL").key(&store.keys().names(shard));
+    read.reply::<Vec<(String, Holder)>>().map(|names| {
+        let parse = |(name, holder): (String, Holder)| match Username::parse(&name) {
+            Ok(username) => Ok((username, holder)),
+            Err(_) => Err(Error::corrupt(format!("{name:?} in the username index is no username"))),
+        };
+        names.into_iter().map(parse).collect()
+    })
+}
+
+fn shard(store: &Store, username: &Username) -> Key<Hash> {
+    store.keys().names(name_shard(username, store.name_shards()))
+}

@@ -1,0 +1,115 @@
+//! Connections to one Redis.
+//!
+//! # Why clones of multiplexed connections
+//! A multiplexed connection serves many batches at once, each sent in one piece and answered in
+//! order. So nobody needs a connection to itself: the pool keeps a few alive and hands out clones.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bb8_redis::bb8::{self, ManageConnection, RunError};
+use redis::aio::{ConnectionLike as _, MultiplexedConnection};
+use redis::{AsyncConnectionConfig, Client, Pipeline, RedisError, Value};
+
+use crate::config::RedisConfig;
+use crate::store::OpenError;
+use crate::store::error::Error;
+
+/// How long to wait for a connection that can be used.
+const CONNECT: Duration = Duration::from_secs(2);
+/// How long to wait for the answer to a batch.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// A few connections, replaced when they break.
+#[derive(Clone)]
+pub(super) struct Pool {
+    pool: bb8::Pool<Manager>,
+}
+
+impl Pool {
+    /// Connects once, so that a wrong address is told at once and in full.
+    pub(super) async fn connect(config: &RedisConfig) -> Result<Self, OpenError> {
+        let url = config.redis_url.as_ref().map_or("redis://127.0.0.1/", |url| url.expose());
+        let client = Client::open(url).map_err(OpenError::Url)?;
+        let manager = Manager { client };
+        let address = manager.client.get_connection_info().addr().to_string();
+        manager.connect().await.map_err(|cause| OpenError::Connect { address, cause })?;
+        let pool = bb8::Pool::builder()
+            .max_size(config.redis_connections)
+            .min_idle(config.redis_connections)
+            .connection_timeout(CONNECT)
+            .test_on_check_out(false)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .build_unchecked(manager);
+        Ok(Self { pool })
+    }
+
+    /// Sends a pipeline and waits for its answers.
+    ///
+    /// Over a connection that turns out to be dead it is sent once more: Redis may have restarted
+    /// since the last time, and every command does no harm when repeated.
+    pub(super) async fn exchange(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Error> {
+        match self.exchange_once(pipeline).await {
+            Err(error) if error.is_connection_dropped() => Ok(self.exchange_once(pipeline).await?),
+            answered => Ok(answered?),
+        }
+    }
+
+    async fn exchange_once(&self, pipeline: &Pipeline) -> Result<Vec<Value>, RedisError> {
+        let mut link = self.link().await?;
+        let answered = link.connection.req_packed_commands(pipeline, 0, pipeline.len()).await;
+        if answered.as_ref().is_err_and(RedisError::is_unrecoverable_error) {
+            link.broken.store(true, Ordering::Relaxed);
+        }
+        answered
+    }
+
+    /// A connection that is not known to be broken. A broken one goes back, and the pool, which
+    /// asks `has_broken` then, makes another.
+    async fn link(&self) -> Result<Link, RedisError> {
+        loop {
+            let link = self.pool.get().await.map_err(|error| match error {
+                RunError::User(error) => error,
+                RunError::TimedOut => Error::no_connection(),
+            })?;
+            if !link.broken.load(Ordering::Relaxed) {
+                return Ok(link.clone());
+            }
+        }
+    }
+}
+
+/// A connection, and what has become known of it.
+#[derive(Clone)]
+pub(super) struct Link {
+    connection: MultiplexedConnection,
+    broken: Arc<AtomicBool>,
+}
+
+/// Makes connections with limits to how long anything may take.
+pub(super) struct Manager {
+    client: Client,
+}
+
+impl ManageConnection for Manager {
+    type Connection = Link;
+    type Error = RedisError;
+
+    async fn connect(&self) -> Result<Link, RedisError> {
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(CONNECT))
+            .set_response_timeout(Some(ANSWER));
+        let connection = self.client.get_multiplexed_async_connection_with_config(&config).await?;
+        Ok(Link { connection, broken: Arc::default() })
+    }
+
+    async fn is_valid(&self, link: &mut Link) -> Result<(), RedisError> {
+        redis::cmd("PING").exec_async(&mut link.connection).await
+    }
+
+    fn has_broken(&self, link: &mut Link) -> bool {
+        link.broken.load(Ordering::Relaxed)
+    }
+}

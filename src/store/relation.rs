@@ -1,0 +1,273 @@
+//! How relations are kept: of each user two sorted sets, whom it follows and who follows it.
+//!
+//! Not here: the order in which the two sides of an edge are written (`app::relation`).
+
+use std::collections::HashMap;
+
+use redis::{FromRedisValue, ParsingError, Value};
+
+use crate::config::RelationStrategy;
+use crate::model::clock::Timestamp;
+use crate::model::id::UserId;
+use crate::model::page::{Direction, Page, Window};
+use crate::model::relation::{Follow, Relation};
+use crate::store::command::{Command, call, command, transaction};
+use crate::store::key::{Key, Keys, SortedSet};
+use crate::store::script;
+
+/// Most users whose relations are asked for in one transaction, and most members probed by one
+/// command: bounds how long one of them can hold Redis up.
+pub const PROBE: usize = 1_000;
+
+/// For how long a temporary set may stay if Redis stops in the wrong moment.
+const FIND_MILLIS: u64 = 10_000;
+
+/// Which of the two sorted sets of a user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// Whom the user follows: the truth of each edge.
+    Following,
+    /// Who follows the user: its mirror.
+    Followers,
+}
+
+impl Side {
+    fn key(self, keys: &Keys, user: UserId) -> Key<SortedSet> {
+        match self {
+            Self::Following => keys.following(user),
+            Self::Followers => keys.followers(user),
+        }
+    }
+}
+
+/// Members with scores, as Redis answers them: users with the times of follows.
+struct Follows(Vec<Follow>);
+
+impl FromRedisValue for Follows {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        let pairs = Vec::<(Value, Value)>::from_redis_value(value)?;
+        let follow = |(member, score)| {
+            let Member(user) = Member::from_redis_value(member)?;
+            let Score(at) = Score::from_redis_value(score)?;
+            Ok(Follow { user, at })
+        };
+        pairs.into_iter().map(follow).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// A member of one of the sets.
+struct Member(UserId);
+
+impl FromRedisValue for Member {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        let text = String::from_redis_value(value)?;
+        text.parse().map(Self).map_err(|_| ParsingError::from(format!("{text:?} is no user id")))
+    }
+}
+
+/// A score of one of the sets. Milliseconds are far below 2⁵³, so a double holds them exactly.
+struct Score(Timestamp);
+
+impl FromRedisValue for Score {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        i64::from_redis_value(value).map(|millis| Self(Timestamp::from_millis(millis)))
+    }
+}
+
+/// A page of one of a user's lists. `O(log n + page)`.
+pub fn page(keys: &Keys, user: UserId, side: Side, window: &Window) -> Command<Page> {
+    match window.from {
+        Some(from) => {
+            let direction = match window.direction {
+                Direction::Forward => "forward",
+                Direction::Backward => "backward",
+            };
+            let page = call(&script::PAGE).key(&side.key(keys, user)).arg(direction).arg(window.size);
+            let page = page.arg(from.at.as_millis()).arg(from.user.get());
+            page.reply::<(bool, bool, Follows)>().map(|(has_previous, has_next, Follows(follows))| {
+                Ok(Page { follows, has_previous, has_next })
+            })
+        }
+        None => outermost_page(keys, user, side, window),
+    }
+}
+
+/// The first page, or the last: one more entry than asked for tells whether there are others.
+fn outermost_page(keys: &Keys, user: UserId, side: Side, window: &Window) -> Command<Page> {
+    let Window { direction, size, from: _ } = *window;
+    let (start, stop) = match direction {
+        Direction::Forward => (0, i64::try_from(size).unwrap_or(i64::MAX)),
+        Direction::Backward => (-1 - i64::try_from(size).unwrap_or(i64::MAX - 1), -1),
+    };
+    let range = command("ZREVRANGE").key(&side.key(keys, user)).arg(start).arg(stop).arg("WITHSCORES");
+    range.reply::<Follows>().map(move |Follows(mut follows)| {
+        let more = follows.len() > size;
+        match direction {
+            Direction::Forward => follows.truncate(size),
+            Direction::Backward if more => drop(follows.remove(0)),
+            Direction::Backward => {}
+        }
+        let (has_previous, has_next) = match direction {
+            Direction::Forward => (false, more),
+            Direction::Backward => (more, false),
+        };
+        Ok(Page { follows, has_previous, has_next })
+    })
+}
+
+/// How many entries a list has.
+pub fn count(keys: &Keys, user: UserId, side: Side) -> Command<u64> {
+    command("ZCARD").key(&side.key(keys, user)).reply()
+}
+
+/// The entries of a list by rank, newest first, `count` of them from `start` on: for walks over all.
+pub fn range(keys: &Keys, user: UserId, side: Side, start: usize, count: usize) -> Command<Vec<Follow>> {
+    let range = command("ZREVRANGE").key(&side.key(keys, user)).arg(start).arg(start + count - 1);
+    range.arg("WITHSCORES").reply::<Follows>().map(|Follows(follows)| Ok(follows))
+}
+
+/// Everybody in a list, newest first. For `following`, which the follow limit bounds.
+pub fn all(keys: &Keys, user: UserId, side: Side) -> Command<Vec<Follow>> {
+    let range = command("ZREVRANGE").key(&side.key(keys, user)).arg(0).arg(-1);
+    range.arg("WITHSCORES").reply::<Follows>().map(|Follows(follows)| Ok(follows))
+}
+
+/// Everybody whom a user follows and who follows back, by when the user followed them, newest
+/// first. `O(number followed × log)`: the smaller set is walked and the other one probed.
+pub fn mutuals(keys: &Keys, user: UserId) -> Command<Vec<Follow>> {
+    let inter = command("ZINTER").arg(2).key(&keys.following(user)).key(&keys.followers(user));
+    let inter = inter.arg("WEIGHTS").arg(1).arg(0).arg("WITHSCORES");
+    inter.reply::<Follows>().map(|Follows(mut follows)| {
+        // ZINTER answers oldest first.
+        follows.reverse();
+        Ok(follows)
+    })
+}
+
+/// When each of these users came to be in a list of `user`'s; `None` for those who are not in it.
+///
+/// # Panics
+/// If there are none of them, or more than [`PROBE`].
+pub fn times(keys: &Keys, user: UserId, side: Side, others: &[UserId]) -> Command<Vec<Option<Timestamp>>> {
+    assert!((1..=PROBE).contains(&others.len()), "a probe has 1 to {PROBE} members");
+    let probe = command("ZMSCORE").key(&side.key(keys, user)).args(others.iter().map(|id| id.get()));
+    probe
+        .reply::<Vec<Option<Score>>>()
+        .map(|scores| Ok(scores.into_iter().map(|score| score.map(|Score(at)| at)).collect()))
+}
+
+/// How the viewer and each of these users stand, in their order. Costs by the page, never by how
+/// many follow or are followed.
+///
+/// # Panics
+/// If there are none of them, or more than [`PROBE`].
+pub fn relations(
+    keys: &Keys,
+    viewer: UserId,
+    others: &[UserId],
+    strategy: RelationStrategy,
+    nonce: u64,
+) -> Command<Vec<Relation>> {
+    assert!((1..=PROBE).contains(&others.len()), "a page has 1 to {PROBE} users");
+    match strategy {
+        RelationStrategy::Zinterstore => by_intersection(keys, viewer, others, nonce),
+        RelationStrategy::Zmscore => by_probe(keys, viewer, others),
+    }
+}
+
+/// The page goes into a temporary set in the viewer's slot and is intersected with the viewer's two
+/// sets. Weights 0 and 1 make the result's scores the times of the follows. Those in both results
+/// are mutual. The sets are named by a nonce, so requests do not meet, and are gone at the end.
+fn by_intersection(keys: &Keys, viewer: UserId, others: &[UserId], nonce: u64) -> Command<Vec<Relation>> {
+    type Answers = (i64, i64, i64, i64, Follows, Follows, i64);
+    let [find, following, followers] = keys.find(viewer, nonce);
+    let intersect = |result: &Key<SortedSet>, with: &Key<SortedSet>| {
+        let store = command("ZINTERSTORE").key(result).arg(2).key(&find).key(with);
+        store.arg("WEIGHTS").arg(0).arg(1)
+    };
+    let all_of = |key: &Key<SortedSet>| command("ZREVRANGE").key(key).arg(0).arg(-1).arg("WITHSCORES");
+    let members = others.iter().flat_map(|other| [0, other.get()]);
+    let steps = vec![
+        command("ZADD").key(&find).args(members),
+        command("PEXPIRE").key(&find).arg(FIND_MILLIS),
+        intersect(&following, &keys.following(viewer)),
+        intersect(&followers, &keys.followers(viewer)),
+        all_of(&following),
+        all_of(&followers),
+        command("UNLINK").key(&find).key(&following).key(&followers),
+    ];
+    let others = others.to_vec();
+    transaction::<Answers>(steps).map(move |(_, _, _, _, Follows(following), Follows(followers), _)| {
+        let by_user = |follows: Vec<Follow>| -> HashMap<UserId, Timestamp> {
+            follows.into_iter().map(|follow| (follow.user, follow.at)).collect()
+        };
+        let (following, followers) = (by_user(following), by_user(followers));
+        let relation = |other| Relation {
+            following_since: following.get(other).copied(),
+            follower_since: followers.get(other).copied(),
+        };
+        Ok(others.iter().map(relation).collect())
+    })
+}
+
+/// Both of the viewer's sets are probed for the page: no writes, so a replica could answer.
+fn by_probe(keys: &Keys, viewer: UserId, others: &[UserId]) -> Command<Vec<Relation>> {
+    type Answers = (Vec<Option<Score>>, Vec<Option<Score>>);
+    let probe = |key: Key<SortedSet>| command("ZMSCORE").key(&key).args(others.iter().map(|id| id.get()));
+    let probes = vec![probe(keys.following(viewer)), probe(keys.followers(viewer))];
+    transaction::<Answers>(probes).map(|(following, followers)| {
+        let time = |score: Option<Score>| score.map(|Score(at)| at);
+        let relation = |(following, followers)| Relation {
+            following_since: time(following),
+            follower_since: time(followers),
+        };
+        Ok(following.into_iter().zip(followers).map(relation).collect())
+    })
+}
+
+/// What has become of an attempt to follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Followed {
+    /// The follow is new.
+    Added(Timestamp),
+    /// It was there, and keeps its time.
+    Already(Timestamp),
+    /// The user follows as many as it may.
+    Refused,
+}
+
+/// Writes the truth of follows of one user: each of `others` with its time, in order, up to
+/// `limit` altogether.
+pub fn write_following(
+    keys: &Keys,
+    user: UserId,
+    others: &[(UserId, Timestamp)],
+    limit: u32,
+) -> Command<Vec<Followed>> {
+    let pairs = others.iter().flat_map(|(other, at)| [other.get().to_string(), at.as_millis().to_string()]);
+    let write = call(&script::FOLLOW).key(&keys.following(user)).arg(limit).args(pairs);
+    write.reply::<Vec<(i64, Value)>>().map(|states| {
+        let state = |(state, time)| match state {
+            -1 => Ok(Followed::Refused),
+            0 => Ok(Followed::Already(Score::from_redis_value(time)?.0)),
+            _ => Ok(Followed::Added(Score::from_redis_value(time)?.0)),
+        };
+        states.into_iter().map(state).collect()
+    })
+}
+
+/// Since when `other` is in a list of `user`'s; in `following`, this is the truth of an edge.
+pub fn time(keys: &Keys, user: UserId, side: Side, other: UserId) -> Command<Option<Timestamp>> {
+    let read = command("ZSCORE").key(&side.key(keys, user)).arg(other.get());
+    read.reply::<Option<Score>>().map(|score| Ok(score.map(|Score(at)| at)))
+}
+
+/// Removes `other` from a list of `user`'s.
+pub fn remove(keys: &Keys, user: UserId, side: Side, other: UserId) -> Command<i64> {
+    command("ZREM").key(&side.key(keys, user)).arg(other.get()).reply()
+}
+
+/// Puts `other` into a list of `user`'s, or gives it another time.
+pub fn put(keys: &Keys, user: UserId, side: Side, other: UserId, at: Timestamp) -> Command<i64> {
+    command("ZADD").key(&side.key(keys, user)).arg(at.as_millis()).arg(other.get()).reply()
+}

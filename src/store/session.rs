@@ -1,0 +1,115 @@
+//! How sessions are kept: in a hash of their user, SHA-256 of the token → the session.
+//!
+//! A value is `id ⇥ created ⇥ seen ⇥ expires ⇥ label`, times in milliseconds. A user has at most
+//! some hundred sessions (`app::session`), so the whole hash may be read.
+
+use redis::{FromRedisValue, ParsingError, Value};
+
+use crate::model::clock::Timestamp;
+use crate::model::id::UserId;
+use crate::model::secret::{PasswordHash, TokenHash};
+use crate::model::session::{Label, Session, SessionId};
+use crate::store::command::{Command, call, command};
+use crate::store::key::Keys;
+use crate::store::script;
+
+/// A session together with the hash of its token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredSession {
+    /// What the session's token hashes to.
+    pub token: TokenHash,
+    /// The session.
+    pub session: Session,
+}
+
+impl StoredSession {
+    pub(super) fn field(&self) -> &[u8] {
+        self.token.as_bytes()
+    }
+
+    pub(super) fn value(&self) -> String {
+        value(&self.session)
+    }
+}
+
+fn value(session: &Session) -> String {
+    let Session { id, created_at, last_seen_at, expires_at, label } = session;
+    let [created, seen, expires] = [created_at, last_seen_at, expires_at].map(|time| time.as_millis());
+    format!("{id}\t{created}\t{seen}\t{expires}\t{}", label.as_str())
+}
+
+impl FromRedisValue for Session {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        let text = String::from_redis_value(value)?;
+        parse(&text).ok_or_else(|| ParsingError::from(format!("{text:?} is no session")))
+    }
+}
+
+fn parse(text: &str) -> Option<Session> {
+    let mut parts = text.splitn(5, '\t');
+    let id = SessionId::parse(parts.next()?)?;
+    let mut time = || parts.next()?.parse().ok().map(Timestamp::from_millis);
+    let (created_at, last_seen_at, expires_at) = (time()?, time()?, time()?);
+    let label = Label::parse(parts.next()?).ok()?;
+    Some(Session { id, created_at, last_seen_at, expires_at, label })
+}
+
+/// The session that a token opens, expired or not; `None` if there is none.
+pub fn read(keys: &Keys, user: UserId, token: &TokenHash) -> Command<Option<Session>> {
+    command("HGET").key(&keys.sessions(user)).arg(token.as_bytes()).reply()
+}
+
+/// All sessions of a user, expired or not, in no order.
+pub fn read_all(keys: &Keys, user: UserId) -> Command<Vec<(Vec<u8>, Session)>> {
+    command("HGETALL").key(&keys.sessions(user)).reply()
+}
+
+/// Which sessions end when another is opened.
+pub enum Ending {
+    /// All others.
+    All,
+    /// Those with these token hashes.
+    These(Vec<Vec<u8>>),
+}
+
+/// Opens a session, if the password is still the one it was `verified` with; `false` if not.
+pub fn open(
+    keys: &Keys,
+    user: UserId,
+    verified: &PasswordHash,
+    session: &StoredSession,
+    ending: &Ending,
+) -> Command<bool> {
+    let open = call(&script::OPEN_SESSION)
+        .key(&keys.secret(user))
+        .key(&keys.sessions(user))
+        .arg(verified.expose())
+        .arg(session.field())
+        .arg(session.value());
+    match ending {
+        Ending::All => open.arg("1").reply(),
+        Ending::These(tokens) => open.arg("0").args(tokens.iter()).reply(),
+    }
+}
+
+/// Writes when a session was seen last and when it will end, unless it was ended or touched since
+/// it was read as `before`.
+pub fn touch(keys: &Keys, user: UserId, before: &StoredSession, after: &Session) -> Command<bool> {
+    let touch = call(&script::TOUCH_SESSION).key(&keys.sessions(user));
+    touch.arg(before.field()).arg(before.value()).arg(value(after)).reply()
+}
+
+/// Ends the session of a token.
+pub fn end(keys: &Keys, user: UserId, token: &[u8]) -> Command<i64> {
+    command("HDEL").key(&keys.sessions(user)).arg(token).reply()
+}
+
+/// Ends all sessions of a user.
+pub fn end_all(keys: &Keys, user: UserId) -> Command<i64> {
+    command("DEL").key(&keys.sessions(user)).reply()
+}
+
+/// Ends the session that has this id; `false` if there is none.
+pub fn revoke(keys: &Keys, user: UserId, session: SessionId) -> Command<bool> {
+    call(&script::REVOKE_SESSION).key(&keys.sessions(user)).arg(format!("{session}\t")).reply()
+}

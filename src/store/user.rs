@@ -1,0 +1,142 @@
+//! How a user is kept: a small hash, and next to it the password.
+//!
+//! Not here: the name that leads to it (`store::name`), sessions (`store::session`).
+
+use crate::model::clock::Timestamp;
+use crate::model::id::UserId;
+use crate::model::secret::PasswordHash;
+use crate::model::user::{Bio, DisplayName, ProfileChange, User, UserFields, Username};
+use crate::store::command::{Command, call, command};
+use crate::store::error::Error;
+use crate::store::key::Keys;
+use crate::store::script;
+use crate::store::session::StoredSession;
+
+const USERNAME: &str = "username";
+const DISPLAY_NAME: &str = "display_name";
+const BIO: &str = "bio";
+const CREATED_AT: &str = "created_at";
+
+/// For how long an id that must not come to be is remembered: far longer than any writer lives.
+const VOID_SECONDS: u64 = 86_400;
+
+/// The next id for a user. Sent twice, it skips one, which is harmless.
+pub fn issue_ids(keys: &Keys, count: u64) -> Command<u64> {
+    command("INCRBY").key(&keys.next_user()).arg(count).reply()
+}
+
+/// The last id issued; no user has a greater one.
+pub fn last_id(keys: &Keys) -> Command<u64> {
+    command("GET").key(&keys.next_user()).reply::<Option<u64>>().map(|last| Ok(last.unwrap_or(0)))
+}
+
+/// The asked fields of a user's record; `None` if there is no such user.
+pub fn read(keys: &Keys, user: UserId, fields: UserFields) -> Command<Option<User>> {
+    let optional = [
+        (UserFields::DISPLAY_NAME, DISPLAY_NAME),
+        (UserFields::BIO, BIO),
+        (UserFields::CREATED_AT, CREATED_AT),
+    ];
+    let asked = optional.into_iter().filter(move |(field, _)| fields.contains(*field));
+    let read = command("HMGET").key(&keys.user(user)).arg(USERNAME);
+    let read = read.args(asked.clone().map(|(_, name)| name));
+    read.reply::<Vec<Option<String>>>().map(move |row| {
+        let mut row = row.into_iter();
+        let Some(username) = row.next().flatten() else {
+            return Ok(None);
+        };
+        let mut record = User { id: user, username, display_name: None, bio: None, created_at: None };
+        for ((_, name), value) in asked.zip(row) {
+            let value = value.ok_or_else(|| Error::corrupt(format!("user {user} has no {name}")))?;
+            match name {
+                DISPLAY_NAME => record.display_name = Some(value),
+                BIO => record.bio = Some(value),
+                _ => record.created_at = Some(timestamp(&value)?),
+            }
+        }
+        Ok(Some(record))
+    })
+}
+
+fn timestamp(text: &str) -> Result<Timestamp, Error> {
+    let millis = text.parse().map_err(|_| Error::corrupt(format!("{text:?} is not a time")))?;
+    Ok(Timestamp::from_millis(millis))
+}
+
+/// A user as it is made.
+pub struct NewUser {
+    /// Its id, freshly issued.
+    pub id: UserId,
+    /// Its name, reserved for this id.
+    pub username: Username,
+    /// What is shown.
+    pub display_name: DisplayName,
+    /// What it says of itself.
+    pub bio: Bio,
+    /// When it is made.
+    pub created_at: Timestamp,
+    /// Its password; without one nobody can sign in.
+    pub password: Option<PasswordHash>,
+    /// The session it is signed in with at once.
+    pub session: Option<StoredSession>,
+}
+
+/// Makes the user, all at once. `false` if the id has become void: then nothing was done, and
+/// another id must be used.
+pub fn create(keys: &Keys, user: &NewUser) -> Command<bool> {
+    let created_at = user.created_at.as_millis().to_string();
+    let record = [
+        (USERNAME, user.username.as_str()),
+        (DISPLAY_NAME, user.display_name.as_str()),
+        (BIO, user.bio.as_str()),
+        (CREATED_AT, &created_at),
+    ];
+    let mut create = call(&script::CREATE_USER)
+        .key(&keys.user(user.id))
+        .key(&keys.void(user.id))
+        .key(&keys.secret(user.id))
+        .key(&keys.sessions(user.id))
+        .arg(record.len() * 2)
+        .args(record.into_iter().flat_map(|(name, value)| [name, value]))
+        .arg(user.password.as_ref().map_or("", PasswordHash::expose));
+    if let Some(session) = &user.session {
+        create = create.arg(session.field()).arg(session.value());
+    }
+    create.reply()
+}
+
+/// Sees to it that a user who does not exist never will. `true` if the user exists.
+pub fn void_unless_exists(keys: &Keys, user: UserId) -> Command<bool> {
+    let void = call(&script::VOID_USER).key(&keys.user(user)).key(&keys.void(user));
+    void.arg(VOID_SECONDS).reply()
+}
+
+/// Writes what the change names. The user must exist.
+#[must_use] 
+pub fn change_profile(keys: &Keys, user: UserId, change: &ProfileChange) -> Option<Command<i64>> {
+    let display_name = change.display_name.as_ref().map(|name| (DISPLAY_NAME, name.as_str()));
+    let bio = change.bio.as_ref().map(|bio| (BIO, bio.as_str()));
+    let mut fields = display_name.into_iter().chain(bio).peekable();
+    fields.peek()?;
+    let write = command("HSET").key(&keys.user(user));
+    Some(write.args(fields.flat_map(|(name, value)| [name, value])).reply())
+}
+
+/// The user's password hash; `None` if there is none, or no such user.
+pub fn password(keys: &Keys, user: UserId) -> Command<Option<PasswordHash>> {
+    let read = command("HGET").key(&keys.secret(user)).arg("password");
+    read.reply::<Option<String>>().map(|hash| Ok(hash.map(PasswordHash::from_phc)))
+}
+
+/// Changes the password and ends all sessions but `kept`, if the password is still `verified`.
+/// `false` if it is not.
+pub fn change_password(
+    keys: &Keys,
+    user: UserId,
+    verified: &PasswordHash,
+    new: &PasswordHash,
+    kept: &[u8],
+) -> Command<bool> {
+    let change = call(&script::CHANGE_PASSWORD).key(&keys.secret(user)).key(&keys.sessions(user));
+    change.arg(verified.expose()).arg(new.expose()).arg(kept).reply()
+}
