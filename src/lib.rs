@@ -1,5 +1,6 @@
 #![doc = include_str!("ARCHITECTURE.md")]
 
+pub mod app;
 pub mod config;
 pub mod model;
 pub mod store;

@@ -1,0 +1,264 @@
+//! Looking whether what is stored hangs together, and mending it.
+//!
+//! Both directions of every edge are compared, and the index of names with the users. What looks
+//! wrong is read a second time before it counts, because a server may be writing meanwhile; what an
+//! intent names is under way and does not count either.
+
+use std::collections::HashSet;
+use std::ops::AddAssign;
+
+use crate::app::App;
+use crate::app::deadline::Deadline;
+use crate::app::error::Error;
+use crate::app::relation::Edge;
+use crate::model::clock::Timestamp;
+use crate::model::id::UserId;
+use crate::model::relation::Follow;
+use crate::model::user::{UserFields, Username};
+use crate::store::batch::Batch;
+use crate::store::intent::{self, Operation};
+use crate::store::key::INTENT_PARTITIONS;
+use crate::store::name::{self, Holder};
+use crate::store::relation::{self, PROBE, Side};
+use crate::store::user;
+
+/// How many users are looked at together.
+pub const USERS_AT_A_TIME: u64 = 500;
+
+/// What a check has found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// Users with a record.
+    pub users: u64,
+    /// Edges, by their truth.
+    pub edges: u64,
+    /// Edges whose mirror is missing, has another time, or has no truth.
+    pub torn_edges: u64,
+    /// Edges to or from users who do not exist.
+    pub dangling_edges: u64,
+    /// Names that lead to nobody or to somebody of another name, and users whose name does not lead
+    /// to them.
+    pub wrong_names: u64,
+    /// Operations that are not finished.
+    pub unfinished: u64,
+}
+
+impl Findings {
+    /// How many things are not as they should be.
+    #[must_use]
+    pub fn faults(&self) -> u64 {
+        self.torn_edges + self.dangling_edges + self.wrong_names
+    }
+}
+
+impl AddAssign for Findings {
+    fn add_assign(&mut self, other: Self) {
+        self.users += other.users;
+        self.edges += other.edges;
+        self.torn_edges += other.torn_edges;
+        self.dangling_edges += other.dangling_edges;
+        self.wrong_names += other.wrong_names;
+        self.unfinished += other.unfinished;
+    }
+}
+
+/// An entry of one of a user's two lists.
+#[derive(Clone, Copy)]
+struct Entry {
+    user: UserId,
+    side: Side,
+    follow: Follow,
+}
+
+impl Entry {
+    fn edge(&self) -> Edge {
+        match self.side {
+            Side::Following => Edge { follower: self.user, followee: self.follow.user },
+            Side::Followers => Edge { follower: self.follow.user, followee: self.user },
+        }
+    }
+}
+
+impl App {
+    /// The greatest id that a user may have. One round trip.
+    pub async fn last_user_id(&self) -> Result<u64, Error> {
+        Ok(user::last_id(self.keys()).send("check: last id", self.store()).await?)
+    }
+
+    /// How many shards the index of names has.
+    #[must_use]
+    pub fn name_shards(&self) -> u32 {
+        self.store().name_shards()
+    }
+
+    /// Checks the users with ids from `first` on, [`USERS_AT_A_TIME`] of them: their names and both
+    /// their lists. With `repair`, mends what is wrong.
+    pub async fn check_users(&self, first: u64, repair: bool) -> Result<Findings, Error> {
+        let ids: Vec<UserId> = (first..first + USERS_AT_A_TIME).filter_map(UserId::new).collect();
+        let named = ids.iter().zip(self.usernames(&ids).await?);
+        let named = named.filter_map(|(&id, username)| Some((id, username?))).collect::<Vec<_>>();
+        let mut findings = Findings { users: named.len() as u64, ..Findings::default() };
+        let unnamed = self.unnamed(self.unnamed(named).await?).await?;
+        findings.wrong_names += unnamed.len() as u64;
+        if repair {
+            for (id, username) in unnamed {
+                name::reserve(self.store(), &username, id).send("check: reserve", self.store()).await?;
+                name::settle(self.store(), &username, id).send("check: settle", self.store()).await?;
+            }
+        }
+        for side in [Side::Following, Side::Followers] {
+            findings += self.check_lists(&ids, side, repair).await?;
+        }
+        Ok(findings)
+    }
+
+    /// Checks one shard of the index of names. With `repair`, frees names that lead to nobody.
+    pub async fn check_names(&self, shard: u32, repair: bool) -> Result<Findings, Error> {
+        let names = name::all(self.store(), shard).send("check: names", self.store()).await?;
+        let ids: Vec<UserId> = names.iter().map(|(_, holder)| holder.user()).collect();
+        let found = self.usernames(&ids).await?;
+        let mut findings = Findings::default();
+        for ((username, holder), found) in names.into_iter().zip(found) {
+            let leads_there = found.as_ref() == Some(&username);
+            match holder {
+                Holder::Settled(_) if leads_there => {}
+                Holder::Settled(_) => {
+                    findings.wrong_names += 1;
+                    if repair {
+                        name::free(self.store(), &username, holder).send("check: free", self.store()).await?;
+                    }
+                }
+                // Under way, or left behind; the intent beside it says so.
+                Holder::Reserved(user) if repair => self.end_reservation(&username, user).await?,
+                Holder::Reserved(_) => {}
+            }
+        }
+        Ok(findings)
+    }
+
+    /// How many operations are not finished. With `repair`, finishes those that are old enough.
+    pub async fn check_intents(&self, repair: bool) -> Result<Findings, Error> {
+        if repair {
+            self.repair().await?;
+        }
+        let unfinished = self.unfinished().await?.len() as u64;
+        Ok(Findings { unfinished, ..Findings::default() })
+    }
+
+    async fn usernames(&self, ids: &[UserId]) -> Result<Vec<Option<Username>>, Error> {
+        let mut batch = Batch::new("check: users");
+        let read = |&id: &UserId| batch.push(user::read(self.keys(), id, UserFields::NONE));
+        let tickets = ids.iter().map(read).collect();
+        let users = batch.send(self.store()).await?.take_all(tickets)?;
+        Ok(users.into_iter().map(|user| user.and_then(|user| Username::parse(&user.username).ok())).collect())
+    }
+
+    /// Those of these users whose name neither leads to them nor is about to.
+    async fn unnamed(&self, users: Vec<(UserId, Username)>) -> Result<Vec<(UserId, Username)>, Error> {
+        let mut batch = Batch::new("check: holders");
+        let read = |(_, username): &(UserId, Username)| batch.push(name::holder(self.store(), username));
+        let tickets = users.iter().map(read).collect();
+        let holders = batch.send(self.store()).await?.take_all(tickets)?;
+        let is_unnamed = |(id, holder): (UserId, Option<Holder>)| {
+            holder != Some(Holder::Settled(id)) && holder != Some(Holder::Reserved(id))
+        };
+        let held = users.into_iter().zip(holders);
+        Ok(held.filter(|((id, _), holder)| is_unnamed((*id, *holder))).map(|(user, _)| user).collect())
+    }
+
+    /// Walks one of the lists of each of these users, and looks at the other side of each edge.
+    async fn check_lists(&self, ids: &[UserId], side: Side, repair: bool) -> Result<Findings, Error> {
+        let mut findings = Findings::default();
+        let mut open: Vec<(UserId, usize)> = ids.iter().map(|&id| (id, 0)).collect();
+        while !open.is_empty() {
+            let mut batch = Batch::new("check: lists");
+            let read = |&(user, start): &(UserId, usize)| {
+                batch.push(relation::range(self.keys(), user, side, start, PROBE))
+            };
+            let tickets = open.iter().map(read).collect();
+            let pages = batch.send(self.store()).await?.take_all(tickets)?;
+            let mut entries = Vec::new();
+            let mut rest = Vec::new();
+            for ((user, start), page) in open.into_iter().zip(pages) {
+                if page.len() == PROBE {
+                    rest.push((user, start + PROBE));
+                }
+                entries.extend(page.into_iter().map(|follow| Entry { user, side, follow }));
+            }
+            if side == Side::Following {
+                findings.edges += entries.len() as u64;
+            }
+            findings += self.check_entries(entries, repair).await?;
+            open = rest;
+        }
+        Ok(findings)
+    }
+
+    async fn check_entries(&self, entries: Vec<Entry>, repair: bool) -> Result<Findings, Error> {
+        let suspects = self.suspects(&entries).await?;
+        if suspects.is_empty() {
+            return Ok(Findings::default());
+        }
+        let suspects = self.suspects(&suspects).await?;
+        let under_way = self.unfinished().await?;
+        let mut findings = Findings::default();
+        for entry in suspects {
+            let edge = entry.edge();
+            if under_way.contains(&Operation::Edge { follower: edge.follower, followee: edge.followee }) {
+                continue;
+            }
+            let ends = self.usernames(&[edge.follower, edge.followee]).await?;
+            if ends.iter().all(Option::is_some) {
+                findings.torn_edges += 1;
+                if repair {
+                    let seen = self.read_truths(std::iter::once(edge)).await?;
+                    self.mirror_until_equal(seen, &Deadline::start(&*self.0.clock)).await?;
+                }
+            } else {
+                findings.dangling_edges += 1;
+                if repair {
+                    self.remove_entry(entry).await?;
+                }
+            }
+        }
+        Ok(findings)
+    }
+
+    /// Those entries whose two sides are not equal, or whose other user does not exist.
+    async fn suspects(&self, entries: &[Entry]) -> Result<Vec<Entry>, Error> {
+        let truths = self.read_truths(entries.iter().map(Entry::edge)).await?;
+        let mirrors = self.read_mirrors(entries).await?;
+        let others: Vec<UserId> = entries.iter().map(|entry| entry.follow.user).collect();
+        let others = self.usernames(&others).await?;
+        let looks = entries.iter().zip(truths).zip(mirrors).zip(others);
+        let suspect = looks.filter(|(((_, (_, truth)), mirror), other)| truth != mirror || other.is_none());
+        Ok(suspect.map(|(((entry, _), _), _)| *entry).collect())
+    }
+
+    async fn read_mirrors(&self, entries: &[Entry]) -> Result<Vec<Option<Timestamp>>, Error> {
+        let mut batch = Batch::new("check: mirrors");
+        let read = |entry: &Entry| {
+            let Edge { follower, followee } = entry.edge();
+            batch.push(relation::time(self.keys(), followee, Side::Followers, follower))
+        };
+        let tickets = entries.iter().map(read).collect();
+        Ok(batch.send(self.store()).await?.take_all(tickets)?)
+    }
+
+    async fn remove_entry(&self, entry: Entry) -> Result<(), Error> {
+        let remove = relation::remove(self.keys(), entry.user, entry.side, entry.follow.user);
+        remove.send("check: remove", self.store()).await?;
+        Ok(())
+    }
+
+    /// All operations that are not finished, however old.
+    async fn unfinished(&self) -> Result<HashSet<Operation>, Error> {
+        let mut batch = Batch::new("check: intents");
+        let read = |partition| {
+            batch.push(intent::begun_by(self.keys(), partition, Timestamp::MAX, 0, usize::MAX >> 1))
+        };
+        let tickets = (0..INTENT_PARTITIONS).map(read).collect();
+        let intents = batch.send(self.store()).await?.take_all(tickets)?;
+        Ok(intents.into_iter().flatten().filter_map(|(intent, _)| Some(intent?.operation)).collect())
+    }
+}

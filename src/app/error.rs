@@ -1,0 +1,149 @@
+//! What can go wrong, in three kinds: *invalid* (the input has no such form), *refused* (well-formed,
+//! the rules say no), *broken* (our fault). A thing that is not there is an `Option`, not an error.
+//!
+//! Not here: codes and messages as a client sees them (`graphql::error`).
+
+use std::time::Duration;
+
+use crate::model::text::{Breach, Violation};
+use crate::store;
+
+/// Why something was not done. Cheap to clone: one failure may answer many questions.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// The input has no such form; the message says which rule it breaks.
+    #[error("{0}")]
+    Invalid(String),
+    /// The rules say no.
+    #[error("refused: {0:?}")]
+    Refused(Refused),
+    /// Our fault, or that of something we stand on.
+    #[error(transparent)]
+    Broken(#[from] Broken),
+}
+
+/// The ways to be refused.
+#[derive(Clone, Debug)]
+pub enum Refused {
+    /// Nobody is signed in, and this needs somebody.
+    Unauthenticated,
+    /// A token was presented that opens no session.
+    BadToken,
+    /// Too many passwords are waiting to be hashed.
+    Busy {
+        /// When to come back.
+        retry_after: Duration,
+    },
+    /// Rules that a person can do something about.
+    Rules(Vec<Refusal>),
+}
+
+/// One rule that was not kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Which kind of rule.
+    pub reason: Reason,
+    /// The rule, as a sentence for a person.
+    pub message: String,
+    /// The input at fault, if it is a single one.
+    pub field: Option<Field>,
+}
+
+/// The kinds of rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Characters or form.
+    Invalid,
+    /// Fewer characters than needed.
+    TooShort,
+    /// More characters than allowed.
+    TooLong,
+    /// The name belongs to somebody.
+    Taken,
+    /// No such thing.
+    NotFound,
+    /// The username or the password is wrong; which one is not told.
+    WrongCredentials,
+    /// One cannot do this to oneself.
+    Oneself,
+    /// The user follows as many as it may.
+    FollowLimit,
+}
+
+/// The inputs that rules are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is named like the input it stands for")]
+pub enum Field {
+    Username,
+    Password,
+    DisplayName,
+    Bio,
+    Label,
+    CurrentPassword,
+    NewPassword,
+    SessionId,
+    UserId,
+}
+
+/// The ways to be broken. The cause is for the log, never for the client.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Broken {
+    /// The hot store failed.
+    #[error("the store failed")]
+    Store(#[from] store::error::Error),
+    /// A write took longer than a writer may live; the repairer finishes it.
+    #[error("a write took too long and was left to the repairer")]
+    Late,
+    /// The record of a user who is known to exist is not there.
+    #[error("user {0} has no record")]
+    NoRecord(crate::model::id::UserId),
+    /// A password could not be hashed or verified.
+    #[error("password hashing failed: {0}")]
+    Hashing(String),
+    /// Something that should have worked in a few attempts did not.
+    #[error("gave up after several attempts: {0}")]
+    GaveUp(&'static str),
+}
+
+impl Error {
+    /// Refused for one rule.
+    #[must_use]
+    pub fn rule(reason: Reason, field: impl Into<Option<Field>>, message: impl Into<String>) -> Self {
+        let refusal = Refusal { reason, message: message.into(), field: field.into() };
+        Self::Refused(Refused::Rules(vec![refusal]))
+    }
+}
+
+impl From<store::error::Error> for Error {
+    fn from(error: store::error::Error) -> Self {
+        Self::Broken(error.into())
+    }
+}
+
+/// Checks several inputs and collects what is wrong with them, so that a person learns of all faults
+/// at once.
+#[derive(Default)]
+pub(super) struct Faults(Vec<Refusal>);
+
+impl Faults {
+    /// The value, or a fault of this field.
+    pub(super) fn check<T>(&mut self, field: Field, checked: Result<T, Violation>) -> Option<T> {
+        match checked {
+            Ok(value) => Some(value),
+            Err(Violation { breach, rule }) => {
+                let reason = match breach {
+                    Breach::TooShort => Reason::TooShort,
+                    Breach::TooLong => Reason::TooLong,
+                    Breach::Invalid => Reason::Invalid,
+                };
+                self.0.push(Refusal { reason, message: rule, field: Some(field) });
+                None
+            }
+        }
+    }
+
+    /// An error of all faults found; the values that were checked exist only if there are none.
+    pub(super) fn into_error(self) -> Error {
+        Error::Refused(Refused::Rules(self.0))
+    }
+}

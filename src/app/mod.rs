@@ -1,0 +1,86 @@
+//! What may happen: the rules, and the order in which several slots are written.
+//!
+//! Every write goes through here with a [`viewer::Viewer`]. Every read takes many questions at once
+//! ([`question`]) and is the batch that the loaders of `graphql` send. Not here: Redis commands
+//! (`store`), or how anything looks to a client (`graphql`).
+
+pub mod check;
+mod deadline;
+pub mod error;
+pub mod import;
+mod password;
+pub mod question;
+pub mod relation;
+pub mod repair;
+pub mod session;
+pub mod user;
+pub mod viewer;
+
+use std::sync::Arc;
+
+use crate::app::password::Passwords;
+use crate::config::{AccountConfig, RelationConfig};
+use crate::model::chance::Chance;
+use crate::model::clock::{SharedClock, Timestamp};
+use crate::store::Store;
+use crate::store::key::Keys;
+
+/// The application: the rules over one store. Cheap to clone.
+#[derive(Clone)]
+pub struct App(Arc<Parts>);
+
+struct Parts {
+    store: Store,
+    clock: SharedClock,
+    chance: Arc<Chance>,
+    relation: RelationConfig,
+    account: AccountConfig,
+    passwords: Passwords,
+}
+
+impl App {
+    /// The rules over this store, with time and chance handed in.
+    #[must_use]
+    pub fn new(
+        store: Store,
+        clock: SharedClock,
+        chance: Chance,
+        relation: RelationConfig,
+        account: AccountConfig,
+    ) -> Self {
+        let chance = Arc::new(chance);
+        let passwords = Passwords::new(&account, Arc::clone(&chance));
+        Self(Arc::new(Parts { store, clock, chance, relation, account, passwords }))
+    }
+
+    /// The hot store.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    /// Whether everything the application stands on can be reached. One round trip.
+    pub async fn is_ready(&self) -> Result<(), error::Error> {
+        Ok(self.store().ping().await?)
+    }
+
+    /// A name for a request that has none: unlike that of any other.
+    #[must_use]
+    pub fn request_id(&self) -> String {
+        format!("{:032x}", u128::from_le_bytes(self.chance().bytes()))
+    }
+
+    fn keys(&self) -> &Keys {
+        self.0.store.keys()
+    }
+
+    fn chance(&self) -> &Chance {
+        &self.0.chance
+    }
+
+    /// The time by the clock that was handed in.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.0.clock.now()
+    }
+}

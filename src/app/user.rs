@@ -1,0 +1,261 @@
+//! Making accounts and changing profiles.
+//!
+//! A user comes to be in steps, because the index of names lies in another slot than the user:
+//! 1. an id is issued, and an intent of this call recorded;
+//! 2. the name is reserved for the id: whoever comes first;
+//! 3. the user is made in its own slot, unless the id has become void;
+//! 4. the name is settled: from now on it leads to the user;
+//! 5. the intent is dropped.
+//!
+//! Whoever is cut off leaves a reservation, and the repairer settles it if the user exists; else it
+//! makes the id void, so that a late step 3 does nothing, and frees the name.
+
+use crate::app::App;
+use crate::app::deadline::Deadline;
+use crate::app::error::{Broken, Error, Faults, Field, Reason};
+use crate::app::session::Opened;
+use crate::app::viewer::Viewer;
+use crate::model::clock::Timestamp;
+use crate::model::id::UserId;
+use crate::model::secret::{Password, PasswordHash};
+use crate::model::session::Label;
+use crate::model::user::{Bio, DisplayName, ProfileChange, Username};
+use crate::store::batch::{Batch, Ticket};
+use crate::store::intent::{self, Intent, Operation};
+use crate::store::name::{self, Holder};
+use crate::store::user::{self, NewUser};
+
+/// Who is to be made a user.
+#[derive(Clone, Debug)]
+pub struct Newcomer {
+    /// Its name.
+    pub username: Username,
+    /// What is shown.
+    pub display_name: DisplayName,
+    /// What it says of itself.
+    pub bio: Bio,
+    /// When the account is made.
+    pub created_at: Timestamp,
+    /// Its password; without one nobody can sign in.
+    pub password: Option<PasswordHash>,
+    /// The label of the session to open at once, if one is wanted.
+    pub sign_in: Option<Label>,
+}
+
+/// What has become of a [`Newcomer`].
+#[derive(Debug)]
+pub enum Made {
+    /// It is a user now.
+    User(UserId, Option<Opened>),
+    /// The name belongs to somebody, or is about to.
+    Taken,
+}
+
+/// A newcomer with the id it will have, if all goes well.
+struct Candidate<'a> {
+    newcomer: &'a Newcomer,
+    id: UserId,
+}
+
+impl App {
+    /// Makes an account and signs it in.
+    pub async fn register(
+        &self,
+        username: &str,
+        password: &str,
+        display_name: Option<&str>,
+        label: Option<&str>,
+    ) -> Result<Opened, Error> {
+        let mut faults = Faults::default();
+        let username = faults.check(Field::Username, Username::parse(username));
+        let password = faults.check(Field::Password, Password::choose(password));
+        let display_name =
+            display_name.map(|text| faults.check(Field::DisplayName, DisplayName::parse(text)));
+        let label = faults.check(Field::Label, Label::parse(label.unwrap_or_default()));
+        let (Some(username), Some(password), Some(label), None | Some(Some(_))) =
+            (username, password, label, &display_name)
+        else {
+            return Err(faults.into_error());
+        };
+        // Most names that are taken are found so before the work of hashing.
+        if name::holder(self.store(), &username).send("register: name", self.store()).await?.is_some() {
+            return Err(taken());
+        }
+        let newcomer = Newcomer {
+            display_name: display_name.flatten().unwrap_or_else(|| (&username).into()),
+            username,
+            bio: Bio::default(),
+            created_at: self.now(),
+            password: Some(self.0.passwords.hash(password).await?),
+            sign_in: Some(label),
+        };
+        match self.make_users(vec![newcomer]).await?.pop() {
+            Some(Made::User(_, Some(opened))) => Ok(opened),
+            Some(Made::Taken) => Err(taken()),
+            Some(Made::User(_, None)) | None => Err(Broken::GaveUp("registering").into()),
+        }
+    }
+
+    /// Changes the profile of the user who asks. One round trip.
+    pub async fn change_profile(
+        &self,
+        viewer: &Viewer,
+        display_name: Option<&str>,
+        bio: Option<&str>,
+    ) -> Result<UserId, Error> {
+        let user = viewer.signed_in()?.user;
+        let mut faults = Faults::default();
+        let display_name =
+            display_name.map(|text| faults.check(Field::DisplayName, DisplayName::parse(text)));
+        let bio = bio.map(|text| faults.check(Field::Bio, Bio::parse(text)));
+        if matches!(display_name, Some(None)) || matches!(bio, Some(None)) {
+            return Err(faults.into_error());
+        }
+        let change = ProfileChange { display_name: display_name.flatten(), bio: bio.flatten() };
+        if let Some(write) = user::change_profile(self.keys(), user, &change) {
+            write.send("change profile", self.store()).await?;
+        }
+        Ok(user)
+    }
+
+    /// Makes users, all steps for all of them together: six round trips, however many they are.
+    ///
+    /// No two may have the same name.
+    pub(super) async fn make_users(&self, newcomers: Vec<Newcomer>) -> Result<Vec<Made>, Error> {
+        /// An id becomes void only if its maker pauses for a minute; twice in a row is not chance.
+        const ATTEMPTS: usize = 3;
+        let mut made: Vec<Option<Made>> = newcomers.iter().map(|_| None).collect();
+        for _ in 0..ATTEMPTS {
+            let open: Vec<usize> = (0..made.len()).filter(|&index| made[index].is_none()).collect();
+            let asked: Vec<&Newcomer> = open.iter().map(|&index| &newcomers[index]).collect();
+            for (index, outcome) in open.into_iter().zip(self.try_to_make(&asked).await?) {
+                made[index] = outcome;
+            }
+            if made.iter().all(Option::is_some) {
+                break;
+            }
+        }
+        let made: Option<Vec<Made>> = made.into_iter().collect();
+        made.ok_or_else(|| Broken::GaveUp("making a user").into())
+    }
+
+    /// One attempt; `None` for those whose id became void.
+    async fn try_to_make(&self, newcomers: &[&Newcomer]) -> Result<Vec<Option<Made>>, Error> {
+        let deadline = Deadline::start(&*self.0.clock);
+        let candidates = self.issue_ids(newcomers).await?;
+        let operation = |candidate: &Candidate<'_>| Operation::Name {
+            username: candidate.newcomer.username.clone(),
+            user: candidate.id,
+        };
+        let intents = self.intents(candidates.iter().map(operation));
+        self.record(&intents, &deadline).await?;
+        deadline.check()?;
+        let holders = self.reserve_names(&candidates).await?;
+        deadline.check()?;
+        let outcomes = self.create_users(&candidates, &holders).await?;
+        deadline.check()?;
+        self.settle_names(&candidates, &outcomes).await?;
+        self.forget(&intents).await?;
+        Ok(outcomes)
+    }
+
+    async fn issue_ids<'a>(&self, newcomers: &[&'a Newcomer]) -> Result<Vec<Candidate<'a>>, Error> {
+        let count = newcomers.len() as u64;
+        let last = user::issue_ids(self.keys(), count).send("make user: ids", self.store()).await?;
+        let ids = (last + 1 - count..=last).filter_map(UserId::new);
+        Ok(newcomers.iter().zip(ids).map(|(newcomer, id)| Candidate { newcomer, id }).collect())
+    }
+
+    async fn reserve_names(&self, candidates: &[Candidate<'_>]) -> Result<Vec<Holder>, Error> {
+        let mut batch = Batch::new("make user: reserve");
+        let reserve = |candidate: &Candidate<'_>| {
+            batch.push(name::reserve(self.store(), &candidate.newcomer.username, candidate.id))
+        };
+        let tickets = candidates.iter().map(reserve).collect();
+        Ok(batch.send(self.store()).await?.take_all(tickets)?)
+    }
+
+    /// Makes those whose name is reserved for them; `None` for those whose id became void.
+    async fn create_users(
+        &self,
+        candidates: &[Candidate<'_>],
+        holders: &[Holder],
+    ) -> Result<Vec<Option<Made>>, Error> {
+        let mut batch = Batch::new("make user: create");
+        let create = |(candidate, holder): (&Candidate<'_>, &Holder)| {
+            let reserved = *holder == Holder::Reserved(candidate.id);
+            reserved.then(|| {
+                let (user, opened) = self.new_user(candidate);
+                (batch.push(user::create(self.keys(), &user)), opened)
+            })
+        };
+        let creations: Vec<_> = candidates.iter().zip(holders).map(create).collect();
+        let mut replies = batch.send(self.store()).await?;
+        let outcome = |(candidate, creation): (&Candidate<'_>, Option<(Ticket<bool>, _)>)| {
+            let Some((ticket, opened)) = creation else {
+                return Ok(Some(Made::Taken));
+            };
+            Ok(replies.take(ticket)?.then_some(Made::User(candidate.id, opened)))
+        };
+        candidates.iter().zip(creations).map(outcome).collect()
+    }
+
+    fn new_user(&self, candidate: &Candidate<'_>) -> (NewUser, Option<Opened>) {
+        let Candidate { newcomer, id } = candidate;
+        let session = newcomer.sign_in.as_ref().map(|label| self.new_session(*id, label));
+        let (opened, stored) = session.unzip();
+        let user = NewUser {
+            id: *id,
+            username: newcomer.username.clone(),
+            display_name: newcomer.display_name.clone(),
+            bio: newcomer.bio.clone(),
+            created_at: newcomer.created_at,
+            password: newcomer.password.clone(),
+            session: stored,
+        };
+        (user, opened)
+    }
+
+    async fn settle_names(
+        &self,
+        candidates: &[Candidate<'_>],
+        outcomes: &[Option<Made>],
+    ) -> Result<(), Error> {
+        let mut batch = Batch::new("make user: settle");
+        let made = candidates.iter().zip(outcomes);
+        let made = made.filter(|(_, outcome)| matches!(outcome, Some(Made::User(..))));
+        let settle = |(candidate, _): (&Candidate<'_>, _)| {
+            batch.push(name::settle(self.store(), &candidate.newcomer.username, candidate.id))
+        };
+        let tickets = made.map(settle).collect();
+        batch.send(self.store()).await?.take_all(tickets)?;
+        Ok(())
+    }
+
+    /// An intent of this call for each operation.
+    pub(super) fn intents(&self, operations: impl Iterator<Item = Operation>) -> Vec<Intent> {
+        operations.map(|operation| Intent { operation, token: self.chance().nonce() }).collect()
+    }
+
+    /// Records intents. One round trip.
+    pub(super) async fn record(&self, intents: &[Intent], deadline: &Deadline<'_>) -> Result<(), Error> {
+        let mut batch = Batch::new("record intents");
+        let record = intent::record(self.keys(), intents, deadline.began());
+        let tickets = record.into_iter().map(|command| batch.push(command)).collect();
+        batch.send(self.store()).await?.take_all(tickets)?;
+        Ok(())
+    }
+
+    /// Drops intents. One round trip.
+    pub(super) async fn forget(&self, intents: &[Intent]) -> Result<(), Error> {
+        let mut batch = Batch::new("drop intents");
+        let drop = intent::drop(self.keys(), intents);
+        let tickets = drop.into_iter().map(|command| batch.push(command)).collect();
+        batch.send(self.store()).await?.take_all(tickets)?;
+        Ok(())
+    }
+}
+
+fn taken() -> Error {
+    Error::rule(Reason::Taken, Field::Username, "This username is taken.")
+}
