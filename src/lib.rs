@@ -2,5 +2,6 @@
 
 pub mod app;
 pub mod config;
+pub mod graphql;
 pub mod model;
 pub mod store;

@@ -1,0 +1,184 @@
+//! How errors look to a client of the API: the one map from kinds to codes.
+//!
+//! Not here: HTTP status codes (`http::response`).
+
+use std::time::Duration;
+
+use async_graphql::parser;
+use async_graphql::{ErrorExtensionValues, Response, ServerError, Value};
+
+use crate::app::error::{Broken, Error, Refused};
+use crate::store;
+
+/// Most errors of fields in an answer; a last one says how many were left out.
+const MOST_FIELD_ERRORS: usize = 100;
+/// Most errors of a request that was not executed.
+const MOST_REQUEST_ERRORS: usize = 8;
+
+/// The codes that clients find in `extensions.code`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is named like the code it stands for")]
+pub enum Code {
+    BadRequest,
+    ParseFailed,
+    ValidationFailed,
+    BadUserInput,
+    Unauthenticated,
+    Unavailable,
+    Internal,
+}
+
+impl Code {
+    /// The code as clients see it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::BadRequest => "BAD_REQUEST",
+            Self::ParseFailed => "GRAPHQL_PARSE_FAILED",
+            Self::ValidationFailed => "GRAPHQL_VALIDATION_FAILED",
+            Self::BadUserInput => "BAD_USER_INPUT",
+            Self::Unauthenticated => "UNAUTHENTICATED",
+            Self::Unavailable => "UNAVAILABLE",
+            Self::Internal => "INTERNAL_SERVER_ERROR",
+        }
+    }
+}
+
+/// Why a request was not executed.
+#[derive(Clone, Debug)]
+pub struct RequestError {
+    /// The kind of all its errors.
+    pub code: Code,
+    /// The errors, as clients see them.
+    pub errors: Vec<ServerError>,
+    /// When to come back, if that may help.
+    pub retry_after: Option<Duration>,
+}
+
+/// What comes of a request whose document was parsed.
+#[derive(Debug)]
+pub enum Answer {
+    /// It was not executed.
+    Refused(RequestError),
+    /// It was executed; errors are those of single fields.
+    Executed {
+        /// The data; null if a field that must not be null failed.
+        data: Value,
+        /// The errors of fields, as clients see them.
+        errors: Vec<ServerError>,
+        /// When to come back, if a field failed for lack of room.
+        retry_after: Option<Duration>,
+    },
+}
+
+impl RequestError {
+    /// An error with a message of our own.
+    #[must_use]
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, errors: vec![coded(ServerError::new(message, None), code)], retry_after: None }
+    }
+
+    pub(super) fn parse(error: &parser::Error) -> Self {
+        let mut error = ServerError::from(error.clone());
+        error.message = format!("The document cannot be parsed: {}", error.message.trim());
+        Self { code: Code::ParseFailed, errors: vec![coded(error, Code::ParseFailed)], retry_after: None }
+    }
+
+    /// An error of the application that keeps the whole request from being executed.
+    #[must_use]
+    pub fn of(error: &Error, request_id: &str) -> Self {
+        let shown = show(error, request_id);
+        let error = extended(ServerError::new(shown.message, None), shown.code, shown.request_id);
+        Self { code: shown.code, errors: vec![error], retry_after: shown.retry_after }
+    }
+}
+
+/// Gives every error of a response its code, and tells an executed request from one that was not.
+pub(super) fn finish(response: Response, request_id: &str) -> Answer {
+    let Response { data, errors, .. } = response;
+    // A request that fails validation has neither data nor a path in any of its errors.
+    if data == Value::Null && !errors.is_empty() && errors.iter().all(|error| error.path.is_empty()) {
+        let code = Code::ValidationFailed;
+        let errors = errors.into_iter().take(MOST_REQUEST_ERRORS).map(|error| coded(error, code)).collect();
+        return Answer::Refused(RequestError { code, errors, retry_after: None });
+    }
+    let mut retry_after = None;
+    let left_out = errors.len().saturating_sub(MOST_FIELD_ERRORS);
+    let shown = errors.into_iter().take(MOST_FIELD_ERRORS).map(|error| {
+        let Some(cause) = error.source::<Error>() else {
+            // The library's own complaint about an argument.
+            return coded(error, Code::BadUserInput);
+        };
+        let shown = show(cause, request_id);
+        retry_after = retry_after.max(shown.retry_after);
+        extended(ServerError { message: shown.message, source: None, ..error }, shown.code, shown.request_id)
+    });
+    let mut errors: Vec<ServerError> = shown.collect();
+    if left_out > 0 {
+        let message = format!("{left_out} further errors were left out.");
+        errors.push(coded(ServerError::new(message, None), Code::Internal));
+    }
+    Answer::Executed { data, errors, retry_after }
+}
+
+/// An error as it may be seen.
+struct Shown<'a> {
+    code: Code,
+    message: String,
+    /// For errors whose cause is in the log only.
+    request_id: Option<&'a str>,
+    retry_after: Option<Duration>,
+}
+
+/// The one map from what went wrong to what is said of it. Causes of our own are logged here, once,
+/// and not told.
+fn show<'a>(error: &Error, request_id: &'a str) -> Shown<'a> {
+    let plain = |code, message: &str| Shown {
+        code,
+        message: message.to_owned(),
+        request_id: None,
+        retry_after: None,
+    };
+    match error {
+        Error::Invalid(message) => plain(Code::BadUserInput, message),
+        Error::Refused(Refused::Unauthenticated) => plain(Code::Unauthenticated, "Sign in first."),
+        Error::Refused(Refused::BadToken) => {
+            plain(Code::Unauthenticated, "The token is not valid, or its session has ended. Sign in again.")
+        }
+        Error::Refused(Refused::Busy { retry_after }) => {
+            let busy = plain(Code::Unavailable, "The server is busy. Try again in a moment.");
+            Shown { retry_after: Some(*retry_after), ..busy }
+        }
+        // Mutations put these into their payloads; elsewhere there are none.
+        Error::Refused(Refused::Rules(refusals)) => {
+            let messages: Vec<&str> = refusals.iter().map(|refusal| refusal.message.as_str()).collect();
+            plain(Code::BadUserInput, &messages.join(" "))
+        }
+        Error::Broken(broken) => {
+            tracing::error!(request_id, error = broken as &dyn std::error::Error, "a request failed");
+            let (code, message) = match broken {
+                Broken::Store(store::error::Error::Unavailable(_)) | Broken::Late => {
+                    (Code::Unavailable, "The data cannot be reached now. Try again in a moment.")
+                }
+                Broken::Store(store::error::Error::Refused(_) | store::error::Error::Corrupt(_))
+                | Broken::NoRecord(_)
+                | Broken::Hashing(_)
+                | Broken::GaveUp(_) => (Code::Internal, "Something went wrong here. It has been logged."),
+            };
+            Shown { request_id: Some(request_id), ..plain(code, message) }
+        }
+    }
+}
+
+fn coded(error: ServerError, code: Code) -> ServerError {
+    extended(error, code, None)
+}
+
+fn extended(mut error: ServerError, code: Code, request_id: Option<&str>) -> ServerError {
+    let extensions = error.extensions.get_or_insert_with(ErrorExtensionValues::default);
+    extensions.set("code", code.as_str());
+    if let Some(request_id) = request_id {
+        extensions.set("requestId", request_id);
+    }
+    error
+}

@@ -1,0 +1,116 @@
+//! Ids as clients see them: opaque, tagged with the type of what they name.
+//!
+//! An id is base64url of `User:7`. Exactly what is printed is read back, so a thing has one id.
+
+use std::fmt::Display;
+
+use async_graphql::ID;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use crate::app::error::Error;
+use crate::model::id::UserId;
+use crate::model::session::SessionId;
+
+/// Most ids in one argument.
+pub(super) const MOST_IDS: usize = 100;
+
+/// What an id names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GlobalId {
+    User(UserId),
+    Session(SessionId),
+}
+
+impl GlobalId {
+    /// The id as clients see it.
+    pub(super) fn print(self) -> ID {
+        let what: &dyn Display = match &self {
+            Self::User(user) => user,
+            Self::Session(session) => session,
+        };
+        ID(URL_SAFE_NO_PAD.encode(format!("{}:{what}", self.kind())))
+    }
+
+    /// What is named by the id in an argument, whatever its type.
+    pub(super) fn parse(argument: &str, id: &ID) -> Result<Self, Error> {
+        read(id)
+            .ok_or_else(|| Error::Invalid(format!("`{argument}` is not an id that this server has given.")))
+    }
+
+    /// The user named by the id in an argument.
+    pub(super) fn user(argument: &str, id: &ID) -> Result<UserId, Error> {
+        match Self::parse(argument, id)? {
+            Self::User(user) => Ok(user),
+            other @ Self::Session(_) => Err(other.unexpected(argument, "User")),
+        }
+    }
+
+    /// The session named by the id in an argument.
+    pub(super) fn session(argument: &str, id: &ID) -> Result<SessionId, Error> {
+        match Self::parse(argument, id)? {
+            Self::Session(session) => Ok(session),
+            other @ Self::User(_) => Err(other.unexpected(argument, "Session")),
+        }
+    }
+
+    /// The error for an id of another type than the argument takes.
+    pub(super) fn unexpected(self, argument: &str, expected: &str) -> Error {
+        Error::Invalid(format!("`{argument}` must be the id of a {expected}, not of a {}.", self.kind()))
+    }
+
+    fn kind(self) -> &'static str {
+        match self {
+            Self::User(_) => "User",
+            Self::Session(_) => "Session",
+        }
+    }
+}
+
+fn read(id: &ID) -> Option<GlobalId> {
+    let text = URL_SAFE_NO_PAD.decode(id.as_str()).ok()?;
+    let (kind, what) = std::str::from_utf8(&text).ok()?.split_once(':')?;
+    match kind {
+        "User" => what.parse().ok().map(GlobalId::User),
+        "Session" => SessionId::parse(what).map(GlobalId::Session),
+        _ => None,
+    }
+}
+
+/// Checks how many ids an argument has.
+pub(super) fn check_count(argument: &str, ids: &[ID]) -> Result<(), Error> {
+    if ids.len() <= MOST_IDS {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!("`{argument}` may have {MOST_IDS} ids at most, not {}.", ids.len())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::chance::Chance;
+
+    #[test]
+    fn an_id_is_read_as_it_was_printed() {
+        let user = GlobalId::User(UserId::new(7).unwrap());
+        let session = GlobalId::Session(SessionId::issue(&Chance::from_seed(1)));
+        assert_eq!(*user.print(), "VXNlcjo3");
+        for id in [user, session] {
+            assert_eq!(GlobalId::parse("id", &id.print()).unwrap(), id);
+        }
+    }
+
+    #[test]
+    fn everything_else_is_invalid_and_says_where() {
+        let encode = |text: &str| URL_SAFE_NO_PAD.encode(text);
+        for text in
+            ["", "7", "VXNlcjo3=", "VXNlcjo4\0", &encode("User:07"), &encode("User:"), &encode("Cat:7")]
+        {
+            let error = GlobalId::parse("ids", &ID(text.into())).unwrap_err();
+            assert!(error.to_string().contains("`ids`"), "{text:?}: {error}");
+        }
+        let session = GlobalId::Session(SessionId::issue(&Chance::from_seed(1))).print();
+        let error = GlobalId::user("userId", &session).unwrap_err();
+        assert_eq!(error.to_string(), "`userId` must be the id of a User, not of a Session.");
+    }
+}

@@ -1,0 +1,179 @@
+//! Loading in batches: what the resolvers of one level ask for goes out together.
+//!
+//! One loader for all kinds of questions, so that everything a level of a query needs, users and
+//! relations and lists, is **one** round trip. Its key is the question, which says all that the
+//! answer depends on. It lives for one scope and remembers every answer.
+//!
+//! # Why the `dataloader` crate, and how it is held
+//! It batches by yielding to the other resolvers, without a timer. Its edges are kept here: `load`
+//! panics where `try_load` answers, so only the latter is used; every question is answered; and a
+//! load whose leader was cancelled (a sibling failed, its branch was dropped) is told *not found*,
+//! so whoever is told that asks again. Pages are loaded by one call each, for its lock is held while
+//! a batch is under way.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use dataloader::BatchFn;
+use dataloader::cached;
+
+use crate::app::App;
+use crate::app::error::Error;
+use crate::app::question::{Among, Answer, Answered, Question};
+use crate::model::id::UserId;
+use crate::model::page::{Page, Window};
+use crate::model::relation::{Follow, Relation};
+use crate::model::user::{User, UserFields, Username};
+use crate::store::relation::Side;
+
+/// How often a load yields to the other resolvers before it sends what has been asked. All of them
+/// run in one task and have been polled after one.
+const YIELDS: usize = 1;
+
+/// Most questions in one batch. Beyond, the batch is sent before all of a level have asked.
+const MOST_QUESTIONS: usize = 10_000;
+
+/// Answers questions in batches and remembers the answers.
+pub(super) struct Loader {
+    inner: cached::Loader<Question, Answered, Batches>,
+}
+
+/// Sends the batches.
+struct Batches(App);
+
+impl BatchFn<Question, Answered> for Batches {
+    async fn load(&mut self, questions: &[Question]) -> HashMap<Question, Answered> {
+        self.0.answer(questions).await
+    }
+}
+
+impl Loader {
+    pub(super) fn new(app: App) -> Self {
+        let inner = cached::Loader::new(Batches(app));
+        Self { inner: inner.with_yield_count(YIELDS).with_max_batch_size(MOST_QUESTIONS) }
+    }
+
+    async fn ask(&self, question: Question) -> Answered {
+        loop {
+            if let Ok(answered) = self.inner.try_load(question.clone()).await {
+                return answered;
+            }
+        }
+    }
+
+    async fn ask_all(&self, questions: Vec<Question>) -> HashMap<Question, Answered> {
+        if questions.is_empty() {
+            return HashMap::new();
+        }
+        loop {
+            if let Ok(answered) = self.inner.try_load_many(questions.clone()).await {
+                return answered;
+            }
+        }
+    }
+
+    /// Who has this name.
+    pub(super) async fn named(&self, username: Username) -> Result<Option<UserId>, Error> {
+        match self.ask(Question::Named(username)).await? {
+            Answer::UserId(user) => Ok(user),
+            _ => mismatch(),
+        }
+    }
+
+    /// What is known of a user; `None` if there is no such user.
+    pub(super) async fn user(&self, user: UserId, fields: UserFields) -> Result<Option<Arc<User>>, Error> {
+        match self.ask(Question::User(user, fields)).await? {
+            Answer::User(user) => Ok(user),
+            _ => mismatch(),
+        }
+    }
+
+    /// What is known of these users; those who do not exist are left out.
+    pub(super) async fn users(
+        &self,
+        users: &[UserId],
+        fields: UserFields,
+    ) -> Result<HashMap<UserId, Arc<User>>, Error> {
+        let questions = users.iter().map(|user| Question::User(*user, fields)).collect();
+        let pick = |question, answer| match (question, answer) {
+            (Question::User(id, _), Answer::User(user)) => user.map(|user| (id, user)),
+            _ => mismatch(),
+        };
+        collect(self.ask_all(questions).await, pick)
+    }
+
+    /// How the viewer and another stand.
+    pub(super) async fn relation(&self, viewer: UserId, other: UserId) -> Result<Relation, Error> {
+        match self.ask(Question::Relation(viewer, other)).await? {
+            Answer::Relation(relation) => Ok(relation),
+            _ => mismatch(),
+        }
+    }
+
+    /// How the viewer and each of these users stand.
+    pub(super) async fn relations(
+        &self,
+        viewer: UserId,
+        others: impl Iterator<Item = UserId>,
+    ) -> Result<HashMap<UserId, Relation>, Error> {
+        let questions = others.map(|other| Question::Relation(viewer, other)).collect();
+        let pick = |question, answer| match (question, answer) {
+            (Question::Relation(_, other), Answer::Relation(relation)) => Some((other, relation)),
+            _ => mismatch(),
+        };
+        collect(self.ask_all(questions).await, pick)
+    }
+
+    /// A page of one of the lists that are kept.
+    pub(super) async fn page(&self, user: UserId, side: Side, window: Window) -> Result<Arc<Page>, Error> {
+        match self.ask(Question::Page(user, side, window)).await? {
+            Answer::Page(page) => Ok(page),
+            _ => mismatch(),
+        }
+    }
+
+    /// How many are in one of the lists that are kept.
+    pub(super) async fn count(&self, user: UserId, side: Side) -> Result<u64, Error> {
+        match self.ask(Question::Count(user, side)).await? {
+            Answer::Count(count) => Ok(count),
+            _ => mismatch(),
+        }
+    }
+
+    /// Everybody whom a user follows and who follows back.
+    pub(super) async fn mutuals(&self, user: UserId) -> Result<Arc<[Follow]>, Error> {
+        self.follows(Question::Mutuals(user)).await
+    }
+
+    /// Everybody who follows a user and whom the viewer follows. A round trip more than the others,
+    /// once per scope: whom the viewer follows must be known first.
+    pub(super) async fn known_followers(&self, user: UserId, viewer: UserId) -> Result<Arc<[Follow]>, Error> {
+        let among = Among(self.follows(Question::Following(viewer)).await?);
+        self.follows(Question::FollowersAmong(user, among)).await
+    }
+
+    async fn follows(&self, question: Question) -> Result<Arc<[Follow]>, Error> {
+        match self.ask(question).await? {
+            Answer::Follows(follows) => Ok(follows),
+            _ => mismatch(),
+        }
+    }
+}
+
+/// What is picked of each answer, or the first failure.
+fn collect<K: Eq + Hash, V>(
+    answered: HashMap<Question, Answered>,
+    pick: impl Fn(Question, Answer) -> Option<(K, V)>,
+) -> Result<HashMap<K, V>, Error> {
+    let pick = |(question, answered): (_, Answered)| match answered {
+        Ok(answer) => pick(question, answer).map(Ok),
+        Err(error) => Some(Err(error)),
+    };
+    answered.into_iter().filter_map(pick).collect()
+}
+
+/// A question was answered by an answer of another kind, which [`App::answer`] does not do.
+fn mismatch() -> ! {
+    unreachable!("every question is answered by an answer of its kind")
+}

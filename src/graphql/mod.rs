@@ -1,0 +1,93 @@
+//! How it is asked: the GraphQL schema over the application.
+//!
+//! Types are thin: they hold values of `model`, and what they do not hold they ask a request-scoped
+//! [`loader`] for. Not here: rules (`app`), or how a request arrives (`http`).
+
+mod connection;
+mod context;
+mod cursor;
+pub mod error;
+mod id;
+mod loader;
+mod mutation;
+mod query;
+mod types;
+
+use std::sync::Arc;
+
+use async_graphql::parser::parse_query;
+use async_graphql::{EmptySubscription, Request, SDLExportOptions, Schema, Variables};
+
+use crate::app::App;
+use crate::app::viewer::Viewer;
+use crate::graphql::context::Scope;
+use crate::graphql::error::{Answer, RequestError};
+use crate::graphql::mutation::Mutation;
+use crate::graphql::query::Query;
+
+/// How deep a document may nest. The introspection of code generators and playgrounds goes to 15.
+const MOST_LEVELS: usize = 16;
+
+/// The API: documents in, answers out.
+#[derive(Clone)]
+pub struct Api {
+    schema: Schema<Query, Mutation, EmptySubscription>,
+    app: App,
+}
+
+/// A request as it came, its parts not looked at yet.
+#[derive(Debug, Default)]
+pub struct Question {
+    /// The document.
+    pub query: String,
+    /// Which of its operations; needed if it has several.
+    pub operation_name: Option<String>,
+    /// Values for its variables: an object, or null for none.
+    pub variables: serde_json::Value,
+}
+
+/// A request whose document has been parsed: ready to be executed.
+pub struct Plan(Request);
+
+impl Api {
+    /// The API over an application.
+    #[must_use]
+    pub fn new(app: App) -> Self {
+        Self { schema: schema(), app }
+    }
+
+    /// The application under the API.
+    #[must_use]
+    pub fn app(&self) -> &App {
+        &self.app
+    }
+
+    /// Parses a request's document. Asks nothing of the store.
+    pub fn plan(question: Question) -> Result<Plan, RequestError> {
+        let document = parse_query(&question.query).map_err(|error| RequestError::parse(&error))?;
+        let mut request = Request::new(String::new()).variables(Variables::from_json(question.variables));
+        request.operation_name = question.operation_name;
+        request.set_parsed_query(document);
+        Ok(Plan(request))
+    }
+
+    /// Executes a plan for a viewer. Internal errors carry `request_id`, and are logged with it.
+    pub async fn execute(&self, Plan(request): Plan, viewer: Viewer, request_id: &str) -> Answer {
+        let scope = Scope::new(self.app.clone(), viewer);
+        let response = self.schema.execute(request.data(Arc::new(scope))).await;
+        error::finish(response, request_id)
+    }
+}
+
+/// The schema in the schema definition language: the contract with clients.
+#[must_use]
+pub fn sdl() -> String {
+    let options =
+        SDLExportOptions::new().include_specified_by().use_space_ident().prefer_single_line_descriptions();
+    let sdl = schema().sdl_with_options(options);
+    format!("{}\n", sdl.trim_end())
+}
+
+fn schema() -> Schema<Query, Mutation, EmptySubscription> {
+    Schema::build(Query, Mutation, EmptySubscription).limit_depth(MOST_LEVELS).finish()
+}

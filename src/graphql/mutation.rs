@@ -1,0 +1,347 @@
+//! What can be changed.
+//!
+//! Every field answers a payload that is read afresh after the change, in a scope of its own, so
+//! that the second field of a document sees what the first one wrote. Refusals that a person can do
+//! something about are in the payload; everything else is an error of the field.
+
+use std::sync::Arc;
+
+use async_graphql::{Context, ID, InputObject, Object, SimpleObject};
+
+use crate::app::App;
+use crate::app::error::Error;
+use crate::app::session::Opened;
+use crate::graphql::context::Scope;
+use crate::graphql::id::GlobalId;
+use crate::graphql::types::relation::Relation;
+use crate::graphql::types::user::User;
+use crate::graphql::types::user_error::{UserError, split};
+use crate::graphql::types::viewer::Viewer;
+use crate::model::id::UserId;
+
+/// The root of all mutations.
+pub(super) struct Mutation;
+
+/// What `register` takes.
+#[derive(InputObject)]
+pub(super) struct RegisterInput {
+    /// 2 to 30 of a–z, 0–9 and _, in any case.
+    username: String,
+    /// 8 to 256 bytes.
+    password: String,
+    /// 1 to 50 characters; the username if not given.
+    display_name: Option<String>,
+    /// What the client calls itself in the list of sessions: up to 100 characters.
+    label: Option<String>,
+}
+
+/// What `login` takes.
+#[derive(InputObject)]
+pub(super) struct LoginInput {
+    /// The name, in any case.
+    username: String,
+    /// The password.
+    password: String,
+    /// What the client calls itself in the list of sessions: up to 100 characters.
+    label: Option<String>,
+}
+
+/// What `revokeSession` takes.
+#[derive(InputObject)]
+pub(super) struct RevokeSessionInput {
+    /// The session to end.
+    session_id: ID,
+}
+
+/// What `changePassword` takes.
+#[derive(InputObject)]
+pub(super) struct ChangePasswordInput {
+    /// The password as it is.
+    current_password: String,
+    /// The password as it shall be: 8 to 256 bytes.
+    new_password: String,
+}
+
+/// What `updateProfile` takes. What is not given, or null, stays as it is.
+#[derive(InputObject)]
+pub(super) struct UpdateProfileInput {
+    /// 1 to 50 characters of any script.
+    display_name: Option<String>,
+    /// Up to 500 characters of any script; empty to say nothing.
+    bio: Option<String>,
+}
+
+/// What `follow` takes.
+#[derive(InputObject)]
+pub(super) struct FollowInput {
+    /// Whom to follow.
+    user_id: ID,
+}
+
+/// What `unfollow` takes.
+#[derive(InputObject)]
+pub(super) struct UnfollowInput {
+    /// Whom to follow no longer.
+    user_id: ID,
+}
+
+/// What `removeFollower` takes.
+#[derive(InputObject)]
+pub(super) struct RemoveFollowerInput {
+    /// Who shall follow the viewer no longer.
+    user_id: ID,
+}
+
+/// What `register` answers.
+#[derive(SimpleObject)]
+pub(super) struct RegisterPayload {
+    /// For the header `Authorization: Bearer …`; null if refused.
+    token: Option<String>,
+    /// The new user, signed in; null if refused.
+    viewer: Option<Viewer>,
+    /// Why it was refused; empty if it was not.
+    user_errors: Vec<UserError>,
+}
+
+/// What `login` answers.
+#[derive(SimpleObject)]
+pub(super) struct LoginPayload {
+    /// For the header `Authorization: Bearer …`; null if refused.
+    token: Option<String>,
+    /// The user, signed in; null if refused.
+    viewer: Option<Viewer>,
+    /// Why it was refused; empty if it was not.
+    user_errors: Vec<UserError>,
+}
+
+/// What `logout` and `logoutEverywhere` answer.
+#[derive(SimpleObject)]
+pub(super) struct LogoutPayload {
+    /// Why it was refused; empty if it was not.
+    user_errors: Vec<UserError>,
+}
+
+/// What `revokeSession` answers.
+#[derive(SimpleObject)]
+pub(super) struct RevokeSessionPayload {
+    /// The session that has ended; null if refused.
+    revoked_id: Option<ID>,
+    /// Why it was refused; empty if it was not.
+    user_errors: Vec<UserError>,
+}
+
+/// What `changePassword` answers.
+#[derive(SimpleObject)]
+pub(super) struct ChangePasswordPayload {
+    /// The viewer; null if refused.
+    viewer: Option<Viewer>,
+    /// Why it was refused; empty if it was not.
+    user_errors: Vec<UserError>,
+}
+
+/// What `updateProfile` answers.
+#[derive(SimpleObject)]
+pub(super) struct UpdateProfilePayload {
+    /// The user as it is now; null if refused.
+    user: Option<User>,
+    /// Why it was refused; empty if it was not.
+    user_errors: Vec<UserError>,
+}
+
+/// What `follow` answers.
+#[derive(SimpleObject)]
+pub(super) struct FollowPayload {
+    /// How the viewer and the user stand now; null if refused.
+    relation: Option<Relation>,
+    /// The user; null if refused.
+    user: Option<User>,
+    /// Why it was refused; empty if it was not.
+    user_errors: Vec<UserError>,
+}
+
+/// What `unfollow` answers.
+#[derive(SimpleObject)]
+pub(super) struct UnfollowPayload {
+    /// How the viewer and the user stand now; null if refused.
+    relation: Option<Relation>,
+    /// The user; null if refused.
+    user: Option<User>,
+    /// Why it was refused; empty if it was not.
+    user_errors: Vec<UserError>,
+}
+
+/// What `removeFollower` answers.
+#[derive(SimpleObject)]
+pub(super) struct RemoveFollowerPayload {
+    /// How the viewer and the user stand now; null if refused.
+    relation: Option<Relation>,
+    /// The user; null if refused.
+    user: Option<User>,
+    /// Why it was refused; empty if it was not.
+    user_errors: Vec<UserError>,
+}
+
+/// What can be changed. Every payload can be null, so that one failing field does not take the answers
+/// of the others away.
+#[Object]
+impl Mutation {
+    /// Makes an account and signs it in.
+    async fn register(
+        &self,
+        context: &Context<'_>,
+        input: RegisterInput,
+    ) -> Option<Result<RegisterPayload, Error>> {
+        let scope = Scope::of(context);
+        let RegisterInput { username, password, display_name, label } = input;
+        let done = scope.app.register(&username, &password, display_name.as_deref(), label.as_deref()).await;
+        Some(split(done).map(|(opened, user_errors)| {
+            let (token, viewer) = signed_in(&scope, opened);
+            RegisterPayload { token, viewer, user_errors }
+        }))
+    }
+
+    /// Signs in.
+    async fn login(&self, context: &Context<'_>, input: LoginInput) -> Option<Result<LoginPayload, Error>> {
+        let scope = Scope::of(context);
+        let LoginInput { username, password, label } = input;
+        let done = scope.app.login(&username, &password, label.as_deref()).await;
+        Some(split(done).map(|(opened, user_errors)| {
+            let (token, viewer) = signed_in(&scope, opened);
+            LoginPayload { token, viewer, user_errors }
+        }))
+    }
+
+    /// Ends the session that asks.
+    async fn logout(&self, context: &Context<'_>) -> Option<Result<LogoutPayload, Error>> {
+        let scope = Scope::of(context);
+        let done = scope.app.logout(&scope.viewer).await;
+        Some(split(done).map(|(_, user_errors)| LogoutPayload { user_errors }))
+    }
+
+    /// Ends all sessions of the viewer, this one included.
+    async fn logout_everywhere(&self, context: &Context<'_>) -> Option<Result<LogoutPayload, Error>> {
+        let scope = Scope::of(context);
+        let done = scope.app.logout_everywhere(&scope.viewer).await;
+        Some(split(done).map(|(_, user_errors)| LogoutPayload { user_errors }))
+    }
+
+    /// Ends one session of the viewer.
+    async fn revoke_session(
+        &self,
+        context: &Context<'_>,
+        input: RevokeSessionInput,
+    ) -> Option<Result<RevokeSessionPayload, Error>> {
+        let scope = Scope::of(context);
+        let done = async {
+            let session = GlobalId::session("input.sessionId", &input.session_id)?;
+            scope.app.revoke_session(&scope.viewer, session).await
+        };
+        Some(split(done.await).map(|(done, user_errors)| RevokeSessionPayload {
+            revoked_id: done.map(|()| input.session_id),
+            user_errors,
+        }))
+    }
+
+    /// Changes the viewer's password and ends all its other sessions.
+    async fn change_password(
+        &self,
+        context: &Context<'_>,
+        input: ChangePasswordInput,
+    ) -> Option<Result<ChangePasswordPayload, Error>> {
+        let scope = Scope::of(context);
+        let done =
+            scope.app.change_password(&scope.viewer, &input.current_password, &input.new_password).await;
+        Some(split(done).map(|(done, user_errors)| ChangePasswordPayload {
+            viewer: done.and_then(|()| Viewer::of(&scope.afresh())),
+            user_errors,
+        }))
+    }
+
+    /// Changes what others see of the viewer.
+    async fn update_profile(
+        &self,
+        context: &Context<'_>,
+        input: UpdateProfileInput,
+    ) -> Option<Result<UpdateProfilePayload, Error>> {
+        let scope = Scope::of(context);
+        let done = scope
+            .app
+            .change_profile(&scope.viewer, input.display_name.as_deref(), input.bio.as_deref())
+            .await;
+        Some(split(done).map(|(user, user_errors)| UpdateProfilePayload {
+            user: user.map(|user| User::named(&scope.afresh(), user)),
+            user_errors,
+        }))
+    }
+
+    /// The viewer follows a user. Doing it again changes nothing.
+    async fn follow(
+        &self,
+        context: &Context<'_>,
+        input: FollowInput,
+    ) -> Option<Result<FollowPayload, Error>> {
+        let scope = Scope::of(context);
+        let changed =
+            change_edge(&scope, &input.user_id, async |app, user| app.follow(&scope.viewer, user).await);
+        Some(changed.await.map(|(relation, user, user_errors)| FollowPayload { relation, user, user_errors }))
+    }
+
+    /// The viewer no longer follows a user. Doing it again changes nothing.
+    async fn unfollow(
+        &self,
+        context: &Context<'_>,
+        input: UnfollowInput,
+    ) -> Option<Result<UnfollowPayload, Error>> {
+        let scope = Scope::of(context);
+        let changed =
+            change_edge(&scope, &input.user_id, async |app, user| app.unfollow(&scope.viewer, user).await);
+        Some(changed.await.map(|(relation, user, user_errors)| UnfollowPayload {
+            relation,
+            user,
+            user_errors,
+        }))
+    }
+
+    /// A user no longer follows the viewer. Doing it again changes nothing.
+    async fn remove_follower(
+        &self,
+        context: &Context<'_>,
+        input: RemoveFollowerInput,
+    ) -> Option<Result<RemoveFollowerPayload, Error>> {
+        let scope = Scope::of(context);
+        let changed = change_edge(&scope, &input.user_id, async |app, user| {
+            app.remove_follower(&scope.viewer, user).await
+        });
+        Some(changed.await.map(|(relation, user, user_errors)| RemoveFollowerPayload {
+            relation,
+            user,
+            user_errors,
+        }))
+    }
+}
+
+/// The token and the viewer of a session that was just opened.
+fn signed_in(scope: &Scope, opened: Option<Opened>) -> (Option<String>, Option<Viewer>) {
+    match opened {
+        Some(Opened { token, viewer }) => (Some(token.expose()), Viewer::of(&scope.seen_by(viewer))),
+        None => (None, None),
+    }
+}
+
+/// Changes how the viewer and the user in `input.userId` stand, and reads afresh how they do.
+async fn change_edge(
+    scope: &Scope,
+    user_id: &ID,
+    change: impl AsyncFnOnce(&App, UserId) -> Result<(), Error>,
+) -> Result<(Option<Relation>, Option<User>, Vec<UserError>), Error> {
+    scope.viewer.signed_in()?;
+    let user = GlobalId::user("input.userId", user_id)?;
+    let (done, user_errors) = split(change(&scope.app, user).await)?;
+    let Some(()) = done else {
+        return Ok((None, None, user_errors));
+    };
+    let scope: Arc<Scope> = scope.afresh();
+    let user = User::named(&scope, user);
+    let relation = user.load_relation().await.transpose()?;
+    Ok((relation, Some(user), user_errors))
+}

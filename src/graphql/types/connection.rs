@@ -1,0 +1,105 @@
+//! Pages of lists as clients see them, after Relay's cursor connections.
+
+use std::sync::Arc;
+
+use async_graphql::{Object, SimpleObject};
+
+use crate::app::error::Error;
+use crate::graphql::connection::{self, Filled};
+use crate::graphql::context::Scope;
+use crate::graphql::cursor::{self, List};
+use crate::graphql::types::scalar::DateTime;
+use crate::graphql::types::user::User;
+use crate::model::relation::Follow;
+
+/// A page of a list of users.
+pub(in crate::graphql) struct FollowConnection {
+    scope: Arc<Scope>,
+    list: List,
+    edges: Vec<FollowEdge>,
+    has_previous: bool,
+    has_next: bool,
+}
+
+impl FollowConnection {
+    pub(in crate::graphql) fn new(scope: Arc<Scope>, list: List, filled: Filled) -> Self {
+        let edge = |(follow, node)| FollowEdge { list, follow, node };
+        let edges = filled.entries.into_iter().map(edge).collect();
+        Self { scope, list, edges, has_previous: filled.has_previous, has_next: filled.has_next }
+    }
+}
+
+/// A page of a list of users.
+#[Object]
+impl FollowConnection {
+    /// The entries of the page.
+    async fn edges(&self) -> &[FollowEdge] {
+        &self.edges
+    }
+
+    /// The users of the page: the nodes of its edges.
+    async fn nodes(&self) -> Vec<&User> {
+        self.edges.iter().map(|edge| &edge.node).collect()
+    }
+
+    /// Where the page lies in the list.
+    async fn page_info(&self) -> PageInfo {
+        PageInfo {
+            has_next_page: self.has_next,
+            has_previous_page: self.has_previous,
+            start_cursor: self.edges.first().map(FollowEdge::print_cursor),
+            end_cursor: self.edges.last().map(FollowEdge::print_cursor),
+        }
+    }
+
+    /// How many entries the whole list has.
+    async fn total_count(&self) -> Result<i32, Error> {
+        let count = connection::count(&self.scope, self.list).await?;
+        Ok(i32::try_from(count).unwrap_or(i32::MAX))
+    }
+}
+
+/// An entry of a list of users.
+pub(in crate::graphql) struct FollowEdge {
+    list: List,
+    follow: Follow,
+    node: User,
+}
+
+impl FollowEdge {
+    fn print_cursor(&self) -> String {
+        cursor::print(self.list, self.follow.into())
+    }
+}
+
+/// An entry of a list of users.
+#[Object]
+impl FollowEdge {
+    /// The place of the entry in the list; it stays good when entries come and go.
+    async fn cursor(&self) -> String {
+        self.print_cursor()
+    }
+
+    /// The listed user.
+    async fn node(&self) -> &User {
+        &self.node
+    }
+
+    /// When the follow was made that the list is ordered by.
+    async fn followed_at(&self) -> DateTime {
+        DateTime(self.follow.at)
+    }
+}
+
+/// Where a page lies in its list.
+#[derive(SimpleObject)]
+pub(in crate::graphql) struct PageInfo {
+    /// Whether the list has entries after the page.
+    has_next_page: bool,
+    /// Whether the list has entries before the page.
+    has_previous_page: bool,
+    /// The cursor of the first entry; null if the page is empty.
+    start_cursor: Option<String>,
+    /// The cursor of the last entry; null if the page is empty.
+    end_cursor: Option<String>,
+}

@@ -1,0 +1,10 @@
+//! The types of the schema, each a thin layer over a value of `model`.
+
+pub(super) mod connection;
+pub(super) mod node;
+pub(super) mod relation;
+pub(super) mod scalar;
+pub(super) mod session;
+pub(super) mod user;
+pub(super) mod user_error;
+pub(super) mod viewer;

@@ -1,0 +1,12 @@
+//! The `Node` interface of Relay.
+
+use async_graphql::{ID, Interface};
+
+use crate::graphql::types::user::User;
+
+/// Something with an id, which `node` finds again.
+#[derive(Interface)]
+#[graphql(field(name = "id", ty = "ID", desc = "Globally unique; opaque to clients."))]
+pub(in crate::graphql) enum Node {
+    User(User),
+}

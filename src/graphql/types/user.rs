@@ -1,0 +1,197 @@
+//! A user as clients see it.
+
+use std::sync::Arc;
+
+use async_graphql::{Context, ID, Object};
+
+use crate::app::error::{Broken, Error};
+use crate::graphql::connection::{self, Paging, UserSelection};
+use crate::graphql::context::Scope;
+use crate::graphql::cursor::List;
+use crate::graphql::id::GlobalId;
+use crate::graphql::types::connection::FollowConnection;
+use crate::graphql::types::relation::Relation;
+use crate::graphql::types::scalar::DateTime;
+use crate::model;
+use crate::model::id::UserId;
+use crate::model::relation::ListKind;
+use crate::model::user::UserFields;
+
+/// A user who exists, with as much of it as was loaded together with others. A field that finds its
+/// data here asks for nothing; otherwise it asks the loader, which asks for all of them at once.
+#[derive(Clone)]
+pub(in crate::graphql) struct User {
+    scope: Arc<Scope>,
+    id: UserId,
+    /// What its fields will ask for, so that they ask one and the same question.
+    asked: UserFields,
+    record: Option<Arc<model::user::User>>,
+    relation: Option<model::relation::Relation>,
+}
+
+impl User {
+    /// A user of whom only the id is known, and nothing asked.
+    pub(in crate::graphql) fn named(scope: &Arc<Scope>, id: UserId) -> Self {
+        Self { scope: Arc::clone(scope), id, asked: UserFields::NONE, record: None, relation: None }
+    }
+
+    /// A user of whom only the id is known, and what will be asked.
+    pub(in crate::graphql) fn asked(scope: &Arc<Scope>, id: UserId, selection: UserSelection) -> Self {
+        Self { asked: selection.fields, ..Self::named(scope, id) }
+    }
+
+    /// A user with its record, and how the viewer and it stand if that was asked.
+    pub(in crate::graphql) fn loaded(
+        scope: &Arc<Scope>,
+        record: Arc<model::user::User>,
+        relation: Option<model::relation::Relation>,
+    ) -> Self {
+        let user = Self::named(scope, record.id);
+        Self { record: Some(record), relation, ..user }
+    }
+
+    /// How the viewer and the user stand, if that was loaded.
+    pub(in crate::graphql) fn loaded_relation(&self) -> Option<model::relation::Relation> {
+        self.relation
+    }
+
+    /// How the viewer and the user stand, loaded now if it was not; `None` for an anonymous viewer and
+    /// for the viewer itself.
+    pub(in crate::graphql) async fn load_relation(&self) -> Option<Result<Relation, Error>> {
+        let viewer = self.scope.viewer_id().filter(|viewer| *viewer != self.id)?;
+        let relation = match self.relation {
+            Some(relation) => Ok(relation),
+            None => self.scope.loader.relation(viewer, self.id).await,
+        };
+        Some(relation.map(|relation| Relation::new(self.clone(), relation)))
+    }
+
+    /// The record with at least these fields.
+    async fn record(&self, needed: UserFields) -> Result<Arc<model::user::User>, Error> {
+        if let Some(record) = &self.record
+            && record.fields().contains(needed)
+        {
+            return Ok(Arc::clone(record));
+        }
+        let record = self.scope.loader.user(self.id, self.asked | needed).await?;
+        record.ok_or_else(|| Broken::NoRecord(self.id).into())
+    }
+
+    async fn list(
+        &self,
+        context: &Context<'_>,
+        kind: ListKind,
+        paging: Paging,
+    ) -> Result<FollowConnection, Error> {
+        let list = List { kind, owner: self.id };
+        connection::load(&self.scope, list, &paging, &context.look_ahead()).await
+    }
+}
+
+/// Somebody with an account.
+#[Object]
+impl User {
+    /// Globally unique; opaque to clients.
+    pub(in crate::graphql) async fn id(&self) -> ID {
+        GlobalId::User(self.id).print()
+    }
+
+    /// The name the user signs in with: 2 to 30 of a–z, 0–9 and _. Unique.
+    async fn username(&self) -> Result<String, Error> {
+        Ok(self.record(UserFields::NONE).await?.username.clone())
+    }
+
+    /// The name shown to people: 1 to 50 characters of any script.
+    async fn display_name(&self) -> Result<String, Error> {
+        let record = self.record(UserFields::DISPLAY_NAME).await?;
+        record.display_name.clone().ok_or_else(|| Broken::NoRecord(self.id).into())
+    }
+
+    /// What the user says of itself: up to 500 characters; empty if it says nothing.
+    async fn bio(&self) -> Result<String, Error> {
+        let record = self.record(UserFields::BIO).await?;
+        record.bio.clone().ok_or_else(|| Broken::NoRecord(self.id).into())
+    }
+
+    /// When the account was made.
+    async fn created_at(&self) -> Result<DateTime, Error> {
+        let record = self.record(UserFields::CREATED_AT).await?;
+        record.created_at.map(DateTime).ok_or_else(|| Broken::NoRecord(self.id).into())
+    }
+
+    /// Whether this is the person asking.
+    async fn is_viewer(&self) -> bool {
+        self.scope.viewer_id() == Some(self.id)
+    }
+
+    /// How the viewer and this user stand; null for an anonymous request and for the viewer itself.
+    async fn relation(&self) -> Option<Result<Relation, Error>> {
+        self.load_relation().await
+    }
+
+    /// Who follows this user, newest follow first.
+    async fn followers(
+        &self,
+        context: &Context<'_>,
+        #[graphql(
+            desc = "At most this many, from the start of the list or after `after`. Default 20, at most 100."
+        )]
+        first: Option<i32>,
+        #[graphql(desc = "A cursor of this list: the page begins after it.")] after: Option<String>,
+        #[graphql(desc = "At most this many, from the end of the list or before `before`. At most 100.")]
+        last: Option<i32>,
+        #[graphql(desc = "A cursor of this list: the page ends before it.")] before: Option<String>,
+    ) -> Result<FollowConnection, Error> {
+        self.list(context, ListKind::Followers, Paging { first, after, last, before }).await
+    }
+
+    /// Whom this user follows, newest follow first.
+    async fn following(
+        &self,
+        context: &Context<'_>,
+        #[graphql(
+            desc = "At most this many, from the start of the list or after `after`. Default 20, at most 100."
+        )]
+        first: Option<i32>,
+        #[graphql(desc = "A cursor of this list: the page begins after it.")] after: Option<String>,
+        #[graphql(desc = "At most this many, from the end of the list or before `before`. At most 100.")]
+        last: Option<i32>,
+        #[graphql(desc = "A cursor of this list: the page ends before it.")] before: Option<String>,
+    ) -> Result<FollowConnection, Error> {
+        self.list(context, ListKind::Following, Paging { first, after, last, before }).await
+    }
+
+    /// Users whom this user follows and who follow back, by when this user followed them, newest
+    /// first.
+    async fn mutuals(
+        &self,
+        context: &Context<'_>,
+        #[graphql(
+            desc = "At most this many, from the start of the list or after `after`. Default 20, at most 100."
+        )]
+        first: Option<i32>,
+        #[graphql(desc = "A cursor of this list: the page begins after it.")] after: Option<String>,
+        #[graphql(desc = "At most this many, from the end of the list or before `before`. At most 100.")]
+        last: Option<i32>,
+        #[graphql(desc = "A cursor of this list: the page ends before it.")] before: Option<String>,
+    ) -> Result<FollowConnection, Error> {
+        self.list(context, ListKind::Mutuals, Paging { first, after, last, before }).await
+    }
+
+    /// Followers of this user whom the viewer follows, by when they followed this user, newest first;
+    /// empty for an anonymous request.
+    async fn known_followers(
+        &self,
+        context: &Context<'_>,
+        #[graphql(
+            desc = "At most this many, from the start of the list or after `after`. Default 20, at most 100."
+        )]
+        first: Option<i32>,
+        #[graphql(desc = "A cursor of this list: the page begins after it.")] after: Option<String>,
+        #[graphql(desc = "At most this many, from the end of the list or before `before`. At most 100.")]
+        last: Option<i32>,
+        #[graphql(desc = "A cursor of this list: the page ends before it.")] before: Option<String>,
+    ) -> Result<FollowConnection, Error> {
+        self.list(context, ListKind::KnownFollowers, Paging { first, after, last, before }).await
+    }
+}

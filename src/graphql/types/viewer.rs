@@ -1,0 +1,45 @@
+//! The person asking.
+
+use std::sync::Arc;
+
+use async_graphql::{Context, Object};
+
+use crate::app::error::Error;
+use crate::app::viewer::SignedIn;
+use crate::graphql::connection::UserSelection;
+use crate::graphql::context::Scope;
+use crate::graphql::types::session::Session;
+use crate::graphql::types::user::User;
+
+/// The person asking.
+pub(in crate::graphql) struct Viewer {
+    scope: Arc<Scope>,
+    signed_in: SignedIn,
+}
+
+impl Viewer {
+    /// The viewer of a scope; `None` for an anonymous one.
+    pub(in crate::graphql) fn of(scope: &Arc<Scope>) -> Option<Self> {
+        let signed_in = scope.viewer.signed_in().ok()?.clone();
+        Some(Self { scope: Arc::clone(scope), signed_in })
+    }
+}
+
+/// The person asking.
+#[Object]
+impl Viewer {
+    /// The viewer as others see it.
+    async fn user(&self, context: &Context<'_>) -> User {
+        User::asked(&self.scope, self.signed_in.user, UserSelection::of(&[context.look_ahead()]))
+    }
+
+    /// The viewer's sign-ins that have not ended, the one used last first.
+    async fn sessions(&self) -> Result<Vec<Session>, Error> {
+        let sessions = self.scope.app.sessions(&self.scope.viewer).await?;
+        let own = |session: crate::model::session::Session| Session {
+            is_current: session.id == self.signed_in.session,
+            session,
+        };
+        Ok(sessions.into_iter().map(own).collect())
+    }
+}
