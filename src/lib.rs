@@ -3,5 +3,6 @@
 pub mod app;
 pub mod config;
 pub mod graphql;
+pub mod http;
 pub mod model;
 pub mod store;

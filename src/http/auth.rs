@@ -1,0 +1,25 @@
+//! Where the token comes from: `Authorization: Bearer …`, and nowhere else.
+//!
+//! # Why no cookie
+//! A browser sends a cookie along with requests that another site makes; a header it does not.
+
+use axum::http::{HeaderMap, header};
+
+use crate::graphql::error::{Code, RequestError};
+use crate::http::response::Failure;
+
+/// The token that a request presents; `None` if it presents none.
+pub(super) fn token(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
+    let Some(value) = headers.get(header::AUTHORIZATION) else {
+        return Ok(None);
+    };
+    let token = value.to_str().ok().and_then(|value| {
+        let (scheme, token) = value.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+    });
+    if token.is_none() {
+        let message = "The Authorization header must be of the form `Bearer <token>`.";
+        return Err(Failure::of(RequestError::new(Code::Unauthenticated, message)));
+    }
+    Ok(token)
+}

@@ -1,0 +1,135 @@
+//! How it is reached: GraphQL over HTTP, and the pages around it.
+//!
+//! A thin layer of our own: `request` reads what came, `response` writes what goes, and between them
+//! stands the API. Not here: what a document means (`graphql`), or which sessions exist (`app`).
+
+mod auth;
+mod health;
+mod playground;
+mod request;
+mod response;
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::Response;
+use axum::routing::{get, post};
+use futures::FutureExt as _;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use crate::app::viewer::Viewer;
+use crate::config::HttpConfig;
+use crate::graphql::Api;
+use crate::graphql::error::{Answer, Code, RequestError};
+use crate::http::request::RequestId;
+use crate::http::response::{Failure, MediaType};
+
+/// The header that names a request, in and out.
+const REQUEST_ID: &str = "x-request-id";
+
+/// What the handlers share.
+struct Server {
+    api: Api,
+    config: HttpConfig,
+    sdl: String,
+    /// Turns true when the server is about to stop.
+    stopping: watch::Receiver<bool>,
+}
+
+/// All routes of the server. `stopping` turns true when it is about to stop: from then on it says
+/// that it is not ready.
+pub fn router(api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) -> Router {
+    let server = Server { api, config, sdl: crate::graphql::sdl(), stopping };
+    Router::new()
+        .route("/", get(playground::page))
+        .route("/graphql", post(graphql))
+        .route("/schema.graphql", get(schema))
+        .route("/healthz", get(health::alive))
+        .route("/readyz", get(health::ready))
+        .fallback(async || Failure::not_found().into_response(MediaType::Json))
+        .method_not_allowed_fallback(async || Failure::method_not_allowed().into_response(MediaType::Json))
+        .with_state(Arc::new(server))
+}
+
+/// Serves until `stopping` turns true, then finishes what is under way, but waits no longer than the
+/// configuration says.
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    config: &HttpConfig,
+    stopping: watch::Receiver<bool>,
+) -> std::io::Result<()> {
+    let stopped = |mut stopping: watch::Receiver<bool>| async move {
+        // A sender that is gone cannot say anything else any more.
+        let _ = stopping.wait_for(|stopping| *stopping).await;
+    };
+    let serving = axum::serve(listener, router).with_graceful_shutdown(stopped(stopping.clone()));
+    let patience = Duration::from_secs(u64::from(config.http_shutdown_timeout));
+    let out_of_patience = async {
+        stopped(stopping).await;
+        tokio::time::sleep(patience).await;
+    };
+    tokio::select! {
+        served = serving => served,
+        () = out_of_patience => {
+            tracing::warn!("some requests had not finished when the time for stopping was over");
+            Ok(())
+        }
+    }
+}
+
+async fn schema(State(server): State<Arc<Server>>) -> Response {
+    response::text("text/plain; charset=utf-8", server.sdl.clone())
+}
+
+/// A GraphQL request by POST. A panic in it is told as an internal error; it harms no other request.
+async fn graphql(State(server): State<Arc<Server>>, request: Request) -> Response {
+    let id = RequestId::of(request.headers(), server.api.app());
+    let media_type = MediaType::accepted(request.headers());
+    let answered = AssertUnwindSafe(answer(&server, request, &id)).catch_unwind().await;
+    let mut response = match answered {
+        Ok(Ok(answer)) => response::of_answer(answer, media_type),
+        Ok(Err(failure)) => failure.into_response(media_type),
+        Err(_panic) => {
+            tracing::error!(request_id = id.as_str(), "a request panicked");
+            Failure::internal(id.as_str()).into_response(media_type)
+        }
+    };
+    if let Ok(value) = HeaderValue::from_str(id.as_str()) {
+        response.headers_mut().insert(REQUEST_ID, value);
+    }
+    response
+}
+
+async fn answer(server: &Server, request: Request, id: &RequestId) -> Result<Answer, Failure> {
+    let (head, body) = request.into_parts();
+    let question = request::read(&head.headers, body, &server.config).await?;
+    // Nothing is asked of the store before the document is known to be one.
+    let plan = match Api::plan(question) {
+        Ok(plan) => plan,
+        Err(error) => return Ok(Answer::Refused(error)),
+    };
+    let viewer = viewer(server, &head.headers, id).await?;
+    Ok(server.api.execute(plan, viewer, id.as_str()).await)
+}
+
+async fn viewer(server: &Server, headers: &HeaderMap, id: &RequestId) -> Result<Viewer, Failure> {
+    let Some(token) = auth::token(headers)? else {
+        return Ok(Viewer::Anonymous);
+    };
+    let recognised = server.api.app().recognise(token).await;
+    recognised.map_err(|error| Failure::of(RequestError::of(&error, id.as_str())))
+}
+
+impl Failure {
+    /// Something broke that is told to nobody but the log.
+    fn internal(request_id: &str) -> Self {
+        let message = format!("Something went wrong here. It has been logged as request {request_id}.");
+        Self::of(RequestError::new(Code::Internal, message))
+    }
+}

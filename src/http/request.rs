@@ -1,0 +1,112 @@
+//! Reading a GraphQL request: its name, its body, its parts.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, StatusCode, header};
+use serde_json::{Map, Value};
+
+use crate::app::App;
+use crate::config::HttpConfig;
+use crate::graphql::Question;
+use crate::graphql::error::{Code, RequestError};
+use crate::http::REQUEST_ID;
+use crate::http::response::Failure;
+
+/// How long a client may take to send a body.
+const BODY: Duration = Duration::from_secs(10);
+
+/// What a request is called in answers and logs: what the client calls it, or something random.
+pub(super) struct RequestId(String);
+
+impl RequestId {
+    /// The client's name for the request, if it is a short plain word.
+    pub(super) fn of(headers: &HeaderMap, app: &App) -> Self {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        let given = headers.get(REQUEST_ID).and_then(|value| value.to_str().ok());
+        let given = given.filter(|text| (1..=64).contains(&text.len()) && text.bytes().all(is_plain));
+        Self(given.map_or_else(|| app.request_id(), str::to_owned))
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The GraphQL request in a body.
+pub(super) async fn read(headers: &HeaderMap, body: Body, config: &HttpConfig) -> Result<Question, Failure> {
+    check_content_type(headers)?;
+    let bytes = read_body(headers, body, config.http_body_limit).await?;
+    let json = serde_json::from_slice(&bytes)
+        .map_err(|error| bad_request(format!("The body is not JSON: {error}.")))?;
+    match json {
+        Value::Object(parts) => question(parts),
+        Value::Array(_) => Err(bad_request("The body must be one request; batches are not accepted.")),
+        _ => Err(bad_request("The body must be a JSON object.")),
+    }
+}
+
+fn check_content_type(headers: &HeaderMap) -> Result<(), Failure> {
+    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let essence = content_type.map(|text| text.split(';').next().unwrap_or_default().trim());
+    if essence.is_some_and(|essence| essence.eq_ignore_ascii_case("application/json")) {
+        return Ok(());
+    }
+    let message = "The Content-Type must be application/json.";
+    Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, Code::BadRequest, message))
+}
+
+async fn read_body(headers: &HeaderMap, body: Body, limit: u64) -> Result<Vec<u8>, Failure> {
+    let too_large = || {
+        let message = format!("The body may have {limit} bytes at most.");
+        Failure::new(StatusCode::PAYLOAD_TOO_LARGE, Code::BadRequest, message)
+    };
+    let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    if announced.and_then(|text| text.parse::<u64>().ok()).is_some_and(|length| length > limit) {
+        return Err(too_large());
+    }
+    // A byte more than allowed tells a body of just the limit from a larger one.
+    let limit_in_memory = usize::try_from(limit).unwrap_or(usize::MAX);
+    match tokio::time::timeout(BODY, axum::body::to_bytes(body, limit_in_memory)).await {
+        Ok(Ok(bytes)) => Ok(bytes.into()),
+        Ok(Err(error)) if is_over_limit(&error) => Err(too_large()),
+        Ok(Err(_)) => Err(bad_request("The body broke off.")),
+        Err(_elapsed) => {
+            let message = format!("The body did not arrive within {} seconds.", BODY.as_secs());
+            Err(Failure::new(StatusCode::REQUEST_TIMEOUT, Code::BadRequest, message))
+        }
+    }
+}
+
+fn is_over_limit(error: &axum::Error) -> bool {
+    let cause = std::error::Error::source(error);
+    cause.is_some_and(<dyn std::error::Error>::is::<http_body_util::LengthLimitError>)
+}
+
+/// Takes the request apart. A part that is null counts as not given.
+fn question(mut parts: Map<String, Value>) -> Result<Question, Failure> {
+    let mut part = |name: &str| parts.remove(name).filter(|value| !value.is_null());
+    let query = match part("query") {
+        Some(Value::String(query)) => query,
+        Some(_) => return Err(bad_request("`query` must be a string.")),
+        None => return Err(bad_request("`query` is missing: it must be a string with the document.")),
+    };
+    let operation_name = match part("operationName") {
+        Some(Value::String(name)) => Some(name),
+        Some(_) => return Err(bad_request("`operationName` must be a string.")),
+        None => None,
+    };
+    let variables = match part("variables") {
+        Some(variables @ Value::Object(_)) => variables,
+        Some(_) => return Err(bad_request("`variables` must be an object.")),
+        None => Value::Null,
+    };
+    match part("extensions") {
+        Some(Value::Object(_)) | None => Ok(Question { query, operation_name, variables }),
+        Some(_) => Err(bad_request("`extensions` must be an object.")),
+    }
+}
+
+fn bad_request(message: impl Into<String>) -> Failure {
+    Failure::of(RequestError::new(Code::BadRequest, message))
+}

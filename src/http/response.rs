@@ -1,0 +1,144 @@
+//! Writing answers: media types, status codes, the JSON body.
+
+use std::time::Duration;
+
+use async_graphql::{ServerError, Value};
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use serde::Serialize;
+
+use crate::graphql::error::{Answer, Code, RequestError};
+
+/// The forms in which an answer may come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MediaType {
+    /// `application/json`: what was there first; a document that is refused still answers 200.
+    Json,
+    /// `application/graphql-response+json`: the status tells whether the request was executed.
+    GraphqlResponse,
+}
+
+impl MediaType {
+    /// What the client accepts; JSON if it does not say.
+    pub(super) fn accepted(headers: &HeaderMap) -> Self {
+        let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+        let mut types = accepted
+            .flat_map(|value| value.split(','))
+            .map(|range| range.split(';').next().unwrap_or_default());
+        let wanted = types.find_map(|range| match range.trim() {
+            "application/graphql-response+json" => Some(Self::GraphqlResponse),
+            "application/json" => Some(Self::Json),
+            _ => None,
+        });
+        wanted.unwrap_or(Self::Json)
+    }
+
+    fn header(self) -> HeaderValue {
+        HeaderValue::from_static(match self {
+            Self::Json => "application/json; charset=utf-8",
+            Self::GraphqlResponse => "application/graphql-response+json; charset=utf-8",
+        })
+    }
+}
+
+/// A request that was not executed, and its status.
+#[derive(Debug)]
+pub(super) struct Failure {
+    /// A status that says more than the code of the error.
+    status: Option<StatusCode>,
+    error: RequestError,
+}
+
+impl Failure {
+    /// A failure whose status follows from its code.
+    pub(super) fn of(error: RequestError) -> Self {
+        Self { status: None, error }
+    }
+
+    /// A failure with a status of its own.
+    pub(super) fn new(status: StatusCode, code: Code, message: impl Into<String>) -> Self {
+        Self { status: Some(status), error: RequestError::new(code, message) }
+    }
+
+    /// There is nothing at this path.
+    pub(super) fn not_found() -> Self {
+        let message = "There is nothing here. The API is at /graphql, its schema at /schema.graphql.";
+        Self::new(StatusCode::NOT_FOUND, Code::BadRequest, message)
+    }
+
+    /// This path does not take this method.
+    pub(super) fn method_not_allowed() -> Self {
+        let message = "This method is not allowed here. GraphQL requests are sent by POST to /graphql.";
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, Code::BadRequest, message)
+    }
+
+    pub(super) fn into_response(self, media_type: MediaType) -> Response {
+        let status = self.status.unwrap_or_else(|| status(self.error.code, media_type));
+        write(status, media_type, None, &self.error.errors, self.error.retry_after)
+    }
+}
+
+/// The one map from the code of an error that kept a request from being executed to its status.
+fn status(code: Code, media_type: MediaType) -> StatusCode {
+    match code {
+        Code::BadRequest => StatusCode::BAD_REQUEST,
+        // Clients of the older media type take any other status for a failure of the transport.
+        Code::ParseFailed | Code::ValidationFailed | Code::BadUserInput => match media_type {
+            MediaType::Json => StatusCode::OK,
+            MediaType::GraphqlResponse => StatusCode::BAD_REQUEST,
+        },
+        Code::Unauthenticated => StatusCode::UNAUTHORIZED,
+        Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// The answer to a request whose document was parsed.
+pub(super) fn of_answer(answer: Answer, media_type: MediaType) -> Response {
+    match answer {
+        Answer::Refused(error) => Failure::of(error).into_response(media_type),
+        Answer::Executed { data, errors, retry_after } => {
+            let status = if retry_after.is_some() { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
+            write(status, media_type, Some(&data), &errors, retry_after)
+        }
+    }
+}
+
+/// A text as it is.
+pub(super) fn text(content_type: &'static str, text: impl Into<Body>) -> Response {
+    let mut response = Response::new(text.into());
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+/// The body of an answer. Without `data` the request was not executed.
+#[derive(Serialize)]
+struct Answered<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<&'a Value>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    errors: &'a [ServerError],
+}
+
+fn write(
+    status: StatusCode,
+    media_type: MediaType,
+    data: Option<&Value>,
+    errors: &[ServerError],
+    retry_after: Option<Duration>,
+) -> Response {
+    // Data and errors are trees of strings and numbers: to write them cannot fail.
+    let body = serde_json::to_vec(&Answered { data, errors }).unwrap_or_default();
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, media_type.header());
+    if status == StatusCode::UNAUTHORIZED {
+        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    if let Some(retry_after) = retry_after {
+        headers.insert(header::RETRY_AFTER, retry_after.as_secs().max(1).into());
+    }
+    response
+}
