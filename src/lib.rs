@@ -1,6 +1,7 @@
 #![doc = include_str!("ARCHITECTURE.md")]
 
 pub mod app;
+pub mod cli;
 pub mod config;
 pub mod graphql;
 pub mod http;

@@ -1,2 +1,13 @@
-//! The fanfold program.
-fn main() {}
+//! The `fanfold` program: parses the command line, runs it, and says what went wrong.
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use fanfold::cli::Cli;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    fanfold::cli::main(Cli::parse())
+}

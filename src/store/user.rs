@@ -112,7 +112,7 @@ pub fn void_unless_exists(keys: &Keys, user: UserId) -> Command<bool> {
 }
 
 /// Writes what the change names. The user must exist.
-#[must_use] 
+#[must_use]
 pub fn change_profile(keys: &Keys, user: UserId, change: &ProfileChange) -> Option<Command<i64>> {
     let display_name = change.display_name.as_ref().map(|name| (DISPLAY_NAME, name.as_str()));
     let bio = change.bio.as_ref().map(|bio| (BIO, bio.as_str()));

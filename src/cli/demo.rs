@@ -1,0 +1,226 @@
+//! `fanfold demo`: a world to look at.
+
+use std::collections::{HashMap, HashSet};
+use std::process::ExitCode;
+
+use clap::Args;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom as _;
+use rand::{RngExt as _, SeedableRng as _};
+
+use crate::app::App;
+use crate::app::user::Newcomer;
+use crate::cli::people::{self, Person};
+use crate::cli::world::World;
+use crate::cli::{Beside, Data, Outcome};
+use crate::config::{AccountConfig, RedisConfig, RelationConfig};
+use crate::model::clock::Timestamp;
+use crate::model::secret::{Password, PasswordHash};
+use crate::model::user::{Bio, DisplayName, Username};
+
+/// Makes a world to look at: people with names and bios who follow each other.
+///
+/// A few are followed by very many, most by some, as it is in life. The same number of users and the
+/// same seed make the same world. There is always a user called ada. Running it again changes
+/// nothing.
+#[derive(Args, Debug)]
+pub(super) struct Demo {
+    /// How many users.
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    users: u32,
+
+    /// Number that decides everything that is left to chance.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+
+    /// Password of all the users.
+    #[arg(long, value_name = "PASSWORD", default_value = "demo-password")]
+    password: String,
+
+    #[command(flatten)]
+    redis: RedisConfig,
+    #[command(flatten)]
+    relation: RelationConfig,
+    #[command(flatten)]
+    account: AccountConfig,
+}
+
+impl Demo {
+    pub(super) async fn run(self) -> Outcome {
+        let password = Password::choose(&self.password);
+        let password = password.map_err(|violation| format!("--password: {}", violation.rule))?;
+        let most = self.relation.relation_follow_limit as usize;
+        let data = Data::open(self.redis, self.relation, self.account, Beside::Server).await?;
+        let work = async |app: &App| -> Outcome {
+            let hash = app.hash_password(password).await?;
+            let loaded = world(self.users as usize, self.seed, most, &hash).load(app).await?;
+            println!("{loaded}");
+            println!("sign in as ada, or as anybody else, with the password {}", self.password);
+            Ok(ExitCode::SUCCESS)
+        };
+        data.work(work).await
+    }
+}
+
+/// When the first account was made: 2025-01-01T00:00:00Z.
+const BEGINNING: i64 = 1_735_689_600_000;
+/// When the first follow was made, after all accounts: 2025-07-01T00:00:00Z.
+const FIRST_FOLLOW: i64 = 1_751_328_000_000;
+/// How long people have been following each other: a year.
+const FOLLOWING: i64 = 365 * 86_400_000;
+
+/// The world of a seed. Nobody follows more than `most`.
+fn world(users: usize, seed: u64, most: usize, password: &PasswordHash) -> World {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let users = people(&mut rng, users, password);
+    let mut follows = follows(&mut rng, users.len(), most);
+    follows.shuffle(&mut rng);
+    let step = FOLLOWING / i64::try_from(follows.len().max(1)).unwrap_or(i64::MAX);
+    // The follows are in the order of their times, evenly spread.
+    let time = move |index: usize| {
+        let index = i64::try_from(index).unwrap_or(i64::MAX);
+        Timestamp::from_millis(FIRST_FOLLOW + index.saturating_mul(step))
+    };
+    World { users, follows, time: Box::new(time) }
+}
+
+fn people(rng: &mut StdRng, count: usize, password: &PasswordHash) -> Vec<Newcomer> {
+    let step = (FIRST_FOLLOW - BEGINNING) / i64::try_from(count).unwrap_or(i64::MAX);
+    let mut bearers: HashMap<String, u32> = HashMap::new();
+    let mut newcomer = |index: usize| {
+        let person = if index == 0 { people::ada() } else { people::somebody(rng) };
+        let Person { username, display_name, bio } = person;
+        let bearer = bearers.entry(username.clone()).or_default();
+        *bearer += 1;
+        let username = if *bearer == 1 { username } else { format!("{username}{bearer}") };
+        let age = i64::try_from(index).unwrap_or(i64::MAX).saturating_mul(step);
+        Newcomer {
+            username: Username::parse(&username).expect("the names of the demo world keep the rule"),
+            display_name: DisplayName::parse(&display_name)
+                .expect("the names of the demo world keep the rule"),
+            bio: Bio::parse(&bio).expect("the bios of the demo world keep the rule"),
+            created_at: Timestamp::from_millis(BEGINNING + age),
+            password: Some(password.clone()),
+            sign_in: None,
+        }
+    };
+    (0..count).map(&mut newcomer).collect()
+}
+
+/// Who follows whom. Most follow some, some follow very many; people follow those who are known to
+/// everybody (fame falls with the rank, after Zipf) and those around them, who often follow back.
+fn follows(rng: &mut StdRng, users: usize, most: usize) -> Vec<(u32, u32)> {
+    let fame = Fame::new(rng, users);
+    let most = most.min(users - 1);
+    let mut followed: Vec<HashSet<u32>> = vec![HashSet::new(); users];
+    let mut follows = Vec::new();
+    for follower in 0..users {
+        for _ in 0..wanted(rng, follower, users) {
+            let followee =
+                if rng.random_bool(0.6) { fame.somebody(rng) } else { neighbour(rng, follower, users) };
+            let answers = rng.random_bool(0.35);
+            for (one, other) in
+                [(follower, followee), (followee, follower)].into_iter().take(1 + usize::from(answers))
+            {
+                let other = u32::try_from(other).expect("a demo world has at most a million users");
+                if one != other as usize && followed[one].len() < most && followed[one].insert(other) {
+                    follows.push((u32::try_from(one).expect("as above"), other));
+                }
+            }
+        }
+    }
+    follows
+}
+
+/// How many somebody sets out to follow: a few dozen, rarely many hundreds (after Pareto).
+fn wanted(rng: &mut StdRng, follower: usize, users: usize) -> usize {
+    const LEAST: f64 = 8.0;
+    const SHAPE: f64 = 1.3;
+    let most = (users / 4).clamp(1, 2_000);
+    if follower == 0 {
+        return most.min(60);
+    }
+    let drawn = LEAST / (1.0 - rng.random::<f64>()).powf(1.0 / SHAPE);
+    // Beyond the greatest usize the cast gives just that.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive and clamped")]
+    let drawn = drawn as usize;
+    drawn.min(most)
+}
+
+/// Somebody among the twenty before and after.
+fn neighbour(rng: &mut StdRng, of: usize, users: usize) -> usize {
+    (of + users + rng.random_range(0..=40) - 20.min(users)) % users
+}
+
+/// How well known everybody is.
+struct Fame {
+    /// From the most to the least known.
+    ranks: Vec<usize>,
+    /// The sum of the weights up to each rank.
+    sums: Vec<f64>,
+}
+
+impl Fame {
+    fn new(rng: &mut StdRng, users: usize) -> Self {
+        const FALLS: f64 = 0.9;
+        let mut ranks: Vec<usize> = (0..users).collect();
+        ranks.shuffle(rng);
+        let mut sum = 0.0;
+        let mut sums = Vec::with_capacity(users);
+        for rank in 1..=u32::try_from(users).unwrap_or(u32::MAX) {
+            sum += f64::from(rank).powf(-FALLS);
+            sums.push(sum);
+        }
+        Self { ranks, sums }
+    }
+
+    /// Somebody, the better known the likelier.
+    fn somebody(&self, rng: &mut StdRng) -> usize {
+        let total = self.sums.last().copied().unwrap_or(1.0);
+        let drawn = rng.random_range(0.0..total);
+        self.ranks[self.sums.partition_point(|sum| *sum <= drawn).min(self.ranks.len() - 1)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn demo(users: usize, seed: u64) -> World {
+        world(users, seed, 5_000, &PasswordHash::from_phc("$"))
+    }
+
+    #[test]
+    fn the_same_seed_makes_the_same_world() {
+        let names =
+            |world: &World| world.users.iter().map(|user| user.username.to_string()).collect::<Vec<_>>();
+        let (one, same, other) = (demo(300, 1), demo(300, 1), demo(300, 2));
+        assert_eq!((names(&one), &one.follows), (names(&same), &same.follows));
+        assert_ne!((names(&one), &one.follows), (names(&other), &other.follows));
+    }
+
+    #[test]
+    fn names_are_unique_and_nobody_follows_twice_or_themselves() {
+        for users in [2, 3, 50, 5_000] {
+            let world = demo(users, 1);
+            let names: HashSet<&str> = world.users.iter().map(|user| user.username.as_str()).collect();
+            assert_eq!(names.len(), users);
+            let follows: HashSet<&(u32, u32)> = world.follows.iter().collect();
+            assert_eq!(follows.len(), world.follows.len());
+            assert!(follows.iter().all(|(one, other)| one != other));
+        }
+    }
+
+    #[test]
+    fn a_few_are_followed_by_very_many() {
+        let world = demo(2_000, 1);
+        let mut followers = vec![0; 2_000];
+        for (_, followee) in &world.follows {
+            followers[*followee as usize] += 1;
+        }
+        followers.sort_unstable();
+        let (median, most) = (followers[1_000], followers[1_999]);
+        assert!(most > 20 * median, "{median} {most}");
+    }
+}

@@ -1,0 +1,171 @@
+//! How it is run: the commands of the `fanfold` program.
+//!
+//! Exit codes: 0 done; 1 failed, or `check` found faults; 2 the command line is wrong; 130
+//! interrupted. What a command has to say goes to standard output, everything else to standard error.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is where the program speaks")]
+
+mod check;
+mod demo;
+mod import;
+mod people;
+mod progress;
+mod schema;
+mod serve;
+mod world;
+
+use std::error::Error;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+
+use crate::app::App;
+use crate::config::{AccountConfig, LogConfig, LogForm, RedisConfig, RelationConfig};
+use crate::model::chance::Chance;
+use crate::model::clock::SystemClock;
+use crate::store::Store;
+use crate::store::managed::Managed;
+
+/// A self-hosted social graph and feed server: one GraphQL API over Redis.
+///
+/// `fanfold demo` makes a world to look at, `fanfold serve` serves it at <http://127.0.0.1:8080>.
+/// Every option can also be given in the environment, under the name shown beside it.
+#[derive(Debug, Parser)]
+#[command(name = "fanfold", version, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Serve(serve::Serve),
+    Schema(schema::Schema),
+    Demo(demo::Demo),
+    Import(import::Import),
+    Check(check::Check),
+}
+
+/// What a command comes to: done, or an error to be shown to a person.
+type Outcome = Result<ExitCode, Box<dyn Error + Send + Sync>>;
+
+/// Runs a command line and returns the exit code.
+#[must_use]
+pub fn main(cli: Cli) -> ExitCode {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&error),
+    };
+    let outcome = runtime.block_on(async {
+        match cli.command {
+            Command::Serve(command) => command.run().await,
+            Command::Schema(command) => Ok(command.run()),
+            Command::Demo(command) => command.run().await,
+            Command::Import(command) => command.run().await,
+            Command::Check(command) => command.run().await,
+        }
+    });
+    outcome.unwrap_or_else(|error| fail(&*error))
+}
+
+/// Says what failed, and why, cause by cause.
+fn fail(error: &(dyn Error + 'static)) -> ExitCode {
+    eprint!("error: {error}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        eprint!(": {error}");
+        cause = error.source();
+    }
+    eprintln!();
+    ExitCode::FAILURE
+}
+
+/// Begins the log. A second call does nothing.
+fn begin_log(config: &LogConfig) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let filter = EnvFilter::try_new(&config.log_filter)
+        .map_err(|error| format!("--log-filter {:?} is not a filter: {error}", config.log_filter))?;
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match config.log {
+        LogForm::Text => log.try_init(),
+        LogForm::Json => log.json().try_init(),
+    }
+}
+
+/// The data that a command works on, and the Redis behind it if that is our own.
+struct Data {
+    app: App,
+    managed: Option<Managed>,
+}
+
+/// How a command stands to a server that may be running on the same data directory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Beside {
+    /// It is the server: refused if there is one.
+    Alone,
+    /// It works beside a server, on the server's Redis.
+    Server,
+}
+
+impl Data {
+    /// Opens the Redis at the given URL, or starts one in the data directory.
+    async fn open(
+        mut redis: RedisConfig,
+        relation: RelationConfig,
+        account: AccountConfig,
+        beside: Beside,
+    ) -> Result<Self, Box<dyn Error + Send + Sync>> {
+        let managed = match (&redis.redis_url, beside) {
+            (Some(_), _) => None,
+            (None, Beside::Alone) => Some(Managed::start(&redis.data_dir).await?),
+            (None, Beside::Server) => Some(Managed::join(&redis.data_dir).await?),
+        };
+        if let Some(managed) = &managed {
+            redis.redis_url = Some(managed.url().clone());
+        }
+        match Store::open(&redis).await {
+            Ok(store) => {
+                let app = App::new(store, Arc::new(SystemClock), Chance::from_system(), relation, account);
+                Ok(Self { app, managed })
+            }
+            Err(error) => {
+                stop(managed).await;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Runs a piece of work on the data, to its end or until it is interrupted, and closes the data.
+    async fn work(self, work: impl AsyncFnOnce(&App) -> Outcome) -> Outcome {
+        let outcome = tokio::select! {
+            outcome = work(&self.app) => outcome,
+            () = interrupted() => {
+                eprintln!("interrupted; run the command again to finish");
+                Ok(ExitCode::from(130))
+            }
+        };
+        stop(self.managed).await;
+        outcome
+    }
+}
+
+async fn stop(managed: Option<Managed>) {
+    if let Some(managed) = managed {
+        managed.stop().await;
+    }
+}
+
+/// Waits until somebody asks the process to end.
+async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (interrupt, terminate) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
+    let (Ok(mut interrupt), Ok(mut terminate)) = (interrupt, terminate) else {
+        // Without handlers the signals end the process by themselves.
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}

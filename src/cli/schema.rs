@@ -1,0 +1,17 @@
+//! `fanfold schema`: the contract with clients.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+/// Prints the schema in the GraphQL schema definition language.
+#[derive(Args, Debug)]
+pub(super) struct Schema {}
+
+impl Schema {
+    #[expect(clippy::unused_self, reason = "every command is run in the same way")]
+    pub(super) fn run(self) -> ExitCode {
+        print!("{}", crate::graphql::sdl());
+        ExitCode::SUCCESS
+    }
+}
