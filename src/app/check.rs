@@ -13,13 +13,13 @@ use crate::app::error::Error;
 use crate::app::relation::Edge;
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
-use crate::model::relation::Follow;
+use crate::model::relation::{Follow, Side};
 use crate::model::user::{UserFields, Username};
 use crate::store::batch::Batch;
 use crate::store::intent::{self, Operation};
 use crate::store::key::INTENT_PARTITIONS;
 use crate::store::name::{self, Holder};
-use crate::store::relation::{self, PROBE, Side};
+use crate::store::relation::{self, PROBE};
 use crate::store::user;
 
 /// How many users are looked at together.

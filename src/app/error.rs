@@ -88,9 +88,12 @@ pub enum Field {
 /// The ways to be broken. The cause is for the log, never for the client.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Broken {
-    /// The hot store failed.
+    /// The store does not answer, or not now.
+    #[error("the store cannot be reached")]
+    Unreachable(#[source] store::error::Error),
+    /// The store answers what it should not.
     #[error("the store failed")]
-    Store(#[from] store::error::Error),
+    Store(#[source] store::error::Error),
     /// A write took longer than a writer may live; the repairer finishes it.
     #[error("a write took too long and was left to the repairer")]
     Late,
@@ -116,7 +119,10 @@ impl Error {
 
 impl From<store::error::Error> for Error {
     fn from(error: store::error::Error) -> Self {
-        Self::Broken(error.into())
+        Self::Broken(match &error {
+            store::error::Error::Unavailable(_) => Broken::Unreachable(error),
+            store::error::Error::Refused(_) | store::error::Error::Corrupt(_) => Broken::Store(error),
+        })
     }
 }
 

@@ -13,11 +13,11 @@ use crate::app::error::Error;
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::page::{Page, Position, Window};
-use crate::model::relation::{Follow, Relation};
+use crate::model::relation::{Follow, Relation, Side};
 use crate::model::user::{User, UserFields, Username};
 use crate::store::batch::{Batch, Replies, Ticket};
 use crate::store::name::{self, Holder};
-use crate::store::relation::{self, PROBE, Side};
+use crate::store::relation::{self, PROBE};
 use crate::store::user;
 
 /// Something to be read.

@@ -21,10 +21,11 @@ use crate::app::error::{Error, Field, Reason};
 use crate::app::viewer::Viewer;
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
+use crate::model::relation::Side;
 use crate::model::user::UserFields;
 use crate::store::batch::Batch;
 use crate::store::intent::Operation;
-use crate::store::relation::{self, Followed, Side};
+use crate::store::relation::{self, Followed};
 use crate::store::user;
 
 /// Two users, one of whom follows the other or may.

@@ -166,6 +166,10 @@ impl Fame {
         const FALLS: f64 = 0.9;
         let mut ranks: Vec<usize> = (0..users).collect();
         ranks.shuffle(rng);
+        // Whoever looks at the world as ada shall find something to look at.
+        if let Some(ada) = ranks.iter().position(|&user| user == 0) {
+            ranks.swap(ada, 4.min(users - 1));
+        }
         let mut sum = 0.0;
         let mut sums = Vec::with_capacity(users);
         for rank in 1..=u32::try_from(users).unwrap_or(u32::MAX) {

@@ -17,9 +17,8 @@ use crate::graphql::types::connection::FollowConnection;
 use crate::graphql::types::user::User;
 use crate::model::id::UserId;
 use crate::model::page::{Direction, Page, Position, Window};
-use crate::model::relation::{Follow, ListKind, Relation};
+use crate::model::relation::{Follow, ListKind, Relation, Side};
 use crate::model::user::UserFields;
-use crate::store::relation::Side;
 
 /// Entries of a page if the client does not say.
 const DEFAULT_SIZE: usize = 20;

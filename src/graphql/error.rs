@@ -8,7 +8,6 @@ use async_graphql::parser;
 use async_graphql::{ErrorExtensionValues, Response, ServerError, Value};
 
 use crate::app::error::{Broken, Error, Refused};
-use crate::store;
 
 /// Most errors of fields in an answer; a last one says how many were left out.
 const MOST_FIELD_ERRORS: usize = 100;
@@ -157,13 +156,12 @@ fn show<'a>(error: &Error, request_id: &'a str) -> Shown<'a> {
         Error::Broken(broken) => {
             tracing::error!(request_id, error = broken as &dyn std::error::Error, "a request failed");
             let (code, message) = match broken {
-                Broken::Store(store::error::Error::Unavailable(_)) | Broken::Late => {
+                Broken::Unreachable(_) | Broken::Late => {
                     (Code::Unavailable, "The data cannot be reached now. Try again in a moment.")
                 }
-                Broken::Store(store::error::Error::Refused(_) | store::error::Error::Corrupt(_))
-                | Broken::NoRecord(_)
-                | Broken::Hashing(_)
-                | Broken::GaveUp(_) => (Code::Internal, "Something went wrong here. It has been logged."),
+                Broken::Store(_) | Broken::NoRecord(_) | Broken::Hashing(_) | Broken::GaveUp(_) => {
+                    (Code::Internal, "Something went wrong here. It has been logged.")
+                }
             };
             Shown { request_id: Some(request_id), ..plain(code, message) }
         }

@@ -23,9 +23,8 @@ use crate::app::error::Error;
 use crate::app::question::{Among, Answer, Answered, Question};
 use crate::model::id::UserId;
 use crate::model::page::{Page, Window};
-use crate::model::relation::{Follow, Relation};
+use crate::model::relation::{Follow, Relation, Side};
 use crate::model::user::{User, UserFields, Username};
-use crate::store::relation::Side;
 
 /// How often a load yields to the other resolvers before it sends what has been asked. All of them
 /// run in one task and have been polled after one.

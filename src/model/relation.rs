@@ -49,6 +49,15 @@ pub struct Follow {
     pub at: Timestamp,
 }
 
+/// Which of the two lists that are kept of every user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// Whom the user follows: the truth of each edge.
+    Following,
+    /// Who follows the user: its mirror.
+    Followers,
+}
+
 /// The lists of users that a user has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ListKind {

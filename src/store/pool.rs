@@ -48,22 +48,25 @@ impl Pool {
 
     /// Sends a pipeline and waits for its answers.
     ///
-    /// Over a connection that turns out to be dead it is sent once more: Redis may have restarted
-    /// since the last time, and every command does no harm when repeated.
+    /// Over a connection that turns out to be dead it is sent again: Redis may have restarted since
+    /// the last time, all connections may have died of it, and every command does no harm when
+    /// repeated.
     pub(super) async fn exchange(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Error> {
-        match self.exchange_once(pipeline).await {
-            Err(error) if error.is_connection_dropped() => Ok(self.exchange_once(pipeline).await?),
-            answered => Ok(answered?),
+        let mut dead = 0;
+        loop {
+            let mut link = self.link().await?;
+            let answered = link.connection.req_packed_commands(pipeline, 0, pipeline.len()).await;
+            let Err(error) = answered else {
+                return Ok(answered?);
+            };
+            if error.is_unrecoverable_error() {
+                link.broken.store(true, Ordering::Relaxed);
+            }
+            if !error.is_connection_dropped() || dead == self.pool.config().max_size {
+                return Err(error.into());
+            }
+            dead += 1;
         }
-    }
-
-    async fn exchange_once(&self, pipeline: &Pipeline) -> Result<Vec<Value>, RedisError> {
-        let mut link = self.link().await?;
-        let answered = link.connection.req_packed_commands(pipeline, 0, pipeline.len()).await;
-        if answered.as_ref().is_err_and(RedisError::is_unrecoverable_error) {
-            link.broken.store(true, Ordering::Relaxed);
-        }
-        answered
     }
 
     /// A connection that is not known to be broken. A broken one goes back, and the pool, which

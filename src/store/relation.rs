@@ -10,7 +10,7 @@ use crate::config::RelationStrategy;
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::page::{Direction, Page, Window};
-use crate::model::relation::{Follow, Relation};
+use crate::model::relation::{Follow, Relation, Side};
 use crate::store::command::{Command, call, command, transaction};
 use crate::store::key::{Key, Keys, SortedSet};
 use crate::store::script;
@@ -22,21 +22,10 @@ pub const PROBE: usize = 1_000;
 /// For how long a temporary set may stay if Redis stops in the wrong moment.
 const FIND_MILLIS: u64 = 10_000;
 
-/// Which of the two sorted sets of a user.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// Whom the user follows: the truth of each edge.
-    Following,
-    /// Who follows the user: its mirror.
-    Followers,
-}
-
-impl Side {
-    fn key(self, keys: &Keys, user: UserId) -> Key<SortedSet> {
-        match self {
-            Self::Following => keys.following(user),
-            Self::Followers => keys.followers(user),
-        }
+fn list(keys: &Keys, user: UserId, side: Side) -> Key<SortedSet> {
+    match side {
+        Side::Following => keys.following(user),
+        Side::Followers => keys.followers(user),
     }
 }
 
@@ -82,7 +71,7 @@ pub fn page(keys: &Keys, user: UserId, side: Side, window: &Window) -> Command<P
                 Direction::Forward => "forward",
                 Direction::Backward => "backward",
             };
-            let page = call(&script::PAGE).key(&side.key(keys, user)).arg(direction).arg(window.size);
+            let page = call(&script::PAGE).key(&list(keys, user, side)).arg(direction).arg(window.size);
             let page = page.arg(from.at.as_millis()).arg(from.user.get());
             page.reply::<(bool, bool, Follows)>().map(|(has_previous, has_next, Follows(follows))| {
                 Ok(Page { follows, has_previous, has_next })
@@ -99,7 +88,7 @@ fn outermost_page(keys: &Keys, user: UserId, side: Side, window: &Window) -> Com
         Direction::Forward => (0, i64::try_from(size).unwrap_or(i64::MAX)),
         Direction::Backward => (-1 - i64::try_from(size).unwrap_or(i64::MAX - 1), -1),
     };
-    let range = command("ZREVRANGE").key(&side.key(keys, user)).arg(start).arg(stop).arg("WITHSCORES");
+    let range = command("ZREVRANGE").key(&list(keys, user, side)).arg(start).arg(stop).arg("WITHSCORES");
     range.reply::<Follows>().map(move |Follows(mut follows)| {
         let more = follows.len() > size;
         match direction {
@@ -117,18 +106,18 @@ fn outermost_page(keys: &Keys, user: UserId, side: Side, window: &Window) -> Com
 
 /// How many entries a list has.
 pub fn count(keys: &Keys, user: UserId, side: Side) -> Command<u64> {
-    command("ZCARD").key(&side.key(keys, user)).reply()
+    command("ZCARD").key(&list(keys, user, side)).reply()
 }
 
 /// The entries of a list by rank, newest first, `count` of them from `start` on: for walks over all.
 pub fn range(keys: &Keys, user: UserId, side: Side, start: usize, count: usize) -> Command<Vec<Follow>> {
-    let range = command("ZREVRANGE").key(&side.key(keys, user)).arg(start).arg(start + count - 1);
+    let range = command("ZREVRANGE").key(&list(keys, user, side)).arg(start).arg(start + count - 1);
     range.arg("WITHSCORES").reply::<Follows>().map(|Follows(follows)| Ok(follows))
 }
 
 /// Everybody in a list, newest first. For `following`, which the follow limit bounds.
 pub fn all(keys: &Keys, user: UserId, side: Side) -> Command<Vec<Follow>> {
-    let range = command("ZREVRANGE").key(&side.key(keys, user)).arg(0).arg(-1);
+    let range = command("ZREVRANGE").key(&list(keys, user, side)).arg(0).arg(-1);
     range.arg("WITHSCORES").reply::<Follows>().map(|Follows(follows)| Ok(follows))
 }
 
@@ -150,7 +139,7 @@ pub fn mutuals(keys: &Keys, user: UserId) -> Command<Vec<Follow>> {
 /// If there are none of them, or more than [`PROBE`].
 pub fn times(keys: &Keys, user: UserId, side: Side, others: &[UserId]) -> Command<Vec<Option<Timestamp>>> {
     assert!((1..=PROBE).contains(&others.len()), "a probe has 1 to {PROBE} members");
-    let probe = command("ZMSCORE").key(&side.key(keys, user)).args(others.iter().map(|id| id.get()));
+    let probe = command("ZMSCORE").key(&list(keys, user, side)).args(others.iter().map(|id| id.get()));
     probe
         .reply::<Vec<Option<Score>>>()
         .map(|scores| Ok(scores.into_iter().map(|score| score.map(|Score(at)| at)).collect()))
@@ -258,16 +247,16 @@ pub fn write_following(
 
 /// Since when `other` is in a list of `user`'s; in `following`, this is the truth of an edge.
 pub fn time(keys: &Keys, user: UserId, side: Side, other: UserId) -> Command<Option<Timestamp>> {
-    let read = command("ZSCORE").key(&side.key(keys, user)).arg(other.get());
+    let read = command("ZSCORE").key(&list(keys, user, side)).arg(other.get());
     read.reply::<Option<Score>>().map(|score| Ok(score.map(|Score(at)| at)))
 }
 
 /// Removes `other` from a list of `user`'s.
 pub fn remove(keys: &Keys, user: UserId, side: Side, other: UserId) -> Command<i64> {
-    command("ZREM").key(&side.key(keys, user)).arg(other.get()).reply()
+    command("ZREM").key(&list(keys, user, side)).arg(other.get()).reply()
 }
 
 /// Puts `other` into a list of `user`'s, or gives it another time.
 pub fn put(keys: &Keys, user: UserId, side: Side, other: UserId, at: Timestamp) -> Command<i64> {
-    command("ZADD").key(&side.key(keys, user)).arg(at.as_millis()).arg(other.get()).reply()
+    command("ZADD").key(&list(keys, user, side)).arg(at.as_millis()).arg(other.get()).reply()
 }

@@ -4,9 +4,10 @@ use async_graphql::{InputValueError, InputValueResult, Scalar, ScalarType, Value
 
 use crate::model::clock::Timestamp;
 
-/// An instant in UTC with milliseconds, such as 2026-11-20T08:30:00.123Z.
+/// A time as clients see it.
 pub(in crate::graphql) struct DateTime(pub(in crate::graphql) Timestamp);
 
+/// An instant in UTC with milliseconds, such as 2026-11-20T08:30:00.123Z.
 #[Scalar(specified_by_url = "https://scalars.graphql.org/andimarek/date-time")]
 impl ScalarType for DateTime {
     fn parse(value: Value) -> InputValueResult<Self> {

@@ -1,0 +1,345 @@
+//! Accounts: making them, signing in and out, passwords, profiles.
+
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use crate::world::{PASSWORD, Person, World, codes};
+
+const REGISTER: &str = "mutation ($input: RegisterInput!) {
+    register(input: $input) { token viewer { user { username displayName } } userErrors { code message field } }
+}";
+const LOGIN: &str = "mutation ($input: LoginInput!) {
+    login(input: $input) { token viewer { user { username } } userErrors { code message field } }
+}";
+const WHO: &str = "{ viewer { user { username } } }";
+
+async fn login(world: &World, username: &str, password: &str) -> Value {
+    let input = json!({ "input": { "username": username, "password": password } });
+    world.data(None, LOGIN, input).await["login"].take()
+}
+
+async fn is_signed_in(world: &World, token: &str) -> bool {
+    let (status, answer) = world.ask_as(Some(token), "application/json", WHO, Value::Null).await;
+    if status == StatusCode::UNAUTHORIZED {
+        assert_eq!(codes(&answer), ["UNAUTHENTICATED"]);
+        assert_eq!(answer.get("data"), None);
+    }
+    status == StatusCode::OK
+}
+
+fn user_errors(payload: &Value) -> Vec<(&str, &str)> {
+    let text = |value: &'_ Value| -> &'static str { value.as_str().unwrap_or("").to_owned().leak() };
+    let errors = payload["userErrors"].as_array().unwrap();
+    errors.iter().map(|error| (text(&error["code"]), text(&error["field"][1]))).collect()
+}
+
+#[tokio::test]
+async fn registering_signs_in_and_the_name_is_one_in_any_case() {
+    let world = World::new().await;
+    let input = json!({ "input": { "username": "Ada_99", "password": PASSWORD, "displayName": " Ада " } });
+    let data = world.data(None, REGISTER, input).await;
+    let user = json!({ "username": "ada_99", "displayName": "Ада" });
+    assert_eq!(data["register"]["viewer"]["user"], user);
+    assert!(is_signed_in(&world, data["register"]["token"].as_str().unwrap()).await);
+
+    let input = json!({ "input": { "username": "aDA_99", "password": PASSWORD } });
+    let data = world.data(None, REGISTER, input).await;
+    assert_eq!(user_errors(&data["register"]), [("TAKEN", "username")]);
+    assert_eq!(data["register"]["token"], Value::Null);
+    assert_eq!(login(&world, "ADA_99", PASSWORD).await["viewer"]["user"]["username"], "ada_99");
+}
+
+#[tokio::test]
+async fn without_a_display_name_the_username_is_shown() {
+    let world = World::new().await;
+    let input = json!({ "input": { "username": "Bob", "password": PASSWORD } });
+    let data = world.data(None, REGISTER, input).await;
+    assert_eq!(data["register"]["viewer"]["user"]["displayName"], "bob");
+}
+
+#[tokio::test]
+async fn every_fault_of_a_registration_is_told_with_its_field_and_nothing_is_kept() {
+    let world = World::new().await;
+    let long = "x".repeat(300);
+    let cases = [
+        (json!({ "username": "a", "password": PASSWORD }), vec![("TOO_SHORT", "username")]),
+        (json!({ "username": "x".repeat(31), "password": PASSWORD }), vec![("TOO_LONG", "username")]),
+        (json!({ "username": "a b", "password": PASSWORD }), vec![("INVALID", "username")]),
+        (json!({ "username": "аda", "password": PASSWORD }), vec![("INVALID", "username")]),
+        (json!({ "username": "ada", "password": "1234567" }), vec![("TOO_SHORT", "password")]),
+        (json!({ "username": "ada", "password": long }), vec![("TOO_LONG", "password")]),
+        (
+            json!({ "username": "a\u{0}", "password": "", "displayName": "a\u{0}b", "label": long }),
+            vec![
+                ("INVALID", "username"),
+                ("TOO_SHORT", "password"),
+                ("INVALID", "displayName"),
+                ("TOO_LONG", "label"),
+            ],
+        ),
+    ];
+    let before: u64 = world.redis.raw(&["DBSIZE"]);
+    for (input, expected) in cases {
+        let data = world.data(None, REGISTER, json!({ "input": input })).await;
+        assert_eq!(user_errors(&data["register"]), expected, "{input}");
+        assert_eq!(data["register"]["viewer"], Value::Null);
+    }
+    assert_eq!(world.redis.raw::<u64>(&["DBSIZE"]), before);
+}
+
+#[tokio::test]
+async fn an_unknown_name_and_a_wrong_password_cannot_be_told_apart() {
+    let world = World::new().await;
+    world.register("ada").await;
+    let mut answers = Vec::new();
+    for (username, password) in [("ada", "wrong password"), ("bob", "wrong password"), ("bob", PASSWORD)] {
+        let before = world.app.store().round_trips();
+        let answer = login(&world, username, password).await;
+        answers.push((answer, world.app.store().round_trips() - before));
+    }
+    assert_eq!(user_errors(&answers[0].0), [("WRONG_CREDENTIALS", "")]);
+    assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
+}
+
+#[tokio::test]
+async fn a_user_without_a_password_cannot_sign_in() {
+    let world = World::new().await;
+    world.register("ada").await;
+    world.redis.raw::<i64>(&["DEL", "ff:{u1}:secret"]);
+    for password in ["", PASSWORD, "nobody's password"] {
+        assert_eq!(user_errors(&login(&world, "ada", password).await), [("WRONG_CREDENTIALS", "")]);
+    }
+}
+
+#[tokio::test]
+async fn logging_out_ends_this_session_and_no_other() {
+    let world = World::new().await;
+    let ada = world.register("ada").await;
+    let other = login(&world, "ada", PASSWORD).await["token"].as_str().unwrap().to_owned();
+    let answer =
+        world.data(Some(&ada.token), "mutation { logout { userErrors { code } } }", Value::Null).await;
+    assert_eq!(answer, json!({ "logout": { "userErrors": [] } }));
+    assert!(!is_signed_in(&world, &ada.token).await);
+    assert!(is_signed_in(&world, &other).await);
+}
+
+#[tokio::test]
+async fn logging_out_everywhere_ends_all_sessions() {
+    let world = World::new().await;
+    let ada = world.register("ada").await;
+    let other = login(&world, "ada", PASSWORD).await["token"].as_str().unwrap().to_owned();
+    world.data(Some(&ada.token), "mutation { logoutEverywhere { userErrors { code } } }", Value::Null).await;
+    assert!(!is_signed_in(&world, &ada.token).await);
+    assert!(!is_signed_in(&world, &other).await);
+}
+
+#[tokio::test]
+async fn sessions_are_listed_and_ended_one_by_one() {
+    let world = World::new().await;
+    let ada = world.register("ada").await;
+    let bob = world.register("bob").await;
+    world.clock.turn(Duration::from_secs(60));
+    let input = json!({ "input": { "username": "ada", "password": PASSWORD, "label": "phone 📱" } });
+    let phone = world.data(None, LOGIN, input).await["login"]["token"].as_str().unwrap().to_owned();
+
+    let query = "{ viewer { sessions { id label isCurrent createdAt } } }";
+    let sessions = world.data(Some(&ada.token), query, Value::Null).await["viewer"]["sessions"].take();
+    let labels: Vec<_> =
+        sessions.as_array().unwrap().iter().map(|s| (&s["label"], &s["isCurrent"])).collect();
+    assert_eq!(labels, [(&json!("phone 📱"), &json!(false)), (&json!(""), &json!(true))]);
+    assert_eq!(sessions[0]["createdAt"], "2026-01-01T00:01:00.000Z");
+
+    let revoke = "mutation ($id: ID!) {
+        revokeSession(input: { sessionId: $id }) { revokedId userErrors { code field } }
+    }";
+    let id = json!({ "id": sessions[0]["id"] });
+    let not_found = json!({ "revokedId": null,
+        "userErrors": [{ "code": "NOT_FOUND", "field": ["input", "sessionId"] }] });
+    // Another's session is not there for bob, nor is one that has ended.
+    assert_eq!(world.data(Some(&bob.token), revoke, id.clone()).await["revokeSession"], not_found);
+    assert!(is_signed_in(&world, &phone).await);
+    let revoked = world.data(Some(&ada.token), revoke, id.clone()).await["revokeSession"].take();
+    assert_eq!(revoked, json!({ "revokedId": sessions[0]["id"], "userErrors": [] }));
+    assert!(!is_signed_in(&world, &phone).await);
+    assert_eq!(world.data(Some(&ada.token), revoke, id).await["revokeSession"], not_found);
+}
+
+#[tokio::test]
+async fn changing_the_password_ends_all_other_sessions() {
+    let world = World::new().await;
+    let ada = world.register("ada").await;
+    let other = login(&world, "ada", PASSWORD).await["token"].as_str().unwrap().to_owned();
+    let change = "mutation ($current: String!, $new: String!) {
+        changePassword(input: { currentPassword: $current, newPassword: $new }) {
+            viewer { user { username } } userErrors { code field }
+        }
+    }";
+    let attempt = async |current: &str, new: &str| {
+        let variables = json!({ "current": current, "new": new });
+        world.data(Some(&ada.token), change, variables).await["changePassword"].take()
+    };
+    assert_eq!(
+        user_errors(&attempt("wrong", "a new password").await),
+        [("WRONG_CREDENTIALS", "currentPassword")]
+    );
+    assert_eq!(user_errors(&attempt(PASSWORD, "short").await), [("TOO_SHORT", "newPassword")]);
+    assert!(is_signed_in(&world, &other).await);
+
+    let changed = attempt(PASSWORD, "a new password").await;
+    assert_eq!(changed, json!({ "viewer": { "user": { "username": "ada" } }, "userErrors": [] }));
+    assert!(is_signed_in(&world, &ada.token).await);
+    assert!(!is_signed_in(&world, &other).await);
+    assert_eq!(user_errors(&login(&world, "ada", PASSWORD).await), [("WRONG_CREDENTIALS", "")]);
+    assert_eq!(user_errors(&login(&world, "ada", "a new password").await), []);
+}
+
+#[tokio::test]
+async fn a_profile_changes_where_it_is_told_to() {
+    let world = World::new().await;
+    let ada = world.register("ada").await;
+    let update = "mutation ($input: UpdateProfileInput!) {
+        updateProfile(input: $input) { user { displayName bio } userErrors { code field } }
+    }";
+    let attempt = async |input: Value| {
+        world.data(Some(&ada.token), update, json!({ "input": input })).await["updateProfile"].take()
+    };
+    let is = |name: &str, bio: &str| json!({ "user": { "displayName": name, "bio": bio }, "userErrors": [] });
+    assert_eq!(attempt(json!({})).await, is("ada", ""));
+    assert_eq!(attempt(json!({ "bio": "שלום\n𝄞" })).await, is("ada", "שלום\n𝄞"));
+    assert_eq!(attempt(json!({ "displayName": "Ada", "bio": null })).await, is("Ada", "שלום\n𝄞"));
+    let refused = attempt(json!({ "displayName": " ", "bio": "x".repeat(501) })).await;
+    assert_eq!(user_errors(&refused), [("TOO_SHORT", "displayName"), ("TOO_LONG", "bio")]);
+    let refused = attempt(json!({ "displayName": "Eve", "bio": "a\u{0}" })).await;
+    assert_eq!(user_errors(&refused), [("INVALID", "bio")]);
+    assert_eq!(attempt(json!({ "bio": "" })).await, is("Ada", ""));
+}
+
+#[tokio::test]
+async fn a_session_lives_while_it_is_used() {
+    let world = World::new().await;
+    let ada = world.register("ada").await;
+    let day = Duration::from_secs(86_400);
+    for _ in 0..3 {
+        world.clock.turn(20 * day);
+        assert!(is_signed_in(&world, &ada.token).await);
+    }
+    world.clock.turn(30 * day);
+    assert!(!is_signed_in(&world, &ada.token).await);
+}
+
+#[tokio::test]
+async fn with_single_sessions_a_login_ends_those_before_it() {
+    let world = World::with(&["--sessions-single"]).await;
+    let ada = world.register("ada").await;
+    let second = login(&world, "ada", PASSWORD).await["token"].as_str().unwrap().to_owned();
+    assert!(!is_signed_in(&world, &ada.token).await);
+    assert!(is_signed_in(&world, &second).await);
+}
+
+#[tokio::test]
+async fn a_user_has_at_most_a_hundred_sessions() {
+    let world = World::new().await;
+    let ada = world.register("ada").await;
+    world.clock.turn(Duration::from_secs(1));
+    let newer = login(&world, "ada", PASSWORD).await["token"].as_str().unwrap().to_owned();
+    world.clock.turn(Duration::from_secs(1));
+    for _ in 0..99 {
+        login(&world, "ada", PASSWORD).await;
+    }
+    assert_eq!(world.redis.raw::<u64>(&["HLEN", "ff:{u1}:sessions"]), 100);
+    assert!(!is_signed_in(&world, &ada.token).await);
+    assert!(is_signed_in(&world, &newer).await);
+}
+
+#[tokio::test]
+async fn of_a_hundred_who_register_one_name_one_gets_it() {
+    let world = World::new().await;
+    let input = json!({ "input": { "username": "ada", "password": PASSWORD } });
+    let attempts = (0..100).map(|_| world.data(None, REGISTER, input.clone()));
+    let answers = join_all(attempts).await;
+    let (made, refused): (Vec<_>, Vec<_>) =
+        answers.iter().partition(|data| data["register"]["token"].is_string());
+    assert_eq!(made.len(), 1);
+    assert!(refused.iter().all(|data| user_errors(&data["register"]) == [("TAKEN", "username")]));
+    let users: Vec<String> = world.redis.raw(&["KEYS", "ff:{u*}:user"]);
+    assert_eq!(users.len(), 1);
+    assert!(is_signed_in(&world, made[0]["register"]["token"].as_str().unwrap()).await);
+}
+
+#[tokio::test]
+async fn beyond_the_queue_for_passwords_clients_are_asked_to_come_back() {
+    let world = World::with(&["--password-workers", "1", "--password-queue", "2"]).await;
+    world.register("ada").await;
+    let input = json!({ "input": { "username": "ada", "password": PASSWORD } });
+    let answers =
+        join_all((0..8).map(|_| world.ask_as(None, "application/json", LOGIN, input.clone()))).await;
+    let (busy, served): (Vec<_>, Vec<_>) =
+        answers.iter().partition(|(status, _)| *status == StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!((busy.len(), served.len()), (5, 3));
+    for (_, answer) in busy {
+        assert_eq!((codes(answer), &answer["data"]["login"]), (vec!["UNAVAILABLE"], &Value::Null));
+    }
+}
+
+#[tokio::test]
+async fn no_password_and_no_token_is_kept_as_it_is() {
+    let world = World::new().await;
+    let Person { token, .. } = world.register("ada").await;
+    let mut kept = String::new();
+    for key in world.redis.raw::<Vec<String>>(&["KEYS", "*"]) {
+        if world.redis.raw::<String>(&["TYPE", &key]) == "hash" {
+            let values: Vec<Vec<u8>> = world.redis.raw(&["HGETALL", &key]);
+            kept.extend(values.iter().map(|value| String::from_utf8_lossy(value).into_owned()));
+        }
+    }
+    assert!(kept.contains("$argon2id$v=19$m=19456,t=2,p=1$"));
+    assert!(!kept.contains(PASSWORD) && !kept.contains(&token));
+}
+
+#[tokio::test]
+async fn what_needs_somebody_is_refused_to_an_anonymous_request() {
+    let world = World::new().await;
+    let ada = world.register("ada").await;
+    let id = &ada.id;
+    for mutation in [
+        "logout { userErrors { code } }".to_owned(),
+        "logoutEverywhere { userErrors { code } }".to_owned(),
+        "updateProfile(input: { bio: \"x\" }) { user { id } }".to_owned(),
+        "changePassword(input: { currentPassword: \"x\", newPassword: \"x\" }) { userErrors { code } }"
+            .to_owned(),
+        format!("follow(input: {{ userId: \"{id}\" }}) {{ user {{ id }} }}"),
+        format!("unfollow(input: {{ userId: \"{id}\" }}) {{ user {{ id }} }}"),
+        format!("removeFollower(input: {{ userId: \"{id}\" }}) {{ user {{ id }} }}"),
+    ] {
+        let answer = world.ask(None, &format!("mutation {{ {mutation} }}"), Value::Null).await;
+        assert_eq!(codes(&answer), ["UNAUTHENTICATED"], "{mutation}");
+    }
+    assert_eq!(world.data(None, "{ viewer { user { id } } }", Value::Null).await, json!({ "viewer": null }));
+}
+
+#[tokio::test]
+async fn a_bad_token_is_refused_and_not_taken_for_none() {
+    let world = World::new().await;
+    let ada = world.register("ada").await;
+    let mut forged = ada.token.clone();
+    forged.replace_range(30..31, if &forged[30..31] == "A" { "B" } else { "A" });
+    for token in ["x", "", &forged, &ada.token[1..]] {
+        assert!(!is_signed_in(&world, token).await, "{token:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_second_field_of_a_mutation_sees_what_the_first_has_written() {
+    let world = World::new().await;
+    let ada = world.register("ada").await;
+    let query = "mutation {
+        one: updateProfile(input: { bio: \"one\" }) { user { bio } }
+        two: updateProfile(input: { displayName: \"Two\" }) { user { bio displayName } }
+    }";
+    let data = world.data(Some(&ada.token), query, Value::Null).await;
+    let expected = json!({ "one": { "user": { "bio": "one" } }, "two": { "user": { "bio": "one", "displayName": "Two" } } });
+    assert_eq!(data, expected);
+}

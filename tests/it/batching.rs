@@ -1,0 +1,159 @@
+//! What a query costs: round trips grow with the depth of a query, commands with its rows, and
+//! nothing with the number of fields.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::graph::Graph;
+use crate::world::{Person, World};
+
+/// A world in which `star` has very many followers, who follow each other, and a viewer.
+async fn world(options: &[&str]) -> (World, Person) {
+    let world = World::with(options).await;
+    let viewer = world.register("viewer").await;
+    let graph = Graph::generated(300, 6_000, 3);
+    let follows = (1..300).map(|follower| (follower, 0)).chain(graph.follows);
+    Graph { users: 300, follows: follows.collect() }.load(&world.app, None).await;
+    (world, viewer)
+}
+
+/// Sends a query twice, so that everything is warm, and tells what the second time costs: round
+/// trips without the one that recognises the viewer, and the commands Redis has counted.
+async fn cost(world: &World, viewer: &Person, query: &str) -> (u64, BTreeMap<String, u64>) {
+    world.data(Some(&viewer.token), query, Value::Null).await;
+    world.redis.raw::<String>(&["CONFIG", "RESETSTAT"]);
+    let before = world.app.store().round_trips();
+    world.data(Some(&viewer.token), query, Value::Null).await;
+    let trips = world.app.store().round_trips() - before - 1;
+    let stats: String = world.redis.raw(&["INFO", "commandstats"]);
+    let line = |line: &str| {
+        let (command, rest) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
+        let command = command.to_owned();
+        let quiet = ["config", "info", "client", "hello", "select"];
+        let is_quiet = quiet.iter().any(|name| command.starts_with(name));
+        (!is_quiet).then(|| (command, rest.split(',').next().unwrap().parse().unwrap()))
+    };
+    (trips, stats.lines().filter_map(line).collect())
+}
+
+fn commands<const N: usize>(commands: [(&str, u64); N]) -> BTreeMap<String, u64> {
+    commands.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
+}
+
+#[tokio::test]
+async fn a_page_of_followers_costs_three_round_trips_and_a_command_a_row() {
+    let (world, viewer) = world(&[]).await;
+    let query = "{ user(by: { username: \"u0\" }) { followers(first: 50) { nodes {
+        username displayName relation { status } } } } }";
+    let (trips, counted) = cost(&world, &viewer, query).await;
+    assert_eq!(trips, 3);
+    // The session and the name; the page; fifty users and one transaction for their relations.
+    let expected = commands([
+        ("hget", 2),
+        ("zrevrange", 1 + 2),
+        ("hmget", 50),
+        ("multi", 1),
+        ("zadd", 1),
+        ("pexpire", 1),
+        ("zinterstore", 2),
+        ("unlink", 1),
+        ("exec", 1),
+    ]);
+    assert_eq!(counted, expected);
+}
+
+#[tokio::test]
+async fn by_probing_a_page_costs_the_same_round_trips_and_no_writes() {
+    let (world, viewer) = world(&["--relation-strategy", "zmscore"]).await;
+    let query = "{ user(by: { username: \"u0\" }) { followers(first: 50) { nodes {
+        username displayName relation { status } } } } }";
+    let (trips, counted) = cost(&world, &viewer, query).await;
+    assert_eq!(trips, 3);
+    let expected =
+        commands([("hget", 2), ("zrevrange", 1), ("hmget", 50), ("multi", 1), ("zmscore", 2), ("exec", 1)]);
+    assert_eq!(counted, expected);
+}
+
+#[tokio::test]
+async fn nested_pages_cost_a_round_trip_a_level_whatever_their_number() {
+    let (world, viewer) = world(&[]).await;
+    let nested = |outer: usize, inner: usize, fields: &str| {
+        format!(
+            "{{ user(by: {{ username: \"u0\" }}) {{ followers(first: {outer}) {{ nodes {{
+                followers(first: {inner}) {{ nodes {{ {fields} relation {{ status }} }} }} }} }} }} }}"
+        )
+    };
+    let (trips, counted) = cost(&world, &viewer, &nested(20, 5, "username")).await;
+    // The name leads to the user below which at most four round trips are made.
+    assert!(trips <= 1 + 4, "{trips}");
+    assert_eq!(counted["zrevrange"], 1 + 20 + 2);
+    assert!(counted["hmget"] <= 20 + 20 * 5);
+    assert_eq!((counted["multi"], counted["zinterstore"]), (1, 2));
+    for (outer, inner, fields) in
+        [(100, 20, "username"), (20, 5, "id username displayName bio createdAt isViewer")]
+    {
+        let (same, counted) = cost(&world, &viewer, &nested(outer, inner, fields)).await;
+        assert_eq!(same, trips, "{outer} × {inner}");
+        assert!(counted["hmget"] <= (outer + outer * inner) as u64);
+    }
+}
+
+#[tokio::test]
+async fn what_stands_side_by_side_goes_together() {
+    let (world, viewer) = world(&[]).await;
+    let query = "{
+        a: user(by: { username: \"u0\" }) { ...all }
+        b: user(by: { username: \"u1\" }) { ...all }
+        viewer { user { ...all } }
+    }
+    fragment all on User {
+        displayName bio relation { status }
+        followers(first: 5) { totalCount nodes { displayName relation { status } } pageInfo { hasNextPage } }
+        following(first: 5) { totalCount edges { followedAt node { bio relation { status } } } }
+        mutuals(first: 5) { totalCount nodes { username } }
+    }";
+    let (trips, _) = cost(&world, &viewer, query).await;
+    // Names and the viewer's own lists; lists of the two named; and their users. The viewer is one
+    // level ahead, so its users go with the lists of the others.
+    assert_eq!(trips, 3);
+}
+
+#[tokio::test]
+async fn known_followers_cost_one_round_trip_more_and_once_only() {
+    let (world, viewer) = world(&[]).await;
+    let people = world.people(1).await;
+    world.follow(&viewer, &people[0]).await;
+    let one = "{ user(by: { username: \"u0\" }) { knownFollowers { totalCount nodes { username } } } }";
+    let many = "{ user(by: { username: \"u0\" }) { followers(first: 20) { nodes {
+        knownFollowers(first: 3) { totalCount } } } } }";
+    assert!(cost(&world, &viewer, one).await.0 <= 4);
+    let (trips, counted) = cost(&world, &viewer, many).await;
+    assert!(trips <= 5, "{trips}");
+    assert_eq!(counted["zmscore"], 20);
+}
+
+#[tokio::test]
+async fn what_is_not_asked_for_is_not_loaded() {
+    let (world, viewer) = world(&[]).await;
+    let (trips, counted) =
+        cost(&world, &viewer, "{ user(by: { username: \"u0\" }) { followers { totalCount } } }").await;
+    assert_eq!((trips, counted), (2, commands([("hget", 2), ("zcard", 1)])));
+    let query = "{ user(by: { username: \"u0\" }) { id isViewer followers { pageInfo { hasNextPage } } } }";
+    let (trips, counted) = cost(&world, &viewer, query).await;
+    assert_eq!((trips, counted), (2, commands([("hget", 2), ("zrevrange", 1)])));
+    let query = "{ user(by: { username: \"u0\" }) { followers(first: 3) { nodes { id } } } }";
+    let (trips, counted) = cost(&world, &viewer, query).await;
+    assert_eq!((trips, counted), (3, commands([("hget", 2), ("zrevrange", 1), ("hmget", 3)])));
+}
+
+#[tokio::test]
+async fn an_anonymous_page_asks_for_no_relations() {
+    let (world, _) = world(&[]).await;
+    let query = "{ user(by: { username: \"u0\" }) { followers(first: 5) { nodes { username relation { status } } } } }";
+    world.redis.raw::<String>(&["CONFIG", "RESETSTAT"]);
+    let data = world.data(None, query, Value::Null).await;
+    assert_eq!(data["user"]["followers"]["nodes"][0]["relation"], json!(null));
+    let stats: String = world.redis.raw(&["INFO", "commandstats"]);
+    assert!(!stats.contains("zinterstore") && !stats.contains("multi"));
+}

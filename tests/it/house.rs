@@ -1,0 +1,141 @@
+//! The layering: who may import whom, and where foreign crates live. A failure here means that the
+//! design is being bent, not that the test is in the way.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Each storey and the storeys it may import. Everybody may import `model` and `config`.
+const STOREYS: [(&str, &[&str]); 7] = [
+    ("model", &[]),
+    ("config", &[]),
+    ("store", &[]),
+    ("app", &["store"]),
+    ("graphql", &["app"]),
+    ("http", &["graphql", "app"]),
+    ("cli", &["http", "graphql", "app", "store"]),
+];
+
+/// Each foreign crate that has a home, and the places where it may be named.
+const HOMES: [(&str, &[&str]); 11] = [
+    ("redis", &["store"]),
+    ("bb8_redis", &["store"]),
+    ("argon2", &["app/password.rs"]),
+    ("async_graphql", &["graphql", "http/response.rs"]),
+    ("dataloader", &["graphql/loader.rs"]),
+    ("axum", &["http"]),
+    ("clap", &["config.rs", "cli", "main.rs"]),
+    ("indicatif", &["cli/progress.rs"]),
+    ("jiff", &["graphql/types/scalar.rs"]),
+    ("rand", &["model/chance.rs", "cli/demo.rs", "cli/people.rs"]),
+    ("serde", &["http/response.rs"]),
+];
+
+/// The sources, each with its path below `src` and its lines of code.
+fn sources() -> Vec<(String, Vec<String>)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut sources = Vec::new();
+    let mut open = vec![root.clone()];
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path: PathBuf = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                let name = path.strip_prefix(&root).unwrap().to_string_lossy().replace('\\', "/");
+                sources.push((name, text.lines().map(str::to_owned).collect()));
+            }
+        }
+    }
+    assert!(sources.len() > 30, "the sources were found");
+    sources
+}
+
+fn code(line: &str) -> &str {
+    line.split("//").next().unwrap_or_default()
+}
+
+/// What a line names after a path's beginning, such as `store::relation` after `crate::`.
+fn named_after<'a>(line: &'a str, beginning: &'a str) -> impl Iterator<Item = &'a str> {
+    line.match_indices(beginning).filter_map(move |(at, _)| {
+        let is_whole = !line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':');
+        is_whole.then(|| &line[at + beginning.len()..])
+    })
+}
+
+#[test]
+fn every_storey_imports_only_those_below_it() {
+    let mut bent = Vec::new();
+    for (file, lines) in sources() {
+        let storey = file.split(['/', '.']).next().unwrap();
+        let Some((_, allowed)) = STOREYS.iter().find(|(name, _)| *name == storey) else {
+            assert!(["lib", "main"].contains(&storey), "{file} is in no storey");
+            continue;
+        };
+        for (number, line) in lines.iter().enumerate() {
+            for path in named_after(code(line), "crate::") {
+                let is = |name: &&str| path.starts_with(*name);
+                let ok = [storey, "model", "config"].iter().chain(*allowed).any(is);
+                if !ok {
+                    bent.push(format!("src/{file}:{}: {storey} must not import {path}", number + 1));
+                }
+            }
+        }
+    }
+    assert!(bent.is_empty(), "{}", bent.join("\n"));
+}
+
+#[test]
+fn foreign_crates_stay_in_their_homes() {
+    let mut bent = Vec::new();
+    for (file, lines) in sources() {
+        for (number, line) in lines.iter().enumerate() {
+            for (foreign, homes) in HOMES {
+                let beginning = format!("{foreign}::");
+                let is_named = named_after(code(line), &beginning).next().is_some();
+                if is_named && !homes.iter().any(|home| file.starts_with(home)) {
+                    bent.push(format!("src/{file}:{}: {foreign} lives in {homes:?}", number + 1));
+                }
+            }
+        }
+    }
+    assert!(bent.is_empty(), "{}", bent.join("\n"));
+}
+
+#[test]
+fn every_file_says_what_it_is() {
+    for (file, lines) in sources() {
+        let first = lines.first().map_or("", String::as_str);
+        assert!(first.starts_with("//!") || file == "lib.rs", "src/{file} does not open with //!");
+    }
+}
+
+#[test]
+fn model_does_no_io_and_nothing_there_is_async() {
+    for (file, lines) in sources() {
+        if !file.starts_with("model/") {
+            continue;
+        }
+        for (number, line) in lines.iter().enumerate() {
+            let code = code(line);
+            for word in ["async ", "tokio", "std::fs", "std::net", "std::io", "Serialize"] {
+                assert!(!code.contains(word), "src/{file}:{}: {word} in model", number + 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_script_says_what_it_is_for_and_is_used() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store");
+    let list = fs::read_to_string(root.join("script.rs")).unwrap();
+    for entry in fs::read_dir(root.join("lua")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        assert!(list.contains(&format!("{} = \"{name}\";", name.to_uppercase())), "{name} is not listed");
+        for part in ["-- KEYS[1]", "-- ARGV[1]", "-- Returns"] {
+            assert!(text.contains(part), "{name} has no line {part}");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! The harness: a world of its own for each test.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, Request, StatusCode, header};
+use clap::Parser;
+use fanfold::app::App;
+use fanfold::config::{AccountConfig, HttpConfig, RedisConfig, RelationConfig};
+use fanfold::graphql::Api;
+use fanfold::model::chance::Chance;
+use fanfold::model::clock::{Clock, Timestamp};
+use fanfold::store::Store;
+use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::watch;
+use tower::ServiceExt as _;
+
+/// A clock whose hands only a test turns.
+pub(crate) struct StillClock(AtomicI64);
+
+impl StillClock {
+    /// When every test begins: 2026-01-01T00:00:00Z.
+    pub(crate) const BEGINNING: i64 = 1_767_225_600_000;
+
+    pub(crate) fn turn(&self, duration: Duration) {
+        let millis = i64::try_from(duration.as_millis()).unwrap();
+        self.0.fetch_add(millis, Ordering::SeqCst);
+    }
+}
+
+impl Clock for StillClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.0.load(Ordering::SeqCst))
+    }
+}
+
+/// A Redis of a test's own, on a socket in a directory of its own, gone with the test.
+pub(crate) struct Redis {
+    process: Child,
+    directory: TempDir,
+}
+
+impl Redis {
+    pub(crate) fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    pub(crate) fn start_with(options: &[&str]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let process = Self::spawn(directory.path(), options);
+        let redis = Self { process, directory };
+        redis.wait();
+        redis
+    }
+
+    fn spawn(directory: &Path, options: &[&str]) -> Child {
+        let mut command = Command::new("redis-server");
+        command.current_dir(directory).args(["--port", "0", "--unixsocket", "redis.sock", "--save", ""]);
+        command.args(options).stdin(Stdio::null()).stdout(Stdio::null());
+        command.spawn().expect("redis-server is installed (make setup)")
+    }
+
+    /// Kills the server and starts another on the same socket, with nothing in it.
+    pub(crate) fn restart_empty(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+        self.process = Self::spawn(self.directory.path(), &[]);
+        self.wait();
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("unix:{}", self.directory.path().join("redis.sock").display())
+    }
+
+    fn wait(&self) {
+        let client = redis::Client::open(self.url()).unwrap();
+        for _ in 0..500 {
+            if client.get_connection().is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("redis-server does not answer");
+    }
+
+    /// Sends a command past the store, as an operator would.
+    pub(crate) fn raw<T: redis::FromRedisValue>(&self, words: &[&str]) -> T {
+        let mut connection = redis::Client::open(self.url()).unwrap().get_connection().unwrap();
+        let mut command = redis::cmd(words[0]);
+        for word in &words[1..] {
+            command.arg(*word);
+        }
+        command.query(&mut connection).unwrap()
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The knobs as the command line has them, so that tests run with its defaults.
+#[derive(Parser)]
+pub(crate) struct Knobs {
+    #[command(flatten)]
+    pub(crate) redis: RedisConfig,
+    #[command(flatten)]
+    pub(crate) relation: RelationConfig,
+    #[command(flatten)]
+    pub(crate) account: AccountConfig,
+    #[command(flatten)]
+    pub(crate) http: HttpConfig,
+}
+
+impl Knobs {
+    pub(crate) fn new(redis: &Redis, options: &[&str]) -> Self {
+        let url = redis.url();
+        Self::parse_from(["test", "--redis-url", &url].iter().chain(options))
+    }
+}
+
+/// A Redis, an application over it, and the router of its server.
+pub(crate) struct World {
+    pub(crate) redis: Redis,
+    pub(crate) clock: Arc<StillClock>,
+    pub(crate) app: App,
+    router: Router,
+    _running: watch::Sender<bool>,
+}
+
+/// Somebody who is signed in.
+#[derive(Clone, Debug)]
+pub(crate) struct Person {
+    pub(crate) id: String,
+    pub(crate) token: String,
+}
+
+pub(crate) const PASSWORD: &str = "correct horse";
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        Self::with(&[]).await
+    }
+
+    /// A world with these options of the command line.
+    pub(crate) async fn with(options: &[&str]) -> Self {
+        Self::on(Redis::start(), options).await
+    }
+
+    pub(crate) async fn on(redis: Redis, options: &[&str]) -> Self {
+        let clock = Arc::new(StillClock(AtomicI64::new(StillClock::BEGINNING)));
+        let app = app(&redis, &clock, options).await;
+        let (running, stopping) = watch::channel(false);
+        let http = Knobs::new(&redis, options).http;
+        let router = fanfold::http::router(Api::new(app.clone()), http, stopping);
+        Self { redis, clock, app, router, _running: running }
+    }
+
+    /// Sends a request to the router and returns what comes back.
+    pub(crate) async fn send(&self, request: Request<Body>) -> (StatusCode, HeaderMap, Vec<u8>) {
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (head, body) = response.into_parts();
+        (head.status, head.headers, body.collect().await.unwrap().to_bytes().to_vec())
+    }
+
+    /// Sends a document and returns the whole answer.
+    pub(crate) async fn ask(&self, token: Option<&str>, query: &str, variables: Value) -> Value {
+        self.ask_as(token, "application/json", query, variables).await.1
+    }
+
+    /// Sends a document, accepting this media type.
+    pub(crate) async fn ask_as(
+        &self,
+        token: Option<&str>,
+        accept: &str,
+        query: &str,
+        variables: Value,
+    ) -> (StatusCode, Value) {
+        let body = json!({ "query": query, "variables": variables }).to_string();
+        let mut request = Request::post("/graphql")
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::ACCEPT, accept);
+        if let Some(token) = token {
+            request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
+        }
+        let (status, _, body) = self.send(request.body(body.into()).unwrap()).await;
+        (status, serde_json::from_slice(&body).unwrap())
+    }
+
+    /// Sends a document that must succeed and returns its data.
+    pub(crate) async fn data(&self, token: Option<&str>, query: &str, variables: Value) -> Value {
+        let mut answer = self.ask(token, query, variables).await;
+        assert_eq!(answer.get("errors"), None, "{query}");
+        answer["data"].take()
+    }
+
+    /// Somebody new.
+    pub(crate) async fn register(&self, username: &str) -> Person {
+        let query = "mutation ($input: RegisterInput!) {
+            register(input: $input) { token viewer { user { id } } userErrors { message } }
+        }";
+        let input = json!({ "input": { "username": username, "password": PASSWORD } });
+        let data = self.data(None, query, input).await;
+        let text = |pointer: &str| data.pointer(pointer).unwrap().as_str().expect("is registered").to_owned();
+        Person { id: text("/register/viewer/user/id"), token: text("/register/token") }
+    }
+
+    /// Several people, named `ann0`, `ann1`, …, with ids in this order.
+    pub(crate) async fn people(&self, count: usize) -> Vec<Person> {
+        let mut people = Vec::new();
+        for number in 0..count {
+            people.push(self.register(&format!("ann{number}")).await);
+        }
+        people
+    }
+
+    pub(crate) async fn follow(&self, who: &Person, whom: &Person) -> Value {
+        let query = "mutation ($id: ID!) { follow(input: { userId: $id }) {
+            relation { status followingSince followerSince } userErrors { code message field } } }";
+        self.data(Some(&who.token), query, json!({ "id": whom.id })).await["follow"].take()
+    }
+
+    pub(crate) async fn unfollow(&self, who: &Person, whom: &Person) -> Value {
+        let query = "mutation ($id: ID!) { unfollow(input: { userId: $id }) {
+            relation { status followingSince followerSince } userErrors { code message field } } }";
+        self.data(Some(&who.token), query, json!({ "id": whom.id })).await["unfollow"].take()
+    }
+}
+
+/// An application over a Redis, as another server process would have it.
+pub(crate) async fn app(redis: &Redis, clock: &Arc<StillClock>, options: &[&str]) -> App {
+    let knobs = Knobs::new(redis, options);
+    let store = Store::open(&knobs.redis).await.unwrap();
+    app_over(store, clock, knobs)
+}
+
+/// An application over a store.
+pub(crate) fn app_over(store: Store, clock: &Arc<StillClock>, knobs: Knobs) -> App {
+    App::new(store, Arc::clone(clock) as _, Chance::from_seed(1), knobs.relation, knobs.account)
+}
+
+/// The codes of all errors of an answer.
+pub(crate) fn codes(answer: &Value) -> Vec<&str> {
+    let errors = answer["errors"].as_array().expect("has errors");
+    errors.iter().map(|error| error["extensions"]["code"].as_str().expect("has a code")).collect()
+}
