@@ -3,7 +3,9 @@
 //! A protocol over several slots is finished by the repairer if its writer is cut off. That is safe
 //! only if the writer, should it come back from a long pause, starts no further write. So every
 //! writer asks its deadline before each step, and the repairer waits much longer than that before
-//! it forgets an operation or makes an id void.
+//! it forgets an operation or makes an id void. What remains is a process that is stopped for the
+//! better part of a minute just between asking and sending, and cut off right after: `fanfold check`
+//! finds what it tears.
 
 use std::time::Duration;
 

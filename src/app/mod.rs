@@ -23,6 +23,7 @@ use crate::config::{AccountConfig, RelationConfig};
 use crate::model::chance::Chance;
 use crate::model::clock::{SharedClock, Timestamp};
 use crate::store::Store;
+use crate::store::gate::Gate;
 use crate::store::key::Keys;
 
 /// The application: the rules over one store. Cheap to clone.
@@ -51,6 +52,20 @@ impl App {
         let chance = Arc::new(chance);
         let passwords = Passwords::new(&account, Arc::clone(&chance));
         Self(Arc::new(Parts { store, clock, chance, relation, account, passwords }))
+    }
+
+    /// The same application, its round trips seen through a gate.
+    #[must_use]
+    pub fn with_gate(&self, gate: Arc<dyn Gate>) -> Self {
+        let Parts { store, clock, chance, relation, account, passwords } = &*self.0;
+        Self(Arc::new(Parts {
+            store: store.with_gate(gate),
+            clock: Arc::clone(clock),
+            chance: Arc::clone(chance),
+            relation: relation.clone(),
+            account: account.clone(),
+            passwords: passwords.clone(),
+        }))
     }
 
     /// The hot store.

@@ -25,7 +25,8 @@ static NOBODYS: LazyLock<PasswordHash> = LazyLock::new(|| {
     PasswordHash::from_phc(hash.map(|hash| hash.to_string()).unwrap_or_default())
 });
 
-/// The place where passwords are hashed and verified.
+/// The place where passwords are hashed and verified. Clones share its room.
+#[derive(Clone)]
 pub(super) struct Passwords {
     /// One permit for each that may be here at all, hashed or waiting.
     places: Arc<Semaphore>,

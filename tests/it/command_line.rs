@@ -1,1 +1,143 @@
-//!
+//! The program: what it prints, how it ends, what it leaves.
+
+use std::io::Write as _;
+use std::process::{Command, Output};
+
+use crate::world::Redis;
+
+fn fanfold(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fanfold")).args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn edge_list(text: &str) -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    file
+}
+
+#[test]
+fn schema_prints_the_committed_schema() {
+    let output = fanfold(&["schema"]);
+    assert!(output.status.success());
+    assert_eq!(text(&output.stdout), include_str!("../../schema.graphql"));
+}
+
+#[test]
+fn an_import_reports_what_it_did_and_again_changes_nothing() {
+    let redis = Redis::start();
+    let file = edge_list("# a graph\n30\t1412\n1412\t30\n30\t3\n3\t3\n");
+    let import = || {
+        let output = fanfold(&["import", file.path().to_str().unwrap(), "--redis-url", &redis.url()]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let first = import();
+    assert!(first.contains("users:   3, of which 3 are new"), "{first}");
+    assert!(first.contains("follows: 3, of which 3 are new, 0 were there"), "{first}");
+    assert!(first.contains("1 lines were left out"), "{first}");
+    let times: Vec<(String, String)> = redis.raw(&["ZRANGE", "ff:{u1}:following", "0", "-1", "WITHSCORES"]);
+    assert!(
+        times[0].1 < times[1].1 && times[0].0 == "2",
+        "times increase in the order of the file: {times:?}"
+    );
+    let again = import();
+    assert!(again.contains("users:   3, of which 0 are new"), "{again}");
+    assert!(again.contains("follows: 3, of which 0 are new, 3 were there"), "{again}");
+    let same: Vec<(String, String)> = redis.raw(&["ZRANGE", "ff:{u1}:following", "0", "-1", "WITHSCORES"]);
+    assert_eq!(times, same);
+    let check = fanfold(&["check", "--redis-url", &redis.url()]);
+    assert!(check.status.success() && text(&check.stdout).contains("all is well"));
+}
+
+#[test]
+fn a_file_with_a_bad_line_is_not_imported_at_all() {
+    let redis = Redis::start();
+    let file = edge_list("1\t2\n2\tx\n");
+    let output = fanfold(&["import", file.path().to_str().unwrap(), "--redis-url", &redis.url()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text(&output.stderr)
+            .contains("line 2: expected two node numbers separated by a tab, found \"2\\tx\"")
+    );
+    assert_eq!(redis.raw::<u64>(&["DBSIZE"]), 0);
+}
+
+#[test]
+fn a_demo_world_is_made_once() {
+    let redis = Redis::start();
+    let demo = || {
+        let output = fanfold(&["demo", "--users", "60", "--redis-url", &redis.url()]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    assert!(demo().contains("users:   60, of which 60 are new"));
+    assert!(demo().contains("users:   60, of which 0 are new"));
+}
+
+#[test]
+fn check_ends_with_one_when_something_is_wrong_and_mends_it_when_told() {
+    let redis = Redis::start();
+    let url = redis.url();
+    fanfold(&["import", edge_list("1\t2\n").path().to_str().unwrap(), "--redis-url", &url]);
+    redis.raw::<i64>(&["DEL", "ff:{u2}:followers"]);
+    let found = fanfold(&["check", "--redis-url", &url]);
+    assert_eq!(found.status.code(), Some(1));
+    assert!(text(&found.stdout).contains("1 faults were found; `fanfold check --repair` mends them"));
+    assert_eq!(fanfold(&["check", "--repair", "--redis-url", &url]).status.code(), Some(0));
+    assert_eq!(fanfold(&["check", "--redis-url", &url]).status.code(), Some(0));
+}
+
+#[test]
+fn what_fails_says_what_and_where_and_what_to_do() {
+    let missing = tempfile::tempdir().unwrap();
+    let nowhere = format!("unix:{}", missing.path().join("none.sock").display());
+    let cases: [(&[&str], i32, &str); 6] = [
+        (&["serve", "--redis-url", &nowhere, "--listen", "127.0.0.1:0"], 1, "cannot connect to Redis at"),
+        (&["import", "/no/such/file", "--redis-url", &nowhere], 1, "cannot read /no/such/file"),
+        (&["serve", "--redis-url", "http://x"], 2, "expected redis://, rediss:// or unix:"),
+        (&["serve", "--relation-strategy", "x"], 2, "possible values: zinterstore, zmscore"),
+        (&["demo", "--users", "1", "--redis-url", &nowhere], 2, "1 is not in 2..=1000000"),
+        (
+            &["demo", "--password", "short", "--redis-url", &nowhere],
+            1,
+            "--password: A password has at least 8 bytes.",
+        ),
+    ];
+    for (arguments, code, message) in cases {
+        let output = fanfold(arguments);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+        let said = text(&output.stderr);
+        assert!(said.contains(message), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn a_password_in_a_url_is_not_printed() {
+    let output = fanfold(&["check", "--redis-url", "redis://ada:topsecret@127.0.0.1:1/"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!text(&output.stderr).contains("topsecret"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_redis_that_may_throw_data_away_is_refused_unless_told_otherwise() {
+    let redis = Redis::start_with(&["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"]);
+    let output = fanfold(&["check", "--redis-url", &redis.url()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("maxmemory-policy is allkeys-lru"));
+    assert!(fanfold(&["check", "--redis-allow-eviction", "--redis-url", &redis.url()]).status.success());
+}
+
+#[test]
+fn an_acl_user_and_password_are_taken_from_the_url() {
+    let redis = Redis::start();
+    redis.raw::<String>(&["ACL", "SETUSER", "fan", "on", ">fold!", "~*", "&*", "+@all"]);
+    redis.raw::<String>(&["ACL", "SETUSER", "default", "off"]);
+    let with = |query: &str| fanfold(&["check", "--redis-url", &format!("{}{query}", redis.url())]);
+    assert!(with("?user=fan&pass=fold%21").status.success());
+    assert_eq!(with("").status.code(), Some(1));
+    assert_eq!(with("?user=fan&pass=wrong").status.code(), Some(1));
+}

@@ -1,1 +1,212 @@
-//!
+//! Making users: whatever happens at the same time and wherever it is cut off, a name leads to one
+//! user or to nobody.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use fanfold::app::App;
+use fanfold::app::user::Newcomer;
+use fanfold::model::clock::Timestamp;
+use fanfold::model::id::UserId;
+use fanfold::model::user::{Bio, Username};
+use fanfold::store::gate::Moment;
+use proptest::prelude::*;
+use tokio::runtime::Runtime;
+
+use crate::turnstile::Actor;
+use crate::world::{PASSWORD, World};
+
+const NAMES: [&str; 2] = ["ada", "bob"];
+
+/// What happens next; numbers choose among those under way.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Step(usize, usize),
+    Cut(usize),
+    Turn(Duration),
+    Repair,
+}
+
+/// Somebody wants this name, by registering or by an import.
+#[derive(Clone, Copy, Debug)]
+struct Wish {
+    name: &'static str,
+    registers: bool,
+}
+
+fn wishes() -> impl Strategy<Value = Vec<Wish>> {
+    let name = prop_oneof![4 => Just(NAMES[0]), 1 => Just(NAMES[1])];
+    let wish = (name, prop::bool::weighted(0.2)).prop_map(|(name, registers)| Wish { name, registers });
+    proptest::collection::vec(wish, 1..5)
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let event = prop_oneof![
+        12 => (any::<usize>(), 1..14usize).prop_map(|(which, steps)| Event::Step(which, steps)),
+        2 => any::<usize>().prop_map(Event::Cut),
+        2 => prop_oneof![Just(5), Just(70)].prop_map(|seconds| Event::Turn(Duration::from_secs(seconds))),
+        1 => Just(Event::Repair),
+    ];
+    proptest::collection::vec(event, 0..40)
+}
+
+/// Who was told that a name is theirs.
+type Told = Arc<Mutex<Vec<(&'static str, UserId)>>>;
+
+async fn begin(world: &World, Wish { name, registers }: Wish, told: &Told) -> Actor {
+    let told = Arc::clone(told);
+    let username = Username::parse(name).unwrap();
+    let work = async move |app: App| {
+        let made = if registers {
+            app.register(name, PASSWORD, None, None).await.map(|opened| opened.viewer.user().unwrap())
+        } else {
+            let newcomer = Newcomer {
+                display_name: (&username).into(),
+                username,
+                bio: Bio::default(),
+                created_at: Timestamp::from_millis(0),
+                password: None,
+                sign_in: None,
+            };
+            app.import_users(vec![newcomer]).await.map(|imported| imported.ids[0])
+        };
+        if let Ok(user) = made {
+            told.lock().unwrap().push((name, user));
+        }
+    };
+    Actor::begin(&world.app, work).await
+}
+
+async fn play(world: &World, wishes: &[Wish], events: &[Event]) -> Vec<(&'static str, UserId)> {
+    let told = Told::default();
+    let mut actors = Vec::new();
+    for wish in wishes {
+        actors.push(begin(world, *wish, &told).await);
+    }
+    for event in events {
+        let waiting: Vec<usize> = (0..actors.len()).filter(|&index| actors[index].waits.is_some()).collect();
+        let chosen = |number: usize| (!waiting.is_empty()).then(|| waiting[number % waiting.len()]);
+        match event {
+            Event::Step(number, steps) => {
+                for index in chosen(*number).into_iter().cycle().take(*steps) {
+                    if actors[index].waits.is_some() {
+                        actors[index].step().await;
+                    }
+                }
+            }
+            Event::Cut(number) => {
+                if let Some(index) = chosen(*number) {
+                    actors[index].cut_off().await;
+                }
+            }
+            Event::Turn(time) => {
+                // Who has asked its deadline sends.
+                for actor in &mut actors {
+                    if actor.waits.is_some_and(|stop| stop.moment == Moment::Before) {
+                        actor.step().await;
+                    }
+                }
+                world.clock.turn(*time);
+            }
+            Event::Repair => {
+                let repair = async |app: App| drop(app.repair().await);
+                actors.push(Actor::begin(&world.app, repair).await);
+            }
+        }
+    }
+    for actor in &mut actors {
+        actor.finish().await;
+    }
+    told.lock().unwrap().clone()
+}
+
+fn check(world: &World, told: &[(&'static str, UserId)]) -> Result<(), TestCaseError> {
+    let mut users: HashMap<String, Vec<u64>> = HashMap::new();
+    for key in world.redis.raw::<Vec<String>>(&["KEYS", "ff:{u*}:user"]) {
+        let id = key.trim_start_matches("ff:{u").trim_end_matches("}:user").parse().unwrap();
+        users.entry(world.redis.raw(&["HGET", &key, "username"])).or_default().push(id);
+    }
+    for name in NAMES {
+        let shard =
+            fanfold::store::key::name_shard(&Username::parse(name).unwrap(), world.app.store().name_shards());
+        let held: Option<String> = world.redis.raw(&["HGET", &format!("ff:name:{{n{shard}}}"), name]);
+        let bearers = users.remove(name).unwrap_or_default();
+        prop_assert!(bearers.len() <= 1, "{} users are called {}", bearers.len(), name);
+        prop_assert_eq!(held, bearers.first().map(u64::to_string), "{} leads to its user, or nowhere", name);
+        for (_, user) in told.iter().filter(|(told, _)| *told == name) {
+            prop_assert_eq!(
+                Some(&user.get()),
+                bearers.first(),
+                "who was told that {} is theirs has it",
+                name
+            );
+        }
+    }
+    let intents: Vec<String> = world.redis.raw(&["KEYS", "ff:*:intents"]);
+    prop_assert!(intents.is_empty(), "intents are left");
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, max_shrink_iters: 1_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_name_leads_to_one_user_or_to_nobody(wishes in wishes(), events in events()) {
+        thread_local!(static HERE: (Runtime, World) = {
+            let runtime = Runtime::new().unwrap();
+            let world = runtime.block_on(World::new());
+            (runtime, world)
+        });
+        HERE.with(|(runtime, world)| {
+            world.redis.raw::<String>(&["FLUSHALL"]);
+            let told = runtime.block_on(async {
+                let told = play(world, &wishes, &events).await;
+                world.clock.turn(Duration::from_secs(61));
+                world.app.repair().await.unwrap();
+                told
+            });
+            check(world, &told)
+        })?;
+    }
+}
+
+#[tokio::test]
+async fn a_name_left_reserved_is_free_again_after_a_minute() {
+    let world = World::new().await;
+    let wish = Wish { name: "ada", registers: true };
+    let mut cut = begin(&world, wish, &Told::default()).await;
+    cut.step_to(Moment::After, "make user: reserve").await;
+    cut.cut_off().await;
+    let register = async || world.app.register("ada", PASSWORD, None, None).await.is_ok();
+    assert!(!register().await);
+    world.clock.turn(Duration::from_secs(30));
+    world.app.repair().await.unwrap();
+    assert!(!register().await);
+    world.clock.turn(Duration::from_secs(31));
+    world.app.repair().await.unwrap();
+    assert!(register().await);
+}
+
+#[tokio::test]
+async fn an_import_takes_over_what_another_left_half_done() {
+    let world = World::new().await;
+    for (batch, moment) in [
+        ("make user: reserve", Moment::After),
+        ("make user: create", Moment::After),
+        ("make user: settle", Moment::Before),
+    ] {
+        world.redis.raw::<String>(&["FLUSHALL"]);
+        let wish = Wish { name: "ada", registers: false };
+        let mut cut = begin(&world, wish, &Told::default()).await;
+        cut.step_to(moment, batch).await;
+        cut.cut_off().await;
+        let told = Told::default();
+        begin(&world, wish, &told).await.finish().await;
+        let told = told.lock().unwrap().clone();
+        assert_eq!(told.len(), 1);
+        world.clock.turn(Duration::from_secs(61));
+        world.app.repair().await.unwrap();
+        check(&world, &told).unwrap();
+    }
+}

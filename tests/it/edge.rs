@@ -1,1 +1,320 @@
-//!
+//! The edge protocol: whatever is done at the same time and wherever it is cut off, both directions
+//! of every edge end equal.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use fanfold::app::App;
+use fanfold::app::viewer::Viewer;
+use fanfold::model::id::UserId;
+use fanfold::store::gate::Moment;
+use futures::future::join_all;
+use proptest::prelude::*;
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+use crate::turnstile::{Actor, Stop};
+use crate::world::World;
+
+const USERS: u64 = 3;
+
+fn id(number: u64) -> UserId {
+    UserId::new(number).unwrap()
+}
+
+/// Something a client does.
+#[derive(Clone, Copy, Debug)]
+enum Call {
+    Follow(u64, u64),
+    Unfollow(u64, u64),
+    RemoveFollower(u64, u64),
+}
+
+impl Call {
+    /// The follower and the followed, and whether the one follows the other when the call is done.
+    fn edge(self) -> (u64, u64, bool) {
+        match self {
+            Self::Follow(viewer, other) => (viewer, other, true),
+            Self::Unfollow(viewer, other) => (viewer, other, false),
+            Self::RemoveFollower(viewer, other) => (other, viewer, false),
+        }
+    }
+}
+
+/// What happens next.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// One of those under way makes some steps.
+    Step(usize, usize),
+    /// One of those under way is cut off.
+    Cut(usize),
+    /// Some time passes: little, more than a writer may live, or more than an intent is kept.
+    Turn(Duration),
+    /// A repairer begins a round.
+    Repair,
+}
+
+fn calls() -> impl Strategy<Value = Vec<Call>> {
+    // Mostly one edge, where calls meet.
+    let pair = prop_oneof![
+        6 => Just((1, 2)),
+        1 => (1..=USERS, 1..USERS).prop_map(|(one, step)| (one, (one + step - 1) % USERS + 1)),
+    ];
+    let call = (pair, 0..5u8).prop_map(|((viewer, other), kind)| match kind {
+        0..=1 => Call::Follow(viewer, other),
+        2..=3 => Call::Unfollow(viewer, other),
+        _ => Call::RemoveFollower(other, viewer),
+    });
+    proptest::collection::vec(call, 1..6)
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let event = prop_oneof![
+        12 => (any::<usize>(), 1..14usize).prop_map(|(which, steps)| Event::Step(which, steps)),
+        2 => any::<usize>().prop_map(Event::Cut),
+        3 => prop_oneof![Just(1), Just(5_000), Just(70_000)].prop_map(|millis| Event::Turn(Duration::from_millis(millis))),
+        1 => Just(Event::Repair),
+    ];
+    proptest::collection::vec(event, 0..40)
+}
+
+/// A world with users 1 to 3 who are signed in.
+struct Stage {
+    world: World,
+    viewers: HashMap<u64, Viewer>,
+}
+
+impl Stage {
+    async fn set() -> Self {
+        let world = World::new().await;
+        let mut viewers = HashMap::new();
+        for (number, person) in (1..).zip(world.people(3).await) {
+            viewers.insert(number, world.app.recognise(&person.token).await.unwrap());
+        }
+        Self { world, viewers }
+    }
+
+    fn clear(&self) {
+        for user in 1..=USERS {
+            self.world.redis.raw::<i64>(&[
+                "DEL",
+                &format!("ff:{{u{user}}}:following"),
+                &format!("ff:{{u{user}}}:followers"),
+            ]);
+        }
+        for partition in 0..16 {
+            self.world.redis.raw::<i64>(&["DEL", &format!("ff:{{i{partition}}}:intents")]);
+        }
+    }
+
+    async fn begin(&self, call: Call) -> Actor {
+        let (viewer, other) = match call {
+            Call::Follow(viewer, other)
+            | Call::Unfollow(viewer, other)
+            | Call::RemoveFollower(viewer, other) => (self.viewers[&viewer].clone(), id(other)),
+        };
+        let work = async move |app: App| {
+            // A call that is too late fails, and that is all that may go wrong with it.
+            let _ = match call {
+                Call::Follow(..) => app.follow(&viewer, other).await,
+                Call::Unfollow(..) => app.unfollow(&viewer, other).await,
+                Call::RemoveFollower(..) => app.remove_follower(&viewer, other).await,
+            };
+        };
+        Actor::begin(&self.world.app, work).await
+    }
+
+    fn score(&self, list: &str, owner: u64, member: u64) -> Option<String> {
+        self.world.redis.raw(&["ZSCORE", &format!("ff:{{u{owner}}}:{list}"), &member.to_string()])
+    }
+
+    /// Plays the events over the calls, and tells what the truth must be in the end: who follows
+    /// whom, by the order in which the truths were written.
+    async fn play(&self, calls: &[Call], events: &[Event]) -> HashMap<(u64, u64), bool> {
+        let mut truth = HashMap::new();
+        let mut actors = Vec::new();
+        for &call in calls {
+            actors.push((Some(call), self.begin(call).await));
+        }
+        let written = Some(Stop { moment: Moment::After, batch: "edge: truth" });
+        let mut note = |(call, actor): &(Option<Call>, Actor)| {
+            if let Some(call) = call
+                && actor.waits == written
+            {
+                let (follower, followee, follows) = call.edge();
+                truth.insert((follower, followee), follows);
+            }
+        };
+        for event in events {
+            let waiting: Vec<usize> =
+                (0..actors.len()).filter(|&index| actors[index].1.waits.is_some()).collect();
+            let chosen = |number: usize| (!waiting.is_empty()).then(|| waiting[number % waiting.len()]);
+            match event {
+                Event::Step(number, steps) => {
+                    if let Some(index) = chosen(*number) {
+                        for _ in 0..*steps {
+                            if actors[index].1.waits.is_some() {
+                                actors[index].1.step().await;
+                                note(&actors[index]);
+                            }
+                        }
+                    }
+                }
+                Event::Cut(number) => {
+                    if let Some(index) = chosen(*number) {
+                        actors[index].1.cut_off().await;
+                    }
+                }
+                Event::Turn(time) => {
+                    // Who has asked its deadline sends: what was asked for a minute ago is not sent now.
+                    for actor in &mut actors {
+                        if actor.1.waits.is_some_and(|stop| stop.moment == Moment::Before) {
+                            actor.1.step().await;
+                            note(actor);
+                        }
+                    }
+                    self.world.clock.turn(*time);
+                }
+                Event::Repair => {
+                    let repair = async |app: App| drop(app.repair().await);
+                    actors.push((None, Actor::begin(&self.world.app, repair).await));
+                }
+            }
+        }
+        for actor in &mut actors {
+            while actor.1.waits.is_some() {
+                actor.1.step().await;
+                note(actor);
+            }
+        }
+        truth
+    }
+
+    fn check(&self, truth: &HashMap<(u64, u64), bool>) -> Result<(), TestCaseError> {
+        for follower in 1..=USERS {
+            for followee in (1..=USERS).filter(|followee| *followee != follower) {
+                let following = self.score("following", follower, followee);
+                let mirror = self.score("followers", followee, follower);
+                prop_assert_eq!(&following, &mirror, "{} → {}", follower, followee);
+                let expected = truth.get(&(follower, followee)).copied().unwrap_or(false);
+                prop_assert_eq!(following.is_some(), expected, "{} → {}", follower, followee);
+            }
+        }
+        for partition in 0..16 {
+            let left: u64 = self.world.redis.raw(&["ZCARD", &format!("ff:{{i{partition}}}:intents")]);
+            prop_assert_eq!(left, 0, "intents are left");
+        }
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_000, max_shrink_iters: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn both_directions_end_equal_whatever_is_cut_off_where(calls in calls(), events in events()) {
+        thread_local!(static STAGE: (Runtime, Stage) = {
+            let runtime = Runtime::new().unwrap();
+            let stage = runtime.block_on(Stage::set());
+            (runtime, stage)
+        });
+        STAGE.with(|(runtime, stage)| {
+            stage.clear();
+            let truth = runtime.block_on(async {
+                let truth = stage.play(&calls, &events).await;
+                stage.world.clock.turn(Duration::from_secs(61));
+                stage.world.app.repair().await.unwrap();
+                truth
+            });
+            stage.check(&truth)
+        })?;
+    }
+}
+
+#[tokio::test]
+async fn a_slow_follow_does_not_give_the_mirror_of_a_later_one_its_time() {
+    let stage = Stage::set().await;
+    let mut slow = stage.begin(Call::Follow(1, 2)).await;
+    slow.step_to(Moment::Before, "edge: mirror").await;
+    for call in [Call::Unfollow(1, 2), Call::Follow(1, 2)] {
+        stage.world.clock.turn(Duration::from_millis(1));
+        stage.begin(call).await.finish().await;
+    }
+    slow.finish().await;
+    let truth = HashMap::from([((1, 2), true)]);
+    stage.check(&truth).unwrap();
+}
+
+#[tokio::test]
+async fn a_writer_from_long_ago_does_not_undo_what_was_done_since() {
+    let stage = Stage::set().await;
+    let mut old = stage.begin(Call::Follow(1, 2)).await;
+    old.step_to(Moment::After, "edge: truth").await;
+    stage.world.clock.turn(Duration::from_secs(70));
+    stage.world.app.repair().await.unwrap();
+    stage.begin(Call::Unfollow(1, 2)).await.finish().await;
+    old.step_to(Moment::After, "edge: mirror").await;
+    old.cut_off().await;
+    stage.check(&HashMap::new()).unwrap();
+}
+
+#[tokio::test]
+async fn one_call_does_not_drop_the_intent_of_another() {
+    let stage = Stage::set().await;
+    let mut one = stage.begin(Call::Follow(1, 2)).await;
+    let mut other = stage.begin(Call::Unfollow(1, 2)).await;
+    one.step_to(Moment::Before, "drop intents").await;
+    other.step_to(Moment::After, "edge: truth").await;
+    one.finish().await;
+    other.cut_off().await;
+    stage.world.clock.turn(Duration::from_secs(61));
+    stage.world.app.repair().await.unwrap();
+    stage.check(&HashMap::new()).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_thousand_follows_and_unfollows_of_one_pair_leave_both_sides_equal() {
+    let world = World::new().await;
+    let people = world.people(2).await;
+    let viewer = world.app.recognise(&people[0].token).await.unwrap();
+    let call = |number: u32| {
+        let (app, viewer) = (world.app.clone(), viewer.clone());
+        tokio::spawn(async move {
+            if number % 2 == 0 {
+                app.follow(&viewer, id(2)).await
+            } else {
+                app.unfollow(&viewer, id(2)).await
+            }
+        })
+    };
+    for done in join_all((0..10_000).map(call)).await {
+        done.unwrap().unwrap();
+    }
+    let score = |key: &str, member: &str| world.redis.raw::<Option<String>>(&["ZSCORE", key, member]);
+    assert_eq!(score("ff:{u1}:following", "2"), score("ff:{u2}:followers", "1"));
+    // Nothing is left to repair.
+    world.clock.turn(Duration::from_secs(61));
+    assert_eq!(world.app.repair().await.unwrap(), 0);
+    // And what was done last holds.
+    assert_eq!(world.follow(&people[0], &people[1]).await["relation"]["status"], "FOLLOWING");
+    assert_eq!(world.unfollow(&people[0], &people[1]).await["relation"]["status"], "NONE");
+    let query = "{ user(by: { username: \"ann1\" }) { followers { totalCount nodes { id } } } }";
+    let data = world.data(None, query, Value::Null).await;
+    assert_eq!(data["user"]["followers"], serde_json::json!({ "totalCount": 0, "nodes": [] }));
+}
+
+#[tokio::test]
+async fn a_writer_that_was_paused_too_long_writes_no_more() {
+    let world = World::new().await;
+    let people = world.people(2).await;
+    let viewer = world.app.recognise(&people[0].token).await.unwrap();
+    let follow = async move |app: App| assert!(app.follow(&viewer, id(2)).await.is_err());
+    let mut actor = Actor::begin(&world.app, follow).await;
+    actor.step_to(Moment::After, "edge: truth").await;
+    world.clock.turn(Duration::from_secs(11));
+    actor.finish().await;
+    let mirror = |world: &World| world.redis.raw::<Option<String>>(&["ZSCORE", "ff:{u2}:followers", "1"]);
+    assert_eq!(mirror(&world), None);
+    assert_eq!(world.app.repair().await.unwrap(), 1);
+    assert!(mirror(&world).is_some(), "the repairer has finished what the writer began");
+}

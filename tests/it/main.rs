@@ -16,4 +16,5 @@ mod lists;
 mod relation;
 mod schema;
 mod serving;
+mod turnstile;
 mod world;

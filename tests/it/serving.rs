@@ -1,1 +1,252 @@
-//!
+//! The server as a process: how it starts, what it takes over, how it ends.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::world::Redis;
+
+/// A running `fanfold serve`.
+struct Server {
+    process: Child,
+    address: String,
+}
+
+impl Server {
+    fn start(arguments: &[&str]) -> Self {
+        let mut process = command(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address =
+            line.trim().strip_prefix("Fanfold listens on http://").expect("it says where it listens");
+        Self { process, address: address.trim_end_matches('/').to_owned() }
+    }
+
+    fn on(data_dir: &TempDir) -> Self {
+        Self::start(&["serve", "--listen", "127.0.0.1:0", "--data-dir", data_dir.path().to_str().unwrap()])
+    }
+
+    /// Sends a request by hand; returns the status and the body.
+    fn send(&self, head: &str, body: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let length = body.len();
+        write!(stream, "{head} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let status = answer[9..12].parse().unwrap();
+        (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
+    }
+
+    fn ask(&self, query: &str) -> Value {
+        let (_, body) = self.send("POST /graphql", &json!({ "query": query }).to_string());
+        serde_json::from_str(&body).unwrap()
+    }
+
+    fn register(&self, username: &str) -> Value {
+        let input = format!("username: \"{username}\", password: \"correct horse\"");
+        self.ask(&format!(
+            "mutation {{ register(input: {{ {input} }}) {{ viewer {{ user {{ username }} }} }} }}"
+        ))
+    }
+
+    fn knows(&self, username: &str) -> bool {
+        let answer = self.ask(&format!("{{ user(by: {{ username: \"{username}\" }}) {{ username }} }}"));
+        answer["data"]["user"]["username"] == username
+    }
+
+    fn signal(&self, signal: &str) {
+        let pid = self.process.id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+    }
+
+    /// Asks it to end, and tells its exit code.
+    fn stop(self) -> Option<i32> {
+        self.signal("-TERM");
+        self.end()
+    }
+
+    /// Waits for its end, and tells its exit code.
+    fn end(mut self) -> Option<i32> {
+        self.process.wait().unwrap().code()
+    }
+
+    fn kill(mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fanfold"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn fails(arguments: &[&str]) -> String {
+    let output = command(arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    String::from_utf8(output.stderr).unwrap()
+}
+
+/// Whether a Redis answers on the socket of a data directory.
+fn redis_runs(data_dir: &Path) -> bool {
+    let client =
+        redis::Client::open(format!("unix:{}", data_dir.join("redis/redis.sock").display())).unwrap();
+    client.get_connection().is_ok()
+}
+
+/// The number of the process of that Redis.
+fn redis_process(data_dir: &Path) -> String {
+    let client =
+        redis::Client::open(format!("unix:{}", data_dir.join("redis/redis.sock").display())).unwrap();
+    let info: redis::InfoDict = redis::cmd("INFO").query(&mut client.get_connection().unwrap()).unwrap();
+    info.get("process_id").unwrap()
+}
+
+fn eventually(condition: impl Fn() -> bool) -> bool {
+    (0..200).any(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        condition()
+    })
+}
+
+#[test]
+fn without_a_redis_it_starts_one_and_stops_it_and_the_data_stay() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::on(&data);
+    assert_eq!(server.send("GET /healthz", ""), (200, "ok\n".to_owned()));
+    assert_eq!(server.send("GET /readyz", ""), (200, "ready\n".to_owned()));
+    assert_eq!(server.send("GET /schema.graphql", "").1, include_str!("../../schema.graphql"));
+    assert!(server.send("GET /", "").1.contains("<html"));
+    server.register("ada");
+    assert!(redis_runs(data.path()));
+    assert_eq!(server.stop(), Some(0));
+    assert!(!redis_runs(data.path()));
+
+    let server = Server::on(&data);
+    assert!(server.knows("ada"));
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
+fn a_redis_left_behind_by_a_killed_server_is_taken_over() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::on(&data);
+    server.register("ada");
+    let process = redis_process(data.path());
+    server.kill();
+    assert!(redis_runs(data.path()));
+
+    let server = Server::on(&data);
+    assert_eq!(redis_process(data.path()), process);
+    assert!(server.knows("ada"));
+    assert_eq!(server.stop(), Some(0));
+    assert!(eventually(|| !redis_runs(data.path())));
+}
+
+#[test]
+fn a_second_server_on_one_data_directory_is_refused_and_other_commands_work_beside_it() {
+    let data = tempfile::tempdir().unwrap();
+    let directory = data.path().to_str().unwrap();
+    let server = Server::on(&data);
+    let said = fails(&["serve", "--listen", "127.0.0.1:0", "--data-dir", directory]);
+    let number = server.process.id();
+    assert!(said.contains(&format!("is in use by another fanfold process (number {number})")), "{said}");
+
+    let demo = command(&["demo", "--users", "20", "--data-dir", directory]).output().unwrap();
+    assert!(demo.status.success(), "{}", String::from_utf8_lossy(&demo.stderr));
+    assert!(server.knows("ada"));
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
+fn a_redis_that_dies_is_started_again() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::on(&data);
+    server.register("ada");
+    // What was written a second ago is on disk.
+    std::thread::sleep(Duration::from_millis(1_500));
+    let process = redis_process(data.path());
+    assert!(Command::new("kill").args(["-9", &process]).status().unwrap().success());
+    assert!(eventually(|| server.send("GET /readyz", "").0 == 200 && redis_process(data.path()) != process));
+    assert!(server.knows("ada"));
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
+fn without_a_program_to_start_it_says_how_to_install_one() {
+    let data = tempfile::tempdir().unwrap();
+    let output = command(&["serve", "--listen", "127.0.0.1:0", "--data-dir", data.path().to_str().unwrap()])
+        .env("PATH", "")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("apt install redis-server") && said.contains("--redis-url"), "{said}");
+}
+
+#[test]
+fn places_that_cannot_be_used_are_named() {
+    let data = tempfile::tempdir().unwrap();
+    let long = data.path().join("x".repeat(100));
+    let said = fails(&["serve", "--listen", "127.0.0.1:0", "--data-dir", long.to_str().unwrap()]);
+    assert!(said.contains("the path of the data directory is too long"), "{said}");
+    let file = data.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let said = fails(&["serve", "--listen", "127.0.0.1:0", "--data-dir", file.to_str().unwrap()]);
+    assert!(said.contains("cannot be used"), "{said}");
+
+    let redis = Redis::start();
+    let server = Server::start(&["serve", "--listen", "127.0.0.1:0", "--redis-url", &redis.url()]);
+    let said = fails(&["serve", "--listen", &server.address, "--redis-url", &redis.url()]);
+    assert!(said.contains("cannot listen on") && said.contains("--listen"), "{said}");
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
+fn requests_under_way_are_answered_before_it_ends() {
+    let redis = Redis::start();
+    let server = Server::start(&["serve", "--listen", "127.0.0.1:0", "--redis-url", &redis.url()]);
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    let body = json!({ "query": "{ viewer { user { id } } }" }).to_string();
+    let length = body.len();
+    write!(stream, "POST /graphql HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n").unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    server.signal("-TERM");
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(TcpStream::connect(&server.address).is_err(), "it takes no new connections");
+    stream.write_all(body.as_bytes()).unwrap();
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 200");
+    drop(stream);
+    assert_eq!(server.end(), Some(0));
+}
+
+#[test]
+fn when_redis_is_away_it_says_so_and_comes_back_with_it() {
+    let mut redis = Redis::start();
+    let server = Server::start(&["serve", "--listen", "127.0.0.1:0", "--redis-url", &redis.url()]);
+    server.register("ada");
+    redis.pause(true);
+    assert_eq!(server.send("GET /healthz", "").0, 200);
+    assert_eq!(server.send("GET /readyz", "").0, 503);
+    redis.pause(false);
+    assert!(server.knows("ada"));
+    redis.restart_empty();
+    assert!(!server.knows("ada"));
+    assert_eq!(server.register("ada")["data"]["register"]["viewer"]["user"]["username"], "ada");
+    assert_eq!(server.stop(), Some(0));
+}

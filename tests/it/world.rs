@@ -75,6 +75,14 @@ impl Redis {
         self.wait();
     }
 
+    /// Stops the server in its tracks, or lets it go on.
+    pub(crate) fn pause(&self, pause: bool) {
+        let signal = if pause { "-STOP" } else { "-CONT" };
+        assert!(
+            Command::new("kill").args([signal, &self.process.id().to_string()]).status().unwrap().success()
+        );
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("unix:{}", self.directory.path().join("redis.sock").display())
     }

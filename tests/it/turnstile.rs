@@ -1,0 +1,98 @@
+//! Actors that are let through their round trips one by one, in any order, and cut off anywhere.
+
+use std::sync::Arc;
+
+use fanfold::app::App;
+use fanfold::store::gate::{Gate, Moment};
+use futures::future::BoxFuture;
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinHandle;
+
+/// A gate that lets one step through at a time and tells who is waiting before it.
+struct Turnstile {
+    arrivals: UnboundedSender<Stop>,
+    steps: Semaphore,
+}
+
+/// Where an actor waits: on which side of which batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stop {
+    pub(crate) moment: Moment,
+    pub(crate) batch: &'static str,
+}
+
+impl Gate for Turnstile {
+    fn pass(&self, moment: Moment, batch: &'static str) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            self.arrivals.send(Stop { moment, batch }).expect("the actor is watched");
+            self.steps.acquire().await.expect("the turnstile is open").forget();
+        })
+    }
+}
+
+/// A piece of work that goes one step at a time.
+pub(crate) struct Actor {
+    turnstile: Arc<Turnstile>,
+    arrivals: UnboundedReceiver<Stop>,
+    task: Option<JoinHandle<()>>,
+    /// Where it waits; `None` when it is done or cut off.
+    pub(crate) waits: Option<Stop>,
+}
+
+impl Actor {
+    /// Begins the work on an application of its own, and lets it come to its first round trip.
+    pub(crate) async fn begin<F>(app: &App, work: impl FnOnce(App) -> F) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (sender, arrivals) = unbounded_channel();
+        let turnstile = Arc::new(Turnstile { arrivals: sender, steps: Semaphore::new(0) });
+        let task = tokio::spawn(work(app.with_gate(Arc::clone(&turnstile) as _)));
+        let mut actor = Self { turnstile, arrivals, task: Some(task), waits: None };
+        actor.arrive().await;
+        actor
+    }
+
+    /// Lets it through to where it waits next.
+    pub(crate) async fn step(&mut self) {
+        self.turnstile.steps.add_permits(1);
+        self.arrive().await;
+    }
+
+    /// Lets it through to this stop, or to its end if it does not come there.
+    pub(crate) async fn step_to(&mut self, moment: Moment, batch: &'static str) {
+        while self.waits.is_some_and(|stop| stop != Stop { moment, batch }) {
+            self.step().await;
+        }
+    }
+
+    /// Lets it through to its end.
+    pub(crate) async fn finish(&mut self) {
+        while self.waits.is_some() {
+            self.step().await;
+        }
+    }
+
+    /// Cuts it off where it waits: it does nothing more, and learns of nothing.
+    pub(crate) async fn cut_off(&mut self) {
+        if let Some(task) = self.task.take() {
+            task.abort();
+            assert!(task.await.unwrap_err().is_cancelled());
+        }
+        self.waits = None;
+    }
+
+    async fn arrive(&mut self) {
+        let task = self.task.as_mut().expect("the actor was not cut off");
+        tokio::select! {
+            biased;
+            stop = self.arrivals.recv() => self.waits = stop,
+            done = task => {
+                done.expect("the work does not panic");
+                self.task = None;
+                self.waits = None;
+            }
+        }
+    }
+}
