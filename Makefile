@@ -1,0 +1,43 @@
+# `make run` and `make test` do all the set-up on a machine that has a Rust toolchain, make and a
+# package manager.
+
+.PHONY: help run test lint setup schema tools
+
+TOOLS := target/tools
+DATA := fanfold-data
+
+help:
+	@echo "make run      build, make a demo world if there are no data, and serve it"
+	@echo "make test     everything that is checked: format, lints, licences, docs, tests"
+	@echo "make schema   write schema.graphql anew after a change of the API"
+
+run: setup
+	cargo build --release --locked
+	@if [ ! -e $(DATA) ]; then \
+		echo "making a demo world in $(DATA)"; target/release/fanfold demo --data-dir $(DATA); \
+	fi
+	target/release/fanfold serve --data-dir $(DATA)
+
+test: setup lint
+	cargo test --locked
+
+lint: tools
+	cargo fmt --check
+	cargo clippy --locked --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items
+	$(TOOLS)/bin/cargo-machete .
+	$(TOOLS)/bin/cargo-deny --offline --config .deny.toml check bans licenses sources
+
+schema:
+	cargo run --locked -- schema > schema.graphql
+
+setup:
+	@deploy/install
+
+tools: $(TOOLS)/bin/cargo-machete $(TOOLS)/bin/cargo-deny
+
+$(TOOLS)/bin/cargo-machete:
+	cargo install --locked --root $(TOOLS) --target-dir target/tools-build cargo-machete@0.9.2
+
+$(TOOLS)/bin/cargo-deny:
+	cargo install --locked --root $(TOOLS) --target-dir target/tools-build cargo-deny@0.20.2

@@ -141,7 +141,7 @@ async fn sessions_are_listed_and_ended_one_by_one() {
     let world = World::new().await;
     let ada = world.register("ada").await;
     let bob = world.register("bob").await;
-    world.clock.turn(Duration::from_secs(60));
+    world.clock.turn(Duration::from_mins(1));
     let input = json!({ "input": { "username": "ada", "password": PASSWORD, "label": "phone 📱" } });
     let phone = world.data(None, LOGIN, input).await["login"]["token"].as_str().unwrap().to_owned();
 
@@ -221,7 +221,7 @@ async fn a_profile_changes_where_it_is_told_to() {
 async fn a_session_lives_while_it_is_used() {
     let world = World::new().await;
     let ada = world.register("ada").await;
-    let day = Duration::from_secs(86_400);
+    let day = Duration::from_hours(24);
     for _ in 0..3 {
         world.clock.turn(20 * day);
         assert!(is_signed_in(&world, &ada.token).await);

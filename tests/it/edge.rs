@@ -280,7 +280,7 @@ async fn ten_thousand_follows_and_unfollows_of_one_pair_leave_both_sides_equal()
     let call = |number: u32| {
         let (app, viewer) = (world.app.clone(), viewer.clone());
         tokio::spawn(async move {
-            if number % 2 == 0 {
+            if number.is_multiple_of(2) {
                 app.follow(&viewer, id(2)).await
             } else {
                 app.unfollow(&viewer, id(2)).await

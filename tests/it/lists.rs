@@ -10,9 +10,9 @@ use fanfold::model::relation::{Follow, Side};
 use fanfold::model::secret::Password;
 use fanfold::store::relation;
 use proptest::prelude::*;
+use rand::SeedableRng as _;
 use rand::rngs::StdRng;
-use rand::seq::IteratorRandom as _;
-use rand::{RngExt as _, SeedableRng as _};
+use rand::seq::{IndexedRandom as _, IteratorRandom as _};
 use serde_json::{Value, json};
 
 use crate::graph::{Graph, Model};
@@ -159,9 +159,10 @@ async fn sign_in(world: &World, username: &str) -> String {
 /// 2,000 pairs by chance, and as many whose relation is something.
 async fn relations_are_as_the_model_says(world: &World, model: &Model, ids: &[UserId]) {
     let mut rng = StdRng::seed_from_u64(1);
+    let mut pick = || *ids.choose(&mut rng).unwrap();
     let mut pairs = Vec::new();
     while pairs.len() < 4_000 {
-        let (viewer, other) = (ids[rng.random_range(0..ids.len())], ids[rng.random_range(0..ids.len())]);
+        let (viewer, other) = (pick(), pick());
         if viewer != other && (pairs.len() < 2_000 || model.status(viewer, other) != "NONE") {
             pairs.push((viewer, other));
         }

@@ -1,6 +1,15 @@
 //! The integration tests: one binary, a file an area, sentences for names. They run against a real
 //! Redis, a still clock and a seeded chance, through the router in process.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on shall panic")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "the numbers of tests are small"
+)]
+
 mod account;
 mod batching;
 mod check;
