@@ -8,7 +8,6 @@ use std::collections::HashSet;
 use std::ops::AddAssign;
 
 use crate::app::App;
-use crate::app::deadline::Deadline;
 use crate::app::error::Error;
 use crate::app::relation::Edge;
 use crate::model::clock::Timestamp;
@@ -211,8 +210,7 @@ impl App {
             if ends.iter().all(Option::is_some) {
                 findings.torn_edges += 1;
                 if repair {
-                    let seen = self.read_truths(std::iter::once(edge)).await?;
-                    self.mirror_until_equal(seen, &Deadline::start(&*self.0.clock)).await?;
+                    self.mend_edges(&[edge]).await?;
                 }
             } else {
                 findings.dangling_edges += 1;

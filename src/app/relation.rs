@@ -13,7 +13,9 @@
 //! Without 1, a call cut off between 2 and 3 leaves a torn edge that nobody looks for. Were the
 //! intent shared by calls for the same pair, one call would drop it while the other is in between.
 //! Without the time in 3, two calls that cross leave a mirror with another time than the truth.
-//! Without 4, a slow call overwrites the mirror of a later one.
+//! Without 4, a slow call overwrites the mirror of a later one. And since a repairer writes mirrors
+//! too, it does so under an intent of its own: cut off after writing what it saw before others were
+//! done, it would leave a torn edge that nobody looks for.
 
 use crate::app::App;
 use crate::app::deadline::Deadline;
@@ -128,8 +130,20 @@ impl App {
         self.forget(&intents).await
     }
 
+    /// Makes the mirrors of these edges what their truths are now, under intents of its own: whoever
+    /// mends is as likely to be cut off as whoever it mends after.
+    pub(super) async fn mend_edges(&self, edges: &[Edge]) -> Result<(), Error> {
+        let deadline = Deadline::start(&*self.0.clock);
+        let operation = |&Edge { follower, followee }: &Edge| Operation::Edge { follower, followee };
+        let intents = self.intents(edges.iter().map(operation));
+        self.record(&intents, &deadline).await?;
+        let seen = self.read_truths(edges.iter().copied()).await?;
+        self.mirror_until_equal(seen, &deadline).await?;
+        self.forget(&intents).await
+    }
+
     /// Steps 3 and 4, for edges whose truth was seen.
-    pub(super) async fn mirror_until_equal(
+    async fn mirror_until_equal(
         &self,
         mut edges: Vec<SeenEdge>,
         deadline: &Deadline<'_>,

@@ -5,10 +5,11 @@
 //! so old that its caller can be writing no more ([`crate::app::deadline`]). Every server process
 //! runs one; several side by side do no harm.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::app::App;
-use crate::app::deadline::{ABANDONED_AFTER, Deadline, REPAIRED_AFTER};
+use crate::app::deadline::{ABANDONED_AFTER, REPAIRED_AFTER};
 use crate::app::error::Error;
 use crate::app::relation::Edge;
 use crate::model::clock::Timestamp;
@@ -69,8 +70,7 @@ impl App {
     /// Does the operations again and drops those that are abandoned. Returns how many it dropped.
     async fn redo(&self, old: Vec<(Option<Intent>, Timestamp)>) -> Result<usize, Error> {
         let abandoned = self.now().minus(ABANDONED_AFTER);
-        let deadline = Deadline::start(&*self.0.clock);
-        let mut edges = Vec::new();
+        let mut edges = HashSet::new();
         let mut done = Vec::new();
         for (intent, began) in old {
             let Some(intent) = intent else {
@@ -80,7 +80,7 @@ impl App {
             let is_abandoned = began <= abandoned;
             match &intent.operation {
                 Operation::Edge { follower, followee } => {
-                    edges.push(Edge { follower: *follower, followee: *followee });
+                    edges.insert(Edge { follower: *follower, followee: *followee });
                 }
                 Operation::Name { username, user } if is_abandoned => {
                     self.end_reservation(username, *user).await?;
@@ -91,8 +91,7 @@ impl App {
                 done.push(intent);
             }
         }
-        let seen = self.read_truths(edges.into_iter()).await?;
-        self.mirror_until_equal(seen, &deadline).await?;
+        self.mend_edges(&edges.into_iter().collect::<Vec<_>>()).await?;
         self.forget(&done).await?;
         Ok(done.len())
     }

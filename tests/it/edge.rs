@@ -272,6 +272,24 @@ async fn one_call_does_not_drop_the_intent_of_another() {
     stage.check(&HashMap::new()).unwrap();
 }
 
+#[tokio::test]
+async fn a_repairer_that_is_cut_off_leaves_what_it_began_to_the_next() {
+    let stage = Stage::set().await;
+    let mut follow = stage.begin(Call::Follow(1, 2)).await;
+    follow.step_to(Moment::After, "edge: mirror").await;
+    stage.world.clock.turn(Duration::from_secs(6));
+    let mut repairer = Actor::begin(&stage.world.app, async |app: App| drop(app.repair().await)).await;
+    repairer.step_to(Moment::Before, "edge: mirror").await;
+    // Everybody else is done, and has dropped their intents, when it writes what it saw long ago.
+    follow.finish().await;
+    stage.begin(Call::Unfollow(1, 2)).await.finish().await;
+    repairer.step_to(Moment::After, "edge: mirror").await;
+    repairer.cut_off().await;
+    stage.world.clock.turn(Duration::from_secs(61));
+    stage.world.app.repair().await.unwrap();
+    stage.check(&HashMap::new()).unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_thousand_follows_and_unfollows_of_one_pair_leave_both_sides_equal() {
     let world = World::new().await;
