@@ -216,18 +216,23 @@ impl App {
         (user, opened)
     }
 
+    /// Gives the names to those who were made, and frees those whose id became void: whoever made it
+    /// void wanted to free the name, but may have been cut off.
     async fn settle_names(
         &self,
         candidates: &[Candidate<'_>],
         outcomes: &[Option<Made>],
     ) -> Result<(), Error> {
         let mut batch = Batch::new("make user: settle");
-        let made = candidates.iter().zip(outcomes);
-        let made = made.filter(|(_, outcome)| matches!(outcome, Some(Made::User(..))));
-        let settle = |(candidate, _): (&Candidate<'_>, _)| {
-            batch.push(name::settle(self.store(), &candidate.newcomer.username, candidate.id))
-        };
-        let tickets = made.map(settle).collect();
+        let mut tickets = Vec::new();
+        for (Candidate { newcomer, id }, outcome) in candidates.iter().zip(outcomes) {
+            let username = &newcomer.username;
+            tickets.push(batch.push(match outcome {
+                Some(Made::User(..)) => name::settle(self.store(), username, *id),
+                Some(Made::Taken) => continue,
+                None => name::free(self.store(), username, Holder::Reserved(*id)),
+            }));
+        }
         batch.send(self.store()).await?.take_all(tickets)?;
         Ok(())
     }

@@ -172,6 +172,24 @@ proptest! {
 }
 
 #[tokio::test]
+async fn who_finds_its_id_void_frees_the_name_itself() {
+    let world = World::new().await;
+    let wish = Wish { name: "ada", registers: false };
+    let mut maker = begin(&world, wish, &Told::default()).await;
+    maker.step_to(Moment::After, "make user: reserve").await;
+    // Another import makes the id void and is cut off before it frees the name.
+    let mut other = begin(&world, wish, &Told::default()).await;
+    other.step_to(Moment::After, "repair: void").await;
+    other.cut_off().await;
+    maker.step_to(Moment::After, "make user: create").await;
+    maker.step_to(Moment::After, "drop intents").await;
+    maker.cut_off().await;
+    world.clock.turn(Duration::from_secs(61));
+    world.app.repair().await.unwrap();
+    check(&world, &[]).unwrap();
+}
+
+#[tokio::test]
 async fn a_name_left_reserved_is_free_again_after_a_minute() {
     let world = World::new().await;
     let wish = Wish { name: "ada", registers: true };
