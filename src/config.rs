@@ -12,6 +12,20 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+/// What every command that works on data takes.
+#[derive(Args, Clone, Debug)]
+pub struct DataConfig {
+    /// Where the data is.
+    #[command(flatten)]
+    pub redis: RedisConfig,
+    /// How users relate.
+    #[command(flatten)]
+    pub relation: RelationConfig,
+    /// Accounts and sessions.
+    #[command(flatten)]
+    pub account: AccountConfig,
+}
+
 /// Where the data is.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Data")]

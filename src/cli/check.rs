@@ -7,7 +7,7 @@ use clap::Args;
 use crate::app::App;
 use crate::app::check::{Findings, USERS_AT_A_TIME};
 use crate::cli::{Beside, Data, Outcome, progress};
-use crate::config::{AccountConfig, RedisConfig, RelationConfig};
+use crate::config::DataConfig;
 
 /// Looks whether what is stored hangs together.
 ///
@@ -20,17 +20,13 @@ pub(super) struct Check {
     repair: bool,
 
     #[command(flatten)]
-    redis: RedisConfig,
-    #[command(flatten)]
-    relation: RelationConfig,
-    #[command(flatten)]
-    account: AccountConfig,
+    data: DataConfig,
 }
 
 impl Check {
     pub(super) async fn run(self) -> Outcome {
         let repair = self.repair;
-        let data = Data::open(self.redis, self.relation, self.account, Beside::Server).await?;
+        let data = Data::open(self.data, Beside::Server).await?;
         data.work(async |app| Ok(report(check(app, repair).await?, repair))).await
     }
 }

@@ -13,7 +13,7 @@ use crate::app::user::Newcomer;
 use crate::cli::people::{self, Person};
 use crate::cli::world::World;
 use crate::cli::{Beside, Data, Outcome};
-use crate::config::{AccountConfig, RedisConfig, RelationConfig};
+use crate::config::DataConfig;
 use crate::model::clock::Timestamp;
 use crate::model::secret::{Password, PasswordHash};
 use crate::model::user::{Bio, DisplayName, Username};
@@ -39,19 +39,15 @@ pub(super) struct Demo {
     password: String,
 
     #[command(flatten)]
-    redis: RedisConfig,
-    #[command(flatten)]
-    relation: RelationConfig,
-    #[command(flatten)]
-    account: AccountConfig,
+    data: DataConfig,
 }
 
 impl Demo {
     pub(super) async fn run(self) -> Outcome {
         let password = Password::choose(&self.password);
         let password = password.map_err(|violation| format!("--password: {}", violation.rule))?;
-        let most = self.relation.relation_follow_limit as usize;
-        let data = Data::open(self.redis, self.relation, self.account, Beside::Server).await?;
+        let most = self.data.relation.relation_follow_limit as usize;
+        let data = Data::open(self.data, Beside::Server).await?;
         let work = async |app: &App| -> Outcome {
             let hash = app.hash_password(password).await?;
             let loaded = world(self.users as usize, self.seed, most, &hash).load(app).await?;

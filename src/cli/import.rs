@@ -14,7 +14,7 @@ use crate::app::App;
 use crate::app::user::Newcomer;
 use crate::cli::world::World;
 use crate::cli::{Beside, Data, Outcome};
-use crate::config::{AccountConfig, RedisConfig, RelationConfig};
+use crate::config::DataConfig;
 use crate::model::clock::Timestamp;
 use crate::model::secret::{Password, PasswordHash};
 use crate::model::user::{Bio, Username};
@@ -35,11 +35,7 @@ pub(super) struct Import {
     password: Option<String>,
 
     #[command(flatten)]
-    redis: RedisConfig,
-    #[command(flatten)]
-    relation: RelationConfig,
-    #[command(flatten)]
-    account: AccountConfig,
+    data: DataConfig,
 }
 
 impl Import {
@@ -47,7 +43,7 @@ impl Import {
         let graph = Graph::read(&self.file)?;
         let password = self.password.as_deref().map(Password::choose).transpose();
         let password = password.map_err(|violation| format!("--password: {}", violation.rule))?;
-        let data = Data::open(self.redis, self.relation, self.account, Beside::Server).await?;
+        let data = Data::open(self.data, Beside::Server).await?;
         let work = async |app: &App| -> Outcome {
             let hash = match password {
                 Some(password) => Some(app.hash_password(password).await?),

@@ -22,7 +22,7 @@ use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
 use crate::app::App;
-use crate::config::{AccountConfig, LogConfig, LogForm, RedisConfig, RelationConfig};
+use crate::config::{DataConfig, LogConfig, LogForm};
 use crate::model::chance::Chance;
 use crate::model::clock::SystemClock;
 use crate::store::Store;
@@ -111,9 +111,7 @@ enum Beside {
 impl Data {
     /// Opens the Redis at the given URL, or starts one in the data directory.
     async fn open(
-        mut redis: RedisConfig,
-        relation: RelationConfig,
-        account: AccountConfig,
+        DataConfig { mut redis, relation, account }: DataConfig,
         beside: Beside,
     ) -> Result<Self, Box<dyn Error + Send + Sync>> {
         let managed = match (&redis.redis_url, beside) {

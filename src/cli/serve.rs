@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::cli::{Beside, Data, Outcome, begin_log, interrupted, stop};
-use crate::config::{AccountConfig, HttpConfig, LogConfig, RedisConfig, RelationConfig};
+use crate::config::{DataConfig, HttpConfig, LogConfig};
 use crate::graphql::Api;
 use crate::http;
 
@@ -20,11 +20,7 @@ pub(super) struct Serve {
     #[command(flatten)]
     http: HttpConfig,
     #[command(flatten)]
-    redis: RedisConfig,
-    #[command(flatten)]
-    relation: RelationConfig,
-    #[command(flatten)]
-    account: AccountConfig,
+    data: DataConfig,
     #[command(flatten)]
     log: LogConfig,
 }
@@ -35,7 +31,7 @@ impl Serve {
         let address = self.http.listen;
         let cannot = |error| format!("cannot listen on {address} ({error}); choose another with --listen");
         let listener = TcpListener::bind(address).await.map_err(cannot)?;
-        let data = Data::open(self.redis, self.relation, self.account, Beside::Alone).await?;
+        let data = Data::open(self.data, Beside::Alone).await?;
         let app = data.app.clone();
         let repairer = tokio::spawn(async move { app.keep_repairing().await });
 

@@ -14,19 +14,10 @@ use fanfold::store::gate::Moment;
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 
-use crate::turnstile::Actor;
+use crate::turnstile::{self, Actor, Event, events};
 use crate::world::{PASSWORD, World};
 
 const NAMES: [&str; 2] = ["ada", "bob"];
-
-/// What happens next; numbers choose among those under way.
-#[derive(Clone, Copy, Debug)]
-enum Event {
-    Step(usize, usize),
-    Cut(usize),
-    Turn(Duration),
-    Repair,
-}
 
 /// Somebody wants this name, by registering or by an import.
 #[derive(Clone, Copy, Debug)]
@@ -39,16 +30,6 @@ fn wishes() -> impl Strategy<Value = Vec<Wish>> {
     let name = prop_oneof![4 => Just(NAMES[0]), 1 => Just(NAMES[1])];
     let wish = (name, prop::bool::weighted(0.2)).prop_map(|(name, registers)| Wish { name, registers });
     proptest::collection::vec(wish, 1..5)
-}
-
-fn events() -> impl Strategy<Value = Vec<Event>> {
-    let event = prop_oneof![
-        12 => (any::<usize>(), 1..14usize).prop_map(|(which, steps)| Event::Step(which, steps)),
-        2 => any::<usize>().prop_map(Event::Cut),
-        2 => prop_oneof![Just(5), Just(70)].prop_map(|seconds| Event::Turn(Duration::from_secs(seconds))),
-        1 => Just(Event::Repair),
-    ];
-    proptest::collection::vec(event, 0..40)
 }
 
 /// Who was told that a name is theirs.
@@ -84,40 +65,7 @@ async fn play(world: &World, wishes: &[Wish], events: &[Event]) -> Vec<(&'static
     for wish in wishes {
         actors.push(begin(world, *wish, &told).await);
     }
-    for event in events {
-        let waiting: Vec<usize> = (0..actors.len()).filter(|&index| actors[index].waits.is_some()).collect();
-        let chosen = |number: usize| (!waiting.is_empty()).then(|| waiting[number % waiting.len()]);
-        match event {
-            Event::Step(number, steps) => {
-                for index in chosen(*number).into_iter().cycle().take(*steps) {
-                    if actors[index].waits.is_some() {
-                        actors[index].step().await;
-                    }
-                }
-            }
-            Event::Cut(number) => {
-                if let Some(index) = chosen(*number) {
-                    actors[index].cut_off().await;
-                }
-            }
-            Event::Turn(time) => {
-                // Who has asked its deadline sends.
-                for actor in &mut actors {
-                    if actor.waits.is_some_and(|stop| stop.moment == Moment::Before) {
-                        actor.step().await;
-                    }
-                }
-                world.clock.turn(*time);
-            }
-            Event::Repair => {
-                let repair = async |app: App| drop(app.repair().await);
-                actors.push(Actor::begin(&world.app, repair).await);
-            }
-        }
-    }
-    for actor in &mut actors {
-        actor.finish().await;
-    }
+    turnstile::play(world, actors, events, |_, _| ()).await;
     told.lock().unwrap().clone()
 }
 

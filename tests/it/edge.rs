@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use crate::turnstile::{Actor, Stop};
+use crate::turnstile::{self, Actor, Event, Stop, events};
 use crate::world::World;
 
 const USERS: u64 = 3;
@@ -41,19 +41,6 @@ impl Call {
     }
 }
 
-/// What happens next.
-#[derive(Clone, Copy, Debug)]
-enum Event {
-    /// One of those under way makes some steps.
-    Step(usize, usize),
-    /// One of those under way is cut off.
-    Cut(usize),
-    /// Some time passes: little, more than a writer may live, or more than an intent is kept.
-    Turn(Duration),
-    /// A repairer begins a round.
-    Repair,
-}
-
 fn calls() -> impl Strategy<Value = Vec<Call>> {
     // Mostly one edge, where calls meet.
     let pair = prop_oneof![
@@ -66,16 +53,6 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
         _ => Call::RemoveFollower(other, viewer),
     });
     proptest::collection::vec(call, 1..6)
-}
-
-fn events() -> impl Strategy<Value = Vec<Event>> {
-    let event = prop_oneof![
-        12 => (any::<usize>(), 1..14usize).prop_map(|(which, steps)| Event::Step(which, steps)),
-        2 => any::<usize>().prop_map(Event::Cut),
-        3 => prop_oneof![Just(1), Just(5_000), Just(70_000)].prop_map(|millis| Event::Turn(Duration::from_millis(millis))),
-        1 => Just(Event::Repair),
-    ];
-    proptest::collection::vec(event, 0..40)
 }
 
 /// A world with users 1 to 3 who are signed in.
@@ -134,59 +111,18 @@ impl Stage {
         let mut truth = HashMap::new();
         let mut actors = Vec::new();
         for &call in calls {
-            actors.push((Some(call), self.begin(call).await));
+            actors.push(self.begin(call).await);
         }
         let written = Some(Stop { moment: Moment::After, batch: "edge: truth" });
-        let mut note = |(call, actor): &(Option<Call>, Actor)| {
-            if let Some(call) = call
+        let note = |number: usize, actor: &Actor| {
+            if let Some(call) = calls.get(number)
                 && actor.waits == written
             {
                 let (follower, followee, follows) = call.edge();
                 truth.insert((follower, followee), follows);
             }
         };
-        for event in events {
-            let waiting: Vec<usize> =
-                (0..actors.len()).filter(|&index| actors[index].1.waits.is_some()).collect();
-            let chosen = |number: usize| (!waiting.is_empty()).then(|| waiting[number % waiting.len()]);
-            match event {
-                Event::Step(number, steps) => {
-                    if let Some(index) = chosen(*number) {
-                        for _ in 0..*steps {
-                            if actors[index].1.waits.is_some() {
-                                actors[index].1.step().await;
-                                note(&actors[index]);
-                            }
-                        }
-                    }
-                }
-                Event::Cut(number) => {
-                    if let Some(index) = chosen(*number) {
-                        actors[index].1.cut_off().await;
-                    }
-                }
-                Event::Turn(time) => {
-                    // Who has asked its deadline sends: what was asked for a minute ago is not sent now.
-                    for actor in &mut actors {
-                        if actor.1.waits.is_some_and(|stop| stop.moment == Moment::Before) {
-                            actor.1.step().await;
-                            note(actor);
-                        }
-                    }
-                    self.world.clock.turn(*time);
-                }
-                Event::Repair => {
-                    let repair = async |app: App| drop(app.repair().await);
-                    actors.push((None, Actor::begin(&self.world.app, repair).await));
-                }
-            }
-        }
-        for actor in &mut actors {
-            while actor.1.waits.is_some() {
-                actor.1.step().await;
-                note(actor);
-            }
-        }
+        turnstile::play(&self.world, actors, events, note).await;
         truth
     }
 

@@ -1,13 +1,17 @@
 //! Actors that are let through their round trips one by one, in any order, and cut off anywhere.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use fanfold::app::App;
 use fanfold::store::gate::{Gate, Moment};
 use futures::future::BoxFuture;
+use proptest::prelude::*;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
+
+use crate::world::World;
 
 /// A gate that lets one step through at a time and tells who is waiting before it.
 struct Turnstile {
@@ -93,6 +97,79 @@ impl Actor {
                 self.task = None;
                 self.waits = None;
             }
+        }
+    }
+}
+
+/// What happens next. Numbers choose among those who are under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Event {
+    /// One of them makes some steps.
+    Step(usize, usize),
+    /// One of them is cut off.
+    Cut(usize),
+    /// Some time passes: little, more than the repairer waits, or more than an intent is kept.
+    Turn(Duration),
+    /// A repairer begins a round.
+    Repair,
+}
+
+pub(crate) fn events() -> impl Strategy<Value = Vec<Event>> {
+    let times = prop_oneof![Just(1), Just(5_000), Just(70_000)];
+    let event = prop_oneof![
+        12 => (any::<usize>(), 1..14usize).prop_map(|(which, steps)| Event::Step(which, steps)),
+        2 => any::<usize>().prop_map(Event::Cut),
+        3 => times.prop_map(|millis| Event::Turn(Duration::from_millis(millis))),
+        1 => Just(Event::Repair),
+    ];
+    proptest::collection::vec(event, 0..40)
+}
+
+/// Plays the events over the actors, then lets everybody who is left come to their end. Every step
+/// is told to `note`, with the number of the actor who has made it.
+pub(crate) async fn play(
+    world: &World,
+    mut actors: Vec<Actor>,
+    events: &[Event],
+    mut note: impl FnMut(usize, &Actor),
+) {
+    for event in events {
+        let waiting: Vec<usize> = (0..actors.len()).filter(|&index| actors[index].waits.is_some()).collect();
+        let chosen = |number: usize| (!waiting.is_empty()).then(|| waiting[number % waiting.len()]);
+        match event {
+            Event::Step(number, steps) => {
+                for index in chosen(*number).into_iter().cycle().take(*steps) {
+                    if actors[index].waits.is_some() {
+                        actors[index].step().await;
+                        note(index, &actors[index]);
+                    }
+                }
+            }
+            Event::Cut(number) => {
+                if let Some(index) = chosen(*number) {
+                    actors[index].cut_off().await;
+                }
+            }
+            Event::Turn(time) => {
+                // Who has asked its deadline sends: what was asked for a minute ago is not sent now.
+                for (index, actor) in actors.iter_mut().enumerate() {
+                    if actor.waits.is_some_and(|stop| stop.moment == Moment::Before) {
+                        actor.step().await;
+                        note(index, actor);
+                    }
+                }
+                world.clock.turn(*time);
+            }
+            Event::Repair => {
+                let repair = async |app: App| drop(app.repair().await);
+                actors.push(Actor::begin(&world.app, repair).await);
+            }
+        }
+    }
+    for (index, actor) in actors.iter_mut().enumerate() {
+        while actor.waits.is_some() {
+            actor.step().await;
+            note(index, actor);
         }
     }
 }

@@ -11,7 +11,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use clap::Parser;
 use fanfold::app::App;
-use fanfold::config::{AccountConfig, HttpConfig, RedisConfig, RelationConfig};
+use fanfold::config::{DataConfig, HttpConfig};
 use fanfold::graphql::Api;
 use fanfold::model::chance::Chance;
 use fanfold::model::clock::{Clock, Timestamp};
@@ -120,11 +120,7 @@ impl Drop for Redis {
 #[derive(Parser)]
 pub(crate) struct Knobs {
     #[command(flatten)]
-    pub(crate) redis: RedisConfig,
-    #[command(flatten)]
-    pub(crate) relation: RelationConfig,
-    #[command(flatten)]
-    pub(crate) account: AccountConfig,
+    pub(crate) data: DataConfig,
     #[command(flatten)]
     pub(crate) http: HttpConfig,
 }
@@ -246,14 +242,9 @@ impl World {
 
 /// An application over a Redis, as another server process would have it.
 pub(crate) async fn app(redis: &Redis, clock: &Arc<StillClock>, options: &[&str]) -> App {
-    let knobs = Knobs::new(redis, options);
-    let store = Store::open(&knobs.redis).await.unwrap();
-    app_over(store, clock, knobs)
-}
-
-/// An application over a store.
-pub(crate) fn app_over(store: Store, clock: &Arc<StillClock>, knobs: Knobs) -> App {
-    App::new(store, Arc::clone(clock) as _, Chance::from_seed(1), knobs.relation, knobs.account)
+    let DataConfig { redis, relation, account } = Knobs::new(redis, options).data;
+    let store = Store::open(&redis).await.unwrap();
+    App::new(store, Arc::clone(clock) as _, Chance::from_seed(1), relation, account)
 }
 
 /// The codes of all errors of an answer.
