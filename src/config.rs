@@ -33,6 +33,7 @@ pub struct RedisConfig {
     /// Redis (or Valkey) 6.2 or newer that keeps the data.
     ///
     /// redis://user:password@host:port/db, rediss://… with TLS, or unix:/path?user=…&pass=….
+    /// For TLS the system's certificates are trusted, or those in the file that SSL_CERT_FILE names.
     /// Without it, Fanfold starts a redis-server of its own in the data directory.
     #[arg(long, value_name = "URL", env = "FANFOLD_REDIS_URL", hide_env_values = true)]
     pub redis_url: Option<RedisUrl>,

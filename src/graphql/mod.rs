@@ -6,6 +6,7 @@
 mod connection;
 mod context;
 mod cursor;
+mod document;
 pub mod error;
 mod id;
 mod loader;
@@ -21,7 +22,8 @@ use async_graphql::{EmptySubscription, Request, SDLExportOptions, Schema, Variab
 use crate::app::App;
 use crate::app::viewer::Viewer;
 use crate::graphql::context::Scope;
-use crate::graphql::error::{Answer, RequestError};
+use crate::graphql::document::lexer::{self, Excess};
+use crate::graphql::error::{Answer, Code, RequestError};
 use crate::graphql::mutation::Mutation;
 use crate::graphql::query::Query;
 
@@ -62,8 +64,10 @@ impl Api {
         &self.app
     }
 
-    /// Parses a request's document. Asks nothing of the store.
+    /// Parses a request's document, once it is known to be small enough. Asks nothing of the store.
     pub fn plan(question: Question) -> Result<Plan, RequestError> {
+        let excess = |excess: Excess| RequestError::new(Code::TooComplex, excess.to_string());
+        lexer::guard(&question.query).map_err(excess)?;
         let document = parse_query(&question.query).map_err(|error| RequestError::parse(&error))?;
         let mut request = Request::new(String::new()).variables(Variables::from_json(question.variables));
         request.operation_name = question.operation_name;

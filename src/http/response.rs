@@ -84,10 +84,12 @@ fn status(code: Code, media_type: MediaType) -> StatusCode {
     match code {
         Code::BadRequest => StatusCode::BAD_REQUEST,
         // Clients of the older media type take any other status for a failure of the transport.
-        Code::ParseFailed | Code::ValidationFailed | Code::BadUserInput => match media_type {
-            MediaType::Json => StatusCode::OK,
-            MediaType::GraphqlResponse => StatusCode::BAD_REQUEST,
-        },
+        Code::ParseFailed | Code::ValidationFailed | Code::TooComplex | Code::BadUserInput => {
+            match media_type {
+                MediaType::Json => StatusCode::OK,
+                MediaType::GraphqlResponse => StatusCode::BAD_REQUEST,
+            }
+        }
         Code::Unauthenticated => StatusCode::UNAUTHORIZED,
         Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,

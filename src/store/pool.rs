@@ -31,6 +31,8 @@ impl Pool {
     /// Connects once, so that a wrong address is told at once and in full.
     pub(super) async fn connect(config: &RedisConfig) -> Result<Self, OpenError> {
         let url = config.redis_url.as_ref().map_or("redis://127.0.0.1/", |url| url.expose());
+        // Names the cryptography for rediss:// URLs. Somebody else in this process may have done so.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::open(url).map_err(OpenError::Url)?;
         let manager = Manager { client };
         let address = manager.client.get_connection_info().addr().to_string();

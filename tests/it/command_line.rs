@@ -132,6 +132,31 @@ fn a_redis_that_may_throw_data_away_is_refused_unless_told_otherwise() {
 }
 
 #[test]
+fn a_redis_behind_tls_is_reached_if_its_certificate_is_trusted() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let signed = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    std::fs::write(path("cert.pem"), signed.cert.pem()).unwrap();
+    std::fs::write(path("key.pem"), signed.signing_key.serialize_pem()).unwrap();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let (cert, key) = (path("cert.pem"), path("key.pem"));
+    let options = ["--tls-port", &port, "--tls-cert-file", &cert, "--tls-key-file", &key];
+    let options = [&options[..], &["--tls-ca-cert-file", &cert, "--tls-auth-clients", "no"]].concat();
+    let _redis = Redis::start_with(&options);
+    let check = |trusted: &str| {
+        let url = format!("rediss://localhost:{port}/0");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fanfold"));
+        command.args(["check", "--redis-url", &url]).env("SSL_CERT_FILE", trusted).output().unwrap()
+    };
+    let trusted = check(&cert);
+    assert!(trusted.status.success(), "{}", text(&trusted.stderr));
+    std::fs::write(path("empty.pem"), "").unwrap();
+    let untrusted = check(&path("empty.pem"));
+    assert_eq!(untrusted.status.code(), Some(1));
+    assert!(text(&untrusted.stderr).contains("cannot connect to Redis at"), "{}", text(&untrusted.stderr));
+}
+
+#[test]
 fn an_acl_user_and_password_are_taken_from_the_url() {
     let redis = Redis::start();
     redis.raw::<String>(&["ACL", "SETUSER", "fan", "on", ">fold!", "~*", "&*", "+@all"]);

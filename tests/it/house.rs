@@ -16,9 +16,10 @@ const STOREYS: [(&str, &[&str]); 7] = [
 ];
 
 /// Each foreign crate that has a home, and the places where it may be named.
-const HOMES: [(&str, &[&str]); 11] = [
+const HOMES: [(&str, &[&str]); 12] = [
     ("redis", &["store"]),
     ("bb8_redis", &["store"]),
+    ("rustls", &["store/pool.rs"]),
     ("argon2", &["app/password.rs"]),
     ("async_graphql", &["graphql", "http/response.rs"]),
     ("dataloader", &["graphql/loader.rs"]),

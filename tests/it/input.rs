@@ -131,9 +131,11 @@ async fn documents_that_are_none_say_why() {
             assert_eq!(answer.get("data"), None);
         }
     }
-    let deep =
-        format!("{{ viewer {{ user {} {{ id }} {} }} }}", "{ relation { user".repeat(20), "} }".repeat(20));
-    assert_eq!(code(&world, None, &deep, Value::Null).await, "GRAPHQL_VALIDATION_FAILED");
+    let levels =
+        format!("{{ viewer {{ user {} {{ id }} {} }} }}", "{ relation { user".repeat(9), "} }".repeat(9));
+    assert_eq!(code(&world, None, &levels, Value::Null).await, "GRAPHQL_VALIDATION_FAILED");
+    let lists = format!("{{ nodes(ids: {}{}) {{ id }} }}", "[".repeat(20_000), "]".repeat(20_000));
+    assert_eq!(code(&world, None, &lists, Value::Null).await, "QUERY_TOO_COMPLEX");
 }
 
 #[tokio::test]

@@ -1,0 +1,274 @@
+//! A look at a document before any parser sees it: is it small and flat enough?
+//!
+//! The parser, and all that walks its trees, recurses with the nesting of a document, and some of it
+//! takes time that grows faster than the document does. So what is far larger than any honest document
+//! is refused here, in one pass over the bytes, without recursion and without allocation.
+//!
+//! Not here: whether the document is well-formed. What is not is left to the parser, which says so
+//! better.
+
+use std::fmt;
+
+/// Most tokens of a document.
+const MOST_TOKENS: usize = 2_000;
+/// Most brackets, braces and parentheses within each other.
+const DEEPEST: usize = 24;
+/// Most fields with an alias.
+const MOST_ALIASES: usize = 30;
+/// Most fragment definitions.
+const MOST_FRAGMENTS: usize = 100;
+/// Most directives of a document.
+const MOST_DIRECTIVES: usize = 50;
+/// Most directives of one field, fragment or operation.
+const MOST_DIRECTIVES_OF_ONE: usize = 3;
+
+/// A document that is more than it may be. Prints as a sentence with both numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::graphql) struct Excess {
+    what: &'static str,
+    limit: usize,
+}
+
+impl fmt::Display for Excess {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, limit } = self;
+        write!(formatter, "The document is too complex: it has more than {limit} {what}.")
+    }
+}
+
+/// Checks a document against the limits.
+pub(in crate::graphql) fn guard(document: &str) -> Result<(), Excess> {
+    let mut counts = Counts::default();
+    let mut rest = document.as_bytes();
+    while let Some((token, after)) = next(rest) {
+        counts.add(token)?;
+        rest = after;
+    }
+    Ok(())
+}
+
+/// A token, as far as the limits care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Token<'a> {
+    Open(u8),
+    Close,
+    Colon,
+    At,
+    Name(&'a [u8]),
+    /// A string, a number, or any other mark.
+    Other,
+}
+
+/// The first token and what comes after it; `None` at the end.
+fn next(text: &[u8]) -> Option<(Token<'_>, &[u8])> {
+    let text = skip_ignored(text);
+    let (first, after) = text.split_first()?;
+    Some(match first {
+        b'(' | b'[' | b'{' => (Token::Open(*first), after),
+        b')' | b']' | b'}' => (Token::Close, after),
+        b':' => (Token::Colon, after),
+        b'@' => (Token::At, after),
+        b'"' => (Token::Other, after_string(after)),
+        _ if is_name(*first) => {
+            let length = text.iter().take_while(|byte| is_name(**byte)).count();
+            let (name, after) = text.split_at(length);
+            (Token::Name(name), after)
+        }
+        _ => (Token::Other, after),
+    })
+}
+
+/// Numbers count as names: as one token.
+fn is_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// Leaves out white space, commas and comments.
+fn skip_ignored(mut text: &[u8]) -> &[u8] {
+    loop {
+        match text {
+            [b' ' | b'\t' | b'\n' | b'\r' | b',', after @ ..] | [0xEF, 0xBB, 0xBF, after @ ..] => {
+                text = after;
+            }
+            [b'#', after @ ..] => {
+                let end = after.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+                text = &after[end.unwrap_or(after.len())..];
+            }
+            _ => return text,
+        }
+    }
+}
+
+/// What comes after a string whose first quotation mark has been read. A string that does not end
+/// takes the rest of its line, as the parser has it, or of the document if it is a block.
+fn after_string(text: &[u8]) -> &[u8] {
+    if let [b'"', b'"', block @ ..] = text {
+        return after_block(block);
+    }
+    let mut rest = text;
+    loop {
+        match rest {
+            [b'"', after @ ..] => return after,
+            [] | [b'\n' | b'\r', ..] => return rest,
+            [b'\\', _, after @ ..] | [_, after @ ..] => rest = after,
+        }
+    }
+}
+
+fn after_block(mut rest: &[u8]) -> &[u8] {
+    loop {
+        match rest {
+            [b'"', b'"', b'"', after @ ..] => return after,
+            [b'\\', b'"', b'"', b'"', after @ ..] | [_, after @ ..] => rest = after,
+            [] => return rest,
+        }
+    }
+}
+
+/// What has been counted so far.
+#[derive(Default)]
+struct Counts {
+    tokens: usize,
+    depth: usize,
+    /// How deep the outermost parenthesis lies that is open: within it a colon makes no alias.
+    arguments: Option<usize>,
+    aliases: usize,
+    fragments: usize,
+    directives: usize,
+    /// Directives of the place that is being read.
+    directives_here: usize,
+    place: Place,
+}
+
+/// Where in a run of directives the next token would be.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Place {
+    /// In no run.
+    #[default]
+    Elsewhere,
+    /// Behind an `@`.
+    Name,
+    /// Behind the name of a directive, at this depth: arguments may follow, or another directive.
+    Named(usize),
+    /// In the arguments of a directive that lies at this depth.
+    Arguments(usize),
+}
+
+impl Counts {
+    fn add(&mut self, token: Token<'_>) -> Result<(), Excess> {
+        count(&mut self.tokens, MOST_TOKENS, "tokens")?;
+        self.follow_directives(token)?;
+        match token {
+            Token::Open(bracket) => {
+                count(&mut self.depth, DEEPEST, "levels of nesting")?;
+                if bracket == b'(' && self.arguments.is_none() {
+                    self.arguments = Some(self.depth);
+                }
+            }
+            Token::Close => {
+                if self.arguments == Some(self.depth) {
+                    self.arguments = None;
+                }
+                self.depth = self.depth.saturating_sub(1);
+            }
+            Token::Colon if self.arguments.is_none() => count(&mut self.aliases, MOST_ALIASES, "aliases")?,
+            Token::Name(b"fragment") if self.depth == 0 => {
+                count(&mut self.fragments, MOST_FRAGMENTS, "fragments")?;
+            }
+            Token::Colon | Token::At | Token::Name(_) | Token::Other => {}
+        }
+        Ok(())
+    }
+
+    /// Counts directives, and those that follow each other in one place.
+    fn follow_directives(&mut self, token: Token<'_>) -> Result<(), Excess> {
+        self.place = match (self.place, token) {
+            (Place::Arguments(depth), Token::Close) if self.depth == depth + 1 => Place::Named(depth),
+            (Place::Arguments(depth), _) | (Place::Named(depth), Token::Open(b'(')) => {
+                Place::Arguments(depth)
+            }
+            (Place::Name, Token::Name(_)) => Place::Named(self.depth),
+            (before, Token::At) => {
+                if !matches!(before, Place::Named(_)) {
+                    self.directives_here = 0;
+                }
+                count(&mut self.directives, MOST_DIRECTIVES, "directives")?;
+                count(&mut self.directives_here, MOST_DIRECTIVES_OF_ONE, "directives in one place")?;
+                Place::Name
+            }
+            _ => Place::Elsewhere,
+        };
+        Ok(())
+    }
+}
+
+fn count(counter: &mut usize, limit: usize, what: &'static str) -> Result<(), Excess> {
+    *counter += 1;
+    if *counter > limit { Err(Excess { what, limit }) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use async_graphql::parser::parse_query;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn refused(document: &str) -> Option<&'static str> {
+        guard(document).err().map(|excess| excess.what)
+    }
+
+    #[test]
+    fn each_limit_is_kept_to_the_number() {
+        type Case = (&'static str, fn(usize) -> String, usize);
+        let cases: [Case; 7] = [
+            ("tokens", |n| format!("{{{}}}", "a ".repeat(n - 2)), 2_000),
+            ("levels of nesting", |n| format!("{}{}", "{a".repeat(n), "}".repeat(n)), 24),
+            ("levels of nesting", |n| format!("{{a(b:{}{})}}", "[".repeat(n - 2), "]".repeat(n - 2)), 24),
+            ("aliases", |n| format!("{{{}}}", "a:b ".repeat(n)), 30),
+            ("fragments", |n| "fragment a on b{c}".repeat(n), 100),
+            ("directives", |n| format!("{{{}}}", "a @b ".repeat(n)), 50),
+            ("directives in one place", |n| format!("{{a {}}}", "@b(if:$c,d:[{e:1}]) ".repeat(n)), 3),
+        ];
+        for (what, document, limit) in cases {
+            assert_eq!(refused(&document(limit)), None, "{what}");
+            assert_eq!(refused(&document(limit + 1)), Some(what));
+        }
+    }
+
+    #[test]
+    fn what_stands_in_strings_and_comments_does_not_count() {
+        let many = "[{(@:".repeat(1_000);
+        let document = format!(
+            "# {many}\n{{ a(b: \"{many}\\\"{many}\", c: \"\"\"{many}\\\"\"\"{many}\"\"\") #{many}\r b }}"
+        );
+        assert_eq!(refused(&document), None);
+        // An argument's colon is none of an alias, in objects and lists too.
+        let arguments = "a(b: 1, c: {d: [{e: 2}]}) ".repeat(40);
+        assert_eq!(refused(&format!("query ($f: Int = 1) {{{arguments}}}")), None);
+    }
+
+    #[test]
+    fn what_is_far_too_large_is_refused_at_once() {
+        for mark in ["[", "{", "(", "{a:", "@a", "\"", "a:b", "...", "fragment a on b", "\u{1F980}"] {
+            assert!(guard(&format!("{{ {}", mark.repeat(300_000))).is_err() || mark == "\"", "{mark}");
+        }
+    }
+
+    proptest! {
+        /// Whatever passes can be parsed on a small stack; how deep it is depends on no trick.
+        #[test]
+        fn whatever_passes_is_parsed_on_a_small_stack(
+            marks in proptest::collection::vec(prop::sample::select(vec![
+                "{", "}", "(", ")", "[", "]", ":", "@", "\"", "\"\"\"", "\\\"\"\"", "\\", "#", "\n", " a ", "$b", "1",
+                "...", "on", "fragment", "query", "\u{feff}", "!", "=", ",", "a(b:", "{a:", "[[[[[[[[",
+            ]), 0..120),
+        ) {
+            let document = marks.concat();
+            if guard(&document).is_ok() {
+                let parse = move || drop(parse_query(&document));
+                std::thread::Builder::new().stack_size(512 * 1024).spawn(parse).unwrap().join().unwrap();
+            }
+        }
+    }
+}
