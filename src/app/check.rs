@@ -87,7 +87,7 @@ impl App {
     /// How many shards the index of names has.
     #[must_use]
     pub fn name_shards(&self) -> u32 {
-        self.store().name_shards()
+        self.keys().name_shards()
     }
 
     /// Checks the users with ids from `first` on, [`USERS_AT_A_TIME`] of them: their names and both
@@ -101,8 +101,8 @@ impl App {
         findings.wrong_names += unnamed.len() as u64;
         if repair {
             for (id, username) in unnamed {
-                name::reserve(self.store(), &username, id).send("check: reserve", self.store()).await?;
-                name::settle(self.store(), &username, id).send("check: settle", self.store()).await?;
+                name::reserve(self.keys(), &username, id).send("check: reserve", self.store()).await?;
+                name::settle(self.keys(), &username, id).send("check: settle", self.store()).await?;
             }
         }
         for side in [Side::Following, Side::Followers] {
@@ -113,7 +113,7 @@ impl App {
 
     /// Checks one shard of the index of names. With `repair`, frees names that lead to nobody.
     pub async fn check_names(&self, shard: u32, repair: bool) -> Result<Findings, Error> {
-        let names = name::all(self.store(), shard).send("check: names", self.store()).await?;
+        let names = name::all(self.keys(), shard).send("check: names", self.store()).await?;
         let ids: Vec<UserId> = names.iter().map(|(_, holder)| holder.user()).collect();
         let found = self.usernames(&ids).await?;
         let mut findings = Findings::default();
@@ -124,7 +124,7 @@ impl App {
                 Holder::Settled(_) => {
                     findings.wrong_names += 1;
                     if repair {
-                        name::free(self.store(), &username, holder).send("check: free", self.store()).await?;
+                        name::free(self.keys(), &username, holder).send("check: free", self.store()).await?;
                     }
                 }
                 // Under way, or left behind; the intent beside it says so.
@@ -155,7 +155,7 @@ impl App {
     /// Those of these users whose name neither leads to them nor is about to.
     async fn unnamed(&self, users: Vec<(UserId, Username)>) -> Result<Vec<(UserId, Username)>, Error> {
         let mut batch = Batch::new("check: holders");
-        let read = |(_, username): &(UserId, Username)| batch.push(name::holder(self.store(), username));
+        let read = |(_, username): &(UserId, Username)| batch.push(name::holder(self.keys(), username));
         let tickets = users.iter().map(read).collect();
         let holders = batch.send(self.store()).await?.take_all(tickets)?;
         let is_unnamed = |(id, holder): (UserId, Option<Holder>)| {

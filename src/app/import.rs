@@ -92,7 +92,7 @@ impl App {
                 Some(Holder::Settled(user)) => Some(user),
                 Some(Holder::Reserved(user)) => {
                     self.end_reservation(&newcomer.username, user).await?;
-                    let again = name::holder(self.store(), &newcomer.username);
+                    let again = name::holder(self.keys(), &newcomer.username);
                     match again.send("import: name", self.store()).await? {
                         Some(Holder::Settled(user)) => Some(user),
                         Some(Holder::Reserved(_)) | None => None,
@@ -106,7 +106,7 @@ impl App {
 
     async fn read_holders(&self, newcomers: &[Newcomer]) -> Result<Vec<Option<Holder>>, Error> {
         let mut batch = Batch::new("import: names");
-        let read = |newcomer: &Newcomer| batch.push(name::holder(self.store(), &newcomer.username));
+        let read = |newcomer: &Newcomer| batch.push(name::holder(self.keys(), &newcomer.username));
         let tickets = newcomers.iter().map(read).collect();
         Ok(batch.send(self.store()).await?.take_all(tickets)?)
     }

@@ -8,6 +8,7 @@ pub mod check;
 mod deadline;
 pub mod error;
 pub mod import;
+mod intent;
 mod password;
 pub mod question;
 pub mod relation;
@@ -37,6 +38,8 @@ struct Parts {
     relation: RelationConfig,
     account: AccountConfig,
     passwords: Passwords,
+    /// What this process's intents to mend carry as their token.
+    mender: u64,
 }
 
 impl App {
@@ -51,13 +54,14 @@ impl App {
     ) -> Self {
         let chance = Arc::new(chance);
         let passwords = Passwords::new(&account, Arc::clone(&chance));
-        Self(Arc::new(Parts { store, clock, chance, relation, account, passwords }))
+        let mender = chance.nonce();
+        Self(Arc::new(Parts { store, clock, chance, relation, account, passwords, mender }))
     }
 
-    /// The same application, its round trips seen through a gate.
+    /// The same application as another process would have it, its round trips seen through a gate.
     #[must_use]
     pub fn with_gate(&self, gate: Arc<dyn Gate>) -> Self {
-        let Parts { store, clock, chance, relation, account, passwords } = &*self.0;
+        let Parts { store, clock, chance, relation, account, passwords, mender: _ } = &*self.0;
         Self(Arc::new(Parts {
             store: store.with_gate(gate),
             clock: Arc::clone(clock),
@@ -65,6 +69,7 @@ impl App {
             relation: relation.clone(),
             account: account.clone(),
             passwords: passwords.clone(),
+            mender: chance.nonce(),
         }))
     }
 

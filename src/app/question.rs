@@ -116,7 +116,7 @@ impl App {
     fn claim(&self, batch: &mut Batch, question: &Question) -> Claim {
         let keys = self.keys();
         match question {
-            Question::Named(username) => Claim::Named(batch.push(name::holder(self.store(), username))),
+            Question::Named(username) => Claim::Named(batch.push(name::holder(self.keys(), username))),
             Question::User(user, fields) => Claim::User(batch.push(user::read(keys, *user, *fields))),
             Question::Page(user, side, window) => {
                 Claim::Page(batch.push(relation::page(keys, *user, *side, window)))

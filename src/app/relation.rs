@@ -26,7 +26,7 @@ use crate::model::id::UserId;
 use crate::model::relation::Side;
 use crate::model::user::UserFields;
 use crate::store::batch::Batch;
-use crate::store::intent::Operation;
+use crate::store::intent::{Intent, Operation};
 use crate::store::relation::{self, Followed};
 use crate::store::user;
 
@@ -131,11 +131,16 @@ impl App {
     }
 
     /// Makes the mirrors of these edges what their truths are now, under intents of its own: whoever
-    /// mends is as likely to be cut off as whoever it mends after.
+    /// mends is as likely to be cut off as whoever it mends after. They carry the token of this
+    /// process, so that an edge that cannot be mended leaves one of them, and not one a round. A
+    /// process mends one edge once at a time.
     pub(super) async fn mend_edges(&self, edges: &[Edge]) -> Result<(), Error> {
         let deadline = Deadline::start(&*self.0.clock);
-        let operation = |&Edge { follower, followee }: &Edge| Operation::Edge { follower, followee };
-        let intents = self.intents(edges.iter().map(operation));
+        let intent = |&Edge { follower, followee }: &Edge| Intent {
+            operation: Operation::Edge { follower, followee },
+            token: self.0.mender,
+        };
+        let intents: Vec<Intent> = edges.iter().map(intent).collect();
         self.record(&intents, &deadline).await?;
         let seen = self.read_truths(edges.iter().copied()).await?;
         self.mirror_until_equal(seen, &deadline).await?;

@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use crate::app::App;
 use crate::app::deadline::{ABANDONED_AFTER, REPAIRED_AFTER};
-use crate::app::error::Error;
+use crate::app::error::{Broken, Error};
 use crate::app::relation::Edge;
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
-use crate::model::user::Username;
+use crate::model::user::{UserFields, Username};
+use crate::store::batch::Batch;
 use crate::store::intent::{self, Intent, Operation};
 use crate::store::key::INTENT_PARTITIONS;
 use crate::store::name::{self, Holder};
@@ -25,6 +26,9 @@ const PAGE: usize = 1_000;
 
 /// How often the repairer makes its round.
 const ROUND: Duration = REPAIRED_AFTER;
+
+/// An intent, unless a newer version wrote it, and when its operation began.
+type Noted = (Option<Intent>, Timestamp);
 
 impl App {
     /// Makes the repairer's rounds, until it is dropped.
@@ -42,37 +46,45 @@ impl App {
         }
     }
 
-    /// One round: does again what old intents name. Returns how many it looked at.
+    /// One round: does again what old intents name. Returns how many it looked at. What cannot be
+    /// mended now is left for the next round, and holds nothing else up.
     pub async fn repair(&self) -> Result<usize, Error> {
+        let latest = self.now().minus(REPAIRED_AFTER);
         let mut seen = 0;
-        for partition in 0..INTENT_PARTITIONS {
-            seen += self.repair_partition(partition).await?;
+        // Each partition, and how many of its oldest intents were looked at and stay.
+        let mut open: Vec<(u32, usize)> = (0..INTENT_PARTITIONS).map(|partition| (partition, 0)).collect();
+        while !open.is_empty() {
+            let pages = self.read_intents(&open, latest).await?;
+            let mut rest = Vec::new();
+            for ((partition, kept), page) in open.into_iter().zip(pages) {
+                let found = page.len();
+                seen += found;
+                let dropped = self.redo(page).await?;
+                if found == PAGE {
+                    rest.push((partition, kept + found - dropped));
+                }
+            }
+            open = rest;
         }
         Ok(seen)
     }
 
-    async fn repair_partition(&self, partition: u32) -> Result<usize, Error> {
-        let latest = self.now().minus(REPAIRED_AFTER);
-        let (mut seen, mut kept) = (0, 0);
-        loop {
-            let old = intent::begun_by(self.keys(), partition, latest, kept, PAGE);
-            let old = old.send("repair: intents", self.store()).await?;
-            let found = old.len();
-            let dropped = self.redo(old).await?;
-            seen += found;
-            kept += found - dropped;
-            if found < PAGE {
-                return Ok(seen);
-            }
-        }
+    async fn read_intents(&self, open: &[(u32, usize)], latest: Timestamp) -> Result<Vec<Vec<Noted>>, Error> {
+        let mut batch = Batch::new("repair: intents");
+        let read = |&(partition, kept): &(u32, usize)| {
+            batch.push(intent::begun_by(self.keys(), partition, latest, kept, PAGE))
+        };
+        let tickets = open.iter().map(read).collect();
+        Ok(batch.send(self.store()).await?.take_all(tickets)?)
     }
 
-    /// Does the operations again and drops those that are abandoned. Returns how many it dropped.
-    async fn redo(&self, old: Vec<(Option<Intent>, Timestamp)>) -> Result<usize, Error> {
+    /// Does the operations again and drops those that are done and abandoned. Returns how many it
+    /// dropped.
+    async fn redo(&self, noted: Vec<Noted>) -> Result<usize, Error> {
         let abandoned = self.now().minus(ABANDONED_AFTER);
         let mut edges = HashSet::new();
         let mut done = Vec::new();
-        for (intent, began) in old {
+        for (intent, began) in noted {
             let Some(intent) = intent else {
                 tracing::warn!("an unfinished operation is left to the newer version that began it");
                 continue;
@@ -85,15 +97,48 @@ impl App {
                 Operation::Name { username, user } if is_abandoned => {
                     self.end_reservation(username, *user).await?;
                 }
-                Operation::Name { .. } => {}
+                Operation::Name { username, user } => self.settle_if_made(username, *user).await?,
             }
             if is_abandoned {
                 done.push(intent);
             }
         }
-        self.mend_edges(&edges.into_iter().collect::<Vec<_>>()).await?;
+        let torn = self.mend_all(edges).await?;
+        done.retain(|intent| match intent.operation {
+            Operation::Edge { follower, followee } => !torn.contains(&Edge { follower, followee }),
+            Operation::Name { .. } => true,
+        });
         self.forget(&done).await?;
         Ok(done.len())
+    }
+
+    /// Mends these edges, all together or, if that fails, one by one. Returns those that cannot be
+    /// mended now.
+    async fn mend_all(&self, edges: HashSet<Edge>) -> Result<HashSet<Edge>, Error> {
+        let all: Vec<Edge> = edges.iter().copied().collect();
+        match self.mend_edges(&all).await {
+            Ok(()) => return Ok(HashSet::new()),
+            Err(error @ Error::Broken(Broken::Unreachable(_))) => return Err(error),
+            Err(_) => {}
+        }
+        let mut torn = HashSet::new();
+        for edge in all {
+            if let Err(error) = self.mend_edges(&[edge]).await {
+                let Edge { follower, followee } = edge;
+                tracing::error!(error = &error as &dyn std::error::Error, %follower, %followee, "a follow cannot be mended");
+                torn.insert(edge);
+            }
+        }
+        Ok(torn)
+    }
+
+    /// Settles a name whose user exists. Two round trips at most.
+    async fn settle_if_made(&self, username: &Username, id: UserId) -> Result<(), Error> {
+        let user = user::read(self.keys(), id, UserFields::NONE).send("repair: user", self.store()).await?;
+        if user.is_some() {
+            name::settle(self.keys(), username, id).send("repair: name", self.store()).await?;
+        }
+        Ok(())
     }
 
     /// Ends the reservation of a name for an id: settles it if the user exists, else makes the id
@@ -101,9 +146,9 @@ impl App {
     pub(super) async fn end_reservation(&self, username: &Username, id: UserId) -> Result<(), Error> {
         let exists = user::void_unless_exists(self.keys(), id).send("repair: void", self.store()).await?;
         let end = if exists {
-            name::settle(self.store(), username, id)
+            name::settle(self.keys(), username, id)
         } else {
-            name::free(self.store(), username, Holder::Reserved(id))
+            name::free(self.keys(), username, Holder::Reserved(id))
         };
         end.send("repair: name", self.store()).await?;
         Ok(())

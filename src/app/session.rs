@@ -62,7 +62,7 @@ impl App {
         let Ok(username) = Username::parse(username) else {
             return Ok(UserId::MAX);
         };
-        let held = name::holder(self.store(), &username).send("login: name", self.store()).await?;
+        let held = name::holder(self.keys(), &username).send("login: name", self.store()).await?;
         Ok(match held {
             Some(Holder::Settled(user)) => user,
             Some(Holder::Reserved(_)) | None => UserId::MAX,

@@ -21,7 +21,7 @@ use crate::model::secret::{Password, PasswordHash};
 use crate::model::session::Label;
 use crate::model::user::{Bio, DisplayName, ProfileChange, Username};
 use crate::store::batch::{Batch, Ticket};
-use crate::store::intent::{self, Intent, Operation};
+use crate::store::intent::Operation;
 use crate::store::name::{self, Holder};
 use crate::store::user::{self, NewUser};
 
@@ -78,7 +78,7 @@ impl App {
             return Err(faults.into_error());
         };
         // Most names that are taken are found so before the work of hashing.
-        if name::holder(self.store(), &username).send("register: name", self.store()).await?.is_some() {
+        if name::holder(self.keys(), &username).send("register: name", self.store()).await?.is_some() {
             return Err(taken());
         }
         let newcomer = Newcomer {
@@ -169,7 +169,7 @@ impl App {
     async fn reserve_names(&self, candidates: &[Candidate<'_>]) -> Result<Vec<Holder>, Error> {
         let mut batch = Batch::new("make user: reserve");
         let reserve = |candidate: &Candidate<'_>| {
-            batch.push(name::reserve(self.store(), &candidate.newcomer.username, candidate.id))
+            batch.push(name::reserve(self.keys(), &candidate.newcomer.username, candidate.id))
         };
         let tickets = candidates.iter().map(reserve).collect();
         Ok(batch.send(self.store()).await?.take_all(tickets)?)
@@ -228,34 +228,11 @@ impl App {
         for (Candidate { newcomer, id }, outcome) in candidates.iter().zip(outcomes) {
             let username = &newcomer.username;
             tickets.push(batch.push(match outcome {
-                Some(Made::User(..)) => name::settle(self.store(), username, *id),
+                Some(Made::User(..)) => name::settle(self.keys(), username, *id),
                 Some(Made::Taken) => continue,
-                None => name::free(self.store(), username, Holder::Reserved(*id)),
+                None => name::free(self.keys(), username, Holder::Reserved(*id)),
             }));
         }
-        batch.send(self.store()).await?.take_all(tickets)?;
-        Ok(())
-    }
-
-    /// An intent of this call for each operation.
-    pub(super) fn intents(&self, operations: impl Iterator<Item = Operation>) -> Vec<Intent> {
-        operations.map(|operation| Intent { operation, token: self.chance().nonce() }).collect()
-    }
-
-    /// Records intents. One round trip.
-    pub(super) async fn record(&self, intents: &[Intent], deadline: &Deadline<'_>) -> Result<(), Error> {
-        let mut batch = Batch::new("record intents");
-        let record = intent::record(self.keys(), intents, deadline.began());
-        let tickets = record.into_iter().map(|command| batch.push(command)).collect();
-        batch.send(self.store()).await?.take_all(tickets)?;
-        Ok(())
-    }
-
-    /// Drops intents. One round trip.
-    pub(super) async fn forget(&self, intents: &[Intent]) -> Result<(), Error> {
-        let mut batch = Batch::new("drop intents");
-        let drop = intent::drop(self.keys(), intents);
-        let tickets = drop.into_iter().map(|command| batch.push(command)).collect();
         batch.send(self.store()).await?.take_all(tickets)?;
         Ok(())
     }

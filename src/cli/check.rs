@@ -6,7 +6,8 @@ use clap::Args;
 
 use crate::app::App;
 use crate::app::check::{Findings, USERS_AT_A_TIME};
-use crate::cli::{Beside, Data, Outcome, progress};
+use crate::app::error::Error;
+use crate::cli::{Data, Outcome, progress};
 use crate::config::DataConfig;
 
 /// Looks whether what is stored hangs together.
@@ -16,7 +17,7 @@ use crate::config::DataConfig;
 #[derive(Args, Debug)]
 pub(super) struct Check {
     /// Mend what is found: the list of those followed decides, and names that lead nowhere are freed.
-    #[arg(long)]
+    #[arg(long, env = "FANFOLD_CHECK_REPAIR")]
     repair: bool,
 
     #[command(flatten)]
@@ -26,12 +27,31 @@ pub(super) struct Check {
 impl Check {
     pub(super) async fn run(self) -> Outcome {
         let repair = self.repair;
-        let data = Data::open(self.data, Beside::Server).await?;
-        data.work(async |app| Ok(report(check(app, repair).await?, repair))).await
+        Data::work(self.data, async |app| report(app, repair).await).await
     }
 }
 
-async fn check(app: &App, repair: bool) -> Result<Findings, crate::app::error::Error> {
+/// Checks, mends if told to, and then looks again: what could not be mended is still a fault.
+async fn report(app: &App, repair: bool) -> Outcome {
+    let found = check(app, repair).await?;
+    let left = if repair && found.faults() > 0 { check(app, false).await? } else { found };
+    let Findings { users, edges, torn_edges, dangling_edges, wrong_names, unfinished } = found;
+    println!("users:                       {users}");
+    println!("follows:                     {edges}");
+    println!("follows that are torn:       {torn_edges}");
+    println!("follows of no user:          {dangling_edges}");
+    println!("names that lead elsewhere:   {wrong_names}");
+    println!("operations under way:        {unfinished}");
+    match (found.faults(), left.faults()) {
+        (0, _) => println!("all is well"),
+        (found, 0) => println!("all of these {found} faults were repaired"),
+        (_, left) if repair => println!("{left} faults could not be repaired"),
+        (found, _) => println!("{found} faults were found; `fanfold check --repair` mends them"),
+    }
+    Ok(if left.faults() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn check(app: &App, repair: bool) -> Result<Findings, Error> {
     let mut findings = app.check_intents(repair).await?;
     let shards = app.name_shards();
     let bar = progress::bar("names", shards.into());
@@ -48,23 +68,4 @@ async fn check(app: &App, repair: bool) -> Result<Findings, crate::app::error::E
     }
     bar.finish_and_clear();
     Ok(findings)
-}
-
-fn report(findings: Findings, repair: bool) -> ExitCode {
-    let Findings { users, edges, torn_edges, dangling_edges, wrong_names, unfinished } = findings;
-    println!("users:                       {users}");
-    println!("follows:                     {edges}");
-    println!("follows that are torn:       {torn_edges}");
-    println!("follows of no user:          {dangling_edges}");
-    println!("names that lead elsewhere:   {wrong_names}");
-    println!("operations under way:        {unfinished}");
-    match (findings.faults(), repair) {
-        (0, _) => println!("all is well"),
-        (faults, true) => println!("{faults} faults were repaired"),
-        (faults, false) => {
-            println!("{faults} faults were found; `fanfold check --repair` mends them");
-            return ExitCode::FAILURE;
-        }
-    }
-    ExitCode::SUCCESS
 }

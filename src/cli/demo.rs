@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::app::user::Newcomer;
 use crate::cli::people::{self, Person};
 use crate::cli::world::World;
-use crate::cli::{Beside, Data, Outcome};
+use crate::cli::{Data, Outcome};
 use crate::config::DataConfig;
 use crate::model::clock::Timestamp;
 use crate::model::secret::{Password, PasswordHash};
@@ -26,16 +26,17 @@ use crate::model::user::{Bio, DisplayName, Username};
 #[derive(Args, Debug)]
 pub(super) struct Demo {
     /// How many users.
-    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    #[arg(long, value_name = "N", env = "FANFOLD_DEMO_USERS", default_value_t = 1_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     users: u32,
 
     /// Number that decides everything that is left to chance.
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    #[arg(long, value_name = "NUMBER", env = "FANFOLD_DEMO_SEED", default_value_t = 1)]
     seed: u64,
 
     /// Password of all the users.
-    #[arg(long, value_name = "PASSWORD", default_value = "demo-password")]
+    #[arg(long, value_name = "PASSWORD", env = "FANFOLD_DEMO_PASSWORD", default_value = "demo-password")]
+    #[arg(hide_env_values = true)]
     password: String,
 
     #[command(flatten)]
@@ -47,7 +48,6 @@ impl Demo {
         let password = Password::choose(&self.password);
         let password = password.map_err(|violation| format!("--password: {}", violation.rule))?;
         let most = self.data.relation.relation_follow_limit as usize;
-        let data = Data::open(self.data, Beside::Server).await?;
         let work = async |app: &App| -> Outcome {
             let hash = app.hash_password(password).await?;
             let loaded = world(self.users as usize, self.seed, most, &hash).load(app).await?;
@@ -55,7 +55,7 @@ impl Demo {
             println!("sign in as ada, or as anybody else, with the password {}", self.password);
             Ok(ExitCode::SUCCESS)
         };
-        data.work(work).await
+        Data::work(self.data, work).await
     }
 }
 

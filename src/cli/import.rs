@@ -13,7 +13,7 @@ use flate2::bufread::MultiGzDecoder;
 use crate::app::App;
 use crate::app::user::Newcomer;
 use crate::cli::world::World;
-use crate::cli::{Beside, Data, Outcome};
+use crate::cli::{Data, Outcome};
 use crate::config::DataConfig;
 use crate::model::clock::Timestamp;
 use crate::model::secret::{Password, PasswordHash};
@@ -43,7 +43,6 @@ impl Import {
         let graph = Graph::read(&self.file)?;
         let password = self.password.as_deref().map(Password::choose).transpose();
         let password = password.map_err(|violation| format!("--password: {}", violation.rule))?;
-        let data = Data::open(self.data, Beside::Server).await?;
         let work = async |app: &App| -> Outcome {
             let hash = match password {
                 Some(password) => Some(app.hash_password(password).await?),
@@ -57,7 +56,7 @@ impl Import {
             }
             Ok(ExitCode::SUCCESS)
         };
-        data.work(work).await
+        Data::work(self.data, work).await
     }
 }
 

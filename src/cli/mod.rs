@@ -19,6 +19,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use crate::app::App;
@@ -134,18 +135,26 @@ impl Data {
         }
     }
 
-    /// Runs a piece of work on the data, to its end or until it is interrupted, and closes the data.
-    async fn work(self, work: impl AsyncFnOnce(&App) -> Outcome) -> Outcome {
-        let outcome = tokio::select! {
-            outcome = work(&self.app) => outcome,
-            () = interrupted() => {
-                eprintln!("interrupted; run the command again to finish");
-                Ok(ExitCode::from(130))
-            }
+    /// Opens the data, does a piece of work on it, to its end or until it is interrupted, and closes
+    /// it again.
+    async fn work(config: DataConfig, work: impl AsyncFnOnce(&App) -> Outcome) -> Outcome {
+        let mut signals = Signals::listen();
+        let opened = tokio::select! {
+            opened = Self::open(config, Beside::Server) => opened?,
+            () = signals.next() => return Ok(interrupted()),
         };
-        stop(self.managed).await;
+        let outcome = tokio::select! {
+            outcome = work(&opened.app) => outcome,
+            () = signals.next() => Ok(interrupted()),
+        };
+        stop(opened.managed).await;
         outcome
     }
+}
+
+fn interrupted() -> ExitCode {
+    eprintln!("interrupted; run the command again to finish");
+    ExitCode::from(130)
 }
 
 async fn stop(managed: Option<Managed>) {
@@ -154,16 +163,27 @@ async fn stop(managed: Option<Managed>) {
     }
 }
 
-/// Waits until somebody asks the process to end.
-async fn interrupted() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (interrupt, terminate) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
-    let (Ok(mut interrupt), Ok(mut terminate)) = (interrupt, terminate) else {
-        // Without handlers the signals end the process by themselves.
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+/// The signals that ask the process to end. From when they are listened to, they do not end it by
+/// themselves.
+struct Signals(Option<(Signal, Signal)>);
+
+impl Signals {
+    fn listen() -> Self {
+        let interrupt = signal(SignalKind::interrupt()).ok();
+        Self(interrupt.zip(signal(SignalKind::terminate()).ok()))
+    }
+
+    /// Waits for the next one.
+    async fn next(&mut self) {
+        match &mut self.0 {
+            Some((interrupt, terminate)) => {
+                tokio::select! {
+                    _ = interrupt.recv() => {}
+                    _ = terminate.recv() => {}
+                }
+            }
+            // Where they cannot be listened to, they end the process.
+            None => std::future::pending().await,
+        }
     }
 }

@@ -1,12 +1,15 @@
 //! `fanfold serve`: the server.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
-use crate::cli::{Beside, Data, Outcome, begin_log, interrupted, stop};
+use crate::app::App;
+use crate::cli::{Beside, Data, Outcome, Signals, begin_log, stop};
 use crate::config::{DataConfig, HttpConfig, LogConfig};
 use crate::graphql::Api;
 use crate::http;
@@ -28,25 +31,42 @@ pub(super) struct Serve {
 impl Serve {
     pub(super) async fn run(self) -> Outcome {
         begin_log(&self.log)?;
+        let mut signals = Signals::listen();
         let address = self.http.listen;
         let cannot = |error| format!("cannot listen on {address} ({error}); choose another with --listen");
         let listener = TcpListener::bind(address).await.map_err(cannot)?;
-        let data = Data::open(self.data, Beside::Alone).await?;
-        let app = data.app.clone();
-        let repairer = tokio::spawn(async move { app.keep_repairing().await });
+        let data = tokio::select! {
+            data = Data::open(self.data, Beside::Alone) => data?,
+            () = signals.next() => return Ok(ExitCode::SUCCESS),
+        };
+        let repairer = tokio::spawn(keep_repairing(data.app.clone()));
 
         let (stop_serving, stopping) = watch::channel(false);
         let router = http::router(Api::new(data.app), self.http.clone(), stopping.clone());
         println!("Fanfold listens on http://{}/", listener.local_addr()?);
         tokio::spawn(async move {
-            interrupted().await;
-            tracing::info!("stopping");
+            signals.next().await;
+            tracing::info!("stopping; once more to stop at once");
             stop_serving.send_replace(true);
+            signals.next().await;
+            std::process::exit(130);
         });
         let served = http::serve(listener, router, &self.http, stopping).await;
         repairer.abort();
         stop(data.managed).await;
         served?;
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Runs the repairer, and begins it anew should it panic.
+async fn keep_repairing(app: App) {
+    loop {
+        let repairer = app.clone();
+        let mut rounds = JoinSet::new();
+        rounds.spawn(async move { repairer.keep_repairing().await });
+        rounds.join_next().await;
+        tracing::error!("the repairer has stopped; it begins anew");
+        tokio::time::sleep(Duration::from_secs(1)).await;
     }
 }

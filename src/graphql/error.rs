@@ -8,11 +8,15 @@ use async_graphql::parser;
 use async_graphql::{ErrorExtensionValues, Response, ServerError, Value};
 
 use crate::app::error::{Broken, Error, Refused};
+use crate::graphql::document::lexer::Refusal;
 
 /// Most errors of fields in an answer; a last one says how many were left out.
 const MOST_FIELD_ERRORS: usize = 100;
 /// Most errors of a request that was not executed.
 const MOST_REQUEST_ERRORS: usize = 8;
+
+/// What is said of what is broken.
+const BROKEN: &str = "Something went wrong here. It has been logged.";
 
 /// The codes that clients find in `extensions.code`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,10 +83,30 @@ impl RequestError {
         Self { code, errors: vec![coded(ServerError::new(message, None), code)], retry_after: None }
     }
 
+    /// A document that is not handed to the parser.
+    pub(super) fn refusal(refusal: Refusal) -> Self {
+        let code = match refusal {
+            Refusal::Excess { .. } => Code::TooComplex,
+            Refusal::OpenString => Code::ParseFailed,
+        };
+        Self::new(code, refusal.to_string())
+    }
+
+    /// A document that the parser refuses. Of what the parser says, which shows the line at fault,
+    /// only the end is told: what it expected.
     pub(super) fn parse(error: &parser::Error) -> Self {
         let mut error = ServerError::from(error.clone());
-        error.message = format!("The document cannot be parsed: {}", error.message.trim());
+        let expected = error.message.lines().last().unwrap_or_default().trim_start_matches([' ', '=']);
+        error.message = format!("The document cannot be parsed: {expected}.");
         Self { code: Code::ParseFailed, errors: vec![coded(error, Code::ParseFailed)], retry_after: None }
+    }
+
+    /// Something broke of which only the log knows the cause.
+    #[must_use]
+    pub fn internal(request_id: &str) -> Self {
+        let error = ServerError::new(BROKEN, None);
+        let errors = vec![extended(error, Code::Internal, Some(request_id))];
+        Self { code: Code::Internal, errors, retry_after: None }
     }
 
     /// An error of the application that keeps the whole request from being executed.
@@ -104,20 +128,23 @@ pub(super) fn finish(response: Response, request_id: &str) -> Answer {
         return Answer::Refused(RequestError { code, errors, retry_after: None });
     }
     let mut retry_after = None;
+    let mut code = Code::Internal;
     let left_out = errors.len().saturating_sub(MOST_FIELD_ERRORS);
     let shown = errors.into_iter().take(MOST_FIELD_ERRORS).map(|error| {
         let Some(cause) = error.source::<Error>() else {
             // The library's own complaint about an argument.
-            return coded(error, Code::BadUserInput);
+            code = Code::BadUserInput;
+            return coded(error, code);
         };
         let shown = show(cause, request_id);
+        code = shown.code;
         retry_after = retry_after.max(shown.retry_after);
         extended(ServerError { message: shown.message, source: None, ..error }, shown.code, shown.request_id)
     });
     let mut errors: Vec<ServerError> = shown.collect();
     if left_out > 0 {
         let message = format!("{left_out} further errors were left out.");
-        errors.push(coded(ServerError::new(message, None), Code::Internal));
+        errors.push(coded(ServerError::new(message, None), code));
     }
     Answer::Executed { data, errors, retry_after }
 }

@@ -17,13 +17,14 @@ mod types;
 use std::sync::Arc;
 
 use async_graphql::parser::parse_query;
+use async_graphql::parser::types::OperationType;
 use async_graphql::{EmptySubscription, Request, SDLExportOptions, Schema, Variables};
 
 use crate::app::App;
 use crate::app::viewer::Viewer;
 use crate::graphql::context::Scope;
-use crate::graphql::document::lexer::{self, Excess};
-use crate::graphql::error::{Answer, Code, RequestError};
+use crate::graphql::document::lexer;
+use crate::graphql::error::{Answer, RequestError};
 use crate::graphql::mutation::Mutation;
 use crate::graphql::query::Query;
 
@@ -51,6 +52,17 @@ pub struct Question {
 /// A request whose document has been parsed: ready to be executed.
 pub struct Plan(Request);
 
+impl Plan {
+    /// Whether an operation of the document may change something.
+    #[must_use]
+    pub fn writes(&mut self) -> bool {
+        let document = self.0.parsed_query();
+        document.is_ok_and(|document| {
+            document.operations.iter().any(|(_, operation)| operation.node.ty == OperationType::Mutation)
+        })
+    }
+}
+
 impl Api {
     /// The API over an application.
     #[must_use]
@@ -66,8 +78,7 @@ impl Api {
 
     /// Parses a request's document, once it is known to be small enough. Asks nothing of the store.
     pub fn plan(question: Question) -> Result<Plan, RequestError> {
-        let excess = |excess: Excess| RequestError::new(Code::TooComplex, excess.to_string());
-        lexer::guard(&question.query).map_err(excess)?;
+        lexer::guard(&question.query).map_err(RequestError::refusal)?;
         let document = parse_query(&question.query).map_err(|error| RequestError::parse(&error))?;
         let mut request = Request::new(String::new()).variables(Variables::from_json(question.variables));
         request.operation_name = question.operation_name;

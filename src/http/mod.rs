@@ -18,6 +18,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 use axum::routing::{get, post};
+use axum::serve::ListenerExt as _;
 use futures::FutureExt as _;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -25,7 +26,7 @@ use tokio::sync::watch;
 use crate::app::viewer::Viewer;
 use crate::config::HttpConfig;
 use crate::graphql::Api;
-use crate::graphql::error::{Answer, Code, RequestError};
+use crate::graphql::error::{Answer, RequestError};
 use crate::http::request::RequestId;
 use crate::http::response::{Failure, MediaType};
 
@@ -68,6 +69,8 @@ pub async fn serve(
         // A sender that is gone cannot say anything else any more.
         let _ = stopping.wait_for(|stopping| *stopping).await;
     };
+    // An answer is sent at once, not kept back to be sent together with the next.
+    let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
     let serving = axum::serve(listener, router).with_graceful_shutdown(stopped(stopping.clone()));
     let patience = Duration::from_secs(u64::from(config.http_shutdown_timeout));
     let out_of_patience = async {
@@ -95,10 +98,8 @@ async fn graphql(State(server): State<Arc<Server>>, request: Request) -> Respons
     let mut response = match answered {
         Ok(Ok(answer)) => response::of_answer(answer, media_type),
         Ok(Err(failure)) => failure.into_response(media_type),
-        Err(_panic) => {
-            tracing::error!(request_id = id.as_str(), "a request panicked");
-            Failure::internal(id.as_str()).into_response(media_type)
-        }
+        // The hook of the process has logged what the panic said, and where.
+        Err(_panic) => Failure::of(RequestError::internal(id.as_str())).into_response(media_type),
     };
     if let Ok(value) = HeaderValue::from_str(id.as_str()) {
         response.headers_mut().insert(REQUEST_ID, value);
@@ -110,12 +111,18 @@ async fn answer(server: &Server, request: Request, id: &RequestId) -> Result<Ans
     let (head, body) = request.into_parts();
     let question = request::read(&head.headers, body, &server.config).await?;
     // Nothing is asked of the store before the document is known to be one.
-    let plan = match Api::plan(question) {
+    let mut plan = match Api::plan(question) {
         Ok(plan) => plan,
         Err(error) => return Ok(Answer::Refused(error)),
     };
     let viewer = viewer(server, &head.headers, id).await?;
-    Ok(server.api.execute(plan, viewer, id.as_str()).await)
+    if !plan.writes() {
+        return Ok(server.api.execute(plan, viewer, id.as_str()).await);
+    }
+    // A client that goes away takes its reading with it, but leaves no writing half done.
+    let (api, name) = (server.api.clone(), id.as_str().to_owned());
+    let written = tokio::spawn(async move { api.execute(plan, viewer, &name).await }).await;
+    written.map_err(|_panic| Failure::of(RequestError::internal(id.as_str())))
 }
 
 async fn viewer(server: &Server, headers: &HeaderMap, id: &RequestId) -> Result<Viewer, Failure> {
@@ -124,12 +131,4 @@ async fn viewer(server: &Server, headers: &HeaderMap, id: &RequestId) -> Result<
     };
     let recognised = server.api.app().recognise(token).await;
     recognised.map_err(|error| Failure::of(RequestError::of(&error, id.as_str())))
-}
-
-impl Failure {
-    /// Something broke that is told to nobody but the log.
-    fn internal(request_id: &str) -> Self {
-        let message = format!("Something went wrong here. It has been logged as request {request_id}.");
-        Self::of(RequestError::new(Code::Internal, message))
-    }
 }

@@ -65,7 +65,6 @@ async fn read_body(headers: &HeaderMap, body: Body, limit: u64) -> Result<Vec<u8
     if announced.and_then(|text| text.parse::<u64>().ok()).is_some_and(|length| length > limit) {
         return Err(too_large());
     }
-    // A byte more than allowed tells a body of just the limit from a larger one.
     let limit_in_memory = usize::try_from(limit).unwrap_or(usize::MAX);
     match tokio::time::timeout(BODY, axum::body::to_bytes(body, limit_in_memory)).await {
         Ok(Ok(bytes)) => Ok(bytes.into()),

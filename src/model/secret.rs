@@ -14,14 +14,17 @@ use crate::model::text::{Breach, Violation};
 
 /// A password as typed: 8 to 256 bytes, any bytes.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Password(Box<str>);
+pub struct Password(Box<[u8]>);
 
 impl Password {
+    /// Most bytes of a password.
+    const LONGEST: usize = 256;
+
     /// A password that is being chosen, held to the rule.
     pub fn choose(text: &str) -> Result<Self, Violation> {
         match text.len() {
             0..8 => Err(Violation::new(Breach::TooShort, "A password has at least 8 bytes.")),
-            8..=256 => Ok(Self(text.into())),
+            8..=Self::LONGEST => Ok(Self(text.as_bytes().into())),
             _ => Err(Violation::new(Breach::TooLong, "A password has at most 256 bytes.")),
         }
     }
@@ -30,13 +33,13 @@ impl Password {
     /// the longest that can be right, so that trying costs the same whatever its length.
     #[must_use]
     pub fn attempt(text: &str) -> Self {
-        Self(text[..text.floor_char_boundary(257)].into())
+        Self(text.as_bytes()[..text.len().min(Self::LONGEST + 1)].into())
     }
 
     /// What was typed.
     #[must_use]
     pub fn expose(&self) -> &[u8] {
-        self.0.as_bytes()
+        &self.0
     }
 }
 
@@ -176,6 +179,11 @@ mod tests {
         assert!(Password::choose("🦀🦀").is_ok());
         assert!(Password::choose(&"a".repeat(256)).is_ok());
         assert_eq!(Password::choose(&"a".repeat(257)).unwrap_err().breach, Breach::TooLong);
+        // What is longer than any password is none, wherever its characters end.
+        let right = "a".repeat(255);
+        for wrong in [right.clone() + "🦀🦀", right.clone() + "aa", right.clone() + "a"] {
+            assert_ne!(Password::attempt(&wrong), Password::choose(&right).unwrap());
+        }
         assert_eq!(Password::attempt(&"a".repeat(10_000)).expose().len(), 257);
     }
 }

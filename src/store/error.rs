@@ -25,9 +25,18 @@ impl Error {
         Self::Corrupt(what.into())
     }
 
-    /// What is told when the pool cannot give a connection.
-    pub(super) fn no_connection() -> RedisError {
-        (ErrorKind::Io, "no connection to Redis became free in time").into()
+    /// What is told when there is no connection, or no answer, in time.
+    pub(super) fn no_answer() -> RedisError {
+        (ErrorKind::Io, "Redis did not answer in time").into()
+    }
+
+    /// Whether Redis would read but not write: its memory or disk is full, or it is a replica.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        match self {
+            Self::Unavailable(error) | Self::Refused(error) => error.code().is_some_and(refuses_writes),
+            Self::Corrupt(_) => false,
+        }
     }
 }
 
@@ -35,6 +44,7 @@ impl From<RedisError> for Error {
     fn from(error: RedisError) -> Self {
         let not_now = match error.kind() {
             ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => true,
+            _ if error.code().is_some_and(refuses_writes) => true,
             ErrorKind::Server(kind) => matches!(
                 kind,
                 ServerErrorKind::BusyLoading
@@ -53,4 +63,9 @@ impl From<redis::ParsingError> for Error {
     fn from(error: redis::ParsingError) -> Self {
         Self::corrupt(error.to_string())
     }
+}
+
+/// `EXECABORT` stands for what a transaction's commands were refused for.
+fn refuses_writes(code: &str) -> bool {
+    matches!(code, "OOM" | "MISCONF" | "READONLY" | "NOREPLICAS" | "EXECABORT")
 }

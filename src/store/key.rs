@@ -102,13 +102,20 @@ impl<Kind> ToRedisArgs for Key<Kind> {
 #[derive(Clone, Debug)]
 pub struct Keys {
     prefix: Arc<str>,
+    name_shards: u32,
 }
 
 impl Keys {
-    /// The keys that begin with this prefix.
+    /// The keys that begin with this prefix, where the username index has so many shards.
     #[must_use]
-    pub fn new(prefix: &str) -> Self {
-        Self { prefix: prefix.into() }
+    pub fn new(prefix: &str, name_shards: u32) -> Self {
+        Self { prefix: prefix.into(), name_shards }
+    }
+
+    /// How many shards the username index has.
+    #[must_use]
+    pub fn name_shards(&self) -> u32 {
+        self.name_shards
     }
 
     /// Sizes fixed at first use.
@@ -128,6 +135,12 @@ impl Keys {
     pub fn names(&self, shard: u32) -> Key<Hash> {
         let tag = Tag::Names(shard);
         Key { name: format!("{}name:{tag}", self.prefix), tag, kind: PhantomData }
+    }
+
+    /// The shard of the username index that holds a name: by crc32, part of the stored format.
+    #[must_use]
+    pub fn names_with(&self, username: &Username) -> Key<Hash> {
+        self.names(crc32fast::hash(username.as_str().as_bytes()) % self.name_shards)
     }
 
     /// One partition of the intents.
@@ -187,19 +200,13 @@ impl Keys {
     }
 }
 
-/// The shard of the username index, out of `shards`, that holds a name. Part of the stored format.
-#[must_use]
-pub fn name_shard(username: &Username, shards: u32) -> u32 {
-    crc32fast::hash(username.as_str().as_bytes()) % shards
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_format_of_keys_is_part_of_the_stored_data() {
-        let keys = Keys::new("ff:");
+        let keys = Keys::new("ff:", 16_384);
         let user = UserId::new(7).unwrap();
         assert_eq!(keys.layout().name(), "ff:{g}:layout");
         assert_eq!(keys.next_user().name(), "ff:{g}:next:user");
@@ -213,6 +220,6 @@ mod tests {
         assert_eq!(keys.followers(user).name(), "ff:{u7}:followers");
         let find = keys.find(user, 0xab).map(|key| key.name().to_owned());
         assert_eq!(find, ["ff:{u7}:find:ab", "ff:{u7}:find:ab:a", "ff:{u7}:find:ab:b"]);
-        assert_eq!(name_shard(&Username::parse("ada").unwrap(), 16_384), 1_896);
+        assert_eq!(keys.names_with(&Username::parse("ada").unwrap()).name(), "ff:name:{n1896}");
     }
 }

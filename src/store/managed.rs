@@ -6,8 +6,10 @@
 //! standard input, so it stays locked for as long as that process lives, whoever has started it.
 //! A Redis left behind by a killed Fanfold answers on the socket and is taken over.
 
-use std::fs::{File, TryLockError};
+use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -26,17 +28,27 @@ const START: Duration = Duration::from_mins(2);
 const STOP: Duration = Duration::from_secs(30);
 /// How often a Redis that is not our child is looked at, and how long to wait before a new start.
 const LOOK: Duration = Duration::from_millis(500);
+/// How many looks it takes to see what becomes of a Redis that is neither here nor gone.
+const SETTLE_LOOKS: usize = 20;
 /// Longest path of a unix socket, in bytes, that all systems allow.
 const LONGEST_SOCKET_PATH: usize = 103;
 
 /// A running Redis of our own.
 pub struct Managed {
     url: RedisUrl,
-    /// Held as long as this process runs the Redis; `None` if another process does.
-    watch: Option<Watch>,
+    role: Role,
+}
+
+/// What this process has to do with it.
+enum Role {
+    /// It runs the Redis.
+    Keeper(Watch),
+    /// It uses the Redis of another process, which keeps it running while this lock is held.
+    Guest(File),
 }
 
 struct Watch {
+    /// Held as long as this process runs the Redis.
     _lock: File,
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
@@ -48,8 +60,8 @@ impl Managed {
     pub async fn start(data_dir: &Path) -> Result<Self, ManagedError> {
         let place = Place::prepare(data_dir)?;
         match place.lock()? {
-            Some(lock) => Self::run(place, lock).await,
-            None => Err(ManagedError::InUse { directory: place.directory.clone(), by: place.lock_holder() }),
+            Some(lock) => Self::keep(place, lock).await,
+            None => Err(place.in_use()),
         }
     }
 
@@ -58,14 +70,15 @@ impl Managed {
     pub async fn join(data_dir: &Path) -> Result<Self, ManagedError> {
         let place = Place::prepare(data_dir)?;
         if let Some(lock) = place.lock()? {
-            return Self::run(place, lock).await;
+            return Self::keep(place, lock).await;
         }
-        match place.reach().await {
-            Reached::Ready => Ok(Self { url: place.url()?, watch: None }),
-            Reached::Busy | Reached::Nothing => {
-                Err(ManagedError::InUse { directory: place.directory.clone(), by: place.lock_holder() })
-            }
+        let failed = |cause| ManagedError::Directory { directory: place.directory.clone(), cause };
+        let guest = open_lock(&place.guests()).map_err(failed)?;
+        guest.lock_shared().map_err(failed)?;
+        if place.wait_until_reached().await {
+            return Ok(Self { url: place.url(), role: Role::Guest(guest) });
         }
+        Err(place.in_use())
     }
 
     /// Where it listens.
@@ -74,31 +87,38 @@ impl Managed {
         &self.url
     }
 
-    /// Stops the Redis, if this process runs it, once its data is on disk.
+    /// Stops the Redis, if this process runs it, once its data is on disk. Commands that use it
+    /// beside this process are given some time to end.
     pub async fn stop(self) {
-        if let Some(watch) = self.watch {
-            // The watcher is gone only if it has panicked; then there is nobody to stop.
-            let _ = watch.stop.send(());
-            let _ = watch.task.await;
+        match self.role {
+            Role::Keeper(watch) => {
+                // The watcher is gone only if it has panicked; then there is nobody to stop.
+                let _ = watch.stop.send(());
+                let _ = watch.task.await;
+            }
+            Role::Guest(lock) => drop(lock),
         }
     }
 
-    async fn run(place: Place, lock: File) -> Result<Self, ManagedError> {
-        let child = match place.reach().await {
-            Reached::Nothing => Some(place.spawn()?),
-            Reached::Ready | Reached::Busy => {
-                tracing::info!(
-                    "taking over the Redis that was left running in {}",
-                    place.directory.display()
-                );
-                None
-            }
-        };
-        let child = place.wait_until_ready(child).await?;
-        let url = place.url()?;
+    async fn keep(place: Place, lock: File) -> Result<Self, ManagedError> {
+        let child = place.start().await?;
+        let url = place.url();
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(watch(place, child, stopped));
-        Ok(Self { url, watch: Some(Watch { _lock: lock, stop, task }) })
+        Ok(Self { url, role: Role::Keeper(Watch { _lock: lock, stop, task }) })
+    }
+}
+
+/// A Redis that is being started. If the start is given up, the process is ended: nothing was
+/// written yet.
+struct Starting(Option<Child>);
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            // It may have ended by itself.
+            let _ = child.start_kill();
+        }
     }
 }
 
@@ -137,7 +157,10 @@ enum Reached {
 impl Place {
     fn prepare(data_dir: &Path) -> Result<Self, ManagedError> {
         let failed = |cause| ManagedError::Directory { directory: data_dir.to_owned(), cause };
-        std::fs::create_dir_all(data_dir.join("redis")).map_err(failed)?;
+        // The data is nobody else's: password hashes are among it.
+        std::fs::create_dir_all(data_dir).map_err(failed)?;
+        let private = DirBuilder::new().recursive(true).mode(0o700).create(data_dir.join("redis"));
+        private.map_err(failed)?;
         let directory = data_dir.canonicalize().map_err(failed)?;
         let socket = directory.join("redis/redis.sock");
         let length = socket.as_os_str().len();
@@ -147,9 +170,30 @@ impl Place {
         Ok(Self { directory, socket })
     }
 
-    fn url(&self) -> Result<RedisUrl, ManagedError> {
-        let path = self.socket.to_str().and_then(|path| format!("unix:{path}").parse().ok());
-        path.ok_or_else(|| ManagedError::PathNotText(self.socket.clone()))
+    /// The socket as a URL, in which a path may have no other than plain characters.
+    fn url(&self) -> RedisUrl {
+        let mut url = "unix:".to_owned();
+        for &byte in self.socket.as_os_str().as_bytes() {
+            if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
+                url.push(char::from(byte));
+            } else {
+                url.push_str(&format!("%{byte:02X}"));
+            }
+        }
+        RedisUrl::from(url)
+    }
+
+    fn client(&self) -> Option<Client> {
+        Client::open(self.url().expose()).ok()
+    }
+
+    /// The lock that those who use another process's Redis share.
+    fn guests(&self) -> PathBuf {
+        self.directory.join("redis/guests.lock")
+    }
+
+    fn in_use(&self) -> ManagedError {
+        ManagedError::InUse { directory: self.directory.clone(), by: self.lock_holder() }
     }
 
     /// The lock of the directory; `None` if another process holds it.
@@ -175,7 +219,7 @@ impl Place {
     }
 
     async fn reach(&self) -> Reached {
-        let Ok(client) = Client::open(format!("unix:{}", self.socket.display())) else {
+        let Some(client) = self.client() else {
             return Reached::Nothing;
         };
         let ask = async {
@@ -186,6 +230,49 @@ impl Place {
             Ok(Ok(())) => Reached::Ready,
             Ok(Err(error)) if error.is_connection_refusal() || is_missing(&error) => Reached::Nothing,
             Ok(Err(_)) | Err(_) => Reached::Busy,
+        }
+    }
+
+    /// Starts a Redis and waits until it serves, or takes over one that was left behind. Of one that
+    /// has just been left, or is about to stop, one must wait to see which.
+    async fn start(&self) -> Result<Option<Child>, ManagedError> {
+        for _ in 0..SETTLE_LOOKS {
+            match self.reach().await {
+                Reached::Nothing => match self.spawn() {
+                    Err(ManagedError::Unreachable(_)) => sleep(LOOK).await,
+                    spawned => return self.wait_until_ready(Some(spawned?)).await,
+                },
+                Reached::Ready | Reached::Busy => {
+                    tracing::info!("taking over the Redis left running in {}", self.directory.display());
+                    return self.wait_until_ready(None).await;
+                }
+            }
+        }
+        Err(ManagedError::Unreachable(self.directory.clone()))
+    }
+
+    /// Waits for the Redis of another process, which may be loading or only just starting. `false` if
+    /// there is none after all.
+    async fn wait_until_reached(&self) -> bool {
+        let mut absent = 0;
+        let reached = async {
+            while absent < SETTLE_LOOKS {
+                match self.reach().await {
+                    Reached::Ready => return true,
+                    Reached::Busy => absent = 0,
+                    Reached::Nothing => absent += 1,
+                }
+                sleep(LOOK).await;
+            }
+            false
+        };
+        timeout(START, reached).await.unwrap_or(false)
+    }
+
+    /// Waits until nobody uses this process's Redis beside it.
+    async fn wait_for_guests(&self) {
+        while let Ok(None) = lock_file(&self.guests()) {
+            sleep(LOOK).await;
         }
     }
 
@@ -229,23 +316,22 @@ impl Place {
     }
 
     /// Waits until the Redis serves. Its child process, if it is one, is handed back.
-    async fn wait_until_ready(&self, mut child: Option<Child>) -> Result<Option<Child>, ManagedError> {
+    async fn wait_until_ready(&self, child: Option<Child>) -> Result<Option<Child>, ManagedError> {
+        let mut starting = Starting(child);
         let ready = async {
             loop {
                 if matches!(self.reach().await, Reached::Ready) {
                     return true;
                 }
-                if let Some(Ok(Some(_))) = child.as_mut().map(Child::try_wait) {
+                if let Some(Ok(Some(_))) = starting.0.as_mut().map(Child::try_wait) {
                     return false;
                 }
                 sleep(Duration::from_millis(20)).await;
             }
         };
         match timeout(START, ready).await {
-            Ok(true) => Ok(child),
-            Ok(false) | Err(_) => {
-                Err(ManagedError::NotReady { log: self.log(), last_words: self.last_words() })
-            }
+            Ok(true) => Ok(starting.0.take()),
+            Ok(false) | Err(_) => Err(ManagedError::NotReady { log: self.log(), last_words: self.last_words() }),
         }
     }
 
@@ -269,7 +355,10 @@ impl Place {
     }
 
     async fn shut_down(&self, mut child: Option<Child>) {
-        if let Ok(client) = Client::open(format!("unix:{}", self.socket.display()))
+        if timeout(STOP, self.wait_for_guests()).await.is_err() {
+            tracing::warn!("stopping although another command still uses the data directory");
+        }
+        if let Some(client) = self.client()
             && let Ok(mut connection) = client.get_multiplexed_async_connection().await
         {
             // A Redis that obeys closes the connection instead of answering.
@@ -281,9 +370,13 @@ impl Place {
     }
 }
 
+fn open_lock(path: &Path) -> io::Result<File> {
+    File::options().read(true).write(true).create(true).truncate(false).open(path)
+}
+
 /// Opens and locks a file; `None` if another process has it locked.
 fn lock_file(path: &Path) -> io::Result<Option<File>> {
-    let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+    let file = open_lock(path)?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
         Err(TryLockError::WouldBlock) => Ok(None),
@@ -357,9 +450,6 @@ pub enum ManagedError {
         /// The length of that path in bytes.
         length: usize,
     },
-    /// A path that cannot be put into a URL.
-    #[error("the path of the data directory is not UTF-8 text: {}; choose another with --data-dir", .0.display())]
-    PathNotText(PathBuf),
     /// The program did not start.
     #[error("{} could not be started", program.display())]
     Spawn {

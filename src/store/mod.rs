@@ -35,7 +35,6 @@ use crate::store::pool::Pool;
 pub struct Store {
     pool: Pool,
     keys: Keys,
-    name_shards: u32,
     round_trips: Arc<AtomicU64>,
     gate: Option<Arc<dyn Gate>>,
 }
@@ -47,13 +46,13 @@ impl Store {
         let pool = Pool::connect(config).await?;
         let mut store = Self {
             pool,
-            keys: Keys::new(&config.redis_prefix),
-            name_shards: 1,
+            keys: Keys::new(&config.redis_prefix, 1),
             round_trips: Arc::default(),
             gate: None,
         };
         store.check_server(config.redis_allow_eviction).await?;
-        store.name_shards = store.fix_layout(config.redis_expected_users).await?;
+        let name_shards = store.fix_layout(config.redis_expected_users).await?;
+        store.keys = Keys::new(&config.redis_prefix, name_shards);
         Ok(store)
     }
 
@@ -67,12 +66,6 @@ impl Store {
     #[must_use]
     pub fn keys(&self) -> &Keys {
         &self.keys
-    }
-
-    /// How many shards the username index has: fixed when the store was first used.
-    #[must_use]
-    pub fn name_shards(&self) -> u32 {
-        self.name_shards
     }
 
     /// How many times this process has waited for Redis so far.

@@ -13,8 +13,8 @@ use crate::model::id::UserId;
 use crate::model::user::Username;
 use crate::store::command::{Command, call, command};
 use crate::store::error::Error;
-use crate::store::key::{Hash, Key, name_shard};
-use crate::store::{Store, script};
+use crate::store::key::Keys;
+use crate::store::script;
 
 /// What the index holds for a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,34 +54,34 @@ impl FromRedisValue for Holder {
 }
 
 /// Who has the name; `None` if nobody.
-pub fn holder(store: &Store, username: &Username) -> Command<Option<Holder>> {
-    command("HGET").key(&shard(store, username)).arg(username.as_str()).reply()
+pub fn holder(keys: &Keys, username: &Username) -> Command<Option<Holder>> {
+    command("HGET").key(&keys.names_with(username)).arg(username.as_str()).reply()
 }
 
 /// Reserves the name for an id, if it is free, and tells who has it now.
-pub fn reserve(store: &Store, username: &Username, user: UserId) -> Command<Holder> {
-    let reserve = call(&script::RESERVE_NAME).key(&shard(store, username)).arg(username.as_str());
+pub fn reserve(keys: &Keys, username: &Username, user: UserId) -> Command<Holder> {
+    let reserve = call(&script::RESERVE_NAME).key(&keys.names_with(username)).arg(username.as_str());
     reserve.arg(Holder::Reserved(user).text()).reply()
 }
 
 /// Gives a reserved name to its user, who exists now.
-pub fn settle(store: &Store, username: &Username, user: UserId) -> Command<bool> {
-    change(store, username, Holder::Reserved(user), Some(Holder::Settled(user)))
+pub fn settle(keys: &Keys, username: &Username, user: UserId) -> Command<bool> {
+    change(keys, username, Holder::Reserved(user), Some(Holder::Settled(user)))
 }
 
 /// Frees a name, if it still holds this: reserved for an id that is void, or leading to nobody.
-pub fn free(store: &Store, username: &Username, holder: Holder) -> Command<bool> {
-    change(store, username, holder, None)
+pub fn free(keys: &Keys, username: &Username, holder: Holder) -> Command<bool> {
+    change(keys, username, holder, None)
 }
 
-fn change(store: &Store, username: &Username, from: Holder, to: Option<Holder>) -> Command<bool> {
-    let change = call(&script::CHANGE_NAME).key(&shard(store, username)).arg(username.as_str());
+fn change(keys: &Keys, username: &Username, from: Holder, to: Option<Holder>) -> Command<bool> {
+    let change = call(&script::CHANGE_NAME).key(&keys.names_with(username)).arg(username.as_str());
     change.arg(from.text()).arg(to.map_or(String::new(), Holder::text)).reply()
 }
 
 /// All names of one shard, with their holders.
-pub fn all(store: &Store, shard: u32) -> Command<Vec<(Username, Holder)>> {
-    let read = command("HGETALL").key(&store.keys().names(shard));
+pub fn all(keys: &Keys, shard: u32) -> Command<Vec<(Username, Holder)>> {
+    let read = command("HGETALL").key(&keys.names(shard));
     read.reply::<Vec<(String, Holder)>>().map(|names| {
         let parse = |(name, holder): (String, Holder)| match Username::parse(&name) {
             Ok(username) => Ok((username, holder)),
@@ -89,8 +89,4 @@ pub fn all(store: &Store, shard: u32) -> Command<Vec<(Username, Holder)>> {
         };
         names.into_iter().map(parse).collect()
     })
-}
-
-fn shard(store: &Store, username: &Username) -> Key<Hash> {
-    store.keys().names(name_shard(username, store.name_shards()))
 }

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use bb8_redis::bb8::{self, ManageConnection, RunError};
 use redis::aio::{ConnectionLike as _, MultiplexedConnection};
-use redis::{AsyncConnectionConfig, Client, Pipeline, RedisError, Value};
+use redis::io::tcp::{TcpSettings, socket2};
+use redis::{AsyncConnectionConfig, Client, IntoConnectionInfo as _, Pipeline, RedisError, Value};
 
 use crate::config::RedisConfig;
 use crate::store::OpenError;
@@ -20,6 +21,9 @@ use crate::store::error::Error;
 const CONNECT: Duration = Duration::from_secs(2);
 /// How long to wait for the answer to a batch.
 const ANSWER: Duration = Duration::from_secs(10);
+/// How long all attempts to have a batch answered may take: writers count on it
+/// (`app::deadline`).
+const EXCHANGE: Duration = Duration::from_secs(20);
 
 /// A few connections, replaced when they break.
 #[derive(Clone)]
@@ -33,7 +37,9 @@ impl Pool {
         let url = config.redis_url.as_ref().map_or("redis://127.0.0.1/", |url| url.expose());
         // Names the cryptography for rediss:// URLs. Somebody else in this process may have done so.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::open(url).map_err(OpenError::Url)?;
+        let tcp = TcpSettings::default().set_nodelay(true).set_keepalive(keepalive());
+        let info = url.into_connection_info().map_err(OpenError::Url)?.set_tcp_settings(tcp);
+        let client = Client::open(info).map_err(OpenError::Url)?;
         let manager = Manager { client };
         let address = manager.client.get_connection_info().addr().to_string();
         manager.connect().await.map_err(|cause| OpenError::Connect { address, cause })?;
@@ -54,6 +60,11 @@ impl Pool {
     /// the last time, all connections may have died of it, and every command does no harm when
     /// repeated.
     pub(super) async fn exchange(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Error> {
+        let exchanged = tokio::time::timeout(EXCHANGE, self.exchange_with_living(pipeline)).await;
+        exchanged.unwrap_or_else(|_elapsed| Err(Error::no_answer().into()))
+    }
+
+    async fn exchange_with_living(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Error> {
         let mut dead = 0;
         loop {
             let mut link = self.link().await?;
@@ -61,7 +72,8 @@ impl Pool {
             let Err(error) = answered else {
                 return Ok(answered?);
             };
-            if error.is_unrecoverable_error() {
+            // What does not answer in time may be the road and not Redis: take another connection.
+            if error.is_unrecoverable_error() || error.is_timeout() {
                 link.broken.store(true, Ordering::Relaxed);
             }
             if !error.is_connection_dropped() || dead == self.pool.config().max_size {
@@ -77,7 +89,7 @@ impl Pool {
         loop {
             let link = self.pool.get().await.map_err(|error| match error {
                 RunError::User(error) => error,
-                RunError::TimedOut => Error::no_connection(),
+                RunError::TimedOut => Error::no_answer(),
             })?;
             if !link.broken.load(Ordering::Relaxed) {
                 return Ok(link.clone());
@@ -91,6 +103,11 @@ impl Pool {
 pub(super) struct Link {
     connection: MultiplexedConnection,
     broken: Arc<AtomicBool>,
+}
+
+/// Probes a quiet connection, so that one whose other end is gone is found out.
+fn keepalive() -> socket2::TcpKeepalive {
+    socket2::TcpKeepalive::new().with_time(Duration::from_secs(30))
 }
 
 /// Makes connections with limits to how long anything may take.

@@ -81,7 +81,7 @@ pub struct NewUser {
     pub session: Option<StoredSession>,
 }
 
-/// Makes the user, all at once. `false` if the id has become void: then nothing was done, and
+/// Makes the user, all at once. `false` if the id is void or somebody's: then nothing was done, and
 /// another id must be used.
 pub fn create(keys: &Keys, user: &NewUser) -> Command<bool> {
     let created_at = user.created_at.as_millis().to_string();

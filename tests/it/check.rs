@@ -45,7 +45,7 @@ async fn what_is_torn_is_found_and_mended() {
     // A user whose name leads nowhere, and a name that leads to nobody.
     let shard = |name: &str| {
         let name = fanfold::model::user::Username::parse(name).unwrap();
-        format!("ff:name:{{n{}}}", fanfold::store::key::name_shard(&name, world.app.store().name_shards()))
+        world.app.store().keys().names_with(&name).name().to_owned()
     };
     raw(&["HDEL", &shard("u6"), "u6"]);
     raw(&["HSET", &shard("nobody"), "nobody", "99999"]);

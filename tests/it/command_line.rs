@@ -98,7 +98,7 @@ fn what_fails_says_what_and_where_and_what_to_do() {
     let cases: [(&[&str], i32, &str); 6] = [
         (&["serve", "--redis-url", &nowhere, "--listen", "127.0.0.1:0"], 1, "cannot connect to Redis at"),
         (&["import", "/no/such/file", "--redis-url", &nowhere], 1, "cannot read /no/such/file"),
-        (&["serve", "--redis-url", "http://x"], 2, "expected redis://, rediss:// or unix:"),
+        (&["check", "--redis-url", "http://x"], 1, "expected redis://, rediss:// or unix:"),
         (&["serve", "--relation-strategy", "x"], 2, "possible values: zinterstore, zmscore"),
         (&["demo", "--users", "1", "--redis-url", &nowhere], 2, "1 is not in 2..=1000000"),
         (
@@ -117,9 +117,11 @@ fn what_fails_says_what_and_where_and_what_to_do() {
 
 #[test]
 fn a_password_in_a_url_is_not_printed() {
-    let output = fanfold(&["check", "--redis-url", "redis://ada:topsecret@127.0.0.1:1/"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(!text(&output.stderr).contains("topsecret"), "{}", text(&output.stderr));
+    for url in ["redis://ada:topsecret@127.0.0.1:1/", "reds://ada:topsecret@h", "redis://ada:topsecret@h:x/"] {
+        let output = fanfold(&["check", "--redis-url", url]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(!text(&output.stderr).contains("topsecret"), "{}", text(&output.stderr));
+    }
 }
 
 #[test]

@@ -78,7 +78,7 @@ fn check(world: &World, told: &[(&'static str, UserId)]) -> Result<(), TestCaseE
     for name in NAMES {
         let shard =
             fanfold::store::key::name_shard(&Username::parse(name).unwrap(), world.app.store().name_shards());
-        let held: Option<String> = world.redis.raw(&["HGET", &format!("ff:name:{{n{shard}}}"), name]);
+        let held: Option<String> = world.redis.raw(&["HGET", key.name(), name]);
         let bearers = users.remove(name).unwrap_or_default();
         prop_assert!(bearers.len() <= 1, "{} users are called {}", bearers.len(), name);
         prop_assert_eq!(held, bearers.first().map(u64::to_string), "{} leads to its user, or nowhere", name);

@@ -22,25 +22,34 @@ const MOST_DIRECTIVES: usize = 50;
 /// Most directives of one field, fragment or operation.
 const MOST_DIRECTIVES_OF_ONE: usize = 3;
 
-/// A document that is more than it may be. Prints as a sentence with both numbers.
+/// Why a document is not handed to the parser. Prints as a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::graphql) struct Excess {
-    what: &'static str,
-    limit: usize,
+pub(in crate::graphql) enum Refusal {
+    /// It has more of something than it may have.
+    Excess {
+        what: &'static str,
+        limit: usize,
+    },
+    /// A string in it does not end, and one could not tell what is within it and what is not.
+    OpenString,
 }
 
-impl fmt::Display for Excess {
+impl fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, limit } = self;
-        write!(formatter, "The document is too complex: it has more than {limit} {what}.")
+        match self {
+            Self::Excess { what, limit } => {
+                write!(formatter, "The document is too complex: it has more than {limit} {what}.")
+            }
+            Self::OpenString => formatter.write_str("The document cannot be parsed: a string does not end."),
+        }
     }
 }
 
 /// Checks a document against the limits.
-pub(in crate::graphql) fn guard(document: &str) -> Result<(), Excess> {
+pub(in crate::graphql) fn guard(document: &str) -> Result<(), Refusal> {
     let mut counts = Counts::default();
     let mut rest = document.as_bytes();
-    while let Some((token, after)) = next(rest) {
+    while let Some((token, after)) = next(rest)? {
         counts.add(token)?;
         rest = after;
     }
@@ -60,22 +69,24 @@ enum Token<'a> {
 }
 
 /// The first token and what comes after it; `None` at the end.
-fn next(text: &[u8]) -> Option<(Token<'_>, &[u8])> {
+fn next(text: &[u8]) -> Result<Option<(Token<'_>, &[u8])>, Refusal> {
     let text = skip_ignored(text);
-    let (first, after) = text.split_first()?;
-    Some(match first {
+    let Some((first, after)) = text.split_first() else {
+        return Ok(None);
+    };
+    Ok(Some(match first {
         b'(' | b'[' | b'{' => (Token::Open(*first), after),
         b')' | b']' | b'}' => (Token::Close, after),
         b':' => (Token::Colon, after),
         b'@' => (Token::At, after),
-        b'"' => (Token::Other, after_string(after)),
+        b'"' => (Token::Other, after_string(after).ok_or(Refusal::OpenString)?),
         _ if is_name(*first) => {
             let length = text.iter().take_while(|byte| is_name(**byte)).count();
             let (name, after) = text.split_at(length);
             (Token::Name(name), after)
         }
         _ => (Token::Other, after),
-    })
+    }))
 }
 
 /// Numbers count as names: as one token.
@@ -99,28 +110,27 @@ fn skip_ignored(mut text: &[u8]) -> &[u8] {
     }
 }
 
-/// What comes after a string whose first quotation mark has been read. A string that does not end
-/// takes the rest of its line, as the parser has it, or of the document if it is a block.
-fn after_string(text: &[u8]) -> &[u8] {
+/// What comes after a string whose first quotation mark has been read; `None` if it does not end.
+fn after_string(text: &[u8]) -> Option<&[u8]> {
     if let [b'"', b'"', block @ ..] = text {
         return after_block(block);
     }
     let mut rest = text;
     loop {
         match rest {
-            [b'"', after @ ..] => return after,
-            [] | [b'\n' | b'\r', ..] => return rest,
+            [b'"', after @ ..] => return Some(after),
+            [] | [b'\n' | b'\r', ..] => return None,
             [b'\\', _, after @ ..] | [_, after @ ..] => rest = after,
         }
     }
 }
 
-fn after_block(mut rest: &[u8]) -> &[u8] {
+fn after_block(mut rest: &[u8]) -> Option<&[u8]> {
     loop {
         match rest {
-            [b'"', b'"', b'"', after @ ..] => return after,
+            [b'"', b'"', b'"', after @ ..] => return Some(after),
             [b'\\', b'"', b'"', b'"', after @ ..] | [_, after @ ..] => rest = after,
-            [] => return rest,
+            [] => return None,
         }
     }
 }
@@ -155,7 +165,7 @@ enum Place {
 }
 
 impl Counts {
-    fn add(&mut self, token: Token<'_>) -> Result<(), Excess> {
+    fn add(&mut self, token: Token<'_>) -> Result<(), Refusal> {
         count(&mut self.tokens, MOST_TOKENS, "tokens")?;
         self.follow_directives(token)?;
         match token {
@@ -181,7 +191,7 @@ impl Counts {
     }
 
     /// Counts directives, and those that follow each other in one place.
-    fn follow_directives(&mut self, token: Token<'_>) -> Result<(), Excess> {
+    fn follow_directives(&mut self, token: Token<'_>) -> Result<(), Refusal> {
         self.place = match (self.place, token) {
             (Place::Arguments(depth), Token::Close) if self.depth == depth + 1 => Place::Named(depth),
             (Place::Arguments(depth), _) | (Place::Named(depth), Token::Open(b'(')) => {
@@ -202,9 +212,9 @@ impl Counts {
     }
 }
 
-fn count(counter: &mut usize, limit: usize, what: &'static str) -> Result<(), Excess> {
+fn count(counter: &mut usize, limit: usize, what: &'static str) -> Result<(), Refusal> {
     *counter += 1;
-    if *counter > limit { Err(Excess { what, limit }) } else { Ok(()) }
+    if *counter > limit { Err(Refusal::Excess { what, limit }) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -215,7 +225,10 @@ mod tests {
     use super::*;
 
     fn refused(document: &str) -> Option<&'static str> {
-        guard(document).err().map(|excess| excess.what)
+        match guard(document).err()? {
+            Refusal::Excess { what, .. } => Some(what),
+            Refusal::OpenString => Some("open string"),
+        }
     }
 
     #[test]
@@ -251,8 +264,19 @@ mod tests {
     #[test]
     fn what_is_far_too_large_is_refused_at_once() {
         for mark in ["[", "{", "(", "{a:", "@a", "\"", "a:b", "...", "fragment a on b", "\u{1F980}"] {
-            assert!(guard(&format!("{{ {}", mark.repeat(300_000))).is_err() || mark == "\"", "{mark}");
+            assert!(guard(&format!("{{ {}", mark.repeat(300_001))).is_err(), "{mark}");
         }
+    }
+
+    #[test]
+    fn a_string_that_does_not_end_hides_nothing() {
+        let nested = format!("{}1{}", "[".repeat(5_000), "]".repeat(5_000));
+        for quote in ["\"\"\"", "\"\"\"\"", "\"", "\"\\", "\"\"\"\\\"\"\""] {
+            for document in [format!("{{a(b:[{quote}x\" {nested} ])}}"), format!("{{a(b:[{quote}x\n{nested} ])}}")] {
+                assert!(guard(&document).is_err(), "{quote}");
+            }
+        }
+        assert_eq!(refused("{a(b:\"\"\"x\" [1] )}"), Some("open string"));
     }
 
     proptest! {

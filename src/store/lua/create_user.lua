@@ -4,9 +4,14 @@
 -- ARGV[1]  how many arguments of the record follow
 -- ARGV[2…] field, value, … of the record; then the password hash ('' for none); then the session's
 --          field and value, or nothing
--- Returns  1 if the record is there now, 0 if the id is void
+-- Returns  1 if the record is there now, 0 if the id cannot be used: it is void, or somebody's (a
+--          counter may fall back when its Redis fails over)
 if redis.call('SISMEMBER', KEYS[2], 'user') == 1 then return 0 end
 local fields = tonumber(ARGV[1])
+local record = {}
+for i = 2, fields, 2 do record[ARGV[i]] = ARGV[i + 1] end
+local there = redis.call('HGET', KEYS[1], 'username')
+if there and there ~= record['username'] then return 0 end
 redis.call('HSET', KEYS[1], unpack(ARGV, 2, fields + 1))
 local password, session, value = ARGV[fields + 2], ARGV[fields + 3], ARGV[fields + 4]
 if password ~= '' then redis.call('HSET', KEYS[3], 'password', password) end

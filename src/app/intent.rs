@@ -1,0 +1,34 @@
+//! Noting what is under way, so that it is finished if its caller is cut off.
+//!
+//! Not here: what the notes look like (`store::intent`), or who reads them (`app::repair`).
+
+use crate::app::App;
+use crate::app::deadline::Deadline;
+use crate::app::error::Error;
+use crate::store::batch::Batch;
+use crate::store::intent::{self, Intent, Operation};
+
+impl App {
+    /// An intent of this call for each operation.
+    pub(super) fn intents(&self, operations: impl Iterator<Item = Operation>) -> Vec<Intent> {
+        operations.map(|operation| Intent { operation, token: self.chance().nonce() }).collect()
+    }
+
+    /// Records intents. One round trip.
+    pub(super) async fn record(&self, intents: &[Intent], deadline: &Deadline<'_>) -> Result<(), Error> {
+        let mut batch = Batch::new("record intents");
+        let record = intent::record(self.keys(), intents, deadline.began());
+        let tickets = record.into_iter().map(|command| batch.push(command)).collect();
+        batch.send(self.store()).await?.take_all(tickets)?;
+        Ok(())
+    }
+
+    /// Drops intents. One round trip.
+    pub(super) async fn forget(&self, intents: &[Intent]) -> Result<(), Error> {
+        let mut batch = Batch::new("drop intents");
+        let drop = intent::drop(self.keys(), intents);
+        let tickets = drop.into_iter().map(|command| batch.push(command)).collect();
+        batch.send(self.store()).await?.take_all(tickets)?;
+        Ok(())
+    }
+}
