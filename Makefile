@@ -13,8 +13,9 @@ help:
 
 run: setup
 	cargo build --release --locked
-	@if [ ! -e $(DATA) ]; then \
-		echo "making a demo world in $(DATA)"; target/release/fanfold demo --data-dir $(DATA); \
+	@if [ -z "$$(ls -A $(DATA) 2>/dev/null)" ] || [ -e $(DATA)/demo-unfinished ]; then \
+		echo "making a demo world in $(DATA)" && mkdir -p $(DATA) && touch $(DATA)/demo-unfinished && \
+		target/release/fanfold demo --data-dir $(DATA) && rm $(DATA)/demo-unfinished; \
 	fi
 	target/release/fanfold serve --data-dir $(DATA)
 

@@ -24,6 +24,9 @@ use crate::store::user;
 /// How many users are looked at together.
 pub const USERS_AT_A_TIME: u64 = 500;
 
+/// How many entries of lists are looked at together.
+const ENTRIES_AT_A_TIME: usize = 5_000;
+
 /// What a check has found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
@@ -94,15 +97,14 @@ impl App {
     /// their lists. With `repair`, mends what is wrong.
     pub async fn check_users(&self, first: u64, repair: bool) -> Result<Findings, Error> {
         let ids: Vec<UserId> = (first..first + USERS_AT_A_TIME).filter_map(UserId::new).collect();
-        let named = ids.iter().zip(self.usernames(&ids).await?);
-        let named = named.filter_map(|(&id, username)| Some((id, username?))).collect::<Vec<_>>();
-        let mut findings = Findings { users: named.len() as u64, ..Findings::default() };
-        let unnamed = self.unnamed(self.unnamed(named).await?).await?;
+        let records = ids.iter().zip(self.usernames(&ids).await?);
+        let records: Vec<_> = records.filter_map(|(&id, username)| Some((id, username?))).collect();
+        let mut findings = Findings { users: records.len() as u64, ..Findings::default() };
+        let unnamed = self.unnamed(self.unnamed(records).await?).await?;
         findings.wrong_names += unnamed.len() as u64;
         if repair {
             for (id, username) in unnamed {
-                name::reserve(self.keys(), &username, id).send("check: reserve", self.store()).await?;
-                name::settle(self.keys(), &username, id).send("check: settle", self.store()).await?;
+                self.name_again(id, &username).await?;
             }
         }
         for side in [Side::Following, Side::Followers] {
@@ -118,7 +120,7 @@ impl App {
         let found = self.usernames(&ids).await?;
         let mut findings = Findings::default();
         for ((username, holder), found) in names.into_iter().zip(found) {
-            let leads_there = found.as_ref() == Some(&username);
+            let leads_there = found.as_deref() == Some(username.as_str());
             match holder {
                 Holder::Settled(_) if leads_there => {}
                 Holder::Settled(_) => {
@@ -144,25 +146,41 @@ impl App {
         Ok(Findings { unfinished, ..Findings::default() })
     }
 
-    async fn usernames(&self, ids: &[UserId]) -> Result<Vec<Option<Username>>, Error> {
+    /// What each of these users is called by its record; `None` for those who have none.
+    async fn usernames(&self, ids: &[UserId]) -> Result<Vec<Option<String>>, Error> {
         let mut batch = Batch::new("check: users");
         let read = |&id: &UserId| batch.push(user::read(self.keys(), id, UserFields::NONE));
         let tickets = ids.iter().map(read).collect();
         let users = batch.send(self.store()).await?.take_all(tickets)?;
-        Ok(users.into_iter().map(|user| user.and_then(|user| Username::parse(&user.username).ok())).collect())
+        Ok(users.into_iter().map(|user| user.map(|user| user.username)).collect())
     }
 
     /// Those of these users whose name neither leads to them nor is about to.
-    async fn unnamed(&self, users: Vec<(UserId, Username)>) -> Result<Vec<(UserId, Username)>, Error> {
+    async fn unnamed(&self, users: Vec<(UserId, String)>) -> Result<Vec<(UserId, String)>, Error> {
         let mut batch = Batch::new("check: holders");
-        let read = |(_, username): &(UserId, Username)| batch.push(name::holder(self.keys(), username));
-        let tickets = users.iter().map(read).collect();
-        let holders = batch.send(self.store()).await?.take_all(tickets)?;
-        let is_unnamed = |(id, holder): (UserId, Option<Holder>)| {
-            holder != Some(Holder::Settled(id)) && holder != Some(Holder::Reserved(id))
+        let read = |(_, username): &(UserId, String)| {
+            let username = Username::parse(username).ok()?;
+            Some(batch.push(name::holder(self.keys(), &username)))
         };
-        let held = users.into_iter().zip(holders);
-        Ok(held.filter(|((id, _), holder)| is_unnamed((*id, *holder))).map(|(user, _)| user).collect())
+        let tickets: Vec<_> = users.iter().map(read).collect();
+        let mut replies = batch.send(self.store()).await?;
+        let mut unnamed = Vec::new();
+        for (user, ticket) in users.into_iter().zip(tickets) {
+            let holder = ticket.map(|ticket| replies.take(ticket)).transpose()?.flatten();
+            if holder.map(Holder::user) != Some(user.0) {
+                unnamed.push(user);
+            }
+        }
+        Ok(unnamed)
+    }
+
+    /// Makes a user's name lead to it, if the name is one and free.
+    async fn name_again(&self, id: UserId, username: &str) -> Result<(), Error> {
+        if let Ok(username) = Username::parse(username) {
+            name::reserve(self.keys(), &username, id).send("check: reserve", self.store()).await?;
+            name::settle(self.keys(), &username, id).send("check: settle", self.store()).await?;
+        }
+        Ok(())
     }
 
     /// Walks one of the lists of each of these users, and looks at the other side of each edge.
@@ -187,14 +205,16 @@ impl App {
             if side == Side::Following {
                 findings.edges += entries.len() as u64;
             }
-            findings += self.check_entries(entries, repair).await?;
+            for entries in entries.chunks(ENTRIES_AT_A_TIME) {
+                findings += self.check_entries(entries, repair).await?;
+            }
             open = rest;
         }
         Ok(findings)
     }
 
-    async fn check_entries(&self, entries: Vec<Entry>, repair: bool) -> Result<Findings, Error> {
-        let suspects = self.suspects(&entries).await?;
+    async fn check_entries(&self, entries: &[Entry], repair: bool) -> Result<Findings, Error> {
+        let suspects = self.suspects(entries).await?;
         if suspects.is_empty() {
             return Ok(Findings::default());
         }
@@ -229,8 +249,13 @@ impl App {
         let others: Vec<UserId> = entries.iter().map(|entry| entry.follow.user).collect();
         let others = self.usernames(&others).await?;
         let looks = entries.iter().zip(truths).zip(mirrors).zip(others);
-        let suspect = looks.filter(|(((_, (_, truth)), mirror), other)| truth != mirror || other.is_none());
-        Ok(suspect.map(|(((entry, _), _), _)| *entry).collect())
+        let suspect = looks.filter_map(|(((entry, (_, truth)), mirror), other)| {
+            // A mirror that has a truth is looked at from the other side.
+            let is_seen_here = entry.side == Side::Following || truth.is_none();
+            let is_torn = truth != mirror && is_seen_here;
+            (is_torn || other.is_none()).then_some(*entry)
+        });
+        Ok(suspect.collect())
     }
 
     async fn read_mirrors(&self, entries: &[Entry]) -> Result<Vec<Option<Timestamp>>, Error> {

@@ -2,22 +2,28 @@
 //!
 //! A question is what a loader of `graphql` is asked for, and its key. All questions of one level of
 //! a query are answered together by [`App::answer`], in **one round trip**, whatever their kinds;
-//! each kind is such that one round trip is enough.
+//! each kind is such that one round trip is enough. What concerns a whole page is one question, so
+//! that a row costs a command and little else.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::app::App;
 use crate::app::error::Error;
+use crate::config::RelationStrategy;
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::page::{Page, Position, Window};
 use crate::model::relation::{Follow, Relation, Side};
+use crate::model::session::Session;
 use crate::model::user::{User, UserFields, Username};
+use crate::store;
 use crate::store::batch::{Batch, Replies, Ticket};
 use crate::store::name::{self, Holder};
 use crate::store::relation::{self, PROBE};
+use crate::store::session;
 use crate::store::user;
 
 /// Something to be read.
@@ -27,8 +33,12 @@ pub enum Question {
     Named(Username),
     /// What is known of this user? Answered by [`Answer::User`].
     User(UserId, UserFields),
+    /// What is known of these users? Answered by [`Answer::Users`].
+    Users(Shared<UserId>, UserFields),
     /// How do the viewer (first) and this user stand? Answered by [`Answer::Relation`].
     Relation(UserId, UserId),
+    /// How do the viewer and each of these users stand? Answered by [`Answer::Relations`].
+    Relations(UserId, Shared<UserId>),
     /// What is on this page of this list? Answered by [`Answer::Page`].
     Page(UserId, Side, Window),
     /// How many are in this list? Answered by [`Answer::Count`].
@@ -38,37 +48,44 @@ pub enum Question {
     /// Whom does this user follow who follows back? Answered by [`Answer::Follows`], newest first.
     Mutuals(UserId),
     /// Which of these follow this user, and since when? Answered by [`Answer::Follows`], newest first.
-    FollowersAmong(UserId, Among),
+    FollowersAmong(UserId, Shared<Follow>),
+    /// Which sign-ins of this user have not ended? Answered by [`Answer::Sessions`], the one used last
+    /// first.
+    Sessions(UserId),
 }
 
-/// Users to be looked for in a list. Compared by identity: the same answer, not an equal one.
+/// A list that several may hold. Compared by identity, which costs the same whatever its length: the
+/// same list, not an equal one.
 #[derive(Clone, Debug)]
-pub struct Among(pub Arc<[Follow]>);
+pub struct Shared<T>(pub Arc<[T]>);
 
-impl PartialEq for Among {
+impl<T> PartialEq for Shared<T> {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl Eq for Among {}
+impl<T> Eq for Shared<T> {}
 
-impl Hash for Among {
+impl<T> Hash for Shared<T> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.as_ptr().hash(state);
     }
 }
 
-/// What is the answer to a [`Question`]. Cheap to clone.
+/// What is the answer to a [`Question`]. Cheap to clone. Lists are in the order of the question.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "each is described at the question it answers")]
 pub enum Answer {
     UserId(Option<UserId>),
     User(Option<Arc<User>>),
+    Users(Arc<[Option<Arc<User>>]>),
     Relation(Relation),
+    Relations(Arc<[Relation]>),
     Page(Arc<Page>),
     Count(u64),
     Follows(Arc<[Follow]>),
+    Sessions(Arc<[Session]>),
 }
 
 /// An answer, or why there is none.
@@ -78,46 +95,60 @@ pub type Answered = Result<Answer, Error>;
 enum Claim {
     Named(Ticket<Option<Holder>>),
     User(Ticket<Option<User>>),
+    Users(Vec<Ticket<Option<User>>>),
+    Relation(Pairs),
+    Relations(Pairs),
     Page(Ticket<Page>),
     Count(Ticket<u64>),
     Follows(Ticket<Vec<Follow>>),
-    Times(Among, Vec<Ticket<Vec<Option<Timestamp>>>>),
+    Times(Shared<Follow>, Vec<Ticket<Vec<Option<Timestamp>>>>),
+    Sessions(Ticket<Vec<(Vec<u8>, Session)>>),
 }
+
+/// A viewer, and where those lie whose relations are asked for among all that are asked for of it.
+struct Pairs {
+    viewer: UserId,
+    others: Range<usize>,
+}
+
+/// Everybody whose relation to a viewer is asked for, by viewer.
+type Others = HashMap<UserId, Vec<UserId>>;
+/// The relations of everybody asked for, in order, by viewer.
+type Relations = HashMap<UserId, Result<Vec<Relation>, Error>>;
 
 impl App {
     /// Answers each of the questions. One round trip for all of them.
     pub async fn answer(&self, questions: &[Question]) -> HashMap<Question, Answered> {
         let mut batch = Batch::new("answer");
-        let mut claims = Vec::new();
-        let mut pairs: HashMap<UserId, Vec<UserId>> = HashMap::new();
-        for question in questions {
-            match question {
-                Question::Relation(viewer, other) => pairs.entry(*viewer).or_default().push(*other),
-                single => claims.push((single, self.claim(&mut batch, single))),
-            }
-        }
-        let relations = self.claim_relations(&mut batch, pairs);
-        match batch.send(self.store()).await {
-            Ok(mut replies) => {
-                let single = claims
-                    .into_iter()
-                    .map(|(question, claim)| (question.clone(), claim.redeem(&mut replies)));
-                let mut answers: HashMap<_, _> = single.collect();
-                answers.extend(redeem_relations(relations, &mut replies));
-                answers
-            }
+        let mut others = Others::new();
+        let claim = |question: &Question| (question.clone(), self.claim(&mut batch, &mut others, question));
+        let claims: Vec<(Question, Claim)> = questions.iter().map(claim).collect();
+        let tickets = self.claim_relations(&mut batch, &others, self.0.relation.relation_strategy);
+        let mut replies = match batch.send(self.store()).await {
+            Ok(replies) => replies,
             Err(error) => {
                 let error = Error::from(error);
-                questions.iter().map(|question| (question.clone(), Err(error.clone()))).collect()
+                return questions.iter().map(|question| (question.clone(), Err(error.clone()))).collect();
             }
-        }
+        };
+        let relations = self.redeem_relations(tickets, &mut replies, &others).await;
+        let now = self.now();
+        let redeem =
+            |(question, claim): (Question, Claim)| (question, claim.redeem(&mut replies, &relations, now));
+        claims.into_iter().map(redeem).collect()
     }
 
-    fn claim(&self, batch: &mut Batch, question: &Question) -> Claim {
+    fn claim(&self, batch: &mut Batch, others: &mut Others, question: &Question) -> Claim {
         let keys = self.keys();
         match question {
-            Question::Named(username) => Claim::Named(batch.push(name::holder(self.keys(), username))),
+            Question::Named(username) => Claim::Named(batch.push(name::holder(keys, username))),
             Question::User(user, fields) => Claim::User(batch.push(user::read(keys, *user, *fields))),
+            Question::Users(users, fields) => {
+                let read = |user: &UserId| batch.push(user::read(keys, *user, *fields));
+                Claim::Users(users.0.iter().map(read).collect())
+            }
+            Question::Relation(viewer, other) => Claim::Relation(pair(others, *viewer, &[*other])),
+            Question::Relations(viewer, users) => Claim::Relations(pair(others, *viewer, &users.0)),
             Question::Page(user, side, window) => {
                 Claim::Page(batch.push(relation::page(keys, *user, *side, window)))
             }
@@ -133,65 +164,112 @@ impl App {
                 });
                 Claim::Times(among.clone(), times.collect())
             }
-            Question::Relation(..) => unreachable!("relations are claimed together"),
+            Question::Sessions(user) => Claim::Sessions(batch.push(session::read_all(keys, *user))),
         }
     }
 
     /// One command for up to [`PROBE`] users whose relation to one viewer is asked for.
-    fn claim_relations(&self, batch: &mut Batch, pairs: HashMap<UserId, Vec<UserId>>) -> Vec<RelationClaim> {
-        let mut claims = Vec::new();
-        for (viewer, others) in pairs {
-            for others in others.chunks(PROBE) {
-                let strategy = self.0.relation.relation_strategy;
-                let nonce = self.chance().nonce();
-                let relations = relation::relations(self.keys(), viewer, others, strategy, nonce);
-                claims.push((viewer, others.to_vec(), batch.push(relations)));
-            }
+    fn claim_relations(
+        &self,
+        batch: &mut Batch,
+        others: &Others,
+        strategy: RelationStrategy,
+    ) -> Vec<(UserId, Vec<Ticket<Vec<Relation>>>)> {
+        let mut claim = |viewer: UserId, others: &[UserId]| {
+            let nonce = self.chance().nonce();
+            batch.push(relation::relations(self.keys(), viewer, others, strategy, nonce))
+        };
+        let claims = others.iter().map(|(&viewer, others)| {
+            (viewer, others.chunks(PROBE).map(|others| claim(viewer, others)).collect())
+        });
+        claims.collect()
+    }
+
+    /// A Redis that cannot write now, because it is full or a replica, is probed instead: one round
+    /// trip more, and what is asked for is told all the same.
+    async fn redeem_relations(
+        &self,
+        tickets: Vec<(UserId, Vec<Ticket<Vec<Relation>>>)>,
+        replies: &mut Replies,
+        others: &Others,
+    ) -> Relations {
+        let mut is_read_only = false;
+        let mut redeem = |replies: &mut Replies, tickets| {
+            let relations = replies.take_all(tickets);
+            is_read_only |= relations.as_ref().is_err_and(store::error::Error::is_read_only);
+            relations.map(|relations| relations.concat()).map_err(Error::from)
+        };
+        let relations: Relations =
+            tickets.into_iter().map(|(viewer, tickets)| (viewer, redeem(replies, tickets))).collect();
+        if !is_read_only {
+            return relations;
         }
-        claims
+        let mut batch = Batch::new("answer: read only");
+        let tickets = self.claim_relations(&mut batch, others, RelationStrategy::Zmscore);
+        match batch.send(self.store()).await {
+            Ok(mut replies) => {
+                let mut redeem = |tickets| Ok(replies.take_all(tickets)?.concat());
+                tickets.into_iter().map(|(viewer, tickets)| (viewer, redeem(tickets))).collect()
+            }
+            Err(_) => relations,
+        }
     }
 }
 
-type RelationClaim = (UserId, Vec<UserId>, Ticket<Vec<Relation>>);
+/// Notes whose relations are asked for.
+fn pair(others: &mut Others, viewer: UserId, asked: &[UserId]) -> Pairs {
+    let others = others.entry(viewer).or_default();
+    let start = others.len();
+    others.extend(asked);
+    Pairs { viewer, others: start..others.len() }
+}
 
-fn redeem_relations(claims: Vec<RelationClaim>, replies: &mut Replies) -> Vec<(Question, Answered)> {
-    let mut answers = Vec::new();
-    for (viewer, others, ticket) in claims {
-        match replies.take(ticket) {
-            Ok(relations) => answers.extend(others.into_iter().zip(relations).map(|(other, relation)| {
-                (Question::Relation(viewer, other), Ok(Answer::Relation(relation)))
-            })),
-            Err(error) => answers.extend(
-                others
-                    .into_iter()
-                    .map(|other| (Question::Relation(viewer, other), Err(error.clone().into()))),
-            ),
+impl Pairs {
+    fn redeem(self, relations: &Relations) -> Result<&[Relation], Error> {
+        match &relations[&self.viewer] {
+            Ok(relations) => Ok(&relations[self.others]),
+            Err(error) => Err(error.clone()),
         }
     }
-    answers
 }
 
 impl Claim {
-    fn redeem(self, replies: &mut Replies) -> Answered {
+    fn redeem(self, replies: &mut Replies, relations: &Relations, now: Timestamp) -> Answered {
         Ok(match self {
             Self::Named(ticket) => Answer::UserId(match replies.take(ticket)? {
                 Some(Holder::Settled(user)) => Some(user),
                 Some(Holder::Reserved(_)) | None => None,
             }),
             Self::User(ticket) => Answer::User(replies.take(ticket)?.map(Arc::new)),
+            Self::Users(tickets) => {
+                let users = replies.take_all(tickets)?.into_iter();
+                Answer::Users(users.map(|user| user.map(Arc::new)).collect())
+            }
+            Self::Relation(pairs) => Answer::Relation(pairs.redeem(relations)?[0]),
+            Self::Relations(pairs) => Answer::Relations(pairs.redeem(relations)?.into()),
             Self::Page(ticket) => Answer::Page(Arc::new(replies.take(ticket)?)),
             Self::Count(ticket) => Answer::Count(replies.take(ticket)?),
             Self::Follows(ticket) => Answer::Follows(replies.take(ticket)?.into()),
-            Self::Times(Among(among), tickets) => {
-                let times = replies.take_all(tickets)?.concat();
-                let present = among
-                    .iter()
-                    .zip(times)
-                    .filter_map(|(follow, at)| at.map(|at| Follow { user: follow.user, at }));
-                let mut present: Vec<Follow> = present.collect();
-                present.sort_by(|one, other| Position::from(*one).in_list_order(&Position::from(*other)));
-                Answer::Follows(present.into())
+            Self::Times(among, tickets) => {
+                Answer::Follows(present(&among.0, replies.take_all(tickets)?.concat()))
             }
+            Self::Sessions(ticket) => Answer::Sessions(live(replies.take(ticket)?, now)),
         })
     }
+}
+
+/// Those who have a time, in list order.
+fn present(among: &[Follow], times: Vec<Option<Timestamp>>) -> Arc<[Follow]> {
+    let follow = |(follow, at): (&Follow, Option<Timestamp>)| Some(Follow { user: follow.user, at: at? });
+    let mut present: Vec<Follow> = among.iter().zip(times).filter_map(follow).collect();
+    present.sort_by(|one, other| Position::from(*one).in_list_order(&Position::from(*other)));
+    present.into()
+}
+
+/// Those sessions that have not expired, the one seen last first.
+fn live(sessions: Vec<(Vec<u8>, Session)>, now: Timestamp) -> Arc<[Session]> {
+    let sessions = sessions.into_iter().map(|(_, session)| session);
+    let mut live: Vec<Session> = sessions.filter(|session| session.expires_at > now).collect();
+    live.sort_by_key(|session| std::cmp::Reverse((session.last_seen_at, session.created_at)));
+    live.into()
 }

@@ -119,17 +119,6 @@ impl App {
         Err(Error::rule(Reason::NotFound, Field::SessionId, "You have no such session."))
     }
 
-    /// The sessions of the user who asks that have not expired, the one seen last first. One round
-    /// trip.
-    pub async fn sessions(&self, viewer: &Viewer) -> Result<Vec<Session>, Error> {
-        let (user, now) = (viewer.signed_in()?.user, self.now());
-        let all = session::read_all(self.keys(), user).send("sessions", self.store()).await?;
-        let live = all.into_iter().map(|(_, session)| session).filter(|session| session.expires_at > now);
-        let mut live: Vec<Session> = live.collect();
-        live.sort_by_key(|session| std::cmp::Reverse((session.last_seen_at, session.created_at)));
-        Ok(live)
-    }
-
     /// Changes the password of the user who asks and ends all its other sessions.
     pub async fn change_password(&self, viewer: &Viewer, current: &str, new: &str) -> Result<(), Error> {
         let SignedIn { user, token, .. } = viewer.signed_in()?;

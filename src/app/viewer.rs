@@ -66,7 +66,10 @@ impl App {
             return Err(bad());
         }
         let signed_in = SignedIn { user, session: session.id, token: hash };
-        self.mark_seen(&signed_in, session).await?;
+        // Who may read is let in even where nothing can be written.
+        if let Err(error) = self.mark_seen(&signed_in, session).await {
+            tracing::warn!(error = &error as &dyn std::error::Error, "a session could not be marked as seen");
+        }
         Ok(Viewer::SignedIn(signed_in))
     }
 

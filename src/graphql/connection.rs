@@ -4,20 +4,20 @@
 //! round trip for the page, one more for all of its users and relations. The nodes come with their
 //! data in them, and their fields ask for nothing.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_graphql::Lookahead;
 use futures::future::try_join;
 
 use crate::app::error::Error;
+use crate::app::question::Shared;
 use crate::graphql::context::Scope;
 use crate::graphql::cursor::{self, List};
 use crate::graphql::types::connection::FollowConnection;
 use crate::graphql::types::user::User;
 use crate::model::id::UserId;
 use crate::model::page::{Direction, Page, Position, Window};
-use crate::model::relation::{Follow, ListKind, Relation, Side};
+use crate::model::relation::{Follow, ListKind, Side};
 use crate::model::user::UserFields;
 
 /// Entries of a page if the client does not say.
@@ -82,10 +82,15 @@ pub(super) struct UserSelection {
 }
 
 impl UserSelection {
-    /// What the selections ask of one user together. Fields under a condition count: to load them
-    /// in vain is cheaper than to load them late.
+    /// What the selections ask of one user together, also by way of its relation, which leads back
+    /// to it. Fields under a condition count: to load them in vain is cheaper than to load them late.
     pub(super) fn of(selections: &[Lookahead<'_>]) -> Self {
-        let selects = |name| selections.iter().any(|selection| selection.field(name).exists());
+        let selects = |name| {
+            selections.iter().any(|selection| {
+                selection.field(name).exists()
+                    || selection.field("relation").field("user").field(name).exists()
+            })
+        };
         let fields = [
             ("displayName", UserFields::DISPLAY_NAME),
             ("bio", UserFields::BIO),
@@ -210,27 +215,29 @@ async fn users(
     let Some(selection) = selection else {
         return Ok(follows.iter().map(|&follow| (follow, User::named(scope, follow.user))).collect());
     };
-    let ids: Vec<UserId> = follows.iter().map(|follow| follow.user).collect();
-    let mut loaded = load_users(scope, &ids, selection).await?;
-    Ok(follows.iter().filter_map(|&follow| Some((follow, loaded.remove(&follow.user)?))).collect())
+    let ids = follows.iter().map(|follow| follow.user).collect();
+    let users = load_users(scope, ids, selection).await?;
+    Ok(follows.iter().zip(users).filter_map(|(follow, user)| Some((*follow, user?))).collect())
 }
 
-/// These users with what the selection asks of them; those who do not exist are left out. One round
-/// trip.
+/// Each of these users with what the selection asks of them; `None` for those who do not exist. One
+/// round trip.
 pub(super) async fn load_users(
     scope: &Arc<Scope>,
-    ids: &[UserId],
+    ids: Arc<[UserId]>,
     selection: UserSelection,
-) -> Result<HashMap<UserId, User>, Error> {
+) -> Result<Vec<Option<User>>, Error> {
+    let ids = Shared(ids);
     let relations = async {
         match scope.viewer_id() {
-            Some(viewer) if selection.relation => {
-                scope.loader.relations(viewer, ids.iter().copied().filter(|id| *id != viewer)).await
-            }
-            _ => Ok(HashMap::<UserId, Relation>::new()),
+            Some(viewer) if selection.relation => scope.loader.relations(viewer, ids.clone()).await.map(Some),
+            _ => Ok(None),
         }
     };
-    let (records, relations) = try_join(scope.loader.users(ids, selection.fields), relations).await?;
-    let user = |(id, record)| (id, User::loaded(scope, record, relations.get(&id).copied()));
-    Ok(records.into_iter().map(user).collect())
+    let (records, relations) = try_join(scope.loader.users(ids.clone(), selection.fields), relations).await?;
+    let user = |(index, record): (usize, &Option<_>)| {
+        let relation = relations.as_ref().map(|relations| relations[index]);
+        Some(User::loaded(scope, Arc::clone(record.as_ref()?), relation))
+    };
+    Ok(records.iter().enumerate().map(user).collect())
 }

@@ -8,11 +8,10 @@
 //! It batches by yielding to the other resolvers, without a timer. Its edges are kept here: `load`
 //! panics where `try_load` answers, so only the latter is used; every question is answered; and a
 //! load whose leader was cancelled (a sibling failed, its branch was dropped) is told *not found*,
-//! so whoever is told that asks again. Pages are loaded by one call each, for its lock is held while
-//! a batch is under way.
+//! so whoever is told that asks again, which is all that is needed: questions change nothing. A page
+//! is one question, for its lock is held while a batch is under way, and every key is hashed often.
 
 use std::collections::HashMap;
-use std::hash::Hash;
 use std::sync::Arc;
 
 use dataloader::BatchFn;
@@ -20,10 +19,11 @@ use dataloader::cached;
 
 use crate::app::App;
 use crate::app::error::Error;
-use crate::app::question::{Among, Answer, Answered, Question};
+use crate::app::question::{Answer, Answered, Question, Shared};
 use crate::model::id::UserId;
 use crate::model::page::{Page, Window};
 use crate::model::relation::{Follow, Relation, Side};
+use crate::model::session::Session;
 use crate::model::user::{User, UserFields, Username};
 
 /// How often a load yields to the other resolvers before it sends what has been asked. All of them
@@ -33,10 +33,11 @@ const YIELDS: usize = 1;
 /// Most questions in one batch. Beyond, the batch is sent before all of a level have asked.
 const MOST_QUESTIONS: usize = 10_000;
 
+/// Users in the order in which they were asked for.
+pub(super) type Users = Arc<[Option<Arc<User>>]>;
+
 /// Answers questions in batches and remembers the answers.
-pub(super) struct Loader {
-    inner: cached::Loader<Question, Answered, Batches>,
-}
+pub(super) struct Loader(cached::Loader<Question, Answered, Batches>);
 
 /// Sends the batches.
 struct Batches(App);
@@ -49,24 +50,13 @@ impl BatchFn<Question, Answered> for Batches {
 
 impl Loader {
     pub(super) fn new(app: App) -> Self {
-        let inner = cached::Loader::new(Batches(app));
-        Self { inner: inner.with_yield_count(YIELDS).with_max_batch_size(MOST_QUESTIONS) }
+        let loader = cached::Loader::new(Batches(app));
+        Self(loader.with_yield_count(YIELDS).with_max_batch_size(MOST_QUESTIONS))
     }
 
     async fn ask(&self, question: Question) -> Answered {
         loop {
-            if let Ok(answered) = self.inner.try_load(question.clone()).await {
-                return answered;
-            }
-        }
-    }
-
-    async fn ask_all(&self, questions: Vec<Question>) -> HashMap<Question, Answered> {
-        if questions.is_empty() {
-            return HashMap::new();
-        }
-        loop {
-            if let Ok(answered) = self.inner.try_load_many(questions.clone()).await {
+            if let Ok(answered) = self.0.try_load(question.clone()).await {
                 return answered;
             }
         }
@@ -88,18 +78,12 @@ impl Loader {
         }
     }
 
-    /// What is known of these users; those who do not exist are left out.
-    pub(super) async fn users(
-        &self,
-        users: &[UserId],
-        fields: UserFields,
-    ) -> Result<HashMap<UserId, Arc<User>>, Error> {
-        let questions = users.iter().map(|user| Question::User(*user, fields)).collect();
-        let pick = |question, answer| match (question, answer) {
-            (Question::User(id, _), Answer::User(user)) => user.map(|user| (id, user)),
+    /// What is known of each of these users; `None` for those who do not exist.
+    pub(super) async fn users(&self, users: Shared<UserId>, fields: UserFields) -> Result<Users, Error> {
+        match self.ask(Question::Users(users, fields)).await? {
+            Answer::Users(users) => Ok(users),
             _ => mismatch(),
-        };
-        collect(self.ask_all(questions).await, pick)
+        }
     }
 
     /// How the viewer and another stand.
@@ -114,14 +98,20 @@ impl Loader {
     pub(super) async fn relations(
         &self,
         viewer: UserId,
-        others: impl Iterator<Item = UserId>,
-    ) -> Result<HashMap<UserId, Relation>, Error> {
-        let questions = others.map(|other| Question::Relation(viewer, other)).collect();
-        let pick = |question, answer| match (question, answer) {
-            (Question::Relation(_, other), Answer::Relation(relation)) => Some((other, relation)),
+        others: Shared<UserId>,
+    ) -> Result<Arc<[Relation]>, Error> {
+        match self.ask(Question::Relations(viewer, others)).await? {
+            Answer::Relations(relations) => Ok(relations),
             _ => mismatch(),
-        };
-        collect(self.ask_all(questions).await, pick)
+        }
+    }
+
+    /// The sign-ins of a user that have not ended.
+    pub(super) async fn sessions(&self, user: UserId) -> Result<Arc<[Session]>, Error> {
+        match self.ask(Question::Sessions(user)).await? {
+            Answer::Sessions(sessions) => Ok(sessions),
+            _ => mismatch(),
+        }
     }
 
     /// A page of one of the lists that are kept.
@@ -148,7 +138,7 @@ impl Loader {
     /// Everybody who follows a user and whom the viewer follows. A round trip more than the others,
     /// once per scope: whom the viewer follows must be known first.
     pub(super) async fn known_followers(&self, user: UserId, viewer: UserId) -> Result<Arc<[Follow]>, Error> {
-        let among = Among(self.follows(Question::Following(viewer)).await?);
+        let among = Shared(self.follows(Question::Following(viewer)).await?);
         self.follows(Question::FollowersAmong(user, among)).await
     }
 
@@ -158,18 +148,6 @@ impl Loader {
             _ => mismatch(),
         }
     }
-}
-
-/// What is picked of each answer, or the first failure.
-fn collect<K: Eq + Hash, V>(
-    answered: HashMap<Question, Answered>,
-    pick: impl Fn(Question, Answer) -> Option<(K, V)>,
-) -> Result<HashMap<K, V>, Error> {
-    let pick = |(question, answered): (_, Answered)| match answered {
-        Ok(answer) => pick(question, answer).map(Ok),
-        Err(error) => Some(Err(error)),
-    };
-    answered.into_iter().filter_map(pick).collect()
 }
 
 /// A question was answered by an answer of another kind, which [`App::answer`] does not do.

@@ -11,6 +11,8 @@ use async_graphql::{Context, ID, InputObject, Object, SimpleObject};
 use crate::app::App;
 use crate::app::error::Error;
 use crate::app::session::Opened;
+use crate::app::viewer;
+use crate::graphql::connection::{UserSelection, load_users};
 use crate::graphql::context::Scope;
 use crate::graphql::id::GlobalId;
 use crate::graphql::types::relation::Relation;
@@ -268,8 +270,9 @@ impl Mutation {
             .app
             .change_profile(&scope.viewer, input.display_name.as_deref(), input.bio.as_deref())
             .await;
+        let selection = UserSelection::of(&[context.look_ahead().field("user")]);
         Some(split(done).map(|(user, user_errors)| UpdateProfilePayload {
-            user: user.map(|user| User::named(&scope.afresh(), user)),
+            user: user.map(|user| User::asked(&scope.afresh(), user, selection)),
             user_errors,
         }))
     }
@@ -280,9 +283,8 @@ impl Mutation {
         context: &Context<'_>,
         input: FollowInput,
     ) -> Option<Result<FollowPayload, Error>> {
-        let scope = Scope::of(context);
         let changed =
-            change_edge(&scope, &input.user_id, async |app, user| app.follow(&scope.viewer, user).await);
+            change_edge(context, &input.user_id, async |app, viewer, user| app.follow(viewer, user).await);
         Some(changed.await.map(|(relation, user, user_errors)| FollowPayload { relation, user, user_errors }))
     }
 
@@ -292,9 +294,8 @@ impl Mutation {
         context: &Context<'_>,
         input: UnfollowInput,
     ) -> Option<Result<UnfollowPayload, Error>> {
-        let scope = Scope::of(context);
         let changed =
-            change_edge(&scope, &input.user_id, async |app, user| app.unfollow(&scope.viewer, user).await);
+            change_edge(context, &input.user_id, async |app, viewer, user| app.unfollow(viewer, user).await);
         Some(changed.await.map(|(relation, user, user_errors)| UnfollowPayload {
             relation,
             user,
@@ -308,9 +309,8 @@ impl Mutation {
         context: &Context<'_>,
         input: RemoveFollowerInput,
     ) -> Option<Result<RemoveFollowerPayload, Error>> {
-        let scope = Scope::of(context);
-        let changed = change_edge(&scope, &input.user_id, async |app, user| {
-            app.remove_follower(&scope.viewer, user).await
+        let changed = change_edge(context, &input.user_id, async |app, viewer, user| {
+            app.remove_follower(viewer, user).await
         });
         Some(changed.await.map(|(relation, user, user_errors)| RemoveFollowerPayload {
             relation,
@@ -328,20 +328,24 @@ fn signed_in(scope: &Scope, opened: Option<Opened>) -> (Option<String>, Option<V
     }
 }
 
-/// Changes how the viewer and the user in `input.userId` stand, and reads afresh how they do.
+/// Changes how the viewer and the user in `input.userId` stand, and reads afresh how they do, with
+/// what the payload's selection asks for.
 async fn change_edge(
-    scope: &Scope,
+    context: &Context<'_>,
     user_id: &ID,
-    change: impl AsyncFnOnce(&App, UserId) -> Result<(), Error>,
+    change: impl AsyncFnOnce(&App, &viewer::Viewer, UserId) -> Result<(), Error>,
 ) -> Result<(Option<Relation>, Option<User>, Vec<UserError>), Error> {
+    let scope = Scope::of(context);
     scope.viewer.signed_in()?;
     let user = GlobalId::user("input.userId", user_id)?;
-    let (done, user_errors) = split(change(&scope.app, user).await)?;
+    let (done, user_errors) = split(change(&scope.app, &scope.viewer, user).await)?;
     let Some(()) = done else {
         return Ok((None, None, user_errors));
     };
-    let scope: Arc<Scope> = scope.afresh();
-    let user = User::named(&scope, user);
-    let relation = user.load_relation().await.transpose()?;
-    Ok((relation, Some(user), user_errors))
+    let payload = context.look_ahead();
+    let selection = UserSelection::of(&[payload.field("user"), payload.field("relation").field("user")]);
+    let selection = UserSelection { relation: true, ..selection };
+    let user = load_users(&scope.afresh(), Arc::new([user]), selection).await?.pop().flatten();
+    let relation = user.as_ref().and_then(User::loaded_relation);
+    Ok((relation, user, user_errors))
 }

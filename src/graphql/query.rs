@@ -55,10 +55,10 @@ impl Query {
         #[graphql(desc = "Ids that this server has given. At most 100.")] ids: Vec<ID>,
     ) -> Result<Vec<Option<Node>>, Error> {
         check_count("ids", &ids)?;
-        let ids: Vec<UserId> = ids.iter().map(|id| node_user("ids", id)).collect::<Result<_, _>>()?;
+        let ids = ids.iter().map(|id| node_user("ids", id)).collect::<Result<_, _>>()?;
         let selection = UserSelection::of(&[context.look_ahead()]);
-        let users = load_users(&Scope::of(context), &ids, selection).await?;
-        Ok(ids.iter().map(|id| users.get(id).cloned().map(Node::User)).collect())
+        let users = load_users(&Scope::of(context), ids, selection).await?;
+        Ok(users.into_iter().map(|user| user.map(Node::User)).collect())
     }
 
     /// A user; null if there is no such user.
@@ -88,19 +88,14 @@ impl Query {
         #[graphql(desc = "Ids of users. At most 100.")] user_ids: Vec<ID>,
     ) -> Result<Vec<Option<Relation>>, Error> {
         check_count("userIds", &user_ids)?;
-        let ids: Vec<UserId> =
-            user_ids.iter().map(|id| GlobalId::user("userIds", id)).collect::<Result<_, _>>()?;
+        let ids = user_ids.iter().map(|id| GlobalId::user("userIds", id)).collect::<Result<_, _>>()?;
         let scope = Scope::of(context);
-        let Some(viewer) = scope.viewer_id() else {
-            return Ok(ids.iter().map(|_| None).collect());
-        };
+        if scope.viewer_id().is_none() {
+            return Ok(user_ids.iter().map(|_| None).collect());
+        }
         let selection = UserSelection::of(&[context.look_ahead().field("user")]);
-        let users = load_users(&scope, &ids, UserSelection { relation: true, ..selection }).await?;
-        let relation = |id: &UserId| {
-            let user = users.get(id).filter(|_| *id != viewer)?;
-            user.loaded_relation().map(|relation| Relation::new(user.clone(), relation))
-        };
-        Ok(ids.iter().map(relation).collect())
+        let users = load_users(&scope, ids, UserSelection { relation: true, ..selection }).await?;
+        Ok(users.into_iter().map(|user| user?.loaded_relation()).collect())
     }
 }
 
@@ -119,7 +114,7 @@ pub(super) async fn user_by_id(
     selection: &Lookahead<'_>,
 ) -> Result<Option<User>, Error> {
     let selection = UserSelection::of(std::slice::from_ref(selection));
-    Ok(load_users(scope, &[id], selection).await?.remove(&id))
+    Ok(load_users(scope, Arc::new([id]), selection).await?.pop().flatten())
 }
 
 /// A user by its name. A name leads to a user who exists, so the record is left to the fields, which

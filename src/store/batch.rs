@@ -5,12 +5,13 @@
 //! pipeline per slot group, in parallel; hence **no command of a batch may count on another one of
 //! the same batch having been done**.
 
-use redis::{Pipeline, ServerErrorKind, Value};
+use redis::{Cmd, Pipeline, ServerErrorKind, Value};
 
 use crate::store::Store;
 use crate::store::command::{Body, Command, Decode};
 use crate::store::error::Error;
 use crate::store::gate::Moment;
+use crate::store::script::Script;
 
 /// Commands on their way.
 pub struct Batch {
@@ -58,65 +59,79 @@ impl Batch {
             return Ok(Replies { values: Vec::new() });
         }
         store.pass(Moment::Before, self.name).await;
-        let mut values = exchange(store, &self.bodies).await?;
-        self.retry_unknown_scripts(store, &mut values).await?;
+        let packed = Packed::of(self.bodies);
+        let mut values = packed.values(store.exchange(&packed.pipeline).await?)?;
+        packed.retry_unknown_scripts(store, &mut values).await?;
         store.pass(Moment::After, self.name).await;
         Ok(Replies { values })
+    }
+}
+
+/// A batch as it is sent.
+struct Packed {
+    pipeline: Pipeline,
+    /// How many answers come before the one that tells, for each command of the batch: of a
+    /// transaction only that of its EXEC does, and before it come OK and QUEUED.
+    skipped: Vec<usize>,
+    /// The scripts among the commands, should Redis not know them.
+    scripts: Vec<(usize, &'static Script, usize, Cmd)>,
+}
+
+impl Packed {
+    fn of(bodies: Vec<Body>) -> Self {
+        let mut packed = Self {
+            pipeline: Pipeline::with_capacity(bodies.len()),
+            skipped: vec![0; bodies.len()],
+            scripts: Vec::new(),
+        };
+        for (index, body) in bodies.into_iter().enumerate() {
+            match body {
+                Body::Single(cmd) => {
+                    packed.pipeline.add_command(cmd);
+                }
+                Body::Script { script, keys, arguments } => {
+                    packed.pipeline.add_command(script.by_digest(keys, &arguments));
+                    packed.scripts.push((index, script, keys, arguments));
+                }
+                Body::Transaction(commands) => {
+                    packed.skipped[index] = commands.len() + 1;
+                    packed.pipeline.cmd("MULTI");
+                    for command in commands {
+                        packed.pipeline.add_command(command);
+                    }
+                    packed.pipeline.cmd("EXEC");
+                }
+            }
+        }
+        packed
+    }
+
+    /// The one answer that tells of each command.
+    fn values(&self, answers: Vec<Value>) -> Result<Vec<Value>, Error> {
+        let mut answers = answers.into_iter();
+        let telling = self.skipped.iter().map(|skipped| answers.nth(*skipped));
+        let values: Option<Vec<Value>> = telling.collect();
+        values.ok_or_else(|| Error::corrupt("fewer answers than commands"))
     }
 
     /// Redis forgets its scripts when it restarts. A call it did not know did nothing, so it is
     /// simply made again, by source.
     async fn retry_unknown_scripts(&self, store: &Store, values: &mut [Value]) -> Result<(), Error> {
-        let unknown: Vec<usize> =
-            (0..values.len()).filter(|&index| is_unknown_script(&values[index])).collect();
+        let scripts = self.scripts.iter().filter(|(index, ..)| is_unknown_script(&values[*index]));
+        let unknown: Vec<_> = scripts.collect();
         if unknown.is_empty() {
             return Ok(());
         }
         let mut pipeline = Pipeline::with_capacity(unknown.len());
-        for &index in &unknown {
-            if let Body::Script { script, keys, arguments } = &self.bodies[index] {
-                pipeline.add_command(script.by_source(*keys, arguments));
-            }
+        for (_, script, keys, arguments) in &unknown {
+            pipeline.add_command(script.by_source(*keys, arguments));
         }
         let answers = store.exchange(&pipeline).await?;
-        for (index, answer) in unknown.into_iter().zip(answers) {
-            values[index] = answer;
+        for ((index, ..), answer) in unknown.into_iter().zip(answers) {
+            values[*index] = answer;
         }
         Ok(())
     }
-}
-
-/// Sends the bodies in one pipeline; one value comes back for each.
-async fn exchange(store: &Store, bodies: &[Body]) -> Result<Vec<Value>, Error> {
-    let mut pipeline = Pipeline::with_capacity(bodies.len());
-    for body in bodies {
-        match body {
-            Body::Single(cmd) => {
-                pipeline.add_command(cmd.clone());
-            }
-            Body::Script { script, keys, arguments } => {
-                pipeline.add_command(script.by_digest(*keys, arguments));
-            }
-            Body::Transaction(commands) => {
-                pipeline.cmd("MULTI");
-                for command in commands {
-                    pipeline.add_command(command.clone());
-                }
-                pipeline.cmd("EXEC");
-            }
-        }
-    }
-    let mut answers = store.exchange(&pipeline).await?.into_iter();
-    let mut values = Vec::with_capacity(bodies.len());
-    for body in bodies {
-        // Of a transaction only the answer of its EXEC tells; before it come OK and QUEUED.
-        let skipped = match body {
-            Body::Transaction(commands) => commands.len() + 1,
-            Body::Single(_) | Body::Script { .. } => 0,
-        };
-        values.push(answers.nth(skipped).ok_or_else(|| Error::corrupt("fewer answers than commands"))?);
-    }
-    Ok(values)
 }
 
 fn is_unknown_script(value: &Value) -> bool {

@@ -172,15 +172,12 @@ impl Place {
 
     /// The socket as a URL, in which a path may have no other than plain characters.
     fn url(&self) -> RedisUrl {
-        let mut url = "unix:".to_owned();
-        for &byte in self.socket.as_os_str().as_bytes() {
-            if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
-                url.push(char::from(byte));
-            } else {
-                url.push_str(&format!("%{byte:02X}"));
-            }
-        }
-        RedisUrl::from(url)
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
+        let character = |&byte: &u8| {
+            if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
+        };
+        let path: String = self.socket.as_os_str().as_bytes().iter().map(character).collect();
+        RedisUrl::from(format!("unix:{path}"))
     }
 
     fn client(&self) -> Option<Client> {
@@ -331,7 +328,9 @@ impl Place {
         };
         match timeout(START, ready).await {
             Ok(true) => Ok(starting.0.take()),
-            Ok(false) | Err(_) => Err(ManagedError::NotReady { log: self.log(), last_words: self.last_words() }),
+            Ok(false) | Err(_) => {
+                Err(ManagedError::NotReady { log: self.log(), last_words: self.last_words() })
+            }
         }
     }
 

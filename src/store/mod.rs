@@ -44,12 +44,8 @@ impl Store {
     /// fixes it where the store is new. Some round trips.
     pub async fn open(config: &RedisConfig) -> Result<Self, OpenError> {
         let pool = Pool::connect(config).await?;
-        let mut store = Self {
-            pool,
-            keys: Keys::new(&config.redis_prefix, 1),
-            round_trips: Arc::default(),
-            gate: None,
-        };
+        let mut store =
+            Self { pool, keys: Keys::new(&config.redis_prefix, 1), round_trips: Arc::default(), gate: None };
         store.check_server(config.redis_allow_eviction).await?;
         let name_shards = store.fix_layout(config.redis_expected_users).await?;
         store.keys = Keys::new(&config.redis_prefix, name_shards);

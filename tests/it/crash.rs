@@ -76,8 +76,7 @@ fn check(world: &World, told: &[(&'static str, UserId)]) -> Result<(), TestCaseE
         users.entry(world.redis.raw(&["HGET", &key, "username"])).or_default().push(id);
     }
     for name in NAMES {
-        let shard =
-            fanfold::store::key::name_shard(&Username::parse(name).unwrap(), world.app.store().name_shards());
+        let key = world.app.store().keys().names_with(&Username::parse(name).unwrap());
         let held: Option<String> = world.redis.raw(&["HGET", key.name(), name]);
         let bearers = users.remove(name).unwrap_or_default();
         prop_assert!(bearers.len() <= 1, "{} users are called {}", bearers.len(), name);

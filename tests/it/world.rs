@@ -41,6 +41,12 @@ impl Clock for StillClock {
     }
 }
 
+/// The program that there is: Redis or Valkey.
+fn program() -> &'static str {
+    let runs = |name: &&str| Command::new(name).arg("--version").stdout(Stdio::null()).status().is_ok();
+    ["redis-server", "valkey-server"].into_iter().find(runs).expect("`make setup` installs one of them")
+}
+
 /// A Redis of a test's own, on a socket in a directory of its own, gone with the test.
 pub(crate) struct Redis {
     process: Child,
@@ -61,10 +67,10 @@ impl Redis {
     }
 
     fn spawn(directory: &Path, options: &[&str]) -> Child {
-        let mut command = Command::new("redis-server");
+        let mut command = Command::new(program());
         command.current_dir(directory).args(["--port", "0", "--unixsocket", "redis.sock", "--save", ""]);
         command.args(options).stdin(Stdio::null()).stdout(Stdio::null());
-        command.spawn().expect("redis-server is installed (make setup)")
+        command.spawn().unwrap()
     }
 
     /// Kills the server and starts another on the same socket, with nothing in it.

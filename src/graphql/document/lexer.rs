@@ -26,10 +26,7 @@ const MOST_DIRECTIVES_OF_ONE: usize = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::graphql) enum Refusal {
     /// It has more of something than it may have.
-    Excess {
-        what: &'static str,
-        limit: usize,
-    },
+    Excess { what: &'static str, limit: usize },
     /// A string in it does not end, and one could not tell what is within it and what is not.
     OpenString,
 }
@@ -272,7 +269,9 @@ mod tests {
     fn a_string_that_does_not_end_hides_nothing() {
         let nested = format!("{}1{}", "[".repeat(5_000), "]".repeat(5_000));
         for quote in ["\"\"\"", "\"\"\"\"", "\"", "\"\\", "\"\"\"\\\"\"\""] {
-            for document in [format!("{{a(b:[{quote}x\" {nested} ])}}"), format!("{{a(b:[{quote}x\n{nested} ])}}")] {
+            for document in
+                [format!("{{a(b:[{quote}x\" {nested} ])}}"), format!("{{a(b:[{quote}x\n{nested} ])}}")]
+            {
                 assert!(guard(&document).is_err(), "{quote}");
             }
         }

@@ -50,20 +50,16 @@ impl User {
         Self { record: Some(record), relation, ..user }
     }
 
-    /// How the viewer and the user stand, if that was loaded.
-    pub(in crate::graphql) fn loaded_relation(&self) -> Option<model::relation::Relation> {
-        self.relation
+    /// How the viewer and the user stand, if that was loaded; `None` also for an anonymous viewer and
+    /// for the viewer itself.
+    pub(in crate::graphql) fn loaded_relation(&self) -> Option<Relation> {
+        self.other_viewer()?;
+        Some(Relation::new(self.clone(), self.relation?))
     }
 
-    /// How the viewer and the user stand, loaded now if it was not; `None` for an anonymous viewer and
-    /// for the viewer itself.
-    pub(in crate::graphql) async fn load_relation(&self) -> Option<Result<Relation, Error>> {
-        let viewer = self.scope.viewer_id().filter(|viewer| *viewer != self.id)?;
-        let relation = match self.relation {
-            Some(relation) => Ok(relation),
-            None => self.scope.loader.relation(viewer, self.id).await,
-        };
-        Some(relation.map(|relation| Relation::new(self.clone(), relation)))
+    /// The viewer, if there is one and it is not this user: with whom a relation is.
+    fn other_viewer(&self) -> Option<UserId> {
+        self.scope.viewer_id().filter(|viewer| *viewer != self.id)
     }
 
     /// The record with at least these fields.
@@ -126,7 +122,12 @@ impl User {
 
     /// How the viewer and this user stand; null for an anonymous request and for the viewer itself.
     async fn relation(&self) -> Option<Result<Relation, Error>> {
-        self.load_relation().await
+        let viewer = self.other_viewer()?;
+        let relation = match self.relation {
+            Some(relation) => Ok(relation),
+            None => self.scope.loader.relation(viewer, self.id).await,
+        };
+        Some(relation.map(|relation| Relation::new(self.clone(), relation)))
     }
 
     /// Who follows this user, newest follow first.

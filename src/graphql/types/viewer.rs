@@ -10,6 +10,7 @@ use crate::graphql::connection::UserSelection;
 use crate::graphql::context::Scope;
 use crate::graphql::types::session::Session;
 use crate::graphql::types::user::User;
+use crate::model;
 
 /// The person asking.
 pub(in crate::graphql) struct Viewer {
@@ -35,11 +36,11 @@ impl Viewer {
 
     /// The viewer's sign-ins that have not ended, the one used last first.
     async fn sessions(&self) -> Result<Vec<Session>, Error> {
-        let sessions = self.scope.app.sessions(&self.scope.viewer).await?;
-        let own = |session: crate::model::session::Session| Session {
+        let sessions = self.scope.loader.sessions(self.signed_in.user).await?;
+        let own = |session: &model::session::Session| Session {
             is_current: session.id == self.signed_in.session,
-            session,
+            session: session.clone(),
         };
-        Ok(sessions.into_iter().map(own).collect())
+        Ok(sessions.iter().map(own).collect())
     }
 }
