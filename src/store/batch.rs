@@ -67,12 +67,21 @@ impl Batch {
     }
 }
 
+/// Where the answer to a command is found among those of Redis.
+enum Span {
+    /// It is the next one.
+    One,
+    /// It is the last of so many: that of a transaction's EXEC, before which come OK and QUEUED.
+    Last(usize),
+    /// It is so many together.
+    Several(usize),
+}
+
 /// A batch as it is sent.
 struct Packed {
     pipeline: Pipeline,
-    /// How many answers come before the one that tells, for each command of the batch: of a
-    /// transaction only that of its EXEC does, and before it come OK and QUEUED.
-    skipped: Vec<usize>,
+    /// Which of the answers are those to each command of the batch.
+    spans: Vec<Span>,
     /// The scripts among the commands, should Redis not know them.
     scripts: Vec<(usize, &'static Script, usize, Cmd)>,
 }
@@ -81,20 +90,28 @@ impl Packed {
     fn of(bodies: Vec<Body>) -> Self {
         let mut packed = Self {
             pipeline: Pipeline::with_capacity(bodies.len()),
-            skipped: vec![0; bodies.len()],
+            spans: Vec::with_capacity(bodies.len()),
             scripts: Vec::new(),
         };
         for (index, body) in bodies.into_iter().enumerate() {
             match body {
                 Body::Single(cmd) => {
                     packed.pipeline.add_command(cmd);
+                    packed.spans.push(Span::One);
+                }
+                Body::Several(commands) => {
+                    packed.spans.push(Span::Several(commands.len()));
+                    for command in commands {
+                        packed.pipeline.add_command(command);
+                    }
                 }
                 Body::Script { script, keys, arguments } => {
                     packed.pipeline.add_command(script.by_digest(keys, &arguments));
                     packed.scripts.push((index, script, keys, arguments));
+                    packed.spans.push(Span::One);
                 }
                 Body::Transaction(commands) => {
-                    packed.skipped[index] = commands.len() + 1;
+                    packed.spans.push(Span::Last(commands.len() + 2));
                     packed.pipeline.cmd("MULTI");
                     for command in commands {
                         packed.pipeline.add_command(command);
@@ -106,11 +123,15 @@ impl Packed {
         packed
     }
 
-    /// The one answer that tells of each command.
+    /// The answer to each command.
     fn values(&self, answers: Vec<Value>) -> Result<Vec<Value>, Error> {
         let mut answers = answers.into_iter();
-        let telling = self.skipped.iter().map(|skipped| answers.nth(*skipped));
-        let values: Option<Vec<Value>> = telling.collect();
+        let value = |span: &Span| match span {
+            Span::One => answers.next(),
+            Span::Last(count) => answers.nth(count - 1),
+            Span::Several(count) => Some(Value::Array(answers.by_ref().take(*count).collect())),
+        };
+        let values: Option<Vec<Value>> = self.spans.iter().map(value).collect();
         values.ok_or_else(|| Error::corrupt("fewer answers than commands"))
     }
 

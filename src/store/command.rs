@@ -25,6 +25,7 @@ pub(super) type Decode<T> = Box<dyn FnOnce(Value) -> Result<T, Error> + Send>;
 pub(super) enum Body {
     Single(Cmd),
     Script { script: &'static Script, keys: usize, arguments: Cmd },
+    Several(Vec<Cmd>),
     Transaction(Vec<Cmd>),
 }
 
@@ -90,15 +91,23 @@ impl Builder {
 }
 
 /// Commands of one tag that happen at once; the answer is the list of theirs.
-///
+pub(super) fn transaction<T: FromRedisValue + 'static>(commands: Vec<Builder>) -> Command<T> {
+    Command { body: Body::Transaction(of_one_tag(commands)), decode: Box::new(read) }
+}
+
+/// Commands of one tag that are asked for together, but need not happen at once; the answer is the
+/// list of theirs. A Redis that is full refuses every transaction, even one that only reads.
+pub(super) fn several<T: FromRedisValue + 'static>(commands: Vec<Builder>) -> Command<T> {
+    Command { body: Body::Several(of_one_tag(commands)), decode: Box::new(read) }
+}
+
 /// # Panics
 /// If the commands have more than one tag.
-pub(super) fn transaction<T: FromRedisValue + 'static>(commands: Vec<Builder>) -> Command<T> {
+fn of_one_tag(commands: Vec<Builder>) -> Vec<Cmd> {
     let mut tags = commands.iter().filter_map(|command| command.tag);
     let first = tags.next();
-    assert!(tags.all(|tag| Some(tag) == first), "a transaction touches keys of one tag");
-    let commands = commands.into_iter().map(|command| command.cmd).collect();
-    Command { body: Body::Transaction(commands), decode: Box::new(read) }
+    assert!(tags.all(|tag| Some(tag) == first), "what is asked together touches keys of one tag");
+    commands.into_iter().map(|command| command.cmd).collect()
 }
 
 fn read<T: FromRedisValue>(value: Value) -> Result<T, Error> {

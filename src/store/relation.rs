@@ -11,7 +11,7 @@ use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::page::{Direction, Page, Window};
 use crate::model::relation::{Follow, Relation, Side};
-use crate::store::command::{Command, call, command, transaction};
+use crate::store::command::{Command, call, command, several, transaction};
 use crate::store::key::{Key, Keys, SortedSet};
 use crate::store::script;
 
@@ -204,7 +204,7 @@ fn by_probe(keys: &Keys, viewer: UserId, others: &[UserId]) -> Command<Vec<Relat
     type Answers = (Vec<Option<Score>>, Vec<Option<Score>>);
     let probe = |key: Key<SortedSet>| command("ZMSCORE").key(&key).args(others.iter().map(|id| id.get()));
     let probes = vec![probe(keys.following(viewer)), probe(keys.followers(viewer))];
-    transaction::<Answers>(probes).map(|(following, followers)| {
+    several::<Answers>(probes).map(|(following, followers)| {
         let time = |score: Option<Score>| score.map(|Score(at)| at);
         let relation = |(following, followers)| Relation {
             following_since: time(following),

@@ -175,3 +175,30 @@ async fn an_import_takes_over_what_another_left_half_done() {
         check(&world, &told).unwrap();
     }
 }
+
+#[tokio::test]
+async fn a_user_who_was_made_can_soon_sign_in_though_the_maker_was_cut_off() {
+    let world = World::new().await;
+    let wish = Wish { name: "ada", registers: true };
+    let mut cut = begin(&world, wish, &Told::default()).await;
+    cut.step_to(Moment::After, "make user: create").await;
+    cut.cut_off().await;
+    let signs_in = async || world.app.login("ada", PASSWORD, None).await.is_ok();
+    assert!(!signs_in().await);
+    world.clock.turn(Duration::from_secs(6));
+    world.app.repair().await.unwrap();
+    assert!(signs_in().await);
+}
+
+#[tokio::test]
+async fn a_counter_that_falls_back_harms_nobody() {
+    let world = World::new().await;
+    world.register("ada").await;
+    world.register("bob").await;
+    world.redis.raw::<String>(&["SET", "ff:{g}:next:user", "0"]);
+    let made = world.app.register("eve", PASSWORD, None, None).await.unwrap();
+    assert_eq!(made.viewer.user(), UserId::new(3));
+    for name in ["ada", "bob", "eve"] {
+        assert!(world.app.login(name, PASSWORD, None).await.is_ok(), "{name}");
+    }
+}

@@ -226,6 +226,30 @@ async fn a_repairer_that_is_cut_off_leaves_what_it_began_to_the_next() {
     stage.check(&HashMap::new()).unwrap();
 }
 
+#[tokio::test]
+async fn a_follow_that_cannot_be_mended_holds_no_other_up() {
+    let stage = Stage::set().await;
+    for call in [Call::Follow(1, 2), Call::Follow(1, 3), Call::Follow(2, 3)] {
+        let mut cut = stage.begin(call).await;
+        cut.step_to(Moment::After, "edge: truth").await;
+        cut.cut_off().await;
+    }
+    stage.world.redis.raw::<String>(&["SET", "ff:{u2}:followers", "no list"]);
+    let intents = || -> u64 {
+        (0..16).map(|n| stage.world.redis.raw::<u64>(&["ZCARD", &format!("ff:{{i{n}}}:intents")])).sum()
+    };
+    for _ in 0..5 {
+        stage.world.clock.turn(Duration::from_secs(61));
+        stage.world.app.repair().await.unwrap();
+        assert!(stage.score("followers", 3, 1).is_some() && stage.score("followers", 3, 2).is_some());
+        assert_eq!(intents(), 2, "what is torn is remembered, once by its caller and once by its mender");
+    }
+    stage.world.redis.raw::<i64>(&["DEL", "ff:{u2}:followers"]);
+    stage.world.clock.turn(Duration::from_secs(61));
+    stage.world.app.repair().await.unwrap();
+    stage.check(&HashMap::from([((1, 2), true), ((1, 3), true), ((2, 3), true)])).unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_thousand_follows_and_unfollows_of_one_pair_leave_both_sides_equal() {
     let world = World::new().await;

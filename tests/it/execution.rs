@@ -103,3 +103,21 @@ async fn when_redis_restarts_empty_of_scripts_requests_go_on() {
     let data = world.data(None, query, Value::Null).await;
     assert!(data["register"]["token"].is_string());
 }
+
+#[tokio::test]
+async fn a_redis_that_is_full_can_still_be_read() {
+    let world = World::new().await;
+    let people = world.people(2).await;
+    world.follow(&people[0], &people[1]).await;
+    world.clock.turn(std::time::Duration::from_mins(10));
+    world.redis.raw::<String>(&["CONFIG", "SET", "maxmemory", "100kb"]);
+    let query =
+        "{ user(by: { username: \"ann1\" }) { followers { nodes { username } } relation { status } } }";
+    let data = world.data(Some(&people[0].token), query, Value::Null).await;
+    let expected =
+        json!({ "followers": { "nodes": [{ "username": "ann0" }] }, "relation": { "status": "FOLLOWING" } });
+    assert_eq!(data["user"], expected);
+    let query = "mutation ($id: ID!) { unfollow(input: { userId: $id }) { userErrors { code } } }";
+    let answer = world.ask(Some(&people[0].token), query, json!({ "id": people[1].id })).await;
+    assert_eq!(codes(&answer), ["UNAVAILABLE"]);
+}

@@ -250,3 +250,58 @@ fn when_redis_is_away_it_says_so_and_comes_back_with_it() {
     assert_eq!(server.register("ada")["data"]["register"]["viewer"]["user"]["username"], "ada");
     assert_eq!(server.stop(), Some(0));
 }
+
+#[test]
+fn a_client_that_goes_away_leaves_no_change_half_done() {
+    let redis = Redis::start();
+    let server = Server::start(&["serve", "--listen", "127.0.0.1:0", "--redis-url", &redis.url()]);
+    server.register("ada");
+    server.register("bob");
+    let login =
+        server.ask("mutation { login(input: { username: \"ada\", password: \"correct horse\" }) { token } }");
+    let token = login["data"]["login"]["token"].as_str().unwrap();
+    for round in 0..60 {
+        let change = if round % 2 == 0 { "follow" } else { "unfollow" };
+        let query =
+            format!("mutation {{ {change}(input: {{ userId: \"VXNlcjoy\" }}) {{ userErrors {{ code }} }} }}");
+        let body = json!({ "query": query }).to_string();
+        let length = body.len();
+        let mut stream = TcpStream::connect(&server.address).unwrap();
+        write!(stream, "POST /graphql HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
+    }
+    let unfinished =
+        || (0..16).map(|n| redis.raw::<u64>(&["ZCARD", &format!("ff:{{i{n}}}:intents")])).sum::<u64>();
+    assert!(eventually(|| unfinished() == 0));
+    assert_eq!(server.stop(), Some(0));
+    let check = command(&["check", "--redis-url", &redis.url()]).status().unwrap();
+    assert!(check.success());
+}
+
+#[test]
+fn any_path_will_do_for_a_data_directory_and_others_cannot_look_into_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let data = tempfile::tempdir().unwrap();
+    let directory = data.path().join("a b#c?d%41 \"é\"");
+    let server =
+        Server::start(&["serve", "--listen", "127.0.0.1:0", "--data-dir", directory.to_str().unwrap()]);
+    server.register("ada");
+    let mode = std::fs::metadata(directory.join("redis")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o077, 0);
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
+fn a_server_that_is_stopped_while_it_starts_leaves_nothing_behind() {
+    let data = tempfile::tempdir().unwrap();
+    for wait in [0, 5, 20, 60] {
+        let arguments = ["serve", "--listen", "127.0.0.1:0", "--data-dir", data.path().to_str().unwrap()];
+        let mut process = command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(wait));
+        Command::new("kill").args(["-TERM", &process.id().to_string()]).status().unwrap();
+        process.wait().unwrap();
+        assert!(eventually(|| !redis_runs(data.path())), "stopped after {wait} ms");
+    }
+    let server = Server::on(&data);
+    server.register("ada");
+    assert_eq!(server.stop(), Some(0));
+}
