@@ -34,14 +34,14 @@ impl Graph {
 
     pub(crate) fn generated(users: usize, follows: usize, seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
-        let mut skewed = |share: f64| {
-            let drawn = rng.random::<f64>().powf(3.0) * share * users as f64;
+        let mut skewed = |share: f64, skew: f64| {
+            let drawn = rng.random::<f64>().powf(skew) * share * users as f64;
             (drawn as usize).min(users - 1)
         };
         let mut seen = std::collections::HashSet::new();
         let mut edges = Vec::new();
         while edges.len() < follows {
-            let edge = (skewed(0.86), users - 1 - skewed(0.33));
+            let edge = (skewed(0.86, 1.8), users - 1 - skewed(0.33, 1.45));
             if edge.0 != edge.1 && seen.insert(edge) {
                 edges.push(edge);
                 // Some follow back.
