@@ -2,6 +2,8 @@
 //!
 //! Not here: what a client is told (`app::error`, `graphql::error`).
 
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
@@ -68,4 +70,72 @@ impl From<redis::ParsingError> for Error {
 /// `EXECABORT` stands for what a transaction's commands were refused for.
 fn refuses_writes(code: &str) -> bool {
     matches!(code, "OOM" | "MISCONF" | "READONLY" | "NOREPLICAS" | "EXECABORT")
+}
+
+/// Why there is no Redis of our own. Each says what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum ManagedError {
+    /// Nothing to start.
+    #[error(
+        "neither redis-server nor valkey-server was found. Install one (Debian, Ubuntu: apt install \
+         redis-server; Fedora: dnf install valkey; Arch: pacman -S valkey; macOS: brew install redis), \
+         or name a running one with --redis-url"
+    )]
+    NoProgram,
+    /// A second process for one directory.
+    #[error(
+        "the data directory {} is in use by another fanfold process (number {by}); \
+         stop that one, or choose another directory with --data-dir", directory.display()
+    )]
+    InUse {
+        /// The directory.
+        directory: PathBuf,
+        /// The number of the other process.
+        by: String,
+    },
+    /// A Redis that lives but cannot be spoken to.
+    #[error(
+        "a Redis is still running in {} but does not answer on its socket; stop that process first",
+        .0.display()
+    )]
+    Unreachable(PathBuf),
+    /// The directory cannot be used.
+    #[error("the data directory {} cannot be used; choose another with --data-dir", directory.display())]
+    Directory {
+        /// The directory.
+        directory: PathBuf,
+        /// Why not.
+        #[source]
+        cause: io::Error,
+    },
+    /// The system's limit for socket paths.
+    #[error(
+        "the path of the data directory is too long: {} has {length} bytes, and a socket may have \
+         {longest}; choose a shorter one with --data-dir", socket.display()
+    )]
+    PathTooLong {
+        /// Where the socket would be.
+        socket: PathBuf,
+        /// The length of that path in bytes.
+        length: usize,
+        /// The greatest length there may be.
+        longest: usize,
+    },
+    /// The program did not start.
+    #[error("{} could not be started", program.display())]
+    Spawn {
+        /// The program.
+        program: PathBuf,
+        /// Why not.
+        #[source]
+        cause: io::Error,
+    },
+    /// The program started and stopped again, or never served.
+    #[error("the Redis in the data directory did not become ready; the end of {} says:\n{last_words}", log.display())]
+    NotReady {
+        /// Its log.
+        log: PathBuf,
+        /// The last lines of it.
+        last_words: String,
+    },
 }

@@ -12,6 +12,7 @@ pub mod intent;
 pub mod key;
 pub mod managed;
 pub mod name;
+mod place;
 pub mod pool;
 pub mod relation;
 mod script;

@@ -1,0 +1,316 @@
+//! A data directory with a Redis in it: its locks, its socket, its process.
+//!
+//! Three locks say who has what to do with it. `fanfold.lock` is held by the Fanfold process that runs
+//! the Redis; a second one is refused. `redis/redis.lock` is handed to the Redis itself as its
+//! standard input, so it stays locked for as long as that process lives, whoever has started it.
+//! `redis/guests.lock` is shared by commands that use the Redis of another process.
+//! A Redis left behind by a killed Fanfold answers on the socket and is taken over.
+
+use std::fs::{DirBuilder, File, TryLockError};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use redis::Client;
+use tokio::process::{Child, Command};
+use tokio::time::{sleep, timeout};
+
+use crate::config::RedisUrl;
+use crate::store::error::ManagedError;
+
+/// How long a Redis may take to load its data before it is given up.
+const START: Duration = Duration::from_mins(2);
+/// How long a Redis may take to write its data and stop.
+const STOP: Duration = Duration::from_secs(30);
+/// How often a Redis that is not our child is looked at, and how long to wait before a new start.
+pub(super) const LOOK: Duration = Duration::from_millis(500);
+/// How many looks it takes to see what becomes of a Redis that is neither here nor gone.
+const SETTLE_LOOKS: usize = 20;
+/// Longest path of a unix socket, in bytes, that all systems allow.
+const LONGEST_SOCKET_PATH: usize = 103;
+
+/// The data directory and what lies in it.
+pub(super) struct Place {
+    pub(super) directory: PathBuf,
+    socket: PathBuf,
+}
+
+/// A Redis that is being started. If the start is given up, the process is ended: nothing was
+/// written yet.
+struct Starting(Option<Child>);
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            // It may have ended by itself.
+            let _ = child.start_kill();
+        }
+    }
+}
+
+/// What answers on the socket.
+enum Reached {
+    /// A Redis that serves.
+    Ready,
+    /// A Redis that is loading or does not answer in time.
+    Busy,
+    /// Nobody.
+    Nothing,
+}
+
+impl Place {
+    pub(super) fn prepare(data_dir: &Path) -> Result<Self, ManagedError> {
+        let failed = |cause| ManagedError::Directory { directory: data_dir.to_owned(), cause };
+        // The data is nobody else's: password hashes are among it.
+        std::fs::create_dir_all(data_dir).map_err(failed)?;
+        let private = DirBuilder::new().recursive(true).mode(0o700).create(data_dir.join("redis"));
+        private.map_err(failed)?;
+        let directory = data_dir.canonicalize().map_err(failed)?;
+        let socket = directory.join("redis/redis.sock");
+        let length = socket.as_os_str().len();
+        if length > LONGEST_SOCKET_PATH {
+            return Err(ManagedError::PathTooLong { socket, length, longest: LONGEST_SOCKET_PATH });
+        }
+        Ok(Self { directory, socket })
+    }
+
+    /// The socket as a URL, in which a path may have no other than plain characters.
+    pub(super) fn url(&self) -> RedisUrl {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
+        let character = |&byte: &u8| {
+            if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
+        };
+        let path: String = self.socket.as_os_str().as_bytes().iter().map(character).collect();
+        RedisUrl::from(format!("unix:{path}"))
+    }
+
+    fn client(&self) -> Option<Client> {
+        Client::open(self.url().expose()).ok()
+    }
+
+    fn guests(&self) -> PathBuf {
+        self.directory.join("redis/guests.lock")
+    }
+
+    /// The lock that those who use another process's Redis share, held.
+    pub(super) fn guest_lock(&self) -> Result<File, ManagedError> {
+        let lock = open_lock(&self.guests());
+        let shared = lock.and_then(|lock| lock.lock_shared().map(|()| lock));
+        shared.map_err(|cause| ManagedError::Directory { directory: self.directory.clone(), cause })
+    }
+
+    pub(super) fn in_use(&self) -> ManagedError {
+        ManagedError::InUse { directory: self.directory.clone(), by: self.lock_holder() }
+    }
+
+    /// The lock of the directory; `None` if another process holds it.
+    pub(super) fn lock(&self) -> Result<Option<File>, ManagedError> {
+        let failed = |cause| ManagedError::Directory { directory: self.directory.clone(), cause };
+        let Some(mut lock) = lock_file(&self.directory.join("fanfold.lock")).map_err(failed)? else {
+            return Ok(None);
+        };
+        lock.set_len(0).and_then(|()| lock.rewind()).map_err(failed)?;
+        writeln!(lock, "{}", std::process::id()).map_err(failed)?;
+        Ok(Some(lock))
+    }
+
+    /// The number of the process that holds the lock, as far as it is known.
+    fn lock_holder(&self) -> String {
+        let mut text = String::new();
+        let read = File::open(self.directory.join("fanfold.lock"))
+            .and_then(|mut file| file.read_to_string(&mut text));
+        match read {
+            Ok(_) if !text.trim().is_empty() => text.trim().to_owned(),
+            _ => "unknown".to_owned(),
+        }
+    }
+
+    async fn reach(&self) -> Reached {
+        let Some(client) = self.client() else {
+            return Reached::Nothing;
+        };
+        let ask = async {
+            let mut connection = client.get_multiplexed_async_connection().await?;
+            redis::cmd("PING").exec_async(&mut connection).await
+        };
+        match timeout(Duration::from_secs(1), ask).await {
+            Ok(Ok(())) => Reached::Ready,
+            Ok(Err(error)) if error.is_connection_refusal() || is_missing(&error) => Reached::Nothing,
+            Ok(Err(_)) | Err(_) => Reached::Busy,
+        }
+    }
+
+    /// Starts a Redis and waits until it serves, or takes over one that was left behind. Of one that
+    /// has just been left, or is about to stop, one must wait to see which.
+    pub(super) async fn start(&self) -> Result<Option<Child>, ManagedError> {
+        for _ in 0..SETTLE_LOOKS {
+            match self.reach().await {
+                Reached::Nothing => match self.spawn() {
+                    Err(ManagedError::Unreachable(_)) => sleep(LOOK).await,
+                    spawned => return self.wait_until_ready(Some(spawned?)).await,
+                },
+                Reached::Ready | Reached::Busy => {
+                    tracing::info!("taking over the Redis left running in {}", self.directory.display());
+                    return self.wait_until_ready(None).await;
+                }
+            }
+        }
+        Err(ManagedError::Unreachable(self.directory.clone()))
+    }
+
+    /// Waits for the Redis of another process, which may be loading or only just starting. `false` if
+    /// there is none after all.
+    pub(super) async fn wait_until_reached(&self) -> bool {
+        let mut absent = 0;
+        let reached = async {
+            while absent < SETTLE_LOOKS {
+                match self.reach().await {
+                    Reached::Ready => return true,
+                    Reached::Busy => absent = 0,
+                    Reached::Nothing => absent += 1,
+                }
+                sleep(LOOK).await;
+            }
+            false
+        };
+        timeout(START, reached).await.unwrap_or(false)
+    }
+
+    /// Waits until nobody uses this process's Redis beside it.
+    async fn wait_for_guests(&self) {
+        while let Ok(None) = lock_file(&self.guests()) {
+            sleep(LOOK).await;
+        }
+    }
+
+    /// Starts a Redis in a process group of its own, so that an interrupt from the terminal reaches
+    /// Fanfold alone, which then stops it in good order.
+    pub(super) fn spawn(&self) -> Result<Child, ManagedError> {
+        let failed = |cause| ManagedError::Directory { directory: self.directory.clone(), cause };
+        let program = find_program().ok_or(ManagedError::NoProgram)?;
+        let alive = lock_file(&self.directory.join("redis/redis.lock")).map_err(failed)?;
+        let alive = alive.ok_or_else(|| ManagedError::Unreachable(self.directory.clone()))?;
+        let configuration = self.directory.join("redis/redis.conf");
+        std::fs::write(&configuration, self.configuration()).map_err(failed)?;
+        let mut command = Command::new(&program);
+        command.arg(&configuration).stdin(alive).stdout(Stdio::null()).stderr(Stdio::null());
+        command.process_group(0);
+        command.spawn().map_err(|cause| ManagedError::Spawn { program, cause })
+    }
+
+    fn configuration(&self) -> String {
+        let path = |path: &Path| quoted(&path.display().to_string());
+        let directory = path(&self.directory.join("redis"));
+        let socket = path(&self.socket);
+        let log = path(&self.log());
+        format!(
+            "# Written by Fanfold at each start.\n\
+             port 0\n\
+             unixsocket {socket}\n\
+             unixsocketperm 700\n\
+             dir {directory}\n\
+             logfile {log}\n\
+             daemonize no\n\
+             appendonly yes\n\
+             appendfsync everysec\n\
+             save \"\"\n\
+             maxmemory-policy noeviction\n"
+        )
+    }
+
+    fn log(&self) -> PathBuf {
+        self.directory.join("redis/redis.log")
+    }
+
+    /// Waits until the Redis serves. Its child process, if it is one, is handed back.
+    async fn wait_until_ready(&self, child: Option<Child>) -> Result<Option<Child>, ManagedError> {
+        let mut starting = Starting(child);
+        let ready = async {
+            loop {
+                if matches!(self.reach().await, Reached::Ready) {
+                    return true;
+                }
+                if let Some(Ok(Some(_))) = starting.0.as_mut().map(Child::try_wait) {
+                    return false;
+                }
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
+        match timeout(START, ready).await {
+            Ok(true) => Ok(starting.0.take()),
+            Ok(false) | Err(_) => {
+                Err(ManagedError::NotReady { log: self.log(), last_words: self.last_words() })
+            }
+        }
+    }
+
+    /// The end of the log, where the reason for a failed start stands.
+    fn last_words(&self) -> String {
+        let text = std::fs::read(self.log()).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.trim_end().lines().rev().take(3).collect();
+        lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+    }
+
+    pub(super) async fn wait_until_gone(&self, child: &mut Option<Child>) {
+        if let Some(child) = child {
+            // An error means that the process cannot be waited for: treat it as gone.
+            let _ = child.wait().await;
+            return;
+        }
+        while !matches!(self.reach().await, Reached::Nothing) {
+            sleep(LOOK).await;
+        }
+    }
+
+    pub(super) async fn shut_down(&self, mut child: Option<Child>) {
+        if timeout(STOP, self.wait_for_guests()).await.is_err() {
+            tracing::warn!("stopping although another command still uses the data directory");
+        }
+        if let Some(client) = self.client()
+            && let Ok(mut connection) = client.get_multiplexed_async_connection().await
+        {
+            // A Redis that obeys closes the connection instead of answering.
+            let _ = redis::cmd("SHUTDOWN").exec_async(&mut connection).await;
+        }
+        if timeout(STOP, self.wait_until_gone(&mut child)).await.is_err() {
+            tracing::error!("the Redis in {} does not stop", self.directory.display());
+        }
+    }
+}
+
+fn open_lock(path: &Path) -> io::Result<File> {
+    File::options().read(true).write(true).create(true).truncate(false).open(path)
+}
+
+/// Opens and locks a file; `None` if another process has it locked.
+fn lock_file(path: &Path) -> io::Result<Option<File>> {
+    let file = open_lock(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+fn is_missing(error: &redis::RedisError) -> bool {
+    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<io::Error>());
+    cause.is_some_and(|cause| cause.kind() == io::ErrorKind::NotFound)
+}
+
+fn find_program() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let directories: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let candidates = ["redis-server", "valkey-server"];
+    let mut paths =
+        candidates.iter().flat_map(|name| directories.iter().map(move |directory| directory.join(name)));
+    paths.find(|path| path.is_file())
+}
+
+/// A value as the configuration file of Redis wants it.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
