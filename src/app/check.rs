@@ -36,7 +36,7 @@ pub struct Findings {
     pub edges: u64,
     /// Edges whose mirror is missing, has another time, or has no truth.
     pub torn_edges: u64,
-    /// Edges to or from users who do not exist.
+    /// Edges to or from users who do not exist, or of a user to itself.
     pub dangling_edges: u64,
     /// Names that lead to nobody or to somebody of another name, and users whose name does not lead
     /// to them.
@@ -129,9 +129,19 @@ impl App {
                         name::free(self.keys(), &username, holder).send("check: free", self.store()).await?;
                     }
                 }
-                // Under way, or left behind; the intent beside it says so.
-                Holder::Reserved(user) if repair => self.end_reservation(&username, user).await?,
-                Holder::Reserved(_) => {}
+                Holder::Reserved(user) => {
+                    // An intent beside it says that it is under way, or will be repaired.
+                    if !self
+                        .unfinished()
+                        .await?
+                        .contains(&Operation::Name { username: username.clone(), user })
+                    {
+                        findings.wrong_names += 1;
+                    }
+                    if repair {
+                        self.end_reservation(&username, user).await?;
+                    }
+                }
             }
         }
         Ok(findings)
@@ -227,7 +237,7 @@ impl App {
                 continue;
             }
             let ends = self.usernames(&[edge.follower, edge.followee]).await?;
-            if ends.iter().all(Option::is_some) {
+            if ends.iter().all(Option::is_some) && edge.follower != edge.followee {
                 findings.torn_edges += 1;
                 if repair {
                     self.mend_edges(&[edge]).await?;
@@ -242,7 +252,7 @@ impl App {
         Ok(findings)
     }
 
-    /// Those entries whose two sides are not equal, or whose other user does not exist.
+    /// Those entries whose two sides are not equal, or whose other user does not exist or is the same.
     async fn suspects(&self, entries: &[Entry]) -> Result<Vec<Entry>, Error> {
         let truths = self.read_truths(entries.iter().map(Entry::edge)).await?;
         let mirrors = self.read_mirrors(entries).await?;
@@ -253,7 +263,8 @@ impl App {
             // A mirror that has a truth is looked at from the other side.
             let is_seen_here = entry.side == Side::Following || truth.is_none();
             let is_torn = truth != mirror && is_seen_here;
-            (is_torn || other.is_none()).then_some(*entry)
+            let is_wrong = other.is_none() || entry.user == entry.follow.user;
+            (is_torn || is_wrong).then_some(*entry)
         });
         Ok(suspect.collect())
     }

@@ -7,7 +7,7 @@ use clap::Args;
 use crate::app::App;
 use crate::app::check::{Findings, USERS_AT_A_TIME};
 use crate::app::error::Error;
-use crate::cli::{Data, Outcome, progress};
+use crate::cli::{Data, Outcome, progress, say};
 use crate::config::DataConfig;
 
 /// Looks whether what is stored hangs together.
@@ -36,18 +36,26 @@ async fn report(app: &App, repair: bool) -> Outcome {
     let found = check(app, repair).await?;
     let left = if repair && found.faults() > 0 { check(app, false).await? } else { found };
     let Findings { users, edges, torn_edges, dangling_edges, wrong_names, unfinished } = found;
-    println!("users:                       {users}");
-    println!("follows:                     {edges}");
-    println!("follows that are torn:       {torn_edges}");
-    println!("follows of no user:          {dangling_edges}");
-    println!("names that lead elsewhere:   {wrong_names}");
-    println!("operations under way:        {unfinished}");
-    match (found.faults(), left.faults()) {
-        (0, _) => println!("all is well"),
-        (found, 0) => println!("all of these {found} faults were repaired"),
-        (_, left) if repair => println!("{left} faults could not be repaired"),
-        (found, _) => println!("{found} faults were found; `fanfold check --repair` mends them"),
-    }
+    let verdict = match (found.faults(), left.faults()) {
+        (0, _) if unfinished > 0 => {
+            "nothing is wrong; what is under way, or was cut off, a server finishes within a minute, or \
+             `fanfold check --repair` then"
+                .to_owned()
+        }
+        (0, _) => "all is well".to_owned(),
+        (found, 0) => format!("all of these {found} faults were repaired"),
+        (_, left) if repair => format!("{left} faults could not be repaired"),
+        (found, _) => format!("{found} faults were found; `fanfold check --repair` mends them"),
+    };
+    say(&format!(
+        "users:                       {users}\n\
+         follows:                     {edges}\n\
+         follows that are torn:       {torn_edges}\n\
+         follows of nobody:           {dangling_edges}\n\
+         names that lead elsewhere:   {wrong_names}\n\
+         operations under way:        {unfinished}\n\
+         {verdict}"
+    ))?;
     Ok(if left.faults() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::app::user::Newcomer;
 use crate::cli::people::{self, Person};
 use crate::cli::world::World;
-use crate::cli::{Data, Outcome};
+use crate::cli::{Data, Outcome, say};
 use crate::config::DataConfig;
 use crate::model::clock::Timestamp;
 use crate::model::secret::{Password, PasswordHash};
@@ -51,8 +51,8 @@ impl Demo {
         let work = async |app: &App| -> Outcome {
             let hash = app.hash_password(password).await?;
             let loaded = world(self.users as usize, self.seed, most, &hash).load(app).await?;
-            println!("{loaded}");
-            println!("sign in as ada, or as anybody else, with the password {}", self.password);
+            say(&loaded.to_string())?;
+            say(&format!("sign in as ada, or as anybody else, with the password {}", self.password))?;
             Ok(ExitCode::SUCCESS)
         };
         Data::work(self.data, work).await

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use flate2::bufread::MultiGzDecoder;
 use crate::app::App;
 use crate::app::user::Newcomer;
 use crate::cli::world::World;
-use crate::cli::{Data, Outcome};
+use crate::cli::{Data, Outcome, say};
 use crate::config::DataConfig;
 use crate::model::clock::Timestamp;
 use crate::model::secret::{Password, PasswordHash};
@@ -50,15 +50,18 @@ impl Import {
             };
             let self_follows = graph.self_follows;
             let loaded = graph.into_world(hash.as_ref(), app.now())?.load(app).await?;
-            println!("{loaded}");
+            say(&loaded.to_string())?;
             if self_follows > 0 {
-                println!("{self_follows} lines were left out: nobody can follow themselves");
+                say(&format!("{self_follows} lines were left out: nobody can follow themselves"))?;
             }
             Ok(ExitCode::SUCCESS)
         };
         Data::work(self.data, work).await
     }
 }
+
+/// Most bytes of a line of a file.
+const LONGEST_LINE: u64 = 65_536;
 
 /// A follow graph as a file has it.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -82,6 +85,8 @@ enum ReadError {
     },
     #[error("{}, line {number}: expected two node numbers separated by a tab, found {line:?}", path.display())]
     Line { path: PathBuf, number: usize, line: String },
+    #[error("{}, line {number}: longer than {LONGEST_LINE} bytes", path.display())]
+    TooLong { path: PathBuf, number: usize },
     #[error("{}: more nodes than can be imported at once ({})", path.display(), u32::MAX)]
     TooMany { path: PathBuf },
 }
@@ -99,11 +104,15 @@ impl Graph {
         let mut line = Vec::new();
         for number in 1.. {
             line.clear();
-            let read = lines.read_until(b'\n', &mut line);
+            let read = lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line);
             if read.map_err(|cause| ReadError::Io { path: path.to_owned(), cause })? == 0 {
                 break;
             }
+            let is_cut = line.len() as u64 == LONGEST_LINE && !line.ends_with(b"\n");
             let text = line.trim_ascii();
+            if is_cut {
+                return Err(ReadError::TooLong { path: path.to_owned(), number });
+            }
             if text.is_empty() || text.starts_with(b"#") {
                 continue;
             }
@@ -203,6 +212,8 @@ mod tests {
         let why = |text: &'static [u8]| parse(text).unwrap_err();
         let expected = "graph.txt, line 2: expected two node numbers separated by a tab, found \"1\"";
         assert_eq!(why(b"# x\n1\n"), expected);
+        let long = format!("#\n# {}\n1 2", "x".repeat(100_000)).leak();
+        assert_eq!(why(long.as_bytes()), "graph.txt, line 2: longer than 65536 bytes");
         for text in [&b"1 2 3"[..], b"a b", b"+1 2", b"-1 2", b"1 18446744073709551616", b"\xff\xfe 1"] {
             assert!(why(text).contains("line 1"));
         }

@@ -1,9 +1,7 @@
 //! How it is run: the commands of the `fanfold` program.
 //!
-//! Exit codes: 0 done; 1 failed, or `check` found faults; 2 the command line is wrong; 130
+//! Exit codes: 0 done; 1 failed, or `check` found faults; 2 the command line cannot be read; 130
 //! interrupted. What a command has to say goes to standard output, everything else to standard error.
-
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is where the program speaks")]
 
 mod check;
 mod demo;
@@ -15,10 +13,12 @@ mod serve;
 mod world;
 
 use std::error::Error;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
+use futures::future::select_all;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
@@ -62,7 +62,7 @@ pub fn main(cli: Cli) -> ExitCode {
     let outcome = runtime.block_on(async {
         match cli.command {
             Command::Serve(command) => command.run().await,
-            Command::Schema(command) => Ok(command.run()),
+            Command::Schema(command) => command.run(),
             Command::Demo(command) => command.run().await,
             Command::Import(command) => command.run().await,
             Command::Check(command) => command.run().await,
@@ -73,14 +73,31 @@ pub fn main(cli: Cli) -> ExitCode {
 
 /// Says what failed, and why, cause by cause.
 fn fail(error: &(dyn Error + 'static)) -> ExitCode {
-    eprint!("error: {error}");
+    // Whoever reads what a command says may stop reading, as `head` does.
+    let io = error.downcast_ref::<io::Error>();
+    if io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+        return ExitCode::SUCCESS;
+    }
+    let mut message = format!("error: {error}");
     let mut cause = error.source();
     while let Some(error) = cause {
-        eprint!(": {error}");
+        message.push_str(": ");
+        message.push_str(&error.to_string());
         cause = error.source();
     }
-    eprintln!();
+    complain(&message);
     ExitCode::FAILURE
+}
+
+/// Says something on standard output, which may be closed or full.
+fn say(text: &str) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    writeln!(output, "{text}").and_then(|()| output.flush())
+}
+
+/// Says something on standard error; where that cannot be written, there is nobody to tell.
+fn complain(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 /// Begins the log. A second call does nothing.
@@ -115,6 +132,8 @@ impl Data {
         DataConfig { mut redis, relation, account }: DataConfig,
         beside: Beside,
     ) -> Result<Self, Box<dyn Error + Send + Sync>> {
+        // An empty variable in the environment is one that is not set.
+        redis.redis_url = redis.redis_url.filter(|url| !url.expose().is_empty());
         let managed = match (&redis.redis_url, beside) {
             (Some(_), _) => None,
             (None, Beside::Alone) => Some(Managed::start(&redis.data_dir).await?),
@@ -153,7 +172,7 @@ impl Data {
 }
 
 fn interrupted() -> ExitCode {
-    eprintln!("interrupted; run the command again to finish");
+    complain("interrupted; run the command again to finish");
     ExitCode::from(130)
 }
 
@@ -165,25 +184,22 @@ async fn stop(managed: Option<Managed>) {
 
 /// The signals that ask the process to end. From when they are listened to, they do not end it by
 /// themselves.
-struct Signals(Option<(Signal, Signal)>);
+struct Signals(Vec<Signal>);
 
 impl Signals {
     fn listen() -> Self {
-        let interrupt = signal(SignalKind::interrupt()).ok();
-        Self(interrupt.zip(signal(SignalKind::terminate()).ok()))
+        let kinds =
+            [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()];
+        // One that cannot be listened to ends the process by itself.
+        Self(kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect())
     }
 
     /// Waits for the next one.
     async fn next(&mut self) {
-        match &mut self.0 {
-            Some((interrupt, terminate)) => {
-                tokio::select! {
-                    _ = interrupt.recv() => {}
-                    _ = terminate.recv() => {}
-                }
-            }
-            // Where they cannot be listened to, they end the process.
-            None => std::future::pending().await,
+        if self.0.is_empty() {
+            return std::future::pending().await;
         }
+        let next = self.0.iter_mut().map(|signal| Box::pin(signal.recv()));
+        select_all(next).await;
     }
 }

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::app::App;
-use crate::cli::{Beside, Data, Outcome, Signals, begin_log, stop};
+use crate::cli::{Beside, Data, Outcome, Signals, begin_log, say, stop};
 use crate::config::{DataConfig, HttpConfig, LogConfig};
 use crate::graphql::Api;
 use crate::http;
@@ -40,23 +40,27 @@ impl Serve {
             () = signals.next() => return Ok(ExitCode::SUCCESS),
         };
         let repairer = tokio::spawn(keep_repairing(data.app.clone()));
-
-        let (stop_serving, stopping) = watch::channel(false);
-        let router = http::router(Api::new(data.app), self.http.clone(), stopping.clone());
-        println!("Fanfold listens on http://{}/", listener.local_addr()?);
-        tokio::spawn(async move {
-            signals.next().await;
-            tracing::info!("stopping; once more to stop at once");
-            stop_serving.send_replace(true);
-            signals.next().await;
-            std::process::exit(130);
-        });
-        let served = http::serve(listener, router, &self.http, stopping).await;
+        let served = serve(listener, data.app, self.http, signals).await;
         repairer.abort();
         stop(data.managed).await;
-        served?;
-        Ok(ExitCode::SUCCESS)
+        served
     }
+}
+
+/// Serves until a signal asks for the end; a second one ends the process at once.
+async fn serve(listener: TcpListener, app: App, config: HttpConfig, mut signals: Signals) -> Outcome {
+    let (stop_serving, stopping) = watch::channel(false);
+    let router = http::router(Api::new(app), config.clone(), stopping.clone());
+    say(&format!("Fanfold listens on http://{}/", listener.local_addr()?))?;
+    tokio::spawn(async move {
+        signals.next().await;
+        tracing::info!("stopping; once more to stop at once");
+        stop_serving.send_replace(true);
+        signals.next().await;
+        std::process::exit(130);
+    });
+    http::serve(listener, router, &config, stopping).await?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Runs the repairer, and begins it anew should it panic.

@@ -10,15 +10,17 @@ use crate::http::response::Failure;
 
 /// The token that a request presents; `None` if it presents none.
 pub(super) fn token(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
-    let Some(value) = headers.get(header::AUTHORIZATION) else {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let Some(value) = values.next() else {
         return Ok(None);
     };
-    let token = value.to_str().ok().and_then(|value| {
+    let is_only = values.next().is_none();
+    let token = value.to_str().ok().filter(|_| is_only).and_then(|value| {
         let (scheme, token) = value.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
     });
     if token.is_none() {
-        let message = "The Authorization header must be of the form `Bearer <token>`.";
+        let message = "There must be one Authorization header, of the form `Bearer <token>`.";
         return Err(Failure::of(RequestError::new(Code::Unauthenticated, message)));
     }
     Ok(token)

@@ -50,7 +50,7 @@ impl Rule {
         if length > self.most {
             return Err(self.violation(Breach::TooLong, &format!("has at most {} characters", self.most)));
         }
-        if length < self.least {
+        if length < self.least || (self.least > 0 && !text.chars().any(is_visible)) {
             return Err(self.violation(Breach::TooShort, &format!("has at least {} character", self.least)));
         }
         if text.chars().any(|character| !self.allows(character)) {
@@ -65,15 +65,23 @@ impl Rule {
     }
 
     fn allows(&self, character: char) -> bool {
-        if self.lines && matches!(character, '\n' | '\r' | '\t') {
+        if self.lines && matches!(character, '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}') {
             return true;
         }
-        !character.is_control() && !reorders_what_follows(character)
+        let breaks_line = matches!(character, '\u{2028}' | '\u{2029}');
+        !character.is_control() && !breaks_line && !reorders_what_follows(character)
     }
 
     fn violation(&self, breach: Breach, rest: &str) -> Violation {
         Violation::new(breach, format!("{} {rest}.", self.subject))
     }
+}
+
+/// Whether there is anything to be seen of a character.
+fn is_visible(character: char) -> bool {
+    let joins =
+        matches!(character, '\u{AD}' | '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}');
+    !joins && !character.is_whitespace()
 }
 
 /// Controls that change the direction of the text around them: a name that carries one unclosed
@@ -93,6 +101,7 @@ mod tests {
     fn length_counts_characters_after_trimming() {
         assert_eq!(NAME.check("  🦀🦀🦀🦀🦀 "), Ok("🦀🦀🦀🦀🦀"));
         assert_eq!(NAME.check("🦀🦀🦀🦀🦀🦀").unwrap_err().breach, Breach::TooLong);
+        assert_eq!(NAME.check("\u{200B}\u{FEFF}").unwrap_err().breach, Breach::TooShort);
         assert_eq!(NAME.check(" \u{3000} ").unwrap_err().breach, Breach::TooShort);
         assert_eq!(BIO.check(" "), Ok(""));
     }
@@ -102,7 +111,7 @@ mod tests {
         for text in ["שלום", "مرحبا", "日本", "é", "a\u{200F}"] {
             assert_eq!(NAME.check(text), Ok(text));
         }
-        for text in ["a\0b", "a\nb", "a\u{202E}b", "a\u{7F}", "a\u{2066}"] {
+        for text in ["a\u{2028}b", "a\0b", "a\nb", "a\u{202E}b", "a\u{7F}", "a\u{2066}"] {
             assert_eq!(NAME.check(text).unwrap_err().breach, Breach::Invalid, "{text:?}");
         }
         assert_eq!(BIO.check("a\nb"), Ok("a\nb"));

@@ -67,9 +67,9 @@ impl From<redis::ParsingError> for Error {
     }
 }
 
-/// `EXECABORT` stands for what a transaction's commands were refused for.
+/// `BUSY` is a script that runs too long, `EXECABORT` stands for what a transaction's commands were refused for.
 fn refuses_writes(code: &str) -> bool {
-    matches!(code, "OOM" | "MISCONF" | "READONLY" | "NOREPLICAS" | "EXECABORT")
+    matches!(code, "OOM" | "MISCONF" | "READONLY" | "NOREPLICAS" | "EXECABORT" | "BUSY")
 }
 
 /// Why there is no Redis of our own. Each says what to do about it.

@@ -110,11 +110,14 @@ impl Store {
         let wanted = expected_users.div_ceil(NAMES_PER_SHARD).next_power_of_two().max(16);
         let wanted = u32::try_from(wanted).unwrap_or(1 << 31);
         let layout = self.keys.layout();
+        let read = || command("HGET").key(&layout).arg("name_shards").reply::<Option<u32>>();
+        if let Some(shards) = read().send("open: read layout", self).await? {
+            return Ok(shards.max(1));
+        }
         let fix = command("HSETNX").key(&layout).arg("name_shards").arg(wanted);
         fix.reply::<bool>().send("open: fix layout", self).await?;
-        let read = command("HGET").key(&layout).arg("name_shards");
-        let shards = read.reply::<u32>().send("open: read layout", self).await?;
-        Ok(shards.max(1))
+        // Somebody else may have been first.
+        Ok(read().send("open: read layout", self).await?.unwrap_or(wanted).max(1))
     }
 }
 

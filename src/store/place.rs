@@ -15,6 +15,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use redis::Client;
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
@@ -24,11 +25,35 @@ use crate::store::error::ManagedError;
 /// How long a Redis may take to load its data before it is given up.
 const START: Duration = Duration::from_mins(2);
 /// How long a Redis may take to write its data and stop.
-const STOP: Duration = Duration::from_secs(30);
+const STOP: Duration = Duration::from_secs(15);
 /// How often a Redis that is not our child is looked at, and how long to wait before a new start.
 pub(super) const LOOK: Duration = Duration::from_millis(500);
 /// How many looks it takes to see what becomes of a Redis that is neither here nor gone.
 const SETTLE_LOOKS: usize = 20;
+/// How the Redis runs. Its working directory is where its files are, so that no path, whatever is in
+/// it, needs to be told.
+const OPTIONS: [&str; 20] = [
+    "--port",
+    "0",
+    "--unixsocket",
+    "redis.sock",
+    "--unixsocketperm",
+    "700",
+    "--dir",
+    ".",
+    "--logfile",
+    "redis.log",
+    "--daemonize",
+    "no",
+    "--appendonly",
+    "yes",
+    "--appendfsync",
+    "everysec",
+    "--save",
+    "",
+    "--maxmemory-policy",
+    "noeviction",
+];
 /// Longest path of a unix socket, in bytes, that all systems allow.
 const LONGEST_SOCKET_PATH: usize = 103;
 
@@ -193,32 +218,12 @@ impl Place {
         let program = find_program().ok_or(ManagedError::NoProgram)?;
         let alive = lock_file(&self.directory.join("redis/redis.lock")).map_err(failed)?;
         let alive = alive.ok_or_else(|| ManagedError::Unreachable(self.directory.clone()))?;
-        let configuration = self.directory.join("redis/redis.conf");
-        std::fs::write(&configuration, self.configuration()).map_err(failed)?;
+        let directory = self.directory.join("redis");
+        let log = File::options().create(true).append(true).open(self.log()).map_err(failed)?;
         let mut command = Command::new(&program);
-        command.arg(&configuration).stdin(alive).stdout(Stdio::null()).stderr(Stdio::null());
+        command.args(OPTIONS).current_dir(directory).stdin(alive).stdout(Stdio::null()).stderr(log);
         command.process_group(0);
         command.spawn().map_err(|cause| ManagedError::Spawn { program, cause })
-    }
-
-    fn configuration(&self) -> String {
-        let path = |path: &Path| quoted(&path.display().to_string());
-        let directory = path(&self.directory.join("redis"));
-        let socket = path(&self.socket);
-        let log = path(&self.log());
-        format!(
-            "# Written by Fanfold at each start.\n\
-             port 0\n\
-             unixsocket {socket}\n\
-             unixsocketperm 700\n\
-             dir {directory}\n\
-             logfile {log}\n\
-             daemonize no\n\
-             appendonly yes\n\
-             appendfsync everysec\n\
-             save \"\"\n\
-             maxmemory-policy noeviction\n"
-        )
     }
 
     fn log(&self) -> PathBuf {
@@ -276,9 +281,26 @@ impl Place {
             // A Redis that obeys closes the connection instead of answering.
             let _ = redis::cmd("SHUTDOWN").exec_async(&mut connection).await;
         }
-        if timeout(STOP, self.wait_until_gone(&mut child)).await.is_err() {
-            tracing::error!("the Redis in {} does not stop", self.directory.display());
+        if timeout(STOP, self.wait_until_gone(&mut child)).await.is_ok() {
+            return;
         }
+        tracing::error!("the Redis in {} does not stop when asked to", self.directory.display());
+        if let Some(mut process) = child {
+            terminate(&process);
+            if timeout(STOP, process.wait()).await.is_err() {
+                // It may have ended by itself at the last moment.
+                let _ = process.kill().await;
+            }
+        }
+    }
+}
+
+/// Asks a process to end, by signal: the way that is left if it cannot be spoken to.
+fn terminate(process: &Child) {
+    let id = process.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    if let Some(id) = id {
+        // It may have ended meanwhile.
+        let _ = kill_process(id, Signal::TERM);
     }
 }
 
@@ -308,9 +330,4 @@ fn find_program() -> Option<PathBuf> {
     let mut paths =
         candidates.iter().flat_map(|name| directories.iter().map(move |directory| directory.join(name)));
     paths.find(|path| path.is_file())
-}
-
-/// A value as the configuration file of Redis wants it.
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -200,3 +200,36 @@ async fn paths_and_methods_that_are_not_there_are_told_in_json() {
         assert_eq!(codes(&serde_json::from_slice(&body).unwrap()), ["BAD_REQUEST"]);
     }
 }
+
+#[tokio::test]
+async fn a_variable_without_its_value_refuses_the_request_before_anything_is_done() {
+    let world = World::new().await;
+    let people = world.people(2).await;
+    let query = "mutation ($a: ID!, $b: ID!, $c: Int = 1) {
+        a: follow(input: { userId: $a }) { user { followers(first: $c) { totalCount } } }
+        b: follow(input: { userId: $b }) { user { id } }
+    }";
+    let trips = world.app.store().round_trips();
+    for variables in [json!({ "a": people[1].id }), json!({ "a": people[1].id, "b": null }), Value::Null] {
+        let (status, answer) =
+            world.ask_as(Some(&people[0].token), "application/graphql-response+json", query, variables).await;
+        assert_eq!((status, codes(&answer)), (StatusCode::BAD_REQUEST, vec!["BAD_USER_INPUT"]));
+        assert_eq!(answer.get("data"), None);
+    }
+    assert_eq!(world.app.store().round_trips(), trips);
+    let given = json!({ "a": people[1].id, "b": people[1].id });
+    world.data(Some(&people[0].token), query, given).await;
+}
+
+#[tokio::test]
+async fn two_authorizations_are_none() {
+    let world = World::new().await;
+    let ada = world.register("ada").await;
+    let bearer = format!("Bearer {}", ada.token);
+    let request = Request::post("/graphql").header("content-type", "application/json");
+    let request = request.header("authorization", &bearer).header("authorization", &bearer);
+    let body = json!({ "query": "{ viewer { user { id } } }" }).to_string();
+    let (status, _, answer) = world.send(request.body(Body::from(body)).unwrap()).await;
+    assert_eq!(status, StatusCode::UNAUTHORIZED);
+    assert_eq!(codes(&serde_json::from_slice(&answer).unwrap()), ["UNAUTHENTICATED"]);
+}

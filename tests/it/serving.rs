@@ -281,7 +281,7 @@ fn a_client_that_goes_away_leaves_no_change_half_done() {
 fn any_path_will_do_for_a_data_directory_and_others_cannot_look_into_it() {
     use std::os::unix::fs::PermissionsExt as _;
     let data = tempfile::tempdir().unwrap();
-    let directory = data.path().join("a b#c?d%41 \"é\"");
+    let directory = data.path().join("a b#c?d%41 [x]*{y} '\"é\"");
     let server =
         Server::start(&["serve", "--listen", "127.0.0.1:0", "--data-dir", directory.to_str().unwrap()]);
     server.register("ada");
@@ -304,4 +304,30 @@ fn a_server_that_is_stopped_while_it_starts_leaves_nothing_behind() {
     let server = Server::on(&data);
     server.register("ada");
     assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
+fn a_command_that_cannot_say_anything_still_stops_what_it_started() {
+    let data = tempfile::tempdir().unwrap();
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let directory = data.path().to_str().unwrap();
+    let listen = ["serve", "--listen", "127.0.0.1:0", "--data-dir", directory];
+    for arguments in
+        [&listen[..], &["check", "--data-dir", directory], &["demo", "--users", "5", "--data-dir", directory]]
+    {
+        let output = command(arguments).stdout(full.try_clone().unwrap()).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        assert!(!redis_runs(data.path()), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_terminal_that_closes_stops_the_server_and_its_redis() {
+    for signal in ["-HUP", "-INT", "-QUIT"] {
+        let data = tempfile::tempdir().unwrap();
+        let server = Server::on(&data);
+        server.signal(signal);
+        assert_eq!(server.end(), Some(0), "{signal}");
+        assert!(!redis_runs(data.path()), "{signal}");
+    }
 }
