@@ -4,6 +4,7 @@
 //! what a mutation answers is read anew, and seen by whoever it signed in.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_graphql::Context;
 
@@ -16,14 +17,16 @@ use crate::model::id::UserId;
 /// of a mutation.
 pub(super) struct Scope {
     pub(super) app: App,
-    pub(super) viewer: Viewer,
     pub(super) loader: Loader,
+    viewer: Viewer,
+    /// Whether a field of this document has ended the session that asks.
+    has_ended: AtomicBool,
 }
 
 impl Scope {
     pub(super) fn new(app: App, viewer: Viewer) -> Self {
         let loader = Loader::new(app.clone());
-        Self { app, viewer, loader }
+        Self { app, loader, viewer, has_ended: AtomicBool::new(false) }
     }
 
     /// The scope of the request.
@@ -33,7 +36,7 @@ impl Scope {
 
     /// The same viewer with nothing read yet.
     pub(super) fn afresh(&self) -> Arc<Self> {
-        self.seen_by(self.viewer.clone())
+        self.seen_by(self.viewer().clone())
     }
 
     /// Another viewer, with nothing read yet.
@@ -41,8 +44,18 @@ impl Scope {
         Arc::new(Self::new(self.app.clone(), viewer))
     }
 
+    /// Who is asking: nobody any more, once a field has ended the session.
+    pub(super) fn viewer(&self) -> &Viewer {
+        if self.has_ended.load(Ordering::Relaxed) { &Viewer::Anonymous } else { &self.viewer }
+    }
+
     /// The user who is asking, if somebody is signed in.
     pub(super) fn viewer_id(&self) -> Option<UserId> {
-        self.viewer.user()
+        self.viewer().user()
+    }
+
+    /// The session that asks has ended: the fields that follow in the document are nobody's.
+    pub(super) fn end_session(&self) {
+        self.has_ended.store(true, Ordering::Relaxed);
     }
 }

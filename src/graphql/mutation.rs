@@ -216,14 +216,14 @@ impl Mutation {
     /// Ends the session that asks.
     async fn logout(&self, context: &Context<'_>) -> Option<Result<LogoutPayload, Error>> {
         let scope = Scope::of(context);
-        let done = scope.app.logout(&scope.viewer).await;
+        let done = scope.app.logout(scope.viewer()).await.inspect(|()| scope.end_session());
         Some(split(done).map(|(_, user_errors)| LogoutPayload { user_errors }))
     }
 
     /// Ends all sessions of the viewer, this one included.
     async fn logout_everywhere(&self, context: &Context<'_>) -> Option<Result<LogoutPayload, Error>> {
         let scope = Scope::of(context);
-        let done = scope.app.logout_everywhere(&scope.viewer).await;
+        let done = scope.app.logout_everywhere(scope.viewer()).await.inspect(|()| scope.end_session());
         Some(split(done).map(|(_, user_errors)| LogoutPayload { user_errors }))
     }
 
@@ -236,7 +236,12 @@ impl Mutation {
         let scope = Scope::of(context);
         let done = async {
             let session = GlobalId::session("input.sessionId", &input.session_id)?;
-            scope.app.revoke_session(&scope.viewer, session).await
+            let is_own = scope.viewer().signed_in()?.session == session;
+            let done = scope.app.revoke_session(scope.viewer(), session).await;
+            if is_own && done.is_ok() {
+                scope.end_session();
+            }
+            done
         };
         Some(split(done.await).map(|(done, user_errors)| RevokeSessionPayload {
             revoked_id: done.map(|()| input.session_id),
@@ -252,7 +257,7 @@ impl Mutation {
     ) -> Option<Result<ChangePasswordPayload, Error>> {
         let scope = Scope::of(context);
         let done =
-            scope.app.change_password(&scope.viewer, &input.current_password, &input.new_password).await;
+            scope.app.change_password(scope.viewer(), &input.current_password, &input.new_password).await;
         Some(split(done).map(|(done, user_errors)| ChangePasswordPayload {
             viewer: done.and_then(|()| Viewer::of(&scope.afresh())),
             user_errors,
@@ -268,7 +273,7 @@ impl Mutation {
         let scope = Scope::of(context);
         let done = scope
             .app
-            .change_profile(&scope.viewer, input.display_name.as_deref(), input.bio.as_deref())
+            .change_profile(scope.viewer(), input.display_name.as_deref(), input.bio.as_deref())
             .await;
         let selection = UserSelection::of(&[context.look_ahead().field("user")]);
         Some(split(done).map(|(user, user_errors)| UpdateProfilePayload {
@@ -336,9 +341,9 @@ async fn change_edge(
     change: impl AsyncFnOnce(&App, &viewer::Viewer, UserId) -> Result<(), Error>,
 ) -> Result<(Option<Relation>, Option<User>, Vec<UserError>), Error> {
     let scope = Scope::of(context);
-    scope.viewer.signed_in()?;
+    scope.viewer().signed_in()?;
     let user = GlobalId::user("input.userId", user_id)?;
-    let (done, user_errors) = split(change(&scope.app, &scope.viewer, user).await)?;
+    let (done, user_errors) = split(change(&scope.app, scope.viewer(), user).await)?;
     let Some(()) = done else {
         return Ok((None, None, user_errors));
     };

@@ -343,3 +343,29 @@ async fn the_second_field_of_a_mutation_sees_what_the_first_has_written() {
     let expected = json!({ "one": { "user": { "bio": "one" } }, "two": { "user": { "bio": "one", "displayName": "Two" } } });
     assert_eq!(data, expected);
 }
+
+#[tokio::test]
+async fn who_has_logged_out_is_nobody_in_the_rest_of_the_document() {
+    let world = World::new().await;
+    let ada = world.register("ada").await;
+    let sessions = world.data(Some(&ada.token), "{ viewer { sessions { id } } }", Value::Null).await;
+    let revoke =
+        format!("revokeSession(input: {{ sessionId: {} }})", sessions["viewer"]["sessions"][0]["id"]);
+    for end in [&revoke, "logout", "logoutEverywhere"] {
+        let token = login(&world, "ada", PASSWORD).await["token"].as_str().unwrap().to_owned();
+        // To end another session than one's own leaves one signed in.
+        let is_own = end != revoke;
+        let query = format!(
+            "mutation {{ {end} {{ userErrors {{ code }} }} updateProfile(input: {{ bio: \"{}\" }}) {{ user {{ bio }} }} }}",
+            end.len()
+        );
+        let answer = world.ask(Some(&token), &query, Value::Null).await;
+        assert_eq!(answer.get("errors").is_some(), is_own, "{answer}");
+        if is_own {
+            assert_eq!(codes(&answer), ["UNAUTHENTICATED"]);
+            assert_eq!(answer["data"]["updateProfile"], Value::Null);
+        }
+    }
+    let data = world.data(None, "{ user(by: { username: \"ada\" }) { bio } }", Value::Null).await;
+    assert_eq!(data["user"]["bio"], revoke.len().to_string());
+}

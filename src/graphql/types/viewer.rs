@@ -21,7 +21,7 @@ pub(in crate::graphql) struct Viewer {
 impl Viewer {
     /// The viewer of a scope; `None` for an anonymous one.
     pub(in crate::graphql) fn of(scope: &Arc<Scope>) -> Option<Self> {
-        let signed_in = scope.viewer.signed_in().ok()?.clone();
+        let signed_in = scope.viewer().signed_in().ok()?.clone();
         Some(Self { scope: Arc::clone(scope), signed_in })
     }
 }
