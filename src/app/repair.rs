@@ -90,16 +90,14 @@ impl App {
                 continue;
             };
             let is_abandoned = began <= abandoned;
-            match &intent.operation {
+            let is_redone = match &intent.operation {
                 Operation::Edge { follower, followee } => {
                     edges.insert(Edge { follower: *follower, followee: *followee });
+                    true
                 }
-                Operation::Name { username, user } if is_abandoned => {
-                    self.end_reservation(username, *user).await?;
-                }
-                Operation::Name { username, user } => self.settle_if_made(username, *user).await?,
-            }
-            if is_abandoned {
+                Operation::Name { username, user } => self.redo_name(username, *user, is_abandoned).await?,
+            };
+            if is_abandoned && is_redone {
                 done.push(intent);
             }
         }
@@ -112,13 +110,31 @@ impl App {
         Ok(done.len())
     }
 
+    /// Does what is left to do for a name: if nobody else may be at it any more, its reservation ends;
+    /// before, it is settled if its user was made. `false` if that cannot be done now.
+    async fn redo_name(&self, username: &Username, user: UserId, is_abandoned: bool) -> Result<bool, Error> {
+        let redone = if is_abandoned {
+            self.end_reservation(username, user).await
+        } else {
+            self.settle_if_made(username, user).await
+        };
+        match redone {
+            Err(error) if !is_unreachable(&error) => {
+                let error = &error as &dyn std::error::Error;
+                tracing::error!(error, %username, %user, "the reservation of a name cannot be ended");
+                Ok(false)
+            }
+            redone => redone.map(|()| true),
+        }
+    }
+
     /// Mends these edges, all together or, if that fails, one by one. Returns those that cannot be
     /// mended now.
     async fn mend_all(&self, edges: HashSet<Edge>) -> Result<HashSet<Edge>, Error> {
         let all: Vec<Edge> = edges.iter().copied().collect();
         match self.mend_edges(&all).await {
             Ok(()) => return Ok(HashSet::new()),
-            Err(error @ Error::Broken(Broken::Unreachable(_))) => return Err(error),
+            Err(error) if is_unreachable(&error) => return Err(error),
             Err(_) => {}
         }
         let mut torn = HashSet::new();
@@ -153,4 +169,9 @@ impl App {
         end.send("repair: name", self.store()).await?;
         Ok(())
     }
+}
+
+/// Whether nothing can be done now, rather than not this.
+fn is_unreachable(error: &Error) -> bool {
+    matches!(error, Error::Broken(Broken::Unreachable(_)))
 }

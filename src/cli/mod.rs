@@ -127,30 +127,41 @@ enum Beside {
 }
 
 impl Data {
-    /// Opens the Redis at the given URL, or starts one in the data directory.
+    /// Opens the Redis at the given URL, or starts one in the data directory. `None` if a signal asks
+    /// for the end before that is done; then nothing that was started is left.
     async fn open(
         DataConfig { mut redis, relation, account }: DataConfig,
         beside: Beside,
-    ) -> Result<Self, Box<dyn Error + Send + Sync>> {
+        signals: &mut Signals,
+    ) -> Result<Option<Self>, Box<dyn Error + Send + Sync>> {
         // An empty variable in the environment is one that is not set.
         redis.redis_url = redis.redis_url.filter(|url| !url.expose().is_empty());
-        let managed = match (&redis.redis_url, beside) {
-            (Some(_), _) => None,
-            (None, Beside::Alone) => Some(Managed::start(&redis.data_dir).await?),
-            (None, Beside::Server) => Some(Managed::join(&redis.data_dir).await?),
+        let manage = async {
+            match (&redis.redis_url, beside) {
+                (Some(_), _) => Ok(None),
+                (None, Beside::Alone) => Managed::start(&redis.data_dir).await.map(Some),
+                (None, Beside::Server) => Managed::join(&redis.data_dir).await.map(Some),
+            }
+        };
+        let managed = tokio::select! {
+            managed = manage => managed?,
+            () = signals.next() => return Ok(None),
         };
         if let Some(managed) = &managed {
             redis.redis_url = Some(managed.url().clone());
         }
-        match Store::open(&redis).await {
-            Ok(store) => {
-                let app = App::new(store, Arc::new(SystemClock), Chance::from_system(), relation, account);
-                Ok(Self { app, managed })
-            }
-            Err(error) => {
-                stop(managed).await;
-                Err(error.into())
-            }
+        let opened = tokio::select! {
+            opened = Store::open(&redis) => Some(opened),
+            () = signals.next() => None,
+        };
+        if let Some(Ok(store)) = opened {
+            let app = App::new(store, Arc::new(SystemClock), Chance::from_system(), relation, account);
+            return Ok(Some(Self { app, managed }));
+        }
+        stop(managed).await;
+        match opened {
+            Some(Err(error)) => Err(error.into()),
+            _ => Ok(None),
         }
     }
 
@@ -158,9 +169,8 @@ impl Data {
     /// it again.
     async fn work(config: DataConfig, work: impl AsyncFnOnce(&App) -> Outcome) -> Outcome {
         let mut signals = Signals::listen();
-        let opened = tokio::select! {
-            opened = Self::open(config, Beside::Server) => opened?,
-            () = signals.next() => return Ok(interrupted()),
+        let Some(opened) = Self::open(config, Beside::Server, &mut signals).await? else {
+            return Ok(interrupted());
         };
         let outcome = tokio::select! {
             outcome = work(&opened.app) => outcome,

@@ -35,9 +35,8 @@ impl Serve {
         let address = self.http.listen;
         let cannot = |error| format!("cannot listen on {address} ({error}); choose another with --listen");
         let listener = TcpListener::bind(address).await.map_err(cannot)?;
-        let data = tokio::select! {
-            data = Data::open(self.data, Beside::Alone) => data?,
-            () = signals.next() => return Ok(ExitCode::SUCCESS),
+        let Some(data) = Data::open(self.data, Beside::Alone, &mut signals).await? else {
+            return Ok(ExitCode::SUCCESS);
         };
         let repairer = tokio::spawn(keep_repairing(data.app.clone()));
         let served = serve(listener, data.app, self.http, signals).await;

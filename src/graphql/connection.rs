@@ -213,7 +213,7 @@ async fn users(
     selection: Option<UserSelection>,
 ) -> Result<Vec<(Follow, User)>, Error> {
     let Some(selection) = selection else {
-        return Ok(follows.iter().map(|&follow| (follow, User::named(scope, follow.user))).collect());
+        return Ok(follows.iter().map(|&follow| (follow, User::unread(scope, follow.user))).collect());
     };
     let ids = follows.iter().map(|follow| follow.user).collect();
     let users = load_users(scope, ids, selection).await?;

@@ -62,7 +62,7 @@ pub struct RequestError {
 
 /// What comes of a request whose document was parsed.
 #[derive(Debug)]
-pub enum Answer {
+pub enum GraphqlResponse {
     /// It was not executed.
     Refused(RequestError),
     /// It was executed; errors are those of single fields.
@@ -119,13 +119,13 @@ impl RequestError {
 }
 
 /// Gives every error of a response its code, and tells an executed request from one that was not.
-pub(super) fn finish(response: Response, request_id: &str) -> Answer {
+pub(super) fn finish(response: Response, request_id: &str) -> GraphqlResponse {
     let Response { data, errors, .. } = response;
     // A request that fails validation has neither data nor a path in any of its errors.
     if data == Value::Null && !errors.is_empty() && errors.iter().all(|error| error.path.is_empty()) {
         let code = Code::ValidationFailed;
         let errors = errors.into_iter().take(MOST_REQUEST_ERRORS).map(|error| coded(error, code)).collect();
-        return Answer::Refused(RequestError { code, errors, retry_after: None });
+        return GraphqlResponse::Refused(RequestError { code, errors, retry_after: None });
     }
     let mut retry_after = None;
     let mut code = Code::Internal;
@@ -146,7 +146,7 @@ pub(super) fn finish(response: Response, request_id: &str) -> Answer {
         let message = format!("{left_out} further errors were left out.");
         errors.push(coded(ServerError::new(message, None), code));
     }
-    Answer::Executed { data, errors, retry_after }
+    GraphqlResponse::Executed { data, errors, retry_after }
 }
 
 /// An error as it may be seen.

@@ -26,7 +26,7 @@ use crate::app::App;
 use crate::app::viewer::Viewer;
 use crate::graphql::context::Scope;
 use crate::graphql::document::lexer;
-use crate::graphql::error::{Answer, Code, RequestError};
+use crate::graphql::error::{Code, GraphqlResponse, RequestError};
 use crate::graphql::mutation::Mutation;
 use crate::graphql::query::Query;
 
@@ -42,7 +42,7 @@ pub struct Api {
 
 /// A request as it came, its parts not looked at yet.
 #[derive(Debug, Default)]
-pub struct Question {
+pub struct GraphqlRequest {
     /// The document.
     pub query: String,
     /// Which of its operations; needed if it has several.
@@ -79,18 +79,18 @@ impl Api {
     }
 
     /// Parses a request's document, once it is known to be small enough. Asks nothing of the store.
-    pub fn plan(question: Question) -> Result<Plan, RequestError> {
-        lexer::guard(&question.query).map_err(RequestError::refusal)?;
-        let document = parse_query(&question.query).map_err(|error| RequestError::parse(&error))?;
-        let mut request = Request::new(String::new()).variables(Variables::from_json(question.variables));
-        request.operation_name = question.operation_name;
+    pub fn plan(incoming: GraphqlRequest) -> Result<Plan, RequestError> {
+        lexer::guard(&incoming.query).map_err(RequestError::refusal)?;
+        let document = parse_query(&incoming.query).map_err(|error| RequestError::parse(&error))?;
+        let mut request = Request::new(String::new()).variables(Variables::from_json(incoming.variables));
+        request.operation_name = incoming.operation_name;
         check_variables(&document, &request)?;
         request.set_parsed_query(document);
         Ok(Plan(request))
     }
 
     /// Executes a plan for a viewer. Internal errors carry `request_id`, and are logged with it.
-    pub async fn execute(&self, Plan(request): Plan, viewer: Viewer, request_id: &str) -> Answer {
+    pub async fn execute(&self, Plan(request): Plan, viewer: Viewer, request_id: &str) -> GraphqlResponse {
         let scope = Scope::new(self.app.clone(), viewer);
         let response = self.schema.execute(request.data(Arc::new(scope))).await;
         error::finish(response, request_id)

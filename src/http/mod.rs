@@ -26,7 +26,7 @@ use tokio::sync::watch;
 use crate::app::viewer::Viewer;
 use crate::config::HttpConfig;
 use crate::graphql::Api;
-use crate::graphql::error::{Answer, RequestError};
+use crate::graphql::error::{GraphqlResponse, RequestError};
 use crate::http::request::RequestId;
 use crate::http::response::{Failure, MediaType};
 
@@ -107,13 +107,13 @@ async fn graphql(State(server): State<Arc<Server>>, request: Request) -> Respons
     response
 }
 
-async fn answer(server: &Server, request: Request, id: &RequestId) -> Result<Answer, Failure> {
+async fn answer(server: &Server, request: Request, id: &RequestId) -> Result<GraphqlResponse, Failure> {
     let (head, body) = request.into_parts();
-    let question = request::read(&head.headers, body, &server.config).await?;
+    let incoming = request::read(&head.headers, body, &server.config).await?;
     // Nothing is asked of the store before the document is known to be one.
-    let mut plan = match Api::plan(question) {
+    let mut plan = match Api::plan(incoming) {
         Ok(plan) => plan,
-        Err(error) => return Ok(Answer::Refused(error)),
+        Err(error) => return Ok(GraphqlResponse::Refused(error)),
     };
     let viewer = viewer(server, &head.headers, id).await?;
     if !plan.writes() {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::app::App;
 use crate::config::HttpConfig;
-use crate::graphql::Question;
+use crate::graphql::GraphqlRequest;
 use crate::graphql::error::{Code, RequestError};
 use crate::http::REQUEST_ID;
 use crate::http::response::Failure;
@@ -34,13 +34,17 @@ impl RequestId {
 }
 
 /// The GraphQL request in a body.
-pub(super) async fn read(headers: &HeaderMap, body: Body, config: &HttpConfig) -> Result<Question, Failure> {
+pub(super) async fn read(
+    headers: &HeaderMap,
+    body: Body,
+    config: &HttpConfig,
+) -> Result<GraphqlRequest, Failure> {
     check_content_type(headers)?;
     let bytes = read_body(headers, body, config.http_body_limit).await?;
     let json = serde_json::from_slice(&bytes)
         .map_err(|error| bad_request(format!("The body is not JSON: {error}.")))?;
     match json {
-        Value::Object(parts) => question(parts),
+        Value::Object(parts) => take_apart(parts),
         Value::Array(_) => Err(bad_request("The body must be one request; batches are not accepted.")),
         _ => Err(bad_request("The body must be a JSON object.")),
     }
@@ -83,7 +87,7 @@ fn is_over_limit(error: &axum::Error) -> bool {
 }
 
 /// Takes the request apart. A part that is null counts as not given.
-fn question(mut parts: Map<String, Value>) -> Result<Question, Failure> {
+fn take_apart(mut parts: Map<String, Value>) -> Result<GraphqlRequest, Failure> {
     let mut part = |name: &str| parts.remove(name).filter(|value| !value.is_null());
     let query = match part("query") {
         Some(Value::String(query)) => query,
@@ -101,7 +105,7 @@ fn question(mut parts: Map<String, Value>) -> Result<Question, Failure> {
         None => Value::Null,
     };
     match part("extensions") {
-        Some(Value::Object(_)) | None => Ok(Question { query, operation_name, variables }),
+        Some(Value::Object(_)) | None => Ok(GraphqlRequest { query, operation_name, variables }),
         Some(_) => Err(bad_request("`extensions` must be an object.")),
     }
 }

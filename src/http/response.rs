@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde::Serialize;
 
-use crate::graphql::error::{Answer, Code, RequestError};
+use crate::graphql::error::{Code, GraphqlResponse, RequestError};
 
 /// The forms in which an answer may come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,10 +97,10 @@ fn status(code: Code, media_type: MediaType) -> StatusCode {
 }
 
 /// The answer to a request whose document was parsed.
-pub(super) fn of_answer(answer: Answer, media_type: MediaType) -> Response {
+pub(super) fn of_answer(answer: GraphqlResponse, media_type: MediaType) -> Response {
     match answer {
-        Answer::Refused(error) => Failure::of(error).into_response(media_type),
-        Answer::Executed { data, errors, retry_after } => {
+        GraphqlResponse::Refused(error) => Failure::of(error).into_response(media_type),
+        GraphqlResponse::Executed { data, errors, retry_after } => {
             let status = if retry_after.is_some() { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
             write(status, media_type, Some(&data), &errors, retry_after)
         }

@@ -31,13 +31,13 @@ pub(in crate::graphql) struct User {
 
 impl User {
     /// A user of whom only the id is known, and nothing asked.
-    pub(in crate::graphql) fn named(scope: &Arc<Scope>, id: UserId) -> Self {
+    pub(in crate::graphql) fn unread(scope: &Arc<Scope>, id: UserId) -> Self {
         Self { scope: Arc::clone(scope), id, asked: UserFields::NONE, record: None, relation: None }
     }
 
     /// A user of whom only the id is known, and what will be asked.
     pub(in crate::graphql) fn asked(scope: &Arc<Scope>, id: UserId, selection: UserSelection) -> Self {
-        Self { asked: selection.fields, ..Self::named(scope, id) }
+        Self { asked: selection.fields, ..Self::unread(scope, id) }
     }
 
     /// A user with its record, and how the viewer and it stand if that was asked.
@@ -46,7 +46,7 @@ impl User {
         record: Arc<model::user::User>,
         relation: Option<model::relation::Relation>,
     ) -> Self {
-        let user = Self::named(scope, record.id);
+        let user = Self::unread(scope, record.id);
         Self { record: Some(record), relation, ..user }
     }
 

@@ -202,3 +202,25 @@ async fn a_counter_that_falls_back_harms_nobody() {
         assert!(world.app.login(name, PASSWORD, None).await.is_ok(), "{name}");
     }
 }
+
+#[tokio::test]
+async fn a_name_that_cannot_be_freed_holds_nothing_else_up() {
+    let world = World::new().await;
+    for name in NAMES {
+        let mut cut = begin(&world, Wish { name, registers: false }, &Told::default()).await;
+        cut.step_to(Moment::After, "make user: reserve").await;
+        cut.cut_off().await;
+    }
+    let keys = world.app.store().keys();
+    let shard = keys.names_with(&Username::parse(NAMES[0]).unwrap()).name().to_owned();
+    world.redis.raw::<i64>(&["DEL", &shard]);
+    world.redis.raw::<String>(&["SET", &shard, "no index"]);
+    world.clock.turn(Duration::from_mins(2));
+    world.app.repair().await.unwrap();
+    assert!(world.app.register(NAMES[1], PASSWORD, None, None).await.is_ok());
+    // What could not be done is not forgotten.
+    world.redis.raw::<i64>(&["DEL", &shard]);
+    world.redis.raw::<i64>(&["HSET", &shard, NAMES[0], "?1"]);
+    world.app.repair().await.unwrap();
+    assert!(world.app.register(NAMES[0], PASSWORD, None, None).await.is_ok());
+}
