@@ -23,6 +23,9 @@ pub struct DataConfig {
     /// Accounts and sessions.
     #[command(flatten)]
     pub account: AccountConfig,
+    /// Posts and timelines.
+    #[command(flatten)]
+    pub timeline: TimelineConfig,
 }
 
 /// Where the data is.
@@ -117,6 +120,87 @@ impl AccountConfig {
     pub fn session_lifetime(&self) -> Duration {
         Duration::from_secs(u64::from(self.sessions_lifetime) * 86_400)
     }
+}
+
+/// Posts and timelines.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Posts and timelines")]
+pub struct TimelineConfig {
+    /// How posts come to home timelines. The timelines are the same.
+    ///
+    /// All processes of a deployment must have the same one: to change it, stop them all first.
+    #[arg(long, value_name = "NAME", env = "FANFOLD_TIMELINE_STRATEGY", default_value = "hybrid")]
+    pub timeline_strategy: TimelineStrategy,
+
+    /// Followers above which an author's posts are fetched by its readers, not brought to them.
+    ///
+    /// An author who has once been above it stays so. For the strategy hybrid only.
+    #[arg(long, value_name = "N", env = "FANFOLD_TIMELINE_PUSH_LIMIT", default_value_t = 10_000)]
+    pub timeline_push_limit: u64,
+
+    /// Posts that a home timeline keeps ready. Older ones are collected when somebody scrolls there.
+    #[arg(long, value_name = "N", env = "FANFOLD_TIMELINE_CAPACITY", default_value_t = 1_000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub timeline_capacity: u32,
+
+    /// Days for which a home timeline that nobody reads is kept ready.
+    #[arg(long, value_name = "DAYS", env = "FANFOLD_TIMELINE_ACTIVITY", default_value_t = 21)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=3_650))]
+    pub timeline_activity: u32,
+
+    /// Posts of an author that are kept in Redis; older ones wait to be archived.
+    #[arg(long, value_name = "N", env = "FANFOLD_POST_HOT_LIMIT", default_value_t = 1_000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub post_hot_limit: u32,
+}
+
+impl TimelineConfig {
+    /// How long a timeline that nobody reads is kept ready, in seconds.
+    #[must_use]
+    pub fn lifetime_seconds(&self) -> u64 {
+        u64::from(self.timeline_activity) * 86_400
+    }
+}
+
+/// How posts come to home timelines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TimelineStrategy {
+    /// Brought to followers; those of authors with very many followers are fetched.
+    Hybrid,
+    /// Brought to all followers.
+    Push,
+    /// Fetched by readers.
+    Pull,
+}
+
+impl TimelineStrategy {
+    /// Its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Hybrid => "hybrid",
+            Self::Push => "push",
+            Self::Pull => "pull",
+        }
+    }
+}
+
+/// What a server does beside answering.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Posts and timelines")]
+pub struct DeliveryConfig {
+    /// Whether the server brings posts to timelines itself, or leaves that to `fanfold deliver`.
+    #[arg(long, value_name = "SWITCH", env = "FANFOLD_DELIVER", default_value = "on")]
+    pub deliver: Switch,
+}
+
+/// Whether something is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    /// It is.
+    On,
+    /// It is not.
+    Off,
 }
 
 /// How clients reach the server.

@@ -68,6 +68,10 @@ pub enum Reason {
     Oneself,
     /// The user follows as many as it may.
     FollowLimit,
+    /// It is somebody else's.
+    NotYours,
+    /// An idempotency key was used for something else before.
+    IdempotencyMismatch,
 }
 
 /// The inputs that rules are about.
@@ -83,6 +87,10 @@ pub enum Field {
     NewPassword,
     SessionId,
     UserId,
+    Content,
+    Platform,
+    IdempotencyKey,
+    PostId,
 }
 
 /// The ways to be broken. The cause is for the log, never for the client.
@@ -114,6 +122,12 @@ impl Error {
     pub fn rule(reason: Reason, field: impl Into<Option<Field>>, message: impl Into<String>) -> Self {
         let refusal = Refusal { reason, message: message.into(), field: field.into() };
         Self::Refused(Refused::Rules(vec![refusal]))
+    }
+
+    /// Whether nothing can be done now, rather than not this.
+    #[must_use]
+    pub(super) fn is_unreachable(&self) -> bool {
+        matches!(self, Self::Broken(Broken::Unreachable(_)))
     }
 }
 

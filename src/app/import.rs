@@ -7,13 +7,15 @@ use std::ops::AddAssign;
 
 use crate::app::App;
 use crate::app::error::{Broken, Error};
+use crate::app::post::NewPost;
 use crate::app::relation::Edge;
 use crate::app::user::{Made, Newcomer};
 use crate::model::clock::Timestamp;
-use crate::model::id::UserId;
+use crate::model::id::{PostId, UserId};
 use crate::model::secret::{Password, PasswordHash};
 use crate::store::batch::Batch;
 use crate::store::name::{self, Holder};
+use crate::store::post;
 use crate::store::relation::Followed;
 
 /// What has become of imported users.
@@ -129,5 +131,23 @@ impl App {
             }
         }
         Ok(imported)
+    }
+
+    /// How many posts each of these users has. One round trip for a thousand of them.
+    pub async fn count_posts(&self, authors: &[UserId]) -> Result<Vec<u64>, Error> {
+        let mut counts = Vec::with_capacity(authors.len());
+        for authors in authors.chunks(1_000) {
+            let mut batch = Batch::new("import: posts");
+            let tickets = authors.iter().map(|&author| batch.push(post::count(self.keys(), author)));
+            let tickets = tickets.collect();
+            counts.extend(batch.send(self.store()).await?.take_all(tickets)?);
+        }
+        Ok(counts)
+    }
+
+    /// Publishes posts in the order of their times. Six round trips, however many they are; a thousand at
+    /// a time are a good number.
+    pub async fn import_posts(&self, posts: &[NewPost]) -> Result<Vec<PostId>, Error> {
+        self.publish_all(posts).await
     }
 }

@@ -6,21 +6,26 @@
 
 pub mod check;
 mod deadline;
+pub mod delivery;
 pub mod error;
 pub mod import;
 mod intent;
 mod password;
+pub mod post;
 pub mod question;
 pub mod relation;
 pub mod repair;
 pub mod session;
+pub mod timeline;
 pub mod user;
 pub mod viewer;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use crate::app::password::Passwords;
-use crate::config::{AccountConfig, RelationConfig};
+use crate::app::timeline::Strategy;
+use crate::config::{AccountConfig, RelationConfig, TimelineConfig};
 use crate::model::chance::Chance;
 use crate::model::clock::{SharedClock, Timestamp};
 use crate::store::Store;
@@ -37,7 +42,12 @@ struct Parts {
     chance: Arc<Chance>,
     relation: RelationConfig,
     account: AccountConfig,
+    timeline: TimelineConfig,
     passwords: Passwords,
+    /// What this process knows of the strategy in force.
+    strategy: Strategy,
+    /// The greatest post id this process has issued.
+    last_issued: AtomicU64,
     /// What this process's intents to mend carry as their token.
     mender: u64,
 }
@@ -51,24 +61,44 @@ impl App {
         chance: Chance,
         relation: RelationConfig,
         account: AccountConfig,
+        timeline: TimelineConfig,
     ) -> Self {
         let chance = Arc::new(chance);
         let passwords = Passwords::new(&account, Arc::clone(&chance));
         let mender = chance.nonce();
-        Self(Arc::new(Parts { store, clock, chance, relation, account, passwords, mender }))
+        Self(Arc::new(Parts {
+            store,
+            clock,
+            chance,
+            relation,
+            account,
+            timeline,
+            passwords,
+            strategy: Strategy::default(),
+            last_issued: AtomicU64::new(0),
+            mender,
+        }))
     }
 
     /// The same application as another process would have it, its round trips seen through a gate.
     #[must_use]
     pub fn with_gate(&self, gate: Arc<dyn Gate>) -> Self {
-        let Parts { store, clock, chance, relation, account, passwords, mender: _ } = &*self.0;
+        self.over(self.store().with_gate(gate))
+    }
+
+    /// The same application over another way to the same store.
+    fn over(&self, store: Store) -> Self {
+        let Parts { clock, chance, relation, account, timeline, passwords, .. } = &*self.0;
         Self(Arc::new(Parts {
-            store: store.with_gate(gate),
+            store,
             clock: Arc::clone(clock),
             chance: Arc::clone(chance),
             relation: relation.clone(),
             account: account.clone(),
+            timeline: timeline.clone(),
             passwords: passwords.clone(),
+            strategy: Strategy::default(),
+            last_issued: AtomicU64::new(0),
             mender: chance.nonce(),
         }))
     }

@@ -14,14 +14,17 @@ use crate::app::App;
 use crate::app::error::Error;
 use crate::config::RelationStrategy;
 use crate::model::clock::Timestamp;
-use crate::model::id::UserId;
-use crate::model::page::{Page, Position, Window};
+use crate::model::id::{PostId, UserId};
+use crate::model::page::{Page, Place as _, Position, Window};
+use crate::model::post::{Delivery, Post};
 use crate::model::relation::{Follow, Relation, Side};
 use crate::model::session::Session;
 use crate::model::user::{User, UserFields, Username};
 use crate::store;
 use crate::store::batch::{Batch, Replies, Ticket};
+use crate::store::fanout::{self, Kind, Progress, Task};
 use crate::store::name::{self, Holder};
+use crate::store::post::{self, Trace};
 use crate::store::relation::{self, PROBE};
 use crate::store::session;
 use crate::store::user;
@@ -40,7 +43,7 @@ pub enum Question {
     /// How do the viewer and each of these users stand? Answered by [`Answer::Relations`].
     Relations(UserId, Shared<UserId>),
     /// What is on this page of this list? Answered by [`Answer::Page`].
-    Page(UserId, Side, Window),
+    Page(UserId, Side, Window<Position>),
     /// How many are in this list? Answered by [`Answer::Count`].
     Count(UserId, Side),
     /// Whom does this user follow? Answered by [`Answer::Follows`], newest first.
@@ -49,6 +52,15 @@ pub enum Question {
     Mutuals(UserId),
     /// Which of these follow this user, and since when? Answered by [`Answer::Follows`], newest first.
     FollowersAmong(UserId, Shared<Follow>),
+    /// What do these posts say? Answered by [`Answer::Posts`].
+    Posts(Shared<PostId>),
+    /// What is on this page of this user's posts? Answered by [`Answer::PostPage`].
+    PostPage(UserId, Window<PostId>),
+    /// How many posts has this user? Answered by [`Answer::Count`].
+    PostCount(UserId),
+    /// How far is the delivery of this post of this user, which is pushed? Answered by
+    /// [`Answer::Delivery`].
+    Delivery(UserId, PostId),
     /// Which sign-ins of this user have not ended? Answered by [`Answer::Sessions`], the one used last
     /// first.
     Sessions(UserId),
@@ -82,10 +94,22 @@ pub enum Answer {
     Users(Arc<[Option<Arc<User>>]>),
     Relation(Relation),
     Relations(Arc<[Relation]>),
-    Page(Arc<Page>),
+    Page(Arc<Page<Follow>>),
+    PostPage(Arc<Page<PostId>>),
+    Posts(Arc<[Option<Arc<Post>>]>),
+    Delivery(Delivered),
     Count(u64),
     Follows(Arc<[Follow]>),
     Sessions(Arc<[Session]>),
+}
+
+/// How far a delivery is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivered {
+    /// So many followers have been served.
+    Some(u64),
+    /// All have been served, who are so many.
+    All(u64),
 }
 
 /// An answer, or why there is none.
@@ -98,7 +122,10 @@ enum Claim {
     Users(Vec<Ticket<Option<User>>>),
     Relation(Pairs),
     Relations(Pairs),
-    Page(Ticket<Page>),
+    Page(Ticket<Page<Follow>>),
+    PostPage(Ticket<Page<PostId>>),
+    Posts(Vec<Ticket<Option<Post>>>),
+    Delivery(Ticket<Option<Progress>>, Ticket<Option<Trace>>),
     Count(Ticket<u64>),
     Follows(Ticket<Vec<Follow>>),
     Times(Shared<Follow>, Vec<Ticket<Vec<Option<Timestamp>>>>),
@@ -138,6 +165,12 @@ impl App {
         claims.into_iter().map(redeem).collect()
     }
 
+    /// Answers one question by itself.
+    pub(super) async fn answer_one(&self, question: Question) -> Answered {
+        let mut answers = self.answer(std::slice::from_ref(&question)).await;
+        answers.remove(&question).unwrap_or_else(|| mismatch())
+    }
+
     fn claim(&self, batch: &mut Batch, others: &mut Others, question: &Question) -> Claim {
         let keys = self.keys();
         match question {
@@ -163,6 +196,17 @@ impl App {
                     batch.push(relation::times(keys, *user, Side::Followers, &chunk))
                 });
                 Claim::Times(among.clone(), times.collect())
+            }
+            Question::Posts(posts) => {
+                let read = |&post: &PostId| batch.push(post::read(keys, post));
+                Claim::Posts(posts.0.iter().map(read).collect())
+            }
+            Question::PostPage(user, window) => Claim::PostPage(batch.push(post::page(keys, *user, window))),
+            Question::PostCount(user) => Claim::Count(batch.push(post::count(keys, *user))),
+            Question::Delivery(author, post) => {
+                let task = Task { kind: Kind::Deliver, post: *post, author: *author };
+                let progress = batch.push(fanout::progress(keys, &task));
+                Claim::Delivery(progress, batch.push(post::trace(keys, *post)))
             }
             Question::Sessions(user) => Claim::Sessions(batch.push(session::read_all(keys, *user))),
         }
@@ -216,6 +260,11 @@ impl App {
     }
 }
 
+/// A question was not answered, or by an answer of another kind; [`App::answer`] does neither.
+pub fn mismatch() -> ! {
+    unreachable!("every question is answered by an answer of its kind")
+}
+
 /// Notes whose relations are asked for.
 fn pair(others: &mut Others, viewer: UserId, asked: &[UserId]) -> Pairs {
     let others = others.entry(viewer).or_default();
@@ -252,6 +301,19 @@ impl Claim {
             Self::Follows(ticket) => Answer::Follows(replies.take(ticket)?.into()),
             Self::Times(among, tickets) => {
                 Answer::Follows(present(&among.0, replies.take_all(tickets)?.concat()))
+            }
+            Self::Posts(tickets) => {
+                let posts = replies.take_all(tickets)?.into_iter();
+                Answer::Posts(posts.map(|post| post.map(Arc::new)).collect())
+            }
+            Self::PostPage(ticket) => Answer::PostPage(Arc::new(replies.take(ticket)?)),
+            Self::Delivery(progress, trace) => {
+                let served = replies.take(progress)?.map(|progress| progress.served);
+                let delivery = replies.take(trace)?.and_then(|trace| trace.delivery);
+                Answer::Delivery(match (served, delivery) {
+                    (_, Some(Delivery::Delivered { followers })) => Delivered::All(followers),
+                    (served, _) => Delivered::Some(served.unwrap_or(0)),
+                })
             }
             Self::Sessions(ticket) => Answer::Sessions(live(replies.take(ticket)?, now)),
         })

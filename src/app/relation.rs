@@ -6,14 +6,17 @@
 //! 2. the truth is written, in one step in the follower's slot, the limit checked inside; a repeated
 //!    follow keeps its time;
 //! 3. the mirror is made what the truth is, time included;
-//! 4. the truth is read again, and while it differs from what was mirrored, 3 and 4 are repeated;
+//! 4. the truth is read again; what the followed has posted is merged into the follower's timeline, if
+//!    there is one, after every write of the mirror that adds; and while the truth differs from what was
+//!    mirrored, 3 and 4 are repeated;
 //! 5. the intent of this call is dropped, and no other.
 //!
 //! # Why
 //! Without 1, a call cut off between 2 and 3 leaves a torn edge that nobody looks for. Were the
 //! intent shared by calls for the same pair, one call would drop it while the other is in between.
 //! Without the time in 3, two calls that cross leave a mirror with another time than the truth.
-//! Without 4, a slow call overwrites the mirror of a later one. And since a repairer writes mirrors
+//! Without 4, a slow call overwrites the mirror of a later one. Merged before the mirror is written, a
+//! post could be published in between that is neither merged nor delivered. And since a repairer writes mirrors
 //! too, it does so under an intent of its own: cut off after writing what it saw before others were
 //! done, it would leave a torn edge that nobody looks for.
 
@@ -28,6 +31,7 @@ use crate::model::user::UserFields;
 use crate::store::batch::Batch;
 use crate::store::intent::{Intent, Operation};
 use crate::store::relation::{self, Followed};
+use crate::store::timeline::View;
 use crate::store::user;
 
 /// Two users, one of whom follows the other or may.
@@ -37,12 +41,21 @@ pub(super) struct Edge {
     pub(super) followee: UserId,
 }
 
+/// What was seen after mirrors were written.
+#[derive(Default)]
+struct SeenAgain {
+    /// Edges whose truth is not what was mirrored.
+    differing: Vec<SeenEdge>,
+    /// Edges that were added, with the follower's timeline.
+    added: Vec<(Edge, View)>,
+}
+
 /// An edge as its truth was last seen.
 pub(super) type SeenEdge = (Edge, Option<Timestamp>);
 
 impl App {
     /// The user who asks follows another. Doing it again changes nothing, not even the time.
-    /// Six round trips.
+    /// Six round trips; two more if it has a timeline.
     pub async fn follow(&self, viewer: &Viewer, followee: UserId) -> Result<(), Error> {
         let follower = viewer.signed_in()?.user;
         self.check_other(follower, followee).await?;
@@ -165,15 +178,34 @@ impl App {
             let tickets = edges.iter().map(write).collect();
             batch.send(self.store()).await?.take_all(tickets)?;
 
-            let truths = self.read_truths(edges.iter().map(|(edge, _)| *edge)).await?;
-            edges = truths
-                .into_iter()
-                .zip(edges)
-                .filter(|(now, mirrored)| now != mirrored)
-                .map(|(now, _)| now)
-                .collect();
+            let seen = self.read_again(&edges).await?;
+            self.merge_followed(&seen.added).await?;
+            edges = seen.differing;
         }
         Ok(())
+    }
+
+    /// What there is after mirrors were written: which truths are other ones now, and how far down the
+    /// timelines are complete of those followers who have one and were added. One round trip.
+    async fn read_again(&self, edges: &[SeenEdge]) -> Result<SeenAgain, Error> {
+        let mut batch = Batch::new("edge: read truth");
+        let read = |&(Edge { follower, followee }, mirrored): &SeenEdge| {
+            let truth = batch.push(relation::time(self.keys(), follower, Side::Following, followee));
+            (truth, mirrored.map(|_| self.floor_of(&mut batch, follower)))
+        };
+        let tickets: Vec<_> = edges.iter().map(read).collect();
+        let mut replies = batch.send(self.store()).await?;
+        let mut seen = SeenAgain::default();
+        for (&(edge, mirrored), (truth, timeline)) in edges.iter().zip(tickets) {
+            let truth = replies.take(truth)?;
+            if truth != mirrored {
+                seen.differing.push((edge, truth));
+            }
+            if let Some(view) = timeline.map(|timeline| replies.take(timeline)).transpose()?.flatten() {
+                seen.added.push((edge, view));
+            }
+        }
+        Ok(seen)
     }
 
     /// The truth of each of these edges. One round trip.

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use crate::app::App;
 use crate::app::deadline::{ABANDONED_AFTER, REPAIRED_AFTER};
-use crate::app::error::{Broken, Error};
+use crate::app::error::Error;
 use crate::app::relation::Edge;
 use crate::model::clock::Timestamp;
-use crate::model::id::UserId;
+use crate::model::id::{PostId, UserId};
 use crate::model::user::{UserFields, Username};
 use crate::store::batch::Batch;
 use crate::store::intent::{self, Intent, Operation};
@@ -66,7 +66,7 @@ impl App {
             }
             open = rest;
         }
-        Ok(seen)
+        Ok(seen + self.repair_publishing().await?)
     }
 
     async fn read_intents(&self, open: &[(u32, usize)], latest: Timestamp) -> Result<Vec<Vec<Noted>>, Error> {
@@ -96,6 +96,7 @@ impl App {
                     true
                 }
                 Operation::Name { username, user } => self.redo_name(username, *user, is_abandoned).await?,
+                Operation::Delete { author, post } => self.redo_deletion(*author, *post).await?,
             };
             if is_abandoned && is_redone {
                 done.push(intent);
@@ -104,7 +105,7 @@ impl App {
         let torn = self.mend_all(edges).await?;
         done.retain(|intent| match intent.operation {
             Operation::Edge { follower, followee } => !torn.contains(&Edge { follower, followee }),
-            Operation::Name { .. } => true,
+            Operation::Name { .. } | Operation::Delete { .. } => true,
         });
         self.forget(&done).await?;
         Ok(done.len())
@@ -119,9 +120,21 @@ impl App {
             self.settle_if_made(username, user).await
         };
         match redone {
-            Err(error) if !is_unreachable(&error) => {
+            Err(error) if !error.is_unreachable() => {
                 let error = &error as &dyn std::error::Error;
                 tracing::error!(error, %username, %user, "the reservation of a name cannot be ended");
+                Ok(false)
+            }
+            redone => redone.map(|()| true),
+        }
+    }
+
+    /// Does what is left to do for a post that was erased. `false` if that cannot be done now.
+    async fn redo_deletion(&self, author: UserId, post: PostId) -> Result<bool, Error> {
+        match self.finish_deletion(author, post).await {
+            Err(error) if !error.is_unreachable() => {
+                let error = &error as &dyn std::error::Error;
+                tracing::error!(error, %author, %post, "the deletion of a post cannot be finished");
                 Ok(false)
             }
             redone => redone.map(|()| true),
@@ -134,7 +147,7 @@ impl App {
         let all: Vec<Edge> = edges.iter().copied().collect();
         match self.mend_edges(&all).await {
             Ok(()) => return Ok(HashSet::new()),
-            Err(error) if is_unreachable(&error) => return Err(error),
+            Err(error) if error.is_unreachable() => return Err(error),
             Err(_) => {}
         }
         let mut torn = HashSet::new();
@@ -160,7 +173,8 @@ impl App {
     /// Ends the reservation of a name for an id: settles it if the user exists, else makes the id
     /// void and frees the name. Two round trips.
     pub(super) async fn end_reservation(&self, username: &Username, id: UserId) -> Result<(), Error> {
-        let exists = user::void_unless_exists(self.keys(), id).send("repair: void", self.store()).await?;
+        let exists =
+            user::void_unless_exists(self.keys(), id, self.now()).send("repair: void", self.store()).await?;
         let end = if exists {
             name::settle(self.keys(), username, id)
         } else {
@@ -169,9 +183,4 @@ impl App {
         end.send("repair: name", self.store()).await?;
         Ok(())
     }
-}
-
-/// Whether nothing can be done now, rather than not this.
-fn is_unreachable(error: &Error) -> bool {
-    matches!(error, Error::Broken(Broken::Unreachable(_)))
 }

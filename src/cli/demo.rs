@@ -11,14 +11,15 @@ use rand::{RngExt as _, SeedableRng as _};
 use crate::app::App;
 use crate::app::user::Newcomer;
 use crate::cli::people::{self, Person};
-use crate::cli::world::World;
-use crate::cli::{Data, Outcome, say};
+use crate::cli::world::{Saying, World};
+use crate::cli::{Data, Outcome, posts, say};
 use crate::config::DataConfig;
 use crate::model::clock::Timestamp;
+use crate::model::post::{Content, Platform};
 use crate::model::secret::{Password, PasswordHash};
 use crate::model::user::{Bio, DisplayName, Username};
 
-/// Makes a world to look at: people with names and bios who follow each other.
+/// Makes a world to look at: people with names and bios who follow each other and post.
 ///
 /// A few are followed by very many, most by some, as it is in life. The same number of users and the
 /// same seed make the same world. There is always a user called ada. Running it again changes
@@ -78,7 +79,37 @@ fn world(users: usize, seed: u64, most: usize, password: &PasswordHash) -> World
         let index = i64::try_from(index).unwrap_or(i64::MAX);
         Timestamp::from_millis(FIRST_FOLLOW + index.saturating_mul(step))
     };
-    World { users, follows, time: Box::new(time) }
+    // By themselves, so that what is said has no influence on who says it.
+    let posts = posts(&mut StdRng::seed_from_u64(seed.wrapping_add(1)), users.len());
+    World { users, follows, time: Box::new(time), posts }
+}
+
+/// What people have posted, in the order of time. Some post all the time, many now and then, and some
+/// never.
+fn posts(rng: &mut StdRng, users: usize) -> Vec<Saying> {
+    const MEAN: usize = 8;
+    let count = users * MEAN;
+    let step = FOLLOWING / i64::try_from(count).unwrap_or(i64::MAX);
+    let zeal: Vec<f64> = (0..users).map(|_| rng.random::<f64>().powi(3)).collect();
+    let mut author = || loop {
+        let user = rng.random_range(0..users);
+        // Ada has something to say, too.
+        if user == 0 || rng.random_bool(zeal[user].max(0.001)) {
+            break (user, posts::saying(rng), posts::platform(rng));
+        }
+    };
+    let mut saying = |index: usize| {
+        let (user, content, platform) = author();
+        let age = i64::try_from(index).unwrap_or(i64::MAX).saturating_mul(step);
+        let rule = "what is said in the demo world keeps the rule";
+        Saying {
+            author: u32::try_from(user).expect("a demo world has at most a million users"),
+            content: Content::parse(&content).expect(rule),
+            platform: platform.map(|platform| Platform::parse(platform).expect(rule)),
+            at: Timestamp::from_millis(FIRST_FOLLOW + age),
+        }
+    };
+    (0..count).map(&mut saying).collect()
 }
 
 fn people(rng: &mut StdRng, count: usize, password: &PasswordHash) -> Vec<Newcomer> {

@@ -155,7 +155,7 @@ impl Graph {
             })
         };
         let users = self.nodes.into_iter().map(user).collect::<Result<_, String>>()?;
-        Ok(World { users, follows: self.edges, time: Box::new(time) })
+        Ok(World { users, follows: self.edges, time: Box::new(time), posts: Vec::new() })
     }
 }
 

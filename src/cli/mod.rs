@@ -4,9 +4,11 @@
 //! interrupted. What a command has to say goes to standard output, everything else to standard error.
 
 mod check;
+mod deliver;
 mod demo;
 mod import;
 mod people;
+mod posts;
 mod progress;
 mod schema;
 mod serve;
@@ -43,6 +45,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(serve::Serve),
+    Deliver(deliver::Deliver),
     Schema(schema::Schema),
     Demo(demo::Demo),
     Import(import::Import),
@@ -62,6 +65,7 @@ pub fn main(cli: Cli) -> ExitCode {
     let outcome = runtime.block_on(async {
         match cli.command {
             Command::Serve(command) => command.run().await,
+            Command::Deliver(command) => command.run().await,
             Command::Schema(command) => command.run(),
             Command::Demo(command) => command.run().await,
             Command::Import(command) => command.run().await,
@@ -130,7 +134,7 @@ impl Data {
     /// Opens the Redis at the given URL, or starts one in the data directory. `None` if a signal asks
     /// for the end before that is done; then nothing that was started is left.
     async fn open(
-        DataConfig { mut redis, relation, account }: DataConfig,
+        DataConfig { mut redis, relation, account, timeline }: DataConfig,
         beside: Beside,
         signals: &mut Signals,
     ) -> Result<Option<Self>, Box<dyn Error + Send + Sync>> {
@@ -155,7 +159,8 @@ impl Data {
             () = signals.next() => None,
         };
         if let Some(Ok(store)) = opened {
-            let app = App::new(store, Arc::new(SystemClock), Chance::from_system(), relation, account);
+            let (clock, chance) = (Arc::new(SystemClock), Chance::from_system());
+            let app = App::new(store, clock, chance, relation, account, timeline);
             return Ok(Some(Self { app, managed }));
         }
         stop(managed).await;

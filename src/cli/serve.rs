@@ -9,8 +9,9 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::app::App;
+use crate::cli::deliver::keep_delivering;
 use crate::cli::{Beside, Data, Outcome, Signals, begin_log, say, stop};
-use crate::config::{DataConfig, HttpConfig, LogConfig};
+use crate::config::{DataConfig, DeliveryConfig, HttpConfig, LogConfig, Switch};
 use crate::graphql::Api;
 use crate::http;
 
@@ -22,6 +23,8 @@ use crate::http;
 pub(super) struct Serve {
     #[command(flatten)]
     http: HttpConfig,
+    #[command(flatten)]
+    delivery: DeliveryConfig,
     #[command(flatten)]
     data: DataConfig,
     #[command(flatten)]
@@ -38,28 +41,41 @@ impl Serve {
         let Some(data) = Data::open(self.data, Beside::Alone, &mut signals).await? else {
             return Ok(ExitCode::SUCCESS);
         };
+        let (stop_serving, stopping) = watch::channel(false);
         let repairer = tokio::spawn(keep_repairing(data.app.clone()));
-        let served = serve(listener, data.app, self.http, signals).await;
+        let delivering = (self.delivery.deliver == Switch::On)
+            .then(|| tokio::spawn(keep_delivering(data.app.clone(), stopping.clone())));
+        tokio::spawn(until_signal(signals, stop_serving));
+        let served = serve(listener, data.app, self.http, stopping).await;
         repairer.abort();
+        if let Some(delivering) = delivering {
+            // What is not given back in this time is taken over.
+            drop(tokio::time::timeout(Duration::from_secs(1), delivering).await);
+        }
         stop(data.managed).await;
         served
     }
 }
 
-/// Serves until a signal asks for the end; a second one ends the process at once.
-async fn serve(listener: TcpListener, app: App, config: HttpConfig, mut signals: Signals) -> Outcome {
-    let (stop_serving, stopping) = watch::channel(false);
+async fn serve(
+    listener: TcpListener,
+    app: App,
+    config: HttpConfig,
+    stopping: watch::Receiver<bool>,
+) -> Outcome {
     let router = http::router(Api::new(app), config.clone(), stopping.clone());
     say(&format!("Fanfold listens on http://{}/", listener.local_addr()?))?;
-    tokio::spawn(async move {
-        signals.next().await;
-        tracing::info!("stopping; once more to stop at once");
-        stop_serving.send_replace(true);
-        signals.next().await;
-        std::process::exit(130);
-    });
     http::serve(listener, router, &config, stopping).await?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A signal asks for the end; a second one ends the process at once.
+async fn until_signal(mut signals: Signals, stop_serving: watch::Sender<bool>) {
+    signals.next().await;
+    tracing::info!("stopping; once more to stop at once");
+    stop_serving.send_replace(true);
+    signals.next().await;
+    std::process::exit(130);
 }
 
 /// Runs the repairer, and begins it anew should it panic.

@@ -1,4 +1,4 @@
-//! Bringing a world of users and follows into the store, however it was come by.
+//! Bringing a world of users, follows and posts into the store, however it was come by.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,20 +6,36 @@ use std::time::Duration;
 use crate::app::App;
 use crate::app::error::Error;
 use crate::app::import::{ImportFollow, ImportedFollows};
+use crate::app::post::NewPost;
 use crate::app::user::Newcomer;
 use crate::cli::progress;
 use crate::model::clock::Timestamp;
+use crate::model::id::UserId;
+use crate::model::post::{Content, Platform};
 
 /// How many users or follows go into the store together.
 const CHUNK: usize = 5_000;
+/// How many posts do.
+const POSTS: usize = 1_000;
 
-/// Users, and who of them follows whom since when.
+/// Users, who of them follows whom since when, and what they have posted.
 pub(super) struct World {
     pub(super) users: Vec<Newcomer>,
     /// Indices of `users`: who follows, and who is followed.
     pub(super) follows: Vec<(u32, u32)>,
     /// When the follow of this index was made.
     pub(super) time: Box<dyn Fn(usize) -> Timestamp + Send + Sync>,
+    /// Posts in the order of their times.
+    pub(super) posts: Vec<Saying>,
+}
+
+/// What somebody has posted.
+pub(super) struct Saying {
+    /// The index of the author.
+    pub(super) author: u32,
+    pub(super) content: Content,
+    pub(super) platform: Option<Platform>,
+    pub(super) at: Timestamp,
 }
 
 /// What was done.
@@ -28,6 +44,8 @@ pub(super) struct Loaded {
     created: usize,
     follows: usize,
     imported: ImportedFollows,
+    posts: usize,
+    published: usize,
     took: Duration,
 }
 
@@ -35,7 +53,7 @@ impl World {
     /// Brings the world in. What is there already stays as it is.
     pub(super) async fn load(self, app: &App) -> Result<Loaded, Error> {
         let began = app.now();
-        let (users, follows) = (self.users.len(), self.follows.len());
+        let (users, follows, posts) = (self.users.len(), self.follows.len(), self.posts.len());
         let mut ids = Vec::with_capacity(users);
         let mut created = 0;
         let bar = progress::bar("users", users as u64);
@@ -59,18 +77,49 @@ impl World {
             bar.inc(chunk.len() as u64);
         }
         bar.finish_and_clear();
-        Ok(Loaded { users, created, follows, imported, took: app.now().since(began) })
+        let published = publish(app, &ids, self.posts).await?;
+        let took = app.now().since(began);
+        Ok(Loaded { users, created, follows, imported, posts, published, took })
     }
+}
+
+/// Publishes what is not there yet: of each author as many posts are left out as there are, since the
+/// posts of an author come in one order always. Returns how many are new.
+async fn publish(app: &App, ids: &[UserId], posts: Vec<Saying>) -> Result<usize, Error> {
+    let mut there = app.count_posts(ids).await?;
+    let bar = progress::bar("posts", posts.len() as u64);
+    let is_new = |post: &Saying| {
+        let there = &mut there[post.author as usize];
+        let is_new = *there == 0;
+        *there = there.saturating_sub(1);
+        is_new
+    };
+    let post = |Saying { author, content, platform, at }: Saying| NewPost {
+        author: ids[author as usize],
+        content,
+        platform,
+        created_at: at,
+    };
+    let posts: Vec<NewPost> = posts.into_iter().filter(is_new).map(post).collect();
+    for chunk in posts.chunks(POSTS) {
+        app.import_posts(chunk).await?;
+        bar.inc(chunk.len() as u64);
+    }
+    bar.finish_and_clear();
+    Ok(posts.len())
 }
 
 impl fmt::Display for Loaded {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { users, created, follows, imported, took } = self;
+        let Self { users, created, follows, imported, posts, published, took } = self;
         let ImportedFollows { added, already, refused } = imported;
         writeln!(formatter, "users:   {users}, of which {created} are new")?;
         write!(formatter, "follows: {follows}, of which {added} are new, {already} were there")?;
         if *refused > 0 {
             write!(formatter, ", {refused} were refused by the follow limit")?;
+        }
+        if *posts > 0 {
+            write!(formatter, "\nposts:   {posts}, of which {published} are new")?;
         }
         write!(formatter, "\ntook {:.1} s", took.as_secs_f64())
     }

@@ -1,9 +1,10 @@
-//! Connections: pages of users, loaded whole.
+//! Connections: pages of users and of posts, loaded whole.
 //!
 //! A list resolver looks ahead at what its children will need and loads that for the whole page: one
 //! round trip for the page, one more for all of its users and relations. The nodes come with their
 //! data in them, and their fields ask for nothing.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_graphql::Lookahead;
@@ -11,11 +12,14 @@ use futures::future::try_join;
 
 use crate::app::error::Error;
 use crate::app::question::Shared;
+use crate::app::timeline::{Entry, TimelineQuery};
 use crate::graphql::context::Scope;
-use crate::graphql::cursor::{self, List};
-use crate::graphql::types::connection::FollowConnection;
+use crate::graphql::cursor::{self, FollowList, List, PostList, PostListKind};
+use crate::graphql::types::connection::{FollowConnection, PostConnection, TimelineConnection};
+use crate::graphql::types::post::Post;
 use crate::graphql::types::user::User;
-use crate::model::id::UserId;
+use crate::model;
+use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Page, Position, Window};
 use crate::model::relation::{Follow, ListKind, Side};
 use crate::model::user::UserFields;
@@ -35,7 +39,7 @@ pub(super) struct Paging {
 
 impl Paging {
     /// The page they ask for in this list.
-    pub(super) fn window(&self, list: List) -> Result<Window, Error> {
+    pub(super) fn window<L: List>(&self, list: L) -> Result<Window<L::Place>, Error> {
         let Self { first, after, last, before } = self;
         let backward = last.is_some() || before.is_some();
         if backward && (first.is_some() || after.is_some()) {
@@ -107,26 +111,100 @@ impl UserSelection {
 /// A page of one of a user's lists, with what the selection of the connection asks for.
 pub(super) async fn load(
     scope: &Arc<Scope>,
-    list: List,
+    list: FollowList,
     paging: &Paging,
     selection: &Lookahead<'_>,
 ) -> Result<FollowConnection, Error> {
     let window = paging.window(list)?;
     let (edges, nodes) = (selection.field("edges"), selection.field("nodes"));
-    let wants_users = edges.exists() || nodes.exists();
-    let user = wants_users.then(|| UserSelection::of(&[edges.field("node"), nodes]));
-    let wants_page = wants_users || selection.field("pageInfo").exists();
-    let wants_count = selection.field("totalCount").exists();
-    let filled =
-        async { if wants_page { fill(scope, list, window, user).await } else { Ok(Filled::default()) } };
+    let wants = Wants::of(selection);
+    let user = wants.nodes.then(|| UserSelection::of(&[edges.field("node"), nodes]));
+    let rows = Follows { scope, list, selection: user };
     // The count goes beside the page, and is remembered by the loader until its field asks.
-    let count = async { if wants_count { count(scope, list).await.map(drop) } else { Ok(()) } };
+    let filled = wants.fill(fill(&rows, window));
+    let count = wants.count(count(scope, list));
     let (filled, ()) = try_join(filled, count).await?;
     Ok(FollowConnection::new(Arc::clone(scope), list, filled))
 }
 
+/// A page of a user's posts.
+pub(super) async fn load_posts_of(
+    scope: &Arc<Scope>,
+    author: &User,
+    owner: UserId,
+    paging: &Paging,
+    selection: &Lookahead<'_>,
+) -> Result<PostConnection, Error> {
+    let list = PostList { kind: PostListKind::Posts, owner };
+    let window = paging.window(list)?;
+    let wants = Wants::of(selection);
+    let rows = Posts { scope, owner, author };
+    let filled = wants.fill(fill(&rows, window));
+    let count = wants.count(scope.loader.post_count(owner));
+    let (filled, ()) = try_join(filled, count).await?;
+    Ok(PostConnection::new(Arc::clone(scope), list, filled))
+}
+
+/// A page of the viewer's home timeline.
+pub(super) async fn load_timeline(
+    scope: &Arc<Scope>,
+    owner: UserId,
+    paging: &Paging,
+    selection: &Lookahead<'_>,
+) -> Result<TimelineConnection, Error> {
+    let list = PostList { kind: PostListKind::Timeline, owner };
+    let window = paging.window(list)?;
+    let (edges, nodes) = (selection.field("edges"), selection.field("nodes"));
+    let author = UserSelection::of(&[edges.field("node").field("author"), nodes.field("author")]);
+    let info = selection.field("pageInfo");
+    let looks_back = match window.direction {
+        Direction::Forward => info.field("hasPreviousPage").exists(),
+        Direction::Backward => info.field("hasNextPage").exists(),
+    };
+    let query = TimelineQuery { window, author: author.fields, looks_back };
+    let Page { entries, has_previous, has_next } = scope.app.timeline(scope.viewer(), query).await?;
+    let node = |Entry { post, author, relation }: &Entry| {
+        let author = User::loaded(scope, Arc::clone(author), Some(*relation));
+        (post.id, Post::new(scope, Arc::clone(post), author))
+    };
+    let entries = entries.iter().map(node).collect();
+    Ok(TimelineConnection::new(list, Filled { entries, has_previous, has_next }))
+}
+
+/// What is asked of a connection.
+#[derive(Clone, Copy)]
+struct Wants {
+    nodes: bool,
+    page: bool,
+    count: bool,
+}
+
+impl Wants {
+    fn of(selection: &Lookahead<'_>) -> Self {
+        let nodes = selection.field("edges").exists() || selection.field("nodes").exists();
+        Self {
+            nodes,
+            page: nodes || selection.field("pageInfo").exists(),
+            count: selection.field("totalCount").exists(),
+        }
+    }
+
+    /// The page, if it is asked for.
+    async fn fill<E, N>(
+        self,
+        filled: impl Future<Output = Result<Filled<E, N>, Error>>,
+    ) -> Result<Filled<E, N>, Error> {
+        if self.page { filled.await } else { Ok(Filled::empty()) }
+    }
+
+    /// The count, if it is asked for.
+    async fn count(self, count: impl Future<Output = Result<u64, Error>>) -> Result<(), Error> {
+        if self.count { count.await.map(drop) } else { Ok(()) }
+    }
+}
+
 /// How many entries a list has.
-pub(super) async fn count(scope: &Scope, List { kind, owner }: List) -> Result<u64, Error> {
+pub(super) async fn count(scope: &Scope, FollowList { kind, owner }: FollowList) -> Result<u64, Error> {
     match (kind, scope.viewer_id()) {
         (ListKind::Followers, _) => scope.loader.count(owner, Side::Followers).await,
         (ListKind::Following, _) => scope.loader.count(owner, Side::Following).await,
@@ -138,7 +216,11 @@ pub(super) async fn count(scope: &Scope, List { kind, owner }: List) -> Result<u
     }
 }
 
-async fn page(scope: &Scope, List { kind, owner }: List, window: Window) -> Result<Arc<Page>, Error> {
+async fn page(
+    scope: &Scope,
+    FollowList { kind, owner }: FollowList,
+    window: Window<Position>,
+) -> Result<Arc<Page<Follow>>, Error> {
     match (kind, scope.viewer_id()) {
         (ListKind::Followers, _) => scope.loader.page(owner, Side::Followers, window).await,
         (ListKind::Following, _) => scope.loader.page(owner, Side::Following, window).await,
@@ -154,40 +236,104 @@ async fn page(scope: &Scope, List { kind, owner }: List, window: Window) -> Resu
     }
 }
 
-/// A page with its users, in list order.
-#[derive(Default)]
-pub(super) struct Filled {
-    pub(super) entries: Vec<(Follow, User)>,
+/// A page with its nodes, in list order.
+pub(super) struct Filled<E, N> {
+    pub(super) entries: Vec<(E, N)>,
     pub(super) has_previous: bool,
     pub(super) has_next: bool,
 }
 
-/// Loads a page and its users. Entries whose user has no record are left out and made up for from
-/// what lies beyond, so that a page is short only at the end of its list.
-async fn fill(
-    scope: &Arc<Scope>,
-    list: List,
-    window: Window,
+impl<E, N> Filled<E, N> {
+    fn empty() -> Self {
+        Self { entries: Vec::new(), has_previous: false, has_next: false }
+    }
+}
+
+/// A list that is read page by page, each entry with its node.
+trait Rows {
+    type Entry: Copy;
+    type Place: Copy + From<Self::Entry>;
+    type Node;
+
+    fn page(
+        &self,
+        window: Window<Self::Place>,
+    ) -> impl Future<Output = Result<Arc<Page<Self::Entry>>, Error>> + Send;
+
+    /// The entries that have a node, with it.
+    fn nodes(&self, entries: &Arc<[Self::Entry]>) -> impl Future<Output = Result<Found<Self>, Error>> + Send;
+}
+
+/// Entries with their nodes.
+type Found<R> = Vec<(<R as Rows>::Entry, <R as Rows>::Node)>;
+
+/// A list of users.
+struct Follows<'a> {
+    scope: &'a Arc<Scope>,
+    list: FollowList,
+    /// What is asked of the users; `None` if nothing but their number matters.
     selection: Option<UserSelection>,
-) -> Result<Filled, Error> {
-    let first = page(scope, list, window).await?;
+}
+
+impl Rows for Follows<'_> {
+    type Entry = Follow;
+    type Place = Position;
+    type Node = User;
+
+    async fn page(&self, window: Window<Position>) -> Result<Arc<Page<Follow>>, Error> {
+        page(self.scope, self.list, window).await
+    }
+
+    async fn nodes(&self, follows: &Arc<[Follow]>) -> Result<Vec<(Follow, User)>, Error> {
+        users(self.scope, follows, self.selection).await
+    }
+}
+
+/// What a user has posted.
+struct Posts<'a> {
+    scope: &'a Arc<Scope>,
+    owner: UserId,
+    author: &'a User,
+}
+
+impl Rows for Posts<'_> {
+    type Entry = PostId;
+    type Place = PostId;
+    type Node = Post;
+
+    async fn page(&self, window: Window<PostId>) -> Result<Arc<Page<PostId>>, Error> {
+        self.scope.loader.post_page(self.owner, window).await
+    }
+
+    async fn nodes(&self, ids: &Arc<[PostId]>) -> Result<Vec<(PostId, Post)>, Error> {
+        let posts = self.scope.loader.posts(Shared(Arc::clone(ids))).await?;
+        let node = |post: &Arc<model::post::Post>| {
+            (post.id, Post::new(self.scope, Arc::clone(post), self.author.clone()))
+        };
+        Ok(posts.iter().flatten().map(node).collect())
+    }
+}
+
+/// Loads a page and its nodes. Entries that have none are left out and made up for from what lies
+/// beyond, so that a page is short only at the end of its list.
+async fn fill<R: Rows>(rows: &R, window: Window<R::Place>) -> Result<Filled<R::Entry, R::Node>, Error> {
+    let mut last = rows.page(window).await?;
     let mut filled = Filled {
-        entries: users(scope, &first.follows, selection).await?,
-        has_previous: first.has_previous,
-        has_next: first.has_next,
+        entries: rows.nodes(&last.entries).await?,
+        has_previous: last.has_previous,
+        has_next: last.has_next,
     };
-    let mut page = first;
-    while let Some(beyond) = beyond(&window, &page, filled.entries.len()) {
-        page = self::page(scope, list, beyond).await?;
-        let more = users(scope, &page.follows, selection).await?;
+    while let Some(beyond) = beyond(&window, &last, filled.entries.len()) {
+        last = rows.page(beyond).await?;
+        let more = rows.nodes(&last.entries).await?;
         match window.direction {
             Direction::Forward => {
                 filled.entries.extend(more);
-                filled.has_next = page.has_next;
+                filled.has_next = last.has_next;
             }
             Direction::Backward => {
                 filled.entries.splice(..0, more);
-                filled.has_previous = page.has_previous;
+                filled.has_previous = last.has_previous;
             }
         }
     }
@@ -195,13 +341,17 @@ async fn fill(
 }
 
 /// The window that makes up for what is missing, if there is anything beyond the page.
-fn beyond(window: &Window, page: &Page, entries: usize) -> Option<Window> {
+fn beyond<E: Copy, P: Copy + From<E>>(
+    window: &Window<P>,
+    page: &Page<E>,
+    entries: usize,
+) -> Option<Window<P>> {
     let (outermost, more) = match window.direction {
-        Direction::Forward => (page.follows.last()?, page.has_next),
-        Direction::Backward => (page.follows.first()?, page.has_previous),
+        Direction::Forward => (page.entries.last()?, page.has_next),
+        Direction::Backward => (page.entries.first()?, page.has_previous),
     };
     let missing = window.size - entries;
-    let from = Some(Position::from(*outermost));
+    let from = Some(P::from(*outermost));
     (more && missing > 0).then_some(Window { direction: window.direction, size: missing, from })
 }
 
@@ -220,6 +370,28 @@ async fn users(
     Ok(follows.iter().zip(users).filter_map(|(follow, user)| Some((*follow, user?))).collect())
 }
 
+/// Each of these posts, with what the selection asks of their authors; `None` for those that are not
+/// there. One round trip for the posts, one for their authors.
+pub(super) async fn load_posts(
+    scope: &Arc<Scope>,
+    ids: Arc<[PostId]>,
+    selection: &Lookahead<'_>,
+) -> Result<Vec<Option<Post>>, Error> {
+    let posts = scope.loader.posts(Shared(ids)).await?;
+    let mut authors: Vec<UserId> = posts.iter().flatten().map(|post| post.author).collect();
+    authors.sort_unstable();
+    authors.dedup();
+    let selection = UserSelection::of(&[selection.field("author")]);
+    let loaded = load_users(scope, authors.as_slice().into(), selection).await?;
+    let authors: HashMap<UserId, User> =
+        authors.into_iter().zip(loaded).filter_map(|(id, author)| Some((id, author?))).collect();
+    let post = |post: &Option<Arc<model::post::Post>>| {
+        let post = post.as_ref()?;
+        Some(Post::new(scope, Arc::clone(post), authors.get(&post.author)?.clone()))
+    };
+    Ok(posts.iter().map(post).collect())
+}
+
 /// Each of these users with what the selection asks of them; `None` for those who do not exist. One
 /// round trip.
 pub(super) async fn load_users(
@@ -227,6 +399,9 @@ pub(super) async fn load_users(
     ids: Arc<[UserId]>,
     selection: UserSelection,
 ) -> Result<Vec<Option<User>>, Error> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
     let ids = Shared(ids);
     let relations = async {
         match scope.viewer_id() {

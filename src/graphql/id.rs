@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::app::error::Error;
-use crate::model::id::UserId;
+use crate::model::id::{PostId, UserId};
 use crate::model::session::SessionId;
 
 /// Most ids in one argument.
@@ -19,6 +19,7 @@ pub(super) const MOST_IDS: usize = 100;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GlobalId {
     User(UserId),
+    Post(PostId),
     Session(SessionId),
 }
 
@@ -27,6 +28,7 @@ impl GlobalId {
     pub(super) fn print(self) -> ID {
         let what: &dyn Display = match &self {
             Self::User(user) => user,
+            Self::Post(post) => post,
             Self::Session(session) => session,
         };
         ID(URL_SAFE_NO_PAD.encode(format!("{}:{what}", self.kind())))
@@ -42,7 +44,15 @@ impl GlobalId {
     pub(super) fn user(argument: &str, id: &ID) -> Result<UserId, Error> {
         match Self::parse(argument, id)? {
             Self::User(user) => Ok(user),
-            other @ Self::Session(_) => Err(other.unexpected(argument, "User")),
+            other => Err(other.unexpected(argument, "User")),
+        }
+    }
+
+    /// The post named by the id in an argument.
+    pub(super) fn post(argument: &str, id: &ID) -> Result<PostId, Error> {
+        match Self::parse(argument, id)? {
+            Self::Post(post) => Ok(post),
+            other => Err(other.unexpected(argument, "Post")),
         }
     }
 
@@ -50,7 +60,7 @@ impl GlobalId {
     pub(super) fn session(argument: &str, id: &ID) -> Result<SessionId, Error> {
         match Self::parse(argument, id)? {
             Self::Session(session) => Ok(session),
-            other @ Self::User(_) => Err(other.unexpected(argument, "Session")),
+            other => Err(other.unexpected(argument, "Session")),
         }
     }
 
@@ -62,6 +72,7 @@ impl GlobalId {
     fn kind(self) -> &'static str {
         match self {
             Self::User(_) => "User",
+            Self::Post(_) => "Post",
             Self::Session(_) => "Session",
         }
     }
@@ -72,6 +83,7 @@ fn read(id: &ID) -> Option<GlobalId> {
     let (kind, what) = std::str::from_utf8(&text).ok()?.split_once(':')?;
     match kind {
         "User" => what.parse().ok().map(GlobalId::User),
+        "Post" => what.parse().ok().map(GlobalId::Post),
         "Session" => SessionId::parse(what).map(GlobalId::Session),
         _ => None,
     }
@@ -93,9 +105,10 @@ mod tests {
     #[test]
     fn an_id_is_read_as_it_was_printed() {
         let user = GlobalId::User(UserId::new(7).unwrap());
+        let post = GlobalId::Post(PostId::new(7).unwrap());
         let session = GlobalId::Session(SessionId::issue(&Chance::from_seed(1)));
         assert_eq!(*user.print(), "VXNlcjo3");
-        for id in [user, session] {
+        for id in [user, post, session] {
             assert_eq!(GlobalId::parse("id", &id.print()).unwrap(), id);
         }
     }

@@ -19,9 +19,10 @@ use dataloader::cached;
 
 use crate::app::App;
 use crate::app::error::Error;
-use crate::app::question::{Answer, Answered, Question, Shared};
-use crate::model::id::UserId;
-use crate::model::page::{Page, Window};
+use crate::app::question::{Answer, Answered, Delivered, Question, Shared, mismatch};
+use crate::model::id::{PostId, UserId};
+use crate::model::page::{Page, Position, Window};
+use crate::model::post::Post;
 use crate::model::relation::{Follow, Relation, Side};
 use crate::model::session::Session;
 use crate::model::user::{User, UserFields, Username};
@@ -35,6 +36,9 @@ const MOST_QUESTIONS: usize = 10_000;
 
 /// Users in the order in which they were asked for.
 pub(super) type Users = Arc<[Option<Arc<User>>]>;
+
+/// Posts in the order in which they were asked for.
+pub(super) type Posts = Arc<[Option<Arc<Post>>]>;
 
 /// Answers questions in batches and remembers the answers.
 pub(super) struct Loader(cached::Loader<Question, Answered, Batches>);
@@ -115,7 +119,12 @@ impl Loader {
     }
 
     /// A page of one of the lists that are kept.
-    pub(super) async fn page(&self, user: UserId, side: Side, window: Window) -> Result<Arc<Page>, Error> {
+    pub(super) async fn page(
+        &self,
+        user: UserId,
+        side: Side,
+        window: Window<Position>,
+    ) -> Result<Arc<Page<Follow>>, Error> {
         match self.ask(Question::Page(user, side, window)).await? {
             Answer::Page(page) => Ok(page),
             _ => mismatch(),
@@ -126,6 +135,42 @@ impl Loader {
     pub(super) async fn count(&self, user: UserId, side: Side) -> Result<u64, Error> {
         match self.ask(Question::Count(user, side)).await? {
             Answer::Count(count) => Ok(count),
+            _ => mismatch(),
+        }
+    }
+
+    /// What each of these posts says; `None` for those that are not there.
+    pub(super) async fn posts(&self, posts: Shared<PostId>) -> Result<Posts, Error> {
+        match self.ask(Question::Posts(posts)).await? {
+            Answer::Posts(posts) => Ok(posts),
+            _ => mismatch(),
+        }
+    }
+
+    /// A page of a user's posts.
+    pub(super) async fn post_page(
+        &self,
+        author: UserId,
+        window: Window<PostId>,
+    ) -> Result<Arc<Page<PostId>>, Error> {
+        match self.ask(Question::PostPage(author, window)).await? {
+            Answer::PostPage(page) => Ok(page),
+            _ => mismatch(),
+        }
+    }
+
+    /// How many posts a user has.
+    pub(super) async fn post_count(&self, author: UserId) -> Result<u64, Error> {
+        match self.ask(Question::PostCount(author)).await? {
+            Answer::Count(count) => Ok(count),
+            _ => mismatch(),
+        }
+    }
+
+    /// How far the delivery of a post is that was not done when the post was read.
+    pub(super) async fn delivery(&self, author: UserId, post: PostId) -> Result<Delivered, Error> {
+        match self.ask(Question::Delivery(author, post)).await? {
+            Answer::Delivery(delivered) => Ok(delivered),
             _ => mismatch(),
         }
     }
@@ -148,9 +193,4 @@ impl Loader {
             _ => mismatch(),
         }
     }
-}
-
-/// A question was answered by an answer of another kind, which [`App::answer`] does not do.
-fn mismatch() -> ! {
-    unreachable!("every question is answered by an answer of its kind")
 }

@@ -12,9 +12,10 @@ use crate::app::App;
 use crate::app::error::Error;
 use crate::app::session::Opened;
 use crate::app::viewer;
-use crate::graphql::connection::{UserSelection, load_users};
+use crate::graphql::connection::{UserSelection, load_posts, load_users};
 use crate::graphql::context::Scope;
 use crate::graphql::id::GlobalId;
+use crate::graphql::types::post::Post;
 use crate::graphql::types::relation::Relation;
 use crate::graphql::types::user::User;
 use crate::graphql::types::user_error::{UserError, split};
@@ -92,6 +93,25 @@ pub(super) struct UnfollowInput {
 pub(super) struct RemoveFollowerInput {
     /// Who shall follow the viewer no longer.
     user_id: ID,
+}
+
+/// What `publish` takes.
+#[derive(InputObject)]
+pub(super) struct PublishInput {
+    /// 1 to 2,000 characters of any script.
+    content: String,
+    /// The client it is written with, such as web: 1 to 50 characters.
+    platform: Option<String>,
+    /// Names this attempt, so that it may be sent again: under the same key, for a day, the same post is
+    /// published once. 1 to 100 characters.
+    idempotency_key: Option<String>,
+}
+
+/// What `deletePost` takes.
+#[derive(InputObject)]
+pub(super) struct DeletePostInput {
+    /// Which post.
+    post_id: ID,
 }
 
 /// What `register` answers.
@@ -179,6 +199,24 @@ pub(super) struct RemoveFollowerPayload {
     relation: Option<Relation>,
     /// The user; null if refused.
     user: Option<User>,
+    /// Why it was refused; empty if it was not.
+    user_errors: Vec<UserError>,
+}
+
+/// What `publish` answers.
+#[derive(SimpleObject)]
+pub(super) struct PublishPayload {
+    /// The post; null if refused, or deleted since.
+    post: Option<Post>,
+    /// Why it was refused; empty if it was not.
+    user_errors: Vec<UserError>,
+}
+
+/// What `deletePost` answers.
+#[derive(SimpleObject)]
+pub(super) struct DeletePostPayload {
+    /// The post that is gone; null if refused.
+    deleted_id: Option<ID>,
     /// Why it was refused; empty if it was not.
     user_errors: Vec<UserError>,
 }
@@ -320,6 +358,47 @@ impl Mutation {
         Some(changed.await.map(|(relation, user, user_errors)| RemoveFollowerPayload {
             relation,
             user,
+            user_errors,
+        }))
+    }
+
+    /// Publishes a post. It is visible at once; delivery to followers goes on afterwards.
+    async fn publish(
+        &self,
+        context: &Context<'_>,
+        input: PublishInput,
+    ) -> Option<Result<PublishPayload, Error>> {
+        let scope = Scope::of(context);
+        let published = async {
+            let PublishInput { content, platform, idempotency_key } = input;
+            let (platform, key) = (platform.as_deref(), idempotency_key.as_deref());
+            let (id, user_errors) = split(scope.app.publish(scope.viewer(), &content, platform, key).await)?;
+            let selection = context.look_ahead().field("post");
+            let post = match id {
+                Some(id) if selection.exists() => {
+                    load_posts(&scope.afresh(), Arc::new([id]), &selection).await?.pop().flatten()
+                }
+                Some(_) | None => None,
+            };
+            Ok(PublishPayload { post, user_errors })
+        };
+        Some(published.await)
+    }
+
+    /// Deletes a post of the viewer's. Doing it again changes nothing.
+    async fn delete_post(
+        &self,
+        context: &Context<'_>,
+        input: DeletePostInput,
+    ) -> Option<Result<DeletePostPayload, Error>> {
+        let scope = Scope::of(context);
+        let done = async {
+            scope.viewer().signed_in()?;
+            let post = GlobalId::post("input.postId", &input.post_id)?;
+            scope.app.delete_post(scope.viewer(), post).await
+        };
+        Some(split(done.await).map(|(done, user_errors)| DeletePostPayload {
+            deleted_id: done.map(|()| input.post_id),
             user_errors,
         }))
     }

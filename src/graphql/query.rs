@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use async_graphql::{Context, ID, Lookahead, Object, OneofObject};
+use futures::future::try_join;
 
 use crate::app::error::Error;
-use crate::graphql::connection::{UserSelection, load_users};
+use crate::graphql::connection::{UserSelection, load_posts, load_users};
 use crate::graphql::context::Scope;
 use crate::graphql::id::{GlobalId, check_count};
 use crate::graphql::types::node::Node;
+use crate::graphql::types::post::Post;
 use crate::graphql::types::relation::Relation;
 use crate::graphql::types::user::User;
 use crate::graphql::types::viewer::Viewer;
-use crate::model::id::UserId;
+use crate::model::id::{PostId, UserId};
 use crate::model::user::Username;
 
 /// The root of all queries.
@@ -42,10 +44,11 @@ impl Query {
         #[graphql(desc = "An id that this server has given.")] id: ID,
     ) -> Option<Result<Node, Error>> {
         let node = async {
-            let user = node_user("id", &id)?;
-            user_by_id(&Scope::of(context), user, &context.look_ahead()).await
+            let nodes =
+                load_nodes(&Scope::of(context), &[node_id("id", &id)?], &context.look_ahead()).await?;
+            Ok(nodes.into_iter().next().flatten())
         };
-        node.await.map(|user| user.map(Node::User)).transpose()
+        node.await.transpose()
     }
 
     /// The things that have these ids, in their order; null where there is no such thing.
@@ -55,10 +58,22 @@ impl Query {
         #[graphql(desc = "Ids that this server has given. At most 100.")] ids: Vec<ID>,
     ) -> Result<Vec<Option<Node>>, Error> {
         check_count("ids", &ids)?;
-        let ids = ids.iter().map(|id| node_user("ids", id)).collect::<Result<_, _>>()?;
-        let selection = UserSelection::of(&[context.look_ahead()]);
-        let users = load_users(&Scope::of(context), ids, selection).await?;
-        Ok(users.into_iter().map(|user| user.map(Node::User)).collect())
+        let ids: Vec<NodeId> = ids.iter().map(|id| node_id("ids", id)).collect::<Result<_, _>>()?;
+        load_nodes(&Scope::of(context), &ids, &context.look_ahead()).await
+    }
+
+    /// A post; null if there is no such post, or none any more.
+    async fn post(
+        &self,
+        context: &Context<'_>,
+        #[graphql(desc = "Which one.")] id: ID,
+    ) -> Option<Result<Post, Error>> {
+        let post = async {
+            let id = GlobalId::post("id", &id)?;
+            let posts = load_posts(&Scope::of(context), Arc::new([id]), &context.look_ahead()).await?;
+            Ok(posts.into_iter().next().flatten())
+        };
+        post.await.transpose()
     }
 
     /// A user; null if there is no such user.
@@ -99,12 +114,38 @@ impl Query {
     }
 }
 
-/// The user that the id of a node names.
-fn node_user(argument: &str, id: &ID) -> Result<UserId, Error> {
+/// What the id of a node names.
+#[derive(Clone, Copy)]
+enum NodeId {
+    User(UserId),
+    Post(PostId),
+}
+
+fn node_id(argument: &str, id: &ID) -> Result<NodeId, Error> {
     match GlobalId::parse(argument, id)? {
-        GlobalId::User(user) => Ok(user),
+        GlobalId::User(user) => Ok(NodeId::User(user)),
+        GlobalId::Post(post) => Ok(NodeId::Post(post)),
         other @ GlobalId::Session(_) => Err(other.unexpected(argument, "Node")),
     }
+}
+
+/// The things that have these ids, in their order; `None` where there is no such thing.
+async fn load_nodes(
+    scope: &Arc<Scope>,
+    ids: &[NodeId],
+    selection: &Lookahead<'_>,
+) -> Result<Vec<Option<Node>>, Error> {
+    let users = ids.iter().filter_map(|id| if let NodeId::User(user) = id { Some(*user) } else { None });
+    let posts = ids.iter().filter_map(|id| if let NodeId::Post(post) = id { Some(*post) } else { None });
+    let user = UserSelection::of(std::slice::from_ref(selection));
+    let users = load_users(scope, users.collect(), user);
+    let (users, posts) = try_join(users, load_posts(scope, posts.collect(), selection)).await?;
+    let (mut users, mut posts) = (users.into_iter(), posts.into_iter());
+    let node = |id: &NodeId| match id {
+        NodeId::User(_) => users.next().flatten().map(Node::User),
+        NodeId::Post(_) => posts.next().flatten().map(Node::Post),
+    };
+    Ok(ids.iter().map(node).collect())
 }
 
 /// A user by its id. The record is loaded at once, because its absence must be told here.

@@ -5,6 +5,7 @@
 
 mod auth;
 mod health;
+mod metrics;
 mod playground;
 mod request;
 mod response;
@@ -52,6 +53,7 @@ pub fn router(api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) -> 
         .route("/schema.graphql", get(schema))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
+        .route("/metrics", get(self::metrics::page))
         .fallback(async || Failure::not_found().into_response(MediaType::Json))
         .method_not_allowed_fallback(async || Failure::method_not_allowed().into_response(MediaType::Json))
         .with_state(Arc::new(server))

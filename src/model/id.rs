@@ -6,53 +6,65 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::str::FromStr;
 
-/// Names one user. Issued by a counter, never reused, never zero.
-///
-/// # Why a counter
-/// A small number packs: six bytes in a sorted set, four in an intset, an offset in a packed
-/// string. A random id would cost each of those structures several times as much.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct UserId(NonZeroU64);
-
-impl UserId {
-    /// The greatest id. It is never issued: the user of this id does not exist.
-    pub const MAX: Self = Self(NonZeroU64::MAX);
-
-    /// The id of this number; `None` for zero, which names nobody.
-    #[must_use]
-    pub fn new(number: u64) -> Option<Self> {
-        NonZeroU64::new(number).map(Self)
-    }
-
-    /// The number itself.
-    #[must_use]
-    pub fn get(self) -> u64 {
-        self.0.get()
-    }
-}
-
-impl fmt::Display for UserId {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(formatter)
-    }
-}
-
 /// A text that is not the decimal form of an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not an id: expected a positive decimal number")]
 pub struct ParseIdError;
 
-impl FromStr for UserId {
-    type Err = ParseIdError;
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident;)*) => { $(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(NonZeroU64);
 
-    /// Accepts exactly what `Display` prints: no sign, no leading zero.
-    fn from_str(text: &str) -> Result<Self, ParseIdError> {
-        let canonical = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
-        if !canonical {
-            return Err(ParseIdError);
+        impl $name {
+            /// The greatest id. It is never issued: nothing has it.
+            pub const MAX: Self = Self(NonZeroU64::MAX);
+
+            /// The id of this number; `None` for zero, which names nothing.
+            #[must_use]
+            pub fn new(number: u64) -> Option<Self> {
+                NonZeroU64::new(number).map(Self)
+            }
+
+            /// The number itself.
+            #[must_use]
+            pub fn get(self) -> u64 {
+                self.0.get()
+            }
         }
-        text.parse().map(Self).map_err(|_| ParseIdError)
-    }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(formatter)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = ParseIdError;
+
+            /// Accepts exactly what `Display` prints: no sign, no leading zero.
+            fn from_str(text: &str) -> Result<Self, ParseIdError> {
+                let canonical = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
+                if !canonical {
+                    return Err(ParseIdError);
+                }
+                text.parse().map(Self).map_err(|_| ParseIdError)
+            }
+        }
+    )* };
+}
+
+ids! {
+    /// Names one user. Issued by a counter, never reused, never zero.
+    ///
+    /// # Why a counter
+    /// A small number packs: six bytes in a sorted set, four in an intset, an offset in a packed
+    /// string. A random id would cost each of those structures several times as much.
+    UserId;
+    /// Names one post. Issued by a counter, so that posts are ordered by their ids: newest first means
+    /// greatest first.
+    PostId;
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ pub mod chance;
 pub mod clock;
 pub mod id;
 pub mod page;
+pub mod post;
 pub mod relation;
 pub mod secret;
 pub mod session;

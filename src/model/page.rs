@@ -1,15 +1,31 @@
-//! Pages of a list that is ordered by score, newest first.
+//! Pages of lists, newest first.
 //!
 //! Not here: the opaque form of a position (`graphql::cursor`), or paging inside Redis
 //! (`store/lua/page.lua`), which keeps the same order.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use crate::model::clock::Timestamp;
-use crate::model::id::UserId;
+use crate::model::id::{PostId, UserId};
 use crate::model::relation::Follow;
 
-/// A place in a list: just at the entry with this time and this user, whether or not the entry is
+/// A place in a list, by which the list is ordered.
+pub trait Place: Copy {
+    /// The order of the list: newest first.
+    #[must_use]
+    fn in_list_order(&self, other: &Self) -> Ordering;
+}
+
+/// A place in a list of posts is a post, whether or not it is (still) there: the newest has the
+/// greatest id.
+impl Place for PostId {
+    fn in_list_order(&self, other: &Self) -> Ordering {
+        other.cmp(self)
+    }
+}
+
+/// A place in a list of users that is ordered by time: just at the entry with this time and this user, whether or not the entry is
 /// (still) there. Both are needed, because times tie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Position {
@@ -19,13 +35,12 @@ pub struct Position {
     pub user: UserId,
 }
 
-impl Position {
-    /// The order of a list: newest first, ties by the bytes of the decimal id, greatest first.
+impl Place for Position {
+    /// Newest first, ties by the bytes of the decimal id, greatest first.
     ///
     /// # Why bytes
     /// It is the order in which Redis keeps members of equal score (there, `10` sorts before `9`).
-    #[must_use]
-    pub fn in_list_order(&self, other: &Self) -> Ordering {
+    fn in_list_order(&self, other: &Self) -> Ordering {
         if self.user == other.user {
             return other.at.cmp(&self.at);
         }
@@ -50,50 +65,46 @@ pub enum Direction {
 
 /// A page as asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Window {
+pub struct Window<P> {
     /// Which way it opens.
     pub direction: Direction,
     /// Most entries; zero asks for the flags only.
     pub size: usize,
     /// From where; the entry at the position is not part of the page.
-    pub from: Option<Position>,
+    pub from: Option<P>,
 }
 
-/// A page as answered, in list order whatever the direction.
+/// A page as answered, in list order whatever the direction. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Page {
+pub struct Page<E> {
     /// The entries.
-    pub follows: Vec<Follow>,
+    pub entries: Arc<[E]>,
     /// Whether the list has entries before these.
     pub has_previous: bool,
     /// Whether the list has entries after these.
     pub has_next: bool,
 }
 
-impl Page {
+impl<E: Copy> Page<E> {
     /// The window's part of a whole list that is in list order.
     #[must_use]
-    pub fn of(list: &[Follow], window: &Window) -> Self {
+    pub fn of<P: Place + From<E>>(list: &[E], window: &Window<P>) -> Self {
+        let precedes = |entry: &E, place: &P, upto| P::from(*entry).in_list_order(place) <= upto;
         let (start, end) = match (window.direction, window.from) {
             (Direction::Forward, None) => (0, window.size),
             (Direction::Forward, Some(from)) => {
-                let start = list.partition_point(|&follow| precedes(follow, &from, Ordering::Equal));
+                let start = list.partition_point(|entry| precedes(entry, &from, Ordering::Equal));
                 (start, start.saturating_add(window.size))
             }
             (Direction::Backward, None) => (list.len().saturating_sub(window.size), list.len()),
             (Direction::Backward, Some(from)) => {
-                let end = list.partition_point(|&follow| precedes(follow, &from, Ordering::Less));
+                let end = list.partition_point(|entry| precedes(entry, &from, Ordering::Less));
                 (end.saturating_sub(window.size), end)
             }
         };
         let end = end.min(list.len());
-        Self { follows: list[start..end].to_vec(), has_previous: start > 0, has_next: end < list.len() }
+        Self { entries: list[start..end].into(), has_previous: start > 0, has_next: end < list.len() }
     }
-}
-
-/// Whether an entry lies before a position, or at it when `upto` is `Equal`.
-fn precedes(follow: Follow, position: &Position, upto: Ordering) -> bool {
-    Position::from(follow).in_list_order(position) <= upto
 }
 
 #[cfg(test)]
@@ -112,7 +123,7 @@ mod tests {
     fn page(direction: Direction, size: usize, from: Option<Follow>) -> (Vec<u64>, bool, bool) {
         let window = Window { direction, size, from: from.map(Position::from) };
         let page = Page::of(&list(), &window);
-        (page.follows.iter().map(|follow| follow.user.get()).collect(), page.has_previous, page.has_next)
+        (page.entries.iter().map(|follow| follow.user.get()).collect(), page.has_previous, page.has_next)
     }
 
     #[test]

@@ -5,12 +5,12 @@
 //! pair never drop each other's.
 //!
 //! Intents are spread over partitions, each a sorted set by the time the operation began. A member
-//! is `edge:follower:followee:token` or `name:username:id:token`.
+//! is `edge:follower:followee:token`, `name:username:id:token` or `delete:author:post:token`.
 
 use std::fmt;
 
 use crate::model::clock::Timestamp;
-use crate::model::id::UserId;
+use crate::model::id::{PostId, UserId};
 use crate::model::user::Username;
 use crate::store::command::{Command, command};
 use crate::store::key::{INTENT_PARTITIONS, Keys};
@@ -41,6 +41,13 @@ pub enum Operation {
         /// The id.
         user: UserId,
     },
+    /// A post is deleted.
+    Delete {
+        /// Whose it is.
+        author: UserId,
+        /// Which one.
+        post: PostId,
+    },
 }
 
 impl fmt::Display for Intent {
@@ -48,6 +55,7 @@ impl fmt::Display for Intent {
         match &self.operation {
             Operation::Edge { follower, followee } => write!(formatter, "edge:{follower}:{followee}")?,
             Operation::Name { username, user } => write!(formatter, "name:{username}:{user}")?,
+            Operation::Delete { author, post } => write!(formatter, "delete:{author}:{post}")?,
         }
         write!(formatter, ":{:x}", self.token)
     }
@@ -66,6 +74,9 @@ impl Intent {
             ("name", username, user) => {
                 Operation::Name { username: Username::parse(username).ok()?, user: user.parse().ok()? }
             }
+            ("delete", author, post) => {
+                Operation::Delete { author: author.parse().ok()?, post: post.parse().ok()? }
+            }
             _ => return None,
         };
         let token = u64::from_str_radix(next()?, 16).ok()?;
@@ -74,7 +85,9 @@ impl Intent {
 
     /// Where it is kept: by the user whose slot holds the truth.
     fn partition(&self) -> u32 {
-        let (Operation::Edge { follower: user, .. } | Operation::Name { user, .. }) = self.operation;
+        let (Operation::Edge { follower: user, .. }
+        | Operation::Name { user, .. }
+        | Operation::Delete { author: user, .. }) = self.operation;
         u32::try_from(user.get() % u64::from(INTENT_PARTITIONS)).unwrap_or(0)
     }
 }
@@ -132,7 +145,8 @@ mod tests {
         let id = |number| UserId::new(number).unwrap();
         let edge = Operation::Edge { follower: id(7), followee: id(9) };
         let name = Operation::Name { username: Username::parse("a_b").unwrap(), user: id(7) };
-        for (operation, text) in [(edge, "edge:7:9:ff"), (name, "name:a_b:7:ff")] {
+        let delete = Operation::Delete { author: id(7), post: PostId::new(9).unwrap() };
+        for (operation, text) in [(edge, "edge:7:9:ff"), (name, "name:a_b:7:ff"), (delete, "delete:7:9:ff")] {
             let intent = Intent { operation, token: 0xff };
             assert_eq!(intent.to_string(), text);
             assert_eq!(Intent::parse(text), Some(intent));

@@ -7,17 +7,31 @@
 //!
 //! | key | kind | holds |
 //! |---|---|---|
-//! | `ff:{g}:layout` | hash | sizes that were fixed when the store was first used: `name_shards` |
-//! | `ff:{g}:next:user` | counter | the last user id issued |
+//! | `ff:{g}:layout` | hash | what was fixed when the store was first used: `name_shards`; and the strategy of timelines in force: `timeline_strategy`, with the number of those there were, `timeline_generation` |
+//! | `ff:{g}:next:user`, `ff:{g}:next:post` | counter | the last id issued |
+//! | `ff:{g}:publishing` | sorted set | posts that have an id and are not settled yet, by id: `id:author:written:began:nonce` |
+//! | `ff:{g}:stars` | set | authors whose posts are pulled, not pushed |
+//! | `ff:{g}:stars:version` | text | another one with each new star |
 //! | `ff:name:{n12}` | hash, sharded | username → user id; `?7` while user 7 is being made |
 //! | `ff:{i3}:intents` | sorted set | unfinished operations by the time they began, see [`crate::store::intent`] |
 //! | `ff:{u7}:user` | hash | `username`, `display_name`, `bio`, `created_at` |
 //! | `ff:{u7}:secret` | hash | `password`: its hash as a PHC string |
 //! | `ff:{u7}:sessions` | hash | SHA-256 of a token → the session, see [`crate::store::session`] |
-//! | `ff:{u7}:void` | set | what must never come to be in this slot: `user`, the record itself; kept a day |
+//! | `ff:{u7}:void` | sorted set | what must never come to be in this slot, by when that was noted: `user`, the record itself; `9`, a post; `deleted:9`, a post for a second time. Kept a day |
 //! | `ff:{u7}:following` | sorted set | whom user 7 follows, by time of the follow: the truth of an edge |
 //! | `ff:{u7}:followers` | sorted set | who follows user 7, by time of the follow: its mirror |
 //! | `ff:{u7}:find:N`, `…:a`, `…:b` | sorted set, temporary | a page of users and its two intersections; N is unique |
+//! | `ff:{p9}:post` | hash | `author`, `content`, `created_at`, `platform`, `delivery`; or `author`, `deleted` |
+//! | `ff:{u7}:posts` | list | user 7's posts, greatest id first |
+//! | `ff:{u7}:recent` | sorted set | the newest twenty of them, by id |
+//! | `ff:{u7}:cold` | text | the greatest of user 7's posts that has left `posts` |
+//! | `ff:{u7}:timeline` | list | the posts of user 7's home timeline, greatest id first, and a seal; see `store/lua/part/timeline.lua` |
+//! | `ff:{u7}:idem:K` | text | the attempt to publish that the idempotency key with the digest K stands for; a day |
+//! | `ff:{f3}:fanout` | stream | posts to be brought to timelines, and to be taken out of them |
+//! | `ff:{f3}:fanout:progress` | hash | how far each of these jobs is: `kind:post` → time, user, timelines served |
+//! | `ff:{f3}:fanout:served` | counter | how many timelines have been served, ever |
+//! | `ff:{f3}:fanout:failed` | stream | jobs that were given up |
+//! | `ff:{a}:pending` | list | posts that shall become cold; an id may be there more than once |
 //!
 //! Times are milliseconds since the epoch, ids decimal numbers.
 
@@ -27,11 +41,15 @@ use std::sync::Arc;
 
 use redis::{RedisWrite, ToRedisArgs};
 
-use crate::model::id::UserId;
+use crate::model::id::{PostId, UserId};
+use crate::model::post::Digest;
 use crate::model::user::Username;
 
 /// How many partitions the intents are spread over. Part of the stored format.
 pub const INTENT_PARTITIONS: u32 = 16;
+
+/// How many partitions the jobs of delivery are spread over, by author. Part of the stored format.
+pub const FANOUT_PARTITIONS: u32 = 4;
 
 /// The kind of a key that holds a hash.
 #[derive(Debug)]
@@ -45,6 +63,15 @@ pub enum SortedSet {}
 /// The kind of a key that holds a number to count with.
 #[derive(Debug)]
 pub enum Counter {}
+/// The kind of a key that holds a list.
+#[derive(Debug)]
+pub enum List {}
+/// The kind of a key that holds a stream.
+#[derive(Debug)]
+pub enum Stream {}
+/// The kind of a key that holds a text.
+#[derive(Debug)]
+pub enum Text {}
 
 /// What a key's `{…}` says: the slot it lies in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,6 +84,12 @@ pub enum Tag {
     Names(u32),
     /// `{i3}`: one partition of the intents.
     Intents(u32),
+    /// `{p9}`: one post.
+    Post(PostId),
+    /// `{f3}`: one partition of delivery.
+    Fanout(u32),
+    /// `{a}`: what is on its way to the archive.
+    Archive,
 }
 
 impl fmt::Display for Tag {
@@ -66,6 +99,9 @@ impl fmt::Display for Tag {
             Self::User(user) => write!(formatter, "{{u{user}}}"),
             Self::Names(shard) => write!(formatter, "{{n{shard}}}"),
             Self::Intents(partition) => write!(formatter, "{{i{partition}}}"),
+            Self::Post(post) => write!(formatter, "{{p{post}}}"),
+            Self::Fanout(partition) => write!(formatter, "{{f{partition}}}"),
+            Self::Archive => formatter.write_str("{a}"),
         }
     }
 }
@@ -118,7 +154,7 @@ impl Keys {
         self.name_shards
     }
 
-    /// Sizes fixed at first use.
+    /// What holds for the whole store.
     #[must_use]
     pub fn layout(&self) -> Key<Hash> {
         self.key(Tag::Global, "layout")
@@ -128,6 +164,30 @@ impl Keys {
     #[must_use]
     pub fn next_user(&self) -> Key<Counter> {
         self.key(Tag::Global, "next:user")
+    }
+
+    /// The last post id issued.
+    #[must_use]
+    pub fn next_post(&self) -> Key<Counter> {
+        self.key(Tag::Global, "next:post")
+    }
+
+    /// Posts that are being published.
+    #[must_use]
+    pub fn publishing(&self) -> Key<SortedSet> {
+        self.key(Tag::Global, "publishing")
+    }
+
+    /// Authors whose posts are pulled.
+    #[must_use]
+    pub fn stars(&self) -> Key<Set> {
+        self.key(Tag::Global, "stars")
+    }
+
+    /// The version of the stars.
+    #[must_use]
+    pub fn stars_version(&self) -> Key<Text> {
+        self.key(Tag::Global, "stars:version")
     }
 
     /// One shard of the username index.
@@ -169,7 +229,7 @@ impl Keys {
 
     /// What must never come to be in a user's slot.
     #[must_use]
-    pub fn void(&self, user: UserId) -> Key<Set> {
+    pub fn void(&self, user: UserId) -> Key<SortedSet> {
         self.key(Tag::User(user), "void")
     }
 
@@ -190,6 +250,72 @@ impl Keys {
     #[must_use]
     pub fn find(&self, viewer: UserId, nonce: u64) -> [Key<SortedSet>; 3] {
         ["", ":a", ":b"].map(|part| self.key(Tag::User(viewer), &format!("find:{nonce:x}{part}")))
+    }
+
+    /// A post's record.
+    #[must_use]
+    pub fn post(&self, post: PostId) -> Key<Hash> {
+        self.key(Tag::Post(post), "post")
+    }
+
+    /// A user's posts.
+    #[must_use]
+    pub fn posts(&self, author: UserId) -> Key<List> {
+        self.key(Tag::User(author), "posts")
+    }
+
+    /// A user's newest posts.
+    #[must_use]
+    pub fn recent(&self, author: UserId) -> Key<SortedSet> {
+        self.key(Tag::User(author), "recent")
+    }
+
+    /// The greatest of a user's posts that has become cold.
+    #[must_use]
+    pub fn cold(&self, author: UserId) -> Key<Text> {
+        self.key(Tag::User(author), "cold")
+    }
+
+    /// A user's home timeline.
+    #[must_use]
+    pub fn timeline(&self, user: UserId) -> Key<List> {
+        self.key(Tag::User(user), "timeline")
+    }
+
+    /// What an idempotency key of a user stands for.
+    #[must_use]
+    pub fn attempt(&self, author: UserId, key: Digest) -> Key<Text> {
+        self.key(Tag::User(author), &format!("idem:{key}"))
+    }
+
+    /// The jobs of one partition of delivery.
+    #[must_use]
+    pub fn fanout(&self, partition: u32) -> Key<Stream> {
+        self.key(Tag::Fanout(partition), "fanout")
+    }
+
+    /// How far the jobs of a partition are.
+    #[must_use]
+    pub fn fanout_progress(&self, partition: u32) -> Key<Hash> {
+        self.key(Tag::Fanout(partition), "fanout:progress")
+    }
+
+    /// How many timelines the jobs of a partition have served.
+    #[must_use]
+    pub fn fanout_served(&self, partition: u32) -> Key<Counter> {
+        self.key(Tag::Fanout(partition), "fanout:served")
+    }
+
+    /// Jobs of a partition that were given up.
+    #[must_use]
+    pub fn fanout_failed(&self, partition: u32) -> Key<Stream> {
+        self.key(Tag::Fanout(partition), "fanout:failed")
+    }
+
+    /// Posts that shall become cold.
+    #[must_use]
+    pub fn pending(&self) -> Key<List> {
+        self.key(Tag::Archive, "pending")
     }
 
     fn key<Kind>(&self, tag: Tag, noun: &str) -> Key<Kind> {
@@ -218,6 +344,23 @@ mod tests {
         assert_eq!(keys.void(user).name(), "ff:{u7}:void");
         assert_eq!(keys.following(user).name(), "ff:{u7}:following");
         assert_eq!(keys.followers(user).name(), "ff:{u7}:followers");
+        let post = PostId::new(9).unwrap();
+        assert_eq!(keys.next_post().name(), "ff:{g}:next:post");
+        assert_eq!(keys.publishing().name(), "ff:{g}:publishing");
+        assert_eq!(keys.stars().name(), "ff:{g}:stars");
+        assert_eq!(keys.stars_version().name(), "ff:{g}:stars:version");
+        assert_eq!(keys.post(post).name(), "ff:{p9}:post");
+        assert_eq!(keys.posts(user).name(), "ff:{u7}:posts");
+        assert_eq!(keys.recent(user).name(), "ff:{u7}:recent");
+        assert_eq!(keys.cold(user).name(), "ff:{u7}:cold");
+        assert_eq!(keys.timeline(user).name(), "ff:{u7}:timeline");
+        let digest = Digest::parse("ab").unwrap();
+        assert_eq!(keys.attempt(user, digest).name(), "ff:{u7}:idem:000000000000000000000000000000ab");
+        assert_eq!(keys.fanout(3).name(), "ff:{f3}:fanout");
+        assert_eq!(keys.fanout_progress(3).name(), "ff:{f3}:fanout:progress");
+        assert_eq!(keys.fanout_served(3).name(), "ff:{f3}:fanout:served");
+        assert_eq!(keys.fanout_failed(3).name(), "ff:{f3}:fanout:failed");
+        assert_eq!(keys.pending().name(), "ff:{a}:pending");
         let find = keys.find(user, 0xab).map(|key| key.name().to_owned());
         assert_eq!(find, ["ff:{u7}:find:ab", "ff:{u7}:find:ab:a", "ff:{u7}:find:ab:b"]);
         assert_eq!(keys.names_with(&Username::parse("ada").unwrap()).name(), "ff:name:{n1896}");

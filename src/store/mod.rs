@@ -7,6 +7,7 @@
 pub mod batch;
 pub mod command;
 pub mod error;
+pub mod fanout;
 pub mod gate;
 pub mod intent;
 pub mod key;
@@ -14,9 +15,11 @@ pub mod managed;
 pub mod name;
 mod place;
 pub mod pool;
+pub mod post;
 pub mod relation;
 mod script;
 pub mod session;
+pub mod timeline;
 pub mod user;
 
 use std::sync::Arc;
@@ -57,6 +60,12 @@ impl Store {
     #[must_use]
     pub fn with_gate(&self, gate: Arc<dyn Gate>) -> Self {
         Self { gate: Some(gate), ..self.clone() }
+    }
+
+    /// The same store over a connection of its own.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        Self { pool: self.pool.apart(), ..self.clone() }
     }
 
     /// The form of the keys.

@@ -28,6 +28,7 @@ const EXCHANGE: Duration = Duration::from_secs(20);
 /// A few connections, replaced when they break.
 #[derive(Clone)]
 pub(super) struct Pool {
+    client: Client,
     pool: bb8::Pool<Manager>,
 }
 
@@ -40,18 +41,27 @@ impl Pool {
         let tcp = TcpSettings::default().set_nodelay(true).set_keepalive(keepalive());
         let info = url.into_connection_info().map_err(OpenError::Url)?.set_tcp_settings(tcp);
         let client = Client::open(info).map_err(OpenError::Url)?;
-        let manager = Manager { client };
-        let address = manager.client.get_connection_info().addr().to_string();
+        let manager = Manager { client: client.clone() };
+        let address = client.get_connection_info().addr().to_string();
         manager.connect().await.map_err(|cause| OpenError::Connect { address, cause })?;
+        Ok(Self::new(client, config.redis_connections))
+    }
+
+    fn new(client: Client, connections: u32) -> Self {
         let pool = bb8::Pool::builder()
-            .max_size(config.redis_connections)
-            .min_idle(config.redis_connections)
+            .max_size(connections)
+            .min_idle(connections)
             .connection_timeout(CONNECT)
             .test_on_check_out(false)
             .idle_timeout(None)
             .max_lifetime(None)
-            .build_unchecked(manager);
-        Ok(Self { pool })
+            .build_unchecked(Manager { client: client.clone() });
+        Self { client, pool }
+    }
+
+    /// One connection to the same Redis, shared with nobody.
+    pub(super) fn apart(&self) -> Self {
+        Self::new(self.client.clone(), 1)
     }
 
     /// Sends a pipeline and waits for its answers.

@@ -9,7 +9,7 @@ use redis::{FromRedisValue, ParsingError, Value};
 use crate::config::RelationStrategy;
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
-use crate::model::page::{Direction, Page, Window};
+use crate::model::page::{Direction, Page, Position, Window};
 use crate::model::relation::{Follow, Relation, Side};
 use crate::store::command::{Command, call, command, several, transaction};
 use crate::store::key::{Key, Keys, SortedSet};
@@ -64,7 +64,7 @@ impl FromRedisValue for Score {
 }
 
 /// A page of one of a user's lists. `O(log n + page)`.
-pub fn page(keys: &Keys, user: UserId, side: Side, window: &Window) -> Command<Page> {
+pub fn page(keys: &Keys, user: UserId, side: Side, window: &Window<Position>) -> Command<Page<Follow>> {
     match window.from {
         Some(from) => {
             let direction = match window.direction {
@@ -74,7 +74,7 @@ pub fn page(keys: &Keys, user: UserId, side: Side, window: &Window) -> Command<P
             let page = call(&script::PAGE).key(&list(keys, user, side)).arg(direction).arg(window.size);
             let page = page.arg(from.at.as_millis()).arg(from.user.get());
             page.reply::<(bool, bool, Follows)>().map(|(has_previous, has_next, Follows(follows))| {
-                Ok(Page { follows, has_previous, has_next })
+                Ok(Page { entries: follows.into(), has_previous, has_next })
             })
         }
         None => outermost_page(keys, user, side, window),
@@ -82,7 +82,7 @@ pub fn page(keys: &Keys, user: UserId, side: Side, window: &Window) -> Command<P
 }
 
 /// The first page, or the last: one more entry than asked for tells whether there are others.
-fn outermost_page(keys: &Keys, user: UserId, side: Side, window: &Window) -> Command<Page> {
+fn outermost_page(keys: &Keys, user: UserId, side: Side, window: &Window<Position>) -> Command<Page<Follow>> {
     let Window { direction, size, from: _ } = *window;
     let (start, stop) = match direction {
         Direction::Forward => (0, i64::try_from(size).unwrap_or(i64::MAX)),
@@ -100,7 +100,7 @@ fn outermost_page(keys: &Keys, user: UserId, side: Side, window: &Window) -> Com
             Direction::Forward => (false, more),
             Direction::Backward => (more, false),
         };
-        Ok(Page { follows, has_previous, has_next })
+        Ok(Page { entries: follows.into(), has_previous, has_next })
     })
 }
 

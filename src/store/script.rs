@@ -14,27 +14,49 @@ pub(super) struct Script {
 }
 
 macro_rules! scripts {
-    ($($name:ident = $file:literal;)*) => {
+    ($($name:ident = $($file:literal)+;)*) => {
         $(
-            pub(super) static $name: Script = Script {
-                source: include_str!(concat!("lua/", $file, ".lua")),
-                digest: LazyLock::new(|| digest(include_str!(concat!("lua/", $file, ".lua")))),
+            pub(super) static $name: Script = {
+                const SOURCE: &str = concat!($(include_str!(concat!("lua/", $file, ".lua"))),+);
+                Script { source: SOURCE, digest: LazyLock::new(|| digest(SOURCE)) }
             };
         )*
     };
 }
 
+// A script may begin with parts that several have.
 scripts! {
-    FOLLOW = "follow";
-    PAGE = "page";
+    BURY_POST = "bury_post";
     CHANGE_NAME = "change_name";
     CHANGE_PASSWORD = "change_password";
+    CLAIM_ATTEMPT = "claim_attempt";
+    CREATE_POST = "create_post";
     CREATE_USER = "create_user";
+    DELETE_POST = "part/void" "delete_post";
+    DELIVER = "part/ids" "part/timeline" "deliver";
+    ENTER_STRATEGY = "enter_strategy";
+    ERASE_POST = "erase_post";
+    FINISH_JOB = "finish_job";
+    FOLLOW = "follow";
+    ISSUE_POSTS = "issue_posts";
+    MAKE_STAR = "make_star";
+    MARK_DELIVERED = "mark_delivered";
+    MERGE_TIMELINE = "part/ids" "part/timeline" "merge_timeline";
+    NOTE_PROGRESS = "note_progress";
     OPEN_SESSION = "open_session";
+    OPEN_TIMELINE = "part/ids" "part/timeline" "open_timeline";
+    PAGE = "page";
+    POSTS_PAGE = "part/ids" "posts_page";
+    PUBLISH_POST = "part/ids" "part/timeline" "publish_post";
+    PULL = "part/ids" "pull";
     RESERVE_NAME = "reserve_name";
     REVOKE_SESSION = "revoke_session";
+    TAKE_OVER_JOBS = "take_over_jobs";
+    TIMELINE_PAGE = "part/ids" "part/timeline" "timeline_page";
     TOUCH_SESSION = "touch_session";
-    VOID_USER = "void_user";
+    VOID_POST = "part/ids" "part/void" "void_post";
+    VOID_USER = "part/void" "void_user";
+    WATERMARK = "watermark";
 }
 
 impl Script {

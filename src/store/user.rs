@@ -17,8 +17,9 @@ const DISPLAY_NAME: &str = "display_name";
 const BIO: &str = "bio";
 const CREATED_AT: &str = "created_at";
 
-/// For how long an id that must not come to be is remembered: far longer than any writer lives.
-const VOID_SECONDS: u64 = 86_400;
+/// For how long what must not come to be is remembered, in milliseconds: far longer than any writer
+/// lives.
+pub(super) const VOID_MILLIS: u64 = 86_400_000;
 
 /// The next id for a user. Sent twice, it skips one, which is harmless.
 pub fn issue_ids(keys: &Keys, count: u64) -> Command<u64> {
@@ -106,9 +107,9 @@ pub fn create(keys: &Keys, user: &NewUser) -> Command<bool> {
 }
 
 /// Sees to it that a user who does not exist never will. `true` if the user exists.
-pub fn void_unless_exists(keys: &Keys, user: UserId) -> Command<bool> {
+pub fn void_unless_exists(keys: &Keys, user: UserId, now: Timestamp) -> Command<bool> {
     let void = call(&script::VOID_USER).key(&keys.user(user)).key(&keys.void(user));
-    void.arg(VOID_SECONDS).reply()
+    void.arg(now.as_millis()).arg(VOID_MILLIS).reply()
 }
 
 /// Writes what the change names. The user must exist.

@@ -3,10 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use fanfold::app::import::ImportFollow;
+use fanfold::app::post::NewPost;
+use fanfold::model::id::UserId;
+use fanfold::model::post::Content;
 use serde_json::{Value, json};
 
 use crate::graph::Graph;
-use crate::world::{Person, World};
+use crate::world::{Person, World, deliver_all};
 
 /// A world in which `star` has very many followers, who follow each other, and a viewer.
 async fn world(options: &[&str]) -> (World, Person) {
@@ -183,4 +187,101 @@ async fn sessions_are_read_with_what_stands_beside_them() {
         "{ viewer { sessions { label } again: sessions { id } user { bio followers { totalCount } } } }";
     let (trips, counted) = cost(&world, &viewer, query).await;
     assert_eq!((trips, counted["hgetall"]), (1, 1));
+}
+
+/// A world in which the viewer follows so many authors who have posted, and a star.
+async fn feed(follows: usize) -> (World, Person) {
+    let world = World::with(&["--timeline-push-limit", "20"]).await;
+    let viewer = world.register("viewer").await;
+    let graph = Graph { users: follows + 25, follows: (1..25).map(|fan| (fan, 0)).collect() };
+    let ids = graph.load(&world.app, None).await;
+    let at = Graph::time(0);
+    let follower = world.app.recognise(&viewer.token).await.unwrap().user().unwrap();
+    let follow = |&followee| ImportFollow { follower, followee, at };
+    world.app.import_follows(ids[..follows].iter().map(follow).collect()).await.unwrap();
+    let post = |number: usize| NewPost {
+        author: ids[number % follows],
+        content: Content::parse(&number.to_string()).unwrap(),
+        platform: None,
+        created_at: at,
+    };
+    for round in 0..3 {
+        let posts: Vec<NewPost> = (round * follows..(round + 1) * follows).map(post).collect();
+        world.app.import_posts(&posts).await.unwrap();
+    }
+    deliver_all(&world.app).await;
+    (world, viewer)
+}
+
+const FEED: &str = "{ viewer { timeline(first: 20) { nodes {
+    content createdAt author { username displayName relation { status followingSince } } } } } }";
+
+#[tokio::test]
+async fn a_page_of_the_timeline_costs_the_same_whatever_its_size_and_how_many_are_followed() {
+    let mut costs = Vec::new();
+    for follows in [5, 500] {
+        let (world, viewer) = feed(follows).await;
+        for first in [1, 20, 100] {
+            let query = FEED.replace("first: 20", &format!("first: {first}"));
+            let (trips, counted) = cost(&world, &viewer, &query).await;
+            // What the star has, the posts, and their authors with how they stand to the viewer.
+            costs.push(trips);
+            let posts = first.min(3 * follows - 1) + 1;
+            let authors = posts.min(follows) as u64;
+            assert_eq!(counted["hmget"], posts as u64 + authors, "{follows} {first}");
+            assert_eq!(counted["multi"], 1);
+        }
+    }
+    assert_eq!(costs, [5; 6], "the watermark, the timeline, the star, the posts, the authors");
+}
+
+#[tokio::test]
+async fn what_was_pulled_costs_one_round_trip_to_merge() {
+    let (world, viewer) = feed(5).await;
+    world.data(Some(&viewer.token), FEED, Value::Null).await;
+    let star = UserId::new(2).unwrap();
+    let content = Content::parse("news").unwrap();
+    let news = NewPost { author: star, content, platform: None, created_at: Graph::time(0) };
+    world.app.import_posts(&[news]).await.unwrap();
+    let before = world.app.store().round_trips();
+    let data = world.data(Some(&viewer.token), FEED, Value::Null).await;
+    assert_eq!(data["viewer"]["timeline"]["nodes"][0]["content"], "news");
+    assert_eq!(world.app.store().round_trips() - before - 1, 6);
+}
+
+#[tokio::test]
+async fn five_hundred_authors_are_pulled_in_one_batch() {
+    let (world, viewer) = feed(500).await;
+    world.data(Some(&viewer.token), FEED, Value::Null).await;
+    world.redis.raw::<i64>(&["DEL", "ff:{u1}:timeline"]);
+    let before = world.app.store().round_trips();
+    let data = world.data(Some(&viewer.token), FEED, Value::Null).await;
+    assert_eq!(data["viewer"]["timeline"]["nodes"].as_array().unwrap().len(), 20);
+    // The session, the watermark, the timeline, all authors, the merge, the posts, the authors.
+    assert_eq!(world.app.store().round_trips() - before, 7);
+}
+
+#[tokio::test]
+async fn posts_below_a_timeline_cost_two_round_trips_for_all_authors() {
+    let (world, viewer) = feed(20).await;
+    let nested = |authors: usize| {
+        format!(
+            "{{ viewer {{ timeline(first: {authors}) {{ nodes {{ author {{ username posts(first: 3) {{ nodes {{ content
+                author {{ username }} }} totalCount }} }} }} }} }} }}"
+        )
+    };
+    let (few, _) = cost(&world, &viewer, &nested(2)).await;
+    let (many, counted) = cost(&world, &viewer, &nested(40)).await;
+    assert_eq!((few, many), (7, 7));
+    assert!(counted["hmget"] <= 41 + 20 + 60, "{counted:?}");
+}
+
+#[tokio::test]
+async fn a_post_is_published_in_six_round_trips_and_answered_in_two() {
+    let (world, viewer) = world(&[]).await;
+    let query = "mutation { publish(input: { content: \"x\" }) { post { content author { username displayName relation { status } } delivery { total } } } }";
+    let (trips, _) = cost(&world, &viewer, query).await;
+    assert_eq!(trips, 5 + 3, "the delivery is asked for last");
+    let query = "mutation { publish(input: { content: \"x\" }) { userErrors { message } } }";
+    assert_eq!(cost(&world, &viewer, query).await.0, 5);
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use fanfold::app::question::{Answer, Question};
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::UserId;
-use fanfold::model::page::{Direction, Page, Position, Window};
+use fanfold::model::page::{Direction, Page, Place as _, Position, Window};
 use fanfold::model::relation::{Follow, Side};
 use fanfold::model::secret::Password;
 use fanfold::store::relation;

@@ -246,11 +246,18 @@ impl World {
     }
 }
 
+/// Brings every post to the timelines it is meant for.
+pub(crate) async fn deliver_all(app: &App) {
+    for mut worker in app.workers() {
+        worker.drain(Duration::ZERO).await.unwrap();
+    }
+}
+
 /// An application over a Redis, as another server process would have it.
 pub(crate) async fn app(redis: &Redis, clock: &Arc<StillClock>, options: &[&str]) -> App {
-    let DataConfig { redis, relation, account } = Knobs::new(redis, options).data;
+    let DataConfig { redis, relation, account, timeline } = Knobs::new(redis, options).data;
     let store = Store::open(&redis).await.unwrap();
-    App::new(store, Arc::clone(clock) as _, Chance::from_seed(1), relation, account)
+    App::new(store, Arc::clone(clock) as _, Chance::from_seed(1), relation, account, timeline)
 }
 
 /// The codes of all errors of an answer.

@@ -7,22 +7,24 @@ use async_graphql::{Object, SimpleObject};
 use crate::app::error::Error;
 use crate::graphql::connection::{self, Filled};
 use crate::graphql::context::Scope;
-use crate::graphql::cursor::{self, List};
+use crate::graphql::cursor::{self, FollowList, PostList};
+use crate::graphql::types::post::Post;
 use crate::graphql::types::scalar::DateTime;
 use crate::graphql::types::user::User;
+use crate::model::id::PostId;
 use crate::model::relation::Follow;
 
 /// A page of a list of users.
 pub(in crate::graphql) struct FollowConnection {
     scope: Arc<Scope>,
-    list: List,
+    list: FollowList,
     edges: Vec<FollowEdge>,
     has_previous: bool,
     has_next: bool,
 }
 
 impl FollowConnection {
-    pub(in crate::graphql) fn new(scope: Arc<Scope>, list: List, filled: Filled) -> Self {
+    pub(in crate::graphql) fn new(scope: Arc<Scope>, list: FollowList, filled: Filled<Follow, User>) -> Self {
         let edge = |(follow, node)| FollowEdge { list, follow, node };
         let edges = filled.entries.into_iter().map(edge).collect();
         Self { scope, list, edges, has_previous: filled.has_previous, has_next: filled.has_next }
@@ -54,21 +56,20 @@ impl FollowConnection {
 
     /// How many entries the whole list has.
     async fn total_count(&self) -> Result<i32, Error> {
-        let count = connection::count(&self.scope, self.list).await?;
-        Ok(i32::try_from(count).unwrap_or(i32::MAX))
+        Ok(number(connection::count(&self.scope, self.list).await?))
     }
 }
 
 /// An entry of a list of users.
 pub(in crate::graphql) struct FollowEdge {
-    list: List,
+    list: FollowList,
     follow: Follow,
     node: User,
 }
 
 impl FollowEdge {
     fn print_cursor(&self) -> String {
-        cursor::print(self.list, self.follow.into())
+        cursor::print(self.list, &self.follow.into())
     }
 }
 
@@ -89,6 +90,131 @@ impl FollowEdge {
     async fn followed_at(&self) -> DateTime {
         DateTime(self.follow.at)
     }
+}
+
+/// A page of posts with the flags of a connection.
+struct PostPage {
+    edges: Vec<PostEdge>,
+    has_previous: bool,
+    has_next: bool,
+}
+
+impl PostPage {
+    fn new(list: PostList, filled: Filled<PostId, Post>) -> Self {
+        let edge = |(id, node)| PostEdge { list, id, node };
+        let edges = filled.entries.into_iter().map(edge).collect();
+        Self { edges, has_previous: filled.has_previous, has_next: filled.has_next }
+    }
+
+    fn nodes(&self) -> Vec<&Post> {
+        self.edges.iter().map(|edge| &edge.node).collect()
+    }
+
+    fn info(&self) -> PageInfo {
+        PageInfo {
+            has_next_page: self.has_next,
+            has_previous_page: self.has_previous,
+            start_cursor: self.edges.first().map(PostEdge::print_cursor),
+            end_cursor: self.edges.last().map(PostEdge::print_cursor),
+        }
+    }
+}
+
+/// A page of a user's posts.
+pub(in crate::graphql) struct PostConnection {
+    scope: Arc<Scope>,
+    list: PostList,
+    page: PostPage,
+}
+
+impl PostConnection {
+    pub(in crate::graphql) fn new(scope: Arc<Scope>, list: PostList, filled: Filled<PostId, Post>) -> Self {
+        Self { scope, list, page: PostPage::new(list, filled) }
+    }
+}
+
+/// A page of a user's posts.
+#[Object]
+impl PostConnection {
+    /// The entries of the page.
+    async fn edges(&self) -> &[PostEdge] {
+        &self.page.edges
+    }
+
+    /// The posts of the page: the nodes of its edges.
+    async fn nodes(&self) -> Vec<&Post> {
+        self.page.nodes()
+    }
+
+    /// Where the page lies in the list.
+    async fn page_info(&self) -> PageInfo {
+        self.page.info()
+    }
+
+    /// How many posts the user has.
+    async fn total_count(&self) -> Result<i32, Error> {
+        Ok(number(self.scope.loader.post_count(self.list.owner).await?))
+    }
+}
+
+/// A page of a home timeline.
+pub(in crate::graphql) struct TimelineConnection(PostPage);
+
+impl TimelineConnection {
+    pub(in crate::graphql) fn new(list: PostList, filled: Filled<PostId, Post>) -> Self {
+        Self(PostPage::new(list, filled))
+    }
+}
+
+/// A page of a home timeline. It has no count: a timeline goes on for as long as there are posts.
+#[Object]
+impl TimelineConnection {
+    /// The entries of the page.
+    async fn edges(&self) -> &[PostEdge] {
+        &self.0.edges
+    }
+
+    /// The posts of the page: the nodes of its edges.
+    async fn nodes(&self) -> Vec<&Post> {
+        self.0.nodes()
+    }
+
+    /// Where the page lies in the timeline.
+    async fn page_info(&self) -> PageInfo {
+        self.0.info()
+    }
+}
+
+/// An entry of a list of posts.
+pub(in crate::graphql) struct PostEdge {
+    list: PostList,
+    id: PostId,
+    node: Post,
+}
+
+impl PostEdge {
+    fn print_cursor(&self) -> String {
+        cursor::print(self.list, &self.id)
+    }
+}
+
+/// An entry of a list of posts.
+#[Object]
+impl PostEdge {
+    /// The place of the entry in the list; it stays good when entries come and go.
+    async fn cursor(&self) -> String {
+        self.print_cursor()
+    }
+
+    /// The listed post.
+    async fn node(&self) -> &Post {
+        &self.node
+    }
+}
+
+/// A count as the schema has it.
+pub(in crate::graphql) fn number(count: u64) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
 }
 
 /// Where a page lies in its list.

@@ -2,6 +2,7 @@
 
 pub(super) mod connection;
 pub(super) mod node;
+pub(super) mod post;
 pub(super) mod relation;
 pub(super) mod scalar;
 pub(super) mod session;

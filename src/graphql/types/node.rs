@@ -2,6 +2,7 @@
 
 use async_graphql::{ID, Interface};
 
+use crate::graphql::types::post::Post;
 use crate::graphql::types::user::User;
 
 /// Something with an id, which `node` finds again.
@@ -9,4 +10,5 @@ use crate::graphql::types::user::User;
 #[graphql(field(name = "id", ty = "ID", desc = "Globally unique; opaque to clients."))]
 pub(in crate::graphql) enum Node {
     User(User),
+    Post(Post),
 }

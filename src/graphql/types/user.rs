@@ -7,9 +7,9 @@ use async_graphql::{Context, ID, Object};
 use crate::app::error::{Broken, Error};
 use crate::graphql::connection::{self, Paging, UserSelection};
 use crate::graphql::context::Scope;
-use crate::graphql::cursor::List;
+use crate::graphql::cursor::FollowList;
 use crate::graphql::id::GlobalId;
-use crate::graphql::types::connection::FollowConnection;
+use crate::graphql::types::connection::{FollowConnection, PostConnection};
 use crate::graphql::types::relation::Relation;
 use crate::graphql::types::scalar::DateTime;
 use crate::model;
@@ -79,7 +79,7 @@ impl User {
         kind: ListKind,
         paging: Paging,
     ) -> Result<FollowConnection, Error> {
-        let list = List { kind, owner: self.id };
+        let list = FollowList { kind, owner: self.id };
         connection::load(&self.scope, list, &paging, &context.look_ahead()).await
     }
 }
@@ -194,5 +194,22 @@ impl User {
         #[graphql(desc = "A cursor of this list: the page ends before it.")] before: Option<String>,
     ) -> Result<FollowConnection, Error> {
         self.list(context, ListKind::KnownFollowers, Paging { first, after, last, before }).await
+    }
+
+    /// What this user has posted, newest first.
+    async fn posts(
+        &self,
+        context: &Context<'_>,
+        #[graphql(
+            desc = "At most this many, from the start of the list or after `after`. Default 20, at most 100."
+        )]
+        first: Option<i32>,
+        #[graphql(desc = "A cursor of this list: the page begins after it.")] after: Option<String>,
+        #[graphql(desc = "At most this many, from the end of the list or before `before`. At most 100.")]
+        last: Option<i32>,
+        #[graphql(desc = "A cursor of this list: the page ends before it.")] before: Option<String>,
+    ) -> Result<PostConnection, Error> {
+        let paging = Paging { first, after, last, before };
+        connection::load_posts_of(&self.scope, self, self.id, &paging, &context.look_ahead()).await
     }
 }

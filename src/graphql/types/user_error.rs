@@ -25,6 +25,10 @@ pub(in crate::graphql) enum UserErrorCode {
     Oneself,
     /// The viewer follows as many users as one may.
     FollowLimit,
+    /// It is somebody else's.
+    NotYours,
+    /// The idempotency key was used for something else before.
+    IdempotencyMismatch,
 }
 
 /// A refusal that the client can show to a person.
@@ -56,6 +60,10 @@ fn name(field: Field) -> &'static str {
         Field::NewPassword => "newPassword",
         Field::SessionId => "sessionId",
         Field::UserId => "userId",
+        Field::Content => "content",
+        Field::Platform => "platform",
+        Field::IdempotencyKey => "idempotencyKey",
+        Field::PostId => "postId",
     }
 }
 

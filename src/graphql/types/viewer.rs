@@ -6,8 +6,9 @@ use async_graphql::{Context, Object};
 
 use crate::app::error::Error;
 use crate::app::viewer::SignedIn;
-use crate::graphql::connection::UserSelection;
+use crate::graphql::connection::{self, Paging, UserSelection};
 use crate::graphql::context::Scope;
+use crate::graphql::types::connection::TimelineConnection;
 use crate::graphql::types::session::Session;
 use crate::graphql::types::user::User;
 use crate::model;
@@ -32,6 +33,24 @@ impl Viewer {
     /// The viewer as others see it.
     async fn user(&self, context: &Context<'_>) -> User {
         User::asked(&self.scope, self.signed_in.user, UserSelection::of(&[context.look_ahead()]))
+    }
+
+    /// Posts of the people the viewer follows and the viewer's own, newest first, as far back as there
+    /// are any.
+    async fn timeline(
+        &self,
+        context: &Context<'_>,
+        #[graphql(
+            desc = "At most this many, from the start of the list or after `after`. Default 20, at most 100."
+        )]
+        first: Option<i32>,
+        #[graphql(desc = "A cursor of this list: the page begins after it.")] after: Option<String>,
+        #[graphql(desc = "At most this many, from the end of the list or before `before`. At most 100.")]
+        last: Option<i32>,
+        #[graphql(desc = "A cursor of this list: the page ends before it.")] before: Option<String>,
+    ) -> Result<TimelineConnection, Error> {
+        let paging = Paging { first, after, last, before };
+        connection::load_timeline(&self.scope, self.signed_in.user, &paging, &context.look_ahead()).await
     }
 
     /// The viewer's sign-ins that have not ended, the one used last first.

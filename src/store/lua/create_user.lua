@@ -6,7 +6,7 @@
 --          field and value, or nothing
 -- Returns  1 if the record is there now, 0 if the id cannot be used: it is void, or somebody's (a
 --          counter may fall back when its Redis fails over)
-if redis.call('SISMEMBER', KEYS[2], 'user') == 1 then return 0 end
+if redis.call('ZSCORE', KEYS[2], 'user') then return 0 end
 local fields = tonumber(ARGV[1])
 local record = {}
 for i = 2, fields, 2 do record[ARGV[i]] = ARGV[i + 1] end

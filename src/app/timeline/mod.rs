@@ -1,0 +1,365 @@
+//! Home timelines: the posts of those whom a user follows and the user's own, newest first, without
+//! an end.
+//!
+//! A timeline is a list of ids that is kept ready while its owner comes back. Posts come into it by
+//! *push* (`app::delivery` brings them), by *pull* (the reader fetches them, here), or by both: authors
+//! whom very many follow, the *stars*, are pulled, and everybody else is pushed.
+//!
+//! A read goes through these steps, in this order:
+//! 1. the watermark is read, and with it who is a star: every post up to the watermark is visible or
+//!    never will be;
+//! 2. the timeline is opened, made if need be, and whom its owner follows is read with it;
+//! 3. posts are pulled: all posts of everybody followed into a timeline that was not filled (or was
+//!    filled under another strategy), else those above the mark, of the stars followed, or of everybody
+//!    followed if nothing is pushed;
+//! 4. they are merged into the timeline, if it is still the one that was opened; its mark becomes the
+//!    watermark;
+//! 5. the page is taken, its posts and authors are read, and what was deleted or is by somebody not
+//!    followed any more is left out and made up for.
+//!
+//! Below its *floor* a timeline was trimmed. There, a page is collected from the posts of everybody
+//! followed.
+//!
+//! # Why
+//! Who follows first and reads the watermark then loses what is published between. An old watermark does
+//! no harm, a new one with old sources does. A short set of newest posts does not mean that there are
+//! no others: some may have been deleted.
+
+mod pull;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tokio::sync::OnceCell;
+
+use crate::app::App;
+use crate::app::error::{Broken, Error};
+use crate::app::question::{Answer, Question, Shared, mismatch};
+use crate::app::viewer::Viewer;
+use crate::config::TimelineStrategy;
+use crate::model::id::{PostId, UserId};
+use crate::model::page::{Direction, Page, Window};
+use crate::model::post::Post;
+use crate::model::relation::{Relation, Side};
+use crate::model::user::{User, UserFields};
+use crate::store::batch::Batch;
+use crate::store::timeline::{self, MOST_NAMED, Merge, Opened, Pull, Sources, View};
+use crate::store::{post, relation};
+
+/// How often a timeline may vanish under a read.
+const ATTEMPTS: usize = 5;
+
+/// Most posts that are looked at together while a page is made up for what is left out.
+const MOST_LOOKED_AT: usize = 500;
+
+/// What a process knows of the strategy in force.
+#[derive(Default)]
+pub(super) struct Strategy {
+    /// Its generation.
+    generation: OnceCell<u64>,
+    /// The stars.
+    stars: RwLock<Arc<Stars>>,
+}
+
+/// The stars, as of a version.
+#[derive(Default)]
+struct Stars {
+    version: String,
+    authors: Vec<UserId>,
+}
+
+/// A post in a timeline, with its author as the owner sees it.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The post.
+    pub post: Arc<Post>,
+    /// Who wrote it.
+    pub author: Arc<User>,
+    /// How the owner of the timeline and the author stand.
+    pub relation: Relation,
+}
+
+/// What is asked of a timeline.
+#[derive(Clone, Copy, Debug)]
+pub struct TimelineQuery {
+    /// Which page.
+    pub window: Window<PostId>,
+    /// What of the authors.
+    pub author: UserFields,
+    /// Whether it must be told if there are entries on the other side of the window's position.
+    pub looks_back: bool,
+}
+
+impl App {
+    /// A page of the home timeline of the user who asks. Six round trips at most once it is filled,
+    /// whatever the size of the page and the number of users followed; more where entries have to be
+    /// made up for, and below the floor.
+    pub async fn timeline(&self, viewer: &Viewer, query: TimelineQuery) -> Result<Page<Entry>, Error> {
+        let owner = viewer.signed_in()?.user;
+        let TimelineQuery { window, author, .. } = query;
+        // One more than the page tells whether there are others.
+        let wanted = Window { size: window.size + 1, ..window };
+        let view = self.refresh(owner, &wanted).await?;
+        let found = self.collect(owner, wanted, Some(view), author);
+        let back = async {
+            match behind(&window).filter(|_| query.looks_back) {
+                Some(behind) => Ok(!self.collect(owner, behind, None, UserFields::NONE).await?.is_empty()),
+                None => Ok(false),
+            }
+        };
+        let (mut entries, back) = futures::future::try_join(found, back).await?;
+        let more = entries.len() > window.size;
+        entries.truncate(window.size);
+        let (has_previous, has_next) = match window.direction {
+            Direction::Forward => (back, more),
+            Direction::Backward => {
+                entries.reverse();
+                (more, back)
+            }
+        };
+        Ok(Page { entries: entries.into(), has_previous, has_next })
+    }
+
+    /// Steps 1 to 4. Answers a part of the timeline.
+    async fn refresh(&self, owner: UserId, window: &Window<PostId>) -> Result<View, Error> {
+        let generation = self.generation().await?;
+        for _ in 0..ATTEMPTS {
+            let strategy = self.0.timeline.timeline_strategy;
+            if strategy == TimelineStrategy::Push {
+                let opened = self.open(owner, generation, Sources::Named(&[]), window).await?;
+                if opened.mark.is_some() {
+                    return Ok(opened.view);
+                }
+            }
+            let (watermark, stars) = self.watermark().await?;
+            let sources = match strategy {
+                TimelineStrategy::Hybrid if stars.authors.len() <= MOST_NAMED => {
+                    Sources::Named(&stars.authors)
+                }
+                TimelineStrategy::Push => Sources::Named(&[]),
+                TimelineStrategy::Hybrid | TimelineStrategy::Pull => Sources::All,
+            };
+            let mut opened = self.open(owner, generation, sources, window).await?;
+            if opened.mark.is_some()
+                && strategy == TimelineStrategy::Hybrid
+                && stars.authors.len() > MOST_NAMED
+            {
+                let stars: HashSet<&UserId> = stars.authors.iter().collect();
+                opened.sources.retain(|source| stars.contains(source));
+            }
+            let is_full = opened.mark.is_none();
+            if is_full {
+                opened.sources.push(owner);
+            }
+            let pulled = self.pull(&opened).await?;
+            if !is_full && pulled.posts.is_empty() && pulled.cut == 0 {
+                // The mark may stay where it is: an old one does no harm.
+                return Ok(opened.view);
+            }
+            let pull = Pull { nonce: opened.nonce, generation, mark: watermark, is_full };
+            let merge = Merge { pull: Some(pull), ..pulled };
+            let capacity = self.0.timeline.timeline_capacity;
+            let merge = timeline::merge(self.keys(), owner, capacity, &merge, window);
+            if let Some(view) = merge.send("timeline: merge", self.store()).await? {
+                return Ok(view);
+            }
+        }
+        Err(Broken::GaveUp("reading a timeline that vanishes again and again").into())
+    }
+
+    /// The generation of the strategy in force. One round trip in the life of a process.
+    async fn generation(&self) -> Result<u64, Error> {
+        let strategy = self.0.timeline.timeline_strategy.as_str();
+        let enter = async || {
+            timeline::enter_strategy(self.keys(), strategy).send("timeline: strategy", self.store()).await
+        };
+        Ok(*self.0.strategy.generation.get_or_try_init(enter).await?)
+    }
+
+    /// Step 1.
+    async fn watermark(&self) -> Result<(u64, Arc<Stars>), Error> {
+        let stars = &self.0.strategy.stars;
+        let known = Arc::clone(&stars.read().unwrap_or_else(PoisonError::into_inner));
+        let read = timeline::watermark(self.keys(), &known.version);
+        let read = read.send("timeline: watermark", self.store()).await?;
+        let Some(authors) = read.stars else {
+            return Ok((read.mark, known));
+        };
+        let current = Arc::new(Stars { version: read.version, authors });
+        *stars.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&current);
+        Ok((read.mark, current))
+    }
+
+    /// Step 2.
+    async fn open(
+        &self,
+        owner: UserId,
+        generation: u64,
+        sources: Sources<'_>,
+        window: &Window<PostId>,
+    ) -> Result<Opened, Error> {
+        let (nonce, lifetime) = (self.chance().nonce(), self.0.timeline.lifetime_seconds());
+        let open = timeline::open(self.keys(), owner, nonce, lifetime, generation, sources, window);
+        Ok(open.send("timeline: open", self.store()).await?)
+    }
+
+    /// Step 5: the entries of a window, in the order in which they are come to from its position.
+    async fn collect(
+        &self,
+        owner: UserId,
+        window: Window<PostId>,
+        mut view: Option<View>,
+        author: UserFields,
+    ) -> Result<Vec<Entry>, Error> {
+        let mut entries = Vec::new();
+        let mut wanted = window;
+        loop {
+            let posts = self.posts_from(owner, &wanted, view.take()).await?;
+            let is_last = posts.len() < wanted.size;
+            let from = posts.last().copied();
+            entries.extend(self.read_entries(owner, posts, author).await?);
+            if is_last || entries.len() >= window.size {
+                entries.truncate(window.size);
+                return Ok(entries);
+            }
+            // Much may have to be left out, after somebody who wrote much is followed no longer.
+            wanted = Window { from, size: (wanted.size * 2).min(MOST_LOOKED_AT), ..wanted };
+        }
+    }
+
+    /// The ids of a window, in the order in which they are come to from its position: what the timeline
+    /// has, and below its floor what those followed have.
+    async fn posts_from(
+        &self,
+        owner: UserId,
+        window: &Window<PostId>,
+        view: Option<View>,
+    ) -> Result<Vec<PostId>, Error> {
+        let mut view = match view {
+            Some(view) => view,
+            None => self.view(owner, window).await?,
+        };
+        if window.direction == Direction::Forward {
+            let mut posts = view.posts;
+            if posts.len() < window.size && view.floor > 0 {
+                let floor = PostId::new(view.floor);
+                let from = window.from.min(floor).or(floor);
+                let rest = Window { from, size: window.size - posts.len(), ..*window };
+                posts.extend(self.posts_below(owner, &rest, PostId::MAX).await?);
+            }
+            return Ok(posts);
+        }
+        let mut posts = Vec::new();
+        let mut rest = *window;
+        // The floor may rise while this goes on.
+        while view.floor > rest.from.map_or(0, |from| from.get() + 1) {
+            let Some(floor) = PostId::new(view.floor) else { break };
+            posts.extend(self.posts_below(owner, &rest, floor).await?);
+            if posts.len() >= window.size {
+                return Ok(posts);
+            }
+            rest = Window { from: PostId::new(view.floor - 1), size: window.size - posts.len(), ..rest };
+            view = self.view(owner, &rest).await?;
+        }
+        posts.extend(view.posts.into_iter().rev());
+        Ok(posts)
+    }
+
+    /// A part of the timeline, which is made anew should it have vanished meanwhile.
+    async fn view(&self, owner: UserId, window: &Window<PostId>) -> Result<View, Error> {
+        match timeline::view(self.keys(), owner, window).send("timeline: view", self.store()).await? {
+            Some(view) => Ok(view),
+            None => self.refresh(owner, window).await,
+        }
+    }
+
+    /// The posts of a window, of these those below `bound`, that everybody whom the owner follows and
+    /// the owner have: merged, since there is no seam that they have in common. Two round trips, and a
+    /// command for each user followed.
+    async fn posts_below(
+        &self,
+        owner: UserId,
+        window: &Window<PostId>,
+        bound: PostId,
+    ) -> Result<Vec<PostId>, Error> {
+        let following = relation::all(self.keys(), owner, Side::Following);
+        let following = following.send("timeline: following", self.store()).await?;
+        let mut batch = Batch::new("timeline: below");
+        let authors = following.iter().map(|follow| follow.user).chain([owner]);
+        let tickets = authors.map(|author| batch.push(post::page(self.keys(), author, window))).collect();
+        let pages = batch.send(self.store()).await?.take_all(tickets)?;
+        let mut posts: Vec<PostId> = pages.iter().flat_map(|page| page.entries.iter().copied()).collect();
+        posts.retain(|post| *post < bound);
+        posts.sort_unstable();
+        if window.direction == Direction::Forward {
+            posts.reverse();
+        }
+        posts.truncate(window.size);
+        Ok(posts)
+    }
+
+    /// The posts that are still there and by somebody who is followed, or by the owner, with their
+    /// authors. Two round trips.
+    async fn read_entries(
+        &self,
+        owner: UserId,
+        posts: Vec<PostId>,
+        author: UserFields,
+    ) -> Result<Vec<Entry>, Error> {
+        if posts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let question = Question::Posts(Shared(posts.into()));
+        let posts = match self.answer_one(question).await? {
+            Answer::Posts(posts) => posts.iter().flatten().map(Arc::clone).collect::<Vec<_>>(),
+            _ => mismatch(),
+        };
+        let mut authors: Vec<UserId> = posts.iter().map(|post| post.author).collect();
+        authors.sort_unstable();
+        authors.dedup();
+        if authors.is_empty() {
+            return Ok(Vec::new());
+        }
+        let seen = self.read_authors(owner, authors, author).await?;
+        let entry = |post: Arc<Post>| {
+            let (author, relation) = seen.get(&post.author)?;
+            let is_shown = post.author == owner || relation.following_since.is_some();
+            is_shown.then(|| Entry { post, author: Arc::clone(author), relation: *relation })
+        };
+        Ok(posts.into_iter().filter_map(entry).collect())
+    }
+
+    /// Those of these users who exist, and how the owner and they stand. One round trip.
+    async fn read_authors(
+        &self,
+        owner: UserId,
+        authors: Vec<UserId>,
+        fields: UserFields,
+    ) -> Result<HashMap<UserId, (Arc<User>, Relation)>, Error> {
+        let authors = Shared(authors.into());
+        let users = Question::Users(authors.clone(), fields);
+        let relations = Question::Relations(owner, authors);
+        let mut answers = self.answer(&[users.clone(), relations.clone()]).await;
+        let mut take = |question: Question| answers.remove(&question).unwrap_or_else(|| mismatch());
+        match (take(users)?, take(relations)?) {
+            (Answer::Users(users), Answer::Relations(relations)) => {
+                let pairs = users.iter().zip(relations.iter());
+                let seen = pairs.filter_map(|(user, relation)| Some((Arc::clone(user.as_ref()?), *relation)));
+                Ok(seen.map(|(user, relation)| (user.id, (user, relation))).collect())
+            }
+            _ => mismatch(),
+        }
+    }
+}
+
+/// Where the other side of a window's position begins, the entry at the position included. One entry is
+/// enough to know that there is one.
+fn behind(window: &Window<PostId>) -> Option<Window<PostId>> {
+    let from = window.from?.get();
+    Some(match window.direction {
+        Direction::Forward => Window { direction: Direction::Backward, size: 1, from: PostId::new(from - 1) },
+        Direction::Backward => {
+            Window { direction: Direction::Forward, size: 1, from: PostId::new(from.saturating_add(1)) }
+        }
+    })
+}

@@ -1,0 +1,147 @@
+//! What is pulled into a timeline, and what comes into it with a follow.
+//!
+//! Not here: from whom, and when (`app::timeline`); the edge that a follow writes (`app::relation`).
+
+use crate::app::App;
+use crate::app::error::Error;
+use crate::app::relation::Edge;
+use crate::model::id::{PostId, UserId};
+use crate::model::page::{Direction, Window};
+use crate::store::batch::{Batch, Ticket};
+use crate::store::timeline::{self, Merge, Opened, Pulled, View};
+
+/// Fewest posts that are taken of an author at once when everything is pulled.
+const FEWEST: usize = 20;
+
+/// An author whose posts are being taken, newest first.
+struct Source {
+    author: UserId,
+    /// The last that was taken.
+    last: Option<PostId>,
+}
+
+impl App {
+    /// Step 3 of a read: what is to be merged into a timeline that was opened.
+    pub(super) async fn pull(&self, opened: &Opened) -> Result<Merge, Error> {
+        match opened.mark {
+            Some(mark) => self.pull_above(&opened.sources, mark).await,
+            None => self.pull_all(&opened.sources).await,
+        }
+    }
+
+    fn capacity(&self) -> usize {
+        self.0.timeline.timeline_capacity as usize
+    }
+
+    /// The posts of these authors above a mark. One round trip.
+    async fn pull_above(&self, authors: &[UserId], mark: u64) -> Result<Merge, Error> {
+        let sources: Vec<(UserId, u64)> = authors.iter().map(|&author| (author, mark)).collect();
+        let mut posts = Vec::new();
+        let mut cut = 0;
+        for pulled in self.pull_each("timeline: pull", &sources).await? {
+            cut = cut.max(pulled.cut());
+            posts.extend(pulled.posts);
+        }
+        Ok(self.merge_of(posts, cut))
+    }
+
+    /// The posts of each of these authors above a mark of its own. One round trip.
+    async fn pull_each(&self, step: &'static str, sources: &[(UserId, u64)]) -> Result<Vec<Pulled>, Error> {
+        let mut batch = Batch::new(step);
+        let pull = |&(author, mark): &(UserId, u64)| {
+            batch.push(timeline::pull(self.keys(), author, mark, None, self.capacity()))
+        };
+        let tickets = sources.iter().map(pull).collect();
+        Ok(batch.send(self.store()).await?.take_all(tickets)?)
+    }
+
+    /// As many of the newest posts of these authors as a timeline holds. One round trip where they post
+    /// about equally much; else another one or two, for those who post much.
+    async fn pull_all(&self, authors: &[UserId]) -> Result<Merge, Error> {
+        let capacity = self.capacity();
+        let mut limit = FEWEST.max(2 * capacity / authors.len().max(1)).min(capacity);
+        let mut open: Vec<Source> = authors.iter().map(|&author| Source { author, last: None }).collect();
+        let mut posts: Vec<PostId> = Vec::new();
+        let mut cut = 0;
+        while !open.is_empty() {
+            let mut batch = Batch::new("timeline: pull");
+            let pull = |source: &Source| {
+                batch.push(timeline::pull(self.keys(), source.author, 0, source.last, limit))
+            };
+            let tickets = open.iter().map(pull).collect();
+            let pulled: Vec<Pulled> = batch.send(self.store()).await?.take_all(tickets)?;
+            let mut unfinished = Vec::new();
+            for (Source { author, .. }, Pulled { posts: taken, beyond, cold }) in open.into_iter().zip(pulled)
+            {
+                cut = cut.max(cold);
+                if let Some(beyond) = beyond {
+                    unfinished.push((beyond, Source { author, last: taken.last().copied() }));
+                }
+                posts.extend(taken);
+            }
+            // Below this post the timeline has no room for more.
+            posts.sort_unstable_by(|one, other| other.cmp(one));
+            let least = posts.get(capacity - 1).copied();
+            open = Vec::new();
+            for (beyond, source) in unfinished {
+                if least.is_none_or(|least| beyond > least) {
+                    open.push(source);
+                } else {
+                    cut = cut.max(beyond.get());
+                }
+            }
+            limit = (limit * 4).min(capacity);
+        }
+        Ok(self.merge_of(posts, cut))
+    }
+
+    /// Posts as they are merged: greatest first, each once, and no more than there is room for.
+    fn merge_of(&self, mut posts: Vec<PostId>, mut cut: u64) -> Merge {
+        posts.sort_unstable_by(|one, other| other.cmp(one));
+        posts.dedup();
+        if let Some(first) = posts.get(self.capacity()) {
+            cut = cut.max(first.get());
+            posts.truncate(self.capacity());
+        }
+        Merge { posts, cut, pull: None }
+    }
+
+    /// How far down each follower's timeline is complete; `None` for those who have none.
+    pub(in crate::app) fn floor_of(&self, batch: &mut Batch, follower: UserId) -> Ticket<Option<View>> {
+        let nothing = Window { direction: Direction::Forward, size: 0, from: None };
+        batch.push(timeline::view(self.keys(), follower, &nothing))
+    }
+
+    /// Merges what the followed have posted into the timelines of their followers, down to where these
+    /// are complete. Called after every write of a mirror that adds: whatever is published from then on
+    /// is delivered, and whatever was published before is found here. Two round trips, or none.
+    pub(in crate::app) async fn merge_followed(&self, follows: &[(Edge, View)]) -> Result<(), Error> {
+        let sources = |(edge, view): &(Edge, View)| (edge.followee, view.floor.saturating_sub(1));
+        let sources: Vec<_> = follows.iter().map(sources).collect();
+        if sources.is_empty() {
+            return Ok(());
+        }
+        let pulled = self.pull_each("edge: posts", &sources).await?;
+        let nothing = Window { direction: Direction::Forward, size: 0, from: None };
+        let mut batch = Batch::new("edge: merge");
+        let mut tickets = Vec::new();
+        for ((edge, _), pulled) in follows.iter().zip(pulled) {
+            let cut = pulled.cut();
+            let merge = self.merge_of(pulled.posts, cut);
+            if merge.posts.is_empty() && merge.cut == 0 {
+                continue;
+            }
+            let capacity = self.0.timeline.timeline_capacity;
+            tickets.push(batch.push(timeline::merge(self.keys(), edge.follower, capacity, &merge, &nothing)));
+        }
+        batch.send(self.store()).await?.take_all(tickets)?;
+        Ok(())
+    }
+}
+
+impl Pulled {
+    /// What was pulled is complete above this post.
+    fn cut(&self) -> u64 {
+        self.cold.max(self.beyond.map_or(0, PostId::get))
+    }
+}

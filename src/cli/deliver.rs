@@ -1,0 +1,86 @@
+//! `fanfold deliver`: bringing posts to home timelines, as a process of its own.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::app::App;
+use crate::cli::{Beside, Data, Outcome, Signals, begin_log, say, stop};
+use crate::config::{DataConfig, LogConfig};
+
+/// Brings posts to home timelines.
+///
+/// A server does so by itself, unless it runs with --deliver off. Any number of these may run side by
+/// side, beside servers or without them, on any machine that reaches Redis: what one of them had begun
+/// when it stopped, another one finishes. Ends on SIGINT and SIGTERM.
+#[derive(Args, Debug)]
+pub(super) struct Deliver {
+    /// End when nothing waits to be delivered any more.
+    #[arg(long, env = "FANFOLD_DELIVER_UNTIL_EMPTY")]
+    until_empty: bool,
+
+    #[command(flatten)]
+    data: DataConfig,
+    #[command(flatten)]
+    log: LogConfig,
+}
+
+impl Deliver {
+    pub(super) async fn run(self) -> Outcome {
+        begin_log(&self.log)?;
+        if self.until_empty {
+            return Data::work(self.data, drain).await;
+        }
+        let mut signals = Signals::listen();
+        let Some(data) = Data::open(self.data, Beside::Server, &mut signals).await? else {
+            return Ok(ExitCode::SUCCESS);
+        };
+        let (stop_delivering, stopping) = watch::channel(false);
+        say("Fanfold delivers")?;
+        let delivering = keep_delivering(data.app, stopping);
+        tokio::join!(delivering, async {
+            signals.next().await;
+            stop_delivering.send_replace(true);
+        });
+        stop(data.managed).await;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+async fn drain(app: &App) -> Outcome {
+    /// After so long, whoever had begun a job is thought to be gone.
+    const IDLE: Duration = Duration::from_secs(5);
+    for mut worker in app.workers() {
+        worker.drain(IDLE).await?;
+    }
+    let backlog = app.backlog().await?;
+    say(&format!("jobs that others are at: {}\njobs that were given up:  {}", backlog.jobs, backlog.failed))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs a worker for each partition until `stopping` turns true, and begins one anew should it panic.
+pub(super) async fn keep_delivering(app: App, stopping: watch::Receiver<bool>) {
+    let mut partitions = JoinSet::new();
+    for number in 0..app.workers().len() {
+        let (app, stopping) = (app.clone(), stopping.clone());
+        partitions.spawn(async move {
+            while !*stopping.borrow() {
+                let worker = app.workers().swap_remove(number);
+                let mut until = stopping.clone();
+                let mut work = JoinSet::new();
+                work.spawn(async move {
+                    let stopped = async { drop(until.wait_for(|stopping| *stopping).await) };
+                    worker.apart().work(stopped).await;
+                });
+                if let Some(Err(_panic)) = work.join_next().await {
+                    tracing::error!("a worker of delivery has stopped; another one takes its place");
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+            }
+        });
+    }
+    partitions.join_all().await;
+}

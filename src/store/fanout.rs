@@ -1,0 +1,241 @@
+//! The jobs of delivery: posts to be brought to the timelines of an author's followers, or to be taken
+//! out of them.
+//!
+//! Jobs wait in streams, one a partition, and belong to the worker that has taken them until it is done
+//! or has not been heard of for some time. How far a job is lies beside its stream.
+//!
+//! Not here: the work itself (`app::delivery`).
+
+use std::fmt;
+
+use redis::{FromRedisValue, ParsingError, Value};
+
+use crate::model::clock::Timestamp;
+use crate::model::id::{PostId, UserId};
+use crate::model::page::Position;
+use crate::store::command::{Command, call, command};
+use crate::store::key::{FANOUT_PARTITIONS, Keys};
+use crate::store::script;
+
+/// The group that all workers belong to.
+const GROUP: &str = "delivery";
+
+/// Whose those jobs are that a worker has given back.
+const NOBODY: &str = "nobody";
+
+/// How often a job may be begun, without going forward, before it is put aside.
+const MOST_BEGINNINGS: u32 = 5;
+
+/// What is done with a post.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// It is brought to timelines.
+    Deliver,
+    /// It is taken out of them.
+    Remove,
+}
+
+impl Kind {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Deliver => "deliver",
+            Self::Remove => "remove",
+        }
+    }
+}
+
+/// What is to be done for one post.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Task {
+    /// What is done with it.
+    pub kind: Kind,
+    /// The post.
+    pub post: PostId,
+    /// Whose followers are gone through.
+    pub author: UserId,
+}
+
+impl Task {
+    /// The partition whose jobs it is one of.
+    #[must_use]
+    pub fn partition(&self) -> u32 {
+        u32::try_from(self.author.get() % u64::from(FANOUT_PARTITIONS)).unwrap_or(0)
+    }
+
+    /// Its field in the progress of its partition.
+    fn field(&self) -> String {
+        format!("{}:{}", self.kind.word(), self.post)
+    }
+}
+
+/// A task in its stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Its id in the stream.
+    pub id: String,
+    /// What is to be done; `None` for a job this version does not know.
+    pub task: Option<Task>,
+}
+
+impl FromRedisValue for Job {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        let (id, fields) = <(String, Vec<String>)>::from_redis_value(value)?;
+        let task = || match fields.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            ["kind", kind, "post", post, "author", author] => {
+                let kinds = [Kind::Deliver, Kind::Remove];
+                let kind = kinds.into_iter().find(|known| known.word() == kind)?;
+                Some(Task { kind, post: post.parse().ok()?, author: author.parse().ok()? })
+            }
+            _ => None,
+        };
+        Ok(Self { id, task: task() })
+    }
+}
+
+/// How far a job is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// The last follower who was served.
+    pub cursor: Option<Position>,
+    /// How many followers were served.
+    pub served: u64,
+}
+
+impl fmt::Display for Progress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.cursor {
+            Some(Position { at, user }) => write!(formatter, "{}:{user}:{}", at.as_millis(), self.served),
+            None => write!(formatter, "::{}", self.served),
+        }
+    }
+}
+
+impl FromRedisValue for Progress {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        let text = String::from_redis_value(value)?;
+        let parse = || {
+            let mut parts = text.split(':');
+            let (at, user) = (parts.next()?, parts.next()?);
+            let served = parts.next()?.parse().ok()?;
+            if user.is_empty() {
+                return Some(Self { cursor: None, served });
+            }
+            let at = Timestamp::from_millis(at.parse().ok()?);
+            Some(Self { cursor: Some(Position { at, user: user.parse().ok()? }), served })
+        };
+        parse().ok_or_else(|| ParsingError::from(format!("{text:?} is no progress of a job")))
+    }
+}
+
+/// Adds a job. Sent twice, it is done twice, which does no harm.
+pub fn add(keys: &Keys, task: &Task) -> Command<String> {
+    let add = command("XADD").key(&keys.fanout(task.partition())).arg("*").arg("kind").arg(task.kind.word());
+    add.arg("post").arg(task.post.get()).arg("author").arg(task.author.get()).reply()
+}
+
+/// Takes up to `count` jobs that nobody has taken. Waits up to `wait` milliseconds for the first; with
+/// none, not at all.
+pub fn take(keys: &Keys, partition: u32, worker: &str, count: usize, wait: Option<u64>) -> Command<Vec<Job>> {
+    let take = command("XREADGROUP").arg("GROUP").arg(GROUP).arg(worker).arg("COUNT").arg(count);
+    let take = match wait {
+        Some(wait) => take.arg("BLOCK").arg(wait),
+        None => take,
+    };
+    let take = take.arg("STREAMS").key(&keys.fanout(partition)).arg(">");
+    take.reply::<Option<Vec<(String, Vec<Job>)>>>()
+        .map(|streams| Ok(streams.into_iter().flatten().flat_map(|(_, jobs)| jobs).collect()))
+}
+
+/// Takes over up to `count` jobs that no worker has been at for so many milliseconds, and puts those
+/// aside that were begun too often.
+pub fn take_over(keys: &Keys, partition: u32, worker: &str, idle: u64, count: usize) -> Command<Vec<Job>> {
+    let take = call(&script::TAKE_OVER_JOBS).key(&keys.fanout(partition));
+    let take = take.key(&keys.fanout_progress(partition)).key(&keys.fanout_failed(partition));
+    take.arg(GROUP).arg(worker).arg(idle).arg(MOST_BEGINNINGS).arg(count).reply()
+}
+
+/// Gives a job back that goes well, so that another worker takes it over at once.
+pub fn give_back(keys: &Keys, partition: u32, job: &str) -> Command<Vec<String>> {
+    /// As if nobody had been at it for a day.
+    const IDLE: u64 = 86_400_000;
+    let claim = command("XCLAIM").key(&keys.fanout(partition)).arg(GROUP).arg(NOBODY).arg(0).arg(job);
+    claim.arg("IDLE").arg(IDLE).arg("RETRYCOUNT").arg(0).arg("JUSTID").reply()
+}
+
+/// Lets go of a job that cannot be done now, so that it is tried again in a while.
+pub fn let_go(keys: &Keys, partition: u32, job: &str) -> Command<Vec<String>> {
+    let claim = command("XCLAIM").key(&keys.fanout(partition)).arg(GROUP).arg(NOBODY).arg(0).arg(job);
+    claim.arg("JUSTID").reply()
+}
+
+/// How far the job of a task is; `None` if it is not begun, or finished.
+pub fn progress(keys: &Keys, task: &Task) -> Command<Option<Progress>> {
+    command("HGET").key(&keys.fanout_progress(task.partition())).arg(task.field()).reply()
+}
+
+/// Notes how far a job is, and that `served` more timelines were served. `false` if another worker has
+/// taken it over.
+pub fn note_progress(
+    keys: &Keys,
+    worker: &str,
+    job: &str,
+    task: &Task,
+    progress: &Progress,
+    served: u64,
+) -> Command<bool> {
+    let partition = task.partition();
+    let note = call(&script::NOTE_PROGRESS).key(&keys.fanout(partition));
+    let note = note.key(&keys.fanout_progress(partition)).key(&keys.fanout_served(partition));
+    note.arg(GROUP).arg(worker).arg(job).arg(task.field()).arg(progress.to_string()).arg(served).reply()
+}
+
+/// Takes a job that is done out of the queue.
+pub fn finish(keys: &Keys, job: &str, task: &Task) -> Command<bool> {
+    let partition = task.partition();
+    let finish = call(&script::FINISH_JOB).key(&keys.fanout(partition)).key(&keys.fanout_progress(partition));
+    finish.arg(GROUP).arg(job).arg(task.field()).reply()
+}
+
+/// How many jobs of a partition wait or are under way.
+pub fn waiting(keys: &Keys, partition: u32) -> Command<u64> {
+    command("XLEN").key(&keys.fanout(partition)).reply()
+}
+
+/// When the oldest job of a partition was added, by the clock of Redis.
+pub fn oldest(keys: &Keys, partition: u32) -> Command<Option<Timestamp>> {
+    let first = command("XRANGE").key(&keys.fanout(partition)).arg("-").arg("+").arg("COUNT").arg(1);
+    first.reply::<Vec<Job>>().map(|jobs| {
+        let millis = |job: &Job| job.id.split('-').next()?.parse().ok();
+        Ok(jobs.first().and_then(millis).map(Timestamp::from_millis))
+    })
+}
+
+/// How many timelines the jobs of a partition have served, ever.
+pub fn served(keys: &Keys, partition: u32) -> Command<u64> {
+    command("GET")
+        .key(&keys.fanout_served(partition))
+        .reply::<Option<u64>>()
+        .map(|served| Ok(served.unwrap_or(0)))
+}
+
+/// How many jobs of a partition were given up.
+pub fn failed(keys: &Keys, partition: u32) -> Command<u64> {
+    command("XLEN").key(&keys.fanout_failed(partition)).reply()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_format_of_progress_is_part_of_the_stored_data() {
+        let cursor = Position { at: Timestamp::from_millis(-5), user: UserId::new(7).unwrap() };
+        for (progress, text) in
+            [(Progress::default(), "::0"), (Progress { cursor: Some(cursor), served: 3 }, "-5:7:3")]
+        {
+            assert_eq!(progress.to_string(), text);
+            let read = Progress::from_redis_value(Value::BulkString(text.into())).unwrap();
+            assert_eq!(read, progress);
+        }
+    }
+}

@@ -1,0 +1,10 @@
+-- Erases what a post says. What is left tells that it was deleted, whose it was and how it was delivered.
+-- KEYS[1]  the record
+-- ARGV[1]  who wants it erased
+-- Returns  'erased', also if it was before; 'missing'; or 'foreign' if it is somebody else's
+local author = redis.call('HGET', KEYS[1], 'author')
+if not author then return 'missing' end
+if author ~= ARGV[1] then return 'foreign' end
+redis.call('HDEL', KEYS[1], 'content', 'created_at', 'platform')
+redis.call('HSET', KEYS[1], 'deleted', 1)
+return 'erased'

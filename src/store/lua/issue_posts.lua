@@ -1,0 +1,16 @@
+-- Issues ids for posts and notes that they are being published.
+-- KEYS[1]  the last id issued      KEYS[2]  what is being published: a sorted set, scored by id
+-- ARGV[1]  no id below this one: a counter may fall back when its Redis fails over
+-- ARGV[2…] for each post, what the note says after the id
+-- Returns  the first of the ids
+local count = #ARGV - 1
+local last = redis.call('INCRBY', KEYS[1], count)
+if last - count + 1 < tonumber(ARGV[1]) then
+  last = tonumber(ARGV[1]) + count - 1
+  redis.call('SET', KEYS[1], string.format('%.0f', last))
+end
+for index = 1, count do
+  local id = string.format('%.0f', last - count + index)
+  redis.call('ZADD', KEYS[2], id, id .. ':' .. ARGV[index + 1])
+end
+return string.format('%.0f', last - count + 1)

@@ -1,0 +1,61 @@
+-- Merges posts into a timeline, if it is still the one that was opened.
+-- KEYS[1]   the timeline
+-- ARGV[1]   its nonce, or '' for whichever is there
+-- ARGV[2]   how many posts a timeline holds
+-- ARGV[3]   what is merged is complete above this post only; 0 if altogether
+-- ARGV[4]   the generation of the strategy in force    ARGV[5]  everything up to this has been pulled;
+--           '' if this is no pull      ARGV[6]  '1' if everything was pulled, from everybody
+-- ARGV[7]   'forward' or 'backward'   ARGV[8]  size   ARGV[9]  post or '': a page of the timeline
+-- ARGV[10…] the posts, greatest first, each once
+-- Returns   { floor, { the page } }, or nil if the timeline is gone
+local key, capacity, cut = KEYS[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local seal = read_seal(key)
+if not seal or (ARGV[1] ~= '' and seal.nonce ~= ARGV[1]) then return nil end
+local length = redis.call('LLEN', key) - 1
+
+local mark = tonumber(ARGV[5])
+if mark then
+  local is_filled = seal.generation == ARGV[4] and seal.mark
+  if is_filled then seal.mark = math.max(seal.mark, mark)
+  elseif ARGV[6] == '1' then seal.generation, seal.mark = ARGV[4], mark end
+  redis.call('LSET', key, -1, print_seal(seal))
+end
+if cut >= seal.floor and cut > 0 then
+  length = count_above(key, length, cut)
+  keep(key, seal, length, cut + 1)
+end
+
+local ids = {}
+for index = 10, #ARGV do
+  local id = tonumber(ARGV[index])
+  if id < seal.floor then break end
+  ids[#ids + 1] = id
+end
+if #ids > 0 then
+  -- The part of the timeline from the least of them on is taken out and put back together with them.
+  local count = count_above(key, length, ids[#ids] - 1)
+  local there = {}
+  if count > 0 then there = redis.call('LRANGE', key, 0, count - 1) end
+  local merged, one, other = {}, 1, 1
+  while one <= count or other <= #ids do
+    local old, new = tonumber(there[one]) or -1, ids[other] or -1
+    if old >= new then one = one + 1 end
+    if new >= old then other = other + 1 end
+    merged[#merged + 1] = string.format('%.0f', math.max(old, new))
+  end
+  if #merged > count then
+    redis.call('LTRIM', key, count, -1)
+    local last = #merged
+    while last > 0 do
+      local pushed = {}
+      for index = last, math.max(1, last - 999), -1 do pushed[#pushed + 1] = merged[index] end
+      redis.call('LPUSH', key, unpack(pushed))
+      last = last - #pushed
+    end
+    length = length + #merged - count
+    trim(key, seal, length, capacity)
+  end
+end
+length = redis.call('LLEN', key) - 1
+local found = page(key, length, ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9]))
+return { string.format('%.0f', seal.floor), found }

@@ -1,0 +1,41 @@
+-- Part of the scripts that keep post ids in a list, greatest first. Ids are compared as numbers,
+-- which is exact below 2^53. Only the first `length` elements of a list are ids.
+
+-- How many of the ids are greater than `id`.
+local function count_above(key, length, id)
+  if length == 0 or tonumber(redis.call('LINDEX', key, 0)) <= id then return 0 end
+  local low, high = 1, length
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if tonumber(redis.call('LINDEX', key, middle)) > id then low = middle + 1 else high = middle end
+  end
+  return low
+end
+
+-- Puts an id where it belongs. Returns its index, and whether it was not there before.
+local function insert(key, length, id)
+  local at = count_above(key, length, id)
+  local follower = redis.call('LINDEX', key, at)
+  if at < length and tonumber(follower) == id then return at, false end
+  local text = string.format('%.0f', id)
+  if at == 0 then redis.call('LPUSH', key, text)
+  elseif follower then redis.call('LINSERT', key, 'BEFORE', follower, text)
+  else redis.call('RPUSH', key, text) end
+  return at, true
+end
+
+-- A page of the ids: `size` of those below `from` ('forward') or above it ('backward'), next to it;
+-- without a `from`, the first or the last ones. Returns them, and the index of the first and the last.
+local function page(key, length, direction, size, from)
+  local first, last
+  if direction == 'forward' then
+    first = from and count_above(key, length, from - 1) or 0
+    last = math.min(first + size, length) - 1
+  else
+    last = (from and count_above(key, length, from) or length) - 1
+    first = math.max(0, last + 1 - size)
+  end
+  local ids = {}
+  if first <= last then ids = redis.call('LRANGE', key, first, last) end
+  return ids, first, last
+end

@@ -1,0 +1,46 @@
+-- Part of the scripts on a home timeline: a list of ids, and after them a seal,
+-- `=nonce:floor:generation:mark`. The nonce tells this list from another under the same key. At and
+-- above the floor the timeline is complete (0: it was never trimmed). Everything up to the mark has
+-- been pulled, if the generation is that of the strategy in force.
+
+local function read_seal(key)
+  local last = redis.call('LINDEX', key, -1)
+  if not last then return nil end
+  local nonce, floor, generation, mark = string.match(last, '^=(%x+):(%d+):(%d*):(%d*)$')
+  return { nonce = nonce, floor = tonumber(floor), generation = generation, mark = tonumber(mark) }
+end
+
+local function print_seal(seal)
+  local mark = seal.mark and string.format('%.0f', seal.mark) or ''
+  return string.format('=%s:%.0f:%s:%s', seal.nonce, seal.floor, seal.generation, mark)
+end
+
+-- Keeps the first `count` ids and raises the floor. The list is never empty on the way: it would lose
+-- its expiry.
+local function keep(key, seal, count, floor)
+  seal.floor = floor
+  if count == 0 then
+    redis.call('LTRIM', key, -1, -1)
+    redis.call('LSET', key, -1, print_seal(seal))
+  else
+    redis.call('LTRIM', key, 0, count - 1)
+    redis.call('RPUSH', key, print_seal(seal))
+  end
+end
+
+-- Trims a timeline that has outgrown its capacity by a twentieth, so that it is not trimmed at every
+-- insertion.
+local function trim(key, seal, length, capacity)
+  if length <= capacity + math.max(1, math.floor(capacity / 20)) then return end
+  keep(key, seal, capacity, tonumber(redis.call('LINDEX', key, capacity - 1)))
+end
+
+-- Puts an id into a timeline, if there is one and it reaches down to the id. Returns 1 if it is there.
+local function deliver(key, id, capacity)
+  local seal = read_seal(key)
+  if not seal or id < seal.floor then return 0 end
+  local length = redis.call('LLEN', key) - 1
+  local _, is_new = insert(key, length, id)
+  if is_new then trim(key, seal, length + 1, capacity) end
+  return 1
+end

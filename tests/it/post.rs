@@ -1,0 +1,332 @@
+//! Posts through the API: published, listed, looked up, deleted.
+
+use std::collections::HashSet;
+
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use crate::world::{Person, World, codes, deliver_all};
+
+const PUBLISH: &str = "mutation ($input: PublishInput!) { publish(input: $input) {
+    post { id content platform createdAt author { username isViewer } delivery { mode delivered total } }
+    userErrors { code message field } } }";
+
+async fn publish(world: &World, who: &Person, input: Value) -> Value {
+    world.data(Some(&who.token), PUBLISH, json!({ "input": input })).await["publish"].take()
+}
+
+/// Publishes and returns the id.
+async fn post(world: &World, who: &Person, content: &str) -> String {
+    let published = publish(world, who, json!({ "content": content })).await;
+    published["post"]["id"].as_str().expect("is published").to_owned()
+}
+
+async fn delete(world: &World, who: &Person, id: &str) -> Value {
+    let query = "mutation ($id: ID!) { deletePost(input: { postId: $id }) {
+        deletedId userErrors { code message field } } }";
+    world.data(Some(&who.token), query, json!({ "id": id })).await["deletePost"].take()
+}
+
+#[tokio::test]
+async fn a_post_is_seen_at_once_by_everybody_who_looks() {
+    let world = World::new().await;
+    let people = world.people(2).await;
+    let input = json!({ "content": " Hello,\nworld ", "platform": "web" });
+    let published = publish(&world, &people[0], input).await;
+    let expected = json!({
+        "post": {
+            "id": "UG9zdDox",
+            "content": "Hello,\nworld",
+            "platform": "web",
+            "createdAt": "2026-01-01T00:00:00.000Z",
+            "author": { "username": "ann0", "isViewer": true },
+            "delivery": { "mode": "PUSHED", "delivered": 0, "total": 0 },
+        },
+        "userErrors": [],
+    });
+    assert_eq!(published, expected);
+    let query = "{
+        post(id: \"UG9zdDox\") { content author { username relation { status } } }
+        node(id: \"UG9zdDox\") { id ... on Post { content } }
+        nodes(ids: [\"VXNlcjox\", \"UG9zdDox\", \"UG9zdDoy\", \"VXNlcjo5\"]) { __typename id ... on Post { author { id } } }
+        user(by: { username: \"ann0\" }) { posts { totalCount nodes { id author { username } delivery { mode } } } }
+    }";
+    let expected = json!({
+        "post": { "content": "Hello,\nworld", "author": { "username": "ann0", "relation": { "status": "NONE" } } },
+        "node": { "id": "UG9zdDox", "content": "Hello,\nworld" },
+        "nodes": [
+            { "__typename": "User", "id": "VXNlcjox" },
+            { "__typename": "Post", "id": "UG9zdDox", "author": { "id": "VXNlcjox" } },
+            null,
+            null,
+        ],
+        "user": { "posts": {
+            "totalCount": 1,
+            "nodes": [{ "id": "UG9zdDox", "author": { "username": "ann0" }, "delivery": null }],
+        } },
+    });
+    assert_eq!(world.data(Some(&people[1].token), query, Value::Null).await, expected);
+}
+
+#[tokio::test]
+async fn what_breaks_a_rule_is_refused_with_all_its_faults_and_nothing_is_written() {
+    let world = World::new().await;
+    let people = world.people(1).await;
+    let size = || world.redis.raw::<u64>(&["DBSIZE"]);
+    let before = size();
+    let input = json!({ "content": " \n ", "platform": "a\nb", "idempotencyKey": "" });
+    let errors = publish(&world, &people[0], input).await["userErrors"].take();
+    let expected = json!([
+        { "code": "TOO_SHORT", "message": "The content of a post has at least 1 character.", "field": ["input", "content"] },
+        { "code": "INVALID", "message": "A platform contains no control characters.", "field": ["input", "platform"] },
+        { "code": "TOO_SHORT", "message": "An idempotency key has at least 1 character.", "field": ["input", "idempotencyKey"] },
+    ]);
+    assert_eq!(errors, expected);
+    let long = publish(&world, &people[0], json!({ "content": "x".repeat(2_001) })).await;
+    assert_eq!(long["userErrors"][0]["code"], "TOO_LONG");
+    let anonymous = world.ask(None, PUBLISH, json!({ "input": { "content": "x" } })).await;
+    assert_eq!(codes(&anonymous), ["UNAUTHENTICATED"]);
+    for id in ["UG9zdDox", "VXNlcjox", "x"] {
+        let query = "mutation ($id: ID!) { deletePost(input: { postId: $id }) { deletedId } }";
+        let anonymous = world.ask(None, query, json!({ "id": id })).await;
+        assert_eq!(codes(&anonymous), ["UNAUTHENTICATED"]);
+    }
+    let query = "mutation { deletePost(input: { postId: \"VXNlcjox\" }) { deletedId } }";
+    let wrong = world.ask(Some(&people[0].token), query, Value::Null).await;
+    assert_eq!(codes(&wrong), ["BAD_USER_INPUT"]);
+    assert_eq!(wrong["errors"][0]["message"], "`input.postId` must be the id of a Post, not of a User.");
+    assert_eq!(size(), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_key_sent_fifty_times_at_once_publishes_one_post() {
+    let world = World::new().await;
+    let people = world.people(1).await;
+    let input = json!({ "content": "once", "platform": "web", "idempotencyKey": "key" });
+    let published = join_all((0..50).map(|_| publish(&world, &people[0], input.clone()))).await;
+    let answers: HashSet<String> = published.iter().map(Value::to_string).collect();
+    assert_eq!(answers.len(), 1, "{answers:?}");
+    assert_eq!(published[0]["post"]["content"], "once");
+    let query = "{ viewer { user { posts { totalCount } } timeline { nodes { content } } } }";
+    let data = world.data(Some(&people[0].token), query, Value::Null).await;
+    assert_eq!(data["viewer"]["user"]["posts"]["totalCount"], 1);
+    assert_eq!(data["viewer"]["timeline"]["nodes"], json!([{ "content": "once" }]));
+    let left: u64 = world.redis.raw(&["ZCARD", "ff:{g}:publishing"]);
+    assert_eq!(left, 0);
+    // Later, too; but not with another text, and the key is each user's own.
+    assert_eq!(publish(&world, &people[0], input.clone()).await, published[0]);
+    let other = json!({ "content": "twice", "platform": "web", "idempotencyKey": "key" });
+    let refused = publish(&world, &people[0], other).await;
+    assert_eq!(refused["userErrors"][0]["code"], "IDEMPOTENCY_MISMATCH");
+    assert_eq!(refused["userErrors"][0]["field"], json!(["input", "idempotencyKey"]));
+    let other = json!({ "content": "once", "idempotencyKey": "key" });
+    assert_eq!(publish(&world, &people[0], other).await["userErrors"][0]["code"], "IDEMPOTENCY_MISMATCH");
+    let somebody = world.register("somebody").await;
+    let theirs = publish(&world, &somebody, input).await;
+    assert_ne!(theirs["post"]["id"], published[0]["post"]["id"]);
+    let expiry: i64 = {
+        let keys: Vec<String> = world.redis.raw(&["KEYS", "ff:{u1}:idem:*"]);
+        assert_eq!(keys.len(), 1);
+        world.redis.raw(&["TTL", &keys[0]])
+    };
+    assert!((86_000..=86_400).contains(&expiry), "{expiry}");
+}
+
+#[tokio::test]
+async fn a_deleted_post_is_gone_everywhere_and_counts_are_right() {
+    let world = World::new().await;
+    let people = world.people(2).await;
+    world.follow(&people[1], &people[0]).await;
+    let query = "{ viewer { timeline { nodes { content } } } user(by: { username: \"ann0\" }) { posts { totalCount nodes { content } } } }";
+    let seen = async || world.data(Some(&people[1].token), query, Value::Null).await;
+    seen().await;
+    let mut ids = Vec::new();
+    for content in ["a", "b", "c"] {
+        ids.push(post(&world, &people[0], content).await);
+    }
+    deliver_all(&world.app).await;
+    let refused = delete(&world, &people[1], &ids[1]).await;
+    assert_eq!(refused["userErrors"][0]["code"], "NOT_YOURS");
+    assert_eq!(refused["userErrors"][0]["field"], json!(["input", "postId"]));
+    assert_eq!(delete(&world, &people[0], "UG9zdDo5OQ").await["userErrors"][0]["code"], "NOT_FOUND");
+    for _ in 0..2 {
+        // Again changes nothing.
+        assert_eq!(
+            delete(&world, &people[0], &ids[1]).await,
+            json!({ "deletedId": ids[1], "userErrors": [] })
+        );
+    }
+    assert_eq!(delete(&world, &people[1], &ids[1]).await["userErrors"][0]["code"], "NOT_FOUND");
+    let expected = json!({
+        "viewer": { "timeline": { "nodes": [{ "content": "c" }, { "content": "a" }] } },
+        "user": { "posts": { "totalCount": 2, "nodes": [{ "content": "c" }, { "content": "a" }] } },
+    });
+    assert_eq!(seen().await, expected);
+    let query =
+        "query ($id: ID!) { post(id: $id) { content } node(id: $id) { id } nodes(ids: [$id]) { id } }";
+    let gone = world.data(None, query, json!({ "id": ids[1] })).await;
+    assert_eq!(gone, json!({ "post": null, "node": null, "nodes": [null] }));
+    // What it said is not kept; and in a while it is taken out of timelines.
+    assert_eq!(world.redis.raw::<Option<String>>(&["HGET", "ff:{p2}:post", "content"]), None);
+    deliver_all(&world.app).await;
+    let kept: Vec<String> = world.redis.raw(&["LRANGE", "ff:{u2}:timeline", "0", "-2"]);
+    assert_eq!(kept, ["3", "1"]);
+    assert_eq!(world.redis.raw::<Vec<String>>(&["LRANGE", "ff:{a}:pending", "0", "-1"]), ["2"]);
+}
+
+#[tokio::test]
+async fn only_the_author_sees_how_far_delivery_is() {
+    let world = World::with(&["--timeline-push-limit", "2"]).await;
+    let people = world.people(4).await;
+    for follower in &people[1..3] {
+        world.follow(follower, &people[0]).await;
+    }
+    let first = post(&world, &people[0], "pushed").await;
+    let query = "query ($id: ID!) { post(id: $id) { delivery { mode delivered total } } }";
+    let delivery = async |who: &Person, id: &str| {
+        world.data(Some(&who.token), query, json!({ "id": id })).await["post"]["delivery"].take()
+    };
+    let shown = |mode, delivered, total| json!({ "mode": mode, "delivered": delivered, "total": total });
+    assert_eq!(delivery(&people[0], &first).await, shown("PUSHED", 0, 2));
+    assert_eq!(delivery(&people[1], &first).await, Value::Null);
+    deliver_all(&world.app).await;
+    assert_eq!(delivery(&people[0], &first).await, shown("PUSHED", 2, 2));
+    world.follow(&people[3], &people[0]).await;
+    let second = post(&world, &people[0], "pulled").await;
+    assert_eq!(delivery(&people[0], &second).await, shown("PULLED", 0, 0));
+    assert_eq!(delivery(&people[0], &first).await, shown("PUSHED", 2, 2));
+}
+
+#[tokio::test]
+async fn the_posts_of_a_user_are_paged_both_ways() {
+    let world = World::new().await;
+    let people = world.people(1).await;
+    for number in 0..7 {
+        post(&world, &people[0], &number.to_string()).await;
+    }
+    let query = "query ($first: Int, $after: String, $last: Int, $before: String) { viewer { user {
+        posts(first: $first, after: $after, last: $last, before: $before) {
+            edges { cursor node { content } } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } }
+        } timeline(first: $first, after: $after, last: $last, before: $before) {
+            edges { cursor node { content } } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } } }";
+    let lists = |query: &str| {
+        let (posts, timeline) = query.split_once("timeline(").unwrap();
+        [
+            (format!("{posts} }} }}"), "/viewer/user/posts"),
+            (
+                format!(
+                    "{} {{ timeline({timeline}",
+                    posts.split_once("{ viewer").unwrap().0.to_owned() + "{ viewer"
+                ),
+                "/viewer/timeline",
+            ),
+        ]
+    };
+    for (query, pointer) in lists(query) {
+        let page = async |variables: Value| {
+            world.data(Some(&people[0].token), &query, variables).await.pointer(pointer).unwrap().clone()
+        };
+        let contents = |page: &Value| -> String {
+            let edges = page["edges"].as_array().unwrap();
+            edges.iter().map(|edge| edge["node"]["content"].as_str().unwrap()).collect()
+        };
+        let flags = |page: &Value| {
+            let flag = |name: &str| page["pageInfo"][name].as_bool().unwrap();
+            (flag("hasPreviousPage"), flag("hasNextPage"))
+        };
+        let first = page(json!({ "first": 3 })).await;
+        assert_eq!((contents(&first).as_str(), flags(&first)), ("654", (false, true)));
+        let second = page(json!({ "first": 3, "after": first["pageInfo"]["endCursor"] })).await;
+        assert_eq!((contents(&second).as_str(), flags(&second)), ("321", (true, true)));
+        let third = page(json!({ "first": 3, "after": second["pageInfo"]["endCursor"] })).await;
+        assert_eq!((contents(&third).as_str(), flags(&third)), ("0", (true, false)));
+        let back = page(json!({ "last": 2, "before": third["pageInfo"]["startCursor"] })).await;
+        assert_eq!((contents(&back).as_str(), flags(&back)), ("21", (true, true)));
+        let last = page(json!({ "last": 2 })).await;
+        assert_eq!((contents(&last).as_str(), flags(&last)), ("10", (true, false)));
+        let start = page(json!({ "last": 9, "before": first["pageInfo"]["endCursor"] })).await;
+        assert_eq!((contents(&start).as_str(), flags(&start)), ("65", (false, true)));
+        let none = page(json!({ "first": 0 })).await;
+        assert_eq!((contents(&none).as_str(), flags(&none)), ("", (false, true)));
+        assert_eq!(none["pageInfo"]["endCursor"], Value::Null);
+    }
+    // A cursor of one list is none of the other.
+    let (posts, _) = &lists(query)[0];
+    let cursor = world.data(Some(&people[0].token), posts, json!({ "first": 1 })).await;
+    let cursor = cursor.pointer("/viewer/user/posts/pageInfo/endCursor").unwrap().clone();
+    let query = "query ($after: String) { viewer { timeline(after: $after) { nodes { id } } } }";
+    let answer = world.ask(Some(&people[0].token), query, json!({ "after": cursor })).await;
+    assert_eq!(answer["errors"][0]["message"], "`after` is a cursor of another list.");
+}
+
+#[tokio::test]
+async fn a_counter_that_falls_back_harms_no_post() {
+    let world = World::new().await;
+    let people = world.people(1).await;
+    for content in ["a", "b", "c"] {
+        post(&world, &people[0], content).await;
+    }
+    // The process that has issued ids does not go below them.
+    world.redis.raw::<String>(&["SET", "ff:{g}:next:post", "0"]);
+    assert_eq!(post(&world, &people[0], "d").await, "UG9zdDo0");
+    // Another one finds out that they are taken.
+    world.redis.raw::<String>(&["SET", "ff:{g}:next:post", "0"]);
+    let other = crate::world::app(&world.redis, &world.clock, &[]).await;
+    let viewer = other.recognise(&people[0].token).await.unwrap();
+    let id = other.publish(&viewer, "e", None, None).await.unwrap();
+    assert!(id.get() > 4);
+    let query = "{ viewer { user { posts { nodes { content } } } } }";
+    let data = world.data(Some(&people[0].token), query, Value::Null).await;
+    let contents: Vec<&str> = data["viewer"]["user"]["posts"]["nodes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|node| node["content"].as_str().unwrap())
+        .collect();
+    assert_eq!(contents, ["e", "d", "c", "b", "a"]);
+    assert_eq!(world.redis.raw::<u64>(&["ZCARD", "ff:{g}:publishing"]), 0);
+}
+
+#[tokio::test]
+async fn posts_beyond_the_hot_limit_wait_for_the_archive_and_stay_readable() {
+    let world = World::with(&["--post-hot-limit", "3"]).await;
+    let people = world.people(1).await;
+    let mut ids = Vec::new();
+    for number in 0..6 {
+        ids.push(post(&world, &people[0], &number.to_string()).await);
+    }
+    assert_eq!(world.redis.raw::<Vec<u64>>(&["LRANGE", "ff:{a}:pending", "0", "-1"]), [1, 2, 3]);
+    let query = "query ($id: ID!) { post(id: $id) { content } viewer { user { posts { totalCount nodes { id } } } } }";
+    let data = world.data(Some(&people[0].token), query, json!({ "id": ids[0] })).await;
+    assert_eq!(data["post"]["content"], "0");
+    assert_eq!(data["viewer"]["user"]["posts"]["totalCount"], 6);
+}
+
+#[tokio::test]
+async fn a_full_timeline_costs_at_most_eleven_bytes_an_entry() {
+    let world = World::new().await;
+    let people = world.people(2).await;
+    // Ids as they are after four billion posts.
+    world.redis.raw::<String>(&["SET", "ff:{g}:next:post", "4000000000"]);
+    let viewer = world.app.recognise(&people[0].token).await.unwrap();
+    for number in 0..1_000 {
+        world.app.publish(&viewer, &number.to_string(), None, None).await.unwrap();
+    }
+    world.follow(&people[1], &people[0]).await;
+    world
+        .data(Some(&people[1].token), "{ viewer { timeline(first: 1) { nodes { id } } } }", Value::Null)
+        .await;
+    let key = "ff:{u2}:timeline";
+    assert_eq!(world.redis.raw::<u64>(&["LLEN", key]), 1_001);
+    let bytes: u64 = world.redis.raw(&["MEMORY", "USAGE", key, "SAMPLES", "0"]);
+    assert!(bytes <= 11_000, "{bytes} bytes");
+    // Whoever has followed it filled, has it delivered: the list is the same.
+    for number in 0..100 {
+        world.app.publish(&viewer, &number.to_string(), None, None).await.unwrap();
+        deliver_all(&world.app).await;
+    }
+    let length: u64 = world.redis.raw(&["LLEN", key]);
+    assert!((1_001..=1_051).contains(&length), "{length}");
+    let bytes: u64 = world.redis.raw(&["MEMORY", "USAGE", key, "SAMPLES", "0"]);
+    assert!(bytes <= 11 * length, "{bytes} bytes");
+}

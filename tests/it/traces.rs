@@ -1,0 +1,376 @@
+//! The ways in which a timeline can lose, double or misplace a post, each as a trace: what is done
+//! before, who is held between two steps, what others do meanwhile, and then the rest. Most are held at
+//! every step there is, and cut off at every step, too.
+//!
+//! User 1 reads (R), 2 follows along (S), 3 (A) and 4 (B) write. An author with two followers is a star.
+
+use std::time::Duration;
+
+use fanfold::store::gate::Moment;
+
+use crate::timeline::Call::{self, Delete, Deliver, Expire, Follow, Publish, Read, Unfollow};
+use crate::timeline::{STRATEGIES, Stage};
+use crate::world::deliver_all;
+
+const R: u64 = 1;
+const S: u64 = 2;
+const A: u64 = 3;
+const B: u64 = 4;
+
+const POST: Call = Publish(A, None);
+const READ: Call = Read(R, 2);
+
+/// Plays `setup`, then holds a call at each of its steps in turn, while the others do `meanwhile`;
+/// lets it go on, or cuts it off; and holds what everybody sees in the end against the model.
+async fn hold_everywhere(strategy: &str, setup: &[Call], held: Call, meanwhile: &[Call]) {
+    let stage = Stage::set(strategy, "3").await;
+    for is_cut_off in [false, true] {
+        for steps in 0.. {
+            stage.clear();
+            stage.calls(setup).await;
+            let mut actor = stage.begin(held).await;
+            for _ in 0..steps {
+                if actor.waits.is_some() {
+                    actor.step().await;
+                }
+            }
+            let is_over = actor.waits.is_none();
+            let stop = actor.waits;
+            for call in meanwhile {
+                stage.call(*call).await;
+            }
+            if is_cut_off {
+                actor.cut_off().await;
+                stage.settle().await;
+            } else {
+                actor.finish().await;
+                deliver_all(&stage.app).await;
+            }
+            let context = |error| panic!("{strategy}, held at {stop:?}, cut off: {is_cut_off}: {error}");
+            stage.check_timelines(&stage.app).await.unwrap_or_else(context);
+            stage.settle().await;
+            stage.check_store().unwrap_or_else(context);
+            stage.check_timelines(&stage.app).await.unwrap_or_else(context);
+            if is_over {
+                break;
+            }
+        }
+    }
+}
+
+async fn hold_everywhere_by_all(setup: &[Call], held: Call, meanwhile: &[Call]) {
+    for strategy in STRATEGIES {
+        hold_everywhere(strategy, setup, held, meanwhile).await;
+    }
+}
+
+#[tokio::test]
+async fn a_read_that_is_cut_off_leaves_a_timeline_that_is_known_not_to_be_filled() {
+    hold_everywhere_by_all(&[POST, Follow(R, A)], READ, &[]).await;
+    hold_everywhere_by_all(&[POST, Follow(R, A)], READ, &[READ]).await;
+}
+
+#[tokio::test]
+async fn what_was_pulled_for_a_timeline_that_has_gone_is_not_put_into_another() {
+    hold_everywhere_by_all(&[Follow(R, A)], READ, &[Expire(R), POST, Deliver]).await;
+    hold_everywhere_by_all(&[Follow(R, A)], READ, &[Expire(R), READ, POST, Deliver]).await;
+    hold_everywhere_by_all(&[POST, Follow(R, A), READ, Expire(R)], READ, &[POST]).await;
+}
+
+#[tokio::test]
+async fn a_post_that_became_visible_is_delivered_though_its_publisher_was_cut_off() {
+    hold_everywhere_by_all(&[Follow(R, A), READ], POST, &[]).await;
+    hold_everywhere_by_all(&[Follow(R, A), READ], Publish(A, Some(1)), &[READ]).await;
+}
+
+#[tokio::test]
+async fn a_publisher_who_comes_back_after_its_post_was_given_up_takes_another_id() {
+    for key in [None, Some(1)] {
+        let stage = Stage::set("hybrid", "3").await;
+        stage.calls(&[Follow(R, A), Follow(S, A), READ]).await;
+        let mut publisher = stage.begin(Publish(A, key)).await;
+        publisher.step_to(Moment::Before, "publish: visible").await;
+        stage.world.clock.turn(Duration::from_secs(61));
+        stage.app.repair().await.unwrap();
+        stage.call(READ).await;
+        publisher.finish().await;
+        assert_eq!(stage.posts(A), [2], "{key:?}: the id that was given up is never visible");
+        stage.check_timelines(&stage.app).await.unwrap();
+        let record: Option<String> = stage.world.redis.raw(&["HGET", "ff:{p1}:post", "content"]);
+        assert_eq!(record, None, "nor is its record");
+        stage.settle().await;
+        stage.check_store().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_post_that_was_pushed_is_delivered_though_its_author_is_a_star_by_then() {
+    let stage = Stage::set("hybrid", "3").await;
+    stage.calls(&[Follow(R, A), READ]).await;
+    for call in [POST, Follow(S, A), READ, POST, Deliver] {
+        stage.call(call).await;
+    }
+    stage.check_timelines(&stage.app).await.unwrap();
+    hold_everywhere("hybrid", &[Follow(R, A), READ], POST, &[Follow(S, A), READ, POST, READ]).await;
+}
+
+#[tokio::test]
+async fn what_is_published_while_somebody_begins_to_follow_is_merged_or_delivered() {
+    hold_everywhere_by_all(&[READ], Follow(R, A), &[POST, Deliver]).await;
+    hold_everywhere_by_all(&[READ], Follow(R, A), &[POST, Deliver, READ, POST]).await;
+}
+
+#[tokio::test]
+async fn a_follow_that_is_cut_off_is_finished_with_its_merge() {
+    hold_everywhere_by_all(&[POST, READ], Follow(R, A), &[]).await;
+    hold_everywhere_by_all(&[POST, READ], Follow(R, A), &[Unfollow(R, A), POST, Deliver]).await;
+}
+
+#[tokio::test]
+async fn an_unfollow_that_writes_its_mirror_late_puts_it_right_and_merges_again() {
+    for strategy in STRATEGIES {
+        let stage = Stage::set(strategy, "3").await;
+        stage.calls(&[Follow(R, A), READ]).await;
+        let mut unfollow = stage.begin(Unfollow(R, A)).await;
+        unfollow.step_to(Moment::After, "edge: truth").await;
+        stage.call(Follow(R, A)).await;
+        unfollow.step_to(Moment::After, "edge: mirror").await;
+        for call in [POST, Deliver] {
+            stage.call(call).await;
+        }
+        unfollow.finish().await;
+        stage.check_timelines(&stage.app).await.unwrap();
+        assert_eq!(stage.seen(&stage.app, R, 2).await.0, [1]);
+    }
+    hold_everywhere_by_all(&[Follow(R, A), READ], Unfollow(R, A), &[Follow(R, A), POST, Deliver]).await;
+}
+
+/// The archive takes an author's post.
+fn put_away(stage: &Stage, author: u64, post: u64) {
+    let (posts, post) = (format!("ff:{{u{author}}}:posts"), post.to_string());
+    stage.world.redis.raw::<i64>(&["LREM", &posts, "1", &post]);
+    stage.world.redis.raw::<i64>(&["ZREM", &format!("ff:{{u{author}}}:recent"), &post]);
+    stage.world.redis.raw::<String>(&["SET", &format!("ff:{{u{author}}}:cold"), &post]);
+}
+
+/// The timeline of R as it is kept, and its floor.
+fn kept(stage: &Stage) -> (Vec<String>, u64) {
+    let mut list: Vec<String> = stage.world.redis.raw(&["LRANGE", "ff:{u1}:timeline", "0", "-1"]);
+    let seal = list.pop().unwrap();
+    (list, seal.split(':').nth(1).unwrap().parse().unwrap())
+}
+
+#[tokio::test]
+async fn what_comes_with_a_follow_ends_where_posts_have_left_for_the_archive() {
+    let stage = Stage::set("push", "5").await;
+    stage.calls(&[Publish(B, None), POST, POST, POST, POST]).await;
+    put_away(&stage, A, 2);
+    stage.calls(&[Follow(R, B), READ, Follow(R, A)]).await;
+    // Post 1 would stand next to 3 as if 2 had never been.
+    assert_eq!(kept(&stage), (vec!["5".into(), "4".into(), "3".into()], 3));
+}
+
+#[tokio::test]
+async fn a_timeline_is_filled_no_further_than_posts_have_left_for_the_archive() {
+    for strategy in STRATEGIES {
+        let stage = Stage::set(strategy, "5").await;
+        stage.calls(&[Publish(B, None), POST, POST, POST, POST, Delete(A, 1)]).await;
+        put_away(&stage, A, 2);
+        stage.calls(&[Follow(R, A), Follow(R, B), READ]).await;
+        assert_eq!(kept(&stage), (vec!["5".into(), "3".into()], 3));
+    }
+}
+
+#[tokio::test]
+async fn what_has_left_for_the_archive_before_a_reader_pulls_is_not_passed_over() {
+    let stage = Stage::set("hybrid", "5").await;
+    stage.calls(&[Follow(R, A), Follow(S, A), Follow(R, B), Publish(B, None), READ, POST, POST, POST]).await;
+    put_away(&stage, A, 2);
+    for newest in [3, 4] {
+        stage.world.redis.raw::<i64>(&["ZREM", "ff:{u3}:recent", &newest.to_string()]);
+    }
+    stage.call(READ).await;
+    assert_eq!(kept(&stage), (vec!["4".into(), "3".into()], 3));
+}
+
+#[tokio::test]
+async fn nothing_comes_into_a_timeline_below_its_floor() {
+    for strategy in STRATEGIES {
+        let stage = Stage::set(strategy, "3").await;
+        stage.calls(&[Follow(R, A), Follow(R, B), READ, POST]).await;
+        let mut late = stage.begin(POST).await;
+        late.step_to(Moment::Before, "publish: queue").await;
+        stage.calls(&[Publish(B, None); 4]).await;
+        stage.call(READ).await;
+        late.finish().await;
+        deliver_all(&stage.app).await;
+        assert_eq!(stage.seen(&stage.app, R, 2).await.0, [6, 5, 4, 3, 2, 1]);
+        stage.check_timelines(&stage.app).await.unwrap();
+    }
+    let setup = [Follow(R, A), Follow(R, B), READ, POST];
+    hold_everywhere_by_all(&setup, POST, &[Publish(B, None); 4]).await;
+}
+
+#[tokio::test]
+async fn whom_somebody_begins_to_follow_while_it_reads_is_pulled() {
+    let setup = [Follow(S, A), Follow(B, A), POST, READ];
+    hold_everywhere_by_all(&setup, READ, &[Follow(R, A), POST, Deliver]).await;
+}
+
+#[tokio::test]
+async fn many_posts_between_two_reads_are_all_there() {
+    // The set of an author's newest posts holds twenty.
+    for strategy in STRATEGIES {
+        let stage = Stage::set(strategy, "100").await;
+        stage.calls(&[Follow(R, A), Follow(S, A), READ]).await;
+        stage.calls(&[POST; 25]).await;
+        assert_eq!(stage.seen(&stage.app, R, 7).await.0, (1..=25).rev().collect::<Vec<_>>());
+    }
+}
+
+#[tokio::test]
+async fn few_newest_posts_do_not_mean_that_there_are_no_others() {
+    let stage = Stage::set("hybrid", "100").await;
+    stage.calls(&[Follow(R, A), Follow(S, A), READ]).await;
+    stage.calls(&[POST; 25]).await;
+    for _ in 0..10 {
+        stage.call(Delete(A, 0)).await;
+    }
+    assert_eq!(stage.seen(&stage.app, R, 7).await.0, (1..=15).rev().collect::<Vec<_>>());
+    // Even if the set has lost some.
+    let stage = Stage::set("hybrid", "100").await;
+    stage.calls(&[Follow(R, A), Follow(S, A), READ, POST, POST, POST]).await;
+    stage.world.redis.raw::<i64>(&["ZREM", "ff:{u3}:recent", "1", "2"]);
+    assert_eq!(stage.seen(&stage.app, R, 7).await.0, [3, 2, 1]);
+}
+
+#[tokio::test]
+async fn an_id_issued_before_the_mark_and_visible_after_it_is_pulled() {
+    let stage = Stage::set("hybrid", "5").await;
+    stage.calls(&[Follow(R, A), Follow(S, A), Follow(R, B), Follow(S, B), READ]).await;
+    let mut late = stage.begin(POST).await;
+    late.step_to(Moment::Before, "publish: visible").await;
+    // Another star's post has a greater id, and is read before.
+    stage.calls(&[Publish(B, None), READ]).await;
+    assert_eq!(kept(&stage).0, ["2"]);
+    late.finish().await;
+    assert_eq!(stage.seen(&stage.app, R, 2).await.0, [2, 1]);
+    let setup = [Follow(R, A), Follow(S, A), Follow(R, B), Follow(S, B), READ];
+    hold_everywhere_by_all(&setup, POST, &[Publish(B, None), READ]).await;
+}
+
+#[tokio::test]
+async fn posts_that_become_visible_in_another_order_than_they_were_begun_stand_in_order() {
+    let setup = [Follow(R, A), POST, POST];
+    hold_everywhere_by_all(&setup, POST, &[POST, POST, READ]).await;
+    hold_everywhere_by_all(&[Follow(R, A), Follow(S, A), READ], POST, &[POST, READ, POST]).await;
+}
+
+#[tokio::test]
+async fn a_slow_read_does_not_take_the_mark_of_a_later_one_back() {
+    let setup = [Follow(R, A), Follow(S, A), READ, POST];
+    hold_everywhere_by_all(&setup, READ, &[POST, READ, POST]).await;
+}
+
+#[tokio::test]
+async fn ones_own_posts_are_in_ones_timeline() {
+    for strategy in STRATEGIES {
+        let stage = Stage::set(strategy, "3").await;
+        stage.calls(&[Publish(R, None), READ, Publish(R, None)]).await;
+        assert_eq!(stage.seen(&stage.app, R, 2).await.0, [2, 1]);
+    }
+    hold_everywhere_by_all(&[Publish(R, None)], READ, &[Publish(R, None), Expire(R), Publish(R, None)]).await;
+}
+
+#[tokio::test]
+async fn a_reader_sees_the_watermark_of_one_moment() {
+    hold_everywhere_by_all(&[Follow(R, A), Follow(S, A)], READ, &[POST, POST]).await;
+    hold_everywhere_by_all(&[Follow(R, A), Follow(S, A)], POST, &[READ]).await;
+}
+
+#[tokio::test]
+async fn below_the_floor_there_is_no_seam() {
+    let mut setup = vec![Publish(B, None); 2];
+    setup.extend([POST; 5]);
+    setup.extend([Publish(B, None), POST, Follow(R, A), Follow(R, B)]);
+    for strategy in STRATEGIES {
+        let stage = Stage::set(strategy, "3").await;
+        stage.calls(&setup).await;
+        for size in 1..=10 {
+            let (forward, backward) = stage.seen(&stage.app, R, size).await;
+            assert_eq!(forward, (1..=9).rev().collect::<Vec<_>>(), "{strategy} {size}");
+            assert_eq!(forward, backward, "{strategy} {size}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_timeline_takes_its_mark_along_when_it_expires() {
+    hold_everywhere_by_all(&[POST, Follow(R, A), READ, Expire(R)], READ, &[POST, Deliver]).await;
+    hold_everywhere_by_all(&[POST, Follow(R, A), READ], POST, &[Expire(R), READ]).await;
+}
+
+#[tokio::test]
+async fn an_author_is_a_star_before_the_first_post_that_is_not_pushed() {
+    hold_everywhere("hybrid", &[Follow(R, A), Follow(S, A), READ], POST, &[READ]).await;
+    hold_everywhere("hybrid", &[Follow(R, A), Follow(S, A), READ], POST, &[READ, POST, READ]).await;
+    hold_everywhere("hybrid", &[Follow(R, A), Follow(S, A)], READ, &[POST, READ]).await;
+}
+
+#[tokio::test]
+async fn a_star_whom_few_follow_again_stays_one() {
+    let stage = Stage::set("hybrid", "5").await;
+    stage.calls(&[Follow(R, A), Follow(S, A), READ, POST]).await;
+    // Somebody who was away comes back when the author is no star by numbers any more.
+    stage.calls(&[Unfollow(S, A), POST]).await;
+    assert_eq!(stage.seen(&stage.app, R, 2).await.0, [2, 1]);
+    let job: u64 = stage.world.redis.raw(&["XLEN", "ff:{f3}:fanout"]);
+    assert_eq!((job, stage.world.redis.raw::<u64>(&["SCARD", "ff:{g}:stars"])), (0, 1));
+}
+
+#[tokio::test]
+async fn a_post_that_is_deleted_while_it_is_delivered_is_visible_nowhere() {
+    hold_everywhere_by_all(&[Follow(R, A), READ, POST, READ], Delete(A, 0), &[READ, POST, Deliver]).await;
+    for strategy in STRATEGIES {
+        let stage = Stage::set(strategy, "3").await;
+        stage.calls(&[Follow(R, A), READ]).await;
+        stage.call(POST).await;
+        let mut deliver = stage.begin(Deliver).await;
+        for stop in ["deliver: begin", "deliver: followers", "deliver: timelines", "deliver: progress"] {
+            deliver.step_to(Moment::Before, stop).await;
+        }
+        stage.call(Delete(A, 0)).await;
+        deliver.finish().await;
+        stage.settle().await;
+        stage.check_store().unwrap();
+        assert_eq!(stage.seen(&stage.app, R, 2).await.0, [0u64; 0]);
+        let timeline: Vec<String> = stage.world.redis.raw(&["LRANGE", "ff:{u1}:timeline", "0", "-2"]);
+        assert!(timeline.is_empty() || strategy != "push", "the sweep has taken it out: {timeline:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_delivery_that_is_cut_off_is_finished_by_another_worker() {
+    let setup = [Follow(R, A), Follow(S, A), READ, Read(S, 2)];
+    hold_everywhere("push", &setup, Deliver, &[]).await;
+    let stage = Stage::set("push", "3").await;
+    for steps in 0.. {
+        stage.clear();
+        stage.calls(&setup).await;
+        stage.call(POST).await;
+        let mut worker = stage.begin(Deliver).await;
+        for _ in 0..steps {
+            if worker.waits.is_some() {
+                worker.step().await;
+            }
+        }
+        if worker.waits.is_none() {
+            break;
+        }
+        worker.cut_off().await;
+        deliver_all(&stage.app).await;
+        let timeline: Vec<String> = stage.world.redis.raw(&["LRANGE", "ff:{u1}:timeline", "0", "-2"]);
+        assert_eq!(timeline, ["1"], "cut off after {steps} steps");
+        stage.check_store().unwrap();
+    }
+}
