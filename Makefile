@@ -1,7 +1,7 @@
 # `make run` and `make test` do all the set-up on a machine that has a Rust toolchain, make and a
 # package manager.
 
-.PHONY: help run test lint setup schema tools
+.PHONY: help run test bench lint setup schema tools
 
 TOOLS := target/tools
 DATA := fanfold-data
@@ -9,6 +9,7 @@ DATA := fanfold-data
 help:
 	@echo "make run      build, make a demo world if there are no data, and serve it"
 	@echo "make test     everything that is checked: format, lints, licences, docs, tests"
+	@echo "make bench    how fast it is"
 	@echo "make schema   write schema.graphql anew after a change of the API"
 
 run: setup
@@ -21,6 +22,9 @@ run: setup
 
 test: setup lint
 	cargo test --locked
+
+bench: setup
+	cargo bench --locked --bench '*'
 
 lint: tools
 	cargo fmt --check

@@ -18,6 +18,7 @@ use crate::store::batch::Batch;
 use crate::store::intent::{self, Operation};
 use crate::store::key::INTENT_PARTITIONS;
 use crate::store::name::{self, Holder};
+use crate::store::post;
 use crate::store::relation::{self, PROBE};
 use crate::store::user;
 
@@ -152,7 +153,8 @@ impl App {
         if repair {
             self.repair().await?;
         }
-        let unfinished = self.unfinished().await?.len() as u64;
+        let publishing = post::publishing_count(self.keys()).send("check: publishing", self.store()).await?;
+        let unfinished = self.unfinished().await?.len() as u64 + publishing;
         Ok(Findings { unfinished, ..Findings::default() })
     }
 

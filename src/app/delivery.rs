@@ -181,9 +181,12 @@ impl Worker {
         let mut batch = Batch::new("deliver: begin");
         let mut begun = Vec::new();
         for Job { id, task } in jobs {
-            match task {
-                Some(task) => begun.push((id, task, batch.push(fanout::progress(self.app.keys(), &task)))),
-                None => tracing::warn!(%id, "a job is left to the newer version that added it"),
+            if let Some(task) = task {
+                let progress = batch.push(fanout::progress(self.app.keys(), &task));
+                begun.push((id, task, progress));
+            } else {
+                tracing::warn!(%id, "a job is left to the newer version that added it");
+                self.let_go(&id).await?;
             }
         }
         let mut replies = batch.send(self.app.store()).await?;
@@ -230,7 +233,7 @@ impl Worker {
                     job.chunk = Some(page);
                     readable.push(job);
                 }
-                Err(error) => self.let_go(&job, &error).await?,
+                Err(error) => self.fail(&job, &error).await?,
             }
         }
         *jobs = readable;
@@ -325,7 +328,7 @@ impl Worker {
                     }
                     // It was taken over.
                     (Ok(false), _) => {}
-                    (Err(error), _) | (_, Err(error)) => self.let_go(&job, &error).await?,
+                    (Err(error), _) | (_, Err(error)) => self.fail(&job, &error).await?,
                 },
             }
         }
@@ -341,8 +344,7 @@ impl Worker {
         Ok(())
     }
 
-    /// A job that cannot be done now is tried again in a while, and put aside if it fails too often.
-    async fn let_go(&self, job: &Active, error: &store::error::Error) -> Result<(), Error> {
+    async fn fail(&self, job: &Active, error: &store::error::Error) -> Result<(), Error> {
         let Active { id, task: Task { post, author, .. }, .. } = job;
         tracing::error!(
             error = error as &dyn std::error::Error,
@@ -350,7 +352,12 @@ impl Worker {
             %author,
             "a post cannot be delivered now"
         );
-        let let_go = fanout::let_go(self.app.keys(), self.partition, id);
+        self.let_go(id).await
+    }
+
+    /// A job that cannot be done now is tried again in a while, and put aside if it fails too often.
+    async fn let_go(&self, job: &str) -> Result<(), Error> {
+        let let_go = fanout::let_go(self.app.keys(), self.partition, job);
         let_go.send("deliver: let go", self.app.store()).await?;
         Ok(())
     }

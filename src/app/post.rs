@@ -181,6 +181,8 @@ impl App {
         attempt: u32,
         deadline: &Deadline<'_>,
     ) -> Result<Vec<Publication<'a>>, Error> {
+        // A post that is not pushed is found by those only who know that the strategy has changed.
+        self.generation().await?;
         let began = deadline.began();
         let note = |post: &&NewPost| Note {
             author: post.author,

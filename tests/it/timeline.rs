@@ -80,6 +80,13 @@ fn id(number: u64) -> UserId {
     UserId::new(number).unwrap()
 }
 
+/// An application with timelines of `capacity` posts, where two followers make a star.
+async fn small(world: &World, strategy: &str, capacity: &str) -> App {
+    let options =
+        ["--timeline-strategy", strategy, "--timeline-capacity", capacity, "--timeline-push-limit", "1"];
+    app(&world.redis, &world.clock, &options).await
+}
+
 /// A world with users 1 to 4 who are signed in, and an application with small timelines.
 pub(crate) struct Stage {
     pub(crate) world: World,
@@ -96,10 +103,13 @@ impl Stage {
         for (number, person) in (1..).zip(world.people(USERS as usize).await) {
             viewers.insert(number, world.app.recognise(&person.token).await.unwrap());
         }
-        let options =
-            ["--timeline-strategy", strategy, "--timeline-capacity", capacity, "--timeline-push-limit", "1"];
-        let app = app(&world.redis, &world.clock, &options).await;
+        let app = small(&world, strategy, capacity).await;
         Self { world, app, viewers, told: Arc::default() }
+    }
+
+    /// The same world under another strategy.
+    pub(crate) async fn changed(self, strategy: &str) -> Self {
+        Self { app: small(&self.world, strategy, "5").await, ..self }
     }
 
     /// Leaves nothing but the users and their sessions.

@@ -374,3 +374,83 @@ async fn a_delivery_that_is_cut_off_is_finished_by_another_worker() {
         stage.check_store().unwrap();
     }
 }
+
+#[tokio::test]
+async fn what_was_published_under_another_strategy_is_found() {
+    for (one, other) in [("hybrid", "pull"), ("pull", "push"), ("push", "hybrid")] {
+        let stage = Stage::set(one, "5").await;
+        stage.calls(&[Follow(R, A), READ, POST, READ]).await;
+        // All processes stop, others start, and later the first ones again.
+        let changed = stage.changed(other).await;
+        changed.calls(&[POST]).await;
+        let back = changed.changed(one).await;
+        back.calls(&[POST, READ]).await;
+        assert_eq!(back.seen(&back.app, R, 2).await.0, [3, 2, 1], "{one}, {other}, {one}");
+        back.check_timelines(&back.app).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn very_many_stars_are_pulled_as_well() {
+    let stage = Stage::set("hybrid", "5").await;
+    stage.calls(&[Follow(R, A), Follow(S, A), Follow(R, B), READ]).await;
+    let others: Vec<String> = (10..2_000).map(|star: u64| star.to_string()).collect();
+    let words: Vec<&str> =
+        ["SADD", "ff:{g}:stars"].into_iter().chain(others.iter().map(String::as_str)).collect();
+    stage.world.redis.raw::<i64>(&words);
+    stage.world.redis.raw::<String>(&["SET", "ff:{g}:stars:version", "other"]);
+    stage.calls(&[POST, Publish(B, None), READ, POST]).await;
+    assert_eq!(stage.seen(&stage.app, R, 2).await.0, [3, 2, 1]);
+}
+
+#[tokio::test]
+async fn a_timeline_is_kept_ready_while_it_is_read() {
+    for strategy in STRATEGIES {
+        let stage = Stage::set(strategy, "3").await;
+        stage.calls(&[Follow(R, A), READ]).await;
+        let expires = || stage.world.redis.raw::<i64>(&["TTL", "ff:{u1}:timeline"]);
+        assert_eq!(expires(), 21 * 86_400);
+        stage.world.redis.raw::<i64>(&["EXPIRE", "ff:{u1}:timeline", "100"]);
+        // Receiving is not reading.
+        stage.calls(&[POST; 7]).await;
+        assert_eq!(expires(), 100);
+        stage.call(READ).await;
+        assert_eq!(expires(), 21 * 86_400);
+    }
+}
+
+#[tokio::test]
+async fn a_timeline_that_cannot_be_written_keeps_no_other_from_its_posts() {
+    let stage = Stage::set("push", "3").await;
+    stage.calls(&[Follow(R, A), Follow(S, A), READ, Read(S, 2)]).await;
+    stage.world.redis.raw::<String>(&["SET", "ff:{u1}:timeline", "no list"]);
+    stage.calls(&[POST]).await;
+    assert_eq!(stage.seen(&stage.app, S, 2).await.0, [1]);
+    stage.world.redis.raw::<i64>(&["DEL", "ff:{u1}:timeline"]);
+    assert_eq!(stage.seen(&stage.app, R, 2).await.0, [1]);
+    stage.settle().await;
+    stage.check_store().unwrap();
+}
+
+#[tokio::test]
+async fn a_job_that_fails_again_and_again_is_put_aside_and_others_are_done() {
+    let stage = Stage::set("push", "3").await;
+    stage.calls(&[Follow(R, A), Follow(R, 7 - A), READ]).await;
+    let followers: Vec<(String, String)> =
+        stage.world.redis.raw(&["ZRANGE", "ff:{u3}:followers", "0", "-1", "WITHSCORES"]);
+    stage.call(POST).await;
+    stage.world.redis.raw::<String>(&["SET", "ff:{u3}:followers", "no set"]);
+    for _ in 0..5 {
+        deliver_all(&stage.app).await;
+    }
+    assert_eq!(stage.app.backlog().await.unwrap().jobs, 1);
+    deliver_all(&stage.app).await;
+    let backlog = stage.app.backlog().await.unwrap();
+    assert_eq!((backlog.jobs, backlog.failed), (0, 1));
+    let kept: Vec<redis::Value> = stage.world.redis.raw(&["XRANGE", "ff:{f3}:fanout:failed", "-", "+"]);
+    assert_eq!(kept.len(), 1);
+    stage.world.redis.raw::<i64>(&["DEL", "ff:{u3}:followers"]);
+    stage.world.redis.raw::<i64>(&["ZADD", "ff:{u3}:followers", &followers[0].1, &followers[0].0]);
+    stage.calls(&[POST]).await;
+    assert_eq!(stage.seen(&stage.app, R, 2).await.0[0], 2);
+}

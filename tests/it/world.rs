@@ -29,6 +29,10 @@ impl StillClock {
     /// When every test begins: 2026-01-01T00:00:00Z.
     pub(crate) const BEGINNING: i64 = 1_767_225_600_000;
 
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self(AtomicI64::new(Self::BEGINNING)))
+    }
+
     pub(crate) fn turn(&self, duration: Duration) {
         let millis = i64::try_from(duration.as_millis()).unwrap();
         self.0.fetch_add(millis, Ordering::SeqCst);
@@ -167,7 +171,7 @@ impl World {
     }
 
     pub(crate) async fn on(redis: Redis, options: &[&str]) -> Self {
-        let clock = Arc::new(StillClock(AtomicI64::new(StillClock::BEGINNING)));
+        let clock = StillClock::new();
         let app = app(&redis, &clock, options).await;
         let (running, stopping) = watch::channel(false);
         let http = Knobs::new(&redis, options).http;

@@ -168,7 +168,7 @@ impl App {
     }
 
     /// The generation of the strategy in force. One round trip in the life of a process.
-    async fn generation(&self) -> Result<u64, Error> {
+    pub(super) async fn generation(&self) -> Result<u64, Error> {
         let strategy = self.0.timeline.timeline_strategy.as_str();
         let enter = async || {
             timeline::enter_strategy(self.keys(), strategy).send("timeline: strategy", self.store()).await
