@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::ops::AddAssign;
 
 use crate::app::App;
+use crate::app::delivery::Backlog;
 use crate::app::error::Error;
 use crate::app::relation::Edge;
 use crate::model::clock::Timestamp;
@@ -18,7 +19,6 @@ use crate::store::batch::Batch;
 use crate::store::intent::{self, Operation};
 use crate::store::key::INTENT_PARTITIONS;
 use crate::store::name::{self, Holder};
-use crate::store::post;
 use crate::store::relation::{self, PROBE};
 use crate::store::user;
 
@@ -42,6 +42,8 @@ pub struct Findings {
     /// Names that lead to nobody or to somebody of another name, and users whose name does not lead
     /// to them.
     pub wrong_names: u64,
+    /// Posts that could not be delivered, or taken out of timelines, and were given up.
+    pub given_up: u64,
     /// Operations that are not finished.
     pub unfinished: u64,
 }
@@ -50,7 +52,7 @@ impl Findings {
     /// How many things are not as they should be.
     #[must_use]
     pub fn faults(&self) -> u64 {
-        self.torn_edges + self.dangling_edges + self.wrong_names
+        self.torn_edges + self.dangling_edges + self.wrong_names + self.given_up
     }
 }
 
@@ -61,6 +63,7 @@ impl AddAssign for Findings {
         self.torn_edges += other.torn_edges;
         self.dangling_edges += other.dangling_edges;
         self.wrong_names += other.wrong_names;
+        self.given_up += other.given_up;
         self.unfinished += other.unfinished;
     }
 }
@@ -148,14 +151,18 @@ impl App {
         Ok(findings)
     }
 
-    /// How many operations are not finished. With `repair`, finishes those that are old enough.
+    /// How many operations are not finished, or were given up. With `repair`, finishes those that are old
+    /// enough, and has those tried again that were given up.
     pub async fn check_intents(&self, repair: bool) -> Result<Findings, Error> {
         if repair {
             self.repair().await?;
         }
-        let publishing = post::publishing_count(self.keys()).send("check: publishing", self.store()).await?;
+        let Backlog { publishing, failed, .. } = self.backlog().await?;
+        if repair && failed > 0 {
+            self.requeue().await?;
+        }
         let unfinished = self.unfinished().await?.len() as u64 + publishing;
-        Ok(Findings { unfinished, ..Findings::default() })
+        Ok(Findings { given_up: failed, unfinished, ..Findings::default() })
     }
 
     /// What each of these users is called by its record; `None` for those who have none.

@@ -5,11 +5,11 @@
 //! visible. How far the job is is noted after each chunk, so that whoever takes it over goes on from
 //! there. A chunk that is gone through twice changes nothing the second time.
 //!
-//! Jobs are taken from streams by the workers of one group: a worker a partition in each process, and
-//! any number of processes. A job belongs to the worker who has taken it, and is taken over when that
-//! worker has not been heard of for some seconds. A job that was begun five times is put aside. All the
-//! jobs of a worker go forward together, so that nobody's large audience keeps another's waiting; posts
-//! are brought before others are taken out.
+//! Jobs are taken from queues by the workers of one group: a worker a partition in each process, and any
+//! number of processes. A job belongs to the worker who has taken it, and is taken over when that worker
+//! has not been heard of for some seconds. A job that was begun more than once without going forward is
+//! begun by itself the next time, and after the fifth time put aside. All the jobs of a worker go forward together, so that nobody's large audience keeps another's
+//! waiting; while posts are brought, deleted ones are taken out but slowly, since nobody sees them.
 //!
 //! Not here: how jobs are kept (`store::fanout`), who adds them (`app::post`).
 
@@ -22,9 +22,10 @@ use crate::model::page::{Direction, Page, Position, Window};
 use crate::model::relation::{Follow, Side};
 use crate::store::batch::{Batch, Ticket};
 use crate::store::command::Command;
-use crate::store::fanout::{self, Job, Kind, Progress, Task};
+use crate::store::error::Error as StoreError;
+use crate::store::fanout::{self, Job, Kind, Progress, Queue, TakenOver, Task};
 use crate::store::key::FANOUT_PARTITIONS;
-use crate::store::{self, post, relation, timeline};
+use crate::store::{post, relation, timeline};
 
 /// Most followers of one job in a chunk.
 const CHUNK: usize = 1_000;
@@ -32,8 +33,10 @@ const CHUNK: usize = 1_000;
 const LEAST_CHUNK: usize = 50;
 /// About so many followers are served in a round, by all jobs together.
 const ROUND: usize = 2_000;
-/// Most jobs that a worker has at once.
-const MOST_JOBS: usize = 64;
+/// About so many timelines are swept in a round while posts are delivered.
+const SWEPT_BESIDE: usize = 200;
+/// Most jobs of each kind that a worker has at once.
+const MOST_JOBS: usize = 256;
 /// For how long a worker with nothing to do waits for a job: less than an answer may take.
 const IDLE_WAIT: Duration = Duration::from_secs(2);
 /// After how many rounds a busy worker looks for jobs to take over.
@@ -43,34 +46,21 @@ const TAKEN_OVER_AFTER: Duration = Duration::from_secs(5);
 /// How long a worker waits when the store does not answer.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A job that a worker has.
-struct Active {
-    id: String,
-    task: Task,
-    progress: Progress,
-    /// The followers who are served next; `None` before the first were read.
-    chunk: Option<Page<Follow>>,
-}
-
-/// Whoever works on the jobs of one partition.
-pub struct Worker {
-    app: App,
-    partition: u32,
-    name: String,
-    jobs: Vec<Active>,
-}
-
 /// How the queues of delivery stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Backlog {
-    /// Jobs that wait or are under way.
+    /// Posts that wait to be delivered, or are being delivered.
     pub jobs: u64,
     /// Since when the oldest of them waits; zero if there is none.
     pub oldest: Duration,
+    /// Deleted posts that are still to be taken out of timelines.
+    pub sweeps: u64,
     /// Timelines served, ever.
     pub served: u64,
     /// Jobs that were given up.
     pub failed: u64,
+    /// Posts that are being published.
+    pub publishing: u64,
 }
 
 impl App {
@@ -80,22 +70,54 @@ impl App {
         (0..FANOUT_PARTITIONS).map(|partition| Worker::new(self.clone(), partition)).collect()
     }
 
+    /// Puts the jobs that were given up back into their queues. Answers how many there were.
+    pub(super) async fn requeue(&self) -> Result<u64, Error> {
+        /// How many at once.
+        const COUNT: usize = 1_000;
+        let mut requeued = 0;
+        for partition in 0..FANOUT_PARTITIONS {
+            loop {
+                let requeue = fanout::requeue(self.keys(), partition, COUNT);
+                let count = requeue.send("deliver: requeue", self.store()).await?;
+                requeued += count;
+                if count < COUNT as u64 {
+                    break;
+                }
+            }
+        }
+        Ok(requeued)
+    }
+
     /// How the queues of delivery stand. One round trip.
     pub async fn backlog(&self) -> Result<Backlog, Error> {
+        let keys = self.keys();
         let mut batch = Batch::new("backlog");
-        let read = |partition| {
-            let waiting = batch.push(fanout::waiting(self.keys(), partition));
-            let oldest = batch.push(fanout::oldest(self.keys(), partition));
-            let served = batch.push(fanout::served(self.keys(), partition));
-            (waiting, oldest, served, batch.push(fanout::failed(self.keys(), partition)))
+        let read = |queue: Queue| {
+            let waiting = batch.push(fanout::waiting(keys, queue));
+            (queue.kind, waiting, batch.push(fanout::oldest(keys, queue)))
         };
-        let tickets: Vec<_> = (0..FANOUT_PARTITIONS).map(read).collect();
+        let queues: Vec<_> = Queue::all().map(read).collect();
+        let partitions: Vec<_> = (0..FANOUT_PARTITIONS)
+            .map(|partition| {
+                (batch.push(fanout::served(keys, partition)), batch.push(fanout::failed(keys, partition)))
+            })
+            .collect();
+        let publishing = batch.push(post::publishing_count(keys));
         let mut replies = batch.send(self.store()).await?;
-        let mut backlog = Backlog::default();
+
+        let mut backlog = Backlog { publishing: replies.take(publishing)?, ..Backlog::default() };
         let mut oldest: Option<Timestamp> = None;
-        for (waiting, first, served, failed) in tickets {
-            backlog.jobs += replies.take(waiting)?;
-            oldest = oldest.into_iter().chain(replies.take(first)?).min();
+        for (kind, waiting, first) in queues {
+            let (waiting, first) = (replies.take(waiting)?, replies.take(first)?);
+            match kind {
+                Kind::Deliver => {
+                    backlog.jobs += waiting;
+                    oldest = oldest.into_iter().chain(first).min();
+                }
+                Kind::Remove => backlog.sweeps += waiting,
+            }
+        }
+        for (served, failed) in partitions {
             backlog.served += replies.take(served)?;
             backlog.failed += replies.take(failed)?;
         }
@@ -104,10 +126,56 @@ impl App {
     }
 }
 
+/// Whoever works on the jobs of one partition.
+pub struct Worker {
+    /// Over a connection of its own, if it is apart.
+    app: App,
+    /// Over the connections of the process.
+    home: App,
+    name: String,
+    deliveries: Lane,
+    sweeps: Lane,
+}
+
+/// The jobs of one kind that a worker has.
+struct Lane {
+    queue: Queue,
+    jobs: Vec<Active>,
+    /// Whether no other jobs may be taken beside these.
+    is_closed: bool,
+}
+
+/// A job that a worker has.
+struct Active {
+    id: String,
+    task: Task,
+    progress: Progress,
+    state: State,
+}
+
+/// What comes next for a job. Whatever step fails is done again, so it changes when a step is done.
+enum State {
+    /// The next followers are read.
+    Read,
+    /// They are served.
+    Serve(Page<Follow>),
+    /// It is noted that so many of their timelines have received the post, and if these were the last.
+    Note { received: u64, are_last: bool },
+    /// It is taken out of the queue.
+    Finish,
+    /// It cannot be done now.
+    Failed,
+    /// It belongs to another worker.
+    Gone,
+}
+
 impl Worker {
     fn new(app: App, partition: u32) -> Self {
         let name = format!("{:x}", app.chance().nonce());
-        Self { app, partition, name, jobs: Vec::new() }
+        let queue = |kind| Queue { kind, partition };
+        let lane = |kind| Lane { queue: queue(kind), jobs: Vec::new(), is_closed: false };
+        let (deliveries, sweeps) = (lane(Kind::Deliver), lane(Kind::Remove));
+        Self { home: app.clone(), app, name, deliveries, sweeps }
     }
 
     /// The same worker with a connection of its own, so that it can wait for jobs, and no request waits
@@ -134,256 +202,284 @@ impl Worker {
     async fn keep_working(&mut self) {
         let mut rounds = 0;
         loop {
-            let is_idle = self.jobs.is_empty();
-            let looks_around = is_idle || rounds % ROUNDS_BETWEEN_TAKE_OVERS == 0;
-            let idle_for = looks_around.then_some(TAKEN_OVER_AFTER);
+            let is_idle = self.is_idle();
+            let idle_for = (is_idle || rounds == 0).then_some(TAKEN_OVER_AFTER);
+            rounds = (rounds + 1) % ROUNDS_BETWEEN_TAKE_OVERS;
             if let Err(error) = self.turn(idle_for, is_idle.then_some(IDLE_WAIT)).await {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
                     "posts cannot be delivered now; they will be"
                 );
                 tokio::time::sleep(PAUSE).await;
+                rounds = 0;
             }
-            rounds = (rounds + 1) % ROUNDS_BETWEEN_TAKE_OVERS;
         }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.deliveries.jobs.is_empty() && self.sweeps.jobs.is_empty()
     }
 
     /// Works until nothing is left, taking over what nobody has been at for so long.
     pub async fn drain(&mut self, idle_for: Duration) -> Result<(), Error> {
-        self.turn(Some(idle_for), None).await?;
-        while !self.jobs.is_empty() {
-            self.turn(None, None).await?;
+        loop {
+            let has_taken = self.turn(Some(idle_for), None).await?;
+            if !has_taken && self.is_idle() {
+                return Ok(());
+            }
         }
+    }
+
+    /// Takes what there is to take, and does a round of it. Answers whether there was anything to take.
+    async fn turn(&mut self, idle_for: Option<Duration>, wait: Option<Duration>) -> Result<bool, Error> {
+        let Self { app, name, deliveries, sweeps, .. } = self;
+        // A worker that waits, waits for posts to deliver; what is to be swept it finds when it looks up.
+        let swept = match idle_for {
+            Some(_) => sweeps.take(app, name, idle_for, None).await?,
+            None => 0,
+        };
+        let wait = wait.filter(|_| swept == 0);
+        let taken = deliveries.take(app, name, idle_for, wait).await?;
+        let beside = if deliveries.jobs.is_empty() { ROUND } else { SWEPT_BESIDE };
+        deliveries.advance(app, name, ROUND).await?;
+        sweeps.advance(app, name, beside).await?;
+        Ok(taken + swept > 0)
+    }
+
+    /// Gives back whatever is this worker's, held or lost on the way; over the connections of all, since
+    /// its own may be waiting for a job still.
+    async fn give_back(&mut self) -> Result<(), Error> {
+        let mut batch = Batch::new("deliver: give back");
+        let lanes = [&mut self.deliveries, &mut self.sweeps];
+        let give = |lane: &mut Lane| {
+            lane.jobs.clear();
+            batch.push(fanout::give_back(self.home.keys(), lane.queue, &self.name))
+        };
+        let tickets = lanes.into_iter().map(give).collect();
+        batch.send(self.home.store()).await?.take_all(tickets)?;
         Ok(())
     }
+}
 
-    /// Takes what there is to take, and does a round of it.
-    async fn turn(&mut self, idle_for: Option<Duration>, wait: Option<Duration>) -> Result<(), Error> {
-        let room = MOST_JOBS.saturating_sub(self.jobs.len());
+impl Lane {
+    /// Takes jobs, and sees how far each of them is. Answers how many it has taken.
+    async fn take(
+        &mut self,
+        app: &App,
+        name: &str,
+        idle_for: Option<Duration>,
+        wait: Option<Duration>,
+    ) -> Result<usize, Error> {
         let mut taken = Vec::new();
-        if let Some(idle_for) = idle_for {
-            let idle_for = millis(idle_for);
-            let take = fanout::take_over(self.app.keys(), self.partition, &self.name, idle_for, room);
-            taken = take.send("deliver: take over", self.app.store()).await?;
+        self.is_closed &= !self.jobs.is_empty();
+        let room = if self.is_closed { 0 } else { MOST_JOBS.saturating_sub(self.jobs.len()) };
+        if let Some(idle_for) = idle_for.filter(|_| room > 0) {
+            let held = self.jobs.iter().map(|job| job.id.as_str());
+            let take = fanout::take_over(app.keys(), self.queue, name, millis(idle_for), room, held);
+            let TakenOver { jobs, is_suspect } = take.send("deliver: take over", app.store()).await?;
+            (taken, self.is_closed) = (jobs, is_suspect);
         }
         let room = room.saturating_sub(taken.len());
-        if room > 0 {
-            let wait = wait.filter(|_| taken.is_empty()).map(millis);
-            let take = fanout::take(self.app.keys(), self.partition, &self.name, room, wait);
-            taken.extend(take.send("deliver: take", self.app.store()).await?);
+        if room > 0 && !self.is_closed {
+            let wait = wait.filter(|_| taken.is_empty() && self.jobs.is_empty()).map(millis);
+            let take = fanout::take(app.keys(), self.queue, name, room, wait);
+            taken.extend(take.send("deliver: take", app.store()).await?);
         }
-        self.begin(taken).await?;
-        self.round().await
+        let count = taken.len();
+        self.begin(app, taken).await?;
+        Ok(count)
     }
 
-    /// Sees how far each job is.
-    async fn begin(&mut self, jobs: Vec<Job>) -> Result<(), Error> {
+    /// Whatever is lost here is found by the next one who takes over.
+    async fn begin(&mut self, app: &App, jobs: Vec<Job>) -> Result<(), Error> {
         let mut batch = Batch::new("deliver: begin");
         let mut begun = Vec::new();
+        let mut unknown = Vec::new();
         for Job { id, task } in jobs {
             if let Some(task) = task {
-                let progress = batch.push(fanout::progress(self.app.keys(), &task));
+                let progress = batch.push(fanout::progress(app.keys(), &task));
                 begun.push((id, task, progress));
             } else {
                 tracing::warn!(%id, "a job is left to the newer version that added it");
-                self.let_go(&id).await?;
+                unknown.push(batch.push(fanout::let_go(app.keys(), self.queue, &id, false)));
             }
         }
-        let mut replies = batch.send(self.app.store()).await?;
+        let mut replies = batch.send(app.store()).await?;
+        replies.take_all(unknown)?;
         for (id, task, progress) in begun {
             let progress = replies.take(progress)?.unwrap_or_default();
-            self.jobs.push(Active { id, task, progress, chunk: None });
+            self.jobs.push(Active { id, task, progress, state: State::Read });
         }
         Ok(())
     }
 
-    /// One chunk of each job, all together. Two round trips; one more when jobs begin or end.
-    async fn round(&mut self) -> Result<(), Error> {
-        // Nobody waits for a post to be taken out of timelines where it is not shown any more.
-        let urgent = self.jobs.iter().any(|job| job.task.kind == Kind::Deliver);
-        let (mut jobs, later): (Vec<Active>, Vec<Active>) = std::mem::take(&mut self.jobs)
-            .into_iter()
-            .partition(|job| !urgent || job.task.kind == Kind::Deliver);
-        let done = self.advance(&mut jobs).await;
-        self.jobs = jobs;
-        self.jobs.extend(later);
-        done
+    /// Serves a chunk of followers of each job, some `budget` altogether. Two round trips; one more when
+    /// jobs begin or end.
+    async fn advance(&mut self, app: &App, name: &str, budget: usize) -> Result<(), Error> {
+        let size = (budget / self.jobs.len().max(1)).clamp(LEAST_CHUNK, CHUNK);
+        self.read(app, size).await?;
+        self.serve(app).await?;
+        self.note(app, name, size).await?;
+        self.finish(app).await?;
+        self.let_go(app).await?;
+        self.jobs.retain(|job| !matches!(job.state, State::Gone));
+        Ok(())
     }
 
-    /// Serves a chunk of followers of each job. Jobs that are done, that belong to somebody else now or
-    /// that cannot be done are no longer among them afterwards.
-    async fn advance(&self, jobs: &mut Vec<Active>) -> Result<(), Error> {
-        let size = (ROUND / jobs.len().max(1)).clamp(LEAST_CHUNK, CHUNK);
-        self.read_first_chunks(jobs, size).await?;
-        let received = self.serve(jobs).await?;
-        let finished = self.note(jobs, received, size).await?;
-        self.finish(&finished).await
-    }
-
-    async fn read_first_chunks(&self, jobs: &mut Vec<Active>, size: usize) -> Result<(), Error> {
+    async fn read(&mut self, app: &App, size: usize) -> Result<(), Error> {
         let mut batch = Batch::new("deliver: followers");
-        let read = |job: &Active| job.chunk.is_none().then(|| batch.push(self.followers(job, size)));
-        let tickets: Vec<_> = jobs.iter().map(read).collect();
-        let mut replies = batch.send(self.app.store()).await?;
-        let mut readable = Vec::with_capacity(jobs.len());
-        for (mut job, ticket) in std::mem::take(jobs).into_iter().zip(tickets) {
-            match ticket.map(|ticket| replies.take(ticket)).transpose() {
-                Ok(None) => readable.push(job),
-                Ok(Some(page)) => {
-                    job.chunk = Some(page);
-                    readable.push(job);
-                }
-                Err(error) => self.fail(&job, &error).await?,
+        let mut reads = Vec::new();
+        for job in &mut self.jobs {
+            if let State::Read = job.state {
+                reads.push((batch.push(job.followers(app, size)), job));
             }
         }
-        *jobs = readable;
+        let mut replies = batch.send(app.store()).await?;
+        for (ticket, job) in reads {
+            job.state = job.possible(replies.take(ticket))?.map_or(State::Failed, State::Serve);
+        }
         Ok(())
     }
 
-    /// The followers after those who were served, oldest follow first: of the list, which is newest first,
-    /// the part before the cursor.
-    fn followers(&self, job: &Active, size: usize) -> Command<Page<Follow>> {
-        let window = Window { direction: Direction::Backward, size, from: job.progress.cursor };
-        relation::page(self.app.keys(), job.task.author, Side::Followers, &window)
-    }
-
-    /// Brings posts to the timelines of a chunk of followers, or takes them out. Answers how many
-    /// timelines of each job have received its post. A timeline that cannot be written holds no other up.
-    async fn serve(&self, jobs: &[Active]) -> Result<Vec<u64>, Error> {
+    /// Brings posts to the timelines of a chunk of followers, or takes them out. A timeline that cannot be
+    /// written holds no other up.
+    async fn serve(&mut self, app: &App) -> Result<(), Error> {
         let mut batch = Batch::new("deliver: timelines");
-        let capacity = self.app.0.timeline.timeline_capacity;
-        let mut serve = |job: &Active, follow: &Follow| {
-            let Task { kind, post, .. } = job.task;
-            let command = match kind {
-                Kind::Deliver => timeline::deliver(self.app.keys(), follow.user, post, capacity),
-                Kind::Remove => timeline::remove(self.app.keys(), follow.user, post),
+        let mut serve = |task: Task, follow: &Follow| {
+            let command = match task.kind {
+                Kind::Deliver => {
+                    let capacity = app.0.timeline.timeline_capacity;
+                    timeline::deliver(app.keys(), follow.user, task.post, capacity)
+                }
+                Kind::Remove => timeline::remove(app.keys(), follow.user, task.post),
             };
             (follow.user, batch.push(command))
         };
-        let serve_all = |job: &Active| job.entries().iter().map(|follow| serve(job, follow)).collect();
-        let tickets: Vec<Vec<_>> = jobs.iter().map(serve_all).collect();
-        let mut replies = batch.send(self.app.store()).await?;
-        let mut received = Vec::with_capacity(jobs.len());
-        for (job, tickets) in jobs.iter().zip(tickets) {
-            let mut count = 0;
+        let mut served = Vec::new();
+        for job in &mut self.jobs {
+            if let State::Serve(page) = &job.state {
+                let tickets: Vec<_> = page.entries.iter().map(|follow| serve(job.task, follow)).collect();
+                served.push((tickets, job));
+            }
+        }
+        let mut replies = batch.send(app.store()).await?;
+        for (tickets, job) in served {
+            let mut received = 0;
             for (user, ticket) in tickets {
                 match replies.take(ticket) {
-                    Ok(has_received) => count += u64::from(has_received),
+                    Ok(has_received) => received += u64::from(has_received),
                     // Redis is full, or stands still: all of it is done again.
-                    Err(error @ store::error::Error::Unavailable(_)) => return Err(error.into()),
+                    Err(error @ StoreError::Unavailable(_)) => return Err(error.into()),
                     Err(error) => {
                         let error = &error as &dyn std::error::Error;
                         tracing::error!(error, %user, post = %job.task.post, "a timeline cannot be written");
                     }
                 }
             }
-            received.push(count);
+            job.has_served(received);
         }
-        Ok(received)
+        Ok(())
     }
 
-    /// Notes how far the jobs are, and reads the next chunk of those that are not done. Answers those that
-    /// are.
-    async fn note(
-        &self,
-        jobs: &mut Vec<Active>,
-        received: Vec<u64>,
-        size: usize,
-    ) -> Result<Vec<Active>, Error> {
+    /// Notes how far the jobs are, and reads the next chunk of those that are not done.
+    async fn note(&mut self, app: &App, name: &str, size: usize) -> Result<(), Error> {
         let mut batch = Batch::new("deliver: progress");
-        let mut steps = Vec::with_capacity(jobs.len());
-        for (job, received) in jobs.iter_mut().zip(received) {
-            job.progress.served += job.entries().len() as u64;
-            if let Some(newest) = job.entries().first() {
-                job.progress.cursor = Some(Position::from(*newest));
-            }
+        let mut notes = Vec::new();
+        for job in &mut self.jobs {
+            let State::Note { received, are_last } = job.state else { continue };
             let Active { id, task, progress, .. } = &*job;
-            let is_last = job.chunk.as_ref().is_none_or(|page| !page.has_previous);
-            let note = fanout::note_progress(self.app.keys(), &self.name, id, task, progress, received);
+            let note = fanout::note_progress(app.keys(), name, id, task, progress, received);
             let note = batch.push(note);
-            steps.push(if is_last {
-                Step::Last(
-                    note,
-                    batch.push(post::mark_delivered(self.app.keys(), task.post, progress.served)),
-                )
-            } else {
-                Step::Next(note, batch.push(self.followers(job, size)))
-            });
-            job.chunk = None;
-        }
-        let mut replies = batch.send(self.app.store()).await?;
-        let mut finished = Vec::new();
-        let mut open = Vec::new();
-        for (mut job, step) in std::mem::take(jobs).into_iter().zip(steps) {
-            match step {
-                Step::Last(note, mark) => {
-                    replies.take(note)?;
-                    replies.take(mark)?;
-                    finished.push(job);
+            let then = match (are_last, task.kind) {
+                (false, _) => Then::Next(batch.push(job.followers(app, size))),
+                (true, Kind::Deliver) => {
+                    Then::Mark(batch.push(post::mark_delivered(app.keys(), task.post, progress.served)))
                 }
-                Step::Next(note, next) => match (replies.take(note), replies.take(next)) {
-                    (Ok(true), Ok(page)) => {
-                        job.chunk = Some(page);
-                        open.push(job);
-                    }
-                    // It was taken over.
-                    (Ok(false), _) => {}
-                    (Err(error), _) | (_, Err(error)) => self.fail(&job, &error).await?,
-                },
-            }
+                (true, Kind::Remove) => Then::Nothing,
+            };
+            notes.push((note, then, job));
         }
-        *jobs = open;
-        Ok(finished)
+        let mut replies = batch.send(app.store()).await?;
+        for (note, then, job) in notes {
+            let is_mine = job.possible(replies.take(note))?;
+            job.state = match (is_mine, then) {
+                (None, _) => State::Failed,
+                (Some(false), Then::Next(_)) => State::Gone,
+                (Some(true), Then::Next(page)) => {
+                    job.possible(replies.take(page))?.map_or(State::Failed, State::Serve)
+                }
+                (Some(_), Then::Mark(mark)) => {
+                    job.possible(replies.take(mark))?;
+                    State::Finish
+                }
+                (Some(_), Then::Nothing) => State::Finish,
+            };
+        }
+        Ok(())
     }
 
-    async fn finish(&self, jobs: &[Active]) -> Result<(), Error> {
+    async fn finish(&mut self, app: &App) -> Result<(), Error> {
         let mut batch = Batch::new("deliver: finish");
-        let finish = |job: &Active| batch.push(fanout::finish(self.app.keys(), &job.id, &job.task));
-        let tickets = jobs.iter().map(finish).collect();
-        batch.send(self.app.store()).await?.take_all(tickets)?;
+        let is_done = |job: &&mut Active| matches!(job.state, State::Finish);
+        let finish = |job: &mut Active| batch.push(fanout::finish(app.keys(), &job.id, &job.task));
+        let tickets = self.jobs.iter_mut().filter(is_done).map(finish).collect();
+        batch.send(app.store()).await?.take_all(tickets)?;
+        self.jobs.retain(|job| !matches!(job.state, State::Finish));
         Ok(())
     }
 
-    async fn fail(&self, job: &Active, error: &store::error::Error) -> Result<(), Error> {
-        let Active { id, task: Task { post, author, .. }, .. } = job;
-        tracing::error!(
-            error = error as &dyn std::error::Error,
-            %post,
-            %author,
-            "a post cannot be delivered now"
-        );
-        self.let_go(id).await
-    }
-
-    /// A job that cannot be done now is tried again in a while, and put aside if it fails too often.
-    async fn let_go(&self, job: &str) -> Result<(), Error> {
-        let let_go = fanout::let_go(self.app.keys(), self.partition, job);
-        let_go.send("deliver: let go", self.app.store()).await?;
-        Ok(())
-    }
-
-    async fn give_back(&mut self) -> Result<(), Error> {
-        let mut batch = Batch::new("deliver: give back");
-        let give = |job: &Active| batch.push(fanout::give_back(self.app.keys(), self.partition, &job.id));
-        let tickets = self.jobs.iter().map(give).collect();
-        batch.send(self.app.store()).await?.take_all(tickets)?;
-        self.jobs.clear();
+    /// Jobs that cannot be done now are tried again in a while, and put aside if they fail too often.
+    async fn let_go(&mut self, app: &App) -> Result<(), Error> {
+        let mut batch = Batch::new("deliver: let go");
+        let has_failed = |job: &&Active| matches!(job.state, State::Failed);
+        let let_go = |job: &Active| batch.push(fanout::let_go(app.keys(), self.queue, &job.id, true));
+        let tickets = self.jobs.iter().filter(has_failed).map(let_go).collect();
+        batch.send(app.store()).await?.take_all(tickets)?;
+        self.jobs.retain(|job| !matches!(job.state, State::Failed));
         Ok(())
     }
 }
 
-/// What comes after a chunk.
-enum Step {
-    /// There are no more followers.
-    Last(Ticket<bool>, Ticket<bool>),
-    /// There are.
-    Next(Ticket<bool>, Ticket<Page<Follow>>),
+/// What goes with a note of progress.
+enum Then {
+    /// The next followers are read.
+    Next(Ticket<Page<Follow>>),
+    /// It is noted on the post that all have been served.
+    Mark(Ticket<bool>),
+    Nothing,
 }
 
 impl Active {
-    /// The followers of the chunk, newest follow first.
-    fn entries(&self) -> &[Follow] {
-        self.chunk.as_ref().map_or(&[], |page| &page.entries)
+    /// The followers after those who were served, oldest follow first: of the list, which is newest first,
+    /// the part before the cursor.
+    fn followers(&self, app: &App, size: usize) -> Command<Page<Follow>> {
+        let window = Window { direction: Direction::Backward, size, from: self.progress.cursor };
+        relation::page(app.keys(), self.task.author, Side::Followers, &window)
+    }
+
+    /// The answer, or `None` if this cannot be done for this job. Fails if nothing can be done now: then
+    /// it is done again, and the job has not failed.
+    fn possible<T>(&self, answer: Result<T, StoreError>) -> Result<Option<T>, Error> {
+        match answer {
+            Ok(answer) => Ok(Some(answer)),
+            Err(error @ StoreError::Unavailable(_)) => Err(error.into()),
+            Err(error) => {
+                let Task { post, author, .. } = self.task;
+                let error = &error as &dyn std::error::Error;
+                tracing::error!(error, %post, %author, "the job of a post cannot be done now");
+                Ok(None)
+            }
+        }
+    }
+
+    /// The followers that were to be served have been, and so many of their timelines have the post.
+    fn has_served(&mut self, received: u64) {
+        let State::Serve(page) = &self.state else { return };
+        self.progress.served += page.entries.len() as u64;
+        if let Some(newest) = page.entries.first() {
+            self.progress.cursor = Some(Position::from(*newest));
+        }
+        self.state = State::Note { received, are_last: !page.has_previous };
     }
 }
 

@@ -145,7 +145,7 @@ impl App {
         Ok(counts)
     }
 
-    /// Publishes posts in the order of their times. Six round trips, however many they are; a thousand at
+    /// Publishes posts in the order of their times. Five round trips, however many they are; a thousand at
     /// a time are a good number.
     pub async fn import_posts(&self, posts: &[NewPost]) -> Result<Vec<PostId>, Error> {
         self.publish_all(posts).await

@@ -25,7 +25,7 @@
 //! when on nobody sees the post; 2. it leaves its author's lists; 3. it is put on its way to the archive,
 //! and, if it was pushed, a job is added to take it out of timelines. Nobody waits for that one.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::Ordering;
 
 use crate::app::App;
@@ -40,7 +40,7 @@ use crate::model::relation::Side;
 use crate::store::batch::Batch;
 use crate::store::fanout::{self, Kind, Task};
 use crate::store::intent::Operation;
-use crate::store::post::{self, Attempt, Draft, Erased, Note, Settled, Sizes, Trace};
+use crate::store::post::{self, Attempt, Draft, Erased, MOST_QUEUED, Note, Settled, Sizes, Trace};
 use crate::store::{relation, timeline};
 
 /// How often an id may turn out not to be usable. With each attempt more of them are skipped, should the
@@ -73,7 +73,7 @@ struct Publication<'a> {
 }
 
 impl App {
-    /// The user who asks publishes a post. Six round trips; two more with an idempotency key.
+    /// The user who asks publishes a post. Five round trips; two more with an idempotency key.
     pub async fn publish(
         &self,
         viewer: &Viewer,
@@ -98,7 +98,7 @@ impl App {
         published.first().copied().ok_or_else(|| Broken::GaveUp("publishing").into())
     }
 
-    /// Publishes posts, all steps for all of them together: six round trips, however many they are.
+    /// Publishes posts, all steps for all of them together: five round trips, however many they are.
     pub(super) async fn publish_all(&self, posts: &[NewPost]) -> Result<Vec<PostId>, Error> {
         let mut published: Vec<Option<PostId>> = vec![None; posts.len()];
         for attempt in 0..ATTEMPTS {
@@ -324,7 +324,8 @@ impl App {
         let publish = |(publication, delivery): (&Publication<'_>, &Option<Delivery>)| {
             delivery.as_ref()?;
             let attempt = publication.attempt.as_ref().map(|(key, attempt)| (*key, attempt));
-            Some(batch.push(post::publish(self.keys(), &publication.draft, self.sizes(), attempt)))
+            let now = self.now();
+            Some(batch.push(post::publish(self.keys(), &publication.draft, now, self.sizes(), attempt)))
         };
         let tickets: Vec<_> = publications.iter().zip(deliveries).map(publish).collect();
         let mut replies = batch.send(self.store()).await?;
@@ -340,11 +341,13 @@ impl App {
         let mut batch = Batch::new("publish: queue");
         let jobs: Vec<_> =
             queue.tasks.iter().map(|task| batch.push(fanout::add(self.keys(), task))).collect();
+        let cold: Vec<PostId> = queue.cold.into_iter().collect();
         let cold =
-            (!queue.cold.is_empty()).then(|| batch.push(post::queue_for_archive(self.keys(), &queue.cold)));
+            cold.chunks(MOST_QUEUED).map(|posts| batch.push(post::queue_for_archive(self.keys(), posts)));
+        let cold: Vec<_> = cold.collect();
         let mut replies = batch.send(self.store()).await?;
         replies.take_all(jobs)?;
-        cold.map(|cold| replies.take(cold)).transpose()?;
+        replies.take_all(cold)?;
         Ok(())
     }
 
@@ -442,7 +445,7 @@ impl App {
         match post::erase(self.keys(), author, id).send("delete: erase", self.store()).await? {
             Erased::Erased => {
                 deadline.check()?;
-                self.finish_deletion(author, id).await?;
+                self.unlist(author, id, trace.delivery, true).await?;
                 self.forget(&intents).await
             }
             Erased::Missing => Err(missing()),
@@ -450,14 +453,35 @@ impl App {
         }
     }
 
-    /// Steps 2 and 3 of a deletion, if the post has been erased.
-    pub(super) async fn finish_deletion(&self, author: UserId, id: PostId) -> Result<(), Error> {
+    /// Steps 2 and 3 of a deletion that was cut off, if the post has been erased. If it is abandoned, step
+    /// 3 is done again whether or not it seems to be needed.
+    pub(super) async fn finish_deletion(
+        &self,
+        author: UserId,
+        id: PostId,
+        is_abandoned: bool,
+    ) -> Result<(), Error> {
         let trace = post::trace(self.keys(), id).send("delete: trace", self.store()).await?;
-        let Some(Trace { delivery, is_deleted: true, .. }) = trace else {
-            return Ok(());
-        };
+        match trace {
+            Some(Trace { delivery, is_deleted: true, .. }) => {
+                self.unlist(author, id, delivery, is_abandoned).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn unlist(
+        &self,
+        author: UserId,
+        id: PostId,
+        delivery: Option<Delivery>,
+        queues_anyway: bool,
+    ) -> Result<(), Error> {
         let delete = post::delete(self.keys(), author, id, self.now());
-        delete.send("delete: lists", self.store()).await?;
+        let was_listed = delete.send("delete: lists", self.store()).await?;
+        if !was_listed && !queues_anyway {
+            return Ok(());
+        }
         let mut batch = Batch::new("delete: queue");
         let archive = batch.push(post::queue_for_archive(self.keys(), &[id]));
         let was_pushed = matches!(delivery, Some(Delivery::Pushed { .. } | Delivery::Delivered { .. }));
@@ -474,7 +498,7 @@ impl App {
 #[derive(Default)]
 struct Queue {
     tasks: Vec<Task>,
-    cold: Vec<PostId>,
+    cold: BTreeSet<PostId>,
 }
 
 impl Queue {

@@ -24,7 +24,7 @@ use crate::store;
 use crate::store::batch::{Batch, Replies, Ticket};
 use crate::store::fanout::{self, Kind, Progress, Task};
 use crate::store::name::{self, Holder};
-use crate::store::post::{self, Trace};
+use crate::store::post::{self, PostPage, Trace};
 use crate::store::relation::{self, PROBE};
 use crate::store::session;
 use crate::store::user;
@@ -123,7 +123,7 @@ enum Claim {
     Relation(Pairs),
     Relations(Pairs),
     Page(Ticket<Page<Follow>>),
-    PostPage(Ticket<Page<PostId>>),
+    PostPage(Ticket<PostPage>),
     Posts(Vec<Ticket<Option<Post>>>),
     Delivery(Ticket<Option<Progress>>, Ticket<Option<Trace>>),
     Count(Ticket<u64>),
@@ -306,7 +306,7 @@ impl Claim {
                 let posts = replies.take_all(tickets)?.into_iter();
                 Answer::Posts(posts.map(|post| post.map(Arc::new)).collect())
             }
-            Self::PostPage(ticket) => Answer::PostPage(Arc::new(replies.take(ticket)?)),
+            Self::PostPage(ticket) => Answer::PostPage(Arc::new(replies.take(ticket)?.page)),
             Self::Delivery(progress, trace) => {
                 let served = replies.take(progress)?.map(|progress| progress.served);
                 let delivery = replies.take(trace)?.and_then(|trace| trace.delivery);

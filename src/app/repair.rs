@@ -96,7 +96,9 @@ impl App {
                     true
                 }
                 Operation::Name { username, user } => self.redo_name(username, *user, is_abandoned).await?,
-                Operation::Delete { author, post } => self.redo_deletion(*author, *post).await?,
+                Operation::Delete { author, post } => {
+                    self.redo_deletion(*author, *post, is_abandoned).await?
+                }
             };
             if is_abandoned && is_redone {
                 done.push(intent);
@@ -130,8 +132,8 @@ impl App {
     }
 
     /// Does what is left to do for a post that was erased. `false` if that cannot be done now.
-    async fn redo_deletion(&self, author: UserId, post: PostId) -> Result<bool, Error> {
-        match self.finish_deletion(author, post).await {
+    async fn redo_deletion(&self, author: UserId, post: PostId, is_abandoned: bool) -> Result<bool, Error> {
+        match self.finish_deletion(author, post, is_abandoned).await {
             Err(error) if !error.is_unreachable() => {
                 let error = &error as &dyn std::error::Error;
                 tracing::error!(error, %author, %post, "the deletion of a post cannot be finished");

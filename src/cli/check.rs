@@ -12,11 +12,13 @@ use crate::config::DataConfig;
 
 /// Looks whether what is stored hangs together.
 ///
-/// Compares both directions of every follow, and usernames with users. May run beside a server. Ends
+/// Compares both directions of every follow, and usernames with users, and looks for posts whose
+/// delivery was given up. May run beside a server. Ends
 /// with exit code 1 if it found something that was not repaired.
 #[derive(Args, Debug)]
 pub(super) struct Check {
-    /// Mend what is found: the list of those followed decides, and names that lead nowhere are freed.
+    /// Mend what is found: the list of those followed decides, names that lead nowhere are freed, and what
+    /// was given up is tried again.
     #[arg(long, env = "FANFOLD_CHECK_REPAIR")]
     repair: bool,
 
@@ -35,7 +37,7 @@ impl Check {
 async fn report(app: &App, repair: bool) -> Outcome {
     let found = check(app, repair).await?;
     let left = if repair && found.faults() > 0 { check(app, false).await? } else { found };
-    let Findings { users, edges, torn_edges, dangling_edges, wrong_names, unfinished } = found;
+    let Findings { users, edges, torn_edges, dangling_edges, wrong_names, given_up, unfinished } = found;
     let verdict = match (found.faults(), left.faults()) {
         (0, _) if unfinished > 0 => {
             "nothing is wrong; what is under way, or was cut off, a server finishes within a minute, or \
@@ -53,6 +55,7 @@ async fn report(app: &App, repair: bool) -> Outcome {
          follows that are torn:       {torn_edges}\n\
          follows of nobody:           {dangling_edges}\n\
          names that lead elsewhere:   {wrong_names}\n\
+         deliveries given up:         {given_up}\n\
          operations under way:        {unfinished}\n\
          {verdict}"
     ))?;

@@ -15,7 +15,7 @@ mod serve;
 mod world;
 
 use std::error::Error;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -108,7 +108,8 @@ fn complain(text: &str) {
 fn begin_log(config: &LogConfig) -> Result<(), Box<dyn Error + Send + Sync>> {
     let filter = EnvFilter::try_new(&config.log_filter)
         .map_err(|error| format!("--log-filter {:?} is not a filter: {error}", config.log_filter))?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    let log = log.with_ansi(io::stderr().is_terminal());
     match config.log {
         LogForm::Text => log.try_init(),
         LogForm::Json => log.json().try_init(),

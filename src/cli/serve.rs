@@ -1,6 +1,7 @@
 //! `fanfold serve`: the server.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
@@ -42,15 +43,20 @@ impl Serve {
             return Ok(ExitCode::SUCCESS);
         };
         let (stop_serving, stopping) = watch::channel(false);
+        let stop_serving = Arc::new(stop_serving);
         let repairer = tokio::spawn(keep_repairing(data.app.clone()));
         let delivering = (self.delivery.deliver == Switch::On)
             .then(|| tokio::spawn(keep_delivering(data.app.clone(), stopping.clone())));
-        tokio::spawn(until_signal(signals, stop_serving));
+        tokio::spawn(until_signal(signals, Arc::clone(&stop_serving)));
         let served = serve(listener, data.app, self.http, stopping).await;
+        // Also if serving has ended by itself.
+        stop_serving.send_replace(true);
         repairer.abort();
-        if let Some(delivering) = delivering {
+        if let Some(mut delivering) = delivering {
             // What is not given back in this time is taken over.
-            drop(tokio::time::timeout(Duration::from_secs(1), delivering).await);
+            if tokio::time::timeout(Duration::from_secs(1), &mut delivering).await.is_err() {
+                delivering.abort();
+            }
         }
         stop(data.managed).await;
         served
@@ -70,7 +76,7 @@ async fn serve(
 }
 
 /// A signal asks for the end; a second one ends the process at once.
-async fn until_signal(mut signals: Signals, stop_serving: watch::Sender<bool>) {
+async fn until_signal(mut signals: Signals, stop_serving: Arc<watch::Sender<bool>>) {
     signals.next().await;
     tracing::info!("stopping; once more to stop at once");
     stop_serving.send_replace(true);

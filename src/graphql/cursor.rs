@@ -102,7 +102,8 @@ impl List for PostList {
     }
 
     fn parse_place(bytes: &[u8]) -> Option<PostId> {
-        PostId::new(u64::from_be_bytes(bytes.try_into().ok()?))
+        let number = u64::from_be_bytes(bytes.try_into().ok()?);
+        PostId::new(number).filter(|post| *post <= PostId::GREATEST)
     }
 }
 

@@ -20,7 +20,7 @@ use crate::graphql::types::relation::Relation;
 use crate::graphql::types::user::User;
 use crate::graphql::types::user_error::{UserError, split};
 use crate::graphql::types::viewer::Viewer;
-use crate::model::id::UserId;
+use crate::model::id::{PostId, UserId};
 
 /// The root of all mutations.
 pub(super) struct Mutation;
@@ -204,12 +204,26 @@ pub(super) struct RemoveFollowerPayload {
 }
 
 /// What `publish` answers.
-#[derive(SimpleObject)]
 pub(super) struct PublishPayload {
-    /// The post; null if refused, or deleted since.
-    post: Option<Post>,
-    /// Why it was refused; empty if it was not.
+    scope: Arc<Scope>,
+    published: Option<PostId>,
     user_errors: Vec<UserError>,
+}
+
+/// What `publish` answers.
+#[Object]
+impl PublishPayload {
+    /// The post; null if refused, or deleted since.
+    async fn post(&self, context: &Context<'_>) -> Option<Result<Post, Error>> {
+        let id = self.published?;
+        let posts = load_posts(&self.scope, Arc::new([id]), &context.look_ahead()).await;
+        posts.map(|posts| posts.into_iter().next().flatten()).transpose()
+    }
+
+    /// Why it was refused; empty if it was not.
+    async fn user_errors(&self) -> &[UserError] {
+        &self.user_errors
+    }
 }
 
 /// What `deletePost` answers.
@@ -369,20 +383,14 @@ impl Mutation {
         input: PublishInput,
     ) -> Option<Result<PublishPayload, Error>> {
         let scope = Scope::of(context);
-        let published = async {
-            let PublishInput { content, platform, idempotency_key } = input;
-            let (platform, key) = (platform.as_deref(), idempotency_key.as_deref());
-            let (id, user_errors) = split(scope.app.publish(scope.viewer(), &content, platform, key).await)?;
-            let selection = context.look_ahead().field("post");
-            let post = match id {
-                Some(id) if selection.exists() => {
-                    load_posts(&scope.afresh(), Arc::new([id]), &selection).await?.pop().flatten()
-                }
-                Some(_) | None => None,
-            };
-            Ok(PublishPayload { post, user_errors })
-        };
-        Some(published.await)
+        let PublishInput { content, platform, idempotency_key } = input;
+        let (platform, key) = (platform.as_deref(), idempotency_key.as_deref());
+        let done = scope.app.publish(scope.viewer(), &content, platform, key).await;
+        Some(split(done).map(|(published, user_errors)| PublishPayload {
+            scope: scope.afresh(),
+            published,
+            user_errors,
+        }))
     }
 
     /// Deletes a post of the viewer's. Doing it again changes nothing.

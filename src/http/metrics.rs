@@ -20,7 +20,12 @@ static RECORDER: LazyLock<Option<PrometheusHandle>> = LazyLock::new(|| {
     let handle = PrometheusBuilder::new().install_recorder().ok()?;
     describe_gauge!("fanfold_fanout_jobs", "Posts that wait to be delivered, or are being delivered.");
     describe_gauge!("fanfold_fanout_oldest_seconds", "For how long the oldest of them has been waiting.");
-    describe_gauge!("fanfold_fanout_failed_jobs", "Posts whose delivery was given up.");
+    describe_gauge!(
+        "fanfold_fanout_failed_jobs",
+        "Posts that could not be delivered, or taken out of timelines."
+    );
+    describe_gauge!("fanfold_sweep_jobs", "Deleted posts that are still to be taken out of timelines.");
+    describe_gauge!("fanfold_publishing_posts", "Posts that are being published.");
     describe_counter!("fanfold_deliveries_total", "Timelines that have received a post, by all processes.");
     Some(handle)
 });
@@ -40,11 +45,13 @@ pub(super) async fn page(State(server): State<Arc<Server>>) -> Response {
 }
 
 fn show(backlog: &Backlog) {
-    let Backlog { jobs, oldest, served, failed } = *backlog;
+    let Backlog { jobs, oldest, sweeps, served, failed, publishing } = *backlog;
     #[expect(clippy::cast_precision_loss, reason = "a gauge is a double")]
     let number = |count: u64| count as f64;
     gauge!("fanfold_fanout_jobs").set(number(jobs));
     gauge!("fanfold_fanout_oldest_seconds").set(oldest.as_secs_f64());
     gauge!("fanfold_fanout_failed_jobs").set(number(failed));
+    gauge!("fanfold_sweep_jobs").set(number(sweeps));
+    gauge!("fanfold_publishing_posts").set(number(publishing));
     counter!("fanfold_deliveries_total").absolute(served);
 }

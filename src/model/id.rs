@@ -67,6 +67,11 @@ ids! {
     PostId;
 }
 
+impl PostId {
+    /// No post has a greater id: where lists of posts are kept, ids are compared as doubles.
+    pub const GREATEST: Self = Self(NonZeroU64::new(1 << 53).expect("is not zero"));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -79,8 +79,7 @@ impl Rule {
 
 /// Whether there is anything to be seen of a character.
 fn is_visible(character: char) -> bool {
-    let joins =
-        matches!(character, '\u{AD}' | '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}');
+    let joins = matches!(character, '\u{AD}' | '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}' | '\u{E0000}'..='\u{E007F}');
     !joins && !character.is_whitespace()
 }
 

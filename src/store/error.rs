@@ -46,6 +46,8 @@ impl From<RedisError> for Error {
     fn from(error: RedisError) -> Self {
         let not_now = match error.kind() {
             ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => true,
+            // What this user of Redis may do is set up wrongly, and put right some time.
+            _ if error.code().is_some_and(|code| matches!(code, "NOPERM" | "NOAUTH" | "WRONGPASS")) => true,
             _ if error.code().is_some_and(refuses_writes) => true,
             ErrorKind::Server(kind) => matches!(
                 kind,

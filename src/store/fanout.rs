@@ -1,7 +1,7 @@
 //! The jobs of delivery: posts to be brought to the timelines of an author's followers, or to be taken
 //! out of them.
 //!
-//! Jobs wait in streams, one a partition, and belong to the worker that has taken them until it is done
+//! Jobs wait in streams, one of each kind a partition, and belong to the worker that has taken them until it is done
 //! or has not been heard of for some time. How far a job is lies beside its stream.
 //!
 //! Not here: the work itself (`app::delivery`).
@@ -14,7 +14,7 @@ use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::Position;
 use crate::store::command::{Command, call, command};
-use crate::store::key::{FANOUT_PARTITIONS, Keys};
+use crate::store::key::{FANOUT_PARTITIONS, Key, Keys, Stream};
 use crate::store::script;
 
 /// The group that all workers belong to.
@@ -56,15 +56,39 @@ pub struct Task {
 }
 
 impl Task {
-    /// The partition whose jobs it is one of.
-    #[must_use]
-    pub fn partition(&self) -> u32 {
-        u32::try_from(self.author.get() % u64::from(FANOUT_PARTITIONS)).unwrap_or(0)
+    /// Where it waits.
+    fn queue(&self) -> Queue {
+        let partition = self.author.get() % u64::from(FANOUT_PARTITIONS);
+        Queue { kind: self.kind, partition: u32::try_from(partition).unwrap_or(0) }
     }
 
     /// Its field in the progress of its partition.
     fn field(&self) -> String {
         format!("{}:{}", self.kind.word(), self.post)
+    }
+}
+
+/// The jobs of one kind in one partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queue {
+    /// The kind.
+    pub kind: Kind,
+    /// The partition.
+    pub partition: u32,
+}
+
+impl Queue {
+    /// All there are.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let of_kind = |kind| (0..FANOUT_PARTITIONS).map(move |partition| Self { kind, partition });
+        of_kind(Kind::Deliver).chain(of_kind(Kind::Remove))
+    }
+
+    fn stream(self, keys: &Keys) -> Key<Stream> {
+        match self.kind {
+            Kind::Deliver => keys.fanout(self.partition),
+            Kind::Remove => keys.sweep(self.partition),
+        }
     }
 }
 
@@ -127,50 +151,73 @@ impl FromRedisValue for Progress {
     }
 }
 
+/// Jobs that were taken over.
+pub struct TakenOver {
+    /// The jobs.
+    pub jobs: Vec<Job>,
+    /// Whether it is a single one, which must be done by itself: workers may have died of it.
+    pub is_suspect: bool,
+}
+
 /// Adds a job. Sent twice, it is done twice, which does no harm.
 pub fn add(keys: &Keys, task: &Task) -> Command<String> {
-    let add = command("XADD").key(&keys.fanout(task.partition())).arg("*").arg("kind").arg(task.kind.word());
+    let add = command("XADD").key(&task.queue().stream(keys)).arg("*").arg("kind").arg(task.kind.word());
     add.arg("post").arg(task.post.get()).arg("author").arg(task.author.get()).reply()
 }
 
 /// Takes up to `count` jobs that nobody has taken. Waits up to `wait` milliseconds for the first; with
-/// none, not at all.
-pub fn take(keys: &Keys, partition: u32, worker: &str, count: usize, wait: Option<u64>) -> Command<Vec<Job>> {
+/// none, not at all. Jobs whose answer is lost on the way are found by [`take_over`].
+pub fn take(keys: &Keys, queue: Queue, worker: &str, count: usize, wait: Option<u64>) -> Command<Vec<Job>> {
     let take = command("XREADGROUP").arg("GROUP").arg(GROUP).arg(worker).arg("COUNT").arg(count);
     let take = match wait {
         Some(wait) => take.arg("BLOCK").arg(wait),
         None => take,
     };
-    let take = take.arg("STREAMS").key(&keys.fanout(partition)).arg(">");
+    let take = take.arg("STREAMS").key(&queue.stream(keys)).arg(">");
     take.reply::<Option<Vec<(String, Vec<Job>)>>>()
         .map(|streams| Ok(streams.into_iter().flatten().flat_map(|(_, jobs)| jobs).collect()))
 }
 
-/// Takes over up to `count` jobs that no worker has been at for so many milliseconds, and puts those
-/// aside that were begun too often.
-pub fn take_over(keys: &Keys, partition: u32, worker: &str, idle: u64, count: usize) -> Command<Vec<Job>> {
-    let take = call(&script::TAKE_OVER_JOBS).key(&keys.fanout(partition));
-    let take = take.key(&keys.fanout_progress(partition)).key(&keys.fanout_failed(partition));
-    take.arg(GROUP).arg(worker).arg(idle).arg(MOST_BEGINNINGS).arg(count).reply()
+/// Takes over up to `count` jobs that nobody is at: those that no worker has been heard of for so many
+/// milliseconds, and those that are this worker's though it does not hold them. Puts those aside that
+/// were begun too often.
+pub fn take_over<'a>(
+    keys: &Keys,
+    queue: Queue,
+    worker: &str,
+    idle: u64,
+    count: usize,
+    held: impl Iterator<Item = &'a str>,
+) -> Command<TakenOver> {
+    let take = call(&script::TAKE_OVER_JOBS).key(&queue.stream(keys));
+    let take = take.key(&keys.fanout_progress(queue.partition)).key(&keys.fanout_failed(queue.partition));
+    let take = take.arg(GROUP).arg(worker).arg(idle).arg(MOST_BEGINNINGS).arg(count).args(held);
+    take.reply::<(Vec<Job>, bool)>().map(|(jobs, is_suspect)| Ok(TakenOver { jobs, is_suspect }))
 }
 
-/// Gives a job back that goes well, so that another worker takes it over at once.
-pub fn give_back(keys: &Keys, partition: u32, job: &str) -> Command<Vec<String>> {
-    /// As if nobody had been at it for a day.
-    const IDLE: u64 = 86_400_000;
-    let claim = command("XCLAIM").key(&keys.fanout(partition)).arg(GROUP).arg(NOBODY).arg(0).arg(job);
-    claim.arg("IDLE").arg(IDLE).arg("RETRYCOUNT").arg(0).arg("JUSTID").reply()
+/// Puts up to `count` jobs of a partition that were put aside back into their queues. Answers how many.
+pub fn requeue(keys: &Keys, partition: u32, count: usize) -> Command<u64> {
+    let queue = |kind| Queue { kind, partition }.stream(keys);
+    let requeue = call(&script::REQUEUE_JOBS).key(&keys.fanout_failed(partition));
+    requeue.key(&queue(Kind::Deliver)).key(&queue(Kind::Remove)).arg(count).reply()
 }
 
-/// Lets go of a job that cannot be done now, so that it is tried again in a while.
-pub fn let_go(keys: &Keys, partition: u32, job: &str) -> Command<Vec<String>> {
-    let claim = command("XCLAIM").key(&keys.fanout(partition)).arg(GROUP).arg(NOBODY).arg(0).arg(job);
+/// Gives back all the jobs of a worker, so that another one takes them over at once. Answers how many.
+pub fn give_back(keys: &Keys, queue: Queue, worker: &str) -> Command<u64> {
+    call(&script::GIVE_BACK_JOBS).key(&queue.stream(keys)).arg(GROUP).arg(worker).arg(NOBODY).reply()
+}
+
+/// Lets go of a job that cannot be done now, so that it is tried again in a while. If it `has_failed`,
+/// this is counted.
+pub fn let_go(keys: &Keys, queue: Queue, job: &str, has_failed: bool) -> Command<Vec<String>> {
+    let claim = command("XCLAIM").key(&queue.stream(keys)).arg(GROUP).arg(NOBODY).arg(0).arg(job);
+    let claim = if has_failed { claim } else { claim.arg("RETRYCOUNT").arg(0) };
     claim.arg("JUSTID").reply()
 }
 
 /// How far the job of a task is; `None` if it is not begun, or finished.
 pub fn progress(keys: &Keys, task: &Task) -> Command<Option<Progress>> {
-    command("HGET").key(&keys.fanout_progress(task.partition())).arg(task.field()).reply()
+    command("HGET").key(&keys.fanout_progress(task.queue().partition)).arg(task.field()).reply()
 }
 
 /// Notes how far a job is, and that `served` more timelines were served. `false` if another worker has
@@ -183,27 +230,28 @@ pub fn note_progress(
     progress: &Progress,
     served: u64,
 ) -> Command<bool> {
-    let partition = task.partition();
-    let note = call(&script::NOTE_PROGRESS).key(&keys.fanout(partition));
-    let note = note.key(&keys.fanout_progress(partition)).key(&keys.fanout_served(partition));
+    let queue = task.queue();
+    let note = call(&script::NOTE_PROGRESS).key(&queue.stream(keys));
+    let note = note.key(&keys.fanout_progress(queue.partition)).key(&keys.fanout_served(queue.partition));
     note.arg(GROUP).arg(worker).arg(job).arg(task.field()).arg(progress.to_string()).arg(served).reply()
 }
 
 /// Takes a job that is done out of the queue.
 pub fn finish(keys: &Keys, job: &str, task: &Task) -> Command<bool> {
-    let partition = task.partition();
-    let finish = call(&script::FINISH_JOB).key(&keys.fanout(partition)).key(&keys.fanout_progress(partition));
+    let queue = task.queue();
+    let finish = call(&script::FINISH_JOB).key(&queue.stream(keys));
+    let finish = finish.key(&keys.fanout_progress(queue.partition));
     finish.arg(GROUP).arg(job).arg(task.field()).reply()
 }
 
-/// How many jobs of a partition wait or are under way.
-pub fn waiting(keys: &Keys, partition: u32) -> Command<u64> {
-    command("XLEN").key(&keys.fanout(partition)).reply()
+/// How many jobs of a queue wait or are under way.
+pub fn waiting(keys: &Keys, queue: Queue) -> Command<u64> {
+    command("XLEN").key(&queue.stream(keys)).reply()
 }
 
-/// When the oldest job of a partition was added, by the clock of Redis.
-pub fn oldest(keys: &Keys, partition: u32) -> Command<Option<Timestamp>> {
-    let first = command("XRANGE").key(&keys.fanout(partition)).arg("-").arg("+").arg("COUNT").arg(1);
+/// When the oldest job of a queue was added, by the clock of Redis.
+pub fn oldest(keys: &Keys, queue: Queue) -> Command<Option<Timestamp>> {
+    let first = command("XRANGE").key(&queue.stream(keys)).arg("-").arg("+").arg("COUNT").arg(1);
     first.reply::<Vec<Job>>().map(|jobs| {
         let millis = |job: &Job| job.id.split('-').next()?.parse().ok();
         Ok(jobs.first().and_then(millis).map(Timestamp::from_millis))
@@ -212,10 +260,8 @@ pub fn oldest(keys: &Keys, partition: u32) -> Command<Option<Timestamp>> {
 
 /// How many timelines the jobs of a partition have served, ever.
 pub fn served(keys: &Keys, partition: u32) -> Command<u64> {
-    command("GET")
-        .key(&keys.fanout_served(partition))
-        .reply::<Option<u64>>()
-        .map(|served| Ok(served.unwrap_or(0)))
+    let read = command("GET").key(&keys.fanout_served(partition));
+    read.reply::<Option<u64>>().map(|served| Ok(served.unwrap_or(0)))
 }
 
 /// How many jobs of a partition were given up.

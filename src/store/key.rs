@@ -27,7 +27,8 @@
 //! | `ff:{u7}:cold` | text | the greatest of user 7's posts that has left `posts` |
 //! | `ff:{u7}:timeline` | list | the posts of user 7's home timeline, greatest id first, and a seal; see `store/lua/part/timeline.lua` |
 //! | `ff:{u7}:idem:K` | text | the attempt to publish that the idempotency key with the digest K stands for; a day |
-//! | `ff:{f3}:fanout` | stream | posts to be brought to timelines, and to be taken out of them |
+//! | `ff:{f3}:fanout` | stream | posts to be brought to timelines |
+//! | `ff:{f3}:sweep` | stream | deleted posts to be taken out of them |
 //! | `ff:{f3}:fanout:progress` | hash | how far each of these jobs is: `kind:post` → time, user, timelines served |
 //! | `ff:{f3}:fanout:served` | counter | how many timelines have been served, ever |
 //! | `ff:{f3}:fanout:failed` | stream | jobs that were given up |
@@ -294,6 +295,12 @@ impl Keys {
         self.key(Tag::Fanout(partition), "fanout")
     }
 
+    /// The jobs of one partition that take posts out of timelines.
+    #[must_use]
+    pub fn sweep(&self, partition: u32) -> Key<Stream> {
+        self.key(Tag::Fanout(partition), "sweep")
+    }
+
     /// How far the jobs of a partition are.
     #[must_use]
     pub fn fanout_progress(&self, partition: u32) -> Key<Hash> {
@@ -357,6 +364,7 @@ mod tests {
         let digest = Digest::parse("ab").unwrap();
         assert_eq!(keys.attempt(user, digest).name(), "ff:{u7}:idem:000000000000000000000000000000ab");
         assert_eq!(keys.fanout(3).name(), "ff:{f3}:fanout");
+        assert_eq!(keys.sweep(3).name(), "ff:{f3}:sweep");
         assert_eq!(keys.fanout_progress(3).name(), "ff:{f3}:fanout:progress");
         assert_eq!(keys.fanout_served(3).name(), "ff:{f3}:fanout:served");
         assert_eq!(keys.fanout_failed(3).name(), "ff:{f3}:fanout:failed");

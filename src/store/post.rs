@@ -11,7 +11,7 @@ use redis::{FromRedisValue, ParsingError, Value};
 
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
-use crate::model::page::{Direction, Page, Window};
+use crate::model::page::{Page, Window};
 use crate::model::post::{Content, Delivery, Digest, Platform, Post};
 use crate::store::command::{Builder, Command, call, command};
 use crate::store::error::Error;
@@ -21,6 +21,9 @@ use crate::store::user::VOID_MILLIS;
 
 /// How many posts the set of an author's newest ones holds.
 const RECENT: usize = 20;
+
+/// Most posts that are put on their way into the archive by one command.
+pub const MOST_QUEUED: usize = 1_000;
 
 /// For how long an idempotency key is remembered, in seconds.
 const ATTEMPT_SECONDS: u64 = 86_400;
@@ -127,12 +130,8 @@ pub(super) fn ids(ids: Vec<Id>) -> Vec<PostId> {
 
 /// Adds what says which page a script shall answer.
 pub(super) fn windowed(builder: Builder, window: &Window<PostId>) -> Builder {
-    let direction = match window.direction {
-        Direction::Forward => "forward",
-        Direction::Backward => "backward",
-    };
     let from = window.from.map_or(String::new(), |from| from.to_string());
-    builder.arg(direction).arg(window.size).arg(from)
+    builder.arg(window.direction.as_str()).arg(window.size).arg(from)
 }
 
 /// Issues ids for posts, none below `least`, and notes that they are being published. Sent twice, it
@@ -236,13 +235,17 @@ pub struct Sizes {
 pub fn publish(
     keys: &Keys,
     draft: &Draft,
+    now: Timestamp,
     sizes: Sizes,
     attempt: Option<(Digest, &Attempt)>,
 ) -> Command<Settled> {
     let Draft { id, note: Note { author, .. } } = draft;
     let publish = call(&script::PUBLISH_POST).key(&keys.void(*author)).key(&keys.posts(*author));
     let publish = publish.key(&keys.recent(*author)).key(&keys.timeline(*author)).key(&keys.cold(*author));
-    let described = |publish: Builder| publish.arg(id.get()).arg(sizes.timeline).arg(sizes.hot).arg(RECENT);
+    let described = |publish: Builder| {
+        let publish = publish.arg(id.get()).arg(sizes.timeline).arg(sizes.hot).arg(RECENT);
+        publish.arg(now.as_millis()).arg(VOID_MILLIS)
+    };
     match attempt {
         Some((key, attempt)) => {
             let publish = described(publish.key(&keys.attempt(*author, key)));
@@ -373,18 +376,29 @@ pub fn delete(keys: &Keys, author: UserId, id: PostId, now: Timestamp) -> Comman
 /// Puts posts on their way into the archive. Twice does no harm.
 ///
 /// # Panics
-/// If there are none.
+/// If there are none, or more than [`MOST_QUEUED`].
 pub fn queue_for_archive(keys: &Keys, posts: &[PostId]) -> Command<i64> {
-    assert!(!posts.is_empty(), "something is put on its way");
+    assert!((1..=MOST_QUEUED).contains(&posts.len()), "1 to {MOST_QUEUED} posts are put on their way");
     command("RPUSH").key(&keys.pending()).args(posts.iter().map(|post| post.get())).reply()
 }
 
+/// A page of an author's posts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PostPage {
+    /// The page, of the posts that are kept here.
+    pub page: Page<PostId>,
+    /// The greatest of the author's posts that has become cold; 0 if none has.
+    pub cold: u64,
+}
+
 /// A page of an author's posts. `O(log n + page)`.
-pub fn page(keys: &Keys, author: UserId, window: &Window<PostId>) -> Command<Page<PostId>> {
-    let page = windowed(call(&script::POSTS_PAGE).key(&keys.posts(author)), window);
-    page.reply::<(bool, bool, Vec<Id>)>().map(|(has_previous, has_next, found)| {
-        Ok(Page { entries: ids(found).into(), has_previous, has_next })
-    })
+pub fn page(keys: &Keys, author: UserId, window: &Window<PostId>) -> Command<PostPage> {
+    let page = call(&script::POSTS_PAGE).key(&keys.posts(author)).key(&keys.cold(author));
+    windowed(page, window).reply::<(bool, bool, Vec<Id>, u64)>().map(
+        |(has_previous, has_next, found, cold)| {
+            Ok(PostPage { page: Page { entries: ids(found).into(), has_previous, has_next }, cold })
+        },
+    )
 }
 
 /// How many posts an author has.

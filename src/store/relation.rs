@@ -67,11 +67,8 @@ impl FromRedisValue for Score {
 pub fn page(keys: &Keys, user: UserId, side: Side, window: &Window<Position>) -> Command<Page<Follow>> {
     match window.from {
         Some(from) => {
-            let direction = match window.direction {
-                Direction::Forward => "forward",
-                Direction::Backward => "backward",
-            };
-            let page = call(&script::PAGE).key(&list(keys, user, side)).arg(direction).arg(window.size);
+            let page = call(&script::PAGE).key(&list(keys, user, side));
+            let page = page.arg(window.direction.as_str()).arg(window.size);
             let page = page.arg(from.at.as_millis()).arg(from.user.get());
             page.reply::<(bool, bool, Follows)>().map(|(has_previous, has_next, Follows(follows))| {
                 Ok(Page { entries: follows.into(), has_previous, has_next })

@@ -38,6 +38,7 @@ scripts! {
     ERASE_POST = "erase_post";
     FINISH_JOB = "finish_job";
     FOLLOW = "follow";
+    GIVE_BACK_JOBS = "give_back_jobs";
     ISSUE_POSTS = "issue_posts";
     MAKE_STAR = "make_star";
     MARK_DELIVERED = "mark_delivered";
@@ -47,8 +48,9 @@ scripts! {
     OPEN_TIMELINE = "part/ids" "part/timeline" "open_timeline";
     PAGE = "page";
     POSTS_PAGE = "part/ids" "posts_page";
-    PUBLISH_POST = "part/ids" "part/timeline" "publish_post";
-    PULL = "part/ids" "pull";
+    PUBLISH_POST = "part/ids" "part/timeline" "part/void" "publish_post";
+    PULL = "pull";
+    REQUEUE_JOBS = "requeue_jobs";
     RESERVE_NAME = "reserve_name";
     REVOKE_SESSION = "revoke_session";
     TAKE_OVER_JOBS = "take_over_jobs";

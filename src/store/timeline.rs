@@ -147,13 +147,19 @@ pub fn merge(
     merge.reply::<Option<(u64, Vec<Id>)>>().map(|view| Ok(view.map(View::new)))
 }
 
-/// A part of a timeline as it is kept; `None` if there is no timeline.
-pub fn view(keys: &Keys, owner: UserId, window: &Window<PostId>) -> Command<Option<View>> {
-    let page = windowed(call(&script::TIMELINE_PAGE).key(&keys.timeline(owner)), window);
+/// A part of a timeline as it is kept; `None` if there is no timeline, or another one than this.
+pub fn view(
+    keys: &Keys,
+    owner: UserId,
+    nonce: Option<&Nonce>,
+    window: &Window<PostId>,
+) -> Command<Option<View>> {
+    let page = call(&script::TIMELINE_PAGE).key(&keys.timeline(owner));
+    let page = windowed(page.arg(nonce.map_or("", |nonce| &nonce.0)), window);
     page.reply::<Option<(u64, Vec<Id>)>>().map(|view| Ok(view.map(View::new)))
 }
 
-/// What an author has for a reader.
+/// What an author has for a reader who has pulled before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pulled {
     /// The posts, greatest first.
@@ -164,13 +170,11 @@ pub struct Pulled {
     pub cold: u64,
 }
 
-/// An author's posts above a mark (0 for all), of these those below another post if one is given, and
-/// at most `limit` of them.
-pub fn pull(keys: &Keys, author: UserId, mark: u64, below: Option<PostId>, limit: usize) -> Command<Pulled> {
+/// An author's newest posts above a mark, at most `limit` of them.
+pub fn pull(keys: &Keys, author: UserId, mark: u64, limit: usize) -> Command<Pulled> {
     let pull = call(&script::PULL).key(&keys.recent(author)).key(&keys.posts(author)).key(&keys.cold(author));
-    let pull = pull.arg(mark).arg(below.map_or(String::new(), |below| below.to_string())).arg(limit);
-    pull.reply::<(u64, u64, Vec<Id>)>()
-        .map(|(beyond, cold, posts)| Ok(Pulled { posts: ids(posts), beyond: PostId::new(beyond), cold }))
+    let pull = pull.arg(mark).arg(limit).reply::<(u64, u64, Vec<Id>)>();
+    pull.map(|(beyond, cold, posts)| Ok(Pulled { posts: ids(posts), beyond: PostId::new(beyond), cold }))
 }
 
 /// Brings a post to a timeline, if there is one that reaches down to it. `true` if it is there now.

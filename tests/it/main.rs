@@ -14,6 +14,7 @@ mod account;
 mod batching;
 mod check;
 mod command_line;
+mod delivery;
 mod document;
 mod edge;
 mod execution;

@@ -42,9 +42,8 @@ use crate::model::page::{Direction, Page, Window};
 use crate::model::post::Post;
 use crate::model::relation::{Relation, Side};
 use crate::model::user::{User, UserFields};
-use crate::store::batch::Batch;
-use crate::store::timeline::{self, MOST_NAMED, Merge, Opened, Pull, Sources, View};
-use crate::store::{post, relation};
+use crate::store::relation;
+use crate::store::timeline::{self, MOST_NAMED, Merge, Nonce, Opened, Pull, Sources, View};
 
 /// How often a timeline may vanish under a read.
 const ATTEMPTS: usize = 5;
@@ -66,6 +65,19 @@ pub(super) struct Strategy {
 struct Stars {
     version: String,
     authors: Vec<UserId>,
+}
+
+/// A part of a timeline, and which one it is.
+struct Part {
+    /// `None` if there is none, because nothing can be written.
+    nonce: Option<Nonce>,
+    view: View,
+}
+
+impl From<Opened> for Part {
+    fn from(Opened { nonce, view, .. }: Opened) -> Self {
+        Self { nonce: Some(nonce), view }
+    }
 }
 
 /// A post in a timeline, with its author as the owner sees it.
@@ -99,11 +111,15 @@ impl App {
         let TimelineQuery { window, author, .. } = query;
         // One more than the page tells whether there are others.
         let wanted = Window { size: window.size + 1, ..window };
-        let view = self.refresh(owner, &wanted).await?;
-        let found = self.collect(owner, wanted, Some(view), author);
+        let Part { nonce, view } = self.refresh(owner, &wanted).await?;
+        let nonce = nonce.as_ref();
+        let found = self.collect(owner, nonce, wanted, Some(view), author);
         let back = async {
             match behind(&window).filter(|_| query.looks_back) {
-                Some(behind) => Ok(!self.collect(owner, behind, None, UserFields::NONE).await?.is_empty()),
+                Some(behind) => {
+                    let found = self.collect(owner, nonce, behind, None, UserFields::NONE).await?;
+                    Ok(!found.is_empty())
+                }
                 None => Ok(false),
             }
         };
@@ -120,15 +136,25 @@ impl App {
         Ok(Page { entries: entries.into(), has_previous, has_next })
     }
 
-    /// Steps 1 to 4. Answers a part of the timeline.
-    async fn refresh(&self, owner: UserId, window: &Window<PostId>) -> Result<View, Error> {
+    /// Steps 1 to 4. Answers a part of the timeline; where nothing can be written, an empty part that says
+    /// that all lies below it, so that all is collected from the authors.
+    async fn refresh(&self, owner: UserId, window: &Window<PostId>) -> Result<Part, Error> {
+        match self.try_to_refresh(owner, window).await {
+            Err(Error::Broken(Broken::Unreachable(error))) if error.is_read_only() => {
+                Ok(Part { nonce: None, view: View { floor: u64::MAX, posts: Vec::new() } })
+            }
+            refreshed => refreshed,
+        }
+    }
+
+    async fn try_to_refresh(&self, owner: UserId, window: &Window<PostId>) -> Result<Part, Error> {
         let generation = self.generation().await?;
         for _ in 0..ATTEMPTS {
             let strategy = self.0.timeline.timeline_strategy;
             if strategy == TimelineStrategy::Push {
                 let opened = self.open(owner, generation, Sources::Named(&[]), window).await?;
                 if opened.mark.is_some() {
-                    return Ok(opened.view);
+                    return Ok(opened.into());
                 }
             }
             let (watermark, stars) = self.watermark().await?;
@@ -154,14 +180,14 @@ impl App {
             let pulled = self.pull(&opened).await?;
             if !is_full && pulled.posts.is_empty() && pulled.cut == 0 {
                 // The mark may stay where it is: an old one does no harm.
-                return Ok(opened.view);
+                return Ok(opened.into());
             }
-            let pull = Pull { nonce: opened.nonce, generation, mark: watermark, is_full };
+            let pull = Pull { nonce: opened.nonce.clone(), generation, mark: watermark, is_full };
             let merge = Merge { pull: Some(pull), ..pulled };
             let capacity = self.0.timeline.timeline_capacity;
             let merge = timeline::merge(self.keys(), owner, capacity, &merge, window);
             if let Some(view) = merge.send("timeline: merge", self.store()).await? {
-                return Ok(view);
+                return Ok(Part { nonce: Some(opened.nonce), view });
             }
         }
         Err(Broken::GaveUp("reading a timeline that vanishes again and again").into())
@@ -207,6 +233,7 @@ impl App {
     async fn collect(
         &self,
         owner: UserId,
+        nonce: Option<&Nonce>,
         window: Window<PostId>,
         mut view: Option<View>,
         author: UserFields,
@@ -214,7 +241,7 @@ impl App {
         let mut entries = Vec::new();
         let mut wanted = window;
         loop {
-            let posts = self.posts_from(owner, &wanted, view.take()).await?;
+            let posts = self.posts_from(owner, nonce, &wanted, view.take()).await?;
             let is_last = posts.len() < wanted.size;
             let from = posts.last().copied();
             entries.extend(self.read_entries(owner, posts, author).await?);
@@ -232,12 +259,13 @@ impl App {
     async fn posts_from(
         &self,
         owner: UserId,
+        nonce: Option<&Nonce>,
         window: &Window<PostId>,
         view: Option<View>,
     ) -> Result<Vec<PostId>, Error> {
         let mut view = match view {
             Some(view) => view,
-            None => self.view(owner, window).await?,
+            None => self.view(owner, nonce, window).await?,
         };
         if window.direction == Direction::Forward {
             let mut posts = view.posts;
@@ -245,57 +273,52 @@ impl App {
                 let floor = PostId::new(view.floor);
                 let from = window.from.min(floor).or(floor);
                 let rest = Window { from, size: window.size - posts.len(), ..*window };
-                posts.extend(self.posts_below(owner, &rest, PostId::MAX).await?);
+                posts.extend(self.posts_of_all(owner, &rest).await?);
             }
             return Ok(posts);
         }
         let mut posts = Vec::new();
         let mut rest = *window;
         // The floor may rise while this goes on.
-        while view.floor > rest.from.map_or(0, |from| from.get() + 1) {
-            let Some(floor) = PostId::new(view.floor) else { break };
-            posts.extend(self.posts_below(owner, &rest, floor).await?);
+        while view.floor.saturating_sub(1) > rest.from.map_or(0, PostId::get) {
+            let below = self.posts_of_all(owner, &rest).await?;
+            posts.extend(below.into_iter().take_while(|post| post.get() < view.floor));
             if posts.len() >= window.size {
                 return Ok(posts);
             }
             rest = Window { from: PostId::new(view.floor - 1), size: window.size - posts.len(), ..rest };
-            view = self.view(owner, &rest).await?;
+            view = self.view(owner, nonce, &rest).await?;
         }
         posts.extend(view.posts.into_iter().rev());
         Ok(posts)
     }
 
-    /// A part of the timeline, which is made anew should it have vanished meanwhile.
-    async fn view(&self, owner: UserId, window: &Window<PostId>) -> Result<View, Error> {
-        match timeline::view(self.keys(), owner, window).send("timeline: view", self.store()).await? {
+    /// A part of the timeline that was opened. Should it have vanished meanwhile, it is made anew.
+    async fn view(
+        &self,
+        owner: UserId,
+        nonce: Option<&Nonce>,
+        window: &Window<PostId>,
+    ) -> Result<View, Error> {
+        let view = match nonce {
+            Some(_) => {
+                timeline::view(self.keys(), owner, nonce, window).send("timeline: view", self.store()).await?
+            }
+            None => None,
+        };
+        match view {
             Some(view) => Ok(view),
-            None => self.refresh(owner, window).await,
+            None => Ok(self.refresh(owner, window).await?.view),
         }
     }
 
-    /// The posts of a window, of these those below `bound`, that everybody whom the owner follows and
-    /// the owner have: merged, since there is no seam that they have in common. Two round trips, and a
-    /// command for each user followed.
-    async fn posts_below(
-        &self,
-        owner: UserId,
-        window: &Window<PostId>,
-        bound: PostId,
-    ) -> Result<Vec<PostId>, Error> {
+    /// The posts of a window that everybody whom the owner follows and the owner have, in the order in
+    /// which they are come to: merged, since there is no seam that they have in common.
+    async fn posts_of_all(&self, owner: UserId, window: &Window<PostId>) -> Result<Vec<PostId>, Error> {
         let following = relation::all(self.keys(), owner, Side::Following);
         let following = following.send("timeline: following", self.store()).await?;
-        let mut batch = Batch::new("timeline: below");
-        let authors = following.iter().map(|follow| follow.user).chain([owner]);
-        let tickets = authors.map(|author| batch.push(post::page(self.keys(), author, window))).collect();
-        let pages = batch.send(self.store()).await?.take_all(tickets)?;
-        let mut posts: Vec<PostId> = pages.iter().flat_map(|page| page.entries.iter().copied()).collect();
-        posts.retain(|post| *post < bound);
-        posts.sort_unstable();
-        if window.direction == Direction::Forward {
-            posts.reverse();
-        }
-        posts.truncate(window.size);
-        Ok(posts)
+        let authors: Vec<UserId> = following.iter().map(|follow| follow.user).chain([owner]).collect();
+        Ok(self.merge_posts("timeline: below", &authors, window).await?.posts)
     }
 
     /// The posts that are still there and by somebody who is followed, or by the owner, with their

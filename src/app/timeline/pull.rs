@@ -8,16 +8,21 @@ use crate::app::relation::Edge;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Window};
 use crate::store::batch::{Batch, Ticket};
+use crate::store::post::{self, PostPage};
 use crate::store::timeline::{self, Merge, Opened, Pulled, View};
 
-/// Fewest posts that are taken of an author at once when everything is pulled.
+/// Fewest posts that are taken of an author at once when those of several are merged.
 const FEWEST: usize = 20;
 
-/// An author whose posts are being taken, newest first.
-struct Source {
-    author: UserId,
-    /// The last that was taken.
-    last: Option<PostId>,
+/// How many follows are merged together: each may take as many posts as a timeline holds.
+const FOLLOWS: usize = 100;
+
+/// Posts of several authors.
+pub(super) struct Merged {
+    /// In the order in which they are come to.
+    pub(super) posts: Vec<PostId>,
+    /// The greatest post of one of the authors that has become cold; 0 if none has.
+    cold: u64,
 }
 
 impl App {
@@ -49,50 +54,70 @@ impl App {
     async fn pull_each(&self, step: &'static str, sources: &[(UserId, u64)]) -> Result<Vec<Pulled>, Error> {
         let mut batch = Batch::new(step);
         let pull = |&(author, mark): &(UserId, u64)| {
-            batch.push(timeline::pull(self.keys(), author, mark, None, self.capacity()))
+            batch.push(timeline::pull(self.keys(), author, mark, self.capacity()))
         };
         let tickets = sources.iter().map(pull).collect();
         Ok(batch.send(self.store()).await?.take_all(tickets)?)
     }
 
-    /// As many of the newest posts of these authors as a timeline holds. One round trip where they post
-    /// about equally much; else another one or two, for those who post much.
+    /// As many of the newest posts of these authors as a timeline holds.
     async fn pull_all(&self, authors: &[UserId]) -> Result<Merge, Error> {
-        let capacity = self.capacity();
-        let mut limit = FEWEST.max(2 * capacity / authors.len().max(1)).min(capacity);
-        let mut open: Vec<Source> = authors.iter().map(|&author| Source { author, last: None }).collect();
+        let window = Window { direction: Direction::Forward, size: self.capacity() + 1, from: None };
+        let Merged { posts, cold } = self.merge_posts("timeline: pull", authors, &window).await?;
+        Ok(self.merge_of(posts, cold))
+    }
+
+    /// The posts of a window that these authors have, in the order in which they are come to from its
+    /// position. One round trip where they post about equally much; else another one or two, for those
+    /// who post much.
+    pub(super) async fn merge_posts(
+        &self,
+        step: &'static str,
+        authors: &[UserId],
+        window: &Window<PostId>,
+    ) -> Result<Merged, Error> {
+        let Window { direction, size, from } = *window;
+        let mut limit = FEWEST.max(2 * size / authors.len().max(1)).min(size);
+        let mut open: Vec<(UserId, Option<PostId>)> = authors.iter().map(|&author| (author, from)).collect();
         let mut posts: Vec<PostId> = Vec::new();
-        let mut cut = 0;
+        let mut greatest_cold = 0;
         while !open.is_empty() {
-            let mut batch = Batch::new("timeline: pull");
-            let pull = |source: &Source| {
-                batch.push(timeline::pull(self.keys(), source.author, 0, source.last, limit))
+            let mut batch = Batch::new(step);
+            let read = |&(author, from): &(UserId, Option<PostId>)| {
+                batch.push(post::page(self.keys(), author, &Window { direction, size: limit, from }))
             };
-            let tickets = open.iter().map(pull).collect();
-            let pulled: Vec<Pulled> = batch.send(self.store()).await?.take_all(tickets)?;
+            let tickets = open.iter().map(read).collect();
+            let pages = batch.send(self.store()).await?.take_all(tickets)?;
             let mut unfinished = Vec::new();
-            for (Source { author, .. }, Pulled { posts: taken, beyond, cold }) in open.into_iter().zip(pulled)
-            {
-                cut = cut.max(cold);
-                if let Some(beyond) = beyond {
-                    unfinished.push((beyond, Source { author, last: taken.last().copied() }));
+            for ((author, _), PostPage { page, cold }) in open.iter().zip(pages) {
+                greatest_cold = greatest_cold.max(cold);
+                let (outermost, more) = match direction {
+                    Direction::Forward => (page.entries.last(), page.has_next),
+                    Direction::Backward => (page.entries.first(), page.has_previous),
+                };
+                if let Some(outermost) = outermost.filter(|_| more) {
+                    unfinished.push((*author, *outermost));
                 }
-                posts.extend(taken);
+                posts.extend(page.entries.iter());
             }
-            // Below this post the timeline has no room for more.
-            posts.sort_unstable_by(|one, other| other.cmp(one));
-            let least = posts.get(capacity - 1).copied();
-            open = Vec::new();
-            for (beyond, source) in unfinished {
-                if least.is_none_or(|least| beyond > least) {
-                    open.push(source);
-                } else {
-                    cut = cut.max(beyond.get());
-                }
+            posts.sort_unstable();
+            if direction == Direction::Forward {
+                posts.reverse();
             }
-            limit = (limit * 4).min(capacity);
+            posts.truncate(size);
+            // Who has not come beyond the last that there is room for may have more that come before it.
+            let is_full = posts.len() == size;
+            let last = posts.last().copied().filter(|_| is_full);
+            let may_have_more = |outermost: PostId| match (last, direction) {
+                (None, _) => true,
+                (Some(last), Direction::Forward) => outermost > last,
+                (Some(last), Direction::Backward) => outermost < last,
+            };
+            unfinished.retain(|(_, outermost)| may_have_more(*outermost));
+            open = unfinished.into_iter().map(|(author, outermost)| (author, Some(outermost))).collect();
+            limit = (limit * 4).min(size);
         }
-        Ok(self.merge_of(posts, cut))
+        Ok(Merged { posts, cold: greatest_cold })
     }
 
     /// Posts as they are merged: greatest first, each once, and no more than there is room for.
@@ -109,18 +134,22 @@ impl App {
     /// How far down each follower's timeline is complete; `None` for those who have none.
     pub(in crate::app) fn floor_of(&self, batch: &mut Batch, follower: UserId) -> Ticket<Option<View>> {
         let nothing = Window { direction: Direction::Forward, size: 0, from: None };
-        batch.push(timeline::view(self.keys(), follower, &nothing))
+        batch.push(timeline::view(self.keys(), follower, None, &nothing))
     }
 
     /// Merges what the followed have posted into the timelines of their followers, down to where these
     /// are complete. Called after every write of a mirror that adds: whatever is published from then on
     /// is delivered, and whatever was published before is found here. Two round trips, or none.
     pub(in crate::app) async fn merge_followed(&self, follows: &[(Edge, View)]) -> Result<(), Error> {
+        for follows in follows.chunks(FOLLOWS) {
+            self.merge_some_followed(follows).await?;
+        }
+        Ok(())
+    }
+
+    async fn merge_some_followed(&self, follows: &[(Edge, View)]) -> Result<(), Error> {
         let sources = |(edge, view): &(Edge, View)| (edge.followee, view.floor.saturating_sub(1));
         let sources: Vec<_> = follows.iter().map(sources).collect();
-        if sources.is_empty() {
-            return Ok(());
-        }
         let pulled = self.pull_each("edge: posts", &sources).await?;
         let nothing = Window { direction: Direction::Forward, size: 0, from: None };
         let mut batch = Batch::new("edge: merge");

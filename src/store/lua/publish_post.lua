@@ -4,13 +4,14 @@
 -- KEYS[5]  the greatest post that has left the list    KEYS[6]  the idempotency key, if there is one
 -- ARGV[1]  the post        ARGV[2]  how many posts a timeline holds
 -- ARGV[3]  how many of an author's posts stay hot      ARGV[4]  how many are the newest
--- ARGV[5]  what the idempotency key holds      ARGV[6]  what it shall hold when this is done
+-- ARGV[5]  the time now     ARGV[6]  milliseconds to remember it for that a post is void
+-- ARGV[7]  what the idempotency key holds      ARGV[8]  what it shall hold when this is done
 -- Returns  { 1 if the post is visible or was, 0 if it must never be, posts that shall become cold … }
 local text, id = ARGV[1], tonumber(ARGV[1])
-if KEYS[6] then
-  local held = redis.call('GET', KEYS[6])
-  if held == ARGV[6] then return { 1 } end
-  if held and held ~= ARGV[5] then return { 0 } end
+local held = KEYS[6] and redis.call('GET', KEYS[6])
+if held then
+  if held == ARGV[8] then return { 1 } end
+  if held ~= ARGV[7] then return { 0 } end
 end
 if redis.call('ZSCORE', KEYS[1], 'deleted:' .. text) then return { 1 } end
 if redis.call('ZSCORE', KEYS[1], text) then return { 0 } end
@@ -18,13 +19,16 @@ local length = redis.call('LLEN', KEYS[2])
 if id <= tonumber(redis.call('GET', KEYS[5]) or 0) then
   -- Readers count on it that nothing comes to be down here.
   local at = count_above(KEYS[2], length, id)
-  if at == length or tonumber(redis.call('LINDEX', KEYS[2], at)) ~= id then return { 0 } end
+  if at == length or tonumber(redis.call('LINDEX', KEYS[2], at)) ~= id then
+    remember(KEYS[1], text, ARGV[5], ARGV[6])
+    return { 0 }
+  end
 end
 local at = insert(KEYS[2], length, id)
 redis.call('ZADD', KEYS[3], id, text)
 redis.call('ZREMRANGEBYRANK', KEYS[3], 0, -1 - tonumber(ARGV[4]))
 deliver(KEYS[4], id, tonumber(ARGV[2]))
-if KEYS[6] then redis.call('SET', KEYS[6], ARGV[6], 'KEEPTTL') end
+if held then redis.call('SET', KEYS[6], ARGV[8], 'KEEPTTL') end
 local hot = tonumber(ARGV[3])
 local answer = { 1, redis.call('LINDEX', KEYS[2], hot) or nil }
 if at > hot then answer[#answer + 1] = text end

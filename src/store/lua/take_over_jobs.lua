@@ -1,28 +1,54 @@
--- Takes over jobs of other workers that nobody has been at for some time, and puts those aside that fail
--- again and again.
--- Makes the stream and the group if need be.
+-- Takes over jobs that nobody is at, and puts those aside that fail again and again. Makes the stream and
+-- the group if need be.
 -- KEYS[1]  the jobs: a stream      KEYS[2]  their progress     KEYS[3]  those put aside: a stream
--- ARGV[1]  the group       ARGV[2]  who takes over     ARGV[3]  milliseconds
+-- ARGV[1]  the group       ARGV[2]  who takes over
+-- ARGV[3]  milliseconds after which another worker is thought to be at a job no more
 -- ARGV[4]  how often a job may be begun without going forward     ARGV[5]  at most so many
--- Returns  { { the job's id in the stream, { field, value, … } } … }
+-- ARGV[6…] the jobs that it is at itself
+-- Returns  { { { the job's id in the stream, { field, value, … } } … }, 1 if it must be done alone }
 
--- The group is there after this, whether or not it was before.
-redis.pcall('XGROUP', 'CREATE', KEYS[1], ARGV[1], '0', 'MKSTREAM')
+-- How many of the jobs that are under way are looked at.
+local MOST = 1024
+-- For so many milliseconds a suspect waits for a worker that has nothing else to do.
+local PATIENCE = 60000
+
+-- The group is there after this, whether or not it was before. And a Redis that has no room for it has
+-- none for progress either: no job is begun then, and none blamed for not going forward.
+local made = redis.pcall('XGROUP', 'CREATE', KEYS[1], ARGV[1], '0', 'MKSTREAM')
+if made.err and not string.find(made.err, 'BUSYGROUP') then return made end
+local held = {}
+for index = 6, #ARGV do held[ARGV[index]] = true end
 local taken = {}
-local idle = redis.call('XPENDING', KEYS[1], ARGV[1], 'IDLE', ARGV[3], '-', '+', ARGV[5])
-for _, pending in ipairs(idle) do
-  local entry = redis.call('XRANGE', KEYS[1], pending[1], pending[1])[1]
-  if pending[2] == ARGV[2] then
-    -- It is at it.
-  elseif not entry then
-    redis.call('XACK', KEYS[1], ARGV[1], pending[1])
-  elseif pending[4] >= tonumber(ARGV[4]) then
-    redis.call('XADD', KEYS[3], 'MAXLEN', '~', 10000, '*', unpack(entry[2]))
+
+local function entry_of(id)
+  local entry = redis.call('XRANGE', KEYS[1], id, id)[1]
+  if not entry then redis.call('XACK', KEYS[1], ARGV[1], id) end
+  return entry
+end
+
+-- What is its own though it is not at it was lost on the way.
+for _, pending in ipairs(redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', MOST, ARGV[2])) do
+  if #taken >= tonumber(ARGV[5]) then return { taken, 0 } end
+  if not held[pending[1]] then taken[#taken + 1] = entry_of(pending[1]) end
+end
+for _, pending in ipairs(redis.call('XPENDING', KEYS[1], ARGV[1], 'IDLE', ARGV[3], '-', '+', MOST)) do
+  if #taken >= tonumber(ARGV[5]) then return { taken, 0 } end
+  local entry = pending[2] ~= ARGV[2] and entry_of(pending[1])
+  -- Begun more than once without going forward: it may be what its workers have died of. It is begun by
+  -- itself, so that no other is blamed for it.
+  local is_suspect = pending[4] > 1 and pending[3] < PATIENCE + tonumber(ARGV[3])
+  if entry and pending[4] >= tonumber(ARGV[4]) then
     redis.call('XACK', KEYS[1], ARGV[1], pending[1])
     redis.call('XDEL', KEYS[1], pending[1])
     -- The first two fields of a job are its kind and its post.
-    redis.call('HDEL', KEYS[2], entry[2][2] .. ':' .. entry[2][4])
-  else
+    redis.call('HDEL', KEYS[2], (entry[2][2] or '') .. ':' .. (entry[2][4] or ''))
+    redis.call('XADD', KEYS[3], 'MAXLEN', '~', 10000, '*', unpack(entry[2]))
+  elseif entry and is_suspect then
+    if #taken == 0 and #ARGV == 5 then
+      redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, pending[1])
+      return { { entry }, 1 }
+    end
+  elseif entry then
     redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, pending[1])
     taken[#taken + 1] = entry
   end
@@ -35,4 +61,4 @@ for _, row in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
     redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], consumer.name)
   end
 end
-return taken
+return { taken, 0 }

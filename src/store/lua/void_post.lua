@@ -5,6 +5,7 @@
 -- ARGV[4]  how many of an author's posts stay hot
 -- Returns  { 1 if the post is visible or was, 0 if it is void now, posts that shall become cold … }
 local id = tonumber(ARGV[1])
+if redis.call('ZSCORE', KEYS[1], ARGV[1]) then return { 0 } end
 if redis.call('ZSCORE', KEYS[1], 'deleted:' .. ARGV[1]) then return { 1 } end
 local length = redis.call('LLEN', KEYS[2])
 local at = count_above(KEYS[2], length, id)

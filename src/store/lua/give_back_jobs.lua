@@ -1,0 +1,11 @@
+-- Gives back all the jobs that a worker has, so that another one takes them over at once.
+-- KEYS[1]  the jobs: a stream
+-- ARGV[1]  the group       ARGV[2]  the worker     ARGV[3]  whose those jobs are that are nobody's
+-- Returns  how many
+local DAY = 86400000
+local count = 0
+for _, pending in ipairs(redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 10000, ARGV[2])) do
+  redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[3], 0, pending[1], 'IDLE', DAY, 'RETRYCOUNT', 0, 'JUSTID')
+  count = count + 1
+end
+return count
