@@ -57,7 +57,7 @@ async fn drain(app: &App) -> Outcome {
         worker.drain(IDLE).await?;
     }
     let backlog = app.backlog().await?;
-    say(&format!("jobs that others are at: {}\njobs that were given up:  {}", backlog.jobs, backlog.failed))?;
+    say(&format!("left for later: {}\ngiven up:       {}", backlog.jobs + backlog.sweeps, backlog.failed))?;
     Ok(ExitCode::SUCCESS)
 }
 

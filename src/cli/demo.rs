@@ -11,7 +11,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use crate::app::App;
 use crate::app::user::Newcomer;
 use crate::cli::people::{self, Person};
-use crate::cli::world::{Saying, World};
+use crate::cli::world::{Saying, Sayings, World};
 use crate::cli::{Data, Outcome, posts, say};
 use crate::config::DataConfig;
 use crate::model::clock::Timestamp;
@@ -80,36 +80,37 @@ fn world(users: usize, seed: u64, most: usize, password: &PasswordHash) -> World
         Timestamp::from_millis(FIRST_FOLLOW + index.saturating_mul(step))
     };
     // By themselves, so that what is said has no influence on who says it.
-    let posts = posts(&mut StdRng::seed_from_u64(seed.wrapping_add(1)), users.len());
+    let posts = posts(StdRng::seed_from_u64(seed.wrapping_add(1)), users.len());
     World { users, follows, time: Box::new(time), posts }
 }
 
 /// What people have posted, in the order of time. Some post all the time, many now and then, and some
 /// never.
-fn posts(rng: &mut StdRng, users: usize) -> Vec<Saying> {
+fn posts(mut rng: StdRng, users: usize) -> Sayings {
     const MEAN: usize = 8;
+    const RULE: &str = "what is said in the demo world keeps the rule";
     let count = users * MEAN;
     let step = FOLLOWING / i64::try_from(count).unwrap_or(i64::MAX);
-    let zeal: Vec<f64> = (0..users).map(|_| rng.random::<f64>().powi(3)).collect();
-    let mut author = || loop {
-        let user = rng.random_range(0..users);
+    let zeal: Vec<f64> = (0..users).map(|_| rng.random::<f64>().powi(3).max(0.001)).collect();
+    let saying = move |index: usize| {
         // Ada has something to say, too.
-        if user == 0 || rng.random_bool(zeal[user].max(0.001)) {
-            break (user, posts::saying(rng), posts::platform(rng));
-        }
-    };
-    let mut saying = |index: usize| {
-        let (user, content, platform) = author();
+        let author = loop {
+            let user = rng.random_range(0..users);
+            if user == 0 || rng.random_bool(zeal[user]) {
+                break user;
+            }
+        };
         let age = i64::try_from(index).unwrap_or(i64::MAX).saturating_mul(step);
-        let rule = "what is said in the demo world keeps the rule";
+        let content = Content::parse(&posts::saying(&mut rng)).expect(RULE);
+        let platform = posts::platform(&mut rng);
         Saying {
-            author: u32::try_from(user).expect("a demo world has at most a million users"),
-            content: Content::parse(&content).expect(rule),
-            platform: platform.map(|platform| Platform::parse(platform).expect(rule)),
+            author: u32::try_from(author).expect("a demo world has at most a million users"),
+            content,
+            platform: platform.map(|platform| Platform::parse(platform).expect(RULE)),
             at: Timestamp::from_millis(FIRST_FOLLOW + age),
         }
     };
-    (0..count).map(&mut saying).collect()
+    Sayings { count, sayings: Box::new((0..count).map(saying)) }
 }
 
 fn people(rng: &mut StdRng, count: usize, password: &PasswordHash) -> Vec<Newcomer> {

@@ -12,7 +12,7 @@ use flate2::bufread::MultiGzDecoder;
 
 use crate::app::App;
 use crate::app::user::Newcomer;
-use crate::cli::world::World;
+use crate::cli::world::{Sayings, World};
 use crate::cli::{Data, Outcome, say};
 use crate::config::DataConfig;
 use crate::model::clock::Timestamp;
@@ -155,7 +155,12 @@ impl Graph {
             })
         };
         let users = self.nodes.into_iter().map(user).collect::<Result<_, String>>()?;
-        Ok(World { users, follows: self.edges, time: Box::new(time), posts: Vec::new() })
+        Ok(World {
+            users,
+            follows: self.edges,
+            time: Box::new(time),
+            posts: Sayings { count: 0, sayings: Box::new(std::iter::empty()) },
+        })
     }
 }
 

@@ -17,6 +17,8 @@ use crate::model::post::{Content, Platform};
 const CHUNK: usize = 5_000;
 /// How many posts do.
 const POSTS: usize = 1_000;
+/// For how long nobody must have been at a delivery before it is taken over.
+const ABANDONED_AFTER: Duration = Duration::from_secs(5);
 
 /// Users, who of them follows whom since when, and what they have posted.
 pub(super) struct World {
@@ -25,8 +27,13 @@ pub(super) struct World {
     pub(super) follows: Vec<(u32, u32)>,
     /// When the follow of this index was made.
     pub(super) time: Box<dyn Fn(usize) -> Timestamp + Send + Sync>,
-    /// Posts in the order of their times.
-    pub(super) posts: Vec<Saying>,
+    pub(super) posts: Sayings,
+}
+
+/// Posts in the order of their times, thought up as they are asked for.
+pub(super) struct Sayings {
+    pub(super) count: usize,
+    pub(super) sayings: Box<dyn Iterator<Item = Saying> + Send>,
 }
 
 /// What somebody has posted.
@@ -53,7 +60,7 @@ impl World {
     /// Brings the world in. What is there already stays as it is.
     pub(super) async fn load(self, app: &App) -> Result<Loaded, Error> {
         let began = app.now();
-        let (users, follows, posts) = (self.users.len(), self.follows.len(), self.posts.len());
+        let (users, follows, posts) = (self.users.len(), self.follows.len(), self.posts.count);
         let mut ids = Vec::with_capacity(users);
         let mut created = 0;
         let bar = progress::bar("users", users as u64);
@@ -83,30 +90,38 @@ impl World {
     }
 }
 
-/// Publishes what is not there yet: of each author as many posts are left out as there are, since the
-/// posts of an author come in one order always. Returns how many are new.
-async fn publish(app: &App, ids: &[UserId], posts: Vec<Saying>) -> Result<usize, Error> {
+/// Publishes what is not there yet, and delivers it: of each author as many posts are left out as there
+/// are, since the posts of an author come in one order always. Returns how many are new.
+async fn publish(app: &App, ids: &[UserId], Sayings { count, mut sayings }: Sayings) -> Result<usize, Error> {
     let mut there = app.count_posts(ids).await?;
-    let bar = progress::bar("posts", posts.len() as u64);
-    let is_new = |post: &Saying| {
-        let there = &mut there[post.author as usize];
-        let is_new = *there == 0;
-        *there = there.saturating_sub(1);
-        is_new
-    };
-    let post = |Saying { author, content, platform, at }: Saying| NewPost {
-        author: ids[author as usize],
-        content,
-        platform,
-        created_at: at,
-    };
-    let posts: Vec<NewPost> = posts.into_iter().filter(is_new).map(post).collect();
-    for chunk in posts.chunks(POSTS) {
-        app.import_posts(chunk).await?;
+    let bar = progress::bar("posts", count as u64);
+    let mut published = 0;
+    loop {
+        let chunk: Vec<Saying> = sayings.by_ref().take(POSTS).collect();
+        if chunk.is_empty() {
+            break;
+        }
         bar.inc(chunk.len() as u64);
+        let is_new = |post: &Saying| {
+            let there = &mut there[post.author as usize];
+            let is_new = *there == 0;
+            *there = there.saturating_sub(1);
+            is_new
+        };
+        let post = |Saying { author, content, platform, at }: Saying| NewPost {
+            author: ids[author as usize],
+            content,
+            platform,
+            created_at: at,
+        };
+        let posts: Vec<NewPost> = chunk.into_iter().filter(is_new).map(post).collect();
+        published += app.import_posts(&posts).await?.len();
+        for mut worker in app.workers() {
+            worker.drain(ABANDONED_AFTER).await?;
+        }
     }
     bar.finish_and_clear();
-    Ok(posts.len())
+    Ok(published)
 }
 
 impl fmt::Display for Loaded {

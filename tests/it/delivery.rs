@@ -142,7 +142,7 @@ async fn jobs_that_a_worker_has_when_it_is_told_to_stop_are_taken_by_another_at_
     for _ in 0..20 {
         worker.work(tokio::time::sleep(Duration::from_millis(1))).await;
     }
-    scene.worker().drain(Duration::from_secs(3_600)).await.unwrap();
+    scene.worker().drain(Duration::from_hours(1)).await.unwrap();
     assert_eq!((scene.received(), scene.jobs().await), (100, (0, 0)));
 }
 

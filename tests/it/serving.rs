@@ -443,7 +443,7 @@ async fn a_delivery_that_is_stopped_is_given_to_another_process_at_once() {
     // Without waiting until it counts as dead.
     let drained = command(&["deliver", "--until-empty", "--redis-url", &redis.url()]).output().unwrap();
     let said = String::from_utf8_lossy(&drained.stdout);
-    assert_eq!(said, "jobs that others are at: 0\njobs that were given up:  0\n");
+    assert_eq!(said, "left for later: 0\ngiven up:       0\n");
     assert_eq!(receivers(&redis, FOLLOWERS, post), (FOLLOWERS as u64, 0));
 }
 

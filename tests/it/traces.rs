@@ -489,3 +489,25 @@ async fn a_job_that_fails_again_and_again_is_put_aside_and_others_are_done() {
     stage.calls(&[POST]).await;
     assert_eq!(stage.seen(&stage.app, R, 2).await.0[0], 2);
 }
+
+#[tokio::test]
+async fn timelines_are_read_where_nothing_can_be_written() {
+    for strategy in STRATEGIES {
+        let stage = Stage::set(strategy, "3").await;
+        stage.calls(&[Follow(R, A), Follow(R, B), Follow(S, A), READ]).await;
+        stage.calls(&[POST, Publish(B, None), POST, POST, POST, Publish(R, None)]).await;
+        let raw = |words: &[&str]| drop(stage.world.redis.raw::<redis::Value>(words));
+        let (full, room) = (["CONFIG", "SET", "maxmemory", "1"], ["CONFIG", "SET", "maxmemory", "0"]);
+        let (replica, master) = (["REPLICAOF", "127.0.0.1", "1"], ["REPLICAOF", "NO", "ONE"]);
+        for (ends, begins) in [(&full[..], &room[..]), (&replica[..], &master[..])] {
+            raw(ends);
+            // R has a timeline, S has none.
+            for (who, expected) in [(R, vec![6, 5, 4, 3, 2, 1]), (S, vec![5, 4, 3, 1])] {
+                let (forward, backward) = stage.seen(&stage.app, who, 2).await;
+                assert_eq!((&forward, &backward), (&expected, &expected), "{strategy} {ends:?}");
+            }
+            raw(begins);
+        }
+        stage.check_timelines(&stage.app).await.unwrap();
+    }
+}
