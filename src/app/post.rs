@@ -12,9 +12,9 @@
 //!    for is put on its way to the archive;
 //! 5. the note is taken away. `publish` answers, and waits for no delivery.
 //!
-//! Whoever is cut off leaves the note. The repairer takes those that are a minute old: if the post is
-//! visible it does 4 and 5 again; if not, it makes the post void in the author's slot, erases its record,
-//! and only then does 5. So whatever is not noted is visible or never will be, which is what readers
+//! Whoever is cut off leaves the note. The repairer looks at those that are some seconds old: if the post is
+//! visible it does 4 and 5 again. If not, and the note is a minute old, it makes the post void in the
+//! author's slot, erases its record, and only then does 5. So whatever is not noted is visible or never will be, which is what readers
 //! count on ([`crate::app::timeline`]).
 //!
 //! An *idempotency key* stands for an attempt: the draft of a post and the digest of what it says. It
@@ -29,7 +29,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::Ordering;
 
 use crate::app::App;
-use crate::app::deadline::{ABANDONED_AFTER, Deadline};
+use crate::app::deadline::{ABANDONED_AFTER, Deadline, REPAIRED_AFTER};
 use crate::app::error::{Broken, Error, Faults, Field, Reason};
 use crate::app::viewer::Viewer;
 use crate::config::TimelineStrategy;
@@ -351,17 +351,18 @@ impl App {
         Ok(())
     }
 
-    /// Settles posts that have been being published for so long that nobody is at it any more. Returns
-    /// how many it looked at. What cannot be settled now is left for the next round.
+    /// Finishes posts whose publishers seem to have been cut off after they became visible, and makes those
+    /// void that are not visible and at which nobody can be any more. Returns how many it looked at. What
+    /// cannot be settled now is left for the next round.
     pub(super) async fn repair_publishing(&self) -> Result<usize, Error> {
-        let abandoned = self.now().minus(ABANDONED_AFTER);
+        let latest = self.now().minus(REPAIRED_AFTER);
         let (mut seen, mut start) = (0, 0);
         loop {
             let notes = post::publishing(self.keys(), start, NOTES);
             let notes = notes.send("repair: publishing", self.store()).await?;
             let count = notes.len();
             let known = notes.into_iter().flatten();
-            let old: Vec<Draft> = known.filter(|draft| draft.note.began <= abandoned).collect();
+            let old: Vec<Draft> = known.filter(|draft| draft.note.began <= latest).collect();
             seen += old.len();
             let settled = self.settle_all(&old).await?;
             if count < NOTES {
@@ -371,17 +372,17 @@ impl App {
         }
     }
 
-    /// Settles these drafts, all together or, if that fails, one by one. Returns how many it settled.
+    /// Settles what can be settled of these drafts, all together or, if that fails, one by one. Returns how
+    /// many it settled.
     async fn settle_all(&self, drafts: &[Draft]) -> Result<usize, Error> {
-        match self.settle_abandoned(drafts).await {
-            Ok(()) => return Ok(drafts.len()),
-            Err(error) if error.is_unreachable() => return Err(error),
-            Err(_) => {}
+        match self.settle_some(drafts).await {
+            Err(error) if !error.is_unreachable() => {}
+            settled => return settled,
         }
         let mut settled = 0;
         for draft in drafts {
-            match self.settle_abandoned(&[*draft]).await {
-                Ok(()) => settled += 1,
+            match self.settle_some(&[*draft]).await {
+                Ok(count) => settled += count,
                 Err(error) => {
                     let error = &error as &dyn std::error::Error;
                     tracing::error!(error, post = %draft.id, "a post that was being published cannot be settled");
@@ -391,24 +392,29 @@ impl App {
         Ok(settled)
     }
 
-    async fn settle_abandoned(&self, drafts: &[Draft]) -> Result<(), Error> {
+    async fn settle_some(&self, drafts: &[Draft]) -> Result<usize, Error> {
+        let (now, abandoned) = (self.now(), self.now().minus(ABANDONED_AFTER));
         let mut batch = Batch::new("repair: void post");
-        let void = |draft: &Draft| {
-            batch.push(post::void_unless_visible(self.keys(), draft, self.now(), self.sizes()))
+        let settle = |draft: &Draft| {
+            let is_abandoned = draft.note.began <= abandoned;
+            batch.push(post::settle_if_possible(self.keys(), draft, is_abandoned, now, self.sizes()))
         };
-        let tickets = drafts.iter().map(void).collect();
-        let settled = batch.send(self.store()).await?.take_all(tickets)?;
+        let tickets = drafts.iter().map(settle).collect();
+        let outcomes = batch.send(self.store()).await?.take_all(tickets)?;
 
         let mut batch = Batch::new("repair: post");
+        let mut settled = Vec::new();
         let mut buried = Vec::new();
         let mut visible = Vec::new();
-        for (draft, settled) in drafts.iter().zip(settled) {
-            match settled {
+        for (draft, outcome) in drafts.iter().zip(outcomes) {
+            match outcome {
                 Settled::Void => buried.push(batch.push(post::bury(self.keys(), draft))),
                 Settled::Visible(cold) => {
                     visible.push((draft, cold, batch.push(post::trace(self.keys(), draft.id))));
                 }
+                Settled::Open => continue,
             }
+            settled.push(*draft);
         }
         let mut replies = batch.send(self.store()).await?;
         replies.take_all(buried)?;
@@ -418,10 +424,10 @@ impl App {
             queue.add(draft.note.author, draft.id, there.and_then(|trace| trace.delivery), cold);
         }
         self.send_queue(queue).await?;
-        if !drafts.is_empty() {
-            post::settle(self.keys(), drafts).send("repair: settle", self.store()).await?;
+        if !settled.is_empty() {
+            post::settle(self.keys(), &settled).send("repair: settle", self.store()).await?;
         }
-        Ok(())
+        Ok(settled.len())
     }
 
     /// The user who asks deletes a post of its own. Doing it again changes nothing. Six round trips.

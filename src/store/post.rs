@@ -210,14 +210,20 @@ pub enum Settled {
     Visible(Vec<PostId>),
     /// It never will be.
     Void,
+    /// It may become visible yet.
+    Open,
 }
 
 impl FromRedisValue for Settled {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
         let mut answer = Vec::<Value>::from_redis_value(value)?.into_iter();
-        let is_visible = answer.next().map_or(Ok(false), bool::from_redis_value)?;
+        let state = answer.next().map_or(Ok(0), u8::from_redis_value)?;
         let cold: Vec<Id> = answer.map(Id::from_redis_value).collect::<Result<_, _>>()?;
-        Ok(if is_visible { Self::Visible(ids(cold)) } else { Self::Void })
+        Ok(match state {
+            0 => Self::Void,
+            1 => Self::Visible(ids(cold)),
+            _ => Self::Open,
+        })
     }
 }
 
@@ -255,12 +261,19 @@ pub fn publish(
     }
 }
 
-/// Makes a post void unless it is visible: whoever may still be publishing it finds that it must not.
-pub fn void_unless_visible(keys: &Keys, draft: &Draft, now: Timestamp, sizes: Sizes) -> Command<Settled> {
+/// Tells what has become of a post. If it is abandoned, makes it void unless it is visible: whoever may
+/// still be publishing it finds that it must not.
+pub fn settle_if_possible(
+    keys: &Keys,
+    draft: &Draft,
+    is_abandoned: bool,
+    now: Timestamp,
+    sizes: Sizes,
+) -> Command<Settled> {
     let Draft { id, note: Note { author, .. } } = draft;
     let void = call(&script::VOID_POST).key(&keys.void(*author)).key(&keys.posts(*author));
     let void = void.key(&keys.cold(*author)).arg(id.get());
-    void.arg(now.as_millis()).arg(VOID_MILLIS).arg(sizes.hot).reply()
+    void.arg(now.as_millis()).arg(VOID_MILLIS).arg(sizes.hot).arg(is_abandoned).reply()
 }
 
 /// Keeps the record of a void post from coming to be, and erases it if it has. `false` if the record is

@@ -123,6 +123,26 @@ async fn a_post_that_became_visible_is_delivered_though_its_publisher_was_cut_of
 }
 
 #[tokio::test]
+async fn a_post_that_became_visible_is_soon_delivered_though_its_publisher_was_cut_off() {
+    let stage = Stage::set("push", "3").await;
+    stage.calls(&[Follow(R, A), READ]).await;
+    let (mut one, mut other) = (stage.begin(POST).await, stage.begin(POST).await);
+    one.step_to(Moment::Before, "publish: queue").await;
+    other.step_to(Moment::Before, "publish: visible").await;
+    one.cut_off().await;
+    stage.world.clock.turn(Duration::from_secs(6));
+    stage.app.repair().await.unwrap();
+    deliver_all(&stage.app).await;
+    assert_eq!(stage.seen(&stage.app, R, 2).await.0, [1]);
+    // Who was not that far goes on.
+    other.finish().await;
+    deliver_all(&stage.app).await;
+    assert_eq!(stage.seen(&stage.app, R, 2).await.0, [2, 1]);
+    stage.settle().await;
+    stage.check_store().unwrap();
+}
+
+#[tokio::test]
 async fn a_publisher_who_comes_back_after_its_post_was_given_up_takes_another_id() {
     for key in [None, Some(1)] {
         let stage = Stage::set("hybrid", "3").await;
