@@ -6,42 +6,13 @@ use sha2::{Digest as _, Sha256};
 
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
-use crate::model::text::{Rule, Violation};
+use crate::model::text::{Rule, Violation, texts};
 
-/// What a post says: 1 to 2,000 characters of any script, lines and all.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Content(Box<str>);
-
-impl Content {
-    /// The content this text stands for, without surrounding white space.
-    pub fn parse(text: &str) -> Result<Self, Violation> {
-        const RULE: Rule = Rule { subject: "The content of a post", least: 1, most: 2_000, lines: true };
-        RULE.check(text).map(|text| Self(text.into()))
-    }
-
-    /// The text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-/// The client that a post was written with, such as `web`: 1 to 50 characters, one line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Platform(Box<str>);
-
-impl Platform {
-    /// The platform this text stands for, without surrounding white space.
-    pub fn parse(text: &str) -> Result<Self, Violation> {
-        const RULE: Rule = Rule { subject: "A platform", least: 1, most: 50, lines: false };
-        RULE.check(text).map(|text| Self(text.into()))
-    }
-
-    /// The text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+texts! {
+    /// What a post says: 1 to 2,000 characters of any script, lines and all.
+    Content: Rule { subject: "The content of a post", least: 1, most: 2_000, lines: true };
+    /// The client that a post was written with, such as `web`: 1 to 50 characters, one line.
+    Platform: Rule { subject: "A platform", least: 1, most: 50, lines: false };
 }
 
 /// What a client calls one attempt to publish, so that it may send it again: 1 to 100 characters.

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::model::chance::Chance;
 use crate::model::clock::Timestamp;
-use crate::model::text::{Rule, Violation};
+use crate::model::text::{Rule, texts};
 
 /// Names one session among those of its user. Random, and not derived from the token, so that a
 /// list of sessions gives no token away.
@@ -53,22 +53,10 @@ pub struct Session {
     pub label: Label,
 }
 
-/// What a client calls itself when it signs in: up to 100 characters, may be empty, one line.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Label(Box<str>);
-
-impl Label {
-    /// The label this text stands for, without surrounding white space.
-    pub fn parse(text: &str) -> Result<Self, Violation> {
-        const RULE: Rule = Rule { subject: "A label", least: 0, most: 100, lines: false };
-        RULE.check(text).map(|text| Self(text.into()))
-    }
-
-    /// The text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+texts! {
+    /// What a client calls itself when it signs in: up to 100 characters, may be empty, one line.
+    #[derive(Default)]
+    Label: Rule { subject: "A label", least: 0, most: 100, lines: false };
 }
 
 #[cfg(test)]

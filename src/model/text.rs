@@ -77,6 +77,30 @@ impl Rule {
     }
 }
 
+/// Makes a type for each kind of free text: its name, and the rule it keeps.
+macro_rules! texts {
+    ($($(#[$attribute:meta])* $name:ident: $rule:expr;)*) => { $(
+        $(#[$attribute])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct $name(Box<str>);
+
+        impl $name {
+            /// What this text stands for, without surrounding white space, if it keeps the rule.
+            pub fn parse(text: &str) -> Result<Self, $crate::model::text::Violation> {
+                const RULE: Rule = $rule;
+                RULE.check(text).map(|text| Self(text.into()))
+            }
+
+            /// The text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+    )* };
+}
+pub(crate) use texts;
+
 /// Whether there is anything to be seen of a character.
 fn is_visible(character: char) -> bool {
     let joins = matches!(character, '\u{AD}' | '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}' | '\u{E0000}'..='\u{E007F}');

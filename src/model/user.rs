@@ -7,7 +7,7 @@ use std::ops::BitOr;
 
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
-use crate::model::text::{Breach, Rule, Violation};
+use crate::model::text::{Breach, Rule, Violation, texts};
 
 /// The name by which a user signs in and is linked to: 2 to 30 of `a–z 0–9 _`.
 ///
@@ -44,46 +44,18 @@ impl fmt::Display for Username {
     }
 }
 
-/// The name shown to people: 1 to 50 characters of any script, one line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DisplayName(Box<str>);
-
-impl DisplayName {
-    /// The display name this text stands for, without surrounding white space.
-    pub fn parse(text: &str) -> Result<Self, Violation> {
-        const RULE: Rule = Rule { subject: "A display name", least: 1, most: 50, lines: false };
-        RULE.check(text).map(|text| Self(text.into()))
-    }
-
-    /// The text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+texts! {
+    /// The name shown to people: 1 to 50 characters of any script, one line.
+    DisplayName: Rule { subject: "A display name", least: 1, most: 50, lines: false };
+    /// What a user says of itself: up to 500 characters, may be empty, may have several lines.
+    #[derive(Default)]
+    Bio: Rule { subject: "A bio", least: 0, most: 500, lines: true };
 }
 
 impl From<&Username> for DisplayName {
     /// What is shown until the user chooses something else.
     fn from(username: &Username) -> Self {
         Self(username.0.clone())
-    }
-}
-
-/// What a user says of itself: up to 500 characters, may be empty, may have several lines.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Bio(Box<str>);
-
-impl Bio {
-    /// The bio this text stands for, without surrounding white space.
-    pub fn parse(text: &str) -> Result<Self, Violation> {
-        const RULE: Rule = Rule { subject: "A bio", least: 0, most: 500, lines: true };
-        RULE.check(text).map(|text| Self(text.into()))
-    }
-
-    /// The text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
     }
 }
 

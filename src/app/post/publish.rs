@@ -1,67 +1,24 @@
-//! Publishing posts and deleting them.
-//!
-//! A post comes to be in steps, because its record, its author's lists and the jobs of delivery lie in
-//! different slots:
-//! 0. it is decided whether the post is pushed or pulled, once: an author with more followers than the
-//!    push limit becomes a star first, and stays one;
-//! 1. an id is issued, and noted as being published;
-//! 2. the record is made;
-//! 3. the post becomes visible: it enters its author's lists, in one step in the author's slot, unless
-//!    it is void; the idempotency key is done;
-//! 4. the job of delivery is added, unless the post is pulled; what the author's lists have no more room
-//!    for is put on its way to the archive;
-//! 5. the note is taken away. `publish` answers, and waits for no delivery.
-//!
-//! Whoever is cut off leaves the note. The repairer looks at those that are some seconds old: if the post is
-//! visible it does 4 and 5 again. If not, and the note is a minute old, it makes the post void in the
-//! author's slot, erases its record, and only then does 5. So whatever is not noted is visible or never will be, which is what readers
-//! count on ([`crate::app::timeline`]).
-//!
-//! An *idempotency key* stands for an attempt: the draft of a post and the digest of what it says. It
-//! is bound to the attempt before step 2. Whoever comes with the same key and text goes on with that
-//! draft, from step 2 on, unless it is done; if it is void, a new draft takes its place by comparison.
-//!
-//! A post is deleted under an intent, as an edge is written: 1. the record becomes a tombstone, from
-//! when on nobody sees the post; 2. it leaves its author's lists; 3. it is put on its way to the archive,
-//! and, if it was pushed, a job is added to take it out of timelines. Nobody waits for that one.
+//! Steps 0 to 5 of publishing, for one post or many, and the attempts that idempotency keys stand for.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
 use crate::app::App;
-use crate::app::deadline::{ABANDONED_AFTER, Deadline, REPAIRED_AFTER};
+use crate::app::deadline::Deadline;
 use crate::app::error::{Broken, Error, Faults, Field, Reason};
+use crate::app::post::{NewPost, Queue};
 use crate::app::viewer::Viewer;
 use crate::config::TimelineStrategy;
-use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::model::post::{Content, Delivery, Digest, IdempotencyKey, Platform};
 use crate::model::relation::Side;
 use crate::store::batch::Batch;
-use crate::store::fanout::{self, Kind, Task};
-use crate::store::intent::Operation;
-use crate::store::post::{self, Attempt, Draft, Erased, MOST_QUEUED, Note, Settled, Sizes, Trace};
+use crate::store::post::{self, Attempt, Draft, Note, Settled};
 use crate::store::{relation, timeline};
 
 /// How often an id may turn out not to be usable. With each attempt more of them are skipped, should the
 /// counter have fallen back.
 const ATTEMPTS: u32 = 24;
-
-/// How many notes the repairer looks at together.
-const NOTES: usize = 1_000;
-
-/// A post as it is to be.
-#[derive(Clone, Debug)]
-pub struct NewPost {
-    /// Who writes it.
-    pub author: UserId,
-    /// What it says.
-    pub content: Content,
-    /// The client it is written with.
-    pub platform: Option<Platform>,
-    /// When it is written.
-    pub created_at: Timestamp,
-}
 
 /// A post on its way through steps 2 to 5.
 #[derive(Clone, Copy)]
@@ -99,7 +56,7 @@ impl App {
     }
 
     /// Publishes posts, all steps for all of them together: five round trips, however many they are.
-    pub(super) async fn publish_all(&self, posts: &[NewPost]) -> Result<Vec<PostId>, Error> {
+    pub(in crate::app) async fn publish_all(&self, posts: &[NewPost]) -> Result<Vec<PostId>, Error> {
         let mut published: Vec<Option<PostId>> = vec![None; posts.len()];
         for attempt in 0..ATTEMPTS {
             let open: Vec<usize> = (0..posts.len()).filter(|&index| published[index].is_none()).collect();
@@ -330,189 +287,5 @@ impl App {
         let tickets: Vec<_> = publications.iter().zip(deliveries).map(publish).collect();
         let mut replies = batch.send(self.store()).await?;
         tickets.into_iter().map(|ticket| Ok(ticket.map(|ticket| replies.take(ticket)).transpose()?)).collect()
-    }
-
-    fn sizes(&self) -> Sizes {
-        Sizes { timeline: self.0.timeline.timeline_capacity, hot: self.0.timeline.post_hot_limit }
-    }
-
-    /// Step 4. One round trip, or none.
-    async fn send_queue(&self, queue: Queue) -> Result<(), Error> {
-        let mut batch = Batch::new("publish: queue");
-        let jobs: Vec<_> =
-            queue.tasks.iter().map(|task| batch.push(fanout::add(self.keys(), task))).collect();
-        let cold: Vec<PostId> = queue.cold.into_iter().collect();
-        let cold =
-            cold.chunks(MOST_QUEUED).map(|posts| batch.push(post::queue_for_archive(self.keys(), posts)));
-        let cold: Vec<_> = cold.collect();
-        let mut replies = batch.send(self.store()).await?;
-        replies.take_all(jobs)?;
-        replies.take_all(cold)?;
-        Ok(())
-    }
-
-    /// Finishes posts whose publishers seem to have been cut off after they became visible, and makes those
-    /// void that are not visible and at which nobody can be any more. Returns how many it looked at. What
-    /// cannot be settled now is left for the next round.
-    pub(super) async fn repair_publishing(&self) -> Result<usize, Error> {
-        let latest = self.now().minus(REPAIRED_AFTER);
-        let (mut seen, mut start) = (0, 0);
-        loop {
-            let notes = post::publishing(self.keys(), start, NOTES);
-            let notes = notes.send("repair: publishing", self.store()).await?;
-            let count = notes.len();
-            let known = notes.into_iter().flatten();
-            let old: Vec<Draft> = known.filter(|draft| draft.note.began <= latest).collect();
-            seen += old.len();
-            let settled = self.settle_all(&old).await?;
-            if count < NOTES {
-                return Ok(seen);
-            }
-            start += count - settled;
-        }
-    }
-
-    /// Settles what can be settled of these drafts, all together or, if that fails, one by one. Returns how
-    /// many it settled.
-    async fn settle_all(&self, drafts: &[Draft]) -> Result<usize, Error> {
-        match self.settle_some(drafts).await {
-            Err(error) if !error.is_unreachable() => {}
-            settled => return settled,
-        }
-        let mut settled = 0;
-        for draft in drafts {
-            match self.settle_some(&[*draft]).await {
-                Ok(count) => settled += count,
-                Err(error) => {
-                    let error = &error as &dyn std::error::Error;
-                    tracing::error!(error, post = %draft.id, "a post that was being published cannot be settled");
-                }
-            }
-        }
-        Ok(settled)
-    }
-
-    async fn settle_some(&self, drafts: &[Draft]) -> Result<usize, Error> {
-        let (now, abandoned) = (self.now(), self.now().minus(ABANDONED_AFTER));
-        let mut batch = Batch::new("repair: void post");
-        let settle = |draft: &Draft| {
-            let is_abandoned = draft.note.began <= abandoned;
-            batch.push(post::settle_if_possible(self.keys(), draft, is_abandoned, now, self.sizes()))
-        };
-        let tickets = drafts.iter().map(settle).collect();
-        let outcomes = batch.send(self.store()).await?.take_all(tickets)?;
-
-        let mut batch = Batch::new("repair: post");
-        let mut settled = Vec::new();
-        let mut buried = Vec::new();
-        let mut visible = Vec::new();
-        for (draft, outcome) in drafts.iter().zip(outcomes) {
-            match outcome {
-                Settled::Void => buried.push(batch.push(post::bury(self.keys(), draft))),
-                Settled::Visible(cold) => {
-                    visible.push((draft, cold, batch.push(post::trace(self.keys(), draft.id))));
-                }
-                Settled::Open => continue,
-            }
-            settled.push(*draft);
-        }
-        let mut replies = batch.send(self.store()).await?;
-        replies.take_all(buried)?;
-        let mut queue = Queue::default();
-        for (draft, cold, trace) in visible {
-            let there = replies.take(trace)?.filter(|trace| !trace.is_deleted);
-            queue.add(draft.note.author, draft.id, there.and_then(|trace| trace.delivery), cold);
-        }
-        self.send_queue(queue).await?;
-        if !settled.is_empty() {
-            post::settle(self.keys(), &settled).send("repair: settle", self.store()).await?;
-        }
-        Ok(settled.len())
-    }
-
-    /// The user who asks deletes a post of its own. Doing it again changes nothing. Six round trips.
-    pub async fn delete_post(&self, viewer: &Viewer, id: PostId) -> Result<(), Error> {
-        let author = viewer.signed_in()?.user;
-        let missing = || Error::rule(Reason::NotFound, Field::PostId, "There is no such post.");
-        let foreign = || Error::rule(Reason::NotYours, Field::PostId, "This post is somebody else's.");
-        let trace = post::trace(self.keys(), id).send("delete: post", self.store()).await?;
-        let trace = trace.ok_or_else(missing)?;
-        if trace.author != author {
-            return Err(if trace.is_deleted { missing() } else { foreign() });
-        }
-        if trace.is_deleted {
-            // Whoever deleted it has left an intent, or is done.
-            return Ok(());
-        }
-        let deadline = Deadline::start(&*self.0.clock);
-        let intents = self.intents(std::iter::once(Operation::Delete { author, post: id }));
-        self.record(&intents, &deadline).await?;
-        deadline.check()?;
-        match post::erase(self.keys(), author, id).send("delete: erase", self.store()).await? {
-            Erased::Erased => {
-                deadline.check()?;
-                self.unlist(author, id, trace.delivery, true).await?;
-                self.forget(&intents).await
-            }
-            Erased::Missing => Err(missing()),
-            Erased::Foreign => Err(foreign()),
-        }
-    }
-
-    /// Steps 2 and 3 of a deletion that was cut off, if the post has been erased. If it is abandoned, step
-    /// 3 is done again whether or not it seems to be needed.
-    pub(super) async fn finish_deletion(
-        &self,
-        author: UserId,
-        id: PostId,
-        is_abandoned: bool,
-    ) -> Result<(), Error> {
-        let trace = post::trace(self.keys(), id).send("delete: trace", self.store()).await?;
-        match trace {
-            Some(Trace { delivery, is_deleted: true, .. }) => {
-                self.unlist(author, id, delivery, is_abandoned).await
-            }
-            _ => Ok(()),
-        }
-    }
-
-    async fn unlist(
-        &self,
-        author: UserId,
-        id: PostId,
-        delivery: Option<Delivery>,
-        queues_anyway: bool,
-    ) -> Result<(), Error> {
-        let delete = post::delete(self.keys(), author, id, self.now());
-        let was_listed = delete.send("delete: lists", self.store()).await?;
-        if !was_listed && !queues_anyway {
-            return Ok(());
-        }
-        let mut batch = Batch::new("delete: queue");
-        let archive = batch.push(post::queue_for_archive(self.keys(), &[id]));
-        let was_pushed = matches!(delivery, Some(Delivery::Pushed { .. } | Delivery::Delivered { .. }));
-        let task = Task { kind: Kind::Remove, post: id, author };
-        let sweep = was_pushed.then(|| batch.push(fanout::add(self.keys(), &task)));
-        let mut replies = batch.send(self.store()).await?;
-        replies.take(archive)?;
-        sweep.map(|sweep| replies.take(sweep)).transpose()?;
-        Ok(())
-    }
-}
-
-/// What is to be added to queues.
-#[derive(Default)]
-struct Queue {
-    tasks: Vec<Task>,
-    cold: BTreeSet<PostId>,
-}
-
-impl Queue {
-    /// A post that is visible now, and what its author's lists have no more room for.
-    fn add(&mut self, author: UserId, post: PostId, delivery: Option<Delivery>, cold: Vec<PostId>) {
-        if matches!(delivery, Some(Delivery::Pushed { .. })) {
-            self.tasks.push(Task { kind: Kind::Deliver, post, author });
-        }
-        self.cold.extend(cold);
     }
 }

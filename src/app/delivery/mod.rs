@@ -1,0 +1,219 @@
+//! Bringing posts to the timelines of followers, and taking deleted ones out of them.
+//!
+//! A job goes through the followers of an author, oldest follow first, a chunk at a time. Only timelines
+//! that exist receive: one that does not is filled anew when its owner comes back, after the post became
+//! visible. How far the job is is noted after each chunk, so that whoever takes it over goes on from
+//! there. A chunk that is gone through twice changes nothing the second time.
+//!
+//! Jobs are taken from queues by the workers of one group: a worker a partition in each process, and any
+//! number of processes. A job belongs to the worker who has taken it, and is taken over when that worker
+//! has not been heard of for some seconds. A job that was begun more than once without going forward is
+//! begun by itself the next time, and after the fifth time put aside. All the jobs of a worker go forward together, so that nobody's large audience keeps another's
+//! waiting; while posts are brought, deleted ones are taken out but slowly, since nobody sees them.
+//!
+//! Not here: how jobs are kept (`store::fanout`), who adds them (`app::post`).
+
+mod lane;
+
+use std::time::Duration;
+
+use crate::app::App;
+use crate::app::delivery::lane::Lane;
+use crate::app::error::Error;
+use crate::model::clock::Timestamp;
+use crate::store::batch::Batch;
+use crate::store::fanout::{self, Kind, Queue};
+use crate::store::key::FANOUT_PARTITIONS;
+use crate::store::post;
+
+/// About so many followers are served in a round, by all jobs together.
+const ROUND: usize = 2_000;
+/// About so many timelines are swept in a round while posts are delivered.
+const SWEPT_BESIDE: usize = 200;
+/// For how long a worker with nothing to do waits for a job: less than an answer may take.
+const IDLE_WAIT: Duration = Duration::from_secs(2);
+/// After how many rounds a busy worker looks for jobs to take over.
+const ROUNDS_BETWEEN_TAKE_OVERS: u32 = 100;
+/// From when on the job of a worker that is not heard of may be taken over. A round takes far less.
+const TAKEN_OVER_AFTER: Duration = Duration::from_secs(5);
+/// How long a worker waits when the store does not answer.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// How the queues of delivery stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Backlog {
+    /// Posts that wait to be delivered, or are being delivered.
+    pub jobs: u64,
+    /// Since when the oldest of them waits; zero if there is none.
+    pub oldest: Duration,
+    /// Deleted posts that are still to be taken out of timelines.
+    pub sweeps: u64,
+    /// Timelines served, ever.
+    pub served: u64,
+    /// Jobs that were given up.
+    pub failed: u64,
+    /// Posts that are being published.
+    pub publishing: u64,
+}
+
+impl App {
+    /// A worker for each partition.
+    #[must_use]
+    pub fn workers(&self) -> Vec<Worker> {
+        (0..FANOUT_PARTITIONS).map(|partition| Worker::new(self.clone(), partition)).collect()
+    }
+
+    /// Puts the jobs that were given up back into their queues. Answers how many there were.
+    pub(super) async fn requeue(&self) -> Result<u64, Error> {
+        /// How many at once.
+        const COUNT: usize = 1_000;
+        let mut requeued = 0;
+        for partition in 0..FANOUT_PARTITIONS {
+            loop {
+                let requeue = fanout::requeue(self.keys(), partition, COUNT);
+                let count = requeue.send("deliver: requeue", self.store()).await?;
+                requeued += count;
+                if count < COUNT as u64 {
+                    break;
+                }
+            }
+        }
+        Ok(requeued)
+    }
+
+    /// How the queues of delivery stand. One round trip.
+    pub async fn backlog(&self) -> Result<Backlog, Error> {
+        let keys = self.keys();
+        let mut batch = Batch::new("backlog");
+        let read = |queue: Queue| {
+            let waiting = batch.push(fanout::waiting(keys, queue));
+            (queue.kind, waiting, batch.push(fanout::oldest(keys, queue)))
+        };
+        let queues: Vec<_> = Queue::all().map(read).collect();
+        let partitions: Vec<_> = (0..FANOUT_PARTITIONS)
+            .map(|partition| {
+                (batch.push(fanout::served(keys, partition)), batch.push(fanout::failed(keys, partition)))
+            })
+            .collect();
+        let publishing = batch.push(post::publishing_count(keys));
+        let mut replies = batch.send(self.store()).await?;
+
+        let mut backlog = Backlog { publishing: replies.take(publishing)?, ..Backlog::default() };
+        let mut oldest: Option<Timestamp> = None;
+        for (kind, waiting, first) in queues {
+            let (waiting, first) = (replies.take(waiting)?, replies.take(first)?);
+            match kind {
+                Kind::Deliver => {
+                    backlog.jobs += waiting;
+                    oldest = oldest.into_iter().chain(first).min();
+                }
+                Kind::Remove => backlog.sweeps += waiting,
+            }
+        }
+        for (served, failed) in partitions {
+            backlog.served += replies.take(served)?;
+            backlog.failed += replies.take(failed)?;
+        }
+        backlog.oldest = oldest.map_or(Duration::ZERO, |oldest| self.now().since(oldest));
+        Ok(backlog)
+    }
+}
+
+/// Whoever works on the jobs of one partition.
+pub struct Worker {
+    /// Over a connection of its own, if it is apart.
+    app: App,
+    /// Over the connections of the process.
+    home: App,
+    name: String,
+    deliveries: Lane,
+    sweeps: Lane,
+}
+
+impl Worker {
+    fn new(app: App, partition: u32) -> Self {
+        let name = format!("{:x}", app.chance().nonce());
+        let lane = |kind| Lane::new(Queue { kind, partition });
+        let (deliveries, sweeps) = (lane(Kind::Deliver), lane(Kind::Remove));
+        Self { home: app.clone(), app, name, deliveries, sweeps }
+    }
+
+    /// The same worker with a connection of its own, so that it can wait for jobs, and no request waits
+    /// behind what it sends.
+    #[must_use]
+    pub fn apart(self) -> Self {
+        let app = self.app.over(self.app.store().apart());
+        Self { app, ..self }
+    }
+
+    /// Works until `stopping` is done, then gives back what is not finished. Only for a worker that is
+    /// [`apart`](Self::apart).
+    pub async fn work(&mut self, stopping: impl Future<Output = ()>) {
+        tokio::select! {
+            () = self.keep_working() => {}
+            () = stopping => {}
+        }
+        if let Err(error) = self.give_back().await {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, "jobs could not be given back; they are taken over in a moment");
+        }
+    }
+
+    async fn keep_working(&mut self) {
+        let mut rounds = 0;
+        loop {
+            let is_idle = self.is_idle();
+            let idle_for = (is_idle || rounds == 0).then_some(TAKEN_OVER_AFTER);
+            rounds = (rounds + 1) % ROUNDS_BETWEEN_TAKE_OVERS;
+            if let Err(error) = self.turn(idle_for, is_idle.then_some(IDLE_WAIT)).await {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "posts cannot be delivered now; they will be"
+                );
+                tokio::time::sleep(PAUSE).await;
+                rounds = 0;
+            }
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.deliveries.is_empty() && self.sweeps.is_empty()
+    }
+
+    /// Works until nothing is left, taking over what nobody has been at for so long.
+    pub async fn drain(&mut self, idle_for: Duration) -> Result<(), Error> {
+        loop {
+            let has_taken = self.turn(Some(idle_for), None).await?;
+            if !has_taken && self.is_idle() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes what there is to take, and does a round of it. Answers whether there was anything to take.
+    async fn turn(&mut self, idle_for: Option<Duration>, wait: Option<Duration>) -> Result<bool, Error> {
+        let Self { app, name, deliveries, sweeps, .. } = self;
+        // A worker that waits, waits for posts to deliver; what is to be swept it finds when it looks up.
+        let swept = match idle_for {
+            Some(_) => sweeps.take(app, name, idle_for, None).await?,
+            None => 0,
+        };
+        let wait = wait.filter(|_| swept == 0);
+        let taken = deliveries.take(app, name, idle_for, wait).await?;
+        let beside = if deliveries.is_empty() { ROUND } else { SWEPT_BESIDE };
+        deliveries.advance(app, name, ROUND).await?;
+        sweeps.advance(app, name, beside).await?;
+        Ok(taken + swept > 0)
+    }
+
+    /// Gives back whatever is this worker's, held or lost on the way; over the connections of all, since
+    /// its own may be waiting for a job still.
+    async fn give_back(&mut self) -> Result<(), Error> {
+        let mut batch = Batch::new("deliver: give back");
+        let lanes = [&mut self.deliveries, &mut self.sweeps];
+        let give = |lane: &mut Lane| batch.push(lane.give_back(&self.home, &self.name));
+        let tickets = lanes.into_iter().map(give).collect();
+        batch.send(self.home.store()).await?.take_all(tickets)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,92 @@
+//! What becomes of posts whose publishers were cut off.
+
+use crate::app::App;
+use crate::app::deadline::{ABANDONED_AFTER, REPAIRED_AFTER};
+use crate::app::error::Error;
+use crate::app::post::Queue;
+use crate::store::batch::Batch;
+use crate::store::post::{self, Draft, Settled};
+
+/// How many notes the repairer looks at together.
+const NOTES: usize = 1_000;
+
+impl App {
+    /// Finishes posts whose publishers seem to have been cut off after they became visible, and makes those
+    /// void that are not visible and at which nobody can be any more. Returns how many it looked at. What
+    /// cannot be settled now is left for the next round.
+    pub(in crate::app) async fn repair_publishing(&self) -> Result<usize, Error> {
+        let latest = self.now().minus(REPAIRED_AFTER);
+        let (mut seen, mut start) = (0, 0);
+        loop {
+            let notes = post::publishing(self.keys(), start, NOTES);
+            let notes = notes.send("repair: publishing", self.store()).await?;
+            let count = notes.len();
+            let known = notes.into_iter().flatten();
+            let old: Vec<Draft> = known.filter(|draft| draft.note.began <= latest).collect();
+            seen += old.len();
+            let settled = self.settle_all(&old).await?;
+            if count < NOTES {
+                return Ok(seen);
+            }
+            start += count - settled;
+        }
+    }
+
+    /// Settles what can be settled of these drafts, all together or, if that fails, one by one. Returns how
+    /// many it settled.
+    async fn settle_all(&self, drafts: &[Draft]) -> Result<usize, Error> {
+        match self.settle_some(drafts).await {
+            Err(error) if !error.is_unreachable() => {}
+            settled => return settled,
+        }
+        let mut settled = 0;
+        for draft in drafts {
+            match self.settle_some(&[*draft]).await {
+                Ok(count) => settled += count,
+                Err(error) => {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::error!(error, post = %draft.id, "a post that was being published cannot be settled");
+                }
+            }
+        }
+        Ok(settled)
+    }
+
+    async fn settle_some(&self, drafts: &[Draft]) -> Result<usize, Error> {
+        let (now, abandoned) = (self.now(), self.now().minus(ABANDONED_AFTER));
+        let mut batch = Batch::new("repair: void post");
+        let settle = |draft: &Draft| {
+            let is_abandoned = draft.note.began <= abandoned;
+            batch.push(post::settle_if_possible(self.keys(), draft, is_abandoned, now, self.sizes()))
+        };
+        let tickets = drafts.iter().map(settle).collect();
+        let outcomes = batch.send(self.store()).await?.take_all(tickets)?;
+
+        let mut batch = Batch::new("repair: post");
+        let mut settled = Vec::new();
+        let mut buried = Vec::new();
+        let mut visible = Vec::new();
+        for (draft, outcome) in drafts.iter().zip(outcomes) {
+            match outcome {
+                Settled::Void => buried.push(batch.push(post::bury(self.keys(), draft))),
+                Settled::Visible(cold) => {
+                    visible.push((draft, cold, batch.push(post::trace(self.keys(), draft.id))));
+                }
+                Settled::Open => continue,
+            }
+            settled.push(*draft);
+        }
+        let mut replies = batch.send(self.store()).await?;
+        replies.take_all(buried)?;
+        let mut queue = Queue::default();
+        for (draft, cold, trace) in visible {
+            let there = replies.take(trace)?.filter(|trace| !trace.is_deleted);
+            queue.add(draft.note.author, draft.id, there.and_then(|trace| trace.delivery), cold);
+        }
+        self.send_queue(queue).await?;
+        if !settled.is_empty() {
+            post::settle(self.keys(), &settled).send("repair: settle", self.store()).await?;
+        }
+        Ok(settled.len())
+    }
+}
