@@ -31,6 +31,7 @@ lint: tools
 	cargo clippy --locked --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items
 	$(TOOLS)/bin/cargo-machete .
+	cargo fetch --locked
 	$(TOOLS)/bin/cargo-deny --offline --config .deny.toml check bans licenses sources
 
 schema:

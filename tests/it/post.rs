@@ -1,11 +1,16 @@
 //! Posts through the API: published, listed, looked up, deleted.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
+use fanfold::model::clock::Timestamp;
+use fanfold::model::id::PostId;
+use fanfold::store;
+use fanfold::store::post::{Draft, Note, Settled, Sizes};
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::world::{Person, World, codes, deliver_all};
+use crate::world::{Person, StillClock, World, codes, deliver_all};
 
 const PUBLISH: &str = "mutation ($input: PublishInput!) { publish(input: $input) {
     post { id content platform createdAt author { username isViewer } delivery { mode delivered total } }
@@ -329,4 +334,50 @@ async fn a_full_timeline_costs_at_most_eleven_bytes_an_entry() {
     assert!((1_001..=1_051).contains(&length), "{length}");
     let bytes: u64 = world.redis.raw(&["MEMORY", "USAGE", key, "SAMPLES", "0"]);
     assert!(bytes <= 11 * length, "{bytes} bytes");
+}
+
+#[tokio::test]
+async fn a_step_that_is_repeated_after_the_post_was_deleted_does_not_bring_it_back() {
+    let world = World::new().await;
+    let people = world.people(1).await;
+    let author = world.app.recognise(&people[0].token).await.unwrap().user().unwrap();
+    let (store, now) = (world.app.store(), Timestamp::from_millis(StillClock::BEGINNING));
+    let note = Note { author, created_at: now, began: now, nonce: 1 };
+    let draft = Draft { id: PostId::new(1).unwrap(), note };
+    let sizes = Sizes { timeline: 10, hot: 10 };
+    // Its answer was lost, so it is sent again.
+    for _ in 0..2 {
+        let publish = store::post::publish(store.keys(), &draft, now, sizes, None);
+        assert_eq!(publish.send("test", store).await.unwrap(), Settled::Visible(vec![]));
+        store::post::delete(store.keys(), author, draft.id, now).send("test", store).await.unwrap();
+    }
+    assert_eq!(world.redis.raw::<u64>(&["EXISTS", "ff:{u1}:posts", "ff:{u1}:recent"]), 0);
+    // What is noted is forgotten after a day.
+    let void: Vec<String> = world.redis.raw(&["ZRANGE", "ff:{u1}:void", "0", "-1"]);
+    assert_eq!(void, ["deleted:1"]);
+    let later = now.plus(Duration::from_hours(25));
+    store::post::delete(store.keys(), author, PostId::new(2).unwrap(), later)
+        .send("test", store)
+        .await
+        .unwrap();
+    let void: Vec<String> = world.redis.raw(&["ZRANGE", "ff:{u1}:void", "0", "-1"]);
+    assert_eq!(void, ["deleted:2"]);
+}
+
+#[tokio::test]
+async fn what_is_published_below_what_has_left_for_the_archive_takes_another_id() {
+    let world = World::new().await;
+    let people = world.people(1).await;
+    world.redis.raw::<String>(&["SET", "ff:{u1}:cold", "1"]);
+    assert_eq!(post(&world, &people[0], "x").await, "UG9zdDoy");
+    world.clock.turn(Duration::from_mins(2));
+    world.app.repair().await.unwrap();
+    let query = "{ nodes(ids: [\"UG9zdDox\", \"UG9zdDoy\"]) { id } viewer { timeline { nodes { id } } } }";
+    let data = world.data(Some(&people[0].token), query, Value::Null).await;
+    let expected = json!({
+        "nodes": [null, { "id": "UG9zdDoy" }],
+        "viewer": { "timeline": { "nodes": [{ "id": "UG9zdDoy" }] } },
+    });
+    assert_eq!(data, expected);
+    assert_eq!(world.redis.raw::<u64>(&["ZCARD", "ff:{g}:publishing"]), 0);
 }

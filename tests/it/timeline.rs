@@ -52,7 +52,7 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
         let pair = (reader.clone(), author.clone());
         let pair = pair.prop_map(|(one, other)| if one == other { (one, 4) } else { (one, other) });
         prop_oneof![
-            8 => (author.clone(), prop::option::weighted(0.15, 0..2u8)).prop_map(|(who, key)| Call::Publish(who, key)),
+            8 => (author.clone(), prop::option::weighted(0.25, 0..2u8)).prop_map(|(who, key)| Call::Publish(who, key)),
             2 => (author.clone(), 0..3usize).prop_map(|(who, rank)| Call::Delete(who, rank)),
             5 => pair.clone().prop_map(|(one, other)| Call::Follow(one, other)),
             2 => pair.prop_map(|(one, other)| Call::Unfollow(one, other)),

@@ -163,6 +163,31 @@ async fn a_publisher_who_comes_back_after_its_post_was_given_up_takes_another_id
 }
 
 #[tokio::test]
+async fn one_key_is_one_post_whoever_is_held_where() {
+    const KEYED: Call = Publish(A, Some(1));
+    let setup = [Follow(R, A), READ];
+    hold_everywhere("hybrid", &setup, KEYED, &[KEYED, READ]).await;
+    hold_everywhere("hybrid", &setup, KEYED, &[KEYED, Delete(A, 0), READ]).await;
+    hold_everywhere("hybrid", &setup, KEYED, &[KEYED, KEYED, POST, KEYED]).await;
+    // All have seen that the key is not used.
+    let stage = Stage::set("hybrid", "3").await;
+    let mut all = Vec::new();
+    for _ in 0..10 {
+        let mut one = stage.begin(KEYED).await;
+        one.step_to(Moment::After, "publish: attempt").await;
+        all.push(one);
+    }
+    while all.iter().any(|one| one.waits.is_some()) {
+        for one in all.iter_mut().filter(|one| one.waits.is_some()) {
+            one.step().await;
+        }
+    }
+    assert_eq!(stage.posts(A).len(), 1);
+    stage.settle().await;
+    stage.check_store().unwrap();
+}
+
+#[tokio::test]
 async fn a_post_that_was_pushed_is_delivered_though_its_author_is_a_star_by_then() {
     let stage = Stage::set("hybrid", "3").await;
     stage.calls(&[Follow(R, A), READ]).await;

@@ -5,14 +5,9 @@
 -- ARGV[1]  the post        ARGV[2]  how many posts a timeline holds
 -- ARGV[3]  how many of an author's posts stay hot      ARGV[4]  how many are the newest
 -- ARGV[5]  the time now     ARGV[6]  milliseconds to remember it for that a post is void
--- ARGV[7]  what the idempotency key holds      ARGV[8]  what it shall hold when this is done
+-- ARGV[7]  what the idempotency key must hold    ARGV[8]  to hold this when the post is visible
 -- Returns  { 1 if the post is visible or was, 0 if it must never be, posts that shall become cold … }
 local text, id = ARGV[1], tonumber(ARGV[1])
-local held = KEYS[6] and redis.call('GET', KEYS[6])
-if held then
-  if held == ARGV[8] then return { 1 } end
-  if held ~= ARGV[7] then return { 0 } end
-end
 if redis.call('ZSCORE', KEYS[1], 'deleted:' .. text) then return { 1 } end
 if redis.call('ZSCORE', KEYS[1], text) then return { 0 } end
 local length = redis.call('LLEN', KEYS[2])
@@ -28,7 +23,9 @@ local at = insert(KEYS[2], length, id)
 redis.call('ZADD', KEYS[3], id, text)
 redis.call('ZREMRANGEBYRANK', KEYS[3], 0, -1 - tonumber(ARGV[4]))
 deliver(KEYS[4], id, tonumber(ARGV[2]))
-if held then redis.call('SET', KEYS[6], ARGV[8], 'KEEPTTL') end
+if KEYS[6] and redis.call('GET', KEYS[6]) == ARGV[7] then
+  redis.call('SET', KEYS[6], ARGV[8], 'KEEPTTL')
+end
 local hot = tonumber(ARGV[3])
 local answer = { 1, redis.call('LINDEX', KEYS[2], hot) or nil }
 if at > hot then answer[#answer + 1] = text end
