@@ -150,34 +150,16 @@ impl App {
     async fn try_to_refresh(&self, owner: UserId, window: &Window<PostId>) -> Result<Part, Error> {
         let generation = self.generation().await?;
         for _ in 0..ATTEMPTS {
-            let strategy = self.0.timeline.timeline_strategy;
-            if strategy == TimelineStrategy::Push {
+            if self.0.timeline.timeline_strategy == TimelineStrategy::Push {
                 let opened = self.open(owner, generation, Sources::Named(&[]), window).await?;
                 if opened.mark.is_some() {
                     return Ok(opened.into());
                 }
             }
             let (watermark, stars) = self.watermark().await?;
-            let sources = match strategy {
-                TimelineStrategy::Hybrid if stars.authors.len() <= MOST_NAMED => {
-                    Sources::Named(&stars.authors)
-                }
-                TimelineStrategy::Push => Sources::Named(&[]),
-                TimelineStrategy::Hybrid | TimelineStrategy::Pull => Sources::All,
-            };
-            let mut opened = self.open(owner, generation, sources, window).await?;
-            if opened.mark.is_some()
-                && strategy == TimelineStrategy::Hybrid
-                && stars.authors.len() > MOST_NAMED
-            {
-                let stars: HashSet<&UserId> = stars.authors.iter().collect();
-                opened.sources.retain(|source| stars.contains(source));
-            }
-            let is_full = opened.mark.is_none();
-            if is_full {
-                opened.sources.push(owner);
-            }
+            let opened = self.open_to_pull(owner, generation, &stars.authors, window).await?;
             let pulled = self.pull(&opened).await?;
+            let is_full = opened.mark.is_none();
             if !is_full && pulled.posts.is_empty() && pulled.cut == 0 {
                 // The mark may stay where it is: an old one does no harm.
                 return Ok(opened.into());
@@ -216,7 +198,30 @@ impl App {
         Ok((read.mark, current))
     }
 
-    /// Step 2.
+    /// Step 2, with all from whom to pull.
+    async fn open_to_pull(
+        &self,
+        owner: UserId,
+        generation: u64,
+        stars: &[UserId],
+        window: &Window<PostId>,
+    ) -> Result<Opened, Error> {
+        let strategy = self.0.timeline.timeline_strategy;
+        let sources = match strategy {
+            TimelineStrategy::Hybrid if stars.len() <= MOST_NAMED => Sources::Named(stars),
+            TimelineStrategy::Hybrid | TimelineStrategy::Pull => Sources::All,
+            TimelineStrategy::Push => Sources::Named(&[]),
+        };
+        let mut opened = self.open(owner, generation, sources, window).await?;
+        if opened.mark.is_none() {
+            opened.sources.push(owner);
+        } else if strategy == TimelineStrategy::Hybrid && stars.len() > MOST_NAMED {
+            let stars: HashSet<&UserId> = stars.iter().collect();
+            opened.sources.retain(|source| stars.contains(source));
+        }
+        Ok(opened)
+    }
+
     async fn open(
         &self,
         owner: UserId,

@@ -139,7 +139,8 @@ impl App {
 
     /// Merges what the followed have posted into the timelines of their followers, down to where these
     /// are complete. Called after every write of a mirror that adds: whatever is published from then on
-    /// is delivered, and whatever was published before is found here. Two round trips, or none.
+    /// is delivered, and whatever was published before is found here. Two round trips for
+    /// a hundred of them.
     pub(in crate::app) async fn merge_followed(&self, follows: &[(Edge, View)]) -> Result<(), Error> {
         for follows in follows.chunks(FOLLOWS) {
             self.merge_some_followed(follows).await?;
