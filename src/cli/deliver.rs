@@ -1,6 +1,7 @@
 //! `fanfold deliver`: bringing posts to home timelines, as a process of its own.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
@@ -8,7 +9,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::app::App;
-use crate::cli::{Beside, Data, Outcome, Signals, begin_log, say, stop};
+use crate::cli::{Beside, Data, Outcome, Signals, begin_log, say, stop, stop_on_signal};
 use crate::config::{DataConfig, LogConfig};
 
 /// Brings posts to home timelines.
@@ -40,11 +41,8 @@ impl Deliver {
         };
         let (stop_delivering, stopping) = watch::channel(false);
         say("Fanfold delivers")?;
-        let delivering = keep_delivering(data.app, stopping);
-        tokio::join!(delivering, async {
-            signals.next().await;
-            stop_delivering.send_replace(true);
-        });
+        tokio::spawn(stop_on_signal(signals, Arc::new(stop_delivering)));
+        keep_delivering(data.app, stopping).await;
         stop(data.managed).await;
         Ok(ExitCode::SUCCESS)
     }

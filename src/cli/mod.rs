@@ -22,6 +22,7 @@ use std::sync::Arc;
 use clap::{Parser, Subcommand};
 use futures::future::select_all;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
 use tracing_subscriber::EnvFilter;
 
 use crate::app::App;
@@ -218,4 +219,13 @@ impl Signals {
         let next = self.0.iter_mut().map(|signal| Box::pin(signal.recv()));
         select_all(next).await;
     }
+}
+
+/// A signal asks for the end; a second one ends the process at once.
+async fn stop_on_signal(mut signals: Signals, stopping: Arc<watch::Sender<bool>>) {
+    signals.next().await;
+    tracing::info!("stopping; once more to stop at once");
+    stopping.send_replace(true);
+    signals.next().await;
+    std::process::exit(130);
 }

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::app::App;
 use crate::cli::deliver::keep_delivering;
-use crate::cli::{Beside, Data, Outcome, Signals, begin_log, say, stop};
+use crate::cli::{Beside, Data, Outcome, Signals, begin_log, say, stop, stop_on_signal};
 use crate::config::{DataConfig, DeliveryConfig, HttpConfig, LogConfig, Switch};
 use crate::graphql::Api;
 use crate::http;
@@ -47,7 +47,7 @@ impl Serve {
         let repairer = tokio::spawn(keep_repairing(data.app.clone()));
         let delivering = (self.delivery.deliver == Switch::On)
             .then(|| tokio::spawn(keep_delivering(data.app.clone(), stopping.clone())));
-        tokio::spawn(until_signal(signals, Arc::clone(&stop_serving)));
+        tokio::spawn(stop_on_signal(signals, Arc::clone(&stop_serving)));
         let served = serve(listener, data.app, self.http, stopping).await;
         // Also if serving has ended by itself.
         stop_serving.send_replace(true);
@@ -73,15 +73,6 @@ async fn serve(
     say(&format!("Fanfold listens on http://{}/", listener.local_addr()?))?;
     http::serve(listener, router, &config, stopping).await?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// A signal asks for the end; a second one ends the process at once.
-async fn until_signal(mut signals: Signals, stop_serving: Arc<watch::Sender<bool>>) {
-    signals.next().await;
-    tracing::info!("stopping; once more to stop at once");
-    stop_serving.send_replace(true);
-    signals.next().await;
-    std::process::exit(130);
 }
 
 /// Runs the repairer, and begins it anew should it panic.

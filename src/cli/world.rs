@@ -96,6 +96,7 @@ async fn publish(app: &App, ids: &[UserId], Sayings { count, mut sayings }: Sayi
     let mut there = app.count_posts(ids).await?;
     let bar = progress::bar("posts", count as u64);
     let mut published = 0;
+    let mut workers = app.workers();
     loop {
         let chunk: Vec<Saying> = sayings.by_ref().take(POSTS).collect();
         if chunk.is_empty() {
@@ -116,7 +117,7 @@ async fn publish(app: &App, ids: &[UserId], Sayings { count, mut sayings }: Sayi
         };
         let posts: Vec<NewPost> = chunk.into_iter().filter(is_new).map(post).collect();
         published += app.import_posts(&posts).await?.len();
-        for mut worker in app.workers() {
+        for worker in &mut workers {
             worker.drain(ABANDONED_AFTER).await?;
         }
     }

@@ -6,10 +6,12 @@ use std::collections::BTreeMap;
 use fanfold::app::import::ImportFollow;
 use fanfold::app::post::NewPost;
 use fanfold::model::id::UserId;
+use fanfold::model::page::Direction;
 use fanfold::model::post::Content;
 use serde_json::{Value, json};
 
 use crate::graph::Graph;
+use crate::timeline::walk;
 use crate::world::{Person, World, deliver_all};
 
 /// A world in which `star` has very many followers, who follow each other, and a viewer.
@@ -310,4 +312,28 @@ async fn below_its_floor_a_page_of_the_timeline_costs_two_round_trips_more() {
     }
     // The watermark, the timeline, whom the viewer follows, their posts; the posts and their authors.
     assert_eq!(costs, [6, 6]);
+}
+
+#[tokio::test]
+async fn who_posts_much_among_many_who_post_little_is_read_in_full() {
+    for capacity in ["100", "5"] {
+        let world = World::with(&["--timeline-capacity", capacity]).await;
+        let viewer = world.register("viewer").await;
+        let ids = Graph { users: 30, follows: Vec::new() }.load(&world.app, None).await;
+        let asking = world.app.recognise(&viewer.token).await.unwrap();
+        let at = Graph::time(0);
+        let follow = |&followee| ImportFollow { follower: asking.user().unwrap(), followee, at };
+        world.app.import_follows(ids.iter().map(follow).collect()).await.unwrap();
+        // Two of each, then many by the first, then two of each again.
+        let authors = ids.iter().chain(&ids).chain(std::iter::repeat_n(&ids[0], 150)).chain(&ids).chain(&ids);
+        let content = Content::parse("x").unwrap();
+        let post = |&author| NewPost { author, content: content.clone(), platform: None, created_at: at };
+        let posts: Vec<NewPost> = authors.map(post).collect();
+        let published = world.app.import_posts(&posts).await.unwrap();
+        for direction in [Direction::Forward, Direction::Backward] {
+            let seen = walk(&world.app, &asking, direction, 50).await;
+            let expected: Vec<u64> = published.iter().rev().map(|post| post.get()).collect();
+            assert_eq!(seen, expected, "{capacity} {direction:?}");
+        }
+    }
 }

@@ -59,6 +59,30 @@ async fn a_worker_drains_more_than_it_takes_at_once() {
 }
 
 #[tokio::test]
+async fn a_worker_drains_more_than_it_finishes_at_once() {
+    let scene = Scene::set().await;
+    // More followers than a job with many others beside it serves in a round.
+    let mut words = vec!["ZADD".to_owned(), "ff:{u1}:followers".to_owned()];
+    words.extend((3..100).flat_map(|user| [user.to_string(), user.to_string()]));
+    scene.world.redis.raw::<i64>(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    scene.publish(300).await;
+    scene.worker().drain(Duration::from_secs(5)).await.unwrap();
+    assert_eq!((scene.received(), scene.jobs().await), (300, (0, 0)));
+}
+
+#[tokio::test]
+async fn a_job_whose_progress_cannot_be_read_holds_no_other_up() {
+    let scene = Scene::set().await;
+    scene.publish(2).await;
+    scene.world.redis.raw::<i64>(&["HSET", "ff:{f1}:fanout:progress", "deliver:1", "of another version"]);
+    let mut worker = scene.worker();
+    worker.drain(Duration::from_secs(5)).await.unwrap();
+    assert_eq!((scene.received(), scene.jobs().await), (1, (1, 0)));
+    worker.drain(Duration::ZERO).await.unwrap();
+    assert_eq!(scene.jobs().await, (0, 1), "it is put aside in the end");
+}
+
+#[tokio::test]
 async fn jobs_whose_answer_was_lost_on_the_way_are_done_by_their_worker() {
     let scene = Scene::set().await;
     let mut worker = scene.worker();
@@ -137,12 +161,14 @@ async fn jobs_of_another_version_are_left_alone() {
 async fn jobs_that_a_worker_has_when_it_is_told_to_stop_are_taken_by_another_at_once() {
     let scene = Scene::set().await;
     scene.publish(100).await;
-    let mut worker = scene.worker().apart();
-    // It is stopped at once, or in the middle of something.
-    for _ in 0..20 {
-        worker.work(tokio::time::sleep(Duration::from_millis(1))).await;
+    // They are stopped at once, or in the middle of something.
+    for millis in 0..20 {
+        scene.worker().apart().work(tokio::time::sleep(Duration::from_millis(millis % 5))).await;
     }
+    // What was on its way to the last one just then is taken over later.
     scene.worker().drain(Duration::from_hours(1)).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    scene.worker().drain(Duration::from_millis(10)).await.unwrap();
     assert_eq!((scene.received(), scene.jobs().await), (100, (0, 0)));
 }
 

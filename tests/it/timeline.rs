@@ -307,7 +307,7 @@ impl Stage {
 }
 
 /// Reads a whole timeline page by page, from one end to the other; newest first.
-async fn walk(app: &App, viewer: &Viewer, direction: Direction, size: usize) -> Vec<u64> {
+pub(crate) async fn walk(app: &App, viewer: &Viewer, direction: Direction, size: usize) -> Vec<u64> {
     let mut seen: Vec<u64> = Vec::new();
     let mut from = None;
     loop {

@@ -321,6 +321,8 @@ async fn few_newest_posts_do_not_mean_that_there_are_no_others() {
         stage.call(Delete(A, 0)).await;
     }
     assert_eq!(stage.seen(&stage.app, R, 7).await.0, (1..=15).rev().collect::<Vec<_>>());
+    stage.settle().await;
+    stage.check_store().unwrap();
     // Even if the set has lost some.
     let stage = Stage::set("hybrid", "100").await;
     stage.calls(&[Follow(R, A), Follow(S, A), READ, POST, POST, POST]).await;

@@ -16,12 +16,12 @@ use crate::store::{post, relation, timeline};
 const CHUNK: usize = 1_000;
 /// Fewest, however many jobs a worker has.
 const LEAST_CHUNK: usize = 50;
-/// Most jobs of each kind that a worker has at once.
-const MOST_JOBS: usize = 256;
 
 /// The jobs of one kind that a worker has.
 pub(super) struct Lane {
     queue: Queue,
+    /// Most jobs at once.
+    room: usize,
     jobs: Vec<Active>,
     /// Whether no other jobs may be taken beside these.
     is_closed: bool,
@@ -52,8 +52,14 @@ enum State {
 }
 
 impl Lane {
-    pub(super) fn new(queue: Queue) -> Self {
-        Self { queue, jobs: Vec::new(), is_closed: false }
+    /// A lane with room for so many jobs.
+    pub(super) fn new(queue: Queue, room: usize) -> Self {
+        Self { queue, room, jobs: Vec::new(), is_closed: false }
+    }
+
+    /// Whether it has a job that must be done alone.
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed && !self.jobs.is_empty()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -66,19 +72,21 @@ impl Lane {
         fanout::give_back(app.keys(), self.queue, name)
     }
 
-    /// Takes jobs, and sees how far each of them is. Answers how many it has taken.
+    /// Takes jobs, and sees how far each of them is. Answers how many it has taken. What the other lane of
+    /// the worker has is told, because a job that must be done alone is taken by a worker that has none.
     pub(super) async fn take(
         &mut self,
         app: &App,
         name: &str,
+        beside: &Self,
         idle_for: Option<Duration>,
         wait: Option<Duration>,
     ) -> Result<usize, Error> {
         let mut taken = Vec::new();
-        self.is_closed &= !self.jobs.is_empty();
-        let room = if self.is_closed { 0 } else { MOST_JOBS.saturating_sub(self.jobs.len()) };
+        self.is_closed = self.is_closed();
+        let room = if self.is_closed { 0 } else { self.room.saturating_sub(self.jobs.len()) };
         if let Some(idle_for) = idle_for.filter(|_| room > 0) {
-            let held = self.jobs.iter().map(|job| job.id.as_str());
+            let held = self.jobs.iter().chain(&beside.jobs).map(|job| job.id.as_str());
             let take = fanout::take_over(app.keys(), self.queue, name, millis(idle_for), room, held);
             let TakenOver { jobs, is_suspect } = take.send("deliver: take over", app.store()).await?;
             (taken, self.is_closed) = (jobs, is_suspect);
@@ -111,8 +119,12 @@ impl Lane {
         let mut replies = batch.send(app.store()).await?;
         replies.take_all(unknown)?;
         for (id, task, progress) in begun {
-            let progress = replies.take(progress)?.unwrap_or_default();
-            self.jobs.push(Active { id, task, progress, state: State::Read });
+            let mut job = Active { id, task, progress: Progress::default(), state: State::Read };
+            match job.possible(replies.take(progress))? {
+                Some(progress) => job.progress = progress.unwrap_or_default(),
+                None => job.state = State::Failed,
+            }
+            self.jobs.push(job);
         }
         Ok(())
     }
@@ -210,6 +222,8 @@ impl Lane {
                 (None, _) => State::Failed,
                 (Some(false), Then::Next(_)) => State::Gone,
                 (Some(true), Then::Next(page)) => {
+                    // It goes forward, so there is nothing the matter with it.
+                    self.is_closed = false;
                     job.possible(replies.take(page))?.map_or(State::Failed, State::Serve)
                 }
                 (Some(_), Then::Mark(mark)) => {

@@ -8,7 +8,8 @@
 //! Jobs are taken from queues by the workers of one group: a worker a partition in each process, and any
 //! number of processes. A job belongs to the worker who has taken it, and is taken over when that worker
 //! has not been heard of for some seconds. A job that was begun more than once without going forward is
-//! begun by itself the next time, and after the fifth time put aside. All the jobs of a worker go forward together, so that nobody's large audience keeps another's
+//! begun by itself the next time (unless nobody has time for that for a minute), and after the fifth time
+//! put aside. All the jobs of a worker go forward together, so that nobody's large audience keeps another's
 //! waiting; while posts are brought, deleted ones are taken out but slowly, since nobody sees them.
 //!
 //! Not here: how jobs are kept (`store::fanout`), who adds them (`app::post`).
@@ -26,10 +27,15 @@ use crate::store::fanout::{self, Kind, Queue};
 use crate::store::key::FANOUT_PARTITIONS;
 use crate::store::post;
 
-/// About so many followers are served in a round, by all jobs together.
+/// About so many followers are served in a round, by all jobs together; more if there are so many jobs
+/// that each can be given but the least there is to a chunk.
 const ROUND: usize = 2_000;
 /// About so many timelines are swept in a round while posts are delivered.
 const SWEPT_BESIDE: usize = 200;
+/// Most posts that a worker delivers at once.
+const MOST_DELIVERIES: usize = 256;
+/// Most that it sweeps at once: as many as have a chunk in what is swept beside.
+const MOST_SWEEPS: usize = 4;
 /// For how long a worker with nothing to do waits for a job: less than an answer may take.
 const IDLE_WAIT: Duration = Duration::from_secs(2);
 /// After how many rounds a busy worker looks for jobs to take over.
@@ -133,8 +139,8 @@ pub struct Worker {
 impl Worker {
     fn new(app: App, partition: u32) -> Self {
         let name = format!("{:x}", app.chance().nonce());
-        let lane = |kind| Lane::new(Queue { kind, partition });
-        let (deliveries, sweeps) = (lane(Kind::Deliver), lane(Kind::Remove));
+        let deliveries = Lane::new(Queue { kind: Kind::Deliver, partition }, MOST_DELIVERIES);
+        let sweeps = Lane::new(Queue { kind: Kind::Remove, partition }, MOST_SWEEPS);
         Self { home: app.clone(), app, name, deliveries, sweeps }
     }
 
@@ -148,11 +154,14 @@ impl Worker {
 
     /// Works until `stopping` is done, then gives back what is not finished. Only for a worker that is
     /// [`apart`](Self::apart).
-    pub async fn work(&mut self, stopping: impl Future<Output = ()>) {
+    pub async fn work(mut self, stopping: impl Future<Output = ()>) {
         tokio::select! {
             () = self.keep_working() => {}
             () = stopping => {}
         }
+        // With its connection goes what it was waiting for. A job that was on its way just then is taken
+        // over by another worker in a few seconds.
+        self.app = self.home.clone();
         if let Err(error) = self.give_back().await {
             let error = &error as &dyn std::error::Error;
             tracing::warn!(error, "jobs could not be given back; they are taken over in a moment");
@@ -183,8 +192,10 @@ impl Worker {
     /// Works until nothing is left, taking over what nobody has been at for so long.
     pub async fn drain(&mut self, idle_for: Duration) -> Result<(), Error> {
         loop {
+            // Only who held nothing before has looked for everything.
+            let was_idle = self.is_idle();
             let has_taken = self.turn(Some(idle_for), None).await?;
-            if !has_taken && self.is_idle() {
+            if was_idle && !has_taken {
                 return Ok(());
             }
         }
@@ -194,20 +205,23 @@ impl Worker {
     async fn turn(&mut self, idle_for: Option<Duration>, wait: Option<Duration>) -> Result<bool, Error> {
         let Self { app, name, deliveries, sweeps, .. } = self;
         // A worker that waits, waits for posts to deliver; what is to be swept it finds when it looks up.
-        let swept = match idle_for {
-            Some(_) => sweeps.take(app, name, idle_for, None).await?,
-            None => 0,
-        };
-        let wait = wait.filter(|_| swept == 0);
-        let taken = deliveries.take(app, name, idle_for, wait).await?;
+        let mut taken = 0;
+        if idle_for.is_some() && !deliveries.is_closed() {
+            taken += sweeps.take(app, name, deliveries, idle_for, None).await?;
+        }
+        if !sweeps.is_closed() {
+            let wait = wait.filter(|_| taken == 0);
+            taken += deliveries.take(app, name, sweeps, idle_for, wait).await?;
+        }
         let beside = if deliveries.is_empty() { ROUND } else { SWEPT_BESIDE };
         deliveries.advance(app, name, ROUND).await?;
-        sweeps.advance(app, name, beside).await?;
-        Ok(taken + swept > 0)
+        if !deliveries.is_closed() {
+            sweeps.advance(app, name, beside).await?;
+        }
+        Ok(taken > 0)
     }
 
-    /// Gives back whatever is this worker's, held or lost on the way; over the connections of all, since
-    /// its own may be waiting for a job still.
+    /// Gives back whatever is this worker's, held or lost on the way.
     async fn give_back(&mut self) -> Result<(), Error> {
         let mut batch = Batch::new("deliver: give back");
         let lanes = [&mut self.deliveries, &mut self.sweeps];

@@ -105,7 +105,7 @@ pub struct TimelineQuery {
 impl App {
     /// A page of the home timeline of the user who asks. Six round trips at most once it is filled,
     /// whatever the size of the page and the number of users followed; more where entries have to be
-    /// made up for, and below the floor.
+    /// made up for, below the floor, and to tell what lies on the other side.
     pub async fn timeline(&self, viewer: &Viewer, query: TimelineQuery) -> Result<Page<Entry>, Error> {
         let owner = viewer.signed_in()?.user;
         let TimelineQuery { window, author, .. } = query;

@@ -4,7 +4,10 @@
 -- Returns  how many
 local DAY = 86400000
 local count = 0
-for _, pending in ipairs(redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 10000, ARGV[2])) do
+-- Without a group there is nothing to give back.
+local all = redis.pcall('XPENDING', KEYS[1], ARGV[1], '-', '+', 10000, ARGV[2])
+if all.err then return 0 end
+for _, pending in ipairs(all) do
   redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[3], 0, pending[1], 'IDLE', DAY, 'RETRYCOUNT', 0, 'JUSTID')
   count = count + 1
 end

@@ -15,8 +15,8 @@ if at < length and tonumber(redis.call('LINDEX', KEYS[2], at)) == id then
   local hot = tonumber(ARGV[4])
   return { 1, unpack(redis.call('LRANGE', KEYS[2], hot, hot + 999)) }
 end
+if ARGV[5] ~= '1' then return { 2 } end
 -- Down here nothing comes to be, void or not; and the post may have gone this way.
 if id <= tonumber(redis.call('GET', KEYS[3]) or 0) then return { 1 } end
-if ARGV[5] ~= '1' then return { 2 } end
 remember(KEYS[1], ARGV[1], ARGV[2], ARGV[3])
 return { 0 }
