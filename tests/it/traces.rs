@@ -299,6 +299,10 @@ async fn nothing_comes_into_a_timeline_below_its_floor() {
 async fn whom_somebody_begins_to_follow_while_it_reads_is_pulled() {
     let setup = [Follow(S, A), Follow(B, A), POST, READ];
     hold_everywhere_by_all(&setup, READ, &[Follow(R, A), POST, Deliver]).await;
+    // There is something to pull from another star, so that the mark moves.
+    let other = [Follow(R, B), Follow(S, B)];
+    let setup = [&other[..], &setup, &[Publish(B, None)]].concat();
+    hold_everywhere_by_all(&setup, READ, &[Follow(R, A), POST, Deliver]).await;
 }
 
 #[tokio::test]
