@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | `ff:{g}:layout` | hash | what was fixed when the store was first used: `name_shards`; and the strategy of timelines in force: `timeline_strategy`, with the number of those there were, `timeline_generation` |
 //! | `ff:{g}:next:user`, `ff:{g}:next:post` | counter | the last id issued |
-//! | `ff:{g}:publishing` | sorted set | posts that have an id and are not settled yet, by id: `id:author:written:began:nonce` |
+//! | `ff:{g}:publishing` | sorted set | posts that have an id and are not settled yet, by id, see [`crate::store::draft`] |
 //! | `ff:{g}:stars` | set | authors whose posts are pulled, not pushed |
 //! | `ff:{g}:stars:version` | text | another one with each new star |
 //! | `ff:name:{n12}` | hash, sharded | username → user id; `?7` while user 7 is being made |

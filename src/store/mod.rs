@@ -6,6 +6,7 @@
 
 pub mod batch;
 pub mod command;
+pub mod draft;
 pub mod error;
 pub mod fanout;
 pub mod gate;

@@ -1,11 +1,9 @@
 //! How posts are kept: each a small hash in a slot of its own, and their ids in lists of the author.
 //!
-//! A post that is being published is noted, until it is visible or never will be; see [`Draft`]. A
-//! post that was deleted leaves a *tombstone*: a hash that tells whose it was and nothing else.
+//! A post that was deleted leaves a *tombstone*: a hash that tells whose it was and nothing else.
 //!
-//! Not here: the order of the steps (`app::post`), timelines (`store::timeline`).
-
-use std::fmt;
+//! Not here: what is noted while a post is being published (`store::draft`), the order of the steps
+//! (`app::post`), timelines (`store::timeline`).
 
 use redis::{FromRedisValue, ParsingError, Value};
 
@@ -14,6 +12,7 @@ use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Window};
 use crate::model::post::{Content, Delivery, Digest, Platform, Post};
 use crate::store::command::{Builder, Command, call, command};
+use crate::store::draft::{Attempt, Draft, Note};
 use crate::store::error::Error;
 use crate::store::key::Keys;
 use crate::store::script;
@@ -25,94 +24,7 @@ const RECENT: usize = 20;
 /// Most posts that are put on their way into the archive by one command.
 pub const MOST_QUEUED: usize = 1_000;
 
-/// For how long an idempotency key is remembered, in seconds.
-const ATTEMPT_SECONDS: u64 = 86_400;
-
 const FIELDS: [&str; 5] = ["author", "content", "created_at", "platform", "delivery"];
-
-/// A post that is being published: what is known of it from when it has an id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Draft {
-    /// Its id.
-    pub id: PostId,
-    /// What is noted of it.
-    pub note: Note,
-}
-
-/// What is noted of a post while it is being published.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Note {
-    /// Who writes it.
-    pub author: UserId,
-    /// When it was written.
-    pub created_at: Timestamp,
-    /// When its publishing began.
-    pub began: Timestamp,
-    /// Tells two attempts from each other that came by the same id.
-    pub nonce: u64,
-}
-
-impl fmt::Display for Note {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { author, created_at, began, nonce } = self;
-        write!(formatter, "{author}:{}:{}:{nonce:x}", created_at.as_millis(), began.as_millis())
-    }
-}
-
-impl fmt::Display for Draft {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}:{}", self.id, self.note)
-    }
-}
-
-impl Draft {
-    fn parse(text: &str) -> Option<Self> {
-        let mut parts = text.split(':');
-        let mut next = || parts.next();
-        let id = next()?.parse().ok()?;
-        let author = next()?.parse().ok()?;
-        let mut time = || next()?.parse().ok().map(Timestamp::from_millis);
-        let (created_at, began) = (time()?, time()?);
-        let nonce = u64::from_str_radix(next()?, 16).ok()?;
-        Some(Self { id, note: Note { author, created_at, began, nonce } })
-    }
-}
-
-/// What an idempotency key stands for: an attempt to publish, as far as it has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Attempt {
-    /// What is being published.
-    pub draft: Draft,
-    /// The digest of what it says.
-    pub digest: Digest,
-    /// Whether it is visible.
-    pub is_done: bool,
-}
-
-impl Attempt {
-    fn text(&self, is_done: bool) -> String {
-        let state = if is_done { "done" } else { "open" };
-        format!("{state}:{}:{}", self.digest, self.draft)
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        let mut parts = text.splitn(3, ':');
-        let is_done = match parts.next()? {
-            "done" => true,
-            "open" => false,
-            _ => return None,
-        };
-        let digest = Digest::parse(parts.next()?)?;
-        Some(Self { draft: Draft::parse(parts.next()?)?, digest, is_done })
-    }
-}
-
-impl FromRedisValue for Attempt {
-    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
-        let text = String::from_redis_value(value)?;
-        Self::parse(&text).ok_or_else(|| ParsingError::from(format!("{text:?} is no attempt to publish")))
-    }
-}
 
 /// An id as Redis answers it.
 pub(super) struct Id(pub(super) PostId);
@@ -132,36 +44,6 @@ pub(super) fn ids(ids: Vec<Id>) -> Vec<PostId> {
 pub(super) fn windowed(builder: Builder, window: &Window<PostId>) -> Builder {
     let from = window.from.map_or(String::new(), |from| from.to_string());
     builder.arg(window.direction.as_str()).arg(window.size).arg(from)
-}
-
-/// Issues ids for posts, none below `least`, and notes that they are being published. Sent twice, it
-/// leaves notes that the repairer takes away.
-pub fn issue(keys: &Keys, least: u64, notes: Vec<Note>) -> Command<Vec<Draft>> {
-    let issue = call(&script::ISSUE_POSTS).key(&keys.next_post()).key(&keys.publishing());
-    let issue = issue.arg(least).args(notes.iter().map(Note::to_string));
-    issue.reply::<u64>().map(|first| {
-        let draft = |(id, note)| Some(Draft { id: PostId::new(id)?, note });
-        let drafts: Option<Vec<Draft>> = (first..).zip(notes).map(draft).collect();
-        drafts.ok_or_else(|| Error::corrupt("the post id 0 was issued"))
-    })
-}
-
-/// Takes the notes away: what they name is visible, or never will be.
-pub fn settle(keys: &Keys, drafts: &[Draft]) -> Command<i64> {
-    command("ZREM").key(&keys.publishing()).args(drafts.iter().map(Draft::to_string)).reply()
-}
-
-/// What is being published, by ascending id: `count` of them from `start` on. `None` stands for what
-/// this version does not know.
-pub fn publishing(keys: &Keys, start: usize, count: usize) -> Command<Vec<Option<Draft>>> {
-    let range = command("ZRANGE").key(&keys.publishing()).arg(start).arg(start + count - 1);
-    let parse = |texts: Vec<String>| texts.iter().map(|text| Draft::parse(text)).collect();
-    range.reply::<Vec<String>>().map(move |texts| Ok(parse(texts)))
-}
-
-/// How many posts are being published.
-pub fn publishing_count(keys: &Keys) -> Command<u64> {
-    command("ZCARD").key(&keys.publishing()).reply()
 }
 
 /// Makes the record of a post. Answers how it is delivered, which is decided by whoever makes the
@@ -284,25 +166,6 @@ pub fn bury(keys: &Keys, draft: &Draft) -> Command<bool> {
     bury.arg(created_at.as_millis()).arg(VOID_MILLIS).reply()
 }
 
-/// The attempt that an idempotency key of this author stands for.
-pub fn attempt(keys: &Keys, author: UserId, key: Digest) -> Command<Option<Attempt>> {
-    command("GET").key(&keys.attempt(author, key)).reply()
-}
-
-/// Binds an idempotency key to an attempt, if it stands for `known` (nothing, or an attempt whose post
-/// is void). Answers what it stands for now.
-pub fn claim_attempt(
-    keys: &Keys,
-    author: UserId,
-    key: Digest,
-    known: Option<&Attempt>,
-    attempt: &Attempt,
-) -> Command<Attempt> {
-    let claim = call(&script::CLAIM_ATTEMPT).key(&keys.attempt(author, key));
-    let claim = claim.arg(known.map_or(String::new(), |known| known.text(known.is_done)));
-    claim.arg(attempt.text(false)).arg(ATTEMPT_SECONDS).reply()
-}
-
 /// A post; `None` if there is none, or none any more.
 pub fn read(keys: &Keys, id: PostId) -> Command<Option<Post>> {
     type Row = (Option<u64>, Option<String>, Option<i64>, Option<String>, Option<String>);
@@ -422,26 +285,6 @@ pub fn count(keys: &Keys, author: UserId) -> Command<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_format_of_a_draft_is_part_of_the_stored_data() {
-        let time = Timestamp::from_millis;
-        let author = UserId::new(7).unwrap();
-        let note = Note { author, created_at: time(-5), began: time(6), nonce: 0xff };
-        let draft = Draft { id: PostId::new(9).unwrap(), note };
-        assert_eq!(draft.to_string(), "9:7:-5:6:ff");
-        assert_eq!(Draft::parse("9:7:-5:6:ff"), Some(draft));
-        let digest = Digest::parse("ab").unwrap();
-        for (is_done, state) in [(false, "open"), (true, "done")] {
-            let text = format!("{state}:000000000000000000000000000000ab:9:7:-5:6:ff");
-            let attempt = Attempt { draft, digest, is_done };
-            assert_eq!(attempt.text(is_done), text);
-            assert_eq!(Attempt::parse(&text), Some(attempt));
-        }
-        for text in ["", "9", "0:7:5:6:ff", "9:7:x:6:ff", "open:ab"] {
-            assert!(Draft::parse(text).is_none() && Attempt::parse(text).is_none(), "{text:?}");
-        }
-    }
 
     #[test]
     fn the_format_of_a_delivery_is_part_of_the_stored_data() {

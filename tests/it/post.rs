@@ -6,7 +6,8 @@ use std::time::Duration;
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::PostId;
 use fanfold::store;
-use fanfold::store::post::{Draft, Note, Settled, Sizes};
+use fanfold::store::draft::{Draft, Note};
+use fanfold::store::post::{Settled, Sizes};
 use futures::future::join_all;
 use serde_json::{Value, json};
 

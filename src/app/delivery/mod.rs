@@ -23,9 +23,9 @@ use crate::app::delivery::lane::Lane;
 use crate::app::error::Error;
 use crate::model::clock::Timestamp;
 use crate::store::batch::Batch;
+use crate::store::draft;
 use crate::store::fanout::{self, Kind, Queue};
 use crate::store::key::FANOUT_PARTITIONS;
-use crate::store::post;
 
 /// About so many followers are served in a round, by all jobs together; more if there are so many jobs
 /// that each can be given but the least there is to a chunk.
@@ -101,7 +101,7 @@ impl App {
                 (batch.push(fanout::served(keys, partition)), batch.push(fanout::failed(keys, partition)))
             })
             .collect();
-        let publishing = batch.push(post::publishing_count(keys));
+        let publishing = batch.push(draft::publishing_count(keys));
         let mut replies = batch.send(self.store()).await?;
 
         let mut backlog = Backlog { publishing: replies.take(publishing)?, ..Backlog::default() };

@@ -13,7 +13,8 @@ use crate::model::id::{PostId, UserId};
 use crate::model::post::{Content, Delivery, Digest, IdempotencyKey, Platform};
 use crate::model::relation::Side;
 use crate::store::batch::Batch;
-use crate::store::post::{self, Attempt, Draft, Note, Settled};
+use crate::store::draft::{self, Attempt, Draft, Note};
+use crate::store::post::{self, Settled};
 use crate::store::{relation, timeline};
 
 /// How often an id may turn out not to be usable. With each attempt more of them are skipped, should the
@@ -77,7 +78,7 @@ impl App {
     /// Publishes a post once, however often it is sent under this idempotency key.
     async fn publish_once(&self, post: &NewPost, key: Digest) -> Result<PostId, Error> {
         let digest = Digest::of_post(&post.content, post.platform.as_ref());
-        let read = post::attempt(self.keys(), post.author, key);
+        let read = draft::attempt(self.keys(), post.author, key);
         let mut known = read.send("publish: attempt", self.store()).await?;
         for number in 0..ATTEMPTS {
             let deadline = Deadline::start(&*self.0.clock);
@@ -121,13 +122,13 @@ impl App {
         let drafted = self.draft(&[post], number, deadline).await?;
         let Publication { draft, delivery, .. } = drafted[0];
         let mine = Attempt { draft, digest, is_done: false };
-        let claim = post::claim_attempt(self.keys(), post.author, key, known, &mine);
+        let claim = draft::claim_attempt(self.keys(), post.author, key, known, &mine);
         let held = claim.send("publish: claim", self.store()).await?;
         if held == mine {
             return Ok((mine, Some(delivery)));
         }
         // Nobody will write this draft.
-        post::settle(self.keys(), &[draft]).send("publish: settle", self.store()).await?;
+        draft::settle(self.keys(), &[draft]).send("publish: settle", self.store()).await?;
         Ok((held, None))
     }
 
@@ -151,7 +152,7 @@ impl App {
         // An id or two may be void. After more failures ids are skipped, twice as many each time.
         let skipped = (1 << attempt.saturating_sub(1)) - 1;
         let least = self.0.last_issued.load(Ordering::Relaxed).saturating_add(1 + skipped);
-        let drafts = batch.push(post::issue(self.keys(), least, posts.iter().map(note).collect()));
+        let drafts = batch.push(draft::issue(self.keys(), least, posts.iter().map(note).collect()));
         let mut authors: Vec<UserId> = posts.iter().map(|post| post.author).collect();
         authors.sort_unstable();
         authors.dedup();
@@ -256,7 +257,7 @@ impl App {
         if !done.is_empty() {
             deadline.check()?;
             self.send_queue(queue).await?;
-            post::settle(self.keys(), &done).send("publish: settle", self.store()).await?;
+            draft::settle(self.keys(), &done).send("publish: settle", self.store()).await?;
         }
         Ok(published)
     }

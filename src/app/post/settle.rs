@@ -5,7 +5,8 @@ use crate::app::deadline::{ABANDONED_AFTER, REPAIRED_AFTER};
 use crate::app::error::Error;
 use crate::app::post::Queue;
 use crate::store::batch::Batch;
-use crate::store::post::{self, Draft, Settled};
+use crate::store::draft::{self, Draft};
+use crate::store::post::{self, Settled};
 
 /// How many notes the repairer looks at together.
 const NOTES: usize = 1_000;
@@ -18,7 +19,7 @@ impl App {
         let latest = self.now().minus(REPAIRED_AFTER);
         let (mut seen, mut start) = (0, 0);
         loop {
-            let notes = post::publishing(self.keys(), start, NOTES);
+            let notes = draft::publishing(self.keys(), start, NOTES);
             let notes = notes.send("repair: publishing", self.store()).await?;
             let count = notes.len();
             let known = notes.into_iter().flatten();
@@ -85,7 +86,7 @@ impl App {
         }
         self.send_queue(queue).await?;
         if !settled.is_empty() {
-            post::settle(self.keys(), &settled).send("repair: settle", self.store()).await?;
+            draft::settle(self.keys(), &settled).send("repair: settle", self.store()).await?;
         }
         Ok(settled.len())
     }
