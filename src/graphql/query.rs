@@ -58,7 +58,7 @@ impl Query {
         #[graphql(desc = "Ids that this server has given. At most 100.")] ids: Vec<ID>,
     ) -> Result<Vec<Option<Node>>, Error> {
         check_count("ids", &ids)?;
-        let ids: Vec<NodeId> = ids.iter().map(|id| node_id("ids", id)).collect::<Result<_, _>>()?;
+        let ids: Vec<NodeId> = numbered("ids", &ids, node_id)?;
         load_nodes(&Scope::of(context), &ids, &context.look_ahead()).await
     }
 
@@ -103,7 +103,7 @@ impl Query {
         #[graphql(desc = "Ids of users. At most 100.")] user_ids: Vec<ID>,
     ) -> Result<Vec<Option<Relation>>, Error> {
         check_count("userIds", &user_ids)?;
-        let ids = user_ids.iter().map(|id| GlobalId::user("userIds", id)).collect::<Result<_, _>>()?;
+        let ids = numbered("userIds", &user_ids, GlobalId::user)?.into();
         let scope = Scope::of(context);
         if scope.viewer_id().is_none() {
             return Ok(user_ids.iter().map(|_| None).collect());
@@ -112,6 +112,16 @@ impl Query {
         let users = load_users(&scope, ids, UserSelection { relation: true, ..selection }).await?;
         Ok(users.into_iter().map(|user| user?.loaded_relation()).collect())
     }
+}
+
+/// What each of these ids names; an error tells which of them is wrong.
+fn numbered<T>(
+    argument: &str,
+    ids: &[ID],
+    parse: impl Fn(&str, &ID) -> Result<T, Error>,
+) -> Result<Vec<T>, Error> {
+    let parse = |(index, id): (usize, &ID)| parse(&format!("{argument}[{index}]"), id);
+    ids.iter().enumerate().map(parse).collect()
 }
 
 /// What the id of a node names.

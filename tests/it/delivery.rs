@@ -7,6 +7,8 @@ use fanfold::app::delivery::Worker;
 use fanfold::app::viewer::Viewer;
 use fanfold::store::gate::Moment;
 
+use crate::timeline::Call::{Follow, Publish, Read};
+use crate::timeline::Stage;
 use crate::turnstile::Actor;
 use crate::world::{World, app, deliver_all};
 
@@ -185,4 +187,36 @@ async fn posts_are_taken_out_of_timelines_while_others_are_delivered() {
     scene.publish(2).await;
     deliver_all(&scene.app).await;
     assert_eq!((scene.received(), scene.app.backlog().await.unwrap().sweeps), (5, 0));
+}
+
+#[tokio::test]
+async fn a_timeline_that_cannot_be_written_keeps_no_other_from_its_posts() {
+    let stage = Stage::set("push", "3").await;
+    stage.calls(&[Follow(1, 3), Follow(2, 3), Read(1, 2), Read(2, 2)]).await;
+    stage.world.redis.raw::<String>(&["SET", "ff:{u1}:timeline", "no list"]);
+    stage.calls(&[Publish(3, None)]).await;
+    assert_eq!(stage.seen(&stage.app, 2, 2).await.0, [1]);
+    stage.world.redis.raw::<i64>(&["DEL", "ff:{u1}:timeline"]);
+    assert_eq!(stage.seen(&stage.app, 1, 2).await.0, [1]);
+    stage.settle().await;
+    stage.check_store().unwrap();
+}
+
+#[tokio::test]
+async fn a_job_that_fails_again_and_again_is_put_aside_and_others_are_done() {
+    let stage = Stage::set("push", "3").await;
+    stage.calls(&[Follow(1, 3), Read(1, 2)]).await;
+    let followers: Vec<(String, String)> =
+        stage.world.redis.raw(&["ZRANGE", "ff:{u3}:followers", "0", "-1", "WITHSCORES"]);
+    stage.call(Publish(3, None)).await;
+    stage.world.redis.raw::<String>(&["SET", "ff:{u3}:followers", "no set"]);
+    deliver_all(&stage.app).await;
+    let backlog = stage.app.backlog().await.unwrap();
+    assert_eq!((backlog.jobs, backlog.failed), (0, 1));
+    let kept: Vec<redis::Value> = stage.world.redis.raw(&["XRANGE", "ff:{f3}:fanout:failed", "-", "+"]);
+    assert_eq!(kept.len(), 1);
+    stage.world.redis.raw::<i64>(&["DEL", "ff:{u3}:followers"]);
+    stage.world.redis.raw::<i64>(&["ZADD", "ff:{u3}:followers", &followers[0].1, &followers[0].0]);
+    stage.calls(&[Publish(3, None)]).await;
+    assert_eq!(stage.seen(&stage.app, 1, 2).await.0[0], 2);
 }

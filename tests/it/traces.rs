@@ -510,38 +510,6 @@ async fn a_timeline_is_kept_ready_while_it_is_read() {
 }
 
 #[tokio::test]
-async fn a_timeline_that_cannot_be_written_keeps_no_other_from_its_posts() {
-    let stage = Stage::set("push", "3").await;
-    stage.calls(&[Follow(R, A), Follow(S, A), READ, Read(S, 2)]).await;
-    stage.world.redis.raw::<String>(&["SET", "ff:{u1}:timeline", "no list"]);
-    stage.calls(&[POST]).await;
-    assert_eq!(stage.seen(&stage.app, S, 2).await.0, [1]);
-    stage.world.redis.raw::<i64>(&["DEL", "ff:{u1}:timeline"]);
-    assert_eq!(stage.seen(&stage.app, R, 2).await.0, [1]);
-    stage.settle().await;
-    stage.check_store().unwrap();
-}
-
-#[tokio::test]
-async fn a_job_that_fails_again_and_again_is_put_aside_and_others_are_done() {
-    let stage = Stage::set("push", "3").await;
-    stage.calls(&[Follow(R, A), READ]).await;
-    let followers: Vec<(String, String)> =
-        stage.world.redis.raw(&["ZRANGE", "ff:{u3}:followers", "0", "-1", "WITHSCORES"]);
-    stage.call(POST).await;
-    stage.world.redis.raw::<String>(&["SET", "ff:{u3}:followers", "no set"]);
-    deliver_all(&stage.app).await;
-    let backlog = stage.app.backlog().await.unwrap();
-    assert_eq!((backlog.jobs, backlog.failed), (0, 1));
-    let kept: Vec<redis::Value> = stage.world.redis.raw(&["XRANGE", "ff:{f3}:fanout:failed", "-", "+"]);
-    assert_eq!(kept.len(), 1);
-    stage.world.redis.raw::<i64>(&["DEL", "ff:{u3}:followers"]);
-    stage.world.redis.raw::<i64>(&["ZADD", "ff:{u3}:followers", &followers[0].1, &followers[0].0]);
-    stage.calls(&[POST]).await;
-    assert_eq!(stage.seen(&stage.app, R, 2).await.0[0], 2);
-}
-
-#[tokio::test]
 async fn timelines_are_read_where_nothing_can_be_written() {
     for strategy in STRATEGIES {
         let stage = Stage::set(strategy, "3").await;
