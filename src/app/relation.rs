@@ -15,10 +15,10 @@
 //! Without 1, a call cut off between 2 and 3 leaves a torn edge that nobody looks for. Were the
 //! intent shared by calls for the same pair, one call would drop it while the other is in between.
 //! Without the time in 3, two calls that cross leave a mirror with another time than the truth.
-//! Without 4, a slow call overwrites the mirror of a later one. Merged before the mirror is written, a
-//! post could be published in between that is neither merged nor delivered. And since a repairer writes mirrors
-//! too, it does so under an intent of its own: cut off after writing what it saw before others were
-//! done, it would leave a torn edge that nobody looks for.
+//! Without 4, a slow call overwrites the mirror of a later one. Were the merge made before the mirror is
+//! written, a post published in between would be neither merged nor delivered. And since a repairer
+//! writes mirrors too, it does so under an intent of its own: cut off after writing what it saw before
+//! others were done, it would leave a torn edge that nobody looks for.
 
 use crate::app::App;
 use crate::app::deadline::Deadline;

@@ -13,7 +13,7 @@ use crate::app::deadline::{ABANDONED_AFTER, REPAIRED_AFTER};
 use crate::app::error::Error;
 use crate::app::relation::Edge;
 use crate::model::clock::Timestamp;
-use crate::model::id::{PostId, UserId};
+use crate::model::id::UserId;
 use crate::model::user::{UserFields, Username};
 use crate::store::batch::Batch;
 use crate::store::intent::{self, Intent, Operation};
@@ -90,18 +90,24 @@ impl App {
                 continue;
             };
             let is_abandoned = began <= abandoned;
-            let is_redone = match &intent.operation {
+            let redone = match &intent.operation {
                 Operation::Edge { follower, followee } => {
                     edges.insert(Edge { follower: *follower, followee: *followee });
-                    true
+                    Ok(())
                 }
-                Operation::Name { username, user } => self.redo_name(username, *user, is_abandoned).await?,
+                Operation::Name { username, user } => self.redo_name(username, *user, is_abandoned).await,
                 Operation::Delete { author, post } => {
-                    self.redo_deletion(*author, *post, is_abandoned).await?
+                    self.finish_deletion(*author, *post, is_abandoned).await
                 }
             };
-            if is_abandoned && is_redone {
-                done.push(intent);
+            match redone {
+                Ok(()) if is_abandoned => done.push(intent),
+                Ok(()) => {}
+                Err(error) if error.is_unreachable() => return Err(error),
+                Err(error) => {
+                    let (error, operation) = (&error as &dyn std::error::Error, &intent.operation);
+                    tracing::error!(error, ?operation, "what was cut off cannot be finished now");
+                }
             }
         }
         let torn = self.mend_all(edges).await?;
@@ -114,32 +120,12 @@ impl App {
     }
 
     /// Does what is left to do for a name: if nobody else may be at it any more, its reservation ends;
-    /// before, it is settled if its user was made. `false` if that cannot be done now.
-    async fn redo_name(&self, username: &Username, user: UserId, is_abandoned: bool) -> Result<bool, Error> {
-        let redone = if is_abandoned {
+    /// before, it is settled if its user was made.
+    async fn redo_name(&self, username: &Username, user: UserId, is_abandoned: bool) -> Result<(), Error> {
+        if is_abandoned {
             self.end_reservation(username, user).await
         } else {
             self.settle_if_made(username, user).await
-        };
-        match redone {
-            Err(error) if !error.is_unreachable() => {
-                let error = &error as &dyn std::error::Error;
-                tracing::error!(error, %username, %user, "the reservation of a name cannot be ended");
-                Ok(false)
-            }
-            redone => redone.map(|()| true),
-        }
-    }
-
-    /// Does what is left to do for a post that was erased. `false` if that cannot be done now.
-    async fn redo_deletion(&self, author: UserId, post: PostId, is_abandoned: bool) -> Result<bool, Error> {
-        match self.finish_deletion(author, post, is_abandoned).await {
-            Err(error) if !error.is_unreachable() => {
-                let error = &error as &dyn std::error::Error;
-                tracing::error!(error, %author, %post, "the deletion of a post cannot be finished");
-                Ok(false)
-            }
-            redone => redone.map(|()| true),
         }
     }
 

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::app::App;
+use crate::app::delivery::PARTITIONS;
 use crate::cli::{Beside, Data, Outcome, Signals, begin_log, say, stop, stop_on_signal};
 use crate::config::{DataConfig, LogConfig};
 
@@ -62,11 +63,11 @@ async fn drain(app: &App) -> Outcome {
 /// Runs a worker for each partition until `stopping` turns true, and begins one anew should it panic.
 pub(super) async fn keep_delivering(app: App, stopping: watch::Receiver<bool>) {
     let mut partitions = JoinSet::new();
-    for number in 0..app.workers().len() {
+    for partition in 0..PARTITIONS {
         let (app, stopping) = (app.clone(), stopping.clone());
         partitions.spawn(async move {
             while !*stopping.borrow() {
-                let worker = app.workers().swap_remove(number);
+                let worker = app.worker(partition);
                 let mut until = stopping.clone();
                 let mut work = JoinSet::new();
                 work.spawn(async move {

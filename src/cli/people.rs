@@ -42,8 +42,9 @@ fn bio(rng: &mut StdRng) -> String {
     }
 }
 
-fn pick<T: Copy>(rng: &mut StdRng, among: &[T]) -> T {
-    *among.choose(rng).expect("the lists of this file are not empty")
+/// One of these, each as likely as the others.
+pub(super) fn pick<T: Copy>(rng: &mut StdRng, among: &[T]) -> T {
+    *among.choose(rng).expect("there is something to pick from")
 }
 
 /// A name in plain letters, and as its bearer writes it.

@@ -1,7 +1,8 @@
 //! Believable posts for a demo world.
 
 use rand::rngs::StdRng;
-use rand::seq::IndexedRandom as _;
+
+use crate::cli::people::pick;
 
 /// Something that somebody might say.
 pub(super) fn saying(rng: &mut StdRng) -> String {
@@ -16,10 +17,6 @@ pub(super) fn saying(rng: &mut StdRng) -> String {
 /// The client that somebody might have said it with.
 pub(super) fn platform(rng: &mut StdRng) -> Option<&'static str> {
     pick(rng, &[Some("web"), Some("web"), Some("ios"), Some("android"), Some("android"), None])
-}
-
-fn pick<T: Copy>(rng: &mut StdRng, among: &[T]) -> T {
-    *among.choose(rng).expect("the lists of this file are not empty")
 }
 
 const MOMENTS: [&str; 20] = [

@@ -71,15 +71,6 @@ impl Direction {
             Self::Backward => "backward",
         }
     }
-
-    /// The other way.
-    #[must_use]
-    pub fn opposite(self) -> Self {
-        match self {
-            Self::Forward => Self::Backward,
-            Self::Backward => Self::Forward,
-        }
-    }
 }
 
 /// A page as asked for.

@@ -38,7 +38,7 @@ impl Scene {
 
     /// The one whose jobs are those of the author.
     fn worker(&self) -> Worker {
-        self.app.workers().swap_remove(1)
+        self.app.worker(1)
     }
 
     fn received(&self) -> u64 {
@@ -128,7 +128,7 @@ async fn workers_that_die_again_and_again_put_no_more_than_one_job_aside_and_it_
     scene.publish(3).await;
     for _ in 0..5 {
         let work = async |app: App| {
-            drop(app.workers().swap_remove(1).drain(Duration::ZERO).await);
+            drop(app.worker(1).drain(Duration::ZERO).await);
         };
         let mut dying = Actor::begin(&scene.app, work).await;
         dying.step_to(Moment::Before, "deliver: timelines").await;

@@ -27,6 +27,9 @@ use crate::store::draft;
 use crate::store::fanout::{self, Kind, Queue};
 use crate::store::key::FANOUT_PARTITIONS;
 
+/// How many partitions the work is spread over, each by author.
+pub const PARTITIONS: u32 = FANOUT_PARTITIONS;
+
 /// About so many followers are served in a round, by all jobs together; more if there are so many jobs
 /// that each can be given but the least there is to a chunk.
 const ROUND: usize = 2_000;
@@ -66,7 +69,13 @@ impl App {
     /// A worker for each partition.
     #[must_use]
     pub fn workers(&self) -> Vec<Worker> {
-        (0..FANOUT_PARTITIONS).map(|partition| Worker::new(self.clone(), partition)).collect()
+        (0..PARTITIONS).map(|partition| self.worker(partition)).collect()
+    }
+
+    /// A worker for this partition.
+    #[must_use]
+    pub fn worker(&self, partition: u32) -> Worker {
+        Worker::new(self.clone(), partition)
     }
 
     /// Puts the jobs that were given up back into their queues. Answers how many there were.
@@ -74,7 +83,7 @@ impl App {
         /// How many at once.
         const COUNT: usize = 1_000;
         let mut requeued = 0;
-        for partition in 0..FANOUT_PARTITIONS {
+        for partition in 0..PARTITIONS {
             loop {
                 let requeue = fanout::requeue(self.keys(), partition, COUNT);
                 let count = requeue.send("deliver: requeue", self.store()).await?;
@@ -96,7 +105,7 @@ impl App {
             (queue.kind, waiting, batch.push(fanout::oldest(keys, queue)))
         };
         let queues: Vec<_> = Queue::all().map(read).collect();
-        let partitions: Vec<_> = (0..FANOUT_PARTITIONS)
+        let partitions: Vec<_> = (0..PARTITIONS)
             .map(|partition| {
                 (batch.push(fanout::served(keys, partition)), batch.push(fanout::failed(keys, partition)))
             })

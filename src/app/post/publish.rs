@@ -98,9 +98,8 @@ impl App {
                 Some(delivery) => delivery,
                 None => self.decide_delivery(post.author).await?,
             };
-            let written = NewPost { created_at: attempt.draft.note.created_at, ..post.clone() };
             let publication =
-                Publication { post: &written, draft: attempt.draft, delivery, attempt: Some((key, attempt)) };
+                Publication { post, draft: attempt.draft, delivery, attempt: Some((key, attempt)) };
             if let Some(Some(id)) = self.write(&[publication], &deadline).await?.pop() {
                 return Ok(id);
             }
