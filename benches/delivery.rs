@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use fanfold::app::App;
+use fanfold::archive::Archive;
 use fanfold::app::import::ImportFollow;
 use fanfold::app::user::Newcomer;
 use fanfold::app::viewer::Viewer;
@@ -103,10 +104,11 @@ impl Bench {
         let url = redis.url();
         // As many as are pushed to, however many they are.
         let knobs = Knobs::parse_from(["bench", "--redis-url", &url, "--timeline-push-limit", "1000000000"]);
-        let DataConfig { redis: config, relation, account, timeline } = knobs.data;
+        let DataConfig { redis: config, relation, account, timeline, archive } = knobs.data;
+        let archive = Archive::new(&archive, &config.data_dir).expect("the archive is in the data directory");
         let store = Store::open(&config).await.unwrap();
         let clock = Arc::new(SystemClock);
-        let app = App::new(store, clock, Chance::from_seed(1), relation, account, timeline);
+        let app = App::new(store, archive, clock, Chance::from_seed(1), relation, account, timeline);
         let connection = redis.client().get_multiplexed_async_connection().await.unwrap();
 
         let many = app.register("many", "correct horse", None, None).await.unwrap().viewer;

@@ -26,6 +26,9 @@ pub struct DataConfig {
     /// Posts and timelines.
     #[command(flatten)]
     pub timeline: TimelineConfig,
+    /// Where old posts are.
+    #[command(flatten)]
+    pub archive: ArchiveConfig,
 }
 
 /// Where the data is.
@@ -38,9 +41,10 @@ pub struct RedisConfig {
     /// For TLS the system's certificates are trusted, or those in the file that SSL_CERT_FILE names.
     /// Without it, Fanfold starts a redis-server of its own in the data directory.
     #[arg(long, value_name = "URL", env = "FANFOLD_REDIS_URL", hide_env_values = true)]
-    pub redis_url: Option<RedisUrl>,
+    pub redis_url: Option<SecretUrl>,
 
-    /// Directory for the data of Fanfold's own redis-server; unused with --redis-url.
+    /// Directory for the data of Fanfold's own redis-server, unless there is a --redis-url, and for the
+    /// archive, unless there is an --archive-url.
     #[arg(long, value_name = "DIR", env = "FANFOLD_DATA_DIR", default_value = "fanfold-data")]
     pub data_dir: PathBuf,
 
@@ -65,6 +69,33 @@ pub struct RedisConfig {
     /// Accept a Redis that may throw data away when its memory is full.
     #[arg(long, env = "FANFOLD_REDIS_ALLOW_EVICTION")]
     pub redis_allow_eviction: bool,
+}
+
+/// Where old posts are.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Archive")]
+pub struct ArchiveConfig {
+    /// SQL database for the posts that Redis has no more room for [default: archive.db in the data directory].
+    ///
+    /// sqlite:path, mysql://user:password@host/database (also mariadb://), or
+    /// postgres://user:password@host/database. Its tables are made when it is first used. Servers on several
+    /// machines need one that all of them reach.
+    #[arg(long, value_name = "URL", env = "FANFOLD_ARCHIVE_URL", hide_env_values = true)]
+    pub archive_url: Option<SecretUrl>,
+
+    /// Connections to the archive.
+    #[arg(long, value_name = "N", env = "FANFOLD_ARCHIVE_CONNECTIONS", default_value_t = 8)]
+    #[arg(value_parser = clap::value_parser!(u32).range(2..=1_000))]
+    pub archive_connections: u32,
+}
+
+impl ArchiveConfig {
+    /// The URL, password and all; `None` if the archive is in the data directory.
+    #[must_use]
+    pub fn url(&self) -> Option<&str> {
+        // An empty variable in the environment is one that is not set.
+        self.archive_url.as_ref().map(SecretUrl::expose).filter(|url| !url.is_empty())
+    }
 }
 
 /// How users relate.
@@ -148,7 +179,7 @@ pub struct TimelineConfig {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=3_650))]
     pub timeline_activity: u32,
 
-    /// Posts of an author that are kept in Redis; older ones wait to be archived.
+    /// Posts of an author that are kept in Redis; older ones are archived.
     #[arg(long, value_name = "N", env = "FANFOLD_POST_HOT_LIMIT", default_value_t = 1_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub post_hot_limit: u32,
@@ -188,10 +219,14 @@ impl TimelineStrategy {
 /// What a server does beside answering.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Posts and timelines")]
-pub struct DeliveryConfig {
+pub struct DutyConfig {
     /// Whether the server brings posts to timelines itself, or leaves that to `fanfold deliver`.
     #[arg(long, value_name = "SWITCH", env = "FANFOLD_DELIVER", default_value = "on")]
     pub deliver: Switch,
+
+    /// Whether the server archives old posts itself, or leaves that to `fanfold archive run`.
+    #[arg(long, value_name = "SWITCH", env = "FANFOLD_ARCHIVE", default_value = "on")]
+    pub archive: Switch,
 }
 
 /// Whether something is done.
@@ -245,11 +280,11 @@ pub enum LogForm {
     Json,
 }
 
-/// A Redis URL. Prints as `***` if there is a password in it.
+/// A URL. Prints as `***` if there may be a password in it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct RedisUrl(String);
+pub struct SecretUrl(String);
 
-impl RedisUrl {
+impl SecretUrl {
     /// The URL, password and all.
     #[must_use]
     pub fn expose(&self) -> &str {
@@ -257,7 +292,7 @@ impl RedisUrl {
     }
 }
 
-impl From<String> for RedisUrl {
+impl From<String> for SecretUrl {
     /// Takes any text: what is no URL is refused when it is opened, by a message that does not show
     /// it.
     fn from(text: String) -> Self {
@@ -265,14 +300,14 @@ impl From<String> for RedisUrl {
     }
 }
 
-impl fmt::Debug for RedisUrl {
+impl fmt::Debug for SecretUrl {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let secret = self.0.contains('@') || self.0.contains("pass=");
         formatter.write_str(if secret { "***" } else { &self.0 })
     }
 }
 
-impl fmt::Display for RedisUrl {
+impl fmt::Display for SecretUrl {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self, formatter)
     }
@@ -295,7 +330,7 @@ mod tests {
 
     #[test]
     fn a_url_with_a_password_is_not_printed() {
-        let printed = |url: &str| RedisUrl::from(url.to_owned()).to_string();
+        let printed = |url: &str| SecretUrl::from(url.to_owned()).to_string();
         assert_eq!(printed("redis://ada:secret@host/0"), "***");
         assert_eq!(printed("unix:/run/redis.sock?pass=secret"), "***");
         assert_eq!(printed("rediss://host:6380/0"), "rediss://host:6380/0");

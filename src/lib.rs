@@ -1,8 +1,10 @@
 #![doc = include_str!("ARCHITECTURE.md")]
 
 pub mod app;
+pub mod archive;
 pub mod cli;
 pub mod config;
+pub mod gate;
 pub mod graphql;
 pub mod http;
 pub mod model;

@@ -44,6 +44,8 @@ pub struct Findings {
     pub wrong_names: u64,
     /// Posts that could not be delivered, or taken out of timelines, and were given up.
     pub given_up: u64,
+    /// Posts that the archive did not take.
+    pub unmovable: u64,
     /// Operations that are not finished.
     pub unfinished: u64,
 }
@@ -52,7 +54,7 @@ impl Findings {
     /// How many things are not as they should be.
     #[must_use]
     pub fn faults(&self) -> u64 {
-        self.torn_edges + self.dangling_edges + self.wrong_names + self.given_up
+        self.torn_edges + self.dangling_edges + self.wrong_names + self.given_up + self.unmovable
     }
 }
 
@@ -64,6 +66,7 @@ impl AddAssign for Findings {
         self.dangling_edges += other.dangling_edges;
         self.wrong_names += other.wrong_names;
         self.given_up += other.given_up;
+        self.unmovable += other.unmovable;
         self.unfinished += other.unfinished;
     }
 }
@@ -161,8 +164,12 @@ impl App {
         if repair && failed > 0 {
             self.requeue().await?;
         }
+        let unmovable = self.transit().await?.unmovable;
+        if repair && unmovable > 0 {
+            self.requeue_unmovable().await?;
+        }
         let unfinished = self.unfinished().await?.len() as u64 + publishing;
-        Ok(Findings { given_up: failed, unfinished, ..Findings::default() })
+        Ok(Findings { given_up: failed, unmovable, unfinished, ..Findings::default() })
     }
 
     /// What each of these users is called by its record; `None` for those who have none.

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::archive;
 use crate::model::text::{Breach, Violation};
 use crate::store;
 
@@ -102,6 +103,18 @@ pub enum Broken {
     /// The store answers what it should not.
     #[error("the store failed")]
     Store(#[source] store::error::Error),
+    /// The archive does not answer, or not now.
+    #[error("the archive cannot be used now")]
+    ArchiveAway(#[source] archive::error::Error),
+    /// The archive answers what it should not, or does not let us in.
+    #[error("the archive failed")]
+    Archive(#[source] archive::error::Error),
+    /// The archive has the posts of another store.
+    #[error(
+        "this Redis keeps its old posts in another archive than this one ({0}). Name that one with --archive-url; \
+         only if it is lost for good, `fanfold archive adopt` goes on with this one"
+    )]
+    ForeignArchive(String),
     /// A write took longer than a writer may live; the repairer finishes it.
     #[error("a write took too long and was left to the repairer")]
     Late,
@@ -129,6 +142,12 @@ impl Error {
     pub(super) fn is_unreachable(&self) -> bool {
         matches!(self, Self::Broken(Broken::Unreachable(_)))
     }
+
+    /// Whether only the archive is away, and may come back by itself.
+    #[must_use]
+    pub fn is_archive_away(&self) -> bool {
+        matches!(self, Self::Broken(Broken::ArchiveAway(_)))
+    }
 }
 
 impl From<store::error::Error> for Error {
@@ -137,6 +156,12 @@ impl From<store::error::Error> for Error {
             store::error::Error::Unavailable(_) => Broken::Unreachable(error),
             store::error::Error::Refused(_) | store::error::Error::Corrupt(_) => Broken::Store(error),
         })
+    }
+}
+
+impl From<archive::error::Error> for Error {
+    fn from(error: archive::error::Error) -> Self {
+        Self::Broken(if error.is_passing() { Broken::ArchiveAway(error) } else { Broken::Archive(error) })
     }
 }
 

@@ -4,6 +4,7 @@
 //! ([`question`]) and is the batch that the loaders of `graphql` send. Not here: Redis commands
 //! (`store`), or how anything looks to a client (`graphql`).
 
+pub mod archive;
 pub mod check;
 mod deadline;
 pub mod delivery;
@@ -23,13 +24,16 @@ pub mod viewer;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use tokio::sync::OnceCell;
+
 use crate::app::password::Passwords;
 use crate::app::timeline::Strategy;
+use crate::archive::Archive;
 use crate::config::{AccountConfig, RelationConfig, TimelineConfig};
 use crate::model::chance::Chance;
 use crate::model::clock::{SharedClock, Timestamp};
 use crate::store::Store;
-use crate::store::gate::Gate;
+use crate::gate::Gate;
 use crate::store::key::Keys;
 
 /// The application: the rules over one store. Cheap to clone.
@@ -43,6 +47,9 @@ struct Parts {
     relation: RelationConfig,
     account: AccountConfig,
     timeline: TimelineConfig,
+    archive: Archive,
+    /// Done when it is known that the archive has the posts of this store.
+    bound: Arc<OnceCell<()>>,
     passwords: Passwords,
     /// What this process knows of the strategy in force.
     strategy: Strategy,
@@ -53,10 +60,11 @@ struct Parts {
 }
 
 impl App {
-    /// The rules over this store, with time and chance handed in.
+    /// The rules over this store and this archive, with time and chance handed in.
     #[must_use]
     pub fn new(
         store: Store,
+        archive: Archive,
         clock: SharedClock,
         chance: Chance,
         relation: RelationConfig,
@@ -73,6 +81,8 @@ impl App {
             relation,
             account,
             timeline,
+            archive,
+            bound: Arc::default(),
             passwords,
             strategy: Strategy::default(),
             last_issued: AtomicU64::new(0),
@@ -83,12 +93,12 @@ impl App {
     /// The same application as another process would have it, its round trips seen through a gate.
     #[must_use]
     pub fn with_gate(&self, gate: Arc<dyn Gate>) -> Self {
-        self.over(self.store().with_gate(gate))
+        self.over(self.store().with_gate(Arc::clone(&gate)), self.0.archive.with_gate(gate))
     }
 
-    /// The same application over another way to the same store.
-    fn over(&self, store: Store) -> Self {
-        let Parts { clock, chance, relation, account, timeline, passwords, .. } = &*self.0;
+    /// The same application over other ways to the same store and archive.
+    fn over(&self, store: Store, archive: Archive) -> Self {
+        let Parts { clock, chance, relation, account, timeline, bound, passwords, .. } = &*self.0;
         Self(Arc::new(Parts {
             store,
             clock: Arc::clone(clock),
@@ -96,6 +106,8 @@ impl App {
             relation: relation.clone(),
             account: account.clone(),
             timeline: timeline.clone(),
+            archive,
+            bound: Arc::clone(bound),
             passwords: passwords.clone(),
             strategy: Strategy::default(),
             last_issued: AtomicU64::new(0),
@@ -109,7 +121,7 @@ impl App {
         &self.0.store
     }
 
-    /// Whether everything the application stands on can be reached. One round trip.
+    /// Whether the hot store can be reached, without which nothing can be done. One round trip.
     pub async fn is_ready(&self) -> Result<(), error::Error> {
         Ok(self.store().ping().await?)
     }

@@ -2,7 +2,8 @@
 //!
 //! A question is what a loader of `graphql` is asked for, and its key. All questions of one level of
 //! a query are answered together by [`App::answer`], in **one round trip**, whatever their kinds;
-//! each kind is such that one round trip is enough. What concerns a whole page is one question, so
+//! each kind is such that one round trip is enough. Where posts are asked for that Redis does not have, the
+//! archive is asked after that: one query for posts by id, one for pages of posts. What concerns a whole page is one question, so
 //! that a row costs a command and little else.
 
 use std::collections::HashMap;
@@ -11,6 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::app::App;
+use crate::app::archive::{Found, Joint, Listed, Wanted};
 use crate::app::error::Error;
 use crate::config::RelationStrategy;
 use crate::model::clock::Timestamp;
@@ -24,7 +26,7 @@ use crate::store;
 use crate::store::batch::{Batch, Replies, Ticket};
 use crate::store::fanout::{self, Kind, Progress, Task};
 use crate::store::name::{self, Holder};
-use crate::store::post::{self, PostPage, Trace};
+use crate::store::post::{self, PostPage, Record, Trace};
 use crate::store::relation::{self, PROBE};
 use crate::store::session;
 use crate::store::user;
@@ -52,8 +54,9 @@ pub enum Question {
     Mutuals(UserId),
     /// Which of these follow this user, and since when? Answered by [`Answer::Follows`], newest first.
     FollowersAmong(UserId, Shared<Follow>),
-    /// What do these posts say? Answered by [`Answer::Posts`].
-    Posts(Shared<PostId>),
+    /// What do these posts say? Answered by [`Answer::Posts`]. Those that were read with their list are not
+    /// read again.
+    Posts(Shared<Listed>),
     /// What is on this page of this user's posts? Answered by [`Answer::PostPage`].
     PostPage(UserId, Window<PostId>),
     /// How many posts has this user? Answered by [`Answer::Count`].
@@ -95,7 +98,7 @@ pub enum Answer {
     Relation(Relation),
     Relations(Arc<[Relation]>),
     Page(Arc<Page<Follow>>),
-    PostPage(Arc<Page<PostId>>),
+    PostPage(Arc<Page<Listed>>),
     Posts(Arc<[Option<Arc<Post>>]>),
     Delivery(Delivered),
     Count(u64),
@@ -110,6 +113,8 @@ pub enum Delivered {
     Some(u64),
     /// All have been served, who are so many.
     All(u64),
+    /// All have been served who were counted on.
+    Over,
 }
 
 /// An answer, or why there is none.
@@ -123,8 +128,8 @@ enum Claim {
     Relation(Pairs),
     Relations(Pairs),
     Page(Ticket<Page<Follow>>),
-    PostPage(Ticket<PostPage>),
-    Posts(Vec<Ticket<Option<Post>>>),
+    PostPage(UserId, Window<PostId>, Ticket<PostPage>),
+    Posts(Vec<Read>),
     Delivery(Ticket<Option<Progress>>, Ticket<Option<Trace>>),
     Count(Ticket<u64>),
     Follows(Ticket<Vec<Follow>>),
@@ -136,6 +141,32 @@ enum Claim {
 struct Pairs {
     viewer: UserId,
     others: Range<usize>,
+}
+
+/// A post that is being read.
+enum Read {
+    /// Its record was asked for.
+    Record(PostId, Ticket<Record>),
+    /// It was read before.
+    Before(Arc<Post>),
+}
+
+/// A post as far as it is known when Redis has answered.
+enum Known {
+    /// What it says, or that it is not there.
+    Post(Option<Arc<Post>>),
+    /// That Redis does not have it.
+    Missing(PostId),
+}
+
+/// What Redis has answered to a question.
+enum Half {
+    /// All there is to answer.
+    Whole(Answer),
+    /// Posts, some of which the archive may have.
+    Posts(Vec<Known>),
+    /// A page which the archive may have something of.
+    PostPage(Joint),
 }
 
 /// Everybody whose relation to a viewer is asked for, by viewer.
@@ -160,9 +191,16 @@ impl App {
         };
         let relations = self.redeem_relations(tickets, &mut replies, &others).await;
         let now = self.now();
-        let redeem =
-            |(question, claim): (Question, Claim)| (question, claim.redeem(&mut replies, &relations, now));
-        claims.into_iter().map(redeem).collect()
+        let mut wanted = Wanted::default();
+        let redeem = |(question, claim): (Question, Claim)| {
+            (question, claim.redeem(&mut replies, &relations, now, &mut wanted))
+        };
+        let halves: Vec<(Question, Result<Half, Error>)> = claims.into_iter().map(redeem).collect();
+        let found = self.ask_archive(wanted).await;
+        let complete = |(question, half): (_, Result<Half, Error>)| {
+            (question, half.and_then(|half| half.complete(&found)))
+        };
+        halves.into_iter().map(complete).collect()
     }
 
     /// Answers one question by itself.
@@ -198,10 +236,15 @@ impl App {
                 Claim::Times(among.clone(), times.collect())
             }
             Question::Posts(posts) => {
-                let read = |&post: &PostId| batch.push(post::read(keys, post));
+                let read = |listed: &Listed| match listed {
+                    Listed::Hot(id) => Read::Record(*id, batch.push(post::read(keys, *id))),
+                    Listed::Archived(post) => Read::Before(Arc::clone(post)),
+                };
                 Claim::Posts(posts.0.iter().map(read).collect())
             }
-            Question::PostPage(user, window) => Claim::PostPage(batch.push(post::page(keys, *user, window))),
+            Question::PostPage(user, window) => {
+                Claim::PostPage(*user, *window, batch.push(post::page(keys, *user, window)))
+            }
             Question::PostCount(user) => Claim::Count(batch.push(post::count(keys, *user))),
             Question::Delivery(author, post) => {
                 let task = Task { kind: Kind::Deliver, post: *post, author: *author };
@@ -283,8 +326,15 @@ impl Pairs {
 }
 
 impl Claim {
-    fn redeem(self, replies: &mut Replies, relations: &Relations, now: Timestamp) -> Answered {
-        Ok(match self {
+    /// What Redis has answered; what is to be asked of the archive is added to what is wanted.
+    fn redeem(
+        self,
+        replies: &mut Replies,
+        relations: &Relations,
+        now: Timestamp,
+        wanted: &mut Wanted,
+    ) -> Result<Half, Error> {
+        Ok(Half::Whole(match self {
             Self::Named(ticket) => Answer::UserId(match replies.take(ticket)? {
                 Some(Holder::Settled(user)) => Some(user),
                 Some(Holder::Reserved(_)) | None => None,
@@ -302,20 +352,53 @@ impl Claim {
             Self::Times(among, tickets) => {
                 Answer::Follows(present(&among.0, replies.take_all(tickets)?.concat()))
             }
-            Self::Posts(tickets) => {
-                let posts = replies.take_all(tickets)?.into_iter();
-                Answer::Posts(posts.map(|post| post.map(Arc::new)).collect())
+            Self::Posts(posts) => {
+                let mut known = |read| match read {
+                    Read::Before(post) => Ok(Known::Post(Some(post))),
+                    Read::Record(id, ticket) => Ok(match replies.take(ticket)? {
+                        Record::Live(post) => Known::Post(Some(Arc::new(post))),
+                        Record::Tombstone { .. } => Known::Post(None),
+                        Record::Missing => {
+                            wanted.ids.push(id);
+                            Known::Missing(id)
+                        }
+                    }),
+                };
+                return Ok(Half::Posts(posts.into_iter().map(&mut known).collect::<Result<_, Error>>()?));
             }
-            Self::PostPage(ticket) => Answer::PostPage(Arc::new(replies.take(ticket)?.page)),
+            Self::PostPage(author, window, ticket) => {
+                let page = replies.take(ticket)?;
+                return Ok(Half::PostPage(Joint::new(author, window, page, &mut wanted.ranges)));
+            }
             Self::Delivery(progress, trace) => {
                 let served = replies.take(progress)?.map(|progress| progress.served);
-                let delivery = replies.take(trace)?.and_then(|trace| trace.delivery);
-                Answer::Delivery(match (served, delivery) {
+                let trace = replies.take(trace)?;
+                let is_archived = trace.is_none();
+                Answer::Delivery(match (served, trace.and_then(|trace| trace.delivery)) {
                     (_, Some(Delivery::Delivered { followers })) => Delivered::All(followers),
+                    (None, _) if is_archived => Delivered::Over,
                     (served, _) => Delivered::Some(served.unwrap_or(0)),
                 })
             }
             Self::Sessions(ticket) => Answer::Sessions(live(replies.take(ticket)?, now)),
+        }))
+    }
+}
+
+impl Half {
+    /// The whole answer, with what the archive has.
+    fn complete(self, found: &Found) -> Answered {
+        Ok(match self {
+            Self::Whole(answer) => answer,
+            Self::Posts(posts) => {
+                let post = |known: Known| match (known, &found.posts) {
+                    (Known::Post(post), _) => Ok(post),
+                    (Known::Missing(id), Ok(posts)) => Ok(posts.get(&id).map(Arc::clone)),
+                    (Known::Missing(_), Err(error)) => Err(error.clone()),
+                };
+                Answer::Posts(posts.into_iter().map(post).collect::<Result<_, Error>>()?)
+            }
+            Self::PostPage(joint) => Answer::PostPage(Arc::new(joint.join(&found.ranges)?)),
         })
     }
 }

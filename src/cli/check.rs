@@ -13,8 +13,8 @@ use crate::config::DataConfig;
 /// Looks whether what is stored hangs together.
 ///
 /// Compares both directions of every follow, and usernames with users, and looks for posts whose
-/// delivery was given up. May run beside a server. Ends
-/// with exit code 1 if it found something that was not repaired.
+/// delivery was given up or that the archive did not take. May run beside a server. Ends with exit code 1
+/// if it found something that was not repaired.
 #[derive(Args, Debug)]
 pub(super) struct Check {
     /// Mend what is found: the list of those followed decides, names that lead nowhere are freed, and what
@@ -37,7 +37,8 @@ impl Check {
 async fn report(app: &App, repair: bool) -> Outcome {
     let found = check(app, repair).await?;
     let left = if repair && found.faults() > 0 { check(app, false).await? } else { found };
-    let Findings { users, edges, torn_edges, dangling_edges, wrong_names, given_up, unfinished } = found;
+    let Findings { users, edges, torn_edges, dangling_edges, wrong_names, given_up, unmovable, unfinished } =
+        found;
     let verdict = match (found.faults(), left.faults()) {
         (0, _) if unfinished > 0 => {
             "nothing is wrong; what is under way, or was cut off, a server finishes within a minute, or \
@@ -56,6 +57,7 @@ async fn report(app: &App, repair: bool) -> Outcome {
          follows of nobody:           {dangling_edges}\n\
          names that lead elsewhere:   {wrong_names}\n\
          deliveries given up:         {given_up}\n\
+         posts not archived:          {unmovable}\n\
          operations under way:        {unfinished}\n\
          {verdict}"
     ))?;

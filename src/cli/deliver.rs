@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use futures::future::join_all;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 
 use crate::app::App;
 use crate::app::delivery::PARTITIONS;
-use crate::cli::{Beside, Data, Outcome, Signals, begin_log, say, stop, stop_on_signal};
+use crate::cli::{Beside, Data, Outcome, Signals, begin_log, keep, say, stop, stop_on_signal, stopped};
 use crate::config::{DataConfig, LogConfig};
 
 /// Brings posts to home timelines.
@@ -60,26 +60,11 @@ async fn drain(app: &App) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs a worker for each partition until `stopping` turns true, and begins one anew should it panic.
+/// Runs a worker for each partition until `stopping` turns true.
 pub(super) async fn keep_delivering(app: App, stopping: watch::Receiver<bool>) {
-    let mut partitions = JoinSet::new();
-    for partition in 0..PARTITIONS {
-        let (app, stopping) = (app.clone(), stopping.clone());
-        partitions.spawn(async move {
-            while !*stopping.borrow() {
-                let worker = app.worker(partition);
-                let mut until = stopping.clone();
-                let mut work = JoinSet::new();
-                work.spawn(async move {
-                    let stopped = async { drop(until.wait_for(|stopping| *stopping).await) };
-                    worker.apart().work(stopped).await;
-                });
-                if let Some(Err(_panic)) = work.join_next().await {
-                    tracing::error!("a worker of delivery has stopped; another one takes its place");
-                    tokio::time::sleep(Duration::from_secs(1)).await;
-                }
-            }
-        });
-    }
-    partitions.join_all().await;
+    let work = |partition| {
+        let (app, until) = (app.clone(), stopping.clone());
+        keep("delivery", stopping.clone(), move || app.worker(partition).apart().work(stopped(until.clone())))
+    };
+    join_all((0..PARTITIONS).map(work)).await;
 }

@@ -3,6 +3,7 @@
 //! Exit codes: 0 done; 1 failed, or `check` found faults; 2 the command line cannot be read; 130
 //! interrupted. What a command has to say goes to standard output, everything else to standard error.
 
+mod archive;
 mod check;
 mod deliver;
 mod demo;
@@ -18,14 +19,17 @@ use std::error::Error;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use futures::future::select_all;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tracing_subscriber::EnvFilter;
 
 use crate::app::App;
+use crate::archive::Archive;
 use crate::config::{DataConfig, LogConfig, LogForm};
 use crate::model::chance::Chance;
 use crate::model::clock::SystemClock;
@@ -47,6 +51,7 @@ pub struct Cli {
 enum Command {
     Serve(serve::Serve),
     Deliver(deliver::Deliver),
+    Archive(archive::Archive),
     Schema(schema::Schema),
     Demo(demo::Demo),
     Import(import::Import),
@@ -59,7 +64,10 @@ type Outcome = Result<ExitCode, Box<dyn Error + Send + Sync>>;
 /// Runs a command line and returns the exit code.
 #[must_use]
 pub fn main(cli: Cli) -> ExitCode {
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    /// Bytes of a worker's stack: resolvers nest as deep as documents may.
+    const STACK: usize = 8 << 20;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(STACK).build();
+    let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => return fail(&error),
     };
@@ -67,6 +75,7 @@ pub fn main(cli: Cli) -> ExitCode {
         match cli.command {
             Command::Serve(command) => command.run().await,
             Command::Deliver(command) => command.run().await,
+            Command::Archive(command) => command.run().await,
             Command::Schema(command) => command.run(),
             Command::Demo(command) => command.run().await,
             Command::Import(command) => command.run().await,
@@ -136,12 +145,13 @@ impl Data {
     /// Opens the Redis at the given URL, or starts one in the data directory. `None` if a signal asks
     /// for the end before that is done; then nothing that was started is left.
     async fn open(
-        DataConfig { mut redis, relation, account, timeline }: DataConfig,
+        DataConfig { mut redis, relation, account, timeline, archive }: DataConfig,
         beside: Beside,
         signals: &mut Signals,
     ) -> Result<Option<Self>, Box<dyn Error + Send + Sync>> {
         // An empty variable in the environment is one that is not set.
         redis.redis_url = redis.redis_url.filter(|url| !url.expose().is_empty());
+        let archive = Archive::new(&archive, &redis.data_dir)?;
         let manage = async {
             match (&redis.redis_url, beside) {
                 (Some(_), _) => Ok(None),
@@ -162,7 +172,7 @@ impl Data {
         };
         if let Some(Ok(store)) = opened {
             let (clock, chance) = (Arc::new(SystemClock), Chance::from_system());
-            let app = App::new(store, clock, chance, relation, account, timeline);
+            let app = App::new(store, archive, clock, chance, relation, account, timeline);
             return Ok(Some(Self { app, managed }));
         }
         stop(managed).await;
@@ -219,6 +229,26 @@ impl Signals {
         let next = self.0.iter_mut().map(|signal| Box::pin(signal.recv()));
         select_all(next).await;
     }
+}
+
+/// Runs a piece of work that goes on until `stopping` turns true, and begins it anew should it panic.
+async fn keep<W>(what: &'static str, stopping: watch::Receiver<bool>, work: impl Fn() -> W)
+where
+    W: Future<Output = ()> + Send + 'static,
+{
+    while !*stopping.borrow() {
+        let mut worker = JoinSet::new();
+        worker.spawn(work());
+        if let Some(Err(_panic)) = worker.join_next().await {
+            tracing::error!(what, "a worker has stopped; another one takes its place");
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    }
+}
+
+/// Waits until `stopping` turns true, or until nobody can say so any more.
+async fn stopped(mut stopping: watch::Receiver<bool>) {
+    drop(stopping.wait_for(|stopping| *stopping).await);
 }
 
 /// A signal asks for the end; a second one ends the process at once.

@@ -1,18 +1,22 @@
 //! `fanfold serve`: the server.
 
+use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use futures::future::select;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::app::App;
+use crate::app::error::Error;
+use crate::cli::archive::keep_archiving;
 use crate::cli::deliver::keep_delivering;
-use crate::cli::{Beside, Data, Outcome, Signals, begin_log, say, stop, stop_on_signal};
-use crate::config::{DataConfig, DeliveryConfig, HttpConfig, LogConfig, Switch};
+use crate::cli::{Beside, Data, Outcome, Signals, begin_log, keep, say, stop, stop_on_signal, stopped};
+use crate::config::{DataConfig, DutyConfig, HttpConfig, LogConfig, Switch};
 use crate::graphql::Api;
 use crate::http;
 
@@ -25,7 +29,7 @@ pub(super) struct Serve {
     #[command(flatten)]
     http: HttpConfig,
     #[command(flatten)]
-    delivery: DeliveryConfig,
+    duties: DutyConfig,
     #[command(flatten)]
     data: DataConfig,
     #[command(flatten)]
@@ -42,22 +46,18 @@ impl Serve {
         let Some(data) = Data::open(self.data, Beside::Alone, &mut signals).await? else {
             return Ok(ExitCode::SUCCESS);
         };
+        if let Err(error) = open_archive(&data.app).await {
+            stop(data.managed).await;
+            return Err(error.into());
+        }
         let (stop_serving, stopping) = watch::channel(false);
         let stop_serving = Arc::new(stop_serving);
-        let repairer = tokio::spawn(keep_repairing(data.app.clone()));
-        let delivering = (self.delivery.deliver == Switch::On)
-            .then(|| tokio::spawn(keep_delivering(data.app.clone(), stopping.clone())));
+        let duties = begin_duties(&self.duties, &data.app, &stopping);
         tokio::spawn(stop_on_signal(signals, Arc::clone(&stop_serving)));
         let served = serve(listener, data.app, self.http, stopping).await;
         // Also if serving has ended by itself.
         stop_serving.send_replace(true);
-        repairer.abort();
-        if let Some(mut delivering) = delivering {
-            // What is not given back in this time is taken over.
-            if tokio::time::timeout(Duration::from_secs(1), &mut delivering).await.is_err() {
-                delivering.abort();
-            }
-        }
+        end_duties(duties).await;
         stop(data.managed).await;
         served
     }
@@ -75,14 +75,39 @@ async fn serve(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs the repairer, and begins it anew should it panic.
-async fn keep_repairing(app: App) {
-    loop {
-        let repairer = app.clone();
-        let mut rounds = JoinSet::new();
-        rounds.spawn(async move { repairer.keep_repairing().await });
-        rounds.join_next().await;
-        tracing::error!("the repairer has stopped; it begins anew");
-        tokio::time::sleep(Duration::from_secs(1)).await;
+/// Begins what a server does beside answering.
+fn begin_duties(config: &DutyConfig, app: &App, stopping: &watch::Receiver<bool>) -> JoinSet<()> {
+    let mut duties = JoinSet::new();
+    let (repairer, until) = (app.clone(), stopping.clone());
+    duties.spawn(keep("repair", stopping.clone(), move || {
+        let (repairer, until) = (repairer.clone(), until.clone());
+        async move { drop(select(pin!(repairer.keep_repairing()), pin!(stopped(until))).await) }
+    }));
+    if config.deliver == Switch::On {
+        duties.spawn(keep_delivering(app.clone(), stopping.clone()));
+    }
+    if config.archive == Switch::On {
+        duties.spawn(keep_archiving(app.clone(), stopping.clone()));
+    }
+    duties
+}
+
+/// Gives it some time to give back what is not finished. What is left then is taken over.
+async fn end_duties(mut duties: JoinSet<()>) {
+    let ended = async { while duties.join_next().await.is_some() {} };
+    // What is not ended in time is ended by being dropped.
+    drop(tokio::time::timeout(Duration::from_secs(1), ended).await);
+}
+
+/// What cannot work with the archive as it is configured is told at once. An archive that is only away now is
+/// no reason not to serve what is hot.
+async fn open_archive(app: &App) -> Result<(), Error> {
+    match app.open_archive().await {
+        Err(error) if error.is_archive_away() => {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, "the archive cannot be used now; old posts are not shown until it can");
+            Ok(())
+        }
+        opened => opened,
     }
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use async_graphql::Lookahead;
 use futures::future::try_join;
 
+use crate::app::archive::Listed;
 use crate::app::error::Error;
 use crate::app::question::Shared;
 use crate::app::timeline::{Entry, TimelineQuery};
@@ -165,7 +166,7 @@ pub(super) async fn load_timeline(
     let Page { entries, has_previous, has_next } = scope.app.timeline(scope.viewer(), query).await?;
     let node = |Entry { post, author, relation }: &Entry| {
         let author = User::loaded(scope, Arc::clone(author), Some(*relation));
-        (post.id, Post::new(scope, Arc::clone(post), author))
+        (Listed::Hot(post.id), Post::new(scope, Arc::clone(post), author))
     };
     let entries = entries.iter().map(node).collect();
     Ok(TimelineConnection::new(list, Filled { entries, has_previous, has_next }))
@@ -251,7 +252,7 @@ impl<E, N> Filled<E, N> {
 
 /// A list that is read page by page, each entry with its node.
 trait Rows {
-    type Entry: Copy;
+    type Entry: Clone;
     type Place: Copy + From<Self::Entry>;
     type Node;
 
@@ -297,20 +298,21 @@ struct Posts<'a> {
 }
 
 impl Rows for Posts<'_> {
-    type Entry = PostId;
+    type Entry = Listed;
     type Place = PostId;
     type Node = Post;
 
-    async fn page(&self, window: Window<PostId>) -> Result<Arc<Page<PostId>>, Error> {
+    async fn page(&self, window: Window<PostId>) -> Result<Arc<Page<Listed>>, Error> {
         self.scope.loader.post_page(self.owner, window).await
     }
 
-    async fn nodes(&self, ids: &Arc<[PostId]>) -> Result<Vec<(PostId, Post)>, Error> {
-        let posts = self.scope.loader.posts(Shared(Arc::clone(ids))).await?;
-        let node = |post: &Arc<model::post::Post>| {
-            (post.id, Post::new(self.scope, Arc::clone(post), self.author.clone()))
+    async fn nodes(&self, listed: &Arc<[Listed]>) -> Result<Vec<(Listed, Post)>, Error> {
+        let posts = self.scope.loader.posts(Shared(Arc::clone(listed))).await?;
+        let node = |(listed, post): (&Listed, &Option<Arc<model::post::Post>>)| {
+            let post = Arc::clone(post.as_ref()?);
+            Some((listed.clone(), Post::new(self.scope, post, self.author.clone())))
         };
-        Ok(posts.iter().flatten().map(node).collect())
+        Ok(listed.iter().zip(posts.iter()).filter_map(node).collect())
     }
 }
 
@@ -341,7 +343,7 @@ async fn fill<R: Rows>(rows: &R, window: Window<R::Place>) -> Result<Filled<R::E
 }
 
 /// The window that makes up for what is missing, if there is anything beyond the page.
-fn beyond<E: Copy, P: Copy + From<E>>(
+fn beyond<E: Clone, P: Copy + From<E>>(
     window: &Window<P>,
     page: &Page<E>,
     entries: usize,
@@ -351,7 +353,7 @@ fn beyond<E: Copy, P: Copy + From<E>>(
         Direction::Backward => (page.entries.first()?, page.has_previous),
     };
     let missing = window.size - entries;
-    let from = Some(P::from(*outermost));
+    let from = Some(P::from(outermost.clone()));
     (more && missing > 0).then_some(Window { direction: window.direction, size: missing, from })
 }
 
@@ -377,7 +379,8 @@ pub(super) async fn load_posts(
     ids: Arc<[PostId]>,
     selection: &Lookahead<'_>,
 ) -> Result<Vec<Option<Post>>, Error> {
-    let posts = scope.loader.posts(Shared(ids)).await?;
+    let listed = ids.iter().copied().map(Listed::Hot).collect();
+    let posts = scope.loader.posts(Shared(listed)).await?;
     let mut authors: Vec<UserId> = posts.iter().flatten().map(|post| post.author).collect();
     authors.sort_unstable();
     authors.dedup();

@@ -185,10 +185,15 @@ fn show<'a>(error: &Error, request_id: &'a str) -> Shown<'a> {
         Error::Broken(broken) => {
             tracing::error!(request_id, error = broken as &dyn std::error::Error, "a request failed");
             let (code, message) = match broken {
-                Broken::Unreachable(_) | Broken::Late => {
+                Broken::Unreachable(_) | Broken::ArchiveAway(_) | Broken::Late => {
                     (Code::Unavailable, "The data cannot be reached now. Try again in a moment.")
                 }
-                Broken::Store(_) | Broken::NoRecord(_) | Broken::Hashing(_) | Broken::GaveUp(_) => {
+                Broken::Store(_)
+                | Broken::Archive(_)
+                | Broken::ForeignArchive(_)
+                | Broken::NoRecord(_)
+                | Broken::Hashing(_)
+                | Broken::GaveUp(_) => {
                     (Code::Internal, "Something went wrong here. It has been logged.")
                 }
             };

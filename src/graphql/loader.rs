@@ -18,6 +18,7 @@ use dataloader::BatchFn;
 use dataloader::cached;
 
 use crate::app::App;
+use crate::app::archive::Listed;
 use crate::app::error::Error;
 use crate::app::question::{Answer, Answered, Delivered, Question, Shared, mismatch};
 use crate::model::id::{PostId, UserId};
@@ -140,7 +141,7 @@ impl Loader {
     }
 
     /// What each of these posts says; `None` for those that are not there.
-    pub(super) async fn posts(&self, posts: Shared<PostId>) -> Result<Posts, Error> {
+    pub(super) async fn posts(&self, posts: Shared<Listed>) -> Result<Posts, Error> {
         match self.ask(Question::Posts(posts)).await? {
             Answer::Posts(posts) => Ok(posts),
             _ => mismatch(),
@@ -152,7 +153,7 @@ impl Loader {
         &self,
         author: UserId,
         window: Window<PostId>,
-    ) -> Result<Arc<Page<PostId>>, Error> {
+    ) -> Result<Arc<Page<Listed>>, Error> {
         match self.ask(Question::PostPage(author, window)).await? {
             Answer::PostPage(page) => Ok(page),
             _ => mismatch(),

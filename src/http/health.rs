@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::http::Server;
 
-/// How long Redis may take to answer before the server counts as not ready.
+/// How long Redis, and the archive, may take to answer before they count as away.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// `/healthz`: this process answers.
@@ -17,14 +17,19 @@ pub(super) async fn alive() -> &'static str {
     "ok\n"
 }
 
-/// `/readyz`: this process can do its work. Asks Redis; one round trip.
+/// `/readyz`: this process can do its work. Asks Redis; one round trip. Without the archive it can do most of
+/// it, and is ready; but it tells.
 pub(super) async fn ready(State(server): State<Arc<Server>>) -> Response {
     if *server.stopping.borrow() {
         return unready("stopping\n");
     }
-    match tokio::time::timeout(PATIENCE, server.api.app().is_ready()).await {
-        Ok(Ok(())) => "ready\n".into_response(),
-        Ok(Err(_)) | Err(_) => unready("redis: not reachable\n"),
+    let app = server.api.app();
+    let redis = tokio::time::timeout(PATIENCE, app.is_ready());
+    let archive = tokio::time::timeout(PATIENCE, app.is_archive_ready());
+    match tokio::join!(redis, archive) {
+        (Ok(Ok(())), Ok(Ok(()))) => "ready\n".into_response(),
+        (Ok(Ok(())), _) => "ready\narchive: not usable now\n".into_response(),
+        (_, _) => unready("redis: not reachable\n"),
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! | key | kind | holds |
 //! |---|---|---|
-//! | `ff:{g}:layout` | hash | what was fixed when the store was first used: `name_shards`; and the strategy of timelines in force: `timeline_strategy`, with the number of those there were, `timeline_generation` |
+//! | `ff:{g}:layout` | hash | what was fixed when the store was first used: `name_shards`; `archive`, the identity of the archive, and `post_hot_limit`, the limit beyond which all posts have been queued for it; and the strategy of timelines in force: `timeline_strategy`, with the number of those there were, `timeline_generation` |
 //! | `ff:{g}:next:user`, `ff:{g}:next:post` | counter | the last id issued |
 //! | `ff:{g}:publishing` | sorted set | posts that have an id and are not settled yet, by id, see [`crate::store::draft`] |
 //! | `ff:{g}:stars` | set | authors whose posts are pulled, not pushed |
@@ -21,10 +21,11 @@
 //! | `ff:{u7}:following` | sorted set | whom user 7 follows, by time of the follow: the truth of an edge |
 //! | `ff:{u7}:followers` | sorted set | who follows user 7, by time of the follow: its mirror |
 //! | `ff:{u7}:find:N`, `…:a`, `…:b` | sorted set, temporary | a page of users and its two intersections; N is unique |
-//! | `ff:{p9}:post` | hash | `author`, `content`, `created_at`, `platform`, `delivery`; or `author`, `deleted` |
+//! | `ff:{p9}:post` | hash | `author`, `content`, `created_at`, `platform`, `delivery`; or `author`, `delivery`, `deleted`, and `settled` when the archive knows of it |
 //! | `ff:{u7}:posts` | list | user 7's posts, greatest id first |
 //! | `ff:{u7}:recent` | sorted set | the newest twenty of them, by id |
-//! | `ff:{u7}:cold` | text | the greatest of user 7's posts that has left `posts` |
+//! | `ff:{u7}:cold` | hash | user 7's posts that have left `posts` for the archive: `greatest`, the greatest of them there ever was; `count`, how many there are |
+//! | `ff:{u7}:gone` | sorted set | user 7's posts that were deleted and that the archive may still have, by id |
 //! | `ff:{u7}:timeline` | list | the posts of user 7's home timeline, greatest id first, and a seal; see `store/lua/part/timeline.lua` |
 //! | `ff:{u7}:idem:K` | text | the attempt to publish that the idempotency key with the digest K stands for; a day |
 //! | `ff:{f3}:fanout` | stream | posts to be brought to timelines |
@@ -32,7 +33,11 @@
 //! | `ff:{f3}:fanout:progress` | hash | how far each of these jobs is: `kind:post` → time, user, timelines served |
 //! | `ff:{f3}:fanout:served` | counter | how many timelines have been served, ever |
 //! | `ff:{f3}:fanout:failed` | stream | jobs that were given up |
-//! | `ff:{a}:pending` | list | posts that shall become cold; an id may be there more than once |
+//! | `ff:{a}:pending` | list | posts that shall become cold, and deleted ones: `post:time`, the time from when they wait; a post may be there more than once |
+//! | `ff:{a}:moving:M` | list | those that the mover M has taken |
+//! | `ff:{a}:movers` | sorted set | the movers, by when they were last heard of |
+//! | `ff:{a}:moved` | counter | how many posts have been archived, ever |
+//! | `ff:{a}:unmovable` | list | those that the archive does not take |
 //!
 //! Times are milliseconds since the epoch, ids decimal numbers.
 
@@ -271,10 +276,16 @@ impl Keys {
         self.key(Tag::User(author), "recent")
     }
 
-    /// The greatest of a user's posts that has become cold.
+    /// What became cold of a user's posts.
     #[must_use]
-    pub fn cold(&self, author: UserId) -> Key<Text> {
+    pub fn cold(&self, author: UserId) -> Key<Hash> {
         self.key(Tag::User(author), "cold")
+    }
+
+    /// A user's posts that were deleted and that the archive may still have.
+    #[must_use]
+    pub fn gone(&self, author: UserId) -> Key<SortedSet> {
+        self.key(Tag::User(author), "gone")
     }
 
     /// A user's home timeline.
@@ -323,6 +334,30 @@ impl Keys {
     #[must_use]
     pub fn pending(&self) -> Key<List> {
         self.key(Tag::Archive, "pending")
+    }
+
+    /// Posts that a mover has taken.
+    #[must_use]
+    pub fn moving(&self, mover: &str) -> Key<List> {
+        self.key(Tag::Archive, &format!("moving:{mover}"))
+    }
+
+    /// The movers.
+    #[must_use]
+    pub fn movers(&self) -> Key<SortedSet> {
+        self.key(Tag::Archive, "movers")
+    }
+
+    /// How many posts have been archived.
+    #[must_use]
+    pub fn moved(&self) -> Key<Counter> {
+        self.key(Tag::Archive, "moved")
+    }
+
+    /// Posts that the archive does not take.
+    #[must_use]
+    pub fn unmovable(&self) -> Key<List> {
+        self.key(Tag::Archive, "unmovable")
     }
 
     fn key<Kind>(&self, tag: Tag, noun: &str) -> Key<Kind> {

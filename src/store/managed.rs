@@ -11,13 +11,13 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use crate::config::RedisUrl;
+use crate::config::SecretUrl;
 use crate::store::error::ManagedError;
 use crate::store::place::{LOOK, Place};
 
 /// A running Redis of our own.
 pub struct Managed {
-    url: RedisUrl,
+    url: SecretUrl,
     role: Role,
 }
 
@@ -63,7 +63,7 @@ impl Managed {
 
     /// Where it listens.
     #[must_use]
-    pub fn url(&self) -> &RedisUrl {
+    pub fn url(&self) -> &SecretUrl {
         &self.url
     }
 

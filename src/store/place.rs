@@ -19,7 +19,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
-use crate::config::RedisUrl;
+use crate::config::SecretUrl;
 use crate::store::error::ManagedError;
 
 /// How long a Redis may take to load its data before it is given up.
@@ -103,13 +103,13 @@ impl Place {
     }
 
     /// The socket as a URL, in which a path may have no other than plain characters.
-    pub(super) fn url(&self) -> RedisUrl {
+    pub(super) fn url(&self) -> SecretUrl {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
         let character = |&byte: &u8| {
             if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
         };
         let path: String = self.socket.as_os_str().as_bytes().iter().map(character).collect();
-        RedisUrl::from(format!("unix:{path}"))
+        SecretUrl::from(format!("unix:{path}"))
     }
 
     fn client(&self) -> Option<Client> {

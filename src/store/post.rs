@@ -21,9 +21,6 @@ use crate::store::user::VOID_MILLIS;
 /// How many posts the set of an author's newest ones holds.
 const RECENT: usize = 20;
 
-/// Most posts that are put on their way into the archive by one command.
-pub const MOST_QUEUED: usize = 1_000;
-
 const FIELDS: [&str; 5] = ["author", "content", "created_at", "platform", "delivery"];
 
 /// An id as Redis answers it.
@@ -94,6 +91,8 @@ pub enum Settled {
     Void,
     /// It may become visible yet.
     Open,
+    /// It is visible if the archive has it, and otherwise never will be.
+    Cold,
 }
 
 impl FromRedisValue for Settled {
@@ -104,6 +103,7 @@ impl FromRedisValue for Settled {
         Ok(match state {
             0 => Self::Void,
             1 => Self::Visible(ids(cold)),
+            3 => Self::Cold,
             _ => Self::Open,
         })
     }
@@ -123,7 +123,6 @@ pub struct Sizes {
 pub fn publish(
     keys: &Keys,
     draft: &Draft,
-    now: Timestamp,
     sizes: Sizes,
     attempt: Option<(Digest, &Attempt)>,
 ) -> Command<Settled> {
@@ -131,8 +130,7 @@ pub fn publish(
     let publish = call(&script::PUBLISH_POST).key(&keys.void(*author)).key(&keys.posts(*author));
     let publish = publish.key(&keys.recent(*author)).key(&keys.timeline(*author)).key(&keys.cold(*author));
     let described = |publish: Builder| {
-        let publish = publish.arg(id.get()).arg(sizes.timeline).arg(sizes.hot).arg(RECENT);
-        publish.arg(now.as_millis()).arg(VOID_MILLIS)
+        publish.arg(id.get()).arg(sizes.timeline).arg(sizes.hot).arg(RECENT)
     };
     match attempt {
         Some((key, attempt)) => {
@@ -166,24 +164,63 @@ pub fn bury(keys: &Keys, draft: &Draft) -> Command<bool> {
     bury.arg(created_at.as_millis()).arg(VOID_MILLIS).reply()
 }
 
-/// A post; `None` if there is none, or none any more.
-pub fn read(keys: &Keys, id: PostId) -> Command<Option<Post>> {
-    type Row = (Option<u64>, Option<String>, Option<i64>, Option<String>, Option<String>);
-    let read = command("HMGET").key(&keys.post(id)).args(FIELDS);
-    read.reply::<Row>().map(move |(author, content, created_at, platform, delivery)| {
-        let (Some(author), Some(content)) = (author, content) else {
-            return Ok(None);
-        };
+/// What is kept of a post.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// The post.
+    Live(Post),
+    /// It was deleted.
+    Tombstone {
+        /// Whose it was.
+        author: UserId,
+        /// How it came to timelines; `None` if it never did.
+        delivery: Option<Delivery>,
+        /// Whether the archive knows of it.
+        is_settled: bool,
+    },
+    /// Nothing: there was no such post, or it is in the archive.
+    Missing,
+}
+
+/// What is kept of a post.
+pub fn read(keys: &Keys, id: PostId) -> Command<Record> {
+    type Row = (
+        Option<u64>,
+        Option<String>,
+        Option<i64>,
+        Option<String>,
+        Option<String>,
+        Option<u8>,
+    );
+    let read = command("HMGET").key(&keys.post(id)).args(FIELDS).arg("settled");
+    read.reply::<Row>().map(move |(author, content, created_at, platform, delivery, settled)| {
         let corrupt = |field| Error::corrupt(format!("post {id} has no {field}"));
-        Ok(Some(Post {
-            id,
-            author: UserId::new(author).ok_or_else(|| corrupt("author"))?,
-            content,
-            platform,
-            created_at: Timestamp::from_millis(created_at.ok_or_else(|| corrupt("created_at"))?),
-            delivery: delivery.as_deref().and_then(parse_delivery).ok_or_else(|| corrupt("delivery"))?,
-        }))
+        let Some(author) = author else {
+            return Ok(Record::Missing);
+        };
+        let author = UserId::new(author).ok_or_else(|| corrupt("author"))?;
+        let delivery = delivery.as_deref().and_then(parse_delivery);
+        let Some(content) = content else {
+            return Ok(Record::Tombstone { author, delivery, is_settled: settled.is_some() });
+        };
+        let created_at = Timestamp::from_millis(created_at.ok_or_else(|| corrupt("created_at"))?);
+        let delivery = delivery.ok_or_else(|| corrupt("delivery"))?;
+        Ok(Record::Live(Post { id, author, content, platform, created_at, delivery }))
     })
+}
+
+/// Drops the record of a post that the archive has, unless it has changed. `true` if it is gone.
+pub fn drop(keys: &Keys, post: &Post) -> Command<bool> {
+    let drop = call(&script::DROP_POST).key(&keys.post(post.id));
+    let drop = drop.arg("author").arg(post.author.get()).arg("content").arg(&post.content);
+    let drop = drop.arg("created_at").arg(post.created_at.as_millis());
+    let drop = drop.arg("platform").arg(post.platform.as_deref().unwrap_or_default());
+    drop.arg("delivery").arg(print_delivery(post.delivery)).reply()
+}
+
+/// Lets the tombstone of a deleted post expire, since the archive knows of the deletion.
+pub fn settle_tombstone(keys: &Keys, id: PostId) -> Command<bool> {
+    call(&script::SETTLE_TOMBSTONE).key(&keys.post(id)).arg(VOID_MILLIS).reply()
 }
 
 /// Notes on a post that so many followers were served, unless it has been deleted.
@@ -214,9 +251,11 @@ impl FromRedisValue for Erased {
     }
 }
 
-/// Erases what a post says, if it is this author's, and leaves a tombstone.
-pub fn erase(keys: &Keys, author: UserId, id: PostId) -> Command<Erased> {
-    call(&script::ERASE_POST).key(&keys.post(id)).arg(author.get()).reply()
+/// Erases what a post says, if it is this author's, and leaves a tombstone; also of a post that only the
+/// archive has, if it is told how that was delivered.
+pub fn erase(keys: &Keys, author: UserId, id: PostId, archived: Option<Delivery>) -> Command<Erased> {
+    let erase = call(&script::ERASE_POST).key(&keys.post(id)).arg(author.get());
+    erase.arg(archived.map_or(String::new(), print_delivery)).reply()
 }
 
 /// What is left of a post, or of one that is there.
@@ -242,44 +281,77 @@ pub fn trace(keys: &Keys, id: PostId) -> Command<Option<Trace>> {
     })
 }
 
-/// Takes a post out of its author's lists and timeline.
+/// Takes a post out of its author's lists and timeline, and out of those that became cold. `true` if it was
+/// among them.
 pub fn delete(keys: &Keys, author: UserId, id: PostId, now: Timestamp) -> Command<bool> {
     let delete = call(&script::DELETE_POST).key(&keys.void(author)).key(&keys.posts(author));
     let delete = delete.key(&keys.recent(author)).key(&keys.timeline(author));
+    let delete = delete.key(&keys.cold(author)).key(&keys.gone(author));
     delete.arg(id.get()).arg(now.as_millis()).arg(VOID_MILLIS).arg(RECENT).reply()
 }
 
-/// Puts posts on their way into the archive. Twice does no harm.
-///
-/// # Panics
-/// If there are none, or more than [`MOST_QUEUED`].
-pub fn queue_for_archive(keys: &Keys, posts: &[PostId]) -> Command<i64> {
-    assert!((1..=MOST_QUEUED).contains(&posts.len()), "1 to {MOST_QUEUED} posts are put on their way");
-    command("RPUSH").key(&keys.pending()).args(posts.iter().map(|post| post.get())).reply()
+/// Where among its author's posts a post is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// In the list.
+    Listed,
+    /// It became cold, or was never visible and never will be.
+    Cold,
+    /// It is not visible.
+    Absent,
 }
 
-/// A page of an author's posts.
+impl FromRedisValue for Whereabouts {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        match String::from_redis_value(value)?.as_str() {
+            "listed" => Ok(Self::Listed),
+            "cold" => Ok(Self::Cold),
+            "absent" => Ok(Self::Absent),
+            other => Err(ParsingError::from(format!("{other:?} is no place for a post"))),
+        }
+    }
+}
+
+/// Where among its author's posts a post is.
+pub fn find(keys: &Keys, author: UserId, id: PostId) -> Command<Whereabouts> {
+    call(&script::FIND_POST).key(&keys.posts(author)).key(&keys.cold(author)).arg(id.get()).reply()
+}
+
+/// A page of an author's posts, as far as they are in the list here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostPage {
-    /// The page, of the posts that are kept here.
+    /// The page. What its flags say, they say of the list.
     pub page: Page<PostId>,
-    /// The greatest of the author's posts that has become cold; 0 if none has.
-    pub cold: u64,
+    /// What became cold. The posts that are neither there nor in the list are not visible.
+    pub cold: Cold,
+}
+
+/// What became cold of an author's posts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cold {
+    /// The greatest post that did, ever; 0 if none did.
+    pub greatest: u64,
+    /// How many did and were not deleted.
+    pub count: u64,
+    /// Which of those that were deleted the archive may still have.
+    pub gone: Vec<PostId>,
 }
 
 /// A page of an author's posts. `O(log n + page)`.
 pub fn page(keys: &Keys, author: UserId, window: &Window<PostId>) -> Command<PostPage> {
     let page = call(&script::POSTS_PAGE).key(&keys.posts(author)).key(&keys.cold(author));
-    windowed(page, window).reply::<(bool, bool, Vec<Id>, u64)>().map(
-        |(has_previous, has_next, found, cold)| {
-            Ok(PostPage { page: Page { entries: ids(found).into(), has_previous, has_next }, cold })
+    let page = windowed(page.key(&keys.gone(author)), window);
+    page.reply::<(bool, bool, Vec<Id>, u64, u64, Vec<Id>)>().map(
+        |(has_previous, has_next, found, greatest, count, gone)| {
+            let page = Page { entries: ids(found).into(), has_previous, has_next };
+            Ok(PostPage { page, cold: Cold { greatest, count, gone: ids(gone) } })
         },
     )
 }
 
-/// How many posts an author has.
+/// How many posts an author has, wherever they are.
 pub fn count(keys: &Keys, author: UserId) -> Command<u64> {
-    command("LLEN").key(&keys.posts(author)).reply()
+    call(&script::COUNT_POSTS).key(&keys.posts(author)).key(&keys.cold(author)).reply()
 }
 
 #[cfg(test)]

@@ -277,7 +277,8 @@ async fn the_posts_of_the_authors_in_a_timeline_cost_two_round_trips_for_all_of_
     let (few, _) = cost(&world, &viewer, &nested(2)).await;
     let (many, counted) = cost(&world, &viewer, &nested(40)).await;
     assert_eq!((few, many), (7, 7));
-    assert!(counted["hmget"] <= 41 + 20 + 60, "{counted:?}");
+    // The last are by the script that tells a page, which looks for what is cold.
+    assert!(counted["hmget"] <= 41 + 20 + 60 + 20, "{counted:?}");
 }
 
 #[tokio::test]

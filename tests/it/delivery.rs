@@ -5,7 +5,7 @@ use std::time::Duration;
 use fanfold::app::App;
 use fanfold::app::delivery::Worker;
 use fanfold::app::viewer::Viewer;
-use fanfold::store::gate::Moment;
+use fanfold::gate::Moment;
 
 use crate::timeline::Call::{Follow, Publish, Read};
 use crate::timeline::Stage;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use fanfold::app::App;
 use fanfold::app::viewer::Viewer;
 use fanfold::model::id::UserId;
-use fanfold::store::gate::Moment;
+use fanfold::gate::Moment;
 use futures::future::join_all;
 use proptest::prelude::*;
 use serde_json::Value;

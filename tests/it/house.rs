@@ -5,20 +5,23 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each storey and the storeys it may import. Everybody may import `model` and `config`.
-const STOREYS: [(&str, &[&str]); 7] = [
+const STOREYS: [(&str, &[&str]); 9] = [
     ("model", &[]),
     ("config", &[]),
-    ("store", &[]),
-    ("app", &["store"]),
+    ("gate", &[]),
+    ("store", &["gate"]),
+    ("archive", &["gate"]),
+    ("app", &["store", "archive", "gate"]),
     ("graphql", &["app"]),
     ("http", &["graphql", "app"]),
-    ("cli", &["http", "graphql", "app", "store"]),
+    ("cli", &["http", "graphql", "app", "store", "archive"]),
 ];
 
 /// Each foreign crate that has a home, and the places where it may be named.
-const HOMES: [(&str, &[&str]); 14] = [
+const HOMES: [(&str, &[&str]); 15] = [
     ("redis", &["store"]),
     ("bb8_redis", &["store"]),
+    ("sqlx", &["archive"]),
     ("rustls", &["store/pool.rs"]),
     ("argon2", &["app/password.rs"]),
     ("async_graphql", &["graphql", "http/response.rs"]),

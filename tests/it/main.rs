@@ -11,6 +11,7 @@
 )]
 
 mod account;
+mod archive;
 mod batching;
 mod check;
 mod command_line;
@@ -29,6 +30,7 @@ mod relation;
 mod schema;
 mod server;
 mod serving;
+mod sql;
 mod timeline;
 mod traces;
 mod turnstile;

@@ -10,7 +10,7 @@ use fanfold::app::user::Newcomer;
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::UserId;
 use fanfold::model::user::{Bio, Username};
-use fanfold::store::gate::Moment;
+use fanfold::gate::Moment;
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 

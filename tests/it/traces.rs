@@ -6,11 +6,11 @@
 
 use std::time::Duration;
 
-use fanfold::store::gate::Moment;
+use fanfold::gate::Moment;
 
 use crate::timeline::Call::{self, Delete, Deliver, Expire, Follow, Publish, Read, Unfollow};
 use crate::timeline::{STRATEGIES, Stage};
-use crate::world::deliver_all;
+use crate::world::{archive_all, deliver_all};
 
 const R: u64 = 1;
 const S: u64 = 2;
@@ -229,12 +229,10 @@ async fn an_unfollow_that_writes_its_mirror_late_puts_it_right_and_merges_again(
     hold_everywhere_by_all(&[Follow(R, A), READ], Unfollow(R, A), &[Follow(R, A), POST, Deliver]).await;
 }
 
-/// The archive takes an author's post.
-fn put_away(stage: &Stage, author: u64, post: u64) {
-    let (posts, post) = (format!("ff:{{u{author}}}:posts"), post.to_string());
-    stage.world.redis.raw::<i64>(&["LREM", &posts, "1", &post]);
-    stage.world.redis.raw::<i64>(&["ZREM", &format!("ff:{{u{author}}}:recent"), &post]);
-    stage.world.redis.raw::<String>(&["SET", &format!("ff:{{u{author}}}:cold"), &post]);
+/// The archive takes a post.
+async fn put_away(stage: &Stage, post: u64) {
+    stage.world.redis.raw::<i64>(&["RPUSH", "ff:{a}:pending", &format!("{post}:0")]);
+    archive_all(&stage.app).await;
 }
 
 /// The timeline of R as it is kept, and its floor.
@@ -248,7 +246,7 @@ fn kept(stage: &Stage) -> (Vec<String>, u64) {
 async fn what_comes_with_a_follow_ends_where_posts_have_left_for_the_archive() {
     let stage = Stage::set("push", "5").await;
     stage.calls(&[Publish(B, None), POST, POST, POST, POST]).await;
-    put_away(&stage, A, 2);
+    put_away(&stage, 2).await;
     stage.calls(&[Follow(R, B), READ, Follow(R, A)]).await;
     // Post 1 would stand next to 3 as if 2 had never been.
     assert_eq!(kept(&stage), (vec!["5".into(), "4".into(), "3".into()], 3));
@@ -259,7 +257,7 @@ async fn a_timeline_is_filled_no_further_than_posts_have_left_for_the_archive() 
     for strategy in STRATEGIES {
         let stage = Stage::set(strategy, "5").await;
         stage.calls(&[Publish(B, None), POST, POST, POST, POST, Delete(A, 1)]).await;
-        put_away(&stage, A, 2);
+        put_away(&stage, 2).await;
         stage.calls(&[Follow(R, A), Follow(R, B), READ]).await;
         assert_eq!(kept(&stage), (vec!["5".into(), "3".into()], 3));
     }
@@ -269,7 +267,7 @@ async fn a_timeline_is_filled_no_further_than_posts_have_left_for_the_archive() 
 async fn what_has_left_for_the_archive_before_a_reader_pulls_is_not_passed_over() {
     let stage = Stage::set("hybrid", "5").await;
     stage.calls(&[Follow(R, A), Follow(S, A), Follow(R, B), Publish(B, None), READ, POST, POST, POST]).await;
-    put_away(&stage, A, 2);
+    put_away(&stage, 2).await;
     for newest in [3, 4] {
         stage.world.redis.raw::<i64>(&["ZREM", "ff:{u3}:recent", &newest.to_string()]);
     }

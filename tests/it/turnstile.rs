@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fanfold::app::App;
-use fanfold::store::gate::{Gate, Moment};
+use fanfold::gate::{Gate, Moment};
 use futures::future::BoxFuture;
 use proptest::prelude::*;
 use tokio::sync::Semaphore;

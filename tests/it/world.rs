@@ -11,6 +11,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use clap::Parser;
 use fanfold::app::App;
+use fanfold::archive::Archive;
 use fanfold::config::{DataConfig, HttpConfig};
 use fanfold::graphql::Api;
 use fanfold::model::chance::Chance;
@@ -137,8 +138,8 @@ pub(crate) struct Knobs {
 
 impl Knobs {
     pub(crate) fn new(redis: &Redis, options: &[&str]) -> Self {
-        let url = redis.url();
-        Self::parse_from(["test", "--redis-url", &url].iter().chain(options))
+        let (url, directory) = (redis.url(), redis.directory.path().to_str().unwrap());
+        Self::parse_from(["test", "--redis-url", &url, "--data-dir", directory].iter().chain(options))
     }
 }
 
@@ -257,11 +258,17 @@ pub(crate) async fn deliver_all(app: &App) {
     }
 }
 
+/// Takes everything to the archive that waits, also what movers have left.
+pub(crate) async fn archive_all(app: &App) {
+    app.mover().drain(Duration::ZERO).await.unwrap();
+}
+
 /// An application over a Redis, as another server process would have it.
 pub(crate) async fn app(redis: &Redis, clock: &Arc<StillClock>, options: &[&str]) -> App {
-    let DataConfig { redis, relation, account, timeline } = Knobs::new(redis, options).data;
+    let DataConfig { redis, relation, account, timeline, archive } = Knobs::new(redis, options).data;
+    let archive = Archive::new(&archive, &redis.data_dir).unwrap();
     let store = Store::open(&redis).await.unwrap();
-    App::new(store, Arc::clone(clock) as _, Chance::from_seed(1), relation, account, timeline)
+    App::new(store, archive, Arc::clone(clock) as _, Chance::from_seed(1), relation, account, timeline)
 }
 
 /// The codes of all errors of an answer.

@@ -157,7 +157,7 @@ impl Worker {
     /// behind what it sends.
     #[must_use]
     pub fn apart(self) -> Self {
-        let app = self.app.over(self.app.store().apart());
+        let app = self.app.over(self.app.store().apart(), self.app.0.archive.clone());
         Self { app, ..self }
     }
 

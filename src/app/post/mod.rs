@@ -38,7 +38,8 @@ use crate::model::id::{PostId, UserId};
 use crate::model::post::{Content, Delivery, Platform};
 use crate::store::batch::Batch;
 use crate::store::fanout::{self, Kind, Task};
-use crate::store::post::{self, MOST_QUEUED, Sizes};
+use crate::store::moving;
+use crate::store::post::Sizes;
 
 /// A post as it is to be.
 #[derive(Clone, Debug)]
@@ -65,7 +66,7 @@ impl App {
             queue.tasks.iter().map(|task| batch.push(fanout::add(self.keys(), task))).collect();
         let cold: Vec<PostId> = queue.cold.into_iter().collect();
         let cold =
-            cold.chunks(MOST_QUEUED).map(|posts| batch.push(post::queue_for_archive(self.keys(), posts)));
+            cold.chunks(moving::MOST).map(|posts| batch.push(moving::queue(self.keys(), posts, self.now())));
         let cold: Vec<_> = cold.collect();
         let mut replies = batch.send(self.store()).await?;
         replies.take_all(jobs)?;

@@ -281,8 +281,7 @@ impl App {
         let publish = |(publication, delivery): (&Publication<'_>, &Option<Delivery>)| {
             delivery.as_ref()?;
             let attempt = publication.attempt.as_ref().map(|(key, attempt)| (*key, attempt));
-            let now = self.now();
-            Some(batch.push(post::publish(self.keys(), &publication.draft, now, self.sizes(), attempt)))
+            Some(batch.push(post::publish(self.keys(), &publication.draft, self.sizes(), attempt)))
         };
         let tickets: Vec<_> = publications.iter().zip(deliveries).map(publish).collect();
         let mut replies = batch.send(self.store()).await?;

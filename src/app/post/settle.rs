@@ -1,9 +1,13 @@
 //! What becomes of posts whose publishers were cut off.
 
+use std::collections::HashMap;
+
 use crate::app::App;
 use crate::app::deadline::{ABANDONED_AFTER, REPAIRED_AFTER};
 use crate::app::error::Error;
 use crate::app::post::Queue;
+use crate::archive::post::Row;
+use crate::model::id::PostId;
 use crate::store::batch::Batch;
 use crate::store::draft::{self, Draft};
 use crate::store::post::{self, Settled};
@@ -63,31 +67,56 @@ impl App {
         let tickets = drafts.iter().map(settle).collect();
         let outcomes = batch.send(self.store()).await?.take_all(tickets)?;
 
+        let archived = self.those_archived(drafts, &outcomes).await;
         let mut batch = Batch::new("repair: post");
         let mut settled = Vec::new();
         let mut buried = Vec::new();
         let mut visible = Vec::new();
         for (draft, outcome) in drafts.iter().zip(outcomes) {
-            match outcome {
-                Settled::Void => buried.push(batch.push(post::bury(self.keys(), draft))),
-                Settled::Visible(cold) => {
-                    visible.push((draft, cold, batch.push(post::trace(self.keys(), draft.id))));
+            let mut trace = || batch.push(post::trace(self.keys(), draft.id));
+            match (outcome, &archived) {
+                (Settled::Visible(cold), _) => visible.push((draft, cold, None, trace())),
+                (Settled::Cold, Ok(rows)) if rows.contains_key(&draft.id) => {
+                    let row = rows[&draft.id].clone().live();
+                    visible.push((draft, Vec::new(), row.map(|post| post.delivery), trace()));
                 }
-                Settled::Open => continue,
+                (Settled::Void, _) | (Settled::Cold, Ok(_)) => {
+                    buried.push(batch.push(post::bury(self.keys(), draft)));
+                }
+                (Settled::Open, _) | (Settled::Cold, Err(_)) => continue,
             }
             settled.push(*draft);
         }
         let mut replies = batch.send(self.store()).await?;
         replies.take_all(buried)?;
         let mut queue = Queue::default();
-        for (draft, cold, trace) in visible {
-            let there = replies.take(trace)?.filter(|trace| !trace.is_deleted);
-            queue.add(draft.note.author, draft.id, there.and_then(|trace| trace.delivery), cold);
+        for (draft, cold, archived, trace) in visible {
+            let delivery = match replies.take(trace)? {
+                Some(trace) => trace.delivery.filter(|_| !trace.is_deleted),
+                None => archived,
+            };
+            queue.add(draft.note.author, draft.id, delivery, cold);
         }
         self.send_queue(queue).await?;
         if !settled.is_empty() {
             draft::settle(self.keys(), &settled).send("repair: settle", self.store()).await?;
         }
         Ok(settled.len())
+    }
+
+    /// What the archive has of those posts that it has if they are visible. If it does not tell, they are
+    /// left for the next round.
+    async fn those_archived(
+        &self,
+        drafts: &[Draft],
+        outcomes: &[Settled],
+    ) -> Result<HashMap<PostId, Row>, Error> {
+        let cold = drafts.iter().zip(outcomes).filter(|(_, outcome)| **outcome == Settled::Cold);
+        let cold: Vec<PostId> = cold.map(|(draft, _)| draft.id).collect();
+        if cold.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let rows = self.archive().await?.read(&cold).await?;
+        Ok(rows.into_iter().map(|row| (row.id(), row)).collect())
     }
 }

@@ -18,7 +18,7 @@
 //!    followed any more is left out and made up for.
 //!
 //! Below its *floor* a timeline was trimmed. There, a page is collected from the posts of everybody
-//! followed.
+//! followed, those in Redis and those in the archive.
 //!
 //! # Why
 //! Who follows first and reads the watermark then loses what is published between. An old watermark does
@@ -33,8 +33,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::OnceCell;
 
 use crate::app::App;
+use crate::app::archive::Listed;
 use crate::app::error::{Broken, Error};
 use crate::app::question::{Answer, Question, Shared, mismatch};
+use crate::app::timeline::pull::Reach;
 use crate::app::viewer::Viewer;
 use crate::config::TimelineStrategy;
 use crate::model::id::{PostId, UserId};
@@ -323,7 +325,7 @@ impl App {
         let following = relation::all(self.keys(), owner, Side::Following);
         let following = following.send("timeline: following", self.store()).await?;
         let authors: Vec<UserId> = following.iter().map(|follow| follow.user).chain([owner]).collect();
-        Ok(self.merge_posts("timeline: below", &authors, window).await?.posts)
+        Ok(self.merge_posts("timeline: below", Reach::Archive, &authors, window).await?.posts)
     }
 
     /// The posts that are still there and by somebody who is followed, or by the owner, with their
@@ -337,7 +339,8 @@ impl App {
         if posts.is_empty() {
             return Ok(Vec::new());
         }
-        let question = Question::Posts(Shared(posts.into()));
+        let posts = posts.into_iter().map(Listed::Hot).collect();
+        let question = Question::Posts(Shared(posts));
         let posts = match self.answer_one(question).await? {
             Answer::Posts(posts) => posts.iter().flatten().map(Arc::clone).collect::<Vec<_>>(),
             _ => mismatch(),

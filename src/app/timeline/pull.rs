@@ -3,6 +3,7 @@
 //! Not here: from whom, and when (`app::timeline`); the edge that a follow writes (`app::relation`).
 
 use crate::app::App;
+use crate::app::archive::cold_range;
 use crate::app::error::Error;
 use crate::app::relation::Edge;
 use crate::model::id::{PostId, UserId};
@@ -16,6 +17,15 @@ const FEWEST: usize = 20;
 
 /// How many follows are merged together: each may take as many posts as a timeline holds.
 const FOLLOWS: usize = 100;
+
+/// How far back posts are merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// As far as they are in Redis.
+    Hot,
+    /// As far as there are any.
+    Archive,
+}
 
 /// Posts of several authors.
 pub(super) struct Merged {
@@ -63,16 +73,17 @@ impl App {
     /// As many of the newest posts of these authors as a timeline holds.
     async fn pull_all(&self, authors: &[UserId]) -> Result<Merge, Error> {
         let window = Window { direction: Direction::Forward, size: self.capacity() + 1, from: None };
-        let Merged { posts, cold } = self.merge_posts("timeline: pull", authors, &window).await?;
+        let Merged { posts, cold } = self.merge_posts("timeline: pull", Reach::Hot, authors, &window).await?;
         Ok(self.merge_of(posts, cold))
     }
 
     /// The posts of a window that these authors have, in the order in which they are come to from its
     /// position. One round trip where they post about equally much; else another one or two, for those
-    /// who post much.
+    /// who post much. With as many queries to the archive, if it may have any of them.
     pub(super) async fn merge_posts(
         &self,
         step: &'static str,
+        reach: Reach,
         authors: &[UserId],
         window: &Window<PostId>,
     ) -> Result<Merged, Error> {
@@ -82,25 +93,15 @@ impl App {
         let mut posts: Vec<PostId> = Vec::new();
         let mut greatest_cold = 0;
         while !open.is_empty() {
-            let mut batch = Batch::new(step);
-            let read = |&(author, from): &(UserId, Option<PostId>)| {
-                batch.push(post::page(self.keys(), author, &Window { direction, size: limit, from }))
-            };
-            let tickets = open.iter().map(read).collect();
-            let pages = batch.send(self.store()).await?.take_all(tickets)?;
             let mut unfinished = Vec::new();
-            for ((author, _), PostPage { page, cold }) in open.iter().zip(pages) {
-                greatest_cold = greatest_cold.max(cold);
-                let (outermost, more) = match direction {
-                    Direction::Forward => (page.entries.last(), page.has_next),
-                    Direction::Backward => (page.entries.first(), page.has_previous),
-                };
-                if let Some(outermost) = outermost.filter(|_| more) {
-                    unfinished.push((*author, *outermost));
-                }
-                posts.extend(page.entries.iter());
+            for (author, part) in self.read_parts(step, reach, &open, direction, limit).await? {
+                greatest_cold = greatest_cold.max(part.greatest_cold);
+                unfinished.extend(part.goes_on_from.map(|from| (author, from)));
+                posts.extend(part.posts);
             }
             posts.sort_unstable();
+            // While it moved, a post may have been in both.
+            posts.dedup();
             if direction == Direction::Forward {
                 posts.reverse();
             }
@@ -118,6 +119,41 @@ impl App {
             limit = (limit * 4).min(size);
         }
         Ok(Merged { posts, cold: greatest_cold })
+    }
+
+    /// The posts of each of these authors from a position of its own on: what Redis has, and then what the
+    /// archive has as far as Redis has told. One round trip, and a query if the archive may have any.
+    async fn read_parts(
+        &self,
+        step: &'static str,
+        reach: Reach,
+        open: &[(UserId, Option<PostId>)],
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(UserId, Part)>, Error> {
+        let window = |from| Window { direction, size: limit, from };
+        let mut batch = Batch::new(step);
+        let read = |&(author, from): &(UserId, _)| batch.push(post::page(self.keys(), author, &window(from)));
+        let tickets = open.iter().map(read).collect();
+        let pages = batch.send(self.store()).await?.take_all(tickets)?;
+
+        let mut ranges = Vec::new();
+        let mut parts = Vec::with_capacity(open.len());
+        for (&(author, from), page) in open.iter().zip(pages) {
+            let range = cold_range(author, &window(from), &page).filter(|_| reach == Reach::Archive);
+            let index = range.map(|_| ranges.len());
+            ranges.extend(range);
+            parts.push((author, Part::of(page, direction), index));
+        }
+        if !ranges.is_empty() {
+            let found = Box::pin(self.archived_ids(&ranges)).await?;
+            for (_, part, index) in &mut parts {
+                if let Some(index) = *index {
+                    part.add(&found[index], limit);
+                }
+            }
+        }
+        Ok(parts.into_iter().map(|(author, part, _)| (author, part)).collect())
     }
 
     /// Posts as they are merged: greatest first, each once, and no more than there is room for.
@@ -166,6 +202,39 @@ impl App {
         }
         batch.send(self.store()).await?.take_all(tickets)?;
         Ok(())
+    }
+}
+
+/// Some posts of one author.
+struct Part {
+    /// In any order.
+    posts: Vec<PostId>,
+    /// From where there are more, if there are.
+    goes_on_from: Option<PostId>,
+    /// The greatest that has become cold; 0 if none has.
+    greatest_cold: u64,
+}
+
+impl Part {
+    fn of(PostPage { page, cold }: PostPage, direction: Direction) -> Self {
+        let (outermost, more) = match direction {
+            Direction::Forward => (page.entries.last(), page.has_next),
+            Direction::Backward => (page.entries.first(), page.has_previous),
+        };
+        Self {
+            goes_on_from: outermost.copied().filter(|_| more),
+            posts: page.entries.to_vec(),
+            greatest_cold: cold.greatest,
+        }
+    }
+
+    /// Adds what the archive has, in the order in which it is come to. Where it was not all told, the part
+    /// ends.
+    fn add(&mut self, archived: &[PostId], limit: usize) {
+        self.posts.extend(archived);
+        if let Some(last) = archived.last().filter(|_| archived.len() == limit) {
+            self.goes_on_from = Some(*last);
+        }
     }
 }
 

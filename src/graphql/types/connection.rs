@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_graphql::{Object, SimpleObject};
 
+use crate::app::archive::Listed;
 use crate::app::error::Error;
 use crate::graphql::connection::{self, Filled};
 use crate::graphql::context::Scope;
@@ -100,8 +101,8 @@ struct PostPage {
 }
 
 impl PostPage {
-    fn new(list: PostList, filled: Filled<PostId, Post>) -> Self {
-        let edge = |(id, node)| PostEdge { list, id, node };
+    fn new(list: PostList, filled: Filled<Listed, Post>) -> Self {
+        let edge = |(listed, node)| PostEdge { list, id: PostId::from(listed), node };
         let edges = filled.entries.into_iter().map(edge).collect();
         Self { edges, has_previous: filled.has_previous, has_next: filled.has_next }
     }
@@ -128,7 +129,7 @@ pub(in crate::graphql) struct PostConnection {
 }
 
 impl PostConnection {
-    pub(in crate::graphql) fn new(scope: Arc<Scope>, list: PostList, filled: Filled<PostId, Post>) -> Self {
+    pub(in crate::graphql) fn new(scope: Arc<Scope>, list: PostList, filled: Filled<Listed, Post>) -> Self {
         Self { scope, list, page: PostPage::new(list, filled) }
     }
 }
@@ -161,7 +162,7 @@ impl PostConnection {
 pub(in crate::graphql) struct TimelineConnection(PostPage);
 
 impl TimelineConnection {
-    pub(in crate::graphql) fn new(list: PostList, filled: Filled<PostId, Post>) -> Self {
+    pub(in crate::graphql) fn new(list: PostList, filled: Filled<Listed, Post>) -> Self {
         Self(PostPage::new(list, filled))
     }
 }

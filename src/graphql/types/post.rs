@@ -70,6 +70,7 @@ impl Post {
                 self.scope.loader.delivery(author, id).await.map(|delivered| match delivered {
                     Delivered::Some(served) => pushed(number(served), number(followers.max(served))),
                     Delivered::All(followers) => pushed(number(followers), number(followers)),
+                    Delivered::Over => pushed(number(followers), number(followers)),
                 })
             }
         })

@@ -1,14 +1,24 @@
--- Takes a post out of its author's lists and timeline. Twice is once.
+-- Takes a post out of its author's lists and timeline, and out of those that became cold. Twice is once.
 -- KEYS[1]  the void set        KEYS[2]  the author's posts: a list
 -- KEYS[3]  the author's newest posts: a sorted set     KEYS[4]  the author's timeline
+-- KEYS[5]  what became cold: a hash     KEYS[6]  deleted posts that the archive may still have: a sorted set
 -- ARGV[1]  the post        ARGV[2]  the time now     ARGV[3]  milliseconds to remember it for, so that
 --          a late publisher does not put it back      ARGV[4]  how many are the newest
--- Returns  1 if it was there, else 0
+-- Returns  1 if it was in the list or cold, else 0
 local was_there = redis.call('LREM', KEYS[2], 1, ARGV[1])
 redis.call('ZREM', KEYS[3], ARGV[1])
 for _, id in ipairs(redis.call('LRANGE', KEYS[2], 0, tonumber(ARGV[4]) - 1)) do
   redis.call('ZADD', KEYS[3], id, id)
 end
 redis.call('LREM', KEYS[4], 1, ARGV[1])
+-- The archive may have a post before it has left the list.
+local is_noted = redis.call('ZSCORE', KEYS[1], 'deleted:' .. ARGV[1])
+if not is_noted and redis.call('ZADD', KEYS[6], ARGV[1], ARGV[1]) == 1 and was_there == 0 then
+  local greatest = tonumber(redis.call('HGET', KEYS[5], 'greatest') or 0)
+  if tonumber(ARGV[1]) <= greatest then
+    redis.call('HINCRBY', KEYS[5], 'count', -1)
+    was_there = 1
+  end
+end
 remember(KEYS[1], 'deleted:' .. ARGV[1], ARGV[2], ARGV[3])
 return was_there

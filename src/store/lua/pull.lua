@@ -1,6 +1,6 @@
 -- An author's posts above a mark, for a reader who has pulled up to there.
 -- KEYS[1]  the author's newest posts: a sorted set     KEYS[2]  the author's posts: a list
--- KEYS[3]  the greatest post that has left the list
+-- KEYS[3]  what became cold: a hash
 -- ARGV[1]  the mark        ARGV[2]  at most so many
 -- Returns  { the first post that was not taken though it is above the mark, or 0,
 --            the greatest post above the mark that has left the list, or 0, { the posts } }
@@ -14,5 +14,5 @@ for _, id in ipairs(redis.call('LRANGE', KEYS[2], 0, limit)) do
   ids[#ids + 1] = id
 end
 local beyond = table.remove(ids, limit + 1) or '0'
-local cold = redis.call('GET', KEYS[3]) or '0'
+local cold = redis.call('HGET', KEYS[3], 'greatest') or '0'
 return { beyond, tonumber(cold) > mark and cold or '0', ids }

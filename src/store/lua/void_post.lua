@@ -1,11 +1,11 @@
 -- Sees to it that a post that is not visible never will be, if nobody can be publishing it any more: a
 -- late publisher finds it void.
 -- KEYS[1]  the void set        KEYS[2]  the author's posts: a list
--- KEYS[3]  the greatest post that has left the list
+-- KEYS[3]  what became cold: a hash
 -- ARGV[1]  the post        ARGV[2]  the time now     ARGV[3]  milliseconds to remember it for
 -- ARGV[4]  how many of an author's posts stay hot      ARGV[5]  1 if nobody can be publishing it any more
--- Returns  { 1 if the post is visible or was, 0 if it is void now, 2 if it is neither,
---            posts that shall become cold … }
+-- Returns  { 0 if the post is void now, 1 if it is visible or was, 2 if it is neither, 3 if it became cold
+--            or is void, posts that shall become cold … }
 local id = tonumber(ARGV[1])
 if redis.call('ZSCORE', KEYS[1], ARGV[1]) then return { 0 } end
 if redis.call('ZSCORE', KEYS[1], 'deleted:' .. ARGV[1]) then return { 1 } end
@@ -15,8 +15,7 @@ if at < length and tonumber(redis.call('LINDEX', KEYS[2], at)) == id then
   local hot = tonumber(ARGV[4])
   return { 1, unpack(redis.call('LRANGE', KEYS[2], hot, hot + 999)) }
 end
+if id <= tonumber(redis.call('HGET', KEYS[3], 'greatest') or 0) then return { 3 } end
 if ARGV[5] ~= '1' then return { 2 } end
--- Down here nothing comes to be, void or not; and the post may have gone this way.
-if id <= tonumber(redis.call('GET', KEYS[3]) or 0) then return { 1 } end
 remember(KEYS[1], ARGV[1], ARGV[2], ARGV[3])
 return { 0 }

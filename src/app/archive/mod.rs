@@ -1,0 +1,175 @@
+//! The archive: how posts become cold, and how what is cold is read together with what is hot.
+//!
+//! A post that its author's list has no more room for waits until a *mover* takes it. The mover goes through
+//! these steps, for up to a thousand posts together:
+//! 1. it takes them onto a list of its own;
+//! 2. it reads their records; the deletion of what turns out to be a tombstone is finished first, because
+//!    whoever began it may have been cut off;
+//! 3. it writes the posts and the tombstones to the archive, in one transaction;
+//! 4. it reads them back and compares;
+//! 5. it takes the posts out of their authors' lists, in one step for each author, in which also what is
+//!    known of the cold posts changes: the greatest of them, and their number;
+//! 6. it drops the records, but only those that are still as they were read; tombstones will expire;
+//! 7. what was deleted is known not to be in the archive any more;
+//! 8. it takes the posts off its list; those whose record has changed stay, and are gone through again.
+//!
+//! Each step may be done twice, and may be done by two movers at the same time. What a mover has left that is
+//! not heard of any more, another one adopts.
+//!
+//! So a post is always in the author's list or in the archive, for some moments in both. Who reads asks
+//! **Redis first, then the archive**: what leaves Redis in between is found in the archive. Whether a post
+//! was deleted, its record tells before the archive is asked, and for a list of posts the set of those that
+//! are gone.
+//!
+//! # Why
+//! Who takes a post out of its list before the archive has it shows nobody the post for a while. Who drops a
+//! record that has changed brings a deleted post back. Tombstones stay in the archive, so that a mover that
+//! wakes up late does not write the post after its deletion.
+//!
+//! Not here: how posts come to wait (`app::post`).
+
+mod mover;
+mod page;
+mod read;
+
+use std::time::Duration;
+
+pub use self::mover::Mover;
+pub use self::page::Listed;
+pub(super) use self::page::{Joint, cold_range};
+pub(super) use self::read::{Found, Wanted};
+
+use crate::app::App;
+use crate::app::error::{Broken, Error};
+use crate::archive::Archive;
+use crate::store::batch::Batch;
+use crate::store::moving;
+
+/// How the way to the archive stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Transit {
+    /// Posts that wait.
+    pub pending: u64,
+    /// Posts that a mover has taken.
+    pub moving: u64,
+    /// Since when the one waits that has waited longest; zero if there is none.
+    pub oldest: Duration,
+    /// Posts that have been archived, ever.
+    pub moved: u64,
+    /// Posts that the archive does not take.
+    pub unmovable: u64,
+}
+
+impl App {
+    /// The archive, once it is known to have the posts of this store.
+    pub(super) async fn archive(&self) -> Result<&Archive, Error> {
+        self.0.bound.get_or_try_init(async || self.bind_archive().await).await?;
+        Ok(&self.0.archive)
+    }
+
+    /// Opens the archive, if it can be opened now.
+    pub async fn open_archive(&self) -> Result<(), Error> {
+        self.archive().await.map(drop)
+    }
+
+    /// Whether the archive answers.
+    pub async fn is_archive_ready(&self) -> Result<(), Error> {
+        Ok(self.archive().await?.ping().await?)
+    }
+
+    /// Where the archive is, for people.
+    #[must_use]
+    pub fn archive_place(&self) -> String {
+        self.0.archive.place()
+    }
+
+    /// How many posts the archive has.
+    pub async fn archived_count(&self) -> Result<u64, Error> {
+        Ok(self.archive().await?.post_count().await?)
+    }
+
+    /// How many queries this process has sent to the archive so far.
+    #[must_use]
+    pub fn archive_queries(&self) -> u64 {
+        self.0.archive.queries()
+    }
+
+    /// Store and archive belong together: either both are new, or each knows the other. Two Redises that
+    /// archived into one database would mix up their posts, and two archives of one Redis would each miss
+    /// what the other has.
+    async fn bind_archive(&self) -> Result<(), Error> {
+        let read = || moving::archive(self.keys()).send("archive: bound", self.store());
+        let identity = self.archive_identity().await?;
+        let known = match read().await? {
+            Some(known) => known,
+            None if self.0.archive.greatest_post().await? > 0 => return Err(self.foreign_archive()),
+            None => {
+                moving::bind_archive(self.keys(), &identity).send("archive: bind", self.store()).await?;
+                // Somebody else may have been first.
+                read().await?.unwrap_or_default()
+            }
+        };
+        if known == identity { Ok(()) } else { Err(self.foreign_archive()) }
+    }
+
+    async fn archive_identity(&self) -> Result<String, Error> {
+        Ok(self.0.archive.identity(&self.request_id()).await?)
+    }
+
+    fn foreign_archive(&self) -> Error {
+        Broken::ForeignArchive(self.archive_place()).into()
+    }
+
+    /// Goes on with this archive whatever it was before. What the former one has cannot be read any more, and
+    /// no post gets an id that is in this one.
+    pub async fn adopt_archive(&self) -> Result<(), Error> {
+        let identity = self.archive_identity().await?;
+        let greatest = self.0.archive.greatest_post().await?;
+        moving::skip_posts(self.keys(), greatest).send("archive: skip", self.store()).await?;
+        moving::rebind_archive(self.keys(), &identity).send("archive: adopt", self.store()).await?;
+        Ok(())
+    }
+
+    /// How the way to the archive stands. Two round trips.
+    pub async fn transit(&self) -> Result<Transit, Error> {
+        let keys = self.keys();
+        let mut batch = Batch::new("archive: transit");
+        let (pending, since) = (batch.push(moving::pending(keys)), batch.push(moving::pending_since(keys)));
+        let (moved, unmovable) = (batch.push(moving::moved(keys)), batch.push(moving::unmovable(keys)));
+        let movers = batch.push(moving::movers(keys));
+        let mut replies = batch.send(self.store()).await?;
+        let mut transit = Transit {
+            pending: replies.take(pending)?,
+            moved: replies.take(moved)?,
+            unmovable: replies.take(unmovable)?,
+            ..Transit::default()
+        };
+        let mut oldest = replies.take(since)?;
+        let movers = replies.take(movers)?;
+
+        let mut batch = Batch::new("archive: movers");
+        let read = |mover: &String| {
+            (batch.push(moving::moving(keys, mover)), batch.push(moving::moving_since(keys, mover)))
+        };
+        let tickets: Vec<_> = movers.iter().map(read).collect();
+        let mut replies = batch.send(self.store()).await?;
+        for (count, since) in tickets {
+            transit.moving += replies.take(count)?;
+            oldest = oldest.into_iter().chain(replies.take(since)?).min();
+        }
+        transit.oldest = oldest.map_or(Duration::ZERO, |oldest| self.now().since(oldest));
+        Ok(transit)
+    }
+
+    /// Has those tried again that the archive did not take. Answers how many there were.
+    pub(super) async fn requeue_unmovable(&self) -> Result<u64, Error> {
+        let mut requeued = 0;
+        loop {
+            let count = moving::requeue(self.keys()).send("archive: requeue", self.store()).await?;
+            requeued += count;
+            if count < moving::MOST as u64 {
+                return Ok(requeued);
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Pages of posts that lie in Redis, in the archive, or across both.
+//!
+//! Not here: who is asked in which order (`app::question`, `app::timeline`).
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::app::error::Error;
+use crate::archive::post::Range;
+use crate::model::id::{PostId, UserId};
+use crate::model::page::{Direction, Page, Window};
+use crate::model::post::Post;
+use crate::store::post::{Cold, PostPage};
+
+/// A post of a list, as far as it has been read.
+#[derive(Clone, Debug)]
+pub enum Listed {
+    /// It is in Redis, or was a moment ago.
+    Hot(PostId),
+    /// It is in the archive, and was read with the list.
+    Archived(Arc<Post>),
+}
+
+impl From<Listed> for PostId {
+    fn from(listed: Listed) -> Self {
+        match listed {
+            Listed::Hot(id) => id,
+            Listed::Archived(post) => post.id,
+        }
+    }
+}
+
+/// Where the archive may have posts of a window that was read from an author's list in Redis: next to its
+/// position, as far as the page goes, or, if the list ends, as far as the archive goes.
+pub(in crate::app) fn cold_range(
+    author: UserId,
+    window: &Window<PostId>,
+    PostPage { page, cold }: &PostPage,
+) -> Option<Range> {
+    let Window { direction, size: limit, from } = *window;
+    let from = from.map(PostId::get);
+    let (above, below) = match direction {
+        Direction::Forward => (page.entries.last().filter(|_| page.has_next), from),
+        Direction::Backward => {
+            let first = page.entries.first().filter(|_| page.has_previous);
+            return range(author, direction, from.unwrap_or(0), first.map(|first| first.get()), limit, cold);
+        }
+    };
+    range(author, direction, above.map_or(0, |last| last.get()), below, limit, cold)
+}
+
+/// A range, if there can be anything in it.
+fn range(
+    author: UserId,
+    direction: Direction,
+    above: u64,
+    below: Option<u64>,
+    limit: usize,
+    cold: &Cold,
+) -> Option<Range> {
+    let upto = cold.greatest.saturating_add(1);
+    let below = below.map_or(upto, |below| below.min(upto));
+    let can_be = cold.count > 0 && below > above.saturating_add(1);
+    can_be.then_some(Range { author, direction, above, below, limit })
+}
+
+/// A page of an author's posts that is put together from what Redis has and what the archive has.
+pub(in crate::app) struct Joint {
+    window: Window<PostId>,
+    hot: PostPage,
+    /// Which of the ranges that are asked for tells the posts of the page, and the one after them.
+    beside: Option<usize>,
+    /// Which of them tells whether there is anything on the other side of the window's position.
+    behind: Option<usize>,
+}
+
+impl Joint {
+    /// Adds to the ranges what must be known to complete the page.
+    pub(in crate::app) fn new(
+        author: UserId,
+        window: Window<PostId>,
+        hot: PostPage,
+        ranges: &mut Vec<Range>,
+    ) -> Self {
+        let mut ask = |range: Option<Range>| {
+            ranges.push(range?);
+            Some(ranges.len() - 1)
+        };
+        // What is gone may be among what is found, and is left out then.
+        let gone = hot.cold.gone.len();
+        let size = window.size + 1 + gone;
+        let beside = if Self::is_known_to_go_on(&window, &hot) {
+            None
+        } else {
+            ask(cold_range(author, &Window { size, ..window }, &hot))
+        };
+        let behind = ask(Self::range_behind(author, &window, &hot, 1 + gone));
+        Self { window, hot, beside, behind }
+    }
+
+    /// Whether the page is full, and all that is cold lies beyond it.
+    fn is_known_to_go_on(window: &Window<PostId>, PostPage { page, cold }: &PostPage) -> bool {
+        let is_full = page.entries.len() == window.size;
+        let last = page.entries.last().map_or(0, |last| last.get());
+        window.direction == Direction::Forward && is_full && cold.greatest < last
+    }
+
+    fn range_behind(
+        author: UserId,
+        window: &Window<PostId>,
+        PostPage { page, cold }: &PostPage,
+        limit: usize,
+    ) -> Option<Range> {
+        let from = window.from?.get();
+        match window.direction {
+            Direction::Forward if !page.has_previous => {
+                range(author, Direction::Backward, from - 1, None, limit, cold)
+            }
+            // All that is cold lies there: it need not be asked whether there is anything.
+            Direction::Backward if !page.has_next && cold.greatest > from => {
+                range(author, Direction::Forward, 0, Some(from + 1), limit, cold)
+            }
+            _ => None,
+        }
+    }
+
+    /// The page, with what was found for the ranges. Fails only if one of them was its own.
+    pub(in crate::app) fn join(self, found: &Result<Vec<Vec<Arc<Post>>>, Error>) -> Result<Page<Listed>, Error> {
+        let found = match found {
+            Ok(found) => found.as_slice(),
+            Err(_) if self.beside.is_none() && self.behind.is_none() => &[],
+            Err(error) => return Err(error.clone()),
+        };
+        Ok(self.join_found(found))
+    }
+
+    fn join_found(self, found: &[Vec<Arc<Post>>]) -> Page<Listed> {
+        let Self { window, hot: PostPage { page, cold }, beside, behind } = self;
+        let gone: HashSet<PostId> = cold.gone.into_iter().collect();
+        let found = |range: Option<usize>| {
+            let posts = range.map_or(&[][..], |range| &found[range]);
+            posts.iter().filter(|post| !gone.contains(&post.id))
+        };
+        let mut entries: Vec<Listed> = page.entries.iter().copied().map(Listed::Hot).collect();
+        entries.extend(found(beside).map(|post| Listed::Archived(Arc::clone(post))));
+        let id = |listed: &Listed| PostId::from(listed.clone());
+        // The sort is stable: of a post that both have, Redis says more.
+        entries.sort_by_key(id);
+        entries.dedup_by_key(|listed| id(listed));
+        if window.direction == Direction::Forward {
+            entries.reverse();
+        }
+        let has_cold_behind = found(behind).next().is_some();
+        let goes_on = entries.len() > window.size;
+        entries.truncate(window.size);
+        let (has_previous, has_next) = match window.direction {
+            Direction::Forward => {
+                let all_cold_is_beyond = beside.is_none() && cold.count > 0 && {
+                    let last = entries.last().map(id).or(window.from);
+                    last.is_none_or(|last| cold.greatest < last.get())
+                };
+                (page.has_previous || has_cold_behind, page.has_next || goes_on || all_cold_is_beyond)
+            }
+            Direction::Backward => {
+                let all_cold_is_behind =
+                    cold.count > 0 && window.from.is_some_and(|from| cold.greatest <= from.get());
+                (page.has_previous || goes_on, page.has_next || has_cold_behind || all_cold_is_behind)
+            }
+        };
+        if window.direction == Direction::Backward {
+            entries.reverse();
+        }
+        Page { entries: entries.into(), has_previous, has_next }
+    }
+}

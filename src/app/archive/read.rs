@@ -1,0 +1,66 @@
+//! What a level of a query has to ask of the archive, after Redis has answered.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::future::join;
+
+use crate::app::App;
+use crate::app::error::Error;
+use crate::archive::post::{Range, Row};
+use crate::model::id::PostId;
+use crate::model::post::Post;
+
+/// What is to be asked of the archive.
+#[derive(Default)]
+pub(in crate::app) struct Wanted {
+    /// Posts that Redis does not have.
+    pub(in crate::app) ids: Vec<PostId>,
+    /// Parts of authors' lists.
+    pub(in crate::app) ranges: Vec<Range>,
+}
+
+/// What the archive has answered, or why it has not.
+pub(in crate::app) struct Found {
+    /// Those of the posts that are there.
+    pub(in crate::app) posts: Result<HashMap<PostId, Arc<Post>>, Error>,
+    /// The posts of each of the ranges.
+    pub(in crate::app) ranges: Result<Vec<Vec<Arc<Post>>>, Error>,
+}
+
+impl App {
+    /// Asks the archive. One query for all posts and one for all ranges, or none if there are none.
+    pub(in crate::app) async fn ask_archive(&self, Wanted { mut ids, ranges }: Wanted) -> Found {
+        if ids.is_empty() && ranges.is_empty() {
+            return Found { posts: Ok(HashMap::new()), ranges: Ok(Vec::new()) };
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        // In a box, for resolvers nest, and hold the stack for what hardly any of them needs.
+        let (posts, ranges) =
+            Box::pin(async { join(self.archived_posts(&ids), self.archived_ranges(&ranges)).await }).await;
+        Found { posts, ranges }
+    }
+
+    /// The ids of the posts of each of these ranges.
+    pub(in crate::app) async fn archived_ids(&self, ranges: &[Range]) -> Result<Vec<Vec<PostId>>, Error> {
+        Ok(self.archive().await?.ids_of(ranges).await?)
+    }
+
+    async fn archived_posts(&self, ids: &[PostId]) -> Result<HashMap<PostId, Arc<Post>>, Error> {
+        if ids.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let rows = self.archive().await?.read(ids).await?;
+        let posts = rows.into_iter().filter_map(Row::live);
+        Ok(posts.map(|post| (post.id, Arc::new(post))).collect())
+    }
+
+    async fn archived_ranges(&self, ranges: &[Range]) -> Result<Vec<Vec<Arc<Post>>>, Error> {
+        if ranges.is_empty() {
+            return Ok(Vec::new());
+        }
+        let found = self.archive().await?.posts_of(ranges).await?;
+        Ok(found.into_iter().map(|posts| posts.into_iter().map(Arc::new).collect()).collect())
+    }
+}

@@ -1,0 +1,118 @@
+//! What is cold: the only storey that speaks SQL.
+//!
+//! The archive is a database of SQLite, MySQL (or MariaDB) or PostgreSQL, with the same tables in each.
+//! It is opened when it is first needed: a server works without it for as long as nobody asks for what
+//! is cold. Not here: when a post becomes cold, and what Redis has of it (`app::archive`).
+
+pub mod error;
+mod pool;
+pub mod post;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use sqlx::QueryBuilder;
+use tokio::sync::OnceCell;
+
+use crate::archive::error::Error;
+use crate::archive::pool::{Dialect as _, Pool, Target, on};
+use crate::config::ArchiveConfig;
+use crate::gate::{Gate, Moment};
+
+/// How long a question may take.
+const ANSWER: Duration = Duration::from_secs(5);
+/// How long a batch of posts may take to be written.
+const WRITE: Duration = Duration::from_secs(30);
+
+/// The archive of one deployment. Cheap to clone.
+#[derive(Clone)]
+pub struct Archive {
+    shared: Arc<Shared>,
+    gate: Option<Arc<dyn Gate>>,
+}
+
+struct Shared {
+    target: Target,
+    pool: OnceCell<Pool>,
+    queries: AtomicU64,
+}
+
+impl Archive {
+    /// The archive that is configured, or one in a file in the data directory. It is not opened yet; but
+    /// what cannot be a URL is refused.
+    pub fn new(config: &ArchiveConfig, data_dir: &Path) -> Result<Self, Error> {
+        let target = Target::new(config, data_dir)?;
+        let shared = Shared { target, pool: OnceCell::new(), queries: AtomicU64::new(0) };
+        Ok(Self { shared: Arc::new(shared), gate: None })
+    }
+
+    /// The same archive, seen through a gate.
+    #[must_use]
+    pub fn with_gate(&self, gate: Arc<dyn Gate>) -> Self {
+        Self { gate: Some(gate), ..self.clone() }
+    }
+
+    /// Where it is, for people; without user and password.
+    #[must_use]
+    pub fn place(&self) -> String {
+        self.shared.target.to_string()
+    }
+
+    /// How many queries this process has sent so far.
+    #[must_use]
+    pub fn queries(&self) -> u64 {
+        self.shared.queries.load(Ordering::Relaxed)
+    }
+
+    /// Whether it answers.
+    pub async fn ping(&self) -> Result<(), Error> {
+        self.ask("archive: ping", ANSWER, async |pool| {
+            on!(pool, |pool, _Sql| drop(sqlx::query("SELECT 1").execute(pool).await?));
+            Ok(())
+        })
+        .await
+    }
+
+    /// The name of this archive among all there are: this one, if it has none yet.
+    pub async fn identity(&self, proposed: &str) -> Result<String, Error> {
+        self.ask("archive: identity", ANSWER, async |pool| {
+            on!(pool, |pool, Sql| {
+                let mut insert = QueryBuilder::<Sql>::new("INSERT INTO settings (name, value) VALUES (");
+                insert.push_bind("identity").push(", ").push_bind(proposed).push(")");
+                insert.push(Sql::KEEP_SETTING);
+                insert.build().execute(pool).await?;
+                let mut read = QueryBuilder::<Sql>::new("SELECT value FROM settings WHERE name = ");
+                Ok(read.push_bind("identity").build_query_scalar().fetch_one(pool).await?)
+            })
+        })
+        .await
+    }
+
+    /// Does something with the database, which is opened if it is not yet. Everything that is sent goes
+    /// through here.
+    async fn ask<T>(
+        &self,
+        step: &'static str,
+        patience: Duration,
+        work: impl AsyncFnOnce(&Pool) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.pass(Moment::Before, step).await;
+        self.shared.queries.fetch_add(1, Ordering::Relaxed);
+        // In a box, because what a database driver awaits is deep, and few questions come this far.
+        let asked = Box::pin(async {
+            let pool = self.shared.pool.get_or_try_init(|| self.shared.target.open()).await?;
+            work(pool).await
+        });
+        let answered = tokio::time::timeout(patience, asked).await.unwrap_or(Err(Error::Slow));
+        self.pass(Moment::After, step).await;
+        answered
+    }
+
+    async fn pass(&self, moment: Moment, step: &'static str) {
+        if let Some(gate) = &self.gate {
+            gate.pass(moment, step).await;
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Connections to the three kinds of databases, and where these differ.
+//!
+//! Not here: what is asked of them (`archive::post`).
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::migrate::{Migrate, Migration, MigrationType, Migrator};
+use sqlx::mysql::{MySqlConnectOptions, MySqlPool, MySqlPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
+use sqlx::{ConnectOptions, Connection, SqlSafeStr as _};
+
+use crate::archive::error::Error;
+use crate::config::ArchiveConfig;
+
+/// How long making a connection, or waiting for a free one, may take.
+const CONNECT: Duration = Duration::from_secs(3);
+/// How long SQLite waits for another process that writes.
+const BUSY: Duration = Duration::from_secs(4);
+
+/// Makes a MySQL refuse what it cannot store as it is.
+const STRICT: &str = "SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')";
+
+/// The table in which it is noted which migrations have been done.
+const MIGRATIONS: &str = "fanfold_migrations";
+
+macro_rules! migrations {
+    ($kind:literal) => {
+        &[(1, include_str!(concat!("migrations/", $kind, "/0001_posts.sql")))]
+    };
+}
+
+/// The steps by which the tables came to be, each with its number. Those that have once been released are
+/// never changed.
+type Steps = &'static [(i64, &'static str)];
+const SQLITE: Steps = migrations!("sqlite");
+const MYSQL: Steps = migrations!("mysql");
+const POSTGRES: Steps = migrations!("postgres");
+
+/// Connections to one database.
+pub(super) enum Pool {
+    Sqlite(SqlitePool),
+    Mysql(MySqlPool),
+    Postgres(PgPool),
+}
+
+/// Does the same with whichever kind of pool it is: the block is compiled for each of them.
+macro_rules! on {
+    ($pool:expr, |$name:ident, $kind:ident| $block:expr) => {
+        match $pool {
+            $crate::archive::pool::Pool::Sqlite($name) => {
+                type $kind = sqlx::Sqlite;
+                $block
+            }
+            $crate::archive::pool::Pool::Mysql($name) => {
+                type $kind = sqlx::MySql;
+                $block
+            }
+            $crate::archive::pool::Pool::Postgres($name) => {
+                type $kind = sqlx::Postgres;
+                $block
+            }
+        }
+    };
+}
+pub(super) use on;
+
+/// How the pool of each kind of database is set up.
+macro_rules! pool_options {
+    ($options:ident, $connections:expr) => {
+        $options::new().max_connections($connections).acquire_timeout(CONNECT)
+    };
+}
+
+/// What the kinds of databases say differently.
+pub(super) trait Dialect {
+    /// Ends an INSERT of a setting: one that is there stays.
+    const KEEP_SETTING: &str;
+    /// Ends an INSERT of posts: what is there stays, but a delivery may come to its end.
+    const KEEP_POST: &str;
+    /// Ends an INSERT of tombstones: a post of this author that is there becomes one.
+    const ERASE_POST: &str;
+}
+
+macro_rules! on_conflict {
+    () => {
+        const KEEP_SETTING: &str = " ON CONFLICT (name) DO NOTHING";
+        const KEEP_POST: &str = " ON CONFLICT (id) DO UPDATE \
+            SET delivery = excluded.delivery, followers = excluded.followers \
+            WHERE posts.deleted = 0 AND posts.delivery <> 'delivered' \
+            AND posts.author = excluded.author AND posts.created_at = excluded.created_at";
+        const ERASE_POST: &str = " ON CONFLICT (id) DO UPDATE \
+            SET created_at = NULL, content = NULL, platform = NULL, delivery = NULL, followers = NULL, deleted = 1 \
+            WHERE posts.author = excluded.author";
+    };
+}
+
+impl Dialect for sqlx::Sqlite {
+    on_conflict!();
+}
+
+impl Dialect for sqlx::Postgres {
+    on_conflict!();
+}
+
+/// Assignments are made from left to right, and each sees those before it.
+impl Dialect for sqlx::MySql {
+    const KEEP_SETTING: &str = " ON DUPLICATE KEY UPDATE value = value";
+    const KEEP_POST: &str = " ON DUPLICATE KEY UPDATE \
+        followers = IF(deleted = 0 AND delivery <> 'delivered' AND author = VALUES(author) \
+            AND created_at = VALUES(created_at), VALUES(followers), followers), \
+        delivery = IF(deleted = 0 AND delivery <> 'delivered' AND author = VALUES(author) \
+            AND created_at = VALUES(created_at), VALUES(delivery), delivery)";
+    const ERASE_POST: &str = " ON DUPLICATE KEY UPDATE \
+        created_at = IF(author = VALUES(author), NULL, created_at), \
+        content = IF(author = VALUES(author), NULL, content), \
+        platform = IF(author = VALUES(author), NULL, platform), \
+        delivery = IF(author = VALUES(author), NULL, delivery), \
+        followers = IF(author = VALUES(author), NULL, followers), \
+        deleted = IF(author = VALUES(author), 1, deleted)";
+}
+
+/// Where an archive is, and how to get there.
+pub(super) struct Target {
+    options: Options,
+    connections: u32,
+}
+
+enum Options {
+    Sqlite(SqliteConnectOptions),
+    Mysql(MySqlConnectOptions),
+    Postgres(Box<PgConnectOptions>),
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.options {
+            Options::Sqlite(options) => write!(formatter, "SQLite, {}", options.get_filename().display()),
+            Options::Mysql(options) => {
+                let database = options.get_database().unwrap_or_default();
+                write!(formatter, "MySQL, {database} at {}", options.get_host())
+            }
+            Options::Postgres(options) => {
+                let database = options.get_database().unwrap_or_default();
+                write!(formatter, "PostgreSQL, {database} at {}", options.get_host())
+            }
+        }
+    }
+}
+
+impl Target {
+    pub(super) fn new(config: &ArchiveConfig, data_dir: &Path) -> Result<Self, Error> {
+        let options = match config.url() {
+            Some(url) => Options::parse(url)?,
+            None => Options::sqlite(SqliteConnectOptions::new().filename(data_dir.join("archive.db"))),
+        };
+        Ok(Self { options, connections: config.archive_connections })
+    }
+
+    /// Connects, and brings the tables to the form that this version knows.
+    pub(super) async fn open(&self) -> Result<Pool, Error> {
+        // One connection by itself: a pool does not tell why it has none.
+        Ok(match &self.options {
+            Options::Sqlite(options) => {
+                make_directory_of(options.get_filename())?;
+                let options = options.clone();
+                let mut connection = options.connect().await?;
+                migrate(&mut connection, SQLITE).await?;
+                connection.close().await?;
+                Pool::Sqlite(pool_options!(SqlitePoolOptions, self.connections).connect_lazy_with(options))
+            }
+            Options::Mysql(options) => {
+                let mut connection = options.connect().await?;
+                migrate(&mut connection, MYSQL).await?;
+                connection.close().await?;
+                let pool = pool_options!(MySqlPoolOptions, self.connections);
+                // A server that is not strict would cut off what does not fit.
+                let pool = pool.after_connect(|connection, _| {
+                    Box::pin(async move { sqlx::query(STRICT).execute(connection).await.map(drop) })
+                });
+                Pool::Mysql(pool.connect_lazy_with(options.clone()))
+            }
+            Options::Postgres(options) => {
+                let mut connection = options.connect().await?;
+                migrate(&mut connection, POSTGRES).await?;
+                connection.close().await?;
+                let options = PgConnectOptions::clone(options);
+                Pool::Postgres(pool_options!(PgPoolOptions, self.connections).connect_lazy_with(options))
+            }
+        })
+    }
+}
+
+impl Options {
+    fn parse(url: &str) -> Result<Self, Error> {
+        let (scheme, rest) = url.split_once(':').unwrap_or_default();
+        Ok(match scheme {
+            "sqlite" if rest.contains(":memory:") || rest.contains("mode=memory") => {
+                return Err(Error::Url("an archive in memory would lose posts".into()));
+            }
+            "sqlite" => Self::sqlite(SqliteConnectOptions::from_str(url)?),
+            "mysql" | "mariadb" => Self::Mysql(MySqlConnectOptions::from_str(url)?.disable_statement_logging()),
+            "postgres" | "postgresql" => {
+                let options = PgConnectOptions::from_str(url)?.application_name("fanfold");
+                Self::Postgres(Box::new(options.disable_statement_logging()))
+            }
+            _ => return Err(Error::Url("it begins with none of these".into())),
+        })
+    }
+
+    /// A transaction is on disk before it counts as done: Redis forgets posts after that.
+    fn sqlite(options: SqliteConnectOptions) -> Self {
+        let options = options.create_if_missing(true).busy_timeout(BUSY);
+        let options = options.journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Full);
+        Self::Sqlite(options.disable_statement_logging())
+    }
+}
+
+fn make_directory_of(file: &Path) -> Result<(), Error> {
+    match file.parent() {
+        Some(directory) => std::fs::create_dir_all(directory)
+            .map_err(|cause| Error::Directory(directory.to_owned(), Arc::new(cause))),
+        None => Ok(()),
+    }
+}
+
+/// Brings the tables to the newest form. Not every kind of database keeps others from doing so at the same
+/// time; who comes second finds it done a moment later.
+async fn migrate<C: Migrate>(connection: &mut C, steps: Steps) -> Result<(), Error> {
+    const ATTEMPTS: u32 = 10;
+    const PAUSE: Duration = Duration::from_millis(100);
+    let migration = |&(number, sql): &(i64, &'static str)| {
+        Migration::new(number, "".into(), MigrationType::Simple, sql.into_sql_str(), false)
+    };
+    let mut migrator = Migrator::with_migrations(steps.iter().map(migration).collect());
+    migrator.dangerous_set_table_name(MIGRATIONS);
+    let known = steps.last().map_or(0, |(number, _)| *number);
+    let mut attempt = 1;
+    loop {
+        let migrated = migrator.run_direct(None, connection, false).await;
+        match migrated.map_err(|error| Error::of_migration(error, known)) {
+            Err(Error::Refused(_) | Error::Form(_)) if attempt < ATTEMPTS => attempt += 1,
+            migrated => return migrated,
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}

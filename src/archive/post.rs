@@ -1,0 +1,324 @@
+//! Archived posts: written once, erased when they are deleted, read by id or by author.
+//!
+//! A post that was deleted leaves a tombstone, which stays: whoever comes to write the post later finds
+//! that it must not be there.
+//!
+//! Not here: how Redis and the archive are read together (`app::archive`).
+
+use sqlx::{Database, Encode, QueryBuilder, Type};
+
+use crate::archive::error::Error;
+use crate::archive::pool::{Dialect as _, on};
+use crate::archive::{ANSWER, Archive, WRITE};
+use crate::model::clock::Timestamp;
+use crate::model::id::{PostId, UserId};
+use crate::model::page::Direction;
+use crate::model::post::{Delivery, Post};
+
+/// Most posts that are written or read by one statement. A statement has at most 32,766 values.
+const MOST_ROWS: usize = 1_000;
+/// Most ranges that are read by one statement: SQLite allows 500.
+const MOST_RANGES: usize = 400;
+
+const COLUMNS: &str = "id, author, created_at, content, platform, delivery, followers";
+
+/// What the archive has of a post.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Row {
+    /// The post.
+    Live(Post),
+    /// It was deleted.
+    Tombstone {
+        /// Its id.
+        id: PostId,
+        /// Whose it was.
+        author: UserId,
+    },
+}
+
+impl Row {
+    /// The id of the post.
+    #[must_use]
+    pub fn id(&self) -> PostId {
+        match self {
+            Self::Live(post) => post.id,
+            Self::Tombstone { id, .. } => *id,
+        }
+    }
+
+    /// Whose it is or was.
+    #[must_use]
+    pub fn author(&self) -> UserId {
+        match self {
+            Self::Live(post) => post.author,
+            Self::Tombstone { author, .. } => *author,
+        }
+    }
+
+    /// The post, if it was not deleted.
+    #[must_use]
+    pub fn live(self) -> Option<Post> {
+        match self {
+            Self::Live(post) => Some(post),
+            Self::Tombstone { .. } => None,
+        }
+    }
+}
+
+/// Posts of an author, next to one end of a range of ids.
+#[derive(Clone, Copy, Debug)]
+pub struct Range {
+    /// The author.
+    pub author: UserId,
+    /// From which end: forward is from the greatest on.
+    pub direction: Direction,
+    /// All ids are greater than this.
+    pub above: u64,
+    /// All ids are less than this.
+    pub below: u64,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// A row as the databases answer it.
+type Columns = (i64, i64, Option<i64>, Option<String>, Option<String>, Option<String>, Option<i64>);
+/// The same, with the number of the range in front for which it was found.
+type PartColumns = (i64, i64, i64, Option<i64>, Option<String>, Option<String>, Option<String>, Option<i64>);
+
+impl Archive {
+    /// Writes posts and tombstones, all or none of them. Posts that are there stay as they are, tombstones
+    /// stay tombstones, and a post of which a tombstone is written becomes one.
+    pub async fn write(&self, posts: &[Post], tombstones: &[(PostId, UserId)]) -> Result<(), Error> {
+        self.ask("archive: write", WRITE, async |pool| {
+            on!(pool, |pool, Sql| {
+                let mut transaction = pool.begin().await?;
+                for posts in posts.chunks(MOST_ROWS) {
+                    let mut insert = QueryBuilder::<Sql>::new("INSERT INTO posts (");
+                    insert.push(COLUMNS).push(", deleted) ");
+                    insert.push_values(posts, |mut row, post| {
+                        let (delivery, followers) = delivery_columns(post.delivery);
+                        row.push_bind(number(post.id.get())).push_bind(number(post.author.get()));
+                        row.push_bind(post.created_at.as_millis()).push_bind(post.content.as_str());
+                        row.push_bind(post.platform.as_deref()).push_bind(delivery).push_bind(followers);
+                        row.push("0");
+                    });
+                    insert.push(Sql::KEEP_POST).build().execute(&mut *transaction).await?;
+                }
+                for tombstones in tombstones.chunks(MOST_ROWS) {
+                    let mut insert = QueryBuilder::<Sql>::new("INSERT INTO posts (id, author, deleted) ");
+                    insert.push_values(tombstones, |mut row, (id, author)| {
+                        row.push_bind(number(id.get())).push_bind(number(author.get())).push("1");
+                    });
+                    insert.push(Sql::ERASE_POST).build().execute(&mut *transaction).await?;
+                }
+                Ok(transaction.commit().await?)
+            })
+        })
+        .await
+    }
+
+    /// What there is of these posts, in any order.
+    pub async fn read(&self, ids: &[PostId]) -> Result<Vec<Row>, Error> {
+        self.ask("archive: read", ANSWER, async |pool| {
+            on!(pool, |pool, Sql| {
+                let mut rows: Vec<Columns> = Vec::with_capacity(ids.len());
+                for ids in ids.chunks(MOST_ROWS) {
+                    let mut read = QueryBuilder::<Sql>::new("SELECT ");
+                    read.push(COLUMNS).push(" FROM posts");
+                    push_in(&mut read, " WHERE id", ids.iter().map(|id| id.get()));
+                    rows.extend(read.build_query_as::<Columns>().fetch_all(pool).await?);
+                }
+                rows.into_iter().map(row).collect()
+            })
+        })
+        .await
+    }
+
+    /// The posts of each of these ranges that were not deleted, in the order in which they are come to.
+    pub async fn posts_of(&self, ranges: &[Range]) -> Result<Vec<Vec<Post>>, Error> {
+        let rows = self.ask("archive: posts", ANSWER, async |pool| {
+            on!(pool, |pool, Sql| {
+                let mut rows: Vec<PartColumns> = Vec::new();
+                for (part, ranges) in chunks(ranges) {
+                    let mut read = QueryBuilder::<Sql>::new("");
+                    push_ranges(&mut read, COLUMNS, part, ranges);
+                    rows.extend(read.build_query_as::<PartColumns>().fetch_all(pool).await?);
+                }
+                Ok(rows)
+            })
+        });
+        let post = |(part, id, author, created_at, content, platform, delivery, followers): PartColumns| {
+            let row = row((id, author, created_at, content, platform, delivery, followers))?;
+            Ok(row.live().map(|post| (part, post)))
+        };
+        let posts: Result<Vec<Option<(i64, Post)>>, Error> = rows.await?.into_iter().map(post).collect();
+        Ok(in_order(ranges, posts?.into_iter().flatten(), |post| post.id))
+    }
+
+    /// The ids of the posts of each of these ranges that were not deleted, in the order in which they are
+    /// come to.
+    pub async fn ids_of(&self, ranges: &[Range]) -> Result<Vec<Vec<PostId>>, Error> {
+        let rows = self.ask("archive: ids", ANSWER, async |pool| {
+            on!(pool, |pool, Sql| {
+                let mut rows: Vec<(i64, i64)> = Vec::new();
+                for (part, ranges) in chunks(ranges) {
+                    let mut read = QueryBuilder::<Sql>::new("");
+                    push_ranges(&mut read, "id", part, ranges);
+                    rows.extend(read.build_query_as::<(i64, i64)>().fetch_all(pool).await?);
+                }
+                Ok(rows)
+            })
+        });
+        let id = |(part, id): (i64, i64)| Ok((part, post_id(id)?));
+        let ids: Result<Vec<(i64, PostId)>, Error> = rows.await?.into_iter().map(id).collect();
+        Ok(in_order(ranges, ids?, |id| *id))
+    }
+
+    /// How many posts there are, those not counted that were deleted.
+    pub async fn post_count(&self) -> Result<u64, Error> {
+        let count: i64 = self
+            .ask("archive: count", WRITE, async |pool| {
+                on!(pool, |pool, _Sql| {
+                    let count = sqlx::query_scalar("SELECT COUNT(*) FROM posts WHERE deleted = 0");
+                    Ok(count.fetch_one(pool).await?)
+                })
+            })
+            .await?;
+        Ok(count.unsigned_abs())
+    }
+
+    /// How many posts each of these authors has, those not counted that were deleted; who has none may be
+    /// left out.
+    pub async fn post_counts(&self, authors: &[UserId]) -> Result<Vec<(UserId, u64)>, Error> {
+        let counts = self.ask("archive: counts", WRITE, async |pool| {
+            on!(pool, |pool, Sql| {
+                let mut counts: Vec<(i64, i64)> = Vec::new();
+                for authors in authors.chunks(MOST_ROWS) {
+                    let mut read = QueryBuilder::<Sql>::new("SELECT author, COUNT(*) FROM posts WHERE deleted = 0");
+                    push_in(&mut read, " AND author", authors.iter().map(|author| author.get()));
+                    read.push(" GROUP BY author");
+                    counts.extend(read.build_query_as::<(i64, i64)>().fetch_all(pool).await?);
+                }
+                Ok(counts)
+            })
+        });
+        let count = |(author, count): (i64, i64)| Ok((user_id(author)?, count.unsigned_abs()));
+        counts.await?.into_iter().map(count).collect()
+    }
+
+    /// The greatest id of a post or tombstone; 0 if there is none.
+    pub async fn greatest_post(&self) -> Result<u64, Error> {
+        let greatest: Option<i64> = self
+            .ask("archive: greatest", ANSWER, async |pool| {
+                on!(pool, |pool, _Sql| Ok(sqlx::query_scalar("SELECT MAX(id) FROM posts").fetch_one(pool).await?))
+            })
+            .await?;
+        Ok(greatest.unwrap_or(0).unsigned_abs())
+    }
+}
+
+/// The ranges that go into one statement, each time with the number of the first of them.
+fn chunks(ranges: &[Range]) -> impl Iterator<Item = (i64, &[Range])> {
+    (0..).step_by(MOST_RANGES).zip(ranges.chunks(MOST_RANGES))
+}
+
+/// Selects these columns of the posts of all ranges, with the number of the range in front.
+fn push_ranges<Sql: Database>(read: &mut QueryBuilder<Sql>, columns: &str, first: i64, ranges: &[Range])
+where
+    for<'a> i64: Encode<'a, Sql> + Type<Sql>,
+{
+    for (part, range) in (first..).zip(ranges) {
+        let order = match range.direction {
+            Direction::Forward => "DESC",
+            Direction::Backward => "ASC",
+        };
+        read.push(if part == first { "SELECT * FROM (SELECT " } else { " UNION ALL SELECT * FROM (SELECT " });
+        read.push_bind(part).push(" AS part, ").push(columns);
+        read.push(" FROM posts WHERE author = ").push_bind(number(range.author.get())).push(" AND deleted = 0");
+        read.push(" AND id > ").push_bind(number(range.above));
+        read.push(" AND id < ").push_bind(number(range.below));
+        read.push(" ORDER BY id ").push(order);
+        read.push(" LIMIT ").push_bind(number(range.limit as u64)).push(") AS r").push(part - first);
+    }
+}
+
+/// Demands that a column has one of these values. There are as many places for them as the next power of
+/// two, so that few different statements come to be, which databases remember.
+fn push_in<Sql: Database>(
+    read: &mut QueryBuilder<Sql>,
+    column: &str,
+    values: impl ExactSizeIterator<Item = u64> + Clone,
+) where
+    for<'a> i64: Encode<'a, Sql> + Type<Sql>,
+{
+    let places = values.len().next_power_of_two();
+    read.push(column).push(" IN (");
+    let mut list = read.separated(", ");
+    for value in values.cycle().take(places) {
+        list.push_bind(number(value));
+    }
+    list.push_unseparated(")");
+}
+
+/// Puts what was found for each range into the order of its direction: a union keeps none.
+fn in_order<T>(
+    ranges: &[Range],
+    found: impl IntoIterator<Item = (i64, T)>,
+    id: impl Fn(&T) -> PostId,
+) -> Vec<Vec<T>> {
+    let mut lists: Vec<Vec<T>> = ranges.iter().map(|_| Vec::new()).collect();
+    for (part, row) in found {
+        if let Some(list) = usize::try_from(part).ok().and_then(|part| lists.get_mut(part)) {
+            list.push(row);
+        }
+    }
+    for (range, list) in ranges.iter().zip(&mut lists) {
+        list.sort_unstable_by_key(&id);
+        if range.direction == Direction::Forward {
+            list.reverse();
+        }
+    }
+    lists
+}
+
+/// A number as the databases have it. Ids are below 2^53.
+fn number(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn post_id(id: i64) -> Result<PostId, Error> {
+    PostId::new(id.unsigned_abs()).ok_or_else(|| Error::Corrupt(format!("{id} is no post id").into()))
+}
+
+fn user_id(id: i64) -> Result<UserId, Error> {
+    UserId::new(id.unsigned_abs()).ok_or_else(|| Error::Corrupt(format!("{id} is no user id").into()))
+}
+
+fn delivery_columns(delivery: Delivery) -> (&'static str, Option<i64>) {
+    match delivery {
+        Delivery::Pulled => ("pulled", None),
+        Delivery::Pushed { followers } => ("pushed", Some(number(followers))),
+        Delivery::Delivered { followers } => ("delivered", Some(number(followers))),
+    }
+}
+
+fn delivery(word: &str, followers: Option<i64>) -> Option<Delivery> {
+    let followers = followers.map_or(0, i64::unsigned_abs);
+    match word {
+        "pulled" => Some(Delivery::Pulled),
+        "pushed" => Some(Delivery::Pushed { followers }),
+        "delivered" => Some(Delivery::Delivered { followers }),
+        _ => None,
+    }
+}
+
+fn row((id, author, created_at, content, platform, word, followers): Columns) -> Result<Row, Error> {
+    let (id, author) = (post_id(id)?, user_id(author)?);
+    let Some(content) = content else {
+        return Ok(Row::Tombstone { id, author });
+    };
+    let corrupt = |field| Error::Corrupt(format!("post {id} has no {field}").into());
+    let created_at = Timestamp::from_millis(created_at.ok_or_else(|| corrupt("created_at"))?);
+    let delivery = word.and_then(|word| delivery(&word, followers)).ok_or_else(|| corrupt("delivery"))?;
+    Ok(Row::Live(Post { id, author, content, platform, created_at, delivery }))
+}

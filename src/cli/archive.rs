@@ -1,0 +1,129 @@
+//! `fanfold archive`: old posts and where they are.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use tokio::sync::watch;
+
+use crate::app::App;
+use crate::app::archive::Transit;
+use crate::cli::{Beside, Data, Outcome, Signals, begin_log, keep, say, stop, stop_on_signal, stopped};
+use crate::config::{DataConfig, LogConfig};
+
+/// Archives old posts, and tells how the archive stands.
+#[derive(Args, Debug)]
+pub(super) struct Archive {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(Run),
+    Status(Status),
+    Adopt(Adopt),
+}
+
+/// Takes old posts from Redis to the archive.
+///
+/// A server does so by itself, unless it runs with --archive off. Any number of these may run side by side,
+/// beside servers or without them: what one of them had begun when it stopped, another one finishes. Ends on
+/// SIGINT and SIGTERM.
+#[derive(Args, Debug)]
+struct Run {
+    /// End when nothing waits to be archived any more.
+    #[arg(long, env = "FANFOLD_ARCHIVE_UNTIL_EMPTY")]
+    until_empty: bool,
+
+    #[command(flatten)]
+    data: DataConfig,
+    #[command(flatten)]
+    log: LogConfig,
+}
+
+/// Tells how many posts wait to be archived, and how many have been.
+#[derive(Args, Debug)]
+struct Status {
+    #[command(flatten)]
+    data: DataConfig,
+}
+
+/// Goes on with another archive than before, if that one is lost for good.
+///
+/// Posts that only the former archive has cannot be read any more, not even if it should be found again.
+/// Run it when no server runs.
+#[derive(Args, Debug)]
+struct Adopt {
+    #[command(flatten)]
+    data: DataConfig,
+}
+
+impl Archive {
+    pub(super) async fn run(self) -> Outcome {
+        match self.command {
+            Command::Run(command) => command.run().await,
+            Command::Status(command) => Data::work(command.data, status).await,
+            Command::Adopt(command) => Data::work(command.data, adopt).await,
+        }
+    }
+}
+
+impl Run {
+    async fn run(self) -> Outcome {
+        begin_log(&self.log)?;
+        if self.until_empty {
+            return Data::work(self.data, drain).await;
+        }
+        let mut signals = Signals::listen();
+        let Some(data) = Data::open(self.data, Beside::Server, &mut signals).await? else {
+            return Ok(ExitCode::SUCCESS);
+        };
+        if let Err(error) = data.app.open_archive().await {
+            stop(data.managed).await;
+            return Err(error.into());
+        }
+        let (stop_archiving, stopping) = watch::channel(false);
+        say(&format!("Fanfold archives ({})", data.app.archive_place()))?;
+        tokio::spawn(stop_on_signal(signals, Arc::new(stop_archiving)));
+        keep_archiving(data.app, stopping).await;
+        stop(data.managed).await;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+async fn drain(app: &App) -> Outcome {
+    /// After so long, whoever had taken posts is thought to be gone.
+    const SILENT: Duration = Duration::from_secs(60);
+    app.mover().drain(SILENT).await?;
+    status(app).await
+}
+
+async fn status(app: &App) -> Outcome {
+    let Transit { pending, moving, oldest, moved, unmovable } = app.transit().await?;
+    let place = app.archive_place();
+    let oldest = oldest.as_secs();
+    say(&format!(
+        "archive:           {place}\n\
+         posts waiting:     {pending}\n\
+         posts on the way:  {moving}\n\
+         oldest of them:    {oldest} s\n\
+         posts refused:     {unmovable}\n\
+         posts archived:    {moved}"
+    ))?;
+    say(&format!("posts there now:   {}", app.archived_count().await?))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn adopt(app: &App) -> Outcome {
+    app.adopt_archive().await?;
+    say(&format!("from now on, old posts are in this archive: {}", app.archive_place()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs a mover until `stopping` turns true.
+pub(super) async fn keep_archiving(app: App, stopping: watch::Receiver<bool>) {
+    let until = stopping.clone();
+    keep("archive", stopping, || app.mover().work(stopped(until.clone()))).await;
+}

@@ -1,0 +1,10 @@
+-- Drops the record of a post that the archive has, unless it has changed.
+-- KEYS[1]  the record
+-- ARGV[1]  a field; then the value it must have, '' for none; the next field, …
+-- Returns  1 if there is no record now, 0 if it has changed
+if redis.call('EXISTS', KEYS[1]) == 0 then return 1 end
+for index = 1, #ARGV, 2 do
+  if (redis.call('HGET', KEYS[1], ARGV[index]) or '') ~= ARGV[index + 1] then return 0 end
+end
+redis.call('DEL', KEYS[1])
+return 1

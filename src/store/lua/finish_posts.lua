@@ -1,0 +1,19 @@
+-- Takes posts off a mover that it is done with.
+-- KEYS[1]  what it has: a list      KEYS[2]  how many posts have been archived, ever
+-- KEYS[3]  posts that could not be archived: a list
+-- ARGV[1]  how many of them it has archived: the first ones
+-- ARGV[2]  how many could not be archived: the next ones
+-- ARGV[3…] the posts, as they are on the list
+-- Returns  how many were there and have been archived
+local archived, failed = tonumber(ARGV[1]), tonumber(ARGV[2])
+local count = 0
+for index = 3, #ARGV do
+  local was_there = redis.call('LREM', KEYS[1], 1, ARGV[index])
+  if index - 2 <= archived then
+    count = count + was_there
+  elseif index - 2 <= archived + failed and was_there == 1 then
+    redis.call('RPUSH', KEYS[3], ARGV[index])
+  end
+end
+redis.call('INCRBY', KEYS[2], count)
+return count

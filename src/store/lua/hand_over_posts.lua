@@ -1,0 +1,9 @@
+-- Hands over what a mover has, which is gone or about to be. Should it live all the same, no harm is done.
+-- KEYS[1]  what it has: a list      KEYS[2]  where that goes, in front: a list
+-- KEYS[3]  the movers by when they were last heard of: a sorted set
+-- ARGV[1]  the mover
+-- Returns  how many posts those are
+local count = 0
+while redis.call('LMOVE', KEYS[1], KEYS[2], 'RIGHT', 'LEFT') do count = count + 1 end
+redis.call('ZREM', KEYS[3], ARGV[1])
+return count

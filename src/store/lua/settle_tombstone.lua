@@ -1,0 +1,9 @@
+-- Lets a tombstone expire, now that the archive knows of the deletion. Until then nobody who comes across
+-- the post has to ask the archive.
+-- KEYS[1]  the record
+-- ARGV[1]  milliseconds to keep it
+-- Returns  1 if it is a tombstone that will expire, 0 if there is none
+if redis.call('HEXISTS', KEYS[1], 'deleted') == 0 then return 0 end
+redis.call('HSET', KEYS[1], 'settled', 1)
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+return 1
