@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use fanfold::app::App;
-use fanfold::archive::Archive;
 use fanfold::app::import::ImportFollow;
 use fanfold::app::user::Newcomer;
 use fanfold::app::viewer::Viewer;
+use fanfold::archive::Archive;
 use fanfold::config::DataConfig;
 use fanfold::model::chance::Chance;
 use fanfold::model::clock::{SystemClock, Timestamp};

@@ -30,10 +30,10 @@ use crate::app::password::Passwords;
 use crate::app::timeline::Strategy;
 use crate::archive::Archive;
 use crate::config::{AccountConfig, RelationConfig, TimelineConfig};
+use crate::gate::Gate;
 use crate::model::chance::Chance;
 use crate::model::clock::{SharedClock, Timestamp};
 use crate::store::Store;
-use crate::gate::Gate;
 use crate::store::key::Keys;
 
 /// The application: the rules over one store. Cheap to clone.

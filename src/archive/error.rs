@@ -24,10 +24,14 @@ pub enum Error {
     #[error("the archive cannot be reached; see that its database runs, and that --archive-url is right")]
     Unreachable(#[source] Arc<sqlx::Error>),
     /// No answer in time.
-    #[error("the archive does not answer in time; see that its database is well, and not locked by another program")]
+    #[error(
+        "the archive does not answer in time; see that its database is well, and not locked by another program"
+    )]
     Slow,
     /// The user or the password is wrong, or the user may not do what has to be done.
-    #[error("the archive's database refuses its user; see that user, password and rights in --archive-url are right")]
+    #[error(
+        "the archive's database refuses its user; see that user, password and rights in --archive-url are right"
+    )]
     Denied(#[source] Arc<sqlx::Error>),
     /// There is no such database.
     #[error("there is no such database for the archive; create it, or name another with --archive-url")]
@@ -39,7 +43,9 @@ pub enum Error {
     )]
     ReadOnly(#[source] Arc<sqlx::Error>),
     /// The disk is full.
-    #[error("there is no room left where the archive is kept; make room on its disk. Posts wait in Redis, none is lost")]
+    #[error(
+        "there is no room left where the archive is kept; make room on its disk. Posts wait in Redis, none is lost"
+    )]
     Full(#[source] Arc<sqlx::Error>),
     /// A newer version has been here.
     #[error(

@@ -205,7 +205,9 @@ impl Options {
                 return Err(Error::Url("an archive in memory would lose posts".into()));
             }
             "sqlite" => Self::sqlite(SqliteConnectOptions::from_str(url)?),
-            "mysql" | "mariadb" => Self::Mysql(MySqlConnectOptions::from_str(url)?.disable_statement_logging()),
+            "mysql" | "mariadb" => {
+                Self::Mysql(MySqlConnectOptions::from_str(url)?.disable_statement_logging())
+            }
             "postgres" | "postgresql" => {
                 let options = PgConnectOptions::from_str(url)?.application_name("fanfold");
                 Self::Postgres(Box::new(options.disable_statement_logging()))

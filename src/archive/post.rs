@@ -194,7 +194,8 @@ impl Archive {
             on!(pool, |pool, Sql| {
                 let mut counts: Vec<(i64, i64)> = Vec::new();
                 for authors in authors.chunks(MOST_ROWS) {
-                    let mut read = QueryBuilder::<Sql>::new("SELECT author, COUNT(*) FROM posts WHERE deleted = 0");
+                    let mut read =
+                        QueryBuilder::<Sql>::new("SELECT author, COUNT(*) FROM posts WHERE deleted = 0");
                     push_in(&mut read, " AND author", authors.iter().map(|author| author.get()));
                     read.push(" GROUP BY author");
                     counts.extend(read.build_query_as::<(i64, i64)>().fetch_all(pool).await?);
@@ -210,7 +211,9 @@ impl Archive {
     pub async fn greatest_post(&self) -> Result<u64, Error> {
         let greatest: Option<i64> = self
             .ask("archive: greatest", ANSWER, async |pool| {
-                on!(pool, |pool, _Sql| Ok(sqlx::query_scalar("SELECT MAX(id) FROM posts").fetch_one(pool).await?))
+                on!(pool, |pool, _Sql| Ok(sqlx::query_scalar("SELECT MAX(id) FROM posts")
+                    .fetch_one(pool)
+                    .await?))
             })
             .await?;
         Ok(greatest.unwrap_or(0).unsigned_abs())
@@ -234,7 +237,9 @@ where
         };
         read.push(if part == first { "SELECT * FROM (SELECT " } else { " UNION ALL SELECT * FROM (SELECT " });
         read.push_bind(part).push(" AS part, ").push(columns);
-        read.push(" FROM posts WHERE author = ").push_bind(number(range.author.get())).push(" AND deleted = 0");
+        read.push(" FROM posts WHERE author = ")
+            .push_bind(number(range.author.get()))
+            .push(" AND deleted = 0");
         read.push(" AND id > ").push_bind(number(range.above));
         read.push(" AND id < ").push_bind(number(range.below));
         read.push(" ORDER BY id ").push(order);

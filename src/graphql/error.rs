@@ -193,9 +193,7 @@ fn show<'a>(error: &Error, request_id: &'a str) -> Shown<'a> {
                 | Broken::ForeignArchive(_)
                 | Broken::NoRecord(_)
                 | Broken::Hashing(_)
-                | Broken::GaveUp(_) => {
-                    (Code::Internal, "Something went wrong here. It has been logged.")
-                }
+                | Broken::GaveUp(_) => (Code::Internal, "Something went wrong here. It has been logged."),
             };
             Shown { request_id: Some(request_id), ..plain(code, message) }
         }

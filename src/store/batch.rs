@@ -7,10 +7,10 @@
 
 use redis::{Cmd, Pipeline, ServerErrorKind, Value};
 
+use crate::gate::Moment;
 use crate::store::Store;
 use crate::store::command::{Body, Command, Decode};
 use crate::store::error::Error;
-use crate::gate::Moment;
 use crate::store::script::Script;
 
 /// Commands on their way.

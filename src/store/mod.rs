@@ -29,9 +29,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use redis::Pipeline;
 
 use crate::config::RedisConfig;
+use crate::gate::{Gate, Moment};
 use crate::store::command::command;
 use crate::store::error::Error;
-use crate::gate::{Gate, Moment};
 use crate::store::key::Keys;
 use crate::store::pool::Pool;
 

@@ -102,7 +102,8 @@ pub struct Outcome {
 /// Takes posts off a mover that it is done with.
 pub fn finish(keys: &Keys, mover: &str, outcome: &Outcome) -> Command<u64> {
     let Outcome { archived, unmovable, settled } = outcome;
-    let finish = call(&script::FINISH_POSTS).key(&keys.moving(mover)).key(&keys.moved()).key(&keys.unmovable());
+    let finish =
+        call(&script::FINISH_POSTS).key(&keys.moving(mover)).key(&keys.moved()).key(&keys.unmovable());
     let finish = finish.arg(archived.len()).arg(unmovable.len());
     let finish = finish.args(archived.iter().map(Entry::to_string)).args(unmovable);
     finish.args(settled.iter().map(Entry::to_string)).reply()

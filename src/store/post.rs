@@ -129,9 +129,7 @@ pub fn publish(
     let Draft { id, note: Note { author, .. } } = draft;
     let publish = call(&script::PUBLISH_POST).key(&keys.void(*author)).key(&keys.posts(*author));
     let publish = publish.key(&keys.recent(*author)).key(&keys.timeline(*author)).key(&keys.cold(*author));
-    let described = |publish: Builder| {
-        publish.arg(id.get()).arg(sizes.timeline).arg(sizes.hot).arg(RECENT)
-    };
+    let described = |publish: Builder| publish.arg(id.get()).arg(sizes.timeline).arg(sizes.hot).arg(RECENT);
     match attempt {
         Some((key, attempt)) => {
             let publish = described(publish.key(&keys.attempt(*author, key)));
@@ -184,14 +182,7 @@ pub enum Record {
 
 /// What is kept of a post.
 pub fn read(keys: &Keys, id: PostId) -> Command<Record> {
-    type Row = (
-        Option<u64>,
-        Option<String>,
-        Option<i64>,
-        Option<String>,
-        Option<String>,
-        Option<u8>,
-    );
+    type Row = (Option<u64>, Option<String>, Option<i64>, Option<String>, Option<String>, Option<u8>);
     let read = command("HMGET").key(&keys.post(id)).args(FIELDS).arg("settled");
     read.reply::<Row>().map(move |(author, content, created_at, platform, delivery, settled)| {
         let corrupt = |field| Error::corrupt(format!("post {id} has no {field}"));

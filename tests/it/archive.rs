@@ -43,10 +43,10 @@ on_every_kind! {
 async fn what_is_written_is_read_as_it_was(kind: Kind) {
     let database = Database::new(kind).await;
     let archive = database.archive();
-    let contents = ["plain", "🦀".repeat(2_000).as_str(), "trailing  ", "a\nb\r\nc\td", "É é É", "'\"\\%_;--", "שלום"]
-        .map(str::to_owned);
-    let mut posts: Vec<Post> =
-        (1..).zip(&contents).map(|(id, content)| post(id, 7, content)).collect();
+    let contents =
+        ["plain", "🦀".repeat(2_000).as_str(), "trailing  ", "a\nb\r\nc\td", "É é É", "'\"\\%_;--", "שלום"]
+            .map(str::to_owned);
+    let mut posts: Vec<Post> = (1..).zip(&contents).map(|(id, content)| post(id, 7, content)).collect();
     posts[0].platform = Some("Web 🌍 ".repeat(8));
     posts[1].delivery = Delivery::Pulled;
     posts[2].delivery = Delivery::Pushed { followers: u64::from(u32::MAX) + 1 };
@@ -113,7 +113,13 @@ async fn ranges_are_read_from_either_end(kind: Kind) {
     let archive = database.archive();
     let posts: Vec<Post> = (1..=20).map(|id| post(id, 7 + id % 2, &id.to_string())).collect();
     archive.write(&posts, &[(post_id(10), user(7))]).await.unwrap();
-    let range = |author, direction, above, below, limit| Range { author: user(author), direction, above, below, limit };
+    let range = |author, direction, above, below, limit| Range {
+        author: user(author),
+        direction,
+        above,
+        below,
+        limit,
+    };
     let ranges = [
         range(7, Direction::Forward, 0, u64::MAX, 3),
         range(7, Direction::Backward, 0, u64::MAX, 3),
@@ -138,7 +144,13 @@ async fn a_thousand_ranges_are_read_together(kind: Kind) {
     let archive = database.archive();
     let posts: Vec<Post> = (1..=2_000).map(|id| post(id, 1 + id % 1_000, "x")).collect();
     archive.write(&posts, &[]).await.unwrap();
-    let range = |author| Range { author: user(author), direction: Direction::Forward, above: 0, below: 5_000, limit: 5 };
+    let range = |author| Range {
+        author: user(author),
+        direction: Direction::Forward,
+        above: 0,
+        below: 5_000,
+        limit: 5,
+    };
     let ranges: Vec<Range> = (1..=1_000).map(range).collect();
     let found = archive.ids_of(&ranges).await.unwrap();
     for (author, ids) in (1..=1_000u64).zip(found) {
@@ -236,7 +248,11 @@ async fn servers_that_do_not_let_us_in_or_take_no_writes_are_told_apart() {
 async fn a_file_that_cannot_be_an_archive_is_told() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
-    std::fs::write(path("text.db"), "this is no database, but a text that is long enough to be seen as none ".repeat(20)).unwrap();
+    std::fs::write(
+        path("text.db"),
+        "this is no database, but a text that is long enough to be seen as none ".repeat(20),
+    )
+    .unwrap();
     let (error, text) = failure(&format!("sqlite:{}", path("text.db"))).await;
     assert!(matches!(error, Error::Damaged(_)), "{error:?}");
     assert!(text.contains("backup"), "{text}");
@@ -258,7 +274,9 @@ async fn a_file_that_cannot_be_an_archive_is_told() {
 fn what_is_no_url_of_an_archive_is_refused_before_anything_is_opened() {
     use fanfold::archive::Archive;
     use fanfold::config::ArchiveConfig;
-    for url in ["oracle://x", "archive.db", "sqlite::memory:", "sqlite:a.db?mode=memory", "mysql://host:port/x"] {
+    for url in
+        ["oracle://x", "archive.db", "sqlite::memory:", "sqlite:a.db?mode=memory", "mysql://host:port/x"]
+    {
         let config = ArchiveConfig { archive_url: Some(url.to_owned().into()), archive_connections: 4 };
         let Err(error) = Archive::new(&config, std::path::Path::new(".")) else { panic!("{url} was taken") };
         assert!(matches!(error, Error::Url(_)), "{url} {error:?}");

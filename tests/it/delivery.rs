@@ -199,7 +199,7 @@ async fn a_timeline_that_cannot_be_written_keeps_no_other_from_its_posts() {
     stage.world.redis.raw::<i64>(&["DEL", "ff:{u1}:timeline"]);
     assert_eq!(stage.seen(&stage.app, 1, 2).await.0, [1]);
     stage.settle().await;
-    stage.check_store().unwrap();
+    stage.check_store().await.unwrap();
 }
 
 #[tokio::test]

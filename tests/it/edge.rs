@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use fanfold::app::App;
 use fanfold::app::viewer::Viewer;
-use fanfold::model::id::UserId;
 use fanfold::gate::Moment;
+use fanfold::model::id::UserId;
 use futures::future::join_all;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -122,7 +122,7 @@ impl Stage {
                 truth.insert((follower, followee), follows);
             }
         };
-        turnstile::play(&self.world, actors, events, note).await;
+        turnstile::play(&self.world, &self.world.app, actors, events, note).await;
         truth
     }
 

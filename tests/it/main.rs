@@ -24,6 +24,7 @@ mod graph;
 mod house;
 mod input;
 mod lists;
+mod moving;
 mod post;
 mod registration;
 mod relation;

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use fanfold::app::App;
 use fanfold::app::user::Newcomer;
+use fanfold::gate::Moment;
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::UserId;
 use fanfold::model::user::{Bio, Username};
-use fanfold::gate::Moment;
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 
@@ -65,7 +65,7 @@ async fn play(world: &World, wishes: &[Wish], events: &[Event]) -> Vec<(&'static
     for wish in wishes {
         actors.push(begin(world, *wish, &told).await);
     }
-    turnstile::play(world, actors, events, |_, _| ()).await;
+    turnstile::play(world, &world.app, actors, events, |_, _| ()).await;
     told.lock().unwrap().clone()
 }
 

@@ -6,8 +6,8 @@ use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use fanfold::archive::Archive;
@@ -61,9 +61,8 @@ fn program(name: &str) -> PathBuf {
     let postgres = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let places = ["/usr/sbin", "/usr/libexec", "/usr/local/sbin", "/opt/homebrew/bin"].map(PathBuf::from);
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let places = std::env::split_paths(&path)
-        .chain(places)
-        .chain(postgres.map(|version| version.path().join("bin")));
+    let places =
+        std::env::split_paths(&path).chain(places).chain(postgres.map(|version| version.path().join("bin")));
     let found = places.map(|place| place.join(name)).find(|path| path.is_file());
     found.unwrap_or_else(|| panic!("{name} is missing; `deploy/install test` installs it"))
 }
@@ -134,13 +133,23 @@ impl Server {
             Kind::Postgres => {
                 let arguments = ["-D", &data, "-k", directory, "-c", "listen_addresses=", "-c", "fsync=off"];
                 let more = ["-c", "max_connections=200", "-c", "shared_buffers=32MB"];
-                run(&self.directory, &program("postgres"), self.kind, &[&arguments[..], &more, options].concat())
+                run(
+                    &self.directory,
+                    &program("postgres"),
+                    self.kind,
+                    &[&arguments[..], &more, options].concat(),
+                )
             }
             Kind::Mariadb => {
                 let (data, socket) = (format!("--datadir={data}"), format!("--socket={socket}"));
                 let arguments = ["--no-defaults", &data, &socket, "--skip-networking", "--skip-log-bin"];
                 let more = ["--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M"];
-                run(&self.directory, &program("mariadbd"), self.kind, &[&arguments[..], &more, options].concat())
+                run(
+                    &self.directory,
+                    &program("mariadbd"),
+                    self.kind,
+                    &[&arguments[..], &more, options].concat(),
+                )
             }
         };
         let server = server.process_group(0).spawn().unwrap();
@@ -157,11 +166,10 @@ impl Server {
     fn wait(&self) {
         for _ in 0..600 {
             let answers = match self.kind {
-                Kind::Postgres => fs::read(self.directory.join("log"))
-                    .is_ok_and(|log| {
-                        let log = String::from_utf8_lossy(&log).into_owned();
-                        log.matches("ready to accept connections").count() >= self.guards.len() / 2
-                    }),
+                Kind::Postgres => fs::read(self.directory.join("log")).is_ok_and(|log| {
+                    let log = String::from_utf8_lossy(&log).into_owned();
+                    log.matches("ready to accept connections").count() >= self.guards.len() / 2
+                }),
                 _ => std::os::unix::net::UnixStream::connect(self.directory.join("socket"))
                     .is_ok_and(|mut stream| stream.read(&mut [0]).is_ok_and(|count| count == 1)),
             };

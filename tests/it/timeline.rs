@@ -2,20 +2,27 @@
 //! post once that a naive model says it should see.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fanfold::app::App;
+use fanfold::app::archive::Listed;
+use fanfold::app::error::Error;
+use fanfold::app::question::{Answer, Question, Shared};
 use fanfold::app::timeline::TimelineQuery;
 use fanfold::app::viewer::Viewer;
+use fanfold::archive::Archive;
+use fanfold::archive::post::Range;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::{Direction, Window};
 use fanfold::model::user::UserFields;
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 
+use crate::sql::{self, Database, Kind};
 use crate::turnstile::{self, Actor, Event, events};
-use crate::world::{World, app, deliver_all};
+use crate::world::{World, app, archive_all, deliver_all};
 
 pub(crate) const STRATEGIES: [&str; 3] = ["hybrid", "push", "pull"];
 const USERS: u64 = 4;
@@ -35,13 +42,19 @@ pub(crate) enum Call {
     Deliver,
     /// The timeline expires.
     Expire(u64),
+    /// Takes to the archive what waits, and what others have taken.
+    Move,
+    /// Reads all posts of somebody, in pages of this size.
+    ReadPosts(u64, usize),
+    /// The archive goes away, and comes back.
+    Outage,
 }
 
 /// Calls that are made one after the other before the others begin, and those that then run together.
 #[derive(Clone, Debug)]
-struct Scenario {
-    before: Vec<Call>,
-    together: Vec<Call>,
+pub(crate) struct Scenario {
+    pub(crate) before: Vec<Call>,
+    pub(crate) together: Vec<Call>,
 }
 
 fn scenarios() -> impl Strategy<Value = Scenario> {
@@ -59,6 +72,7 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
             4 => (reader.clone(), 1..4usize).prop_map(|(who, size)| Call::Read(who, size)),
             2 => Just(Call::Deliver),
             1 => reader.clone().prop_map(Call::Expire),
+            3 => Just(Call::Move),
         ]
     };
     let before = proptest::collection::vec(call(), 0..10);
@@ -68,10 +82,10 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
 
 /// What was told to callers.
 #[derive(Default)]
-struct Told {
-    published: Vec<(u64, Option<u8>, PostId)>,
-    deleted: Vec<PostId>,
-    asked_to_delete: BTreeSet<PostId>,
+pub(crate) struct Told {
+    pub(crate) published: Vec<(u64, Option<u8>, PostId)>,
+    pub(crate) deleted: Vec<PostId>,
+    pub(crate) asked_to_delete: BTreeSet<PostId>,
     /// What is wrong with what somebody has read.
     wrong: Vec<String>,
 }
@@ -81,45 +95,81 @@ fn id(number: u64) -> UserId {
 }
 
 /// An application with timelines of `capacity` posts, where two followers make a star.
-async fn small(world: &World, strategy: &str, capacity: &str) -> App {
+async fn small(world: &World, strategy: &str, capacity: &str, more: &[&str]) -> App {
     let options =
         ["--timeline-strategy", strategy, "--timeline-capacity", capacity, "--timeline-push-limit", "1"];
-    app(&world.redis, &world.clock, &options).await
+    app(&world.redis, &world.clock, &[&options, more].concat()).await
+}
+
+/// A way to make the archive fail, at once and for everybody.
+struct Outage {
+    url: String,
+    is_on: AtomicBool,
+}
+
+impl Outage {
+    async fn begin(&self) {
+        if !self.is_on.swap(true, Ordering::SeqCst) {
+            sql::execute(&self.url, "ALTER TABLE posts RENAME TO away").await;
+        }
+    }
+
+    async fn end(&self) {
+        if self.is_on.swap(false, Ordering::SeqCst) {
+            sql::execute(&self.url, "ALTER TABLE away RENAME TO posts").await;
+        }
+    }
 }
 
 /// A world with users 1 to 4 who are signed in, and an application with small timelines.
 pub(crate) struct Stage {
     pub(crate) world: World,
     pub(crate) app: App,
+    pub(crate) database: Database,
+    archive: Archive,
+    outage: Arc<Outage>,
     viewers: HashMap<u64, Viewer>,
-    told: Arc<Mutex<Told>>,
+    pub(crate) told: Arc<Mutex<Told>>,
 }
 
 impl Stage {
     /// Timelines of `capacity` posts, and stars from two followers on.
     pub(crate) async fn set(strategy: &str, capacity: &str) -> Self {
+        Self::set_on(Kind::Sqlite, strategy, capacity, "1000").await
+    }
+
+    /// The same with an archive of this kind, and so many hot posts of each author.
+    pub(crate) async fn set_on(kind: Kind, strategy: &str, capacity: &str, hot: &str) -> Self {
         let world = World::new().await;
         let mut viewers = HashMap::new();
         for (number, person) in (1..).zip(world.people(USERS as usize).await) {
             viewers.insert(number, world.app.recognise(&person.token).await.unwrap());
         }
-        let app = small(&world, strategy, capacity).await;
-        Self { world, app, viewers, told: Arc::default() }
+        let database = Database::new(kind).await;
+        let archive = database.archive();
+        let outage = Arc::new(Outage { url: database.url.clone(), is_on: AtomicBool::new(false) });
+        let options = ["--archive-url", &database.url, "--post-hot-limit", hot];
+        let app = small(&world, strategy, capacity, &options).await;
+        app.open_archive().await.unwrap();
+        Self { world, app, database, archive, outage, viewers, told: Arc::default() }
     }
 
     /// The same world under another strategy.
     pub(crate) async fn changed(self, strategy: &str) -> Self {
-        Self { app: small(&self.world, strategy, "5").await, ..self }
+        let options = ["--archive-url", &self.database.url];
+        Self { app: small(&self.world, strategy, "5", &options).await, ..self }
     }
 
     /// Leaves nothing but the users and their sessions.
-    pub(crate) fn clear(&self) {
+    pub(crate) async fn clear(&self) {
         let keys: Vec<String> = self.world.redis.raw(&["KEYS", "ff:*"]);
         let stays = [":user", ":secret", ":sessions", ":layout", ":next:user"];
         let goes = |key: &&String| !key.contains("name:") && !stays.iter().any(|end| key.ends_with(end));
         let mut words = vec!["DEL", "nothing"];
         words.extend(keys.iter().filter(goes).map(String::as_str));
         self.world.redis.raw::<i64>(&words);
+        self.outage.end().await;
+        self.database.execute("DELETE FROM posts").await;
         *self.told.lock().unwrap() = Told::default();
     }
 
@@ -142,7 +192,7 @@ impl Stage {
                 Actor::begin(&self.app, work).await
             }
             Call::Delete(who, rank) => {
-                let post = self.posts(who).get(rank).copied().and_then(PostId::new);
+                let post = self.posts(who).await.get(rank).copied().and_then(PostId::new);
                 let viewer = viewer(who);
                 if let Some(post) = post {
                     told.lock().unwrap().asked_to_delete.insert(post);
@@ -188,7 +238,48 @@ impl Stage {
                 self.world.redis.raw::<i64>(&["DEL", &key]);
                 Actor::begin(&self.app, async |_| ()).await
             }
+            Call::Move => {
+                let work = async |app: App| drop(app.mover().drain(Duration::ZERO).await);
+                Actor::begin(&self.app, work).await
+            }
+            Call::ReadPosts(author, size) => {
+                let must = self.must_be_there(author);
+                let must_not = told.lock().unwrap().deleted.clone();
+                let work = async move |app: App| {
+                    let Ok(read) = walk_posts(&app, author, Direction::Forward, size).await else { return };
+                    let mut told = told.lock().unwrap();
+                    let is_right = read.is_sorted_by(|one, next| one > next)
+                        && must.iter().all(|post| told.asked_to_delete.contains(post) || read.contains(post))
+                        && !must_not.iter().any(|post| read.contains(post));
+                    if !is_right {
+                        let wrong =
+                            format!("{author} has {read:?}, where {must:?} were and {must_not:?} were not");
+                        told.wrong.push(wrong);
+                    }
+                };
+                Actor::begin(&self.app, work).await
+            }
+            Call::Outage => {
+                let outage = Arc::clone(&self.outage);
+                let work = async move |app: App| {
+                    let _ = app.is_ready().await;
+                    outage.begin().await;
+                    let _ = app.is_ready().await;
+                    outage.end().await;
+                };
+                Actor::begin(&self.app, work).await
+            }
         }
+    }
+
+    /// The posts of an author that were told to be there, and are not asked to be deleted.
+    pub(crate) fn must_be_there(&self, author: u64) -> Vec<PostId> {
+        let told = self.told.lock().unwrap();
+        let there = told
+            .published
+            .iter()
+            .filter(|(who, _, post)| *who == author && !told.asked_to_delete.contains(post));
+        there.map(|(_, _, post)| *post).collect()
     }
 
     /// Does it, with nobody else about.
@@ -205,6 +296,15 @@ impl Stage {
     }
 
     async fn play(&self, scenario: &Scenario, events: &[Event]) {
+        self.play_and_note(scenario, events, |_, _| ()).await;
+    }
+
+    pub(crate) async fn play_and_note(
+        &self,
+        scenario: &Scenario,
+        events: &[Event],
+        note: impl FnMut(usize, &Actor),
+    ) {
         for call in &scenario.before {
             self.call(*call).await;
         }
@@ -212,27 +312,67 @@ impl Stage {
         for call in &scenario.together {
             actors.push(self.begin(*call).await);
         }
-        turnstile::play(&self.world, actors, events, |_, _| ()).await;
+        turnstile::play(&self.world, &self.app, actors, events, note).await;
     }
 
     /// Waits until nobody can be at anything, repairs, and delivers everything.
     pub(crate) async fn settle(&self) {
+        self.outage.end().await;
         self.world.clock.turn(Duration::from_secs(61));
         self.app.repair().await.unwrap();
         deliver_all(&self.app).await;
+        archive_all(&self.app).await;
     }
 
-    /// The posts in an author's list.
-    pub(crate) fn posts(&self, who: u64) -> Vec<u64> {
-        self.world.redis.raw(&["LRANGE", &format!("ff:{{u{who}}}:posts"), "0", "-1"])
+    /// The posts in an author's list and those that the archive has, newest first.
+    pub(crate) async fn posts(&self, who: u64) -> Vec<u64> {
+        let raw = &self.world.redis;
+        let mut posts: Vec<u64> = raw.raw(&["LRANGE", &format!("ff:{{u{who}}}:posts"), "0", "-1"]);
+        for post in self.archived(who).await {
+            let is_deleted: bool = raw.raw(&["HEXISTS", &format!("ff:{{p{post}}}:post"), "deleted"]);
+            if !is_deleted {
+                posts.push(post);
+            }
+        }
+        posts.sort_unstable();
+        posts.dedup();
+        posts.reverse();
+        posts
+    }
+
+    /// How many posts an author has, as it is told.
+    pub(crate) async fn count(&self, author: u64) -> usize {
+        let question = Question::PostCount(id(author));
+        match self.app.answer(std::slice::from_ref(&question)).await.remove(&question).unwrap() {
+            Ok(Answer::Count(count)) => count as usize,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// How many of an author's posts have been erased and are still in the list.
+    pub(crate) fn half_deleted(&self, author: u64) -> usize {
+        let raw = &self.world.redis;
+        let posts: Vec<u64> = raw.raw(&["LRANGE", &format!("ff:{{u{author}}}:posts"), "0", "-1"]);
+        let is_erased = |post: &&u64| raw.raw(&["HEXISTS", &format!("ff:{{p{post}}}:post"), "deleted"]);
+        posts.iter().filter(is_erased).count()
+    }
+
+    /// The posts of an author that the archive has.
+    async fn archived(&self, who: u64) -> Vec<u64> {
+        let all =
+            Range { author: id(who), direction: Direction::Forward, above: 0, below: u64::MAX, limit: 999 };
+        let found = self.archive.ids_of(&[all]).await.unwrap().pop().unwrap();
+        found.into_iter().map(PostId::get).collect()
     }
 
     /// What the naive model says a user should see: all posts of those followed and its own.
-    fn expected(&self, who: u64) -> Vec<u64> {
+    async fn expected(&self, who: u64) -> Vec<u64> {
         let following: Vec<u64> =
             self.world.redis.raw(&["ZRANGE", &format!("ff:{{u{who}}}:following"), "0", "-1"]);
-        let mut posts: Vec<u64> =
-            following.into_iter().chain([who]).flat_map(|who| self.posts(who)).collect();
+        let mut posts = self.posts(who).await;
+        for followee in following {
+            posts.extend(self.posts(followee).await);
+        }
         posts.sort_unstable();
         posts.reverse();
         posts
@@ -248,7 +388,7 @@ impl Stage {
     /// Everybody sees what they should see.
     pub(crate) async fn check_timelines(&self, app: &App) -> Result<(), TestCaseError> {
         for who in 1..=USERS {
-            let expected = self.expected(who);
+            let expected = self.expected(who).await;
             let (forward, backward) = self.seen(app, who, 2).await;
             prop_assert_eq!(&forward, &expected, "what {} sees", who);
             prop_assert_eq!(&backward, &expected, "what {} sees, backward", who);
@@ -257,18 +397,25 @@ impl Stage {
     }
 
     /// What is kept is what callers were told, and nothing is left over.
-    pub(crate) fn check_store(&self) -> Result<(), TestCaseError> {
+    pub(crate) async fn check_store(&self) -> Result<(), TestCaseError> {
         let raw = &self.world.redis;
-        let told = self.told.lock().unwrap();
-        prop_assert!(told.wrong.is_empty(), "{:?}", told.wrong);
         let mut listed = BTreeMap::new();
         for who in 1..=USERS {
-            let posts = self.posts(who);
-            prop_assert!(posts.is_sorted_by(|one, next| one > next), "the posts of {} are {:?}", who, posts);
+            let hot: Vec<u64> = raw.raw(&["LRANGE", &format!("ff:{{u{who}}}:posts"), "0", "-1"]);
+            prop_assert!(hot.is_sorted_by(|one, next| one > next), "the posts of {} are {:?}", who, hot);
+            let cold = self.archived(who).await;
+            let counted: Option<i64> = raw.raw(&["HGET", &format!("ff:{{u{who}}}:cold"), "count"]);
+            prop_assert_eq!(counted.unwrap_or(0), cold.len() as i64, "{} has {:?} in the archive", who, cold);
+            prop_assert!(!cold.iter().any(|post| hot.contains(post)), "{:?} {:?}", hot, cold);
+            let posts = self.posts(who).await;
             let recent: Vec<u64> = raw.raw(&["ZREVRANGE", &format!("ff:{{u{who}}}:recent"), "0", "-1"]);
             prop_assert_eq!(&recent[..], &posts[..posts.len().min(20)], "the newest posts of {}", who);
             listed.extend(posts.into_iter().map(|post| (post, who)));
         }
+        let ids: Vec<PostId> = listed.keys().map(|&post| PostId::new(post).unwrap()).collect();
+        let contents = read_posts(&self.app, &ids).await;
+        let told = self.told.lock().unwrap();
+        prop_assert!(told.wrong.is_empty(), "{:?}", told.wrong);
         for (who, key, post) in &told.published {
             let is_there = listed.get(&post.get()) == Some(who);
             prop_assert!(is_there || told.asked_to_delete.contains(post), "{} published {}", who, post);
@@ -284,13 +431,16 @@ impl Stage {
         }
         // Under one key there is one post, told or not.
         let mut keyed = BTreeSet::new();
+        for (post, content) in ids.iter().zip(contents) {
+            prop_assert!(content.is_some(), "{} says nothing", post);
+            if let Some(content) = content.filter(|content| content != "plain") {
+                prop_assert!(keyed.insert((listed[&post.get()], content)), "two posts under one key");
+            }
+        }
         for key in raw.raw::<Vec<String>>(&["KEYS", "ff:{p*}:post"]) {
             let post: u64 = key.trim_start_matches("ff:{p").trim_end_matches("}:post").parse().unwrap();
             let content: Option<String> = raw.raw(&["HGET", &key, "content"]);
             prop_assert_eq!(content.is_some(), listed.contains_key(&post), "the record of {}", post);
-            if let Some(content) = content.filter(|content| content != "plain") {
-                prop_assert!(keyed.insert((listed[&post], content)), "two posts under one key");
-            }
             let delivery: Option<String> = raw.raw(&["HGET", &key, "delivery"]);
             let is_open = delivery.is_some_and(|delivery| delivery.starts_with("pushed"));
             prop_assert!(!is_open || !listed.contains_key(&post), "{} is delivered", post);
@@ -298,11 +448,60 @@ impl Stage {
         for key in raw.raw::<Vec<String>>(&["KEYS", "ff:{f*}:fanout"]) {
             prop_assert_eq!(raw.raw::<u64>(&["XLEN", &key]), 0, "a job is left");
         }
-        for pattern in ["ff:*:intents", "ff:{g}:publishing", "ff:*:progress", "ff:*:failed"] {
+        let left = ["ff:*:intents", "ff:{g}:publishing", "ff:*:progress", "ff:*:failed"];
+        let unmoved = ["ff:{a}:pending", "ff:{a}:mov*:*", "ff:{a}:unmovable", "ff:*:gone"];
+        for pattern in left.into_iter().chain(unmoved) {
             let left: Vec<String> = raw.raw(&["KEYS", pattern]);
             prop_assert!(left.is_empty(), "{:?} is left", left);
         }
         Ok(())
+    }
+}
+
+/// What these posts say.
+async fn read_posts(app: &App, ids: &[PostId]) -> Vec<Option<String>> {
+    let question = Question::Posts(Shared(ids.iter().copied().map(Listed::Hot).collect()));
+    match app.answer(std::slice::from_ref(&question)).await.remove(&question).unwrap().unwrap() {
+        Answer::Posts(posts) => posts.iter().map(|post| Some(post.as_ref()?.content.clone())).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Reads the posts of an author page by page, from one end to the other; newest first.
+pub(crate) async fn walk_posts(
+    app: &App,
+    author: u64,
+    direction: Direction,
+    size: usize,
+) -> Result<Vec<PostId>, Error> {
+    let ask = async |question: Question| {
+        app.answer(std::slice::from_ref(&question)).await.remove(&question).unwrap()
+    };
+    let mut seen: Vec<PostId> = Vec::new();
+    let mut from = None;
+    loop {
+        let window = Window { direction, size, from };
+        let Answer::PostPage(page) = ask(Question::PostPage(id(author), window)).await? else {
+            unreachable!()
+        };
+        let Answer::Posts(posts) = ask(Question::Posts(Shared(Arc::clone(&page.entries)))).await? else {
+            unreachable!()
+        };
+        let found: Vec<PostId> = posts.iter().flatten().map(|post| post.id).collect();
+        let (outermost, more) = match direction {
+            Direction::Forward => {
+                seen.extend(found);
+                (page.entries.last(), page.has_next)
+            }
+            Direction::Backward => {
+                seen.splice(..0, found);
+                (page.entries.first(), page.has_previous)
+            }
+        };
+        from = outermost.cloned().map(PostId::from);
+        if !more || from.is_none() {
+            return Ok(seen);
+        }
     }
 }
 
@@ -343,7 +542,7 @@ proptest! {
             let set = async || {
                 let mut stages = Vec::new();
                 for strategy in STRATEGIES {
-                    stages.push(Stage::set(strategy, "3").await);
+                    stages.push(Stage::set_on(Kind::Sqlite, strategy, "3", "2").await);
                 }
                 stages
             };
@@ -352,11 +551,11 @@ proptest! {
         });
         STAGES.with(|(runtime, stages)| {
             for stage in stages {
-                stage.clear();
                 runtime.block_on(async {
+                    stage.clear().await;
                     stage.play(&scenario, &events).await;
                     stage.settle().await;
-                    stage.check_store()?;
+                    stage.check_store().await?;
                     stage.check_timelines(&stage.app).await
                 })?;
             }

@@ -26,7 +26,7 @@ async fn hold_everywhere(strategy: &str, setup: &[Call], held: Call, meanwhile: 
     let stage = Stage::set(strategy, "3").await;
     for is_cut_off in [false, true] {
         for steps in 0.. {
-            stage.clear();
+            stage.clear().await;
             stage.calls(setup).await;
             let mut actor = stage.begin(held).await;
             for _ in 0..steps {
@@ -49,7 +49,7 @@ async fn hold_everywhere(strategy: &str, setup: &[Call], held: Call, meanwhile: 
             let context = |error| panic!("{strategy}, held at {stop:?}, cut off: {is_cut_off}: {error}");
             stage.check_timelines(&stage.app).await.unwrap_or_else(context);
             stage.settle().await;
-            stage.check_store().unwrap_or_else(context);
+            stage.check_store().await.unwrap_or_else(context);
             stage.check_timelines(&stage.app).await.unwrap_or_else(context);
             if is_over {
                 break;
@@ -111,7 +111,7 @@ async fn a_reader_whose_timeline_is_made_anew_meanwhile_reads_on() {
                 }
             }
         }
-        stage.check_store().unwrap();
+        stage.check_store().await.unwrap();
         stage.check_timelines(&stage.app).await.unwrap();
     }
 }
@@ -139,7 +139,7 @@ async fn a_post_that_became_visible_is_soon_delivered_though_its_publisher_was_c
     deliver_all(&stage.app).await;
     assert_eq!(stage.seen(&stage.app, R, 2).await.0, [2, 1]);
     stage.settle().await;
-    stage.check_store().unwrap();
+    stage.check_store().await.unwrap();
 }
 
 #[tokio::test]
@@ -153,12 +153,12 @@ async fn a_publisher_who_comes_back_after_its_post_was_given_up_takes_another_id
         stage.app.repair().await.unwrap();
         stage.call(READ).await;
         publisher.finish().await;
-        assert_eq!(stage.posts(A), [2], "{key:?}: the id that was given up is never visible");
+        assert_eq!(stage.posts(A).await, [2], "{key:?}: the id that was given up is never visible");
         stage.check_timelines(&stage.app).await.unwrap();
         let record: Option<String> = stage.world.redis.raw(&["HGET", "ff:{p1}:post", "content"]);
         assert_eq!(record, None, "nor is its record");
         stage.settle().await;
-        stage.check_store().unwrap();
+        stage.check_store().await.unwrap();
     }
 }
 
@@ -182,9 +182,9 @@ async fn one_key_is_one_post_whoever_is_held_where() {
             one.step().await;
         }
     }
-    assert_eq!(stage.posts(A).len(), 1);
+    assert_eq!(stage.posts(A).await.len(), 1);
     stage.settle().await;
-    stage.check_store().unwrap();
+    stage.check_store().await.unwrap();
 }
 
 #[tokio::test]
@@ -324,7 +324,7 @@ async fn few_newest_posts_do_not_mean_that_there_are_no_others() {
     }
     assert_eq!(stage.seen(&stage.app, R, 7).await.0, (1..=15).rev().collect::<Vec<_>>());
     stage.settle().await;
-    stage.check_store().unwrap();
+    stage.check_store().await.unwrap();
     // Even if the set has lost some.
     let stage = Stage::set("hybrid", "100").await;
     stage.calls(&[Follow(R, A), Follow(S, A), READ, POST, POST, POST]).await;
@@ -430,7 +430,7 @@ async fn a_post_that_is_deleted_while_it_is_delivered_is_visible_nowhere() {
         stage.call(Delete(A, 0)).await;
         deliver.finish().await;
         stage.settle().await;
-        stage.check_store().unwrap();
+        stage.check_store().await.unwrap();
         assert_eq!(stage.seen(&stage.app, R, 2).await.0, [0u64; 0]);
         let timeline: Vec<String> = stage.world.redis.raw(&["LRANGE", "ff:{u1}:timeline", "0", "-2"]);
         assert!(timeline.is_empty() || strategy != "push", "the sweep has taken it out: {timeline:?}");
@@ -443,7 +443,7 @@ async fn a_delivery_that_is_cut_off_is_finished_by_another_worker() {
     hold_everywhere("push", &setup, Deliver, &[]).await;
     let stage = Stage::set("push", "3").await;
     for steps in 0.. {
-        stage.clear();
+        stage.clear().await;
         stage.calls(&setup).await;
         stage.call(POST).await;
         let mut worker = stage.begin(Deliver).await;
@@ -459,7 +459,7 @@ async fn a_delivery_that_is_cut_off_is_finished_by_another_worker() {
         deliver_all(&stage.app).await;
         let timeline: Vec<String> = stage.world.redis.raw(&["LRANGE", "ff:{u1}:timeline", "0", "-2"]);
         assert_eq!(timeline, ["1"], "cut off after {steps} steps");
-        stage.check_store().unwrap();
+        stage.check_store().await.unwrap();
     }
 }
 

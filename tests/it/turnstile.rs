@@ -129,6 +129,7 @@ pub(crate) fn events() -> impl Strategy<Value = Vec<Event>> {
 /// is told to `note`, with the number of the actor who has made it.
 pub(crate) async fn play(
     world: &World,
+    app: &App,
     mut actors: Vec<Actor>,
     events: &[Event],
     mut note: impl FnMut(usize, &Actor),
@@ -162,7 +163,7 @@ pub(crate) async fn play(
             }
             Event::Repair => {
                 let repair = async |app: App| drop(app.repair().await);
-                actors.push(Actor::begin(&world.app, repair).await);
+                actors.push(Actor::begin(app, repair).await);
             }
         }
     }

@@ -69,7 +69,10 @@ impl Mover {
         let give_back = moving::give_back(self.app.keys(), &self.name);
         if let Err(error) = give_back.send("move: give back", self.app.store()).await {
             let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, "posts on their way to the archive could not be given back; another mover adopts them");
+            tracing::warn!(
+                error,
+                "posts on their way to the archive could not be given back; another mover adopts them"
+            );
         }
     }
 
@@ -136,7 +139,10 @@ impl Mover {
             return Ok(adopted > 0);
         }
         if !unknown.is_empty() {
-            tracing::error!(?unknown, "what waits to be archived is not known to this version; it is put aside");
+            tracing::error!(
+                ?unknown,
+                "what waits to be archived is not known to this version; it is put aside"
+            );
         }
         let mut outcome = self.app.move_posts(&entries).await?;
         outcome.unmovable.extend(unknown);
@@ -235,8 +241,9 @@ impl App {
     /// Step 7.
     async fn forget_gone(&self, gone: &[(PostId, UserId)]) -> Result<(), Error> {
         let mut batch = Batch::new("move: gone");
-        let forget =
-            |(author, posts): (UserId, Vec<PostId>)| batch.push(moving::forget_gone(self.keys(), author, &posts));
+        let forget = |(author, posts): (UserId, Vec<PostId>)| {
+            batch.push(moving::forget_gone(self.keys(), author, &posts))
+        };
         let tickets = by_author(gone).into_iter().map(forget).collect();
         batch.send(self.store()).await?.take_all(tickets)?;
         Ok(())

@@ -125,7 +125,10 @@ impl Joint {
     }
 
     /// The page, with what was found for the ranges. Fails only if one of them was its own.
-    pub(in crate::app) fn join(self, found: &Result<Vec<Vec<Arc<Post>>>, Error>) -> Result<Page<Listed>, Error> {
+    pub(in crate::app) fn join(
+        self,
+        found: &Result<Vec<Vec<Arc<Post>>>, Error>,
+    ) -> Result<Page<Listed>, Error> {
         let found = match found {
             Ok(found) => found.as_slice(),
             Err(_) if self.beside.is_none() && self.behind.is_none() => &[],

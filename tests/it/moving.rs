@@ -1,0 +1,106 @@
+//! Posts on their way to the archive: whatever is done at the same time and wherever it is cut off, at every
+//! moment everybody finds each post once, in Redis or in the archive.
+
+use std::cell::RefCell;
+
+use fanfold::model::page::Direction;
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use tokio::runtime::{Handle, Runtime};
+
+use crate::sql::Kind;
+use crate::timeline::{Call, Scenario, Stage, walk_posts};
+use crate::turnstile::{Event, events};
+
+fn scenarios() -> impl Strategy<Value = Scenario> {
+    let author = prop_oneof![4 => Just(3u64), 1 => Just(4)];
+    let call = || {
+        prop_oneof![
+            6 => (author.clone(), prop::option::weighted(0.15, 0..2u8)).prop_map(|(who, key)| Call::Publish(who, key)),
+            4 => (author.clone(), 0..6usize).prop_map(|(who, rank)| Call::Delete(who, rank)),
+            6 => Just(Call::Move),
+            3 => (author.clone(), 1..4usize).prop_map(|(who, size)| Call::ReadPosts(who, size)),
+            1 => Just(Call::Outage),
+        ]
+    };
+    let before = proptest::collection::vec(call(), 2..14);
+    let together = proptest::collection::vec(call(), 2..6);
+    (before, together).prop_map(|(before, together)| Scenario { before, together })
+}
+
+/// At this moment, everybody finds each post of an author once, and as many as are counted. While the archive
+/// is away nobody is told anything.
+async fn check_now(stage: &Stage) -> Result<(), String> {
+    for author in [3, 4] {
+        let must = stage.must_be_there(author);
+        let must_not = stage.told.lock().unwrap().deleted.clone();
+        for (direction, size) in [(Direction::Forward, 2), (Direction::Backward, 3)] {
+            let Ok(read) = walk_posts(&stage.app, author, direction, size).await else { continue };
+            let count = stage.count(author).await;
+            let is_right = read.is_sorted_by(|one, next| one > next)
+                && must.iter().all(|post| read.contains(post))
+                && !must_not.iter().any(|post| read.contains(post));
+            // Between its first step and its second a deletion is under way.
+            let are_deleted = stage.half_deleted(author);
+            if !is_right || read.len() + are_deleted != count {
+                return Err(format!(
+                    "{author} has {read:?} {direction:?}, {count} counted, {are_deleted} being deleted, where \
+                     {must:?} were and {must_not:?} were not"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn run(kind: Kind, cases: u32) {
+    let runtime = Runtime::new().unwrap();
+    let stage = runtime.block_on(Stage::set_on(kind, "hybrid", "3", "2"));
+    let config = ProptestConfig {
+        cases,
+        max_shrink_iters: 2_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    let tested =
+        TestRunner::new(config).run(&(scenarios(), events()), |(scenario, events): (_, Vec<Event>)| {
+            runtime.block_on(async {
+                stage.clear().await;
+                let wrong = RefCell::new(None);
+                let note = |_, _: &_| {
+                    let now = tokio::task::block_in_place(|| Handle::current().block_on(check_now(&stage)));
+                    if let Err(what) = now {
+                        wrong.borrow_mut().get_or_insert(what);
+                    }
+                };
+                stage.play_and_note(&scenario, &events, note).await;
+                prop_assert_eq!(wrong.into_inner(), None);
+                stage.settle().await;
+                stage.check_store().await?;
+                check_now(&stage).await.map_err(TestCaseError::fail)
+            })
+        });
+    if let Err(failed) = tested {
+        panic!("{kind:?}: {failed}");
+    }
+}
+
+/// How many cases, unless more are wished for.
+fn cases(usual: u32) -> u32 {
+    std::env::var("FANFOLD_TEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+#[test]
+fn at_every_moment_each_post_is_found_once_in_sqlite() {
+    run(Kind::Sqlite, cases(150));
+}
+
+#[test]
+fn at_every_moment_each_post_is_found_once_in_mariadb() {
+    run(Kind::Mariadb, cases(50));
+}
+
+#[test]
+fn at_every_moment_each_post_is_found_once_in_postgres() {
+    run(Kind::Postgres, cases(50));
+}
