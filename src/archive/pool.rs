@@ -24,8 +24,13 @@ const CONNECT: Duration = Duration::from_secs(3);
 /// How long SQLite waits for another process that writes.
 const BUSY: Duration = Duration::from_secs(4);
 
-/// Makes a MySQL refuse what it cannot store as it is.
+/// Makes a MySQL refuse what it cannot store as it is, instead of cutting it off.
 const STRICT: &str = "SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')";
+/// Whether a MySQL has a transaction on disk before it says that it is done. This is for its owner to decide.
+const IS_SAFE: &str = "SELECT @@innodb_flush_log_at_trx_commit = 1";
+/// Makes a PostgreSQL have a transaction on disk before it says that it is done.
+const SAFE: &str = "SELECT set_config('synchronous_commit', 'on', false) \
+    WHERE current_setting('synchronous_commit') IN ('off', 'local')";
 
 /// The table in which it is noted which migrations have been done.
 const MIGRATIONS: &str = "fanfold_migrations";
@@ -178,9 +183,14 @@ impl Target {
             Options::Mysql(options) => {
                 let mut connection = options.connect().await?;
                 migrate(&mut connection, MYSQL).await?;
+                let is_safe: i64 = sqlx::query_scalar(IS_SAFE).fetch_one(&mut connection).await?;
+                if is_safe == 0 {
+                    tracing::warn!(
+                        "the archive's database loses its last moments in a crash: set innodb_flush_log_at_trx_commit to 1"
+                    );
+                }
                 connection.close().await?;
                 let pool = pool_options!(MySqlPoolOptions, self.connections);
-                // A server that is not strict would cut off what does not fit.
                 let pool = pool.after_connect(|connection, _| {
                     Box::pin(async move { sqlx::query(STRICT).execute(connection).await.map(drop) })
                 });
@@ -191,7 +201,10 @@ impl Target {
                 migrate(&mut connection, POSTGRES).await?;
                 connection.close().await?;
                 let options = PgConnectOptions::clone(options);
-                Pool::Postgres(pool_options!(PgPoolOptions, self.connections).connect_lazy_with(options))
+                let pool = pool_options!(PgPoolOptions, self.connections).after_connect(|connection, _| {
+                    Box::pin(async move { sqlx::query(SAFE).execute(connection).await.map(drop) })
+                });
+                Pool::Postgres(pool.connect_lazy_with(options))
             }
         })
     }

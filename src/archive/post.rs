@@ -230,12 +230,18 @@ fn push_ranges<Sql: Database>(read: &mut QueryBuilder<Sql>, columns: &str, first
 where
     for<'a> i64: Encode<'a, Sql> + Type<Sql>,
 {
+    // One range alone needs no union, for which MySQL would make a table on disk.
+    let is_union = ranges.len() > 1;
     for (part, range) in (first..).zip(ranges) {
         let order = match range.direction {
             Direction::Forward => "DESC",
             Direction::Backward => "ASC",
         };
-        read.push(if part == first { "SELECT * FROM (SELECT " } else { " UNION ALL SELECT * FROM (SELECT " });
+        read.push(match (is_union, part == first) {
+            (false, _) => "SELECT ",
+            (true, true) => "SELECT * FROM (SELECT ",
+            (true, false) => " UNION ALL SELECT * FROM (SELECT ",
+        });
         read.push_bind(part).push(" AS part, ").push(columns);
         read.push(" FROM posts WHERE author = ")
             .push_bind(number(range.author.get()))
@@ -243,7 +249,10 @@ where
         read.push(" AND id > ").push_bind(number(range.above));
         read.push(" AND id < ").push_bind(number(range.below));
         read.push(" ORDER BY id ").push(order);
-        read.push(" LIMIT ").push_bind(number(range.limit as u64)).push(") AS r").push(part - first);
+        read.push(" LIMIT ").push_bind(number(range.limit as u64));
+        if is_union {
+            read.push(") AS r").push(part - first);
+        }
     }
 }
 

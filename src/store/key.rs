@@ -37,7 +37,7 @@
 //! | `ff:{a}:moving:M` | list | those that the mover M has taken |
 //! | `ff:{a}:movers` | sorted set | the movers, by when they were last heard of |
 //! | `ff:{a}:moved` | counter | how many posts have been archived, ever |
-//! | `ff:{a}:unmovable` | list | those that the archive does not take |
+//! | `ff:{a}:unmovable` | hash | those that the archive does not take: `post` → `post:time` |
 //!
 //! Times are milliseconds since the epoch, ids decimal numbers.
 
@@ -356,7 +356,7 @@ impl Keys {
 
     /// Posts that the archive does not take.
     #[must_use]
-    pub fn unmovable(&self) -> Key<List> {
+    pub fn unmovable(&self) -> Key<Hash> {
         self.key(Tag::Archive, "unmovable")
     }
 

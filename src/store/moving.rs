@@ -141,7 +141,7 @@ pub fn note_swept_limit(keys: &Keys, limit: u32) -> Command<i64> {
     command("HSET").key(&keys.layout()).arg("post_hot_limit").arg(limit).reply()
 }
 
-/// Puts posts that the archive did not take back among those that wait. Answers how many; at most [`MOST`].
+/// Puts posts that the archive did not take back among those that wait. Answers how many; about [`MOST`] at most.
 pub fn requeue(keys: &Keys) -> Command<u64> {
     call(&script::REQUEUE_POSTS).key(&keys.unmovable()).key(&keys.pending()).arg(MOST).reply()
 }
@@ -183,7 +183,7 @@ pub fn moved(keys: &Keys) -> Command<u64> {
 
 /// How many posts the archive does not take.
 pub fn unmovable(keys: &Keys) -> Command<u64> {
-    command("LLEN").key(&keys.unmovable()).reply()
+    command("HLEN").key(&keys.unmovable()).reply()
 }
 
 /// The archive that keeps the cold posts of this store; `None` if there is none yet.

@@ -14,6 +14,7 @@ mod account;
 mod archive;
 mod batching;
 mod check;
+mod cold;
 mod command_line;
 mod delivery;
 mod document;

@@ -141,9 +141,12 @@ impl Server {
                 )
             }
             Kind::Mariadb => {
-                let (data, socket) = (format!("--datadir={data}"), format!("--socket={socket}"));
-                let arguments = ["--no-defaults", &data, &socket, "--skip-networking", "--skip-log-bin"];
-                let more = ["--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M"];
+                // Another server would take its temporary files for those of its own that died.
+                let (temporary, data) = (format!("--tmpdir={data}"), format!("--datadir={data}"));
+                let socket = format!("--socket={socket}");
+                let arguments =
+                    ["--no-defaults", &data, &temporary, &socket, "--skip-networking", "--skip-log-bin"];
+                let more = ["--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=32M"];
                 run(
                     &self.directory,
                     &program("mariadbd"),

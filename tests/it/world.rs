@@ -98,6 +98,11 @@ impl Redis {
         format!("unix:{}", self.directory.path().join("redis.sock").display())
     }
 
+    /// Where its files are.
+    pub(crate) fn directory(&self) -> &str {
+        self.directory.path().to_str().unwrap()
+    }
+
     fn wait(&self) {
         let client = redis::Client::open(self.url()).unwrap();
         for _ in 0..500 {
@@ -138,7 +143,7 @@ pub(crate) struct Knobs {
 
 impl Knobs {
     pub(crate) fn new(redis: &Redis, options: &[&str]) -> Self {
-        let (url, directory) = (redis.url(), redis.directory.path().to_str().unwrap());
+        let (url, directory) = (redis.url(), redis.directory());
         Self::parse_from(["test", "--redis-url", &url, "--data-dir", directory].iter().chain(options))
     }
 }

@@ -167,7 +167,7 @@ impl App {
         loop {
             let count = moving::requeue(self.keys()).send("archive: requeue", self.store()).await?;
             requeued += count;
-            if count < moving::MOST as u64 {
+            if count == 0 {
                 return Ok(requeued);
             }
         }

@@ -1,6 +1,6 @@
 -- Takes posts off a mover that it is done with.
 -- KEYS[1]  what it has: a list      KEYS[2]  how many posts have been archived, ever
--- KEYS[3]  posts that could not be archived: a list
+-- KEYS[3]  posts that could not be archived: a hash
 -- ARGV[1]  how many of them it has archived: the first ones
 -- ARGV[2]  how many could not be archived: the next ones
 -- ARGV[3…] the posts, as they are on the list
@@ -12,7 +12,7 @@ for index = 3, #ARGV do
   if index - 2 <= archived then
     count = count + was_there
   elseif index - 2 <= archived + failed and was_there == 1 then
-    redis.call('RPUSH', KEYS[3], ARGV[index])
+    redis.call('HSET', KEYS[3], string.match(ARGV[index], '^[^:]*'), ARGV[index])
   end
 end
 redis.call('INCRBY', KEYS[2], count)

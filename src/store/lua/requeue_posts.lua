@@ -1,8 +1,10 @@
 -- Puts posts that could not be archived back among those that wait.
--- KEYS[1]  posts that could not be archived: a list      KEYS[2]  the posts that wait: a list
--- ARGV[1]  at most so many
+-- KEYS[1]  posts that could not be archived: a hash      KEYS[2]  the posts that wait: a list
+-- ARGV[1]  about how many at most
 -- Returns  how many
-for count = 1, tonumber(ARGV[1]) do
-  if not redis.call('LMOVE', KEYS[1], KEYS[2], 'LEFT', 'RIGHT') then return count - 1 end
+local found = redis.call('HSCAN', KEYS[1], 0, 'COUNT', ARGV[1])[2]
+for index = 1, #found, 2 do
+  redis.call('RPUSH', KEYS[2], found[index + 1])
+  redis.call('HDEL', KEYS[1], found[index])
 end
-return tonumber(ARGV[1])
+return #found / 2

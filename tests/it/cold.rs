@@ -1,0 +1,429 @@
+//! Reading and deleting what is in the archive, and what becomes of everything when the archive is away.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::Request;
+use fanfold::app::import::ImportFollow;
+use fanfold::app::post::NewPost;
+use fanfold::model::id::{PostId, UserId};
+use fanfold::model::page::Direction;
+use fanfold::model::post::Content;
+use serde_json::{Value, json};
+
+use crate::graph::Graph;
+use crate::sql::{Database, Kind, Server, on_every_kind};
+use crate::timeline::{walk, walk_posts};
+use crate::world::{Person, World, archive_all, codes, deliver_all};
+
+on_every_kind! {
+    all_posts_of_an_author_are_walked_through_in_order;
+    deleting_an_archived_post_is_final;
+    a_page_that_lies_across_the_seam_is_one_page;
+}
+
+/// A world over an archive in this database.
+async fn world(database: &Database, options: &[&str]) -> World {
+    World::with(&[&["--archive-url", &database.url], options].concat()).await
+}
+
+async fn import(world: &World, authors: impl Iterator<Item = UserId>) -> Vec<u64> {
+    let content = Content::parse("something to say").unwrap();
+    let at = Graph::time(0);
+    let posts =
+        authors.map(|author| NewPost { author, content: content.clone(), platform: None, created_at: at });
+    let posts: Vec<NewPost> = posts.collect();
+    let mut ids = Vec::with_capacity(posts.len());
+    for posts in posts.chunks(1_000) {
+        ids.extend(world.app.import_posts(posts).await.unwrap().into_iter().map(PostId::get));
+    }
+    ids
+}
+
+async fn user_of(world: &World, person: &Person) -> UserId {
+    world.app.recognise(&person.token).await.unwrap().user().unwrap()
+}
+
+const POSTS: &str = "query ($first: Int, $after: String, $last: Int, $before: String) { viewer { user {
+    posts(first: $first, after: $after, last: $last, before: $before) {
+        totalCount nodes { id } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } } } }";
+
+async fn posts(world: &World, person: &Person, variables: Value) -> Value {
+    world.data(Some(&person.token), POSTS, variables).await["viewer"]["user"]["posts"].take()
+}
+
+fn ids(nodes: &Value) -> Vec<String> {
+    nodes.as_array().unwrap().iter().map(|node| node["id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// 25,000 posts of one author, of whom a thousand are hot.
+async fn all_posts_of_an_author_are_walked_through_in_order(kind: Kind) {
+    const COUNT: usize = 25_000;
+    let database = Database::new(kind).await;
+    let world = world(&database, &[]).await;
+    let person = world.register("ada").await;
+    let author = user_of(&world, &person).await;
+    let mut expected = import(&world, std::iter::repeat_n(author, COUNT)).await;
+    archive_all(&world.app).await;
+    assert_eq!(world.redis.raw::<usize>(&["LLEN", "ff:{u1}:posts"]), 1_000);
+    expected.reverse();
+    // Redis learns the scripts.
+    posts(&world, &person, json!({ "first": 1 })).await;
+
+    for size in [20, 100] {
+        let (mut forward, mut cursor) = (Vec::new(), Value::Null);
+        loop {
+            let (trips, queries) = (world.app.store().round_trips(), world.app.archive_queries());
+            let page = posts(&world, &person, json!({ "first": size, "after": cursor })).await;
+            // The session, the list with the count, the posts.
+            assert!(world.app.store().round_trips() - trips <= 3);
+            assert!(world.app.archive_queries() - queries <= 1);
+            assert_eq!(page["totalCount"], COUNT);
+            assert_eq!(page["pageInfo"]["hasPreviousPage"], !forward.is_empty());
+            forward.extend(ids(&page["nodes"]));
+            cursor = page["pageInfo"]["endCursor"].clone();
+            if page["pageInfo"]["hasNextPage"] == false {
+                break;
+            }
+        }
+        let (mut backward, mut cursor) = (Vec::new(), Value::Null);
+        loop {
+            let (trips, queries) = (world.app.store().round_trips(), world.app.archive_queries());
+            let page = posts(&world, &person, json!({ "last": size, "before": cursor })).await;
+            assert!(world.app.store().round_trips() - trips <= 3);
+            assert!(world.app.archive_queries() - queries <= 1);
+            assert_eq!(page["pageInfo"]["hasNextPage"], !backward.is_empty());
+            backward.splice(..0, ids(&page["nodes"]));
+            cursor = page["pageInfo"]["startCursor"].clone();
+            if page["pageInfo"]["hasPreviousPage"] == false {
+                break;
+            }
+        }
+        assert_eq!((forward.len(), &forward), (COUNT, &backward));
+        let distinct: BTreeSet<&String> = forward.iter().collect();
+        assert_eq!(distinct.len(), COUNT);
+    }
+    // One by one, without the layers above.
+    for direction in [Direction::Forward, Direction::Backward] {
+        let (trips, queries) = (world.app.store().round_trips(), world.app.archive_queries());
+        let walked = walk_posts(&world.app, author.get(), direction, 1).await.unwrap();
+        assert_eq!(walked.into_iter().map(PostId::get).collect::<Vec<_>>(), expected);
+        assert!(world.app.store().round_trips() - trips <= 2 * COUNT as u64);
+        assert!(world.app.archive_queries() - queries <= COUNT as u64);
+    }
+}
+
+async fn publish(world: &World, person: &Person, content: &str) -> String {
+    let query = "mutation ($content: String!) { publish(input: { content: $content }) { post { id } } }";
+    let data = world.data(Some(&person.token), query, json!({ "content": content })).await;
+    data["publish"]["post"]["id"].as_str().unwrap().to_owned()
+}
+
+async fn delete(world: &World, person: &Person, id: &str) -> Value {
+    let query =
+        "mutation ($id: ID!) { deletePost(input: { postId: $id }) { deletedId userErrors { code } } }";
+    world.data(Some(&person.token), query, json!({ "id": id })).await["deletePost"].take()
+}
+
+async fn deleting_an_archived_post_is_final(kind: Kind) {
+    let database = Database::new(kind).await;
+    let world = world(&database, &["--post-hot-limit", "2"]).await;
+    let people = world.people(2).await;
+    let mut published = Vec::new();
+    for number in 0..6 {
+        published.push(publish(&world, &people[0], &number.to_string()).await);
+    }
+    deliver_all(&world.app).await;
+    archive_all(&world.app).await;
+    let cold = &published[1];
+    assert_eq!(world.redis.raw::<u64>(&["EXISTS", "ff:{p2}:post"]), 0);
+    let query = "query ($id: ID!) { post(id: $id) { content delivery { mode total } author { username } } }";
+    let read = async || world.data(Some(&people[0].token), query, json!({ "id": cold })).await["post"].take();
+    let delivery = json!({ "mode": "PUSHED", "total": 0 });
+    assert_eq!(
+        read().await,
+        json!({ "content": "1", "delivery": delivery, "author": { "username": "ann0" } })
+    );
+
+    assert_eq!(delete(&world, &people[1], cold).await["userErrors"][0]["code"], "NOT_YOURS");
+    let deleted = json!({ "deletedId": cold, "userErrors": [] });
+    let left: Vec<&String> = published.iter().rev().filter(|id| *id != cold).collect();
+    let check = async || {
+        assert_eq!(read().await, Value::Null);
+        let page = posts(&world, &people[0], json!({ "first": 10 })).await;
+        assert_eq!(
+            (ids(&page["nodes"]).iter().collect::<Vec<_>>(), &page["totalCount"]),
+            (left.clone(), &json!(5))
+        );
+        let again = posts(&world, &people[0], json!({ "last": 2 })).await;
+        assert_eq!(ids(&again["nodes"]), [left[3].clone(), left[4].clone()]);
+    };
+    assert_eq!(delete(&world, &people[0], cold).await, deleted);
+    check().await;
+    assert_eq!(delete(&world, &people[0], cold).await, deleted);
+    check().await;
+    archive_all(&world.app).await;
+    check().await;
+    assert_eq!(delete(&world, &people[0], cold).await, deleted);
+    // Also when nothing in Redis remembers it.
+    world.redis.raw::<u64>(&["DEL", "ff:{p2}:post", "ff:{u1}:void"]);
+    assert_eq!(delete(&world, &people[0], cold).await, deleted);
+    assert_eq!(delete(&world, &people[1], cold).await["userErrors"][0]["code"], "NOT_FOUND");
+    assert_eq!(delete(&world, &people[0], "UG9zdDo5OQ").await["userErrors"][0]["code"], "NOT_FOUND");
+    archive_all(&world.app).await;
+    check().await;
+    world.clock.turn(Duration::from_mins(2));
+    world.app.repair().await.unwrap();
+    check().await;
+    assert_eq!(world.redis.raw::<Vec<String>>(&["KEYS", "ff:*:gone"]), [""; 0]);
+}
+
+async fn a_page_that_lies_across_the_seam_is_one_page(kind: Kind) {
+    let database = Database::new(kind).await;
+    let world = world(&database, &["--post-hot-limit", "5"]).await;
+    let person = world.register("ada").await;
+    let mut published = Vec::new();
+    for number in 0..12 {
+        published.push(publish(&world, &person, &number.to_string()).await);
+    }
+    archive_all(&world.app).await;
+    posts(&world, &person, json!({ "first": 1 })).await;
+    let query = "{ viewer { user { posts(first: 8) { nodes { content createdAt author { username } } } } } }";
+    let (trips, queries) = (world.app.store().round_trips(), world.app.archive_queries());
+    let data = world.data(Some(&person.token), query, Value::Null).await;
+    let contents = data["viewer"]["user"]["posts"]["nodes"].as_array().unwrap();
+    let contents: Vec<&str> = contents.iter().map(|node| node["content"].as_str().unwrap()).collect();
+    assert_eq!(contents, ["11", "10", "9", "8", "7", "6", "5", "4"]);
+    // The session, the list, the posts, and who the author is.
+    assert_eq!((world.app.store().round_trips() - trips, world.app.archive_queries() - queries), (4, 1));
+    // What is hot alone asks nothing of the archive, nor does a count.
+    let queries = world.app.archive_queries();
+    let page = posts(&world, &person, json!({ "first": 5 })).await;
+    assert_eq!((&page["pageInfo"]["hasNextPage"], &page["totalCount"]), (&json!(true), &json!(12)));
+    assert_eq!(world.app.archive_queries(), queries);
+    // Many authors' pages are one query.
+    let many = format!(
+        "{{ viewer {{ {} }} }}",
+        (0..20)
+            .map(|n| format!("a{n}: user {{ posts(first: {}) {{ nodes {{ content }} }} }} ", n + 6))
+            .collect::<String>()
+    );
+    let queries = world.app.archive_queries();
+    world.data(Some(&person.token), &many, Value::Null).await;
+    assert_eq!(world.app.archive_queries() - queries, 1);
+    // Posts by id are one, too.
+    let queries = world.app.archive_queries();
+    let data = world
+        .data(
+            None,
+            "query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Post { content } } }",
+            json!({ "ids": published }),
+        )
+        .await;
+    assert!(data["nodes"].as_array().unwrap().iter().all(|node| node["content"].is_string()));
+    assert_eq!(world.app.archive_queries() - queries, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_timeline_goes_on_to_the_very_first_post() {
+    const AUTHORS: usize = 200;
+    const EACH: usize = 300;
+    let options = ["--timeline-capacity", "100", "--post-hot-limit", "20", "--timeline-push-limit", "50"];
+    let world = World::with(&options).await;
+    let viewer = world.register("viewer").await;
+    // Some are stars, whom more follow.
+    let fans = (100..160).flat_map(|fan| (0..5).map(move |star| (fan, star))).collect();
+    let authors = Graph { users: AUTHORS, follows: fans }.load(&world.app, None).await;
+    let (asking, at) = (world.app.recognise(&viewer.token).await.unwrap(), Graph::time(0));
+    let follow = |&followee| ImportFollow { follower: asking.user().unwrap(), followee, at };
+    world.app.import_follows(authors.iter().map(follow).collect()).await.unwrap();
+    // Some write seldom, some in bursts, and each wrote the same in the end.
+    let order = (0..EACH * AUTHORS)
+        .map(|number| authors[if number % 3 == 0 { number / EACH } else { number % AUTHORS }]);
+    let order: Vec<UserId> = order.collect();
+    let half = order.len() / 2;
+    let mut expected = import(&world, order[..half].iter().copied()).await;
+    archive_all(&world.app).await;
+    walk_page(&world, &viewer).await;
+    expected.extend(import(&world, order[half..].iter().copied()).await);
+    deliver_all(&world.app).await;
+    archive_all(&world.app).await;
+    expected.reverse();
+    for direction in [Direction::Forward, Direction::Backward] {
+        let walked = walk(&world.app, &asking, direction, 100).await;
+        assert_eq!(walked.len(), EACH * AUTHORS);
+        assert_eq!(walked, expected, "{direction:?}");
+    }
+}
+
+async fn walk_page(world: &World, viewer: &Person) {
+    let query = "{ viewer { timeline(first: 20) { nodes { id } } } }";
+    world.data(Some(&viewer.token), query, Value::Null).await;
+}
+
+/// The status and the text of one of the pages beside the API.
+async fn page(world: &World, path: &str) -> (u16, String) {
+    let (status, _, body) = world.send(Request::get(path).body(Body::empty()).unwrap()).await;
+    (status.as_u16(), String::from_utf8(body).unwrap())
+}
+
+async fn while_the_archive_is_away(kind: Kind) {
+    let server = tokio::task::spawn_blocking(move || Server::start(kind));
+    let mut server = server.await.unwrap();
+    let url = server.database().await;
+    let world =
+        World::with(&["--archive-url", &url, "--post-hot-limit", "3", "--timeline-capacity", "5"]).await;
+    let people = world.people(2).await;
+    world.follow(&people[1], &people[0]).await;
+    let mut published = Vec::new();
+    for number in 0..8 {
+        published.push(publish(&world, &people[0], &number.to_string()).await);
+    }
+    deliver_all(&world.app).await;
+    archive_all(&world.app).await;
+    assert_eq!(page(&world, "/readyz").await, (200, "ready\n".to_owned()));
+
+    server.kill();
+    let mover = tokio::spawn(world.app.mover().work(std::future::pending()));
+    for number in 8..12 {
+        published.push(publish(&world, &people[0], &number.to_string()).await);
+    }
+    deliver_all(&world.app).await;
+    // What is hot is not affected, and nothing is lost: it waits.
+    let timeline = "{ viewer { timeline(first: 3) { nodes { content } } } }";
+    let data = world.data(Some(&people[1].token), timeline, Value::Null).await;
+    assert_eq!(data["viewer"]["timeline"]["nodes"][0]["content"], "11");
+    let hot = posts(&world, &people[0], json!({ "first": 3 })).await;
+    assert_eq!((ids(&hot["nodes"]).len(), &hot["totalCount"]), (3, &json!(12)));
+    assert_eq!(delete(&world, &people[0], &published[11]).await["userErrors"], json!([]));
+    assert_eq!(page(&world, "/readyz").await, (200, "ready\narchive: not usable now\n".to_owned()));
+    let metrics = page(&world, "/metrics").await.1;
+    assert!(
+        !metrics.contains("fanfold_archive_pending_posts 0\n")
+            || !metrics.contains("fanfold_archive_moving_posts 0\n"),
+        "{metrics}"
+    );
+    // What is cold is not told to be missing.
+    let query = "query ($id: ID!) { post(id: $id) { content } }";
+    let answer = world.ask(Some(&people[0].token), query, json!({ "id": published[0] })).await;
+    assert_eq!((codes(&answer), &answer["data"]["post"]), (vec!["UNAVAILABLE"], &Value::Null));
+    let answer = world.ask(Some(&people[0].token), POSTS, json!({ "first": 12 })).await;
+    assert_eq!(codes(&answer), ["UNAVAILABLE"]);
+
+    server.serve(&[]);
+    let is_empty = async || {
+        let transit = world.app.transit().await.unwrap();
+        transit.pending + transit.moving == 0
+    };
+    let mut waits = 0;
+    while !is_empty().await {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        waits += 1;
+        assert!(waits < 300, "it does not catch up");
+    }
+    mover.abort();
+    published.pop();
+    published.reverse();
+    let all = posts(&world, &people[0], json!({ "first": 100 })).await;
+    assert_eq!((ids(&all["nodes"]), &all["totalCount"]), (published, &json!(11)));
+    assert_eq!(page(&world, "/readyz").await, (200, "ready\n".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_mariadb_is_away_posts_wait_and_then_move_by_themselves() {
+    while_the_archive_is_away(Kind::Mariadb).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_postgres_is_away_posts_wait_and_then_move_by_themselves() {
+    while_the_archive_is_away(Kind::Postgres).await;
+}
+
+#[tokio::test]
+async fn a_lower_limit_is_kept_for_posts_of_before() {
+    let world = World::new().await;
+    let people = world.people(3).await;
+    for person in &people[..2] {
+        for number in 0..7 {
+            publish(&world, person, &number.to_string()).await;
+        }
+    }
+    let directory = world.redis.directory();
+    let options = ["--post-hot-limit", "3", "--archive-url", &format!("sqlite:{directory}/archive.db")];
+    let app = crate::world::app(&world.redis, &world.clock, &options).await;
+    archive_all(&app).await;
+    for user in 1..=2 {
+        assert_eq!(world.redis.raw::<u64>(&["LLEN", &format!("ff:{{u{user}}}:posts")]), 3);
+    }
+    assert_eq!(posts(&world, &people[0], json!({ "first": 9 })).await["nodes"].as_array().unwrap().len(), 7);
+    assert_eq!(app.archived_count().await.unwrap(), 8);
+}
+
+#[tokio::test]
+async fn an_archive_of_another_redis_is_refused_until_it_is_adopted() {
+    let database = Database::new(Kind::Sqlite).await;
+    let (one, other) = (world(&database, &["--post-hot-limit", "1"]).await, world(&database, &[]).await);
+    let person = one.register("ada").await;
+    publish(&one, &person, "first").await;
+    publish(&one, &person, "second").await;
+    archive_all(&one.app).await;
+    // Another Redis, which has no archive yet, or has another.
+    let error = other.app.open_archive().await.unwrap_err().to_string();
+    assert!(error.contains("another archive") && error.contains("fanfold archive adopt"), "{error}");
+    let third = World::new().await;
+    third.app.open_archive().await.unwrap();
+    let lost = world_on(&third, &database).await;
+    lost.open_archive().await.unwrap_err();
+    lost.adopt_archive().await.unwrap();
+    lost.open_archive().await.unwrap();
+    // No id is used twice.
+    let person = third.register("bob").await;
+    assert_eq!(publish(&third, &person, "x").await, "UG9zdDoy");
+}
+
+async fn world_on(world: &World, database: &Database) -> fanfold::app::App {
+    crate::world::app(&world.redis, &world.clock, &["--archive-url", &database.url]).await
+}
+
+#[tokio::test]
+async fn what_the_archive_has_something_else_for_stays_in_redis_and_is_told() {
+    let database = Database::new(Kind::Sqlite).await;
+    let world = world(&database, &["--post-hot-limit", "1"]).await;
+    let person = world.register("ada").await;
+    world.app.open_archive().await.unwrap();
+    for number in 0..3 {
+        publish(&world, &person, &number.to_string()).await;
+    }
+    database
+        .execute("INSERT INTO posts (id, author, created_at, content, delivery, deleted) VALUES (1, 9, 5, 'other', 'pulled', 0)")
+        .await;
+    archive_all(&world.app).await;
+    let page = posts(&world, &person, json!({ "first": 9 })).await;
+    assert_eq!((ids(&page["nodes"]).len(), &page["totalCount"]), (3, &json!(3)));
+    let query = "{ viewer { user { posts { nodes { content } } } } }";
+    let data = world.data(Some(&person.token), query, Value::Null).await;
+    assert_eq!(data["viewer"]["user"]["posts"]["nodes"][2]["content"], "0");
+    let found = world.app.check_intents(false).await.unwrap();
+    assert_eq!((found.unmovable, found.faults()), (1, 1));
+    // Once that is put right, a repair has it tried again.
+    database.execute("DELETE FROM posts WHERE author = 9").await;
+    world.app.check_intents(true).await.unwrap();
+    archive_all(&world.app).await;
+    assert_eq!(world.app.check_intents(false).await.unwrap().faults(), 0);
+    assert_eq!(world.app.archived_count().await.unwrap(), 2);
+    assert_eq!(posts(&world, &person, json!({ "first": 9 })).await["totalCount"], 3);
+}
+
+#[tokio::test]
+async fn what_a_mover_does_not_know_is_put_aside_and_holds_nothing_up() {
+    let world = World::with(&["--post-hot-limit", "1"]).await;
+    let person = world.register("ada").await;
+    world.redis.raw::<u64>(&["RPUSH", "ff:{a}:pending", "what is this"]);
+    publish(&world, &person, "1").await;
+    publish(&world, &person, "2").await;
+    archive_all(&world.app).await;
+    assert_eq!(world.app.archived_count().await.unwrap(), 1);
+    let transit = world.app.transit().await.unwrap();
+    assert_eq!((transit.pending, transit.moving, transit.unmovable, transit.moved), (0, 0, 1, 1));
+}
