@@ -7,24 +7,18 @@
 #![allow(clippy::print_stdout, reason = "this is what it is for")]
 #![allow(clippy::disallowed_methods, reason = "a bench measures time")]
 
-use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+mod ground;
+
 use std::time::{Duration, Instant};
 
-use clap::Parser;
 use fanfold::app::App;
 use fanfold::app::import::ImportFollow;
-use fanfold::app::user::Newcomer;
 use fanfold::app::viewer::Viewer;
-use fanfold::archive::Archive;
-use fanfold::config::DataConfig;
-use fanfold::model::chance::Chance;
-use fanfold::model::clock::{SystemClock, Timestamp};
+use fanfold::model::clock::Timestamp;
 use fanfold::model::id::{PostId, UserId};
-use fanfold::model::user::{Bio, Username};
-use fanfold::store::Store;
 use redis::aio::MultiplexedConnection;
-use tempfile::TempDir;
+
+use crate::ground::{Redis, Times, is_measured, users};
 
 /// What is measured on.
 struct Sizes {
@@ -35,55 +29,6 @@ struct Sizes {
     /// Followers of the author who has few; all of them have a timeline.
     few: usize,
     rounds: usize,
-}
-
-#[derive(Parser)]
-struct Knobs {
-    #[command(flatten)]
-    data: DataConfig,
-}
-
-/// A Redis of the bench's own.
-struct Redis {
-    process: Child,
-    directory: TempDir,
-}
-
-impl Redis {
-    fn start() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let program = ["redis-server", "valkey-server"]
-            .into_iter()
-            .find(|name| Command::new(name).arg("--version").stdout(Stdio::null()).status().is_ok())
-            .expect("`make setup` installs one of them");
-        let process = Command::new(program)
-            .current_dir(directory.path())
-            .args(["--port", "0", "--unixsocket", "redis.sock", "--save", ""])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        let redis = Self { process, directory };
-        while redis.client().get_connection().is_err() {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        redis
-    }
-
-    fn url(&self) -> String {
-        format!("unix:{}", self.directory.path().join("redis.sock").display())
-    }
-
-    fn client(&self) -> redis::Client {
-        redis::Client::open(self.url()).unwrap()
-    }
-}
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
 }
 
 /// An author who is signed in, and the follower who is served last.
@@ -101,14 +46,8 @@ struct Bench {
 
 impl Bench {
     async fn set(redis: &Redis, sizes: &Sizes) -> Self {
-        let url = redis.url();
         // As many as are pushed to, however many they are.
-        let knobs = Knobs::parse_from(["bench", "--redis-url", &url, "--timeline-push-limit", "1000000000"]);
-        let DataConfig { redis: config, relation, account, timeline, archive } = knobs.data;
-        let archive = Archive::new(&archive, &config.data_dir).expect("the archive is in the data directory");
-        let store = Store::open(&config).await.unwrap();
-        let clock = Arc::new(SystemClock);
-        let app = App::new(store, archive, clock, Chance::from_seed(1), relation, account, timeline);
+        let app = redis.app(&["--timeline-push-limit", "1000000000"]).await;
         let connection = redis.client().get_multiplexed_async_connection().await.unwrap();
 
         let many = app.register("many", "correct horse", None, None).await.unwrap().viewer;
@@ -170,26 +109,6 @@ impl Bench {
     }
 }
 
-async fn users(app: &App, count: usize) -> Vec<UserId> {
-    let mut ids = Vec::with_capacity(count);
-    let numbers: Vec<usize> = (0..count).collect();
-    for numbers in numbers.chunks(5_000) {
-        let newcomer = |number: &usize| {
-            let username = Username::parse(&format!("u{number}")).unwrap();
-            Newcomer {
-                display_name: (&username).into(),
-                username,
-                bio: Bio::default(),
-                created_at: Timestamp::from_millis(0),
-                password: None,
-                sign_in: None,
-            }
-        };
-        ids.extend(app.import_users(numbers.iter().map(newcomer).collect()).await.unwrap().ids);
-    }
-    ids
-}
-
 async fn follow(app: &App, fans: &[UserId], author: &Viewer) {
     let followee = author.user().unwrap();
     for (number, fans) in fans.chunks(5_000).enumerate() {
@@ -201,26 +120,9 @@ async fn follow(app: &App, fans: &[UserId], author: &Viewer) {
     }
 }
 
-/// Times of one kind.
-#[derive(Default)]
-struct Times(Vec<Duration>);
-
-impl Times {
-    fn quantile(&self, percent: usize) -> f64 {
-        let mut times = self.0.clone();
-        times.sort_unstable();
-        times[(times.len() - 1) * percent / 100].as_secs_f64() * 1_000.0
-    }
-
-    fn print(&self, what: &str) {
-        let [median, ninety, most] = [50, 90, 100].map(|percent| self.quantile(percent));
-        println!("{what:<54} {median:>9.2} {ninety:>9.2} {most:>9.2}");
-    }
-}
-
 #[tokio::main]
 async fn main() {
-    let sizes = if std::env::args().any(|argument| argument == "--bench") {
+    let sizes = if is_measured() {
         Sizes { many: 100_000, active: 20_000, few: 10, rounds: 40 }
     } else {
         Sizes { many: 300, active: 60, few: 10, rounds: 2 }

@@ -69,8 +69,7 @@ impl Archive {
     /// Whether it answers.
     pub async fn ping(&self) -> Result<(), Error> {
         self.ask("archive: ping", ANSWER, async |pool| {
-            on!(pool, |pool, _Sql| drop(sqlx::query("SELECT 1").execute(pool).await?));
-            Ok(())
+            on!(pool, |pool, _Sql| Ok(sqlx::query("SELECT 1").execute(pool).await.map(|_| ())?))
         })
         .await
     }

@@ -2,13 +2,12 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use tokio::sync::watch;
 
 use crate::app::App;
-use crate::app::archive::Transit;
+use crate::app::archive::{SILENT_AFTER, Transit};
 use crate::cli::{Beside, Data, Outcome, Signals, begin_log, keep, say, stop, stop_on_signal, stopped};
 use crate::config::{DataConfig, LogConfig};
 
@@ -94,9 +93,7 @@ impl Run {
 }
 
 async fn drain(app: &App) -> Outcome {
-    /// After so long, whoever had taken posts is thought to be gone.
-    const SILENT: Duration = Duration::from_secs(60);
-    app.mover().drain(SILENT).await?;
+    app.mover().drain(SILENT_AFTER).await?;
     status(app).await
 }
 

@@ -1,12 +1,10 @@
 //! `fanfold serve`: the server.
 
-use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use futures::future::select;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -81,7 +79,12 @@ fn begin_duties(config: &DutyConfig, app: &App, stopping: &watch::Receiver<bool>
     let (repairer, until) = (app.clone(), stopping.clone());
     duties.spawn(keep("repair", stopping.clone(), move || {
         let (repairer, until) = (repairer.clone(), until.clone());
-        async move { drop(select(pin!(repairer.keep_repairing()), pin!(stopped(until))).await) }
+        async move {
+            tokio::select! {
+                () = repairer.keep_repairing() => {}
+                () = stopped(until) => {}
+            }
+        }
     }));
     if config.deliver == Switch::On {
         duties.spawn(keep_delivering(app.clone(), stopping.clone()));

@@ -103,7 +103,7 @@ async fn a_delivery_comes_to_its_end_and_never_back(kind: Kind) {
     // Not by another post under the same id.
     let other = Post { author: user(8), delivery: Delivery::Delivered { followers: 9 }, ..post(2, 8, "y") };
     let first = Post { delivery: Delivery::Pulled, ..post(2, 7, "x") };
-    archive.write(&[first.clone()], &[]).await.unwrap();
+    archive.write(std::slice::from_ref(&first), &[]).await.unwrap();
     archive.write(&[other], &[]).await.unwrap();
     assert_eq!(archive.read(&[post_id(2)]).await.unwrap(), [Row::Live(first)]);
 }

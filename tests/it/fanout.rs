@@ -68,10 +68,7 @@ async fn a_delivery_that_is_killed_in_the_middle_is_finished_by_another_server()
     const FOLLOWERS: usize = 50_000;
     let redis = Redis::start();
     let (app, author) = audience(&redis, FOLLOWERS).await;
-    let serve = || {
-        let listen = ["serve", "--listen", "127.0.0.1:0", "--timeline-push-limit", "1000000"];
-        Server::start(&[&listen[..], &["--redis-url", &redis.url()]].concat())
-    };
+    let serve = || Server::over(&redis, &["--timeline-push-limit", "1000000"]);
     let (one, other) = (serve(), serve());
     other.signal("-STOP");
     let post = publish(&app, author).await;
@@ -109,17 +106,7 @@ async fn a_delivery_that_is_stopped_is_given_to_another_process_at_once() {
 #[test]
 fn a_server_delivers_by_itself_unless_told_not_to_and_tells_how_it_goes() {
     let redis = Redis::start();
-    let serve = |deliver: &str| {
-        Server::start(&[
-            "serve",
-            "--listen",
-            "127.0.0.1:0",
-            "--redis-url",
-            &redis.url(),
-            "--deliver",
-            deliver,
-        ])
-    };
+    let serve = |deliver: &str| Server::over(&redis, &["--deliver", deliver]);
     let metric = |server: &Server, name: &str| -> u64 {
         let (status, metrics) = server.send("GET /metrics", "");
         assert_eq!(status, 200);

@@ -12,6 +12,7 @@
 
 mod account;
 mod archive;
+mod archiving;
 mod batching;
 mod check;
 mod cold;

@@ -8,6 +8,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::world::Redis;
+
 /// A running `fanfold serve`.
 pub(crate) struct Server {
     pub(crate) process: Child,
@@ -16,7 +18,12 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        let mut process = command(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        Self::run(&mut command(arguments))
+    }
+
+    /// What this command starts is a server.
+    pub(crate) fn run(command: &mut Command) -> Self {
+        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address =
@@ -26,6 +33,13 @@ impl Server {
 
     pub(crate) fn on(data_dir: &TempDir) -> Self {
         Self::start(&["serve", "--listen", "127.0.0.1:0", "--data-dir", data_dir.path().to_str().unwrap()])
+    }
+
+    /// One over this Redis, with an archive beside it.
+    pub(crate) fn over(redis: &Redis, options: &[&str]) -> Self {
+        let (url, directory) = (redis.url(), redis.directory());
+        let fixed = ["serve", "--listen", "127.0.0.1:0", "--redis-url", &url, "--data-dir", directory];
+        Self::start(&[&fixed, options].concat())
     }
 
     /// Sends a request by hand; returns the status and the body.

@@ -119,7 +119,7 @@ fn places_that_cannot_be_used_are_named() {
     assert!(said.contains("cannot be used"), "{said}");
 
     let redis = Redis::start();
-    let server = Server::start(&["serve", "--listen", "127.0.0.1:0", "--redis-url", &redis.url()]);
+    let server = Server::over(&redis, &[]);
     let said = fails(&["serve", "--listen", &server.address, "--redis-url", &redis.url()]);
     assert!(said.contains("cannot listen on") && said.contains("--listen"), "{said}");
     assert_eq!(server.stop(), Some(0));
@@ -128,7 +128,7 @@ fn places_that_cannot_be_used_are_named() {
 #[test]
 fn requests_under_way_are_answered_before_it_ends() {
     let redis = Redis::start();
-    let server = Server::start(&["serve", "--listen", "127.0.0.1:0", "--redis-url", &redis.url()]);
+    let server = Server::over(&redis, &[]);
     let mut stream = TcpStream::connect(&server.address).unwrap();
     let body = json!({ "query": "{ viewer { user { id } } }" }).to_string();
     let length = body.len();
@@ -148,7 +148,7 @@ fn requests_under_way_are_answered_before_it_ends() {
 #[test]
 fn when_redis_is_away_it_says_so_and_comes_back_with_it() {
     let mut redis = Redis::start();
-    let server = Server::start(&["serve", "--listen", "127.0.0.1:0", "--redis-url", &redis.url()]);
+    let server = Server::over(&redis, &[]);
     server.register("ada");
     redis.pause(true);
     assert_eq!(server.send("GET /healthz", "").0, 200);
@@ -164,7 +164,7 @@ fn when_redis_is_away_it_says_so_and_comes_back_with_it() {
 #[test]
 fn a_client_that_goes_away_leaves_no_change_half_done() {
     let redis = Redis::start();
-    let server = Server::start(&["serve", "--listen", "127.0.0.1:0", "--redis-url", &redis.url()]);
+    let server = Server::over(&redis, &[]);
     server.register("ada");
     server.register("bob");
     let login =

@@ -34,7 +34,7 @@ mod read;
 
 use std::time::Duration;
 
-pub use self::mover::Mover;
+pub use self::mover::{Mover, SILENT_AFTER};
 pub use self::page::Listed;
 pub(super) use self::page::{Joint, cold_range};
 pub(super) use self::read::{Found, Wanted};

@@ -14,7 +14,7 @@ use crate::store::post::{self, Record};
 use crate::store::user;
 
 /// From when on a mover that is not heard of counts as gone. A turn takes far less.
-const SILENT_AFTER: Duration = Duration::from_secs(60);
+pub const SILENT_AFTER: Duration = Duration::from_mins(1);
 /// How long a mover with nothing to do waits before it looks again.
 const IDLE: Duration = Duration::from_secs(1);
 /// How long it waits when the store or the archive does not answer: at first, and at most.
@@ -174,12 +174,11 @@ impl App {
 
         let mut outcome = Outcome::default();
         let archived: HashSet<PostId> = records.live.iter().map(|post| post.id).collect();
-        for &entry in entries {
+        // What has changed stays with the mover.
+        for &entry in entries.iter().filter(|entry| !verdict.changed.contains(&entry.post)) {
             let id = entry.post;
             if verdict.unmovable.contains(&id) {
                 outcome.unmovable.push(entry.to_string());
-            } else if verdict.changed.contains(&id) {
-                continue;
             } else if archived.contains(&id) {
                 outcome.archived.push(entry);
             } else {

@@ -1,0 +1,122 @@
+//! What benches stand on: a Redis of their own, an application over it, people, and times.
+
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Parser;
+use fanfold::app::App;
+use fanfold::app::user::Newcomer;
+use fanfold::archive::Archive;
+use fanfold::config::DataConfig;
+use fanfold::model::chance::Chance;
+use fanfold::model::clock::{SystemClock, Timestamp};
+use fanfold::model::id::UserId;
+use fanfold::model::user::{Bio, Username};
+use fanfold::store::Store;
+use tempfile::TempDir;
+
+/// Whether this is a bench, and not a test of one.
+pub(crate) fn is_measured() -> bool {
+    std::env::args().any(|argument| argument == "--bench")
+}
+
+#[derive(Parser)]
+struct Knobs {
+    #[command(flatten)]
+    data: DataConfig,
+}
+
+/// A Redis of the bench's own.
+pub(crate) struct Redis {
+    process: Child,
+    directory: TempDir,
+}
+
+impl Redis {
+    pub(crate) fn start() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let program = ["redis-server", "valkey-server"]
+            .into_iter()
+            .find(|name| Command::new(name).arg("--version").stdout(Stdio::null()).status().is_ok())
+            .expect("`make setup` installs one of them");
+        let process = Command::new(program)
+            .current_dir(directory.path())
+            .args(["--port", "0", "--unixsocket", "redis.sock", "--save", ""])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let redis = Self { process, directory };
+        while redis.client().get_connection().is_err() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        redis
+    }
+
+    fn url(&self) -> String {
+        format!("unix:{}", self.directory.path().join("redis.sock").display())
+    }
+
+    pub(crate) fn client(&self) -> redis::Client {
+        redis::Client::open(self.url()).unwrap()
+    }
+
+    /// An application over it, with an archive beside it.
+    pub(crate) async fn app(&self, options: &[&str]) -> App {
+        let (url, directory) = (self.url(), self.directory.path().to_str().unwrap());
+        let fixed = ["bench", "--redis-url", &url, "--data-dir", directory];
+        let DataConfig { redis, relation, account, timeline, archive } =
+            Knobs::parse_from(fixed.iter().chain(options)).data;
+        let archive = Archive::new(&archive, &redis.data_dir).unwrap();
+        let store = Store::open(&redis).await.unwrap();
+        App::new(store, archive, Arc::new(SystemClock), Chance::from_seed(1), relation, account, timeline)
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// So many users, named `u0`, `u1`, …
+pub(crate) async fn users(app: &App, count: usize) -> Vec<UserId> {
+    let mut ids = Vec::with_capacity(count);
+    let numbers: Vec<usize> = (0..count).collect();
+    for numbers in numbers.chunks(5_000) {
+        let newcomer = |number: &usize| {
+            let username = Username::parse(&format!("u{number}")).unwrap();
+            Newcomer {
+                display_name: (&username).into(),
+                username,
+                bio: Bio::default(),
+                created_at: Timestamp::from_millis(0),
+                password: None,
+                sign_in: None,
+            }
+        };
+        ids.extend(app.import_users(numbers.iter().map(newcomer).collect()).await.unwrap().ids);
+    }
+    ids
+}
+
+/// Times of one kind.
+#[derive(Default)]
+pub(crate) struct Times(pub(crate) Vec<Duration>);
+
+impl Times {
+    /// In milliseconds.
+    pub(crate) fn quantile(&self, percent: usize) -> f64 {
+        let mut times = self.0.clone();
+        times.sort_unstable();
+        times[(times.len() - 1) * percent / 100].as_secs_f64() * 1_000.0
+    }
+
+    /// A line of a table.
+    pub(crate) fn print(&self, what: &str) {
+        let [median, ninety, most] = [50, 90, 100].map(|percent| self.quantile(percent));
+        println!("{what:<54} {median:>9.2} {ninety:>9.2} {most:>9.2}");
+    }
+}
