@@ -1,7 +1,7 @@
 # `make run` and `make test` do all the set-up on a machine that has a Rust toolchain, make and a
 # package manager.
 
-.PHONY: help run test bench lint setup schema tools
+.PHONY: help run test bench lint setup setup-tests schema tools
 
 TOOLS := target/tools
 DATA := fanfold-data
@@ -20,7 +20,7 @@ run: setup
 	fi
 	target/release/fanfold serve --data-dir $(DATA)
 
-test: setup lint
+test: setup-tests lint
 	cargo test --locked
 
 bench: setup
@@ -39,6 +39,9 @@ schema:
 
 setup:
 	@deploy/install
+
+setup-tests:
+	@deploy/install test
 
 tools: $(TOOLS)/bin/cargo-machete $(TOOLS)/bin/cargo-deny
 

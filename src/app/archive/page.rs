@@ -176,3 +176,104 @@ impl Joint {
         Page { entries: entries.into(), has_previous, has_next }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::model::clock::Timestamp;
+    use crate::model::post::Delivery;
+
+    fn id(number: u64) -> PostId {
+        PostId::new(number).unwrap()
+    }
+
+    fn post(number: u64) -> Arc<Post> {
+        Arc::new(Post {
+            id: id(number),
+            author: UserId::new(7).unwrap(),
+            content: String::new(),
+            platform: None,
+            created_at: Timestamp::from_millis(0),
+            delivery: Delivery::Pulled,
+        })
+    }
+
+    /// Where a post is: nowhere, in Redis, in both, in the archive, or deleted while the archive has it.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Place {
+        Nowhere,
+        Hot,
+        Both,
+        Cold,
+        Gone,
+    }
+
+    fn places() -> impl Strategy<Value = Vec<Place>> {
+        let low = prop_oneof![
+            1 => Just(Place::Nowhere),
+            1 => Just(Place::Hot),
+            1 => Just(Place::Both),
+            4 => Just(Place::Cold),
+            1 => Just(Place::Gone),
+        ];
+        // What is above the greatest that became cold may be in both, but not only in the archive.
+        let high = prop_oneof![Just(Place::Nowhere), Just(Place::Hot), Just(Place::Both)];
+        let (low, high) = (proptest::collection::vec(low, 0..8), proptest::collection::vec(high, 0..8));
+        (low, high).prop_map(|(low, high)| low.into_iter().chain(high).collect())
+    }
+
+    /// Those that are in one of these places, the greatest first.
+    fn numbers(places: &[Place], are: &[Place]) -> Vec<PostId> {
+        let chosen = (1..).zip(places).filter(|(_, place)| are.contains(place));
+        let mut ids: Vec<PostId> = chosen.map(|(number, _)| id(number)).collect();
+        ids.reverse();
+        ids
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 20_000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_page_across_both_is_a_page_of_all(
+            places in places(),
+            is_forward: bool,
+            size in 0..5usize,
+            from in prop::option::of(1..18u64),
+        ) {
+            let direction = if is_forward { Direction::Forward } else { Direction::Backward };
+            let window = Window { direction, size, from: from.map(id) };
+            let hot = numbers(&places, &[Place::Hot, Place::Both]);
+            let visible = numbers(&places, &[Place::Hot, Place::Both, Place::Cold]);
+            let archived = numbers(&places, &[Place::Both, Place::Cold, Place::Gone]);
+            let was_cold = numbers(&places, &[Place::Cold, Place::Gone]);
+            let cold = Cold {
+                greatest: was_cold.first().map_or(0, |id| id.get()),
+                count: numbers(&places, &[Place::Cold]).len() as u64,
+                gone: numbers(&places, &[Place::Gone]),
+            };
+            let mut ranges = Vec::new();
+            let page = PostPage { page: Page::of(&hot, &window), cold };
+            let joint = Joint::new(UserId::new(7).unwrap(), window, page, &mut ranges);
+            let find = |range: &Range| {
+                let inside = |id: &&PostId| range.above < id.get() && id.get() < range.below;
+                let mut found: Vec<&PostId> = archived.iter().filter(inside).collect();
+                if range.direction == Direction::Backward {
+                    found.reverse();
+                }
+                found.into_iter().take(range.limit).map(|id| post(id.get())).collect()
+            };
+            let found = Ok(ranges.iter().map(find).collect());
+            let joined = joint.join(&found).unwrap();
+            let entries: Vec<PostId> = joined.entries.iter().cloned().map(PostId::from).collect();
+            let expected = Page::of(&visible, &window);
+            prop_assert_eq!(&entries[..], &expected.entries[..]);
+            prop_assert_eq!(
+                (joined.has_previous, joined.has_next),
+                (expected.has_previous, expected.has_next),
+                "{:?}", ranges
+            );
+        }
+    }
+}
