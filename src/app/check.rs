@@ -1,13 +1,15 @@
 //! Looking whether what is stored hangs together, and mending it.
 //!
-//! Both directions of every edge are compared, and the index of names with the users. What looks
+//! Both directions of every edge are compared, the index of names with the users, and how many posts of a
+//! user are counted as archived with how many the archive has. What looks
 //! wrong is read a second time before it counts, because a server may be writing meanwhile; what an
 //! intent names is under way and does not count either.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::AddAssign;
 
 use crate::app::App;
+use crate::app::archive::Transit;
 use crate::app::delivery::Backlog;
 use crate::app::error::Error;
 use crate::app::relation::Edge;
@@ -18,6 +20,7 @@ use crate::model::user::{UserFields, Username};
 use crate::store::batch::Batch;
 use crate::store::intent::{self, Operation};
 use crate::store::key::INTENT_PARTITIONS;
+use crate::store::moving;
 use crate::store::name::{self, Holder};
 use crate::store::relation::{self, PROBE};
 use crate::store::user;
@@ -46,6 +49,8 @@ pub struct Findings {
     pub given_up: u64,
     /// Posts that the archive did not take.
     pub unmovable: u64,
+    /// Users of whom the archive has more or fewer posts than are counted.
+    pub miscounted: u64,
     /// Operations that are not finished.
     pub unfinished: u64,
 }
@@ -54,7 +59,12 @@ impl Findings {
     /// How many things are not as they should be.
     #[must_use]
     pub fn faults(&self) -> u64 {
-        self.torn_edges + self.dangling_edges + self.wrong_names + self.given_up + self.unmovable
+        self.torn_edges
+            + self.dangling_edges
+            + self.wrong_names
+            + self.given_up
+            + self.unmovable
+            + self.miscounted
     }
 }
 
@@ -67,6 +77,7 @@ impl AddAssign for Findings {
         self.wrong_names += other.wrong_names;
         self.given_up += other.given_up;
         self.unmovable += other.unmovable;
+        self.miscounted += other.miscounted;
         self.unfinished += other.unfinished;
     }
 }
@@ -117,7 +128,55 @@ impl App {
         for side in [Side::Following, Side::Followers] {
             findings += self.check_lists(&ids, side, repair).await?;
         }
+        findings.miscounted += self.check_cold(&ids, repair).await?;
         Ok(findings)
+    }
+
+    /// Compares how many posts of these users are counted as archived with how many the archive has. While
+    /// posts are on their way there is nothing to be compared.
+    async fn check_cold(&self, ids: &[UserId], repair: bool) -> Result<u64, Error> {
+        let counted = self.cold_counts(ids).await?;
+        if counted.is_empty() || !self.is_still().await? {
+            return Ok(0);
+        }
+        let authors: Vec<UserId> = counted.keys().copied().collect();
+        let archived: HashMap<UserId, u64> =
+            self.archive().await?.post_counts(&authors).await?.into_iter().collect();
+        let again = self.cold_counts(&authors).await?;
+        if !self.is_still().await? {
+            return Ok(0);
+        }
+        let is_wrong = |author: &UserId| {
+            let count = counted[author];
+            again.get(author) == Some(&count) && archived.get(author).copied().unwrap_or(0) != count
+        };
+        let wrong: Vec<UserId> = authors.into_iter().filter(is_wrong).collect();
+        if repair {
+            for author in &wrong {
+                let count = archived.get(author).copied().unwrap_or(0);
+                moving::set_cold_count(self.keys(), *author, count)
+                    .send("check: count", self.store())
+                    .await?;
+            }
+        }
+        Ok(wrong.len() as u64)
+    }
+
+    /// How many posts are counted as archived, of those users of whom there are any and of whom none is being
+    /// deleted.
+    async fn cold_counts(&self, ids: &[UserId]) -> Result<HashMap<UserId, u64>, Error> {
+        let mut batch = Batch::new("check: cold");
+        let tickets = ids.iter().map(|&id| batch.push(moving::cold_count(self.keys(), id))).collect();
+        let counts = batch.send(self.store()).await?.take_all(tickets)?;
+        let counted =
+            |(&id, (count, gone)): (&UserId, (Option<u64>, u64))| Some((id, count.filter(|_| gone == 0)?));
+        Ok(ids.iter().zip(counts).filter_map(counted).collect())
+    }
+
+    /// Whether nothing is on its way to the archive.
+    async fn is_still(&self) -> Result<bool, Error> {
+        let Transit { pending, moving, .. } = self.transit().await?;
+        Ok(pending + moving == 0)
     }
 
     /// Checks one shard of the index of names. With `repair`, frees names that lead to nobody.

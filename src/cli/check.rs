@@ -13,7 +13,7 @@ use crate::config::DataConfig;
 /// Looks whether what is stored hangs together.
 ///
 /// Compares both directions of every follow, and usernames with users, and looks for posts whose
-/// delivery was given up or that the archive did not take. May run beside a server. Ends with exit code 1
+/// delivery was given up or that the archive did not take, or of which it has fewer or more than are counted. May run beside a server. Ends with exit code 1
 /// if it found something that was not repaired.
 #[derive(Args, Debug)]
 pub(super) struct Check {
@@ -37,8 +37,17 @@ impl Check {
 async fn report(app: &App, repair: bool) -> Outcome {
     let found = check(app, repair).await?;
     let left = if repair && found.faults() > 0 { check(app, false).await? } else { found };
-    let Findings { users, edges, torn_edges, dangling_edges, wrong_names, given_up, unmovable, unfinished } =
-        found;
+    let Findings {
+        users,
+        edges,
+        torn_edges,
+        dangling_edges,
+        wrong_names,
+        given_up,
+        unmovable,
+        miscounted,
+        unfinished,
+    } = found;
     let verdict = match (found.faults(), left.faults()) {
         (0, _) if unfinished > 0 => {
             "nothing is wrong; what is under way, or was cut off, a server finishes within a minute, or \
@@ -58,6 +67,7 @@ async fn report(app: &App, repair: bool) -> Outcome {
          names that lead elsewhere:   {wrong_names}\n\
          deliveries given up:         {given_up}\n\
          posts not archived:          {unmovable}\n\
+         archived posts miscounted:   {miscounted}\n\
          operations under way:        {unfinished}\n\
          {verdict}"
     ))?;

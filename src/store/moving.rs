@@ -9,7 +9,7 @@ use std::fmt;
 
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
-use crate::store::command::{Builder, Command, call, command};
+use crate::store::command::{Builder, Command, call, command, several};
 use crate::store::key::Keys;
 use crate::store::post::{Id, ids};
 use crate::store::script;
@@ -122,6 +122,18 @@ pub fn put_away(keys: &Keys, author: UserId, posts: &[PostId]) -> Command<u64> {
 /// Notes that the archive has these posts no more, which were deleted.
 pub fn forget_gone(keys: &Keys, author: UserId, posts: &[PostId]) -> Command<u64> {
     command("ZREM").key(&keys.gone(author)).args(posts.iter().map(|post| post.get())).reply()
+}
+
+/// How many of an author's posts became cold and were not deleted, if any ever did, and how many were deleted
+/// that the archive may still have.
+pub fn cold_count(keys: &Keys, author: UserId) -> Command<(Option<u64>, u64)> {
+    let count = command("HGET").key(&keys.cold(author)).arg("count");
+    several(vec![count, command("ZCARD").key(&keys.gone(author))])
+}
+
+/// Notes how many of an author's posts became cold and were not deleted.
+pub fn set_cold_count(keys: &Keys, author: UserId, count: u64) -> Command<i64> {
+    command("HSET").key(&keys.cold(author)).arg("count").arg(count).reply()
 }
 
 /// Some of an author's posts that its list has no more room for, the greatest first.

@@ -423,3 +423,25 @@ async fn what_a_mover_does_not_know_is_put_aside_and_holds_nothing_up() {
     let transit = world.app.transit().await.unwrap();
     assert_eq!((transit.pending, transit.moving, transit.unmovable, transit.moved), (0, 0, 1, 1));
 }
+
+#[tokio::test]
+async fn counts_that_are_not_those_of_the_archive_are_found_and_mended() {
+    let database = Database::new(Kind::Sqlite).await;
+    let world = world(&database, &["--post-hot-limit", "1"]).await;
+    let person = world.register("ada").await;
+    for number in 0..5 {
+        publish(&world, &person, &number.to_string()).await;
+    }
+    archive_all(&world.app).await;
+    let miscounted = async |repair| world.app.check_users(1, repair).await.unwrap().miscounted;
+    assert_eq!(miscounted(false).await, 0);
+    // An archive of yesterday, from a backup.
+    database.execute("DELETE FROM posts WHERE id = 4").await;
+    assert_eq!(miscounted(false).await, 1);
+    // Who is being deleted does not count.
+    delete(&world, &person, "UG9zdDox").await;
+    assert_eq!(miscounted(false).await, 0);
+    archive_all(&world.app).await;
+    assert_eq!((miscounted(true).await, miscounted(false).await), (1, 0));
+    assert_eq!(posts(&world, &person, json!({ "first": 9 })).await["totalCount"], 3);
+}
