@@ -104,3 +104,92 @@ fn at_every_moment_each_post_is_found_once_in_mariadb() {
 fn at_every_moment_each_post_is_found_once_in_postgres() {
     run(Kind::Postgres, cases(50));
 }
+
+const A: u64 = 3;
+const POST: Call = Call::Publish(A, None);
+const KEYED: Call = Call::Publish(A, Some(1));
+/// Of four posts, two of which are hot.
+const OLDEST: Call = Call::Delete(A, 3);
+const OLDER: Call = Call::Delete(A, 2);
+
+/// Plays `setup`, then holds a call at each of its steps in turn, while the others do `meanwhile`; lets it go on,
+/// or cuts it off; and looks at each moment whether all is there.
+async fn hold_everywhere(setup: &[Call], held: Call, meanwhile: &[Call]) {
+    let stage = Stage::set_on(Kind::Sqlite, "hybrid", "3", "2").await;
+    for is_cut_off in [false, true] {
+        for steps in 0.. {
+            stage.clear().await;
+            for call in setup {
+                stage.call(*call).await;
+            }
+            let mut actor = stage.begin(held).await;
+            for _ in 0..steps {
+                if actor.waits.is_some() {
+                    actor.step().await;
+                }
+            }
+            let (is_over, stop) = (actor.waits.is_none(), actor.waits);
+            let context = |error| panic!("held at {stop:?}, cut off: {is_cut_off}: {error}");
+            check_now(&stage).await.unwrap_or_else(context);
+            for call in meanwhile {
+                stage.call(*call).await;
+                check_now(&stage).await.unwrap_or_else(context);
+            }
+            if is_cut_off {
+                actor.cut_off().await;
+            }
+            while actor.waits.is_some() {
+                actor.step().await;
+                check_now(&stage).await.unwrap_or_else(context);
+            }
+            stage.settle().await;
+            check_now(&stage).await.unwrap_or_else(context);
+            stage.check_store().await.unwrap_or_else(|error| panic!("held at {stop:?}: {error}"));
+            if is_over {
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_deleted_while_it_moves_does_not_come_back() {
+    for meanwhile in [&[OLDEST][..], &[OLDEST, Call::Move], &[OLDER, OLDEST, Call::Move, POST]] {
+        hold_everywhere(&[POST, POST, POST, POST], Call::Move, meanwhile).await;
+    }
+}
+
+#[tokio::test]
+async fn what_moves_while_it_is_deleted_does_not_come_back() {
+    let four = [POST, POST, POST, POST];
+    for setup in [&four[..], &[POST, POST, POST, POST, Call::Move]] {
+        for meanwhile in [&[Call::Move][..], &[OLDEST, Call::Move], &[Call::Move, POST, Call::Move]] {
+            hold_everywhere(setup, OLDEST, meanwhile).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn two_movers_with_the_same_posts_do_no_harm() {
+    hold_everywhere(&[POST, POST, POST, POST], Call::Move, &[Call::Move]).await;
+    hold_everywhere(&[POST, POST, POST, POST], Call::Move, &[POST, POST, Call::Move, OLDEST]).await;
+    hold_everywhere(&[POST, POST, POST, POST, OLDEST], Call::Move, &[Call::Move, POST]).await;
+}
+
+#[tokio::test]
+async fn what_is_published_late_below_what_is_cold_takes_another_id() {
+    let overtaken = [POST, POST, POST, POST, Call::Move];
+    hold_everywhere(&[], POST, &overtaken).await;
+    hold_everywhere(&[], KEYED, &overtaken).await;
+    hold_everywhere(&[], KEYED, &[KEYED, POST, POST, POST, Call::Move]).await;
+    hold_everywhere(&[POST], KEYED, &[KEYED, POST, POST, Call::Move, Call::Delete(A, 2), Call::Move]).await;
+}
+
+#[tokio::test]
+async fn who_reads_while_posts_move_finds_them_all() {
+    let read = Call::ReadPosts(A, 3);
+    for meanwhile in [&[Call::Move][..], &[POST, POST, Call::Move], &[Call::Move, OLDEST, Call::Move]] {
+        hold_everywhere(&[POST, POST, POST, POST, POST], read, meanwhile).await;
+    }
+    hold_everywhere(&[POST, POST, POST, POST, Call::Move, OLDEST], read, &[Call::Move]).await;
+}
