@@ -22,6 +22,7 @@ use crate::store::intent::{self, Operation};
 use crate::store::key::INTENT_PARTITIONS;
 use crate::store::moving;
 use crate::store::name::{self, Holder};
+use crate::store::post::Cold;
 use crate::store::relation::{self, PROBE};
 use crate::store::user;
 
@@ -140,37 +141,38 @@ impl App {
             return Ok(0);
         }
         let authors: Vec<UserId> = counted.keys().copied().collect();
-        let archived: HashMap<UserId, u64> =
-            self.archive().await?.post_counts(&authors).await?.into_iter().collect();
+        let archived = self.archive().await?.post_counts(&authors).await?;
+        let archived: HashMap<UserId, (u64, u64)> =
+            archived.into_iter().map(|(author, count, greatest)| (author, (count, greatest))).collect();
         let again = self.cold_counts(&authors).await?;
         if !self.is_still().await? {
             return Ok(0);
         }
-        let is_wrong = |author: &UserId| {
-            let count = counted[author];
-            again.get(author) == Some(&count) && archived.get(author).copied().unwrap_or(0) != count
-        };
-        let wrong: Vec<UserId> = authors.into_iter().filter(is_wrong).collect();
-        if repair {
-            for author in &wrong {
-                let count = archived.get(author).copied().unwrap_or(0);
-                moving::set_cold_count(self.keys(), *author, count)
-                    .send("check: count", self.store())
-                    .await?;
+        let mut wrong = 0;
+        for (author, (count, greatest)) in counted {
+            let (there, greatest_there) = archived.get(&author).copied().unwrap_or_default();
+            let is_right = count == there && greatest >= greatest_there;
+            if is_right || again.get(&author) != Some(&(count, greatest)) {
+                continue;
+            }
+            wrong += 1;
+            if repair {
+                let set = moving::set_cold(self.keys(), author, there, greatest.max(greatest_there));
+                set.send("check: count", self.store()).await?;
             }
         }
-        Ok(wrong.len() as u64)
+        Ok(wrong)
     }
 
-    /// How many posts are counted as archived, of those users of whom there are any and of whom none is being
-    /// deleted.
-    async fn cold_counts(&self, ids: &[UserId]) -> Result<HashMap<UserId, u64>, Error> {
+    /// How many posts are counted as archived, and which is the greatest that became cold, of those users of
+    /// whom there are any and of whom none is being deleted.
+    async fn cold_counts(&self, ids: &[UserId]) -> Result<HashMap<UserId, (u64, u64)>, Error> {
         let mut batch = Batch::new("check: cold");
-        let tickets = ids.iter().map(|&id| batch.push(moving::cold_count(self.keys(), id))).collect();
+        let tickets = ids.iter().map(|&id| batch.push(moving::cold(self.keys(), id))).collect();
         let counts = batch.send(self.store()).await?.take_all(tickets)?;
-        let counted =
-            |(&id, (count, gone)): (&UserId, (Option<u64>, u64))| Some((id, count.filter(|_| gone == 0)?));
-        Ok(ids.iter().zip(counts).filter_map(counted).collect())
+        let is_still = |(_, cold): &(&UserId, Cold)| cold.greatest > 0 && cold.gone.is_empty();
+        let counts = ids.iter().zip(counts).filter(is_still);
+        Ok(counts.map(|(&id, cold)| (id, (cold.count, cold.greatest))).collect())
     }
 
     /// Whether nothing is on its way to the archive.

@@ -143,6 +143,17 @@ impl Error {
         matches!(self, Self::Broken(Broken::Unreachable(_)))
     }
 
+    /// Whether it is what was read or written that is at fault.
+    #[must_use]
+    pub(super) fn is_about_data(&self) -> bool {
+        use {archive::error::Error as Archived, store::error::Error as Stored};
+        let Self::Broken(broken) = self else { return false };
+        matches!(
+            broken,
+            Broken::Archive(Archived::Refused(_) | Archived::Corrupt(_)) | Broken::Store(Stored::Corrupt(_))
+        )
+    }
+
     /// Whether only the archive is away, and may come back by itself.
     #[must_use]
     pub fn is_archive_away(&self) -> bool {

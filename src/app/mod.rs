@@ -48,8 +48,8 @@ struct Parts {
     account: AccountConfig,
     timeline: TimelineConfig,
     archive: Archive,
-    /// Done when it is known that the archive has the posts of this store.
-    bound: Arc<OnceCell<()>>,
+    /// The identity of the archive, when it is known to have the posts of this store.
+    bound: Arc<OnceCell<String>>,
     passwords: Passwords,
     /// What this process knows of the strategy in force.
     strategy: Strategy,

@@ -2,9 +2,9 @@
 //!
 //! A question is what a loader of `graphql` is asked for, and its key. All questions of one level of
 //! a query are answered together by [`App::answer`], in **one round trip**, whatever their kinds;
-//! each kind is such that one round trip is enough. Where posts are asked for that Redis does not have, the
-//! archive is asked after that: one query for posts by id, one for pages of posts. What concerns a whole page is one question, so
-//! that a row costs a command and little else.
+//! each kind is such that one round trip is enough. What concerns a whole page is one question, so
+//! that a row costs a command and little else. Where posts are asked for that Redis does not have,
+//! the archive is asked after that: one query for posts by id, one for pages of posts.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};

@@ -9,18 +9,21 @@ mod pool;
 pub mod post;
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use sqlx::QueryBuilder;
-use tokio::sync::OnceCell;
 
 use crate::archive::error::Error;
 use crate::archive::pool::{Dialect as _, Pool, Target, on};
 use crate::config::ArchiveConfig;
 use crate::gate::{Gate, Moment};
 
+/// How long opening it may take.
+const OPEN: Duration = Duration::from_secs(20);
 /// How long a question may take.
 const ANSWER: Duration = Duration::from_secs(5);
 /// How long a batch of posts may take to be written.
@@ -34,17 +37,21 @@ pub struct Archive {
 }
 
 struct Shared {
-    target: Target,
-    pool: OnceCell<Pool>,
-    queries: AtomicU64,
+    target: Arc<Target>,
+    /// The attempt to open it that is under way, or that has succeeded.
+    opening: Mutex<Option<Opening>>,
+    asked: AtomicU64,
 }
+
+/// An attempt to open an archive, for which any number may wait.
+type Opening = futures::future::Shared<BoxFuture<'static, Result<Pool, Error>>>;
 
 impl Archive {
     /// The archive that is configured, or one in a file in the data directory. It is not opened yet; but
     /// what cannot be a URL is refused.
     pub fn new(config: &ArchiveConfig, data_dir: &Path) -> Result<Self, Error> {
-        let target = Target::new(config, data_dir)?;
-        let shared = Shared { target, pool: OnceCell::new(), queries: AtomicU64::new(0) };
+        let target = Arc::new(Target::new(config, data_dir)?);
+        let shared = Shared { target, opening: Mutex::new(None), asked: AtomicU64::new(0) };
         Ok(Self { shared: Arc::new(shared), gate: None })
     }
 
@@ -60,10 +67,10 @@ impl Archive {
         self.shared.target.to_string()
     }
 
-    /// How many queries this process has sent so far.
+    /// How often this process has asked it something so far.
     #[must_use]
-    pub fn queries(&self) -> u64 {
-        self.shared.queries.load(Ordering::Relaxed)
+    pub fn asked(&self) -> u64 {
+        self.shared.asked.load(Ordering::Relaxed)
     }
 
     /// Whether it answers.
@@ -98,12 +105,9 @@ impl Archive {
         work: impl AsyncFnOnce(&Pool) -> Result<T, Error>,
     ) -> Result<T, Error> {
         self.pass(Moment::Before, step).await;
-        self.shared.queries.fetch_add(1, Ordering::Relaxed);
+        self.shared.asked.fetch_add(1, Ordering::Relaxed);
         // In a box, because what a database driver awaits is deep, and few questions come this far.
-        let asked = Box::pin(async {
-            let pool = self.shared.pool.get_or_try_init(|| self.shared.target.open()).await?;
-            work(pool).await
-        });
+        let asked = Box::pin(async { work(&self.shared.opening().await?).await });
         let answered = tokio::time::timeout(patience, asked).await.unwrap_or(Err(Error::Slow));
         self.pass(Moment::After, step).await;
         answered
@@ -112,6 +116,26 @@ impl Archive {
     async fn pass(&self, moment: Moment, step: &'static str) {
         if let Some(gate) = &self.gate {
             gate.pass(moment, step).await;
+        }
+    }
+}
+
+impl Shared {
+    /// The attempt to open the archive that is under way, or has succeeded; else a new one. It goes on also if
+    /// nobody waits for it any more: who is interrupted while tables are made leaves a half-made one behind.
+    fn opening(&self) -> Opening {
+        let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_failed = |opening: &Opening| matches!(opening.peek(), Some(Err(_)));
+        match &*opening {
+            Some(under_way) if !has_failed(under_way) => under_way.clone(),
+            _ => {
+                let target = Arc::clone(&self.target);
+                let attempt = tokio::spawn(async move {
+                    tokio::time::timeout(OPEN, target.open()).await.unwrap_or(Err(Error::Slow))
+                });
+                let attempt = async { attempt.await.unwrap_or(Err(Error::Slow)) }.boxed().shared();
+                opening.insert(attempt).clone()
+            }
         }
     }
 }

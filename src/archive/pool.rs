@@ -8,7 +8,7 @@ use std::str::FromStr as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::migrate::{Migrate, Migration, MigrationType, Migrator};
+use sqlx::migrate::{Migrate, MigrateError, Migration, MigrationType, Migrator};
 use sqlx::mysql::{MySqlConnectOptions, MySqlPool, MySqlPoolOptions};
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::sqlite::{
@@ -26,6 +26,8 @@ const BUSY: Duration = Duration::from_secs(4);
 
 /// Makes a MySQL refuse what it cannot store as it is, instead of cutting it off.
 const STRICT: &str = "SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')";
+/// Makes a MySQL forget migrations that were begun and not finished.
+const FORGET_HALF: &str = "DELETE FROM fanfold_migrations WHERE success = FALSE";
 /// Whether a MySQL has a transaction on disk before it says that it is done. This is for its owner to decide.
 const IS_SAFE: &str = "SELECT @@innodb_flush_log_at_trx_commit = 1";
 /// Makes a PostgreSQL have a transaction on disk before it says that it is done.
@@ -49,6 +51,7 @@ const MYSQL: Steps = migrations!("mysql");
 const POSTGRES: Steps = migrations!("postgres");
 
 /// Connections to one database.
+#[derive(Clone)]
 pub(super) enum Pool {
     Sqlite(SqlitePool),
     Mysql(MySqlPool),
@@ -84,7 +87,9 @@ macro_rules! pool_options {
 }
 
 /// What the kinds of databases say differently.
-pub(super) trait Dialect {
+pub(super) trait Dialect: sqlx::Database {
+    /// Follows a number that stands in a statement and is answered as a long one.
+    const LONG: &str;
     /// Ends an INSERT of a setting: one that is there stays.
     const KEEP_SETTING: &str;
     /// Ends an INSERT of posts: what is there stays, but a delivery may come to its end.
@@ -107,15 +112,18 @@ macro_rules! on_conflict {
 }
 
 impl Dialect for sqlx::Sqlite {
+    const LONG: &str = "";
     on_conflict!();
 }
 
 impl Dialect for sqlx::Postgres {
+    const LONG: &str = "::BIGINT";
     on_conflict!();
 }
 
 /// Assignments are made from left to right, and each sees those before it.
 impl Dialect for sqlx::MySql {
+    const LONG: &str = "";
     const KEEP_SETTING: &str = " ON DUPLICATE KEY UPDATE value = value";
     const KEEP_POST: &str = " ON DUPLICATE KEY UPDATE \
         followers = IF(deleted = 0 AND delivery <> 'delivered' AND author = VALUES(author) \
@@ -182,7 +190,16 @@ impl Target {
             }
             Options::Mysql(options) => {
                 let mut connection = options.connect().await?;
-                migrate(&mut connection, MYSQL).await?;
+                if let Err(error) = migrate(&mut connection, MYSQL).await {
+                    // Each statement is a transaction of its own there: who was cut off between two of them has
+                    // left a note that keeps others off. They are made to be repeated.
+                    let Error::Form(cause) = &error else { return Err(error) };
+                    if !matches!(**cause, MigrateError::Dirty(_)) {
+                        return Err(error);
+                    }
+                    sqlx::query(FORGET_HALF).execute(&mut connection).await?;
+                    migrate(&mut connection, MYSQL).await?;
+                }
                 let is_safe: i64 = sqlx::query_scalar(IS_SAFE).fetch_one(&mut connection).await?;
                 if is_safe == 0 {
                     tracing::warn!(

@@ -8,7 +8,7 @@
 use sqlx::{Database, Encode, QueryBuilder, Type};
 
 use crate::archive::error::Error;
-use crate::archive::pool::{Dialect as _, on};
+use crate::archive::pool::{Dialect, on};
 use crate::archive::{ANSWER, Archive, WRITE};
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
@@ -102,14 +102,16 @@ impl Archive {
                         row.push_bind(post.platform.as_deref()).push_bind(delivery).push_bind(followers);
                         row.push("0");
                     });
-                    insert.push(Sql::KEEP_POST).build().execute(&mut *transaction).await?;
+                    insert.push(Sql::KEEP_POST);
+                    insert.build().persistent(false).execute(&mut *transaction).await?;
                 }
                 for tombstones in tombstones.chunks(MOST_ROWS) {
                     let mut insert = QueryBuilder::<Sql>::new("INSERT INTO posts (id, author, deleted) ");
                     insert.push_values(tombstones, |mut row, (id, author)| {
                         row.push_bind(number(id.get())).push_bind(number(author.get())).push("1");
                     });
-                    insert.push(Sql::ERASE_POST).build().execute(&mut *transaction).await?;
+                    insert.push(Sql::ERASE_POST);
+                    insert.build().persistent(false).execute(&mut *transaction).await?;
                 }
                 Ok(transaction.commit().await?)
             })
@@ -142,7 +144,8 @@ impl Archive {
                 for (part, ranges) in chunks(ranges) {
                     let mut read = QueryBuilder::<Sql>::new("");
                     push_ranges(&mut read, COLUMNS, part, ranges);
-                    rows.extend(read.build_query_as::<PartColumns>().fetch_all(pool).await?);
+                    let read = read.build_query_as::<PartColumns>().persistent(ranges.len() == 1);
+                    rows.extend(read.fetch_all(pool).await?);
                 }
                 Ok(rows)
             })
@@ -164,7 +167,8 @@ impl Archive {
                 for (part, ranges) in chunks(ranges) {
                     let mut read = QueryBuilder::<Sql>::new("");
                     push_ranges(&mut read, "id", part, ranges);
-                    rows.extend(read.build_query_as::<(i64, i64)>().fetch_all(pool).await?);
+                    let read = read.build_query_as::<(i64, i64)>().persistent(ranges.len() == 1);
+                    rows.extend(read.fetch_all(pool).await?);
                 }
                 Ok(rows)
             })
@@ -187,23 +191,26 @@ impl Archive {
         Ok(count.unsigned_abs())
     }
 
-    /// How many posts each of these authors has, those not counted that were deleted; who has none may be
-    /// left out.
-    pub async fn post_counts(&self, authors: &[UserId]) -> Result<Vec<(UserId, u64)>, Error> {
+    /// How many posts each of these authors has and which is the greatest, those not counted that were deleted;
+    /// who has none is left out.
+    pub async fn post_counts(&self, authors: &[UserId]) -> Result<Vec<(UserId, u64, u64)>, Error> {
         let counts = self.ask("archive: counts", WRITE, async |pool| {
             on!(pool, |pool, Sql| {
-                let mut counts: Vec<(i64, i64)> = Vec::new();
+                let mut counts: Vec<(i64, i64, i64)> = Vec::new();
                 for authors in authors.chunks(MOST_ROWS) {
-                    let mut read =
-                        QueryBuilder::<Sql>::new("SELECT author, COUNT(*) FROM posts WHERE deleted = 0");
+                    let mut read = QueryBuilder::<Sql>::new(
+                        "SELECT author, COUNT(*), MAX(id) FROM posts WHERE deleted = 0",
+                    );
                     push_in(&mut read, " AND author", authors.iter().map(|author| author.get()));
                     read.push(" GROUP BY author");
-                    counts.extend(read.build_query_as::<(i64, i64)>().fetch_all(pool).await?);
+                    counts.extend(read.build_query_as::<(i64, i64, i64)>().fetch_all(pool).await?);
                 }
                 Ok(counts)
             })
         });
-        let count = |(author, count): (i64, i64)| Ok((user_id(author)?, count.unsigned_abs()));
+        let count = |(author, count, greatest): (i64, i64, i64)| {
+            Ok((user_id(author)?, count.unsigned_abs(), greatest.unsigned_abs()))
+        };
         counts.await?.into_iter().map(count).collect()
     }
 
@@ -225,8 +232,9 @@ fn chunks(ranges: &[Range]) -> impl Iterator<Item = (i64, &[Range])> {
     (0..).step_by(MOST_RANGES).zip(ranges.chunks(MOST_RANGES))
 }
 
-/// Selects these columns of the posts of all ranges, with the number of the range in front.
-fn push_ranges<Sql: Database>(read: &mut QueryBuilder<Sql>, columns: &str, first: i64, ranges: &[Range])
+/// Selects these columns of the posts of all ranges, with the number of the range in front. A union is another
+/// statement each time, and not worth remembering.
+fn push_ranges<Sql: Dialect>(read: &mut QueryBuilder<Sql>, columns: &str, first: i64, ranges: &[Range])
 where
     for<'a> i64: Encode<'a, Sql> + Type<Sql>,
 {
@@ -242,7 +250,7 @@ where
             (true, true) => "SELECT * FROM (SELECT ",
             (true, false) => " UNION ALL SELECT * FROM (SELECT ",
         });
-        read.push_bind(part).push(" AS part, ").push(columns);
+        read.push(part).push(Sql::LONG).push(" AS part, ").push(columns);
         read.push(" FROM posts WHERE author = ")
             .push_bind(number(range.author.get()))
             .push(" AND deleted = 0");

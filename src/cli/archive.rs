@@ -79,10 +79,9 @@ impl Run {
         let Some(data) = Data::open(self.data, Beside::Server, &mut signals).await? else {
             return Ok(ExitCode::SUCCESS);
         };
-        if let Err(error) = data.app.open_archive().await {
-            stop(data.managed).await;
-            return Err(error.into());
-        }
+        let Some(data) = data.with_archive(&mut signals).await? else {
+            return Ok(ExitCode::SUCCESS);
+        };
         let (stop_archiving, stopping) = watch::channel(false);
         say(&format!("Fanfold archives ({})", data.app.archive_place()))?;
         tokio::spawn(stop_on_signal(signals, Arc::new(stop_archiving)));
@@ -115,7 +114,11 @@ async fn status(app: &App) -> Outcome {
 
 async fn adopt(app: &App) -> Outcome {
     app.adopt_archive().await?;
-    say(&format!("from now on, old posts are in this archive: {}", app.archive_place()))?;
+    say(&format!(
+        "from now on, old posts are in this archive: {}\n\
+         `fanfold check --repair` counts how many it has of each user",
+        app.archive_place()
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -182,6 +182,31 @@ impl Data {
         }
     }
 
+    /// Opens the archive. What cannot work with it as it is configured ends; but an archive that is only away now
+    /// is waited for while what is hot is served. `None` if a signal asks for the end before that is done.
+    async fn with_archive(self, signals: &mut Signals) -> Result<Option<Self>, Box<dyn Error + Send + Sync>> {
+        let opened = tokio::select! {
+            opened = self.app.open_archive() => Some(opened),
+            () = signals.next() => None,
+        };
+        match opened {
+            Some(Ok(())) => Ok(Some(self)),
+            Some(Err(error)) if error.is_archive_away() => {
+                let error = &error as &dyn Error;
+                tracing::warn!(error, "the archive cannot be used now; old posts are not shown until it can");
+                Ok(Some(self))
+            }
+            Some(Err(error)) => {
+                stop(self.managed).await;
+                Err(error.into())
+            }
+            None => {
+                stop(self.managed).await;
+                Ok(None)
+            }
+        }
+    }
+
     /// Opens the data, does a piece of work on it, to its end or until it is interrupted, and closes
     /// it again.
     async fn work(config: DataConfig, work: impl AsyncFnOnce(&App) -> Outcome) -> Outcome {

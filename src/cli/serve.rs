@@ -10,7 +10,6 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::app::App;
-use crate::app::error::Error;
 use crate::cli::archive::keep_archiving;
 use crate::cli::deliver::keep_delivering;
 use crate::cli::{Beside, Data, Outcome, Signals, begin_log, keep, say, stop, stop_on_signal, stopped};
@@ -44,10 +43,9 @@ impl Serve {
         let Some(data) = Data::open(self.data, Beside::Alone, &mut signals).await? else {
             return Ok(ExitCode::SUCCESS);
         };
-        if let Err(error) = open_archive(&data.app).await {
-            stop(data.managed).await;
-            return Err(error.into());
-        }
+        let Some(data) = data.with_archive(&mut signals).await? else {
+            return Ok(ExitCode::SUCCESS);
+        };
         let (stop_serving, stopping) = watch::channel(false);
         let stop_serving = Arc::new(stop_serving);
         let duties = begin_duties(&self.duties, &data.app, &stopping);
@@ -100,17 +98,4 @@ async fn end_duties(mut duties: JoinSet<()>) {
     let ended = async { while duties.join_next().await.is_some() {} };
     // What is not ended in time is ended by being dropped.
     drop(tokio::time::timeout(Duration::from_secs(1), ended).await);
-}
-
-/// What cannot work with the archive as it is configured is told at once. An archive that is only away now is
-/// no reason not to serve what is hot.
-async fn open_archive(app: &App) -> Result<(), Error> {
-    match app.open_archive().await {
-        Err(error) if error.is_archive_away() => {
-            let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, "the archive cannot be used now; old posts are not shown until it can");
-            Ok(())
-        }
-        opened => opened,
-    }
 }

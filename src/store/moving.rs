@@ -11,7 +11,7 @@ use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::store::command::{Builder, Command, call, command, several};
 use crate::store::key::Keys;
-use crate::store::post::{Id, ids};
+use crate::store::post::{Cold, Id, ids};
 use crate::store::script;
 
 /// Most posts that are put among those that wait by one command, and that a mover takes at once.
@@ -124,16 +124,19 @@ pub fn forget_gone(keys: &Keys, author: UserId, posts: &[PostId]) -> Command<u64
     command("ZREM").key(&keys.gone(author)).args(posts.iter().map(|post| post.get())).reply()
 }
 
-/// How many of an author's posts became cold and were not deleted, if any ever did, and how many were deleted
-/// that the archive may still have.
-pub fn cold_count(keys: &Keys, author: UserId) -> Command<(Option<u64>, u64)> {
-    let count = command("HGET").key(&keys.cold(author)).arg("count");
-    several(vec![count, command("ZCARD").key(&keys.gone(author))])
+/// What became cold of an author's posts.
+pub fn cold(keys: &Keys, author: UserId) -> Command<Cold> {
+    let cold = command("HMGET").key(&keys.cold(author)).arg("greatest").arg("count");
+    let gone = command("ZRANGE").key(&keys.gone(author)).arg(0).arg(-1);
+    several::<((Option<u64>, Option<u64>), Vec<Id>)>(vec![cold, gone]).map(|((greatest, count), gone)| {
+        Ok(Cold { greatest: greatest.unwrap_or(0), count: count.unwrap_or(0), gone: ids(gone) })
+    })
 }
 
-/// Notes how many of an author's posts became cold and were not deleted.
-pub fn set_cold_count(keys: &Keys, author: UserId, count: u64) -> Command<i64> {
-    command("HSET").key(&keys.cold(author)).arg("count").arg(count).reply()
+/// Notes how many of an author's posts became cold and were not deleted, and which is the greatest that ever did.
+pub fn set_cold(keys: &Keys, author: UserId, count: u64, greatest: u64) -> Command<i64> {
+    let set = command("HSET").key(&keys.cold(author)).arg("count").arg(count);
+    set.arg("greatest").arg(greatest).reply()
 }
 
 /// Some of an author's posts that its list has no more room for, the greatest first.
@@ -153,7 +156,7 @@ pub fn note_swept_limit(keys: &Keys, limit: u32) -> Command<i64> {
     command("HSET").key(&keys.layout()).arg("post_hot_limit").arg(limit).reply()
 }
 
-/// Puts posts that the archive did not take back among those that wait. Answers how many; about [`MOST`] at most.
+/// Puts posts that the archive did not take back among those that wait. Answers how many; at most [`MOST`].
 pub fn requeue(keys: &Keys) -> Command<u64> {
     call(&script::REQUEUE_POSTS).key(&keys.unmovable()).key(&keys.pending()).arg(MOST).reply()
 }

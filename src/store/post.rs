@@ -171,8 +171,6 @@ pub enum Record {
     Tombstone {
         /// Whose it was.
         author: UserId,
-        /// How it came to timelines; `None` if it never did.
-        delivery: Option<Delivery>,
         /// Whether the archive knows of it.
         is_settled: bool,
     },
@@ -190,12 +188,11 @@ pub fn read(keys: &Keys, id: PostId) -> Command<Record> {
             return Ok(Record::Missing);
         };
         let author = UserId::new(author).ok_or_else(|| corrupt("author"))?;
-        let delivery = delivery.as_deref().and_then(parse_delivery);
         let Some(content) = content else {
-            return Ok(Record::Tombstone { author, delivery, is_settled: settled.is_some() });
+            return Ok(Record::Tombstone { author, is_settled: settled.is_some() });
         };
         let created_at = Timestamp::from_millis(created_at.ok_or_else(|| corrupt("created_at"))?);
-        let delivery = delivery.ok_or_else(|| corrupt("delivery"))?;
+        let delivery = delivery.as_deref().and_then(parse_delivery).ok_or_else(|| corrupt("delivery"))?;
         Ok(Record::Live(Post { id, author, content, platform, created_at, delivery }))
     })
 }
@@ -243,10 +240,9 @@ impl FromRedisValue for Erased {
 }
 
 /// Erases what a post says, if it is this author's, and leaves a tombstone; also of a post that only the
-/// archive has, if it is told how that was delivered.
-pub fn erase(keys: &Keys, author: UserId, id: PostId, archived: Option<Delivery>) -> Command<Erased> {
-    let erase = call(&script::ERASE_POST).key(&keys.post(id)).arg(author.get());
-    erase.arg(archived.map_or(String::new(), print_delivery)).reply()
+/// archive has, if that is told.
+pub fn erase(keys: &Keys, author: UserId, id: PostId, is_archived: bool) -> Command<Erased> {
+    call(&script::ERASE_POST).key(&keys.post(id)).arg(author.get()).arg(is_archived).reply()
 }
 
 /// What is left of a post, or of one that is there.

@@ -55,7 +55,7 @@ scripts! {
     POSTS_PAGE = "part/ids" "posts_page";
     PUBLISH_POST = "part/ids" "part/timeline" "publish_post";
     PULL = "pull";
-    PUT_AWAY_POSTS = "put_away_posts";
+    PUT_AWAY_POSTS = "part/ids" "put_away_posts";
     REQUEUE_JOBS = "requeue_jobs";
     REQUEUE_POSTS = "requeue_posts";
     RESERVE_NAME = "reserve_name";

@@ -63,7 +63,7 @@ async fn what_is_written_is_read_as_it_was(kind: Kind) {
     assert_eq!(rows, posts.into_iter().map(Row::Live).collect::<Vec<_>>());
     assert_eq!(archive.post_count().await.unwrap(), 7);
     assert_eq!(archive.greatest_post().await.unwrap(), (1 << 53) - 1);
-    assert_eq!(archive.post_counts(&[user(7), user(8)]).await.unwrap(), [(user(7), 7)]);
+    assert_eq!(archive.post_counts(&[user(7), user(8)]).await.unwrap(), [(user(7), 7, (1 << 53) - 1)]);
     assert_eq!(archive.read(&[]).await.unwrap(), []);
 }
 
@@ -302,4 +302,32 @@ async fn a_database_that_is_locked_is_waited_for_and_then_told_to_be_away() {
     assert!(error.is_passing(), "{error:?}");
     lock.await.unwrap();
     archive.write(&[post(1, 7, "x")], &[]).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_was_cut_off_while_it_made_the_tables_leaves_nothing_in_the_way() {
+    let database = Database::new(Kind::Mariadb).await;
+    database.archive().ping().await.unwrap();
+    database.execute("UPDATE fanfold_migrations SET success = FALSE; DROP TABLE visits, settings").await;
+    let archive = database.archive();
+    archive.write(&[post(1, 7, "x")], &[]).await.unwrap();
+    assert_eq!(archive.identity("one").await.unwrap(), "one");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_archive_that_says_nothing_is_waited_for_by_all_at_the_same_time() {
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("postgres://ada@{}/x", silent.local_addr().unwrap());
+    let archive = archive(&url);
+    let ask = |_| {
+        let archive = archive.clone();
+        tokio::spawn(async move { archive.ping().await.unwrap_err() })
+    };
+    let asking: Vec<_> = (0..50).map(ask).collect();
+    let answered = async {
+        for asked in asking {
+            assert!(asked.await.unwrap().is_passing());
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), answered).await.expect("they do not stand in line");
 }

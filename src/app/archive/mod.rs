@@ -41,9 +41,12 @@ pub(super) use self::read::{Found, Wanted};
 
 use crate::app::App;
 use crate::app::error::{Broken, Error};
-use crate::archive::Archive;
+use crate::archive::{self, Archive};
 use crate::store::batch::Batch;
 use crate::store::moving;
+
+/// How long anybody waits for the archive to be opened.
+const PATIENCE: Duration = Duration::from_secs(6);
 
 /// How the way to the archive stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -63,8 +66,17 @@ pub struct Transit {
 impl App {
     /// The archive, once it is known to have the posts of this store.
     pub(super) async fn archive(&self) -> Result<&Archive, Error> {
-        self.0.bound.get_or_try_init(async || self.bind_archive().await).await?;
+        // Who waits for another's attempt waits no longer than for an answer.
+        let bound = self.0.bound.get_or_try_init(async || self.bind_archive().await);
+        let bound = tokio::time::timeout(PATIENCE, bound).await;
+        bound.unwrap_or(Err(archive::error::Error::Slow.into()))?;
         Ok(&self.0.archive)
+    }
+
+    /// The identity of the archive, with the archive.
+    async fn bound_archive(&self) -> Result<(&Archive, &str), Error> {
+        let archive = self.archive().await?;
+        Ok((archive, self.0.bound.get().map_or("", String::as_str)))
     }
 
     /// Opens the archive, if it can be opened now.
@@ -88,28 +100,32 @@ impl App {
         Ok(self.archive().await?.post_count().await?)
     }
 
-    /// How many queries this process has sent to the archive so far.
+    /// How often this process has asked the archive something so far.
     #[must_use]
-    pub fn archive_queries(&self) -> u64 {
-        self.0.archive.queries()
+    pub fn archive_asked(&self) -> u64 {
+        self.0.archive.asked()
     }
 
     /// Store and archive belong together: either both are new, or each knows the other. Two Redises that
     /// archived into one database would mix up their posts, and two archives of one Redis would each miss
     /// what the other has.
-    async fn bind_archive(&self) -> Result<(), Error> {
+    ///
+    /// A Redis that has lost its last moments may have forgotten ids that the archive knows: they are not
+    /// issued again.
+    async fn bind_archive(&self) -> Result<String, Error> {
         let read = || moving::archive(self.keys()).send("archive: bound", self.store());
         let identity = self.archive_identity().await?;
-        let known = match read().await? {
-            Some(known) => known,
-            None if self.0.archive.greatest_post().await? > 0 => return Err(self.foreign_archive()),
-            None => {
-                moving::bind_archive(self.keys(), &identity).send("archive: bind", self.store()).await?;
-                // Somebody else may have been first.
-                read().await?.unwrap_or_default()
-            }
-        };
-        if known == identity { Ok(()) } else { Err(self.foreign_archive()) }
+        let was_new = read().await?.is_none();
+        let greatest = self.0.archive.greatest_post().await?;
+        if was_new && greatest == 0 {
+            moving::bind_archive(self.keys(), &identity).send("archive: bind", self.store()).await?;
+        }
+        // Somebody else may have been first.
+        if read().await?.as_ref() != Some(&identity) {
+            return Err(self.foreign_archive());
+        }
+        moving::skip_posts(self.keys(), greatest).send("archive: skip", self.store()).await?;
+        Ok(identity)
     }
 
     async fn archive_identity(&self) -> Result<String, Error> {
@@ -120,12 +136,9 @@ impl App {
         Broken::ForeignArchive(self.archive_place()).into()
     }
 
-    /// Goes on with this archive whatever it was before. What the former one has cannot be read any more, and
-    /// no post gets an id that is in this one.
+    /// Goes on with this archive whatever it was before. What the former one has cannot be read any more.
     pub async fn adopt_archive(&self) -> Result<(), Error> {
         let identity = self.archive_identity().await?;
-        let greatest = self.0.archive.greatest_post().await?;
-        moving::skip_posts(self.keys(), greatest).send("archive: skip", self.store()).await?;
         moving::rebind_archive(self.keys(), &identity).send("archive: adopt", self.store()).await?;
         Ok(())
     }
@@ -166,10 +179,10 @@ impl App {
         let mut requeued = 0;
         loop {
             let count = moving::requeue(self.keys()).send("archive: requeue", self.store()).await?;
-            requeued += count;
             if count == 0 {
                 return Ok(requeued);
             }
+            requeued += count;
         }
     }
 }

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use crate::app::App;
+use crate::app::archive::Transit;
 use crate::app::error::Error;
 use crate::archive::post::Row;
 use crate::model::id::{PostId, UserId};
-use crate::model::post::{Delivery, Post};
+use crate::model::post::Post;
 use crate::store::batch::Batch;
 use crate::store::moving::{self, Entry, Outcome, Taken};
 use crate::store::post::{self, Record};
@@ -32,7 +33,7 @@ pub struct Mover {
 #[derive(Default)]
 struct Records {
     live: Vec<Post>,
-    tombstones: Vec<(PostId, UserId, Option<Delivery>)>,
+    tombstones: Vec<(PostId, UserId)>,
     /// Tombstones of which the archive knows.
     settled: Vec<(PostId, UserId)>,
     missing: Vec<PostId>,
@@ -47,6 +48,8 @@ struct Verdict {
     unmovable: HashSet<PostId>,
     /// The archive knows that they were deleted.
     gone: Vec<(PostId, UserId)>,
+    /// The archive knows that they were deleted, but Redis did not when it was asked.
+    deleted: Vec<(PostId, UserId)>,
     /// Their records must be looked at again.
     changed: HashSet<PostId>,
 }
@@ -79,22 +82,24 @@ impl Mover {
     async fn keep_working(&self) {
         let mut pause = PAUSE.0;
         let mut is_swept = false;
+        // What was told of an outage is not told again; the figures tell the rest.
+        let mut told = None;
         loop {
             match self.turn_or_sweep(&mut is_swept).await {
                 Ok(had_work) => {
-                    if pause > PAUSE.0 {
+                    if told.take().is_some() {
                         tracing::info!("posts are archived again");
-                        pause = PAUSE.0;
                     }
+                    pause = PAUSE.0;
                     if !had_work {
                         tokio::time::sleep(IDLE).await;
                     }
                 }
                 Err(error) => {
-                    // A long outage is told once; the figures tell the rest.
-                    if pause == PAUSE.0 {
-                        let error = &error as &dyn std::error::Error;
-                        tracing::warn!(error, "posts cannot be archived now; they stay where they are");
+                    let causes = causes(&error);
+                    if told.as_ref() != Some(&causes) {
+                        tracing::warn!(causes, "posts cannot be archived now; they stay where they are");
+                        told = Some(causes);
                     }
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(PAUSE.1);
@@ -114,22 +119,33 @@ impl Mover {
         Ok(false)
     }
 
-    /// Works until nothing is left, adopting what movers have left that were not heard of for so long.
+    /// Works until nothing is left, also with other movers; adopts what those have left that were not heard of
+    /// for so long.
     pub async fn drain(&self, silent_after: Duration) -> Result<(), Error> {
-        while self.turn(silent_after).await? {}
-        if self.app.queue_beyond_limit().await? > 0 {
-            while self.turn(silent_after).await? {}
-        }
+        let drained = self.drain_all(silent_after).await;
         let give_back = moving::give_back(self.app.keys(), &self.name);
         give_back.send("move: give back", self.app.store()).await?;
-        Ok(())
+        drained
+    }
+
+    async fn drain_all(&self, silent_after: Duration) -> Result<(), Error> {
+        loop {
+            while self.turn(silent_after).await? {}
+            let queued = self.app.queue_beyond_limit().await?;
+            let Transit { pending, moving, .. } = self.app.transit().await?;
+            if queued == 0 && pending + moving == 0 {
+                return Ok(());
+            }
+            if pending == 0 {
+                tokio::time::sleep(IDLE).await;
+            }
+        }
     }
 
     /// Goes through all steps once. Answers whether there was anything to do.
     pub async fn turn(&self, silent_after: Duration) -> Result<bool, Error> {
         let silent_after = u64::try_from(silent_after.as_millis()).unwrap_or(u64::MAX);
-        let take = moving::take(self.app.keys(), &self.name, silent_after);
-        let Taken { entries, unknown, silent } = take.send("move: take", self.app.store()).await?;
+        let Taken { entries, unknown, silent } = self.take(silent_after).await?;
         let mut adopted = 0;
         for mover in silent {
             let adopt = moving::adopt(self.app.keys(), &mover, &self.name);
@@ -144,30 +160,83 @@ impl Mover {
                 "what waits to be archived is not known to this version; it is put aside"
             );
         }
-        let mut outcome = self.app.move_posts(&entries).await?;
+        let mut outcome = self.app.move_all(&entries).await?;
         outcome.unmovable.extend(unknown);
         moving::finish(self.app.keys(), &self.name, &outcome).send("move: finish", self.app.store()).await?;
         Ok(true)
     }
+
+    /// Step 1, unless the posts of this store go to another archive by now.
+    async fn take(&self, silent_after: u64) -> Result<Taken, Error> {
+        let (_, identity) = self.app.bound_archive().await?;
+        let mut batch = Batch::new("move: take");
+        let taken = batch.push(moving::take(self.app.keys(), &self.name, silent_after));
+        let bound = batch.push(moving::archive(self.app.keys()));
+        let mut replies = batch.send(self.app.store()).await?;
+        let taken = replies.take(taken)?;
+        match replies.take(bound)? {
+            Some(bound) if bound == identity => Ok(taken),
+            _ => Err(self.app.foreign_archive()),
+        }
+    }
+}
+
+/// What an error says, and why.
+fn causes(error: &Error) -> String {
+    let mut causes = error.to_string();
+    let mut next = std::error::Error::source(error);
+    while let Some(cause) = next {
+        causes.push_str(": ");
+        causes.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    causes
 }
 
 impl App {
+    /// Steps 2 to 7 for all of them, or, if that fails for what is in one of them, for one after the other;
+    /// those that fail are put aside.
+    async fn move_all(&self, entries: &[Entry]) -> Result<Outcome, Error> {
+        let error = match self.move_posts(entries).await {
+            Err(error) if error.is_about_data() => error,
+            moved => return moved,
+        };
+        // Should the archive fail as a whole, it is nobody's fault.
+        self.archive().await?.greatest_post().await.map_err(|_| error)?;
+        let mut all = Outcome::default();
+        for entry in entries {
+            match self.move_posts(&[*entry]).await {
+                Ok(Outcome { archived, unmovable, settled }) => {
+                    all.archived.extend(archived);
+                    all.unmovable.extend(unmovable);
+                    all.settled.extend(settled);
+                }
+                Err(error) if error.is_about_data() => {
+                    tracing::error!(causes = causes(&error), post = %entry.post, "a post cannot be archived; it is put aside");
+                    all.unmovable.push(entry.to_string());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(all)
+    }
+
     /// Steps 2 to 7.
     async fn move_posts(&self, entries: &[Entry]) -> Result<Outcome, Error> {
         let mut ids: Vec<PostId> = entries.iter().map(|entry| entry.post).collect();
         ids.sort_unstable();
         ids.dedup();
         let records = self.read_records(&ids).await?;
-        self.finish_deletions(&records.tombstones).await?;
+        self.unlist_moving(&records.tombstones).await?;
 
-        let tombstones: Vec<_> = records.tombstones.iter().map(|&(id, author, _)| (id, author)).collect();
         let archive = self.archive().await?;
-        if !records.live.is_empty() || !tombstones.is_empty() {
-            archive.write(&records.live, &tombstones).await?;
+        if !records.live.is_empty() || !records.tombstones.is_empty() {
+            archive.write(&records.live, &records.tombstones).await?;
         }
         let rows = archive.read(&ids).await?;
         let mut verdict = judge(&records, rows);
 
+        self.erase_again(&verdict.deleted).await?;
         self.put_away(&verdict.archived).await?;
         self.drop_records(&records, &mut verdict).await?;
         self.forget_gone(&verdict.gone).await?;
@@ -197,14 +266,23 @@ impl App {
         for (&id, record) in ids.iter().zip(found) {
             match record {
                 Record::Live(post) => records.live.push(post),
-                Record::Tombstone { author, is_settled: true, .. } => records.settled.push((id, author)),
-                Record::Tombstone { author, delivery, is_settled: false } => {
-                    records.tombstones.push((id, author, delivery));
-                }
+                Record::Tombstone { author, is_settled: true } => records.settled.push((id, author)),
+                Record::Tombstone { author, is_settled: false } => records.tombstones.push((id, author)),
                 Record::Missing => records.missing.push(id),
             }
         }
         Ok(records)
+    }
+
+    /// Makes tombstones of records, which then are gone through again: the posts have been deleted since they
+    /// were read, or Redis has lost its last moments and forgotten that.
+    async fn erase_again(&self, deleted: &[(PostId, UserId)]) -> Result<(), Error> {
+        let mut batch = Batch::new("move: erase");
+        let erase =
+            |&(id, author): &(PostId, UserId)| batch.push(post::erase(self.keys(), author, id, false));
+        let tickets = deleted.iter().map(erase).collect();
+        batch.send(self.store()).await?.take_all(tickets)?;
+        Ok(())
     }
 
     /// Step 5.
@@ -303,23 +381,31 @@ fn judge(records: &Records, rows: Vec<Row>) -> Verdict {
             Some(Row::Live(archived)) if says_the_same(archived, post) => {
                 verdict.archived.push((post.id, post.author));
             }
-            // It was deleted since its record was read; the record will tell.
             Some(Row::Tombstone { author, .. }) if *author == post.author => {
+                verdict.deleted.push((post.id, post.author));
                 verdict.changed.insert(post.id);
             }
             row => {
-                tracing::error!(post = %post.id, ?row, "the archive has something else under the id of a post, which stays in Redis");
+                let archived_author = row.map(|row| row.author().get());
+                tracing::error!(
+                    post = %post.id, author = %post.author, archived_author,
+                    "the archive has something else under the id of a post, which stays in Redis"
+                );
                 verdict.unmovable.insert(post.id);
             }
         }
     }
-    for &(id, author, _) in &records.tombstones {
+    for &(id, author) in &records.tombstones {
         match rows.get(&id) {
             Some(Row::Tombstone { author: archived, .. }) if *archived == author => {
                 verdict.gone.push((id, author));
             }
             row => {
-                tracing::error!(post = %id, ?row, "the archive has something else under the id of a deleted post");
+                let archived_author = row.map(|row| row.author().get());
+                tracing::error!(
+                    post = %id, %author, archived_author,
+                    "the archive has something else under the id of a deleted post"
+                );
                 verdict.unmovable.insert(id);
             }
         }

@@ -6,7 +6,6 @@ use crate::app::error::{Broken, Error, Field, Reason};
 use crate::app::viewer::Viewer;
 use crate::archive::post::Row;
 use crate::model::id::{PostId, UserId};
-use crate::model::post::Delivery;
 use crate::store::batch::Batch;
 use crate::store::fanout::{self, Kind, Task};
 use crate::store::intent::Operation;
@@ -19,9 +18,9 @@ const ATTEMPTS: usize = 3;
 /// A post that can be deleted.
 enum Deletable {
     /// Its record is in Redis.
-    Hot(Delivery),
+    Hot,
     /// The archive has it.
-    Archived(Delivery),
+    Archived,
     /// It has been deleted.
     Deleted,
 }
@@ -32,9 +31,9 @@ impl App {
     pub async fn delete_post(&self, viewer: &Viewer, id: PostId) -> Result<(), Error> {
         let author = viewer.signed_in()?.user;
         for _ in 0..ATTEMPTS {
-            let (delivery, archived) = match self.find_to_delete(author, id).await? {
-                Deletable::Hot(delivery) => (delivery, None),
-                Deletable::Archived(delivery) => (delivery, Some(delivery)),
+            let is_archived = match self.find_to_delete(author, id).await? {
+                Deletable::Hot => false,
+                Deletable::Archived => true,
                 // Whoever deleted it has left an intent, or is done.
                 Deletable::Deleted => return Ok(()),
             };
@@ -42,11 +41,11 @@ impl App {
             let intents = self.intents(std::iter::once(Operation::Delete { author, post: id }));
             self.record(&intents, &deadline).await?;
             deadline.check()?;
-            let erase = post::erase(self.keys(), author, id, archived);
+            let erase = post::erase(self.keys(), author, id, is_archived);
             match erase.send("delete: erase", self.store()).await? {
                 Erased::Erased => {
                     deadline.check()?;
-                    self.unlist(author, id, Some(delivery), true).await?;
+                    self.unlist(author, id, true).await?;
                     return self.forget(&intents).await;
                 }
                 // It has just been archived.
@@ -68,14 +67,14 @@ impl App {
             Record::Live(post) if post.author != author => Err(foreign()),
             Record::Tombstone { author: other, .. } if other != author => Err(missing()),
             Record::Tombstone { .. } => Ok(Deletable::Deleted),
-            Record::Live(post) => match whereabouts {
-                Whereabouts::Listed => Ok(Deletable::Hot(post.delivery)),
+            Record::Live(_) => match whereabouts {
+                Whereabouts::Listed => Ok(Deletable::Hot),
                 // It is being archived, or was never visible.
-                Whereabouts::Cold if self.read_row(id).await?.is_some() => Ok(Deletable::Hot(post.delivery)),
+                Whereabouts::Cold if self.read_row(id).await?.is_some() => Ok(Deletable::Hot),
                 Whereabouts::Cold | Whereabouts::Absent => Err(missing()),
             },
             Record::Missing => match self.read_row(id).await? {
-                Some(Row::Live(post)) if post.author == author => Ok(Deletable::Archived(post.delivery)),
+                Some(Row::Live(post)) if post.author == author => Ok(Deletable::Archived),
                 Some(Row::Live(_)) => Err(foreign()),
                 Some(Row::Tombstone { author: other, .. }) if other == author => Ok(Deletable::Deleted),
                 Some(Row::Tombstone { .. }) | None => Err(missing()),
@@ -96,21 +95,18 @@ impl App {
         is_abandoned: bool,
     ) -> Result<(), Error> {
         match post::read(self.keys(), id).send("delete: trace", self.store()).await? {
-            Record::Tombstone { delivery, is_settled: false, .. } => {
-                self.unlist(author, id, delivery, is_abandoned).await
+            Record::Tombstone { is_settled: false, .. } => self.unlist(author, id, is_abandoned).await,
+            // The archive knows of it, for which step 2 had to be done.
+            Record::Tombstone { is_settled: true, .. } if is_abandoned => {
+                let sweep = fanout::add(self.keys(), &sweep(author, id));
+                sweep.send("delete: queue", self.store()).await.map(drop).map_err(Error::from)
             }
-            // It was not erased, or the archive knows of it, for which all had to be done.
             _ => Ok(()),
         }
     }
 
-    async fn unlist(
-        &self,
-        author: UserId,
-        id: PostId,
-        delivery: Option<Delivery>,
-        queues_anyway: bool,
-    ) -> Result<(), Error> {
+    /// Steps 2 and 3.
+    async fn unlist(&self, author: UserId, id: PostId, queues_anyway: bool) -> Result<(), Error> {
         let delete = post::delete(self.keys(), author, id, self.now());
         let was_listed = delete.send("delete: lists", self.store()).await?;
         if !was_listed && !queues_anyway {
@@ -118,38 +114,36 @@ impl App {
         }
         let mut batch = Batch::new("delete: queue");
         let archive = batch.push(moving::queue(self.keys(), &[id], self.now()));
-        let sweep = sweep(author, id, delivery).map(|task| batch.push(fanout::add(self.keys(), &task)));
+        let sweep = batch.push(fanout::add(self.keys(), &sweep(author, id)));
         let mut replies = batch.send(self.store()).await?;
         replies.take(archive)?;
-        sweep.map(|sweep| replies.take(sweep)).transpose()?;
+        replies.take(sweep)?;
         Ok(())
     }
 
-    /// Steps 2 and 3 of deletions, for posts that have come to the archive. Two round trips.
-    pub(in crate::app) async fn finish_deletions(
-        &self,
-        posts: &[(PostId, UserId, Option<Delivery>)],
-    ) -> Result<(), Error> {
+    /// The same for posts that a mover has come across. Two round trips.
+    pub(in crate::app) async fn unlist_moving(&self, posts: &[(PostId, UserId)]) -> Result<(), Error> {
         let mut batch = Batch::new("move: deletions");
         let now = self.now();
         let delete =
-            |&(id, author, _): &(PostId, UserId, _)| batch.push(post::delete(self.keys(), author, id, now));
+            |&(id, author): &(PostId, UserId)| batch.push(post::delete(self.keys(), author, id, now));
         let tickets = posts.iter().map(delete).collect();
         let were_listed = batch.send(self.store()).await?.take_all(tickets)?;
 
         let mut batch = Batch::new("move: sweeps");
         let listed = posts.iter().zip(were_listed).filter(|(_, was_listed)| *was_listed);
-        let tasks = listed.filter_map(|(&(id, author, delivery), _)| sweep(author, id, delivery));
-        let tickets = tasks.map(|task| batch.push(fanout::add(self.keys(), &task))).collect();
+        let add = |(&(id, author), _): (&(PostId, UserId), _)| {
+            batch.push(fanout::add(self.keys(), &sweep(author, id)))
+        };
+        let tickets = listed.map(add).collect();
         batch.send(self.store()).await?.take_all(tickets)?;
         Ok(())
     }
 }
 
-/// The job that takes a post out of the timelines it was brought to.
-fn sweep(author: UserId, post: PostId, delivery: Option<Delivery>) -> Option<Task> {
-    let was_pushed = matches!(delivery, Some(Delivery::Pushed { .. } | Delivery::Delivered { .. }));
-    was_pushed.then_some(Task { kind: Kind::Remove, post, author })
+/// The job that takes a post out of timelines, to which it was brought or by which it was fetched.
+fn sweep(author: UserId, post: PostId) -> Task {
+    Task { kind: Kind::Remove, post, author }
 }
 
 fn missing() -> Error {

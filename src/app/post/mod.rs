@@ -23,7 +23,7 @@
 //!
 //! A post is deleted under an intent, as an edge is written: 1. the record becomes a tombstone, from
 //! when on nobody sees the post; 2. it leaves its author's lists; 3. it is put on its way to the archive,
-//! and, if it was pushed, a job is added to take it out of timelines. Nobody waits for that one.
+//! and a job is added to take it out of timelines. Nobody waits for that one.
 
 mod delete;
 mod publish;

@@ -1,6 +1,6 @@
 //! Steps 0 to 5 of publishing, for one post or many, and the attempts that idempotency keys stand for.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 
 use crate::app::App;
@@ -233,6 +233,7 @@ impl App {
         let deliveries = self.create_posts(publications).await?;
         deadline.check()?;
         let settled = self.make_visible(publications, &deliveries).await?;
+        let archived = self.those_archived(publications, &settled).await?;
 
         let mut queue = Queue::default();
         let mut done = Vec::new();
@@ -245,7 +246,9 @@ impl App {
                     done.push(publication.draft);
                     published.push(Some(id));
                 }
-                // Whoever made it void erases its record, and takes the note away after that.
+                // It was made visible before, and everything that follows was done, or will be.
+                (Some(_), Some(Settled::Cold)) if archived.contains(&id) => published.push(Some(id)),
+                // Its record must be erased first, and the note taken away after that: by the repairer.
                 (Some(_), _) => published.push(None),
                 (None, _) => {
                     done.push(publication.draft);
@@ -286,5 +289,18 @@ impl App {
         let tickets: Vec<_> = publications.iter().zip(deliveries).map(publish).collect();
         let mut replies = batch.send(self.store()).await?;
         tickets.into_iter().map(|ticket| Ok(ticket.map(|ticket| replies.take(ticket)).transpose()?)).collect()
+    }
+
+    /// Those of the posts that turn out to be cold already: Redis may have been told twice to make them visible.
+    async fn those_archived(
+        &self,
+        publications: &[Publication<'_>],
+        settled: &[Option<Settled>],
+    ) -> Result<HashSet<PostId>, Error> {
+        let settled = publications.iter().zip(settled);
+        let cold = settled.filter(|(_, settled)| **settled == Some(Settled::Cold));
+        let drafts: Vec<Draft> = cold.map(|(publication, _)| publication.draft).collect();
+        let rows = self.rows_of(&drafts).await?;
+        Ok(rows.into_keys().collect())
     }
 }

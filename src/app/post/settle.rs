@@ -7,7 +7,7 @@ use crate::app::deadline::{ABANDONED_AFTER, REPAIRED_AFTER};
 use crate::app::error::Error;
 use crate::app::post::Queue;
 use crate::archive::post::Row;
-use crate::model::id::PostId;
+use crate::model::id::{PostId, UserId};
 use crate::store::batch::Batch;
 use crate::store::draft::{self, Draft};
 use crate::store::post::{self, Settled};
@@ -67,7 +67,10 @@ impl App {
         let tickets = drafts.iter().map(settle).collect();
         let outcomes = batch.send(self.store()).await?.take_all(tickets)?;
 
-        let archived = self.those_archived(drafts, &outcomes).await;
+        let cold = drafts.iter().zip(&outcomes).filter(|(_, outcome)| **outcome == Settled::Cold);
+        let cold: Vec<Draft> = cold.map(|(draft, _)| *draft).collect();
+        // If the archive does not tell, they are left for the next round.
+        let archived = self.rows_of(&cold).await;
         let mut batch = Batch::new("repair: post");
         let mut settled = Vec::new();
         let mut buried = Vec::new();
@@ -104,19 +107,16 @@ impl App {
         Ok(settled.len())
     }
 
-    /// What the archive has of those posts that it has if they are visible. If it does not tell, they are
-    /// left for the next round.
-    async fn those_archived(
-        &self,
-        drafts: &[Draft],
-        outcomes: &[Settled],
-    ) -> Result<HashMap<PostId, Row>, Error> {
-        let cold = drafts.iter().zip(outcomes).filter(|(_, outcome)| **outcome == Settled::Cold);
-        let cold: Vec<PostId> = cold.map(|(draft, _)| draft.id).collect();
-        if cold.is_empty() {
+    /// What the archive has of these drafts: of those that are visible and became cold.
+    pub(super) async fn rows_of(&self, drafts: &[Draft]) -> Result<HashMap<PostId, Row>, Error> {
+        if drafts.is_empty() {
             return Ok(HashMap::new());
         }
-        let rows = self.archive().await?.read(&cold).await?;
-        Ok(rows.into_iter().map(|row| (row.id(), row)).collect())
+        let authors: HashMap<PostId, UserId> =
+            drafts.iter().map(|draft| (draft.id, draft.note.author)).collect();
+        let ids: Vec<PostId> = authors.keys().copied().collect();
+        let rows = self.archive().await?.read(&ids).await?;
+        let is_meant = |row: &Row| authors[&row.id()] == row.author();
+        Ok(rows.into_iter().filter(is_meant).map(|row| (row.id(), row)).collect())
     }
 }

@@ -1,12 +1,12 @@
--- Erases what a post says. What is left tells that it was deleted, whose it was and how it was delivered.
+-- Erases what a post says. What is left tells that it was deleted, and whose it was.
 -- KEYS[1]  the record
 -- ARGV[1]  who wants it erased
--- ARGV[2]  if the archive has the post: how it was delivered; else ''
+-- ARGV[2]  1 if the archive has the post
 -- Returns  'erased', also if it was before; 'missing'; or 'foreign' if it is somebody else's
 local author = redis.call('HGET', KEYS[1], 'author')
 if not author then
-  if ARGV[2] == '' then return 'missing' end
-  redis.call('HSET', KEYS[1], 'author', ARGV[1], 'delivery', ARGV[2], 'deleted', 1)
+  if ARGV[2] ~= '1' then return 'missing' end
+  redis.call('HSET', KEYS[1], 'author', ARGV[1], 'deleted', 1)
   return 'erased'
 end
 if author ~= ARGV[1] then return 'foreign' end

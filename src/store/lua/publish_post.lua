@@ -5,16 +5,16 @@
 -- ARGV[1]  the post        ARGV[2]  how many posts a timeline holds
 -- ARGV[3]  how many of an author's posts stay hot      ARGV[4]  how many are the newest
 -- ARGV[5]  what the idempotency key must hold    ARGV[6]  to hold this when the post is visible
--- Returns  { 1 if the post is visible or was, 0 if it must never be, posts that shall become cold … }
+-- Returns  { 1 if the post is visible or was, 0 if it must never be, 3 if it became cold or must never be,
+--            posts that shall become cold … }
 local text, id = ARGV[1], tonumber(ARGV[1])
 if redis.call('ZSCORE', KEYS[1], 'deleted:' .. text) then return { 1 } end
 if redis.call('ZSCORE', KEYS[1], text) then return { 0 } end
 local length = redis.call('LLEN', KEYS[2])
 if id <= tonumber(redis.call('HGET', KEYS[5], 'greatest') or 0) then
-  -- Readers count on it that nothing comes to be down here. It is not noted as void: it may have gone
-  -- this way before.
+  -- Readers count on it that nothing comes to be down here; but it may have gone this way before.
   local at = count_above(KEYS[2], length, id)
-  if at == length or tonumber(redis.call('LINDEX', KEYS[2], at)) ~= id then return { 0 } end
+  if at == length or tonumber(redis.call('LINDEX', KEYS[2], at)) ~= id then return { 3 } end
 end
 local at = insert(KEYS[2], length, id)
 redis.call('ZADD', KEYS[3], id, text)

@@ -3,7 +3,14 @@
 -- ARGV[1]  the least of the posts     ARGV[2…] the others, in ascending order
 -- Returns  how many were in the list
 local count = 0
-for _, id in ipairs(ARGV) do count = count + redis.call('LREM', KEYS[1], -1, id) end
+for _, text in ipairs(ARGV) do
+  -- Looked for by halving, since what is not there would be looked for in all of the list.
+  local id, length = tonumber(text), redis.call('LLEN', KEYS[1])
+  local at = count_above(KEYS[1], length, id)
+  if at < length and tonumber(redis.call('LINDEX', KEYS[1], at)) == id then
+    count = count + redis.call('LREM', KEYS[1], -1, text)
+  end
+end
 if count > 0 then redis.call('HINCRBY', KEYS[2], 'count', count) end
 local last = ARGV[#ARGV]
 if tonumber(last) > tonumber(redis.call('HGET', KEYS[2], 'greatest') or 0) then

@@ -1,8 +1,8 @@
 -- Puts posts that could not be archived back among those that wait.
 -- KEYS[1]  posts that could not be archived: a hash      KEYS[2]  the posts that wait: a list
--- ARGV[1]  about how many at most
+-- ARGV[1]  at most so many
 -- Returns  how many
-local found = redis.call('HSCAN', KEYS[1], 0, 'COUNT', ARGV[1])[2]
+local found = redis.call('HRANDFIELD', KEYS[1], ARGV[1], 'WITHVALUES')
 for index = 1, #found, 2 do
   redis.call('RPUSH', KEYS[2], found[index + 1])
   redis.call('HDEL', KEYS[1], found[index])
