@@ -6,7 +6,8 @@
 //! 2. it reads their records; the deletion of what turns out to be a tombstone is finished first, because
 //!    whoever began it may have been cut off;
 //! 3. it writes the posts and the tombstones to the archive, in one transaction;
-//! 4. it reads them back and compares;
+//! 4. it reads them back and compares; what the archive knows to be deleted is erased, should Redis have
+//!    lost its last moments and forgotten it, and gone through again;
 //! 5. it takes the posts out of their authors' lists, in one step for each author, in which also what is
 //!    known of the cold posts changes: the greatest of them, and their number;
 //! 6. it drops the records, but only those that are still as they were read; tombstones will expire;
@@ -28,9 +29,11 @@
 //!
 //! Not here: how posts come to wait (`app::post`).
 
+mod limit;
 mod mover;
 mod page;
 mod read;
+mod transfer;
 
 use std::time::Duration;
 

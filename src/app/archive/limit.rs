@@ -1,0 +1,58 @@
+//! What lies beyond the limit of hot posts after that was lowered.
+
+use crate::app::App;
+use crate::app::error::Error;
+use crate::model::id::UserId;
+use crate::store::batch::Batch;
+use crate::store::moving;
+use crate::store::user;
+
+/// How many authors are looked at together.
+const AUTHORS: u64 = 500;
+
+impl App {
+    /// Puts all posts among those that wait that are beyond the limit, which may have been lowered since they
+    /// were published. Only once for a limit. Answers how many there were.
+    pub(super) async fn queue_beyond_limit(&self) -> Result<usize, Error> {
+        let limit = self.0.timeline.post_hot_limit;
+        if moving::swept_limit(self.keys()).send("move: limit", self.store()).await? == Some(limit) {
+            return Ok(0);
+        }
+        let last = user::last_id(self.keys()).send("move: authors", self.store()).await?;
+        let mut queued = 0;
+        for first in (1..=last).step_by(usize::try_from(AUTHORS).unwrap_or(usize::MAX)) {
+            let authors = (first..=last.min(first + AUTHORS - 1)).filter_map(UserId::new);
+            queued += self.queue_beyond(authors.collect(), limit).await?;
+        }
+        moving::note_swept_limit(self.keys(), limit).send("move: note limit", self.store()).await?;
+        Ok(queued)
+    }
+
+    async fn queue_beyond(&self, authors: Vec<UserId>, limit: u32) -> Result<usize, Error> {
+        let (mut queued, mut start, mut open) = (0, 0, authors);
+        while !open.is_empty() {
+            let mut batch = Batch::new("move: beyond");
+            let read = |&author: &UserId| batch.push(moving::beyond(self.keys(), author, limit, start));
+            let tickets = open.iter().map(read).collect();
+            let pages = batch.send(self.store()).await?.take_all(tickets)?;
+            let mut batch = Batch::new("move: queue");
+            let mut tickets = Vec::new();
+            let mut rest = Vec::new();
+            for (author, mut posts) in open.into_iter().zip(pages) {
+                queued += posts.len();
+                // What is oldest goes first.
+                posts.reverse();
+                if posts.len() == moving::MOST {
+                    rest.push(author);
+                }
+                if !posts.is_empty() {
+                    tickets.push(batch.push(moving::queue(self.keys(), &posts, self.now())));
+                }
+            }
+            batch.send(self.store()).await?.take_all(tickets)?;
+            open = rest;
+            start += moving::MOST;
+        }
+        Ok(queued)
+    }
+}

@@ -1,0 +1,240 @@
+//! The steps by which posts come from Redis to the archive. They are those of [`super`].
+//!
+//! Not here: who goes through them, and when (`mover`).
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use crate::app::App;
+use crate::app::archive::mover::causes;
+use crate::app::error::Error;
+use crate::archive::post::Row;
+use crate::model::id::{PostId, UserId};
+use crate::model::post::Post;
+use crate::store::batch::Batch;
+use crate::store::moving::{self, Entry, Outcome};
+use crate::store::post::{self, Record};
+
+/// The records of posts that were taken, by what has to be done with them.
+#[derive(Default)]
+struct Records {
+    live: Vec<Post>,
+    tombstones: Vec<(PostId, UserId)>,
+    /// Tombstones of which the archive knows.
+    settled: Vec<(PostId, UserId)>,
+    missing: Vec<PostId>,
+}
+
+/// What has become of them in the archive.
+#[derive(Default)]
+struct Verdict {
+    /// The archive has them, whoever wrote them.
+    archived: Vec<(PostId, UserId)>,
+    /// The archive has something else under their id.
+    unmovable: HashSet<PostId>,
+    /// The archive knows that they were deleted.
+    gone: Vec<(PostId, UserId)>,
+    /// The archive knows that they were deleted, but Redis did not when it was asked.
+    deleted: Vec<(PostId, UserId)>,
+    /// Their records must be looked at again.
+    changed: HashSet<PostId>,
+}
+
+impl App {
+    /// Steps 2 to 7 for all of them, or, if that fails for what is in one of them, for one after the other;
+    /// those that fail are put aside.
+    pub(super) async fn move_all(&self, entries: &[Entry]) -> Result<Outcome, Error> {
+        let error = match self.move_posts(entries).await {
+            Err(error) if error.is_about_data() => error,
+            moved => return moved,
+        };
+        // Should the archive fail as a whole, it is nobody's fault.
+        self.archive().await?.greatest_post().await.map_err(|_| error)?;
+        let mut all = Outcome::default();
+        for entry in entries {
+            match self.move_posts(&[*entry]).await {
+                Ok(Outcome { archived, unmovable, settled }) => {
+                    all.archived.extend(archived);
+                    all.unmovable.extend(unmovable);
+                    all.settled.extend(settled);
+                }
+                Err(error) if error.is_about_data() => {
+                    tracing::error!(causes = causes(&error), post = %entry.post, "a post cannot be archived; it is put aside");
+                    all.unmovable.push(entry.to_string());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(all)
+    }
+
+    /// Steps 2 to 7.
+    async fn move_posts(&self, entries: &[Entry]) -> Result<Outcome, Error> {
+        let mut ids: Vec<PostId> = entries.iter().map(|entry| entry.post).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let records = self.read_records(&ids).await?;
+        self.unlist_moving(&records.tombstones).await?;
+
+        let archive = self.archive().await?;
+        if !records.live.is_empty() || !records.tombstones.is_empty() {
+            archive.write(&records.live, &records.tombstones).await?;
+        }
+        let rows = archive.read(&ids).await?;
+        let mut verdict = judge(&records, rows);
+
+        self.erase_again(&verdict.deleted).await?;
+        self.put_away(&verdict.archived).await?;
+        self.drop_records(&records, &mut verdict).await?;
+        self.forget_gone(&verdict.gone).await?;
+
+        let mut outcome = Outcome::default();
+        let archived: HashSet<PostId> = records.live.iter().map(|post| post.id).collect();
+        // What has changed stays with the mover.
+        for &entry in entries.iter().filter(|entry| !verdict.changed.contains(&entry.post)) {
+            let id = entry.post;
+            if verdict.unmovable.contains(&id) {
+                outcome.unmovable.push(entry.to_string());
+            } else if archived.contains(&id) {
+                outcome.archived.push(entry);
+            } else {
+                outcome.settled.push(entry);
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// Step 2.
+    async fn read_records(&self, ids: &[PostId]) -> Result<Records, Error> {
+        let mut batch = Batch::new("move: records");
+        let tickets = ids.iter().map(|&id| batch.push(post::read(self.keys(), id))).collect();
+        let found = batch.send(self.store()).await?.take_all(tickets)?;
+        let mut records = Records::default();
+        for (&id, record) in ids.iter().zip(found) {
+            match record {
+                Record::Live(post) => records.live.push(post),
+                Record::Tombstone { author, is_settled: true } => records.settled.push((id, author)),
+                Record::Tombstone { author, is_settled: false } => records.tombstones.push((id, author)),
+                Record::Missing => records.missing.push(id),
+            }
+        }
+        Ok(records)
+    }
+
+    /// Makes tombstones of records, which then are gone through again: the posts have been deleted since they
+    /// were read, or Redis has lost its last moments and forgotten that.
+    async fn erase_again(&self, deleted: &[(PostId, UserId)]) -> Result<(), Error> {
+        let mut batch = Batch::new("move: erase");
+        let erase =
+            |&(id, author): &(PostId, UserId)| batch.push(post::erase(self.keys(), author, id, false));
+        let tickets = deleted.iter().map(erase).collect();
+        batch.send(self.store()).await?.take_all(tickets)?;
+        Ok(())
+    }
+
+    /// Step 5.
+    async fn put_away(&self, archived: &[(PostId, UserId)]) -> Result<(), Error> {
+        let mut batch = Batch::new("move: put away");
+        let put = |(author, mut posts): (UserId, Vec<PostId>)| {
+            posts.sort_unstable();
+            batch.push(moving::put_away(self.keys(), author, &posts))
+        };
+        let tickets = by_author(archived).into_iter().map(put).collect();
+        batch.send(self.store()).await?.take_all(tickets)?;
+        Ok(())
+    }
+
+    /// Step 6.
+    async fn drop_records(&self, records: &Records, verdict: &mut Verdict) -> Result<(), Error> {
+        let mut batch = Batch::new("move: drop");
+        let is_sure = |id: &PostId| !verdict.unmovable.contains(id) && !verdict.changed.contains(id);
+        let drop = |post: &Post| (post.id, batch.push(post::drop(self.keys(), post)));
+        let dropped: Vec<_> = records.live.iter().filter(|post| is_sure(&post.id)).map(drop).collect();
+        let settle = |&(id, _): &(PostId, UserId)| batch.push(post::settle_tombstone(self.keys(), id));
+        let settled = verdict.gone.iter().map(settle).collect();
+        let mut replies = batch.send(self.store()).await?;
+        for (id, ticket) in dropped {
+            if !replies.take(ticket)? {
+                verdict.changed.insert(id);
+            }
+        }
+        replies.take_all(settled)?;
+        Ok(())
+    }
+
+    /// Step 7.
+    async fn forget_gone(&self, gone: &[(PostId, UserId)]) -> Result<(), Error> {
+        let mut batch = Batch::new("move: gone");
+        let forget = |(author, posts): (UserId, Vec<PostId>)| {
+            batch.push(moving::forget_gone(self.keys(), author, &posts))
+        };
+        let tickets = by_author(gone).into_iter().map(forget).collect();
+        batch.send(self.store()).await?.take_all(tickets)?;
+        Ok(())
+    }
+}
+
+/// Step 4: compares what the archive has with what was there.
+fn judge(records: &Records, rows: Vec<Row>) -> Verdict {
+    let rows: HashMap<PostId, Row> = rows.into_iter().map(|row| (row.id(), row)).collect();
+    let mut verdict = Verdict::default();
+    for post in &records.live {
+        match rows.get(&post.id) {
+            Some(Row::Live(archived)) if says_the_same(archived, post) => {
+                verdict.archived.push((post.id, post.author));
+            }
+            Some(Row::Tombstone { author, .. }) if *author == post.author => {
+                verdict.deleted.push((post.id, post.author));
+                verdict.changed.insert(post.id);
+            }
+            row => {
+                let archived_author = row.map(|row| row.author().get());
+                tracing::error!(
+                    post = %post.id, author = %post.author, archived_author,
+                    "the archive has something else under the id of a post, which stays in Redis"
+                );
+                verdict.unmovable.insert(post.id);
+            }
+        }
+    }
+    for &(id, author) in &records.tombstones {
+        match rows.get(&id) {
+            Some(Row::Tombstone { author: archived, .. }) if *archived == author => {
+                verdict.gone.push((id, author));
+            }
+            row => {
+                let archived_author = row.map(|row| row.author().get());
+                tracing::error!(
+                    post = %id, %author, archived_author,
+                    "the archive has something else under the id of a deleted post"
+                );
+                verdict.unmovable.insert(id);
+            }
+        }
+    }
+    verdict.gone.extend(&records.settled);
+    // Who was cut off after dropping a record has taken the post off the list before, as far as Redis
+    // remembers; after a loss of its last moments it may not.
+    for id in &records.missing {
+        match rows.get(id) {
+            Some(Row::Live(post)) => verdict.archived.push((*id, post.author)),
+            Some(Row::Tombstone { author, .. }) => verdict.gone.push((*id, *author)),
+            None => {}
+        }
+    }
+    verdict
+}
+
+/// Whether two are one post; how far its delivery is may differ.
+fn says_the_same(one: &Post, other: &Post) -> bool {
+    let Post { id, author, content, platform, created_at, delivery: _ } = one;
+    (id, author, content, platform, created_at)
+        == (&other.id, &other.author, &other.content, &other.platform, &other.created_at)
+}
+
+fn by_author(posts: &[(PostId, UserId)]) -> BTreeMap<UserId, Vec<PostId>> {
+    let mut by_author: BTreeMap<UserId, Vec<PostId>> = BTreeMap::new();
+    for &(post, author) in posts {
+        by_author.entry(author).or_default().push(post);
+    }
+    by_author
+}
