@@ -22,7 +22,7 @@ pub mod user;
 pub mod viewer;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use tokio::sync::OnceCell;
 
@@ -48,6 +48,8 @@ struct Parts {
     account: AccountConfig,
     timeline: TimelineConfig,
     archive: Archive,
+    /// Whether the mover of this process fails.
+    is_stuck: Arc<AtomicBool>,
     /// The identity of the archive, when it is known to have the posts of this store.
     bound: Arc<OnceCell<String>>,
     passwords: Passwords,
@@ -82,6 +84,7 @@ impl App {
             account,
             timeline,
             archive,
+            is_stuck: Arc::default(),
             bound: Arc::default(),
             passwords,
             strategy: Strategy::default(),
@@ -98,7 +101,7 @@ impl App {
 
     /// The same application over other ways to the same store and archive.
     fn over(&self, store: Store, archive: Archive) -> Self {
-        let Parts { clock, chance, relation, account, timeline, bound, passwords, .. } = &*self.0;
+        let Parts { clock, chance, relation, account, timeline, is_stuck, bound, passwords, .. } = &*self.0;
         Self(Arc::new(Parts {
             store,
             clock: Arc::clone(clock),
@@ -107,6 +110,7 @@ impl App {
             account: account.clone(),
             timeline: timeline.clone(),
             archive,
+            is_stuck: Arc::clone(is_stuck),
             bound: Arc::clone(bound),
             passwords: passwords.clone(),
             strategy: Strategy::default(),

@@ -21,13 +21,22 @@ pub enum Error {
     #[error("the directory {} cannot be made for the archive; choose another with --data-dir", .0.display())]
     Directory(PathBuf, #[source] Arc<std::io::Error>),
     /// No connection, or a connection that broke.
-    #[error("the archive cannot be reached; see that its database runs, and that --archive-url is right")]
+    #[error(
+        "the archive cannot be reached; see that its database runs, that no other program locks it, and that \
+         --archive-url is right"
+    )]
     Unreachable(#[source] Arc<sqlx::Error>),
     /// No answer in time.
     #[error(
         "the archive does not answer in time; see that its database is well, and not locked by another program"
     )]
     Slow,
+    /// What was written is not there when it is read.
+    #[error(
+        "what was written to the archive is not found there; see that --archive-url leads to the database itself, \
+         not to a copy that lags behind"
+    )]
+    Unseen,
     /// The user or the password is wrong, or the user may not do what has to be done.
     #[error(
         "the archive's database refuses its user; see that user, password and rights in --archive-url are right"
@@ -38,8 +47,8 @@ pub enum Error {
     NoDatabase(#[source] Arc<sqlx::Error>),
     /// The file or the server takes no writes.
     #[error(
-        "the archive cannot be written: its file, directory or server is read-only. Make it writable for this \
-         user, or name another with --archive-url"
+        "the archive cannot be opened for writing: its file, directory or server is read-only, or its file is none. \
+         Make it writable for this user, or name another with --archive-url"
     )]
     ReadOnly(#[source] Arc<sqlx::Error>),
     /// The disk is full.
@@ -78,7 +87,7 @@ impl Error {
     /// Whether it may be otherwise in a moment, without anybody changing what was configured.
     #[must_use]
     pub fn is_passing(&self) -> bool {
-        matches!(self, Self::Unreachable(_) | Self::Slow | Self::Full(_))
+        matches!(self, Self::Unreachable(_) | Self::Slow | Self::Unseen | Self::Full(_))
     }
 }
 

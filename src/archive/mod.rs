@@ -18,12 +18,14 @@ use futures::future::BoxFuture;
 use sqlx::QueryBuilder;
 
 use crate::archive::error::Error;
-use crate::archive::pool::{Dialect as _, Pool, Target, on};
+use crate::archive::pool::{Dialect as _, Lease, Pool, Target, on};
 use crate::config::ArchiveConfig;
 use crate::gate::{Gate, Moment};
 
 /// How long opening it may take.
 const OPEN: Duration = Duration::from_secs(20);
+/// How long closing it may take.
+const CLOSE: Duration = Duration::from_secs(2);
 /// How long a question may take.
 const ANSWER: Duration = Duration::from_secs(5);
 /// How long a batch of posts may take to be written.
@@ -73,24 +75,25 @@ impl Archive {
         self.shared.asked.load(Ordering::Relaxed)
     }
 
-    /// Whether it answers.
-    pub async fn ping(&self) -> Result<(), Error> {
-        self.ask("archive: ping", ANSWER, async |pool| {
-            on!(pool, |pool, _Sql| Ok(sqlx::query("SELECT 1").execute(pool).await.map(|_| ())?))
-        })
-        .await
+    /// Closes it, if it was opened, when all that is under way has been answered.
+    pub async fn close(&self) {
+        let opening = self.shared.opening.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(Ok(pool)) = opening.as_ref().and_then(|opening| opening.peek()) {
+            // Should somebody still ask, or a server be away, they are closed with the process.
+            drop(tokio::time::timeout(CLOSE, pool.close()).await);
+        }
     }
 
     /// The name of this archive among all there are: this one, if it has none yet.
     pub async fn identity(&self, proposed: &str) -> Result<String, Error> {
-        self.ask("archive: identity", ANSWER, async |pool| {
-            on!(pool, |pool, Sql| {
+        self.ask("archive: identity", ANSWER, async |lease| {
+            on!(lease, |connection, Sql| {
                 let mut insert = QueryBuilder::<Sql>::new("INSERT INTO settings (name, value) VALUES (");
                 insert.push_bind("identity").push(", ").push_bind(proposed).push(")");
                 insert.push(Sql::KEEP_SETTING);
-                insert.build().execute(pool).await?;
+                insert.build().execute(&mut *connection).await?;
                 let mut read = QueryBuilder::<Sql>::new("SELECT value FROM settings WHERE name = ");
-                Ok(read.push_bind("identity").build_query_scalar().fetch_one(pool).await?)
+                Ok(read.push_bind("identity").build_query_scalar().fetch_one(&mut *connection).await?)
             })
         })
         .await
@@ -102,12 +105,17 @@ impl Archive {
         &self,
         step: &'static str,
         patience: Duration,
-        work: impl AsyncFnOnce(&Pool) -> Result<T, Error>,
+        work: impl AsyncFnOnce(&mut Lease) -> Result<T, Error>,
     ) -> Result<T, Error> {
         self.pass(Moment::Before, step).await;
         self.shared.asked.fetch_add(1, Ordering::Relaxed);
         // In a box, because what a database driver awaits is deep, and few questions come this far.
-        let asked = Box::pin(async { work(&self.shared.opening().await?).await });
+        let asked = Box::pin(async {
+            let mut lease = self.shared.opening().await?.lease().await?;
+            let answer = work(&mut lease).await;
+            lease.give_back();
+            answer
+        });
         let answered = tokio::time::timeout(patience, asked).await.unwrap_or(Err(Error::Slow));
         self.pass(Moment::After, step).await;
         answered

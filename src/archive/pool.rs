@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use sqlx::migrate::{Migrate, MigrateError, Migration, MigrationType, Migrator};
 use sqlx::mysql::{MySqlConnectOptions, MySqlPool, MySqlPoolOptions};
+use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
@@ -58,20 +59,90 @@ pub(super) enum Pool {
     Postgres(PgPool),
 }
 
-/// Does the same with whichever kind of pool it is: the block is compiled for each of them.
+/// A connection for one question.
+///
+/// # Why
+/// Whoever asks may go away, or wait no longer, in the middle of anything. What is dropped before it is given
+/// back is closed, so that nobody comes by a connection with half an answer in it, or a transaction that was
+/// begun and is not known to be; and a road that swallows everything does not keep its place in the pool.
+pub(super) struct Held<Sql: sqlx::Database>(Option<PoolConnection<Sql>>);
+
+impl<Sql: sqlx::Database> Held<Sql> {
+    async fn of(pool: &sqlx::Pool<Sql>) -> Result<Self, Error> {
+        Ok(Self(Some(pool.acquire().await?)))
+    }
+
+    pub(super) fn connection(&mut self) -> &mut Sql::Connection {
+        self.0.as_mut().expect("it is held until it is given back")
+    }
+
+    fn give_back(mut self) {
+        drop(self.0.take());
+    }
+}
+
+impl<Sql: sqlx::Database> Drop for Held<Sql> {
+    fn drop(&mut self) {
+        if let Some(connection) = self.0.take() {
+            drop(connection.detach());
+        }
+    }
+}
+
+/// A connection to whichever kind of database it is.
+pub(super) enum Lease {
+    Sqlite(Held<sqlx::Sqlite>),
+    Mysql(Held<sqlx::MySql>),
+    Postgres(Held<sqlx::Postgres>),
+}
+
+impl Lease {
+    /// Gives the connection back when the question has been answered, well or not.
+    pub(super) fn give_back(self) {
+        match self {
+            Self::Sqlite(held) => held.give_back(),
+            Self::Mysql(held) => held.give_back(),
+            Self::Postgres(held) => held.give_back(),
+        }
+    }
+}
+
+impl Pool {
+    pub(super) async fn lease(&self) -> Result<Lease, Error> {
+        Ok(match self {
+            Self::Sqlite(pool) => Lease::Sqlite(Held::of(pool).await?),
+            Self::Mysql(pool) => Lease::Mysql(Held::of(pool).await?),
+            Self::Postgres(pool) => Lease::Postgres(Held::of(pool).await?),
+        })
+    }
+
+    /// Closes all connections. SQLite puts everything into its one file then.
+    pub(super) async fn close(&self) {
+        match self {
+            Self::Sqlite(pool) => pool.close().await,
+            Self::Mysql(pool) => pool.close().await,
+            Self::Postgres(pool) => pool.close().await,
+        }
+    }
+}
+
+/// Does the same with whichever kind of connection it is: the block is compiled for each of them.
 macro_rules! on {
-    ($pool:expr, |$name:ident, $kind:ident| $block:expr) => {
-        match $pool {
-            $crate::archive::pool::Pool::Sqlite($name) => {
+    ($lease:expr, |$name:ident, $kind:ident| $block:expr) => {
+        match $lease {
+            $crate::archive::pool::Lease::Sqlite(held) => {
                 type $kind = sqlx::Sqlite;
+                let $name = held.connection();
                 $block
             }
-            $crate::archive::pool::Pool::Mysql($name) => {
+            $crate::archive::pool::Lease::Mysql(held) => {
                 type $kind = sqlx::MySql;
+                let $name = held.connection();
                 $block
             }
-            $crate::archive::pool::Pool::Postgres($name) => {
+            $crate::archive::pool::Lease::Postgres(held) => {
                 type $kind = sqlx::Postgres;
+                let $name = held.connection();
                 $block
             }
         }
@@ -183,9 +254,7 @@ impl Target {
             Options::Sqlite(options) => {
                 make_directory_of(options.get_filename())?;
                 let options = options.clone();
-                let mut connection = options.connect().await?;
-                migrate(&mut connection, SQLITE).await?;
-                connection.close().await?;
+                make_file(&options).await?;
                 Pool::Sqlite(pool_options!(SqlitePoolOptions, self.connections).connect_lazy_with(options))
             }
             Options::Mysql(options) => {
@@ -262,11 +331,31 @@ fn make_directory_of(file: &Path) -> Result<(), Error> {
     }
 }
 
+/// How often something is tried that others may be doing at the same time, and how long is waited in between.
+const ATTEMPTS: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Makes a file with its tables, if they are not there. Who comes while another one does may find it locked.
+async fn make_file(options: &SqliteConnectOptions) -> Result<(), Error> {
+    let mut attempt = 1;
+    loop {
+        match try_to_make_file(options).await {
+            Err(Error::Unreachable(_)) if attempt < ATTEMPTS => attempt += 1,
+            made => return made,
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+async fn try_to_make_file(options: &SqliteConnectOptions) -> Result<(), Error> {
+    let mut connection = options.connect().await?;
+    migrate(&mut connection, SQLITE).await?;
+    Ok(connection.close().await?)
+}
+
 /// Brings the tables to the newest form. Not every kind of database keeps others from doing so at the same
 /// time; who comes second finds it done a moment later.
 async fn migrate<C: Migrate>(connection: &mut C, steps: Steps) -> Result<(), Error> {
-    const ATTEMPTS: u32 = 10;
-    const PAUSE: Duration = Duration::from_millis(100);
     let migration = |&(number, sql): &(i64, &'static str)| {
         Migration::new(number, "".into(), MigrationType::Simple, sql.into_sql_str(), false)
     };

@@ -5,7 +5,7 @@
 //!
 //! Not here: how Redis and the archive are read together (`app::archive`).
 
-use sqlx::{Database, Encode, QueryBuilder, Type};
+use sqlx::{Connection as _, Database, Encode, QueryBuilder, Type};
 
 use crate::archive::error::Error;
 use crate::archive::pool::{Dialect, on};
@@ -89,9 +89,9 @@ impl Archive {
     /// Writes posts and tombstones, all or none of them. Posts that are there stay as they are, tombstones
     /// stay tombstones, and a post of which a tombstone is written becomes one.
     pub async fn write(&self, posts: &[Post], tombstones: &[(PostId, UserId)]) -> Result<(), Error> {
-        self.ask("archive: write", WRITE, async |pool| {
-            on!(pool, |pool, Sql| {
-                let mut transaction = pool.begin().await?;
+        self.ask("archive: write", WRITE, async |lease| {
+            on!(lease, |connection, Sql| {
+                let mut transaction = connection.begin().await?;
                 for posts in posts.chunks(MOST_ROWS) {
                     let mut insert = QueryBuilder::<Sql>::new("INSERT INTO posts (");
                     insert.push(COLUMNS).push(", deleted) ");
@@ -119,16 +119,29 @@ impl Archive {
         .await
     }
 
+    /// Whether posts can be written at all: writes one that nobody has, and takes it back.
+    pub async fn try_to_write(&self) -> Result<(), Error> {
+        self.ask("archive: try", WRITE, async |lease| {
+            on!(lease, |connection, _Sql| {
+                let mut transaction = connection.begin().await?;
+                let insert = sqlx::query("INSERT INTO posts (id, author, deleted) VALUES (0, 0, 1)");
+                insert.execute(&mut *transaction).await?;
+                Ok(transaction.rollback().await?)
+            })
+        })
+        .await
+    }
+
     /// What there is of these posts, in any order.
     pub async fn read(&self, ids: &[PostId]) -> Result<Vec<Row>, Error> {
-        self.ask("archive: read", ANSWER, async |pool| {
-            on!(pool, |pool, Sql| {
+        self.ask("archive: read", ANSWER, async |lease| {
+            on!(lease, |connection, Sql| {
                 let mut rows: Vec<Columns> = Vec::with_capacity(ids.len());
                 for ids in ids.chunks(MOST_ROWS) {
                     let mut read = QueryBuilder::<Sql>::new("SELECT ");
                     read.push(COLUMNS).push(" FROM posts");
                     push_in(&mut read, " WHERE id", ids.iter().map(|id| id.get()));
-                    rows.extend(read.build_query_as::<Columns>().fetch_all(pool).await?);
+                    rows.extend(read.build_query_as::<Columns>().fetch_all(&mut *connection).await?);
                 }
                 rows.into_iter().map(row).collect()
             })
@@ -138,14 +151,16 @@ impl Archive {
 
     /// The posts of each of these ranges that were not deleted, in the order in which they are come to.
     pub async fn posts_of(&self, ranges: &[Range]) -> Result<Vec<Vec<Post>>, Error> {
-        let rows = self.ask("archive: posts", ANSWER, async |pool| {
-            on!(pool, |pool, Sql| {
+        let rows = self.ask("archive: posts", ANSWER, async |lease| {
+            on!(lease, |connection, Sql| {
                 let mut rows: Vec<PartColumns> = Vec::new();
                 for (part, ranges) in chunks(ranges) {
-                    let mut read = QueryBuilder::<Sql>::new("");
-                    push_ranges(&mut read, COLUMNS, part, ranges);
+                    let mut read = QueryBuilder::<Sql>::new("SELECT part, ");
+                    read.push(COLUMNS).push(" FROM (");
+                    push_ranges(&mut read, part, ranges);
+                    read.push(") AS ranges JOIN posts ON posts.id = found");
                     let read = read.build_query_as::<PartColumns>().persistent(ranges.len() == 1);
-                    rows.extend(read.fetch_all(pool).await?);
+                    rows.extend(read.fetch_all(&mut *connection).await?);
                 }
                 Ok(rows)
             })
@@ -161,14 +176,14 @@ impl Archive {
     /// The ids of the posts of each of these ranges that were not deleted, in the order in which they are
     /// come to.
     pub async fn ids_of(&self, ranges: &[Range]) -> Result<Vec<Vec<PostId>>, Error> {
-        let rows = self.ask("archive: ids", ANSWER, async |pool| {
-            on!(pool, |pool, Sql| {
+        let rows = self.ask("archive: ids", ANSWER, async |lease| {
+            on!(lease, |connection, Sql| {
                 let mut rows: Vec<(i64, i64)> = Vec::new();
                 for (part, ranges) in chunks(ranges) {
                     let mut read = QueryBuilder::<Sql>::new("");
-                    push_ranges(&mut read, "id", part, ranges);
+                    push_ranges(&mut read, part, ranges);
                     let read = read.build_query_as::<(i64, i64)>().persistent(ranges.len() == 1);
-                    rows.extend(read.fetch_all(pool).await?);
+                    rows.extend(read.fetch_all(&mut *connection).await?);
                 }
                 Ok(rows)
             })
@@ -181,10 +196,10 @@ impl Archive {
     /// How many posts there are, those not counted that were deleted.
     pub async fn post_count(&self) -> Result<u64, Error> {
         let count: i64 = self
-            .ask("archive: count", WRITE, async |pool| {
-                on!(pool, |pool, _Sql| {
+            .ask("archive: count", WRITE, async |lease| {
+                on!(lease, |connection, _Sql| {
                     let count = sqlx::query_scalar("SELECT COUNT(*) FROM posts WHERE deleted = 0");
-                    Ok(count.fetch_one(pool).await?)
+                    Ok(count.fetch_one(&mut *connection).await?)
                 })
             })
             .await?;
@@ -194,8 +209,8 @@ impl Archive {
     /// How many posts each of these authors has and which is the greatest, those not counted that were deleted;
     /// who has none is left out.
     pub async fn post_counts(&self, authors: &[UserId]) -> Result<Vec<(UserId, u64, u64)>, Error> {
-        let counts = self.ask("archive: counts", WRITE, async |pool| {
-            on!(pool, |pool, Sql| {
+        let counts = self.ask("archive: counts", WRITE, async |lease| {
+            on!(lease, |connection, Sql| {
                 let mut counts: Vec<(i64, i64, i64)> = Vec::new();
                 for authors in authors.chunks(MOST_ROWS) {
                     let mut read = QueryBuilder::<Sql>::new(
@@ -203,7 +218,8 @@ impl Archive {
                     );
                     push_in(&mut read, " AND author", authors.iter().map(|author| author.get()));
                     read.push(" GROUP BY author");
-                    counts.extend(read.build_query_as::<(i64, i64, i64)>().fetch_all(pool).await?);
+                    counts
+                        .extend(read.build_query_as::<(i64, i64, i64)>().fetch_all(&mut *connection).await?);
                 }
                 Ok(counts)
             })
@@ -217,9 +233,9 @@ impl Archive {
     /// The greatest id of a post or tombstone; 0 if there is none.
     pub async fn greatest_post(&self) -> Result<u64, Error> {
         let greatest: Option<i64> = self
-            .ask("archive: greatest", ANSWER, async |pool| {
-                on!(pool, |pool, _Sql| Ok(sqlx::query_scalar("SELECT MAX(id) FROM posts")
-                    .fetch_one(pool)
+            .ask("archive: greatest", ANSWER, async |lease| {
+                on!(lease, |connection, _Sql| Ok(sqlx::query_scalar("SELECT MAX(id) FROM posts")
+                    .fetch_one(&mut *connection)
                     .await?))
             })
             .await?;
@@ -232,13 +248,16 @@ fn chunks(ranges: &[Range]) -> impl Iterator<Item = (i64, &[Range])> {
     (0..).step_by(MOST_RANGES).zip(ranges.chunks(MOST_RANGES))
 }
 
-/// Selects these columns of the posts of all ranges, with the number of the range in front. A union is another
+/// Selects the ids of the posts of all ranges, each with the number of its range in front. A union is another
 /// statement each time, and not worth remembering.
-fn push_ranges<Sql: Dialect>(read: &mut QueryBuilder<Sql>, columns: &str, first: i64, ranges: &[Range])
+///
+/// # Why ids alone
+/// They are all in the index. For whole rows, MariaDB would read all of an author's posts from the end on, to
+/// come to those of a range.
+fn push_ranges<Sql: Dialect>(read: &mut QueryBuilder<Sql>, first: i64, ranges: &[Range])
 where
     for<'a> i64: Encode<'a, Sql> + Type<Sql>,
 {
-    // One range alone needs no union, for which MySQL would make a table on disk.
     let is_union = ranges.len() > 1;
     for (part, range) in (first..).zip(ranges) {
         let order = match range.direction {
@@ -250,8 +269,9 @@ where
             (true, true) => "SELECT * FROM (SELECT ",
             (true, false) => " UNION ALL SELECT * FROM (SELECT ",
         });
-        read.push(part).push(Sql::LONG).push(" AS part, ").push(columns);
-        read.push(" FROM posts WHERE author = ")
+        read.push(part)
+            .push(Sql::LONG)
+            .push(" AS part, id AS found FROM posts WHERE author = ")
             .push_bind(number(range.author.get()))
             .push(" AND deleted = 0");
         read.push(" AND id > ").push_bind(number(range.above));

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use crate::app::App;
 use crate::app::archive::{SILENT_AFTER, Transit};
-use crate::cli::{Beside, Data, Outcome, Signals, begin_log, keep, say, stop, stop_on_signal, stopped};
+use crate::cli::{Beside, Data, Outcome, Signals, begin_log, keep, say, stop_on_signal, stopped};
 use crate::config::{DataConfig, LogConfig};
 
 /// Archives old posts, and tells how the archive stands.
@@ -85,8 +85,8 @@ impl Run {
         let (stop_archiving, stopping) = watch::channel(false);
         say(&format!("Fanfold archives ({})", data.app.archive_place()))?;
         tokio::spawn(stop_on_signal(signals, Arc::new(stop_archiving)));
-        keep_archiving(data.app, stopping).await;
-        stop(data.managed).await;
+        keep_archiving(data.app.clone(), stopping).await;
+        data.close().await;
         Ok(ExitCode::SUCCESS)
     }
 }

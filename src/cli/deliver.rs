@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use crate::app::App;
 use crate::app::delivery::PARTITIONS;
-use crate::cli::{Beside, Data, Outcome, Signals, begin_log, keep, say, stop, stop_on_signal, stopped};
+use crate::cli::{Beside, Data, Outcome, Signals, begin_log, keep, say, stop_on_signal, stopped};
 use crate::config::{DataConfig, LogConfig};
 
 /// Brings posts to home timelines.
@@ -43,8 +43,8 @@ impl Deliver {
         let (stop_delivering, stopping) = watch::channel(false);
         say("Fanfold delivers")?;
         tokio::spawn(stop_on_signal(signals, Arc::new(stop_delivering)));
-        keep_delivering(data.app, stopping).await;
-        stop(data.managed).await;
+        keep_delivering(data.app.clone(), stopping).await;
+        data.close().await;
         Ok(ExitCode::SUCCESS)
     }
 }

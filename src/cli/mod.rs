@@ -116,8 +116,12 @@ fn complain(text: &str) {
 
 /// Begins the log. A second call does nothing.
 fn begin_log(config: &LogConfig) -> Result<(), Box<dyn Error + Send + Sync>> {
-    let filter = EnvFilter::try_new(&config.log_filter)
+    let mut filter = EnvFilter::try_new(&config.log_filter)
         .map_err(|error| format!("--log-filter {:?} is not a filter: {error}", config.log_filter))?;
+    // What is wrong with an archive URL may be a password; and what databases notice is of no interest.
+    for directive in ["sqlx_postgres::options=off", "sqlx_mysql::options=off", "sqlx::postgres::notice=off"] {
+        filter = filter.add_directive(directive.parse()?);
+    }
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
     let log = log.with_ansi(io::stderr().is_terminal());
     match config.log {
@@ -197,11 +201,11 @@ impl Data {
                 Ok(Some(self))
             }
             Some(Err(error)) => {
-                stop(self.managed).await;
+                self.close().await;
                 Err(error.into())
             }
             None => {
-                stop(self.managed).await;
+                self.close().await;
                 Ok(None)
             }
         }
@@ -218,8 +222,14 @@ impl Data {
             outcome = work(&opened.app) => outcome,
             () = signals.next() => Ok(interrupted()),
         };
-        stop(opened.managed).await;
+        opened.close().await;
         outcome
+    }
+
+    /// Closes everything.
+    async fn close(self) {
+        self.app.close_archive().await;
+        stop(self.managed).await;
     }
 }
 

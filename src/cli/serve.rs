@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use crate::app::App;
 use crate::cli::archive::keep_archiving;
 use crate::cli::deliver::keep_delivering;
-use crate::cli::{Beside, Data, Outcome, Signals, begin_log, keep, say, stop, stop_on_signal, stopped};
+use crate::cli::{Beside, Data, Outcome, Signals, begin_log, keep, say, stop_on_signal, stopped};
 use crate::config::{DataConfig, DutyConfig, HttpConfig, LogConfig, Switch};
 use crate::graphql::Api;
 use crate::http;
@@ -50,11 +50,11 @@ impl Serve {
         let stop_serving = Arc::new(stop_serving);
         let duties = begin_duties(&self.duties, &data.app, &stopping);
         tokio::spawn(stop_on_signal(signals, Arc::clone(&stop_serving)));
-        let served = serve(listener, data.app, self.http, stopping).await;
+        let served = serve(listener, data.app.clone(), self.http, stopping).await;
         // Also if serving has ended by itself.
         stop_serving.send_replace(true);
         end_duties(duties).await;
-        stop(data.managed).await;
+        data.close().await;
         served
     }
 }

@@ -29,7 +29,7 @@ pub(super) async fn ready(State(server): State<Arc<Server>>) -> Response {
     let redis = tokio::time::timeout(PATIENCE, app.is_ready());
     let archive = tokio::time::timeout(ARCHIVE_PATIENCE, app.is_archive_ready());
     match tokio::join!(redis, archive) {
-        (Ok(Ok(())), Ok(Ok(()))) => "ready\n".into_response(),
+        (Ok(Ok(())), Ok(true)) => "ready\n".into_response(),
         (Ok(Ok(())), _) => "ready\narchive: not usable now\n".into_response(),
         (_, _) => unready("redis: not reachable\n"),
     }

@@ -38,6 +38,7 @@ on_every_kind! {
     a_thousand_ranges_are_read_together;
     several_may_open_a_new_archive_at_once;
     an_archive_has_one_name;
+    who_goes_away_in_the_middle_leaves_nothing_behind;
 }
 
 async fn what_is_written_is_read_as_it_was(kind: Kind) {
@@ -165,7 +166,7 @@ async fn several_may_open_a_new_archive_at_once(kind: Kind) {
     let database = Database::new(kind).await;
     let open = |_| {
         let archive = database.archive();
-        tokio::spawn(async move { archive.ping().await })
+        tokio::spawn(async move { archive.greatest_post().await })
     };
     let opening: Vec<_> = (0..8).map(open).collect();
     for opened in opening {
@@ -215,7 +216,7 @@ async fn servers_that_do_not_let_us_in_or_take_no_writes_are_told_apart() {
         let mut server = tokio::task::spawn_blocking(move || Server::start(kind)).await.unwrap();
         let url = server.database().await;
         let name = url.split_once("localhost/").unwrap().1.split('?').next().unwrap();
-        archive(&url).ping().await.unwrap();
+        archive(&url).greatest_post().await.unwrap();
 
         let (error, text) = failure(&server.url_of(name, "fanfold", "wrong")).await;
         assert!(matches!(error, Error::Denied(_)), "{error:?}");
@@ -287,7 +288,7 @@ fn what_is_no_url_of_an_archive_is_refused_before_anything_is_opened() {
 async fn a_database_that_is_locked_is_waited_for_and_then_told_to_be_away() {
     let database = Database::new(Kind::Sqlite).await;
     let archive = database.archive();
-    archive.ping().await.unwrap();
+    archive.greatest_post().await.unwrap();
     let lock = tokio::spawn({
         let url = database.url.clone();
         async move {
@@ -307,7 +308,7 @@ async fn a_database_that_is_locked_is_waited_for_and_then_told_to_be_away() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_was_cut_off_while_it_made_the_tables_leaves_nothing_in_the_way() {
     let database = Database::new(Kind::Mariadb).await;
-    database.archive().ping().await.unwrap();
+    database.archive().greatest_post().await.unwrap();
     database.execute("UPDATE fanfold_migrations SET success = FALSE; DROP TABLE visits, settings").await;
     let archive = database.archive();
     archive.write(&[post(1, 7, "x")], &[]).await.unwrap();
@@ -321,7 +322,7 @@ async fn an_archive_that_says_nothing_is_waited_for_by_all_at_the_same_time() {
     let archive = archive(&url);
     let ask = |_| {
         let archive = archive.clone();
-        tokio::spawn(async move { archive.ping().await.unwrap_err() })
+        tokio::spawn(async move { archive.greatest_post().await.unwrap_err() })
     };
     let asking: Vec<_> = (0..50).map(ask).collect();
     let answered = async {
@@ -330,4 +331,29 @@ async fn an_archive_that_says_nothing_is_waited_for_by_all_at_the_same_time() {
         }
     };
     tokio::time::timeout(Duration::from_secs(20), answered).await.expect("they do not stand in line");
+}
+
+async fn who_goes_away_in_the_middle_leaves_nothing_behind(kind: Kind) {
+    let database = Database::new(kind).await;
+    let archive = database.archive();
+    archive.write(&[post(1, 7, "first")], &[]).await.unwrap();
+    for number in 0..300 {
+        let (archive, other) = (archive.clone(), archive.clone());
+        let posts = [post(1_000 + number, 7, "x")];
+        let writing = tokio::spawn(async move { archive.write(&posts, &[]).await });
+        let reading = tokio::spawn(async move { other.read(&[post_id(1)]).await });
+        tokio::time::sleep(Duration::from_micros(number * 17 % 2_000)).await;
+        writing.abort();
+        reading.abort();
+    }
+    archive.write(&[post(5_000, 7, "last")], &[]).await.unwrap();
+    // Over whichever connection.
+    let read = |_| {
+        let archive = archive.clone();
+        tokio::spawn(async move { archive.read(&[post_id(1), post_id(5_000)]).await })
+    };
+    let reading: Vec<_> = (0..100).map(read).collect();
+    for read in reading {
+        assert_eq!(read.await.unwrap().unwrap().len(), 2);
+    }
 }

@@ -214,3 +214,33 @@ fn on_a_full_disk_posts_wait_in_redis_and_move_by_themselves_when_there_is_room(
     assert_eq!(data["data"]["viewer"]["user"]["posts"]["nodes"].as_array().unwrap().len(), 100);
     assert!(said(&run(&redis, &["check"])).contains("all is well"));
 }
+
+#[test]
+fn a_server_that_has_stopped_leaves_its_archive_in_one_file() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &["--post-hot-limit", "2"]);
+    let ada = server.token("ada");
+    for number in 0..6 {
+        publish(&server, &ada, &number.to_string());
+    }
+    assert!(eventually(|| metric(&server, "fanfold_archived_posts_total") == 4));
+    assert_eq!(server.stop(), Some(0));
+    let path = |name: &str| std::path::Path::new(redis.directory()).join(name);
+    assert!(path("archive.db").exists() && !path("archive.db-wal").exists());
+    let status = said(&run(&redis, &["archive", "status"]));
+    assert!(status.contains("posts there now:   4"), "{status}");
+}
+
+#[test]
+fn what_an_archive_url_says_wrongly_is_not_logged() {
+    let redis = Redis::start();
+    let url = "postgres://127.0.0.1:1/x?user=ada&pass=hunter2&password=hunter3";
+    let (redis_url, directory) = (redis.url(), redis.directory());
+    let fixed = ["archive", "run", "--until-empty", "--log-filter", "trace", "--archive-url", url];
+    let output = command(&[&fixed[..], &["--redis-url", &redis_url, "--data-dir", directory]].concat())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("the archive cannot be used now: the archive cannot be reached"), "{said}");
+    assert!(!said.contains("hunter"), "{said}");
+}

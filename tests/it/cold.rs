@@ -520,3 +520,38 @@ async fn a_post_that_the_database_refuses_holds_no_other_up() {
     let transit = world.app.transit().await.unwrap();
     assert_eq!((transit.pending, transit.unmovable, transit.moved), (0, 1, 4));
 }
+
+#[tokio::test]
+async fn whoever_asks_whether_all_is_ready_is_told_that_nothing_can_be_archived() {
+    let database = Database::new(Kind::Sqlite).await;
+    let world = world(&database, &["--post-hot-limit", "1"]).await;
+    let person = world.register("ada").await;
+    let mover = tokio::spawn(world.app.mover().work(std::future::pending()));
+    let until = async |said: &str| {
+        for _ in 0..200 {
+            if page(&world, "/readyz").await == (200, said.to_owned()) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("it does not say {said:?}");
+    };
+    until("ready\n").await;
+    // It can be read, and not be written.
+    database.execute("CREATE TRIGGER no BEFORE INSERT ON posts BEGIN SELECT RAISE(FAIL, 'no'); END").await;
+    for number in 0..3 {
+        publish(&world, &person, &number.to_string()).await;
+    }
+    until("ready\narchive: not usable now\n").await;
+    database.execute("DROP TRIGGER no").await;
+    until("ready\n").await;
+    assert_eq!(
+        (world.app.transit().await.unwrap().unmovable, world.app.archived_count().await.unwrap()),
+        (0, 2)
+    );
+    database.execute("ALTER TABLE posts RENAME TO away").await;
+    until("ready\narchive: not usable now\n").await;
+    database.execute("ALTER TABLE away RENAME TO posts").await;
+    until("ready\n").await;
+    mover.abort();
+}

@@ -35,6 +35,7 @@ mod page;
 mod read;
 mod transfer;
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 pub use self::mover::{Mover, SILENT_AFTER};
@@ -87,9 +88,15 @@ impl App {
         self.archive().await.map(drop)
     }
 
-    /// Whether the archive answers.
-    pub async fn is_archive_ready(&self) -> Result<(), Error> {
-        Ok(self.archive().await?.ping().await?)
+    /// Whether the archive answers, and takes the posts that this process brings, if it does.
+    pub async fn is_archive_ready(&self) -> bool {
+        let answers = async { self.archive().await?.greatest_post().await.map_err(Error::from) };
+        !self.0.is_stuck.load(Ordering::Relaxed) && answers.await.is_ok()
+    }
+
+    /// Closes the archive.
+    pub async fn close_archive(&self) {
+        self.0.archive.close().await;
     }
 
     /// Where the archive is, for people.

@@ -2,6 +2,7 @@
 //!
 //! Not here: the steps that a batch goes through (`transfer`).
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::app::App;
@@ -60,11 +61,13 @@ impl Mover {
                         tracing::info!("posts are archived again");
                     }
                     pause = PAUSE.0;
+                    self.app.0.is_stuck.store(false, Ordering::Relaxed);
                     if !had_work {
                         tokio::time::sleep(IDLE).await;
                     }
                 }
                 Err(error) => {
+                    self.app.0.is_stuck.store(true, Ordering::Relaxed);
                     let causes = causes(&error);
                     if told.as_ref() != Some(&causes) {
                         tracing::warn!(causes, "posts cannot be archived now; they stay where they are");

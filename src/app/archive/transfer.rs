@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use crate::app::App;
 use crate::app::archive::mover::causes;
 use crate::app::error::Error;
+use crate::archive;
 use crate::archive::post::Row;
 use crate::model::id::{PostId, UserId};
 use crate::model::post::Post;
@@ -47,8 +48,8 @@ impl App {
             Err(error) if error.is_about_data() => error,
             moved => return moved,
         };
-        // Should the archive fail as a whole, it is nobody's fault.
-        self.archive().await?.greatest_post().await.map_err(|_| error)?;
+        // If nothing can be written, it is the fault of none of them.
+        self.archive().await?.try_to_write().await.map_err(|_| error)?;
         let mut all = Outcome::default();
         for entry in entries {
             match self.move_posts(&[*entry]).await {
@@ -80,7 +81,7 @@ impl App {
             archive.write(&records.live, &records.tombstones).await?;
         }
         let rows = archive.read(&ids).await?;
-        let mut verdict = judge(&records, rows);
+        let mut verdict = judge(&records, rows)?;
 
         self.erase_again(&verdict.deleted).await?;
         self.put_away(&verdict.archived).await?;
@@ -174,7 +175,7 @@ impl App {
 }
 
 /// Step 4: compares what the archive has with what was there.
-fn judge(records: &Records, rows: Vec<Row>) -> Verdict {
+fn judge(records: &Records, rows: Vec<Row>) -> Result<Verdict, Error> {
     let rows: HashMap<PostId, Row> = rows.into_iter().map(|row| (row.id(), row)).collect();
     let mut verdict = Verdict::default();
     for post in &records.live {
@@ -186,10 +187,10 @@ fn judge(records: &Records, rows: Vec<Row>) -> Verdict {
                 verdict.deleted.push((post.id, post.author));
                 verdict.changed.insert(post.id);
             }
-            row => {
-                let archived_author = row.map(|row| row.author().get());
+            None => return Err(archive::error::Error::Unseen.into()),
+            Some(row) => {
                 tracing::error!(
-                    post = %post.id, author = %post.author, archived_author,
+                    post = %post.id, author = %post.author, archived_author = %row.author(),
                     "the archive has something else under the id of a post, which stays in Redis"
                 );
                 verdict.unmovable.insert(post.id);
@@ -201,10 +202,10 @@ fn judge(records: &Records, rows: Vec<Row>) -> Verdict {
             Some(Row::Tombstone { author: archived, .. }) if *archived == author => {
                 verdict.gone.push((id, author));
             }
-            row => {
-                let archived_author = row.map(|row| row.author().get());
+            None => return Err(archive::error::Error::Unseen.into()),
+            Some(row) => {
                 tracing::error!(
-                    post = %id, %author, archived_author,
+                    post = %id, %author, archived_author = %row.author(),
                     "the archive has something else under the id of a deleted post"
                 );
                 verdict.unmovable.insert(id);
@@ -221,7 +222,7 @@ fn judge(records: &Records, rows: Vec<Row>) -> Verdict {
             None => {}
         }
     }
-    verdict
+    Ok(verdict)
 }
 
 /// Whether two are one post; how far its delivery is may differ.
