@@ -4,6 +4,7 @@
 //! It is opened when it is first needed: a server works without it for as long as nobody asks for what
 //! is cold. Not here: when a post becomes cold, and what Redis has of it (`app::archive`).
 
+mod dialect;
 pub mod error;
 mod pool;
 pub mod post;
@@ -17,8 +18,9 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use sqlx::QueryBuilder;
 
+use crate::archive::dialect::Dialect as _;
 use crate::archive::error::Error;
-use crate::archive::pool::{Dialect as _, Lease, Pool, Target, on};
+use crate::archive::pool::{Lease, Pool, Target, on};
 use crate::config::ArchiveConfig;
 use crate::gate::{Gate, Moment};
 

@@ -1,6 +1,6 @@
-//! Connections to the three kinds of databases, and where these differ.
+//! Connections to the three kinds of databases: how they are made, and how they are handed out.
 //!
-//! Not here: what is asked of them (`archive::post`).
+//! Not here: what is asked of them (`archive::post`), and what they say differently (`archive::dialect`).
 
 use std::fmt;
 use std::path::Path;
@@ -155,59 +155,6 @@ macro_rules! pool_options {
     ($options:ident, $connections:expr) => {
         $options::new().max_connections($connections).acquire_timeout(CONNECT)
     };
-}
-
-/// What the kinds of databases say differently.
-pub(super) trait Dialect: sqlx::Database {
-    /// Follows a number that stands in a statement and is answered as a long one.
-    const LONG: &str;
-    /// Ends an INSERT of a setting: one that is there stays.
-    const KEEP_SETTING: &str;
-    /// Ends an INSERT of posts: what is there stays, but a delivery may come to its end.
-    const KEEP_POST: &str;
-    /// Ends an INSERT of tombstones: a post of this author that is there becomes one.
-    const ERASE_POST: &str;
-}
-
-macro_rules! on_conflict {
-    () => {
-        const KEEP_SETTING: &str = " ON CONFLICT (name) DO NOTHING";
-        const KEEP_POST: &str = " ON CONFLICT (id) DO UPDATE \
-            SET delivery = excluded.delivery, followers = excluded.followers \
-            WHERE posts.deleted = 0 AND posts.delivery <> 'delivered' \
-            AND posts.author = excluded.author AND posts.created_at = excluded.created_at";
-        const ERASE_POST: &str = " ON CONFLICT (id) DO UPDATE \
-            SET created_at = NULL, content = NULL, platform = NULL, delivery = NULL, followers = NULL, deleted = 1 \
-            WHERE posts.author = excluded.author";
-    };
-}
-
-impl Dialect for sqlx::Sqlite {
-    const LONG: &str = "";
-    on_conflict!();
-}
-
-impl Dialect for sqlx::Postgres {
-    const LONG: &str = "::BIGINT";
-    on_conflict!();
-}
-
-/// Assignments are made from left to right, and each sees those before it.
-impl Dialect for sqlx::MySql {
-    const LONG: &str = "";
-    const KEEP_SETTING: &str = " ON DUPLICATE KEY UPDATE value = value";
-    const KEEP_POST: &str = " ON DUPLICATE KEY UPDATE \
-        followers = IF(deleted = 0 AND delivery <> 'delivered' AND author = VALUES(author) \
-            AND created_at = VALUES(created_at), VALUES(followers), followers), \
-        delivery = IF(deleted = 0 AND delivery <> 'delivered' AND author = VALUES(author) \
-            AND created_at = VALUES(created_at), VALUES(delivery), delivery)";
-    const ERASE_POST: &str = " ON DUPLICATE KEY UPDATE \
-        created_at = IF(author = VALUES(author), NULL, created_at), \
-        content = IF(author = VALUES(author), NULL, content), \
-        platform = IF(author = VALUES(author), NULL, platform), \
-        delivery = IF(author = VALUES(author), NULL, delivery), \
-        followers = IF(author = VALUES(author), NULL, followers), \
-        deleted = IF(author = VALUES(author), 1, deleted)";
 }
 
 /// Where an archive is, and how to get there.

@@ -7,8 +7,9 @@
 
 use sqlx::{Connection as _, Database, Encode, QueryBuilder, Type};
 
+use crate::archive::dialect::Dialect;
 use crate::archive::error::Error;
-use crate::archive::pool::{Dialect, on};
+use crate::archive::pool::on;
 use crate::archive::{ANSWER, Archive, WRITE};
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
