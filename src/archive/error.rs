@@ -17,8 +17,11 @@ pub enum Error {
          mariadb://… or postgres://…"
     )]
     Url(Cow<'static, str>),
-    /// The directory of the default archive cannot be made.
-    #[error("the directory {} cannot be made for the archive; choose another with --data-dir", .0.display())]
+    /// The directory of the archive cannot be made.
+    #[error(
+        "the directory {} cannot be made for the archive; choose another with --data-dir or --archive-url",
+        .0.display()
+    )]
     Directory(PathBuf, #[source] Arc<std::io::Error>),
     /// No connection, or a connection that broke.
     #[error(

@@ -3,6 +3,8 @@
 //! Not here: what is asked of them (`archive::post`), and what they say differently (`archive::dialect`).
 
 use std::fmt;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 use std::str::FromStr as _;
 use std::sync::Arc;
@@ -272,7 +274,11 @@ impl Options {
 
 fn make_directory_of(file: &Path) -> Result<(), Error> {
     match file.parent() {
-        Some(directory) => std::fs::create_dir_all(directory)
+        // For nobody else to look into.
+        Some(directory) => DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)
             .map_err(|cause| Error::Directory(directory.to_owned(), Arc::new(cause))),
         None => Ok(()),
     }

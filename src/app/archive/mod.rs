@@ -70,17 +70,16 @@ pub struct Transit {
 impl App {
     /// The archive, once it is known to have the posts of this store.
     pub(super) async fn archive(&self) -> Result<&Archive, Error> {
-        // Who waits for another's attempt waits no longer than for an answer.
-        let bound = self.0.bound.get_or_try_init(async || self.bind_archive().await);
-        let bound = tokio::time::timeout(PATIENCE, bound).await;
-        bound.unwrap_or(Err(archive::error::Error::Slow.into()))?;
+        self.bound_identity().await?;
         Ok(&self.0.archive)
     }
 
-    /// The identity of the archive, with the archive.
-    async fn bound_archive(&self) -> Result<(&Archive, &str), Error> {
-        let archive = self.archive().await?;
-        Ok((archive, self.0.bound.get().map_or("", String::as_str)))
+    /// The identity of the archive, once it is known to have the posts of this store.
+    async fn bound_identity(&self) -> Result<&str, Error> {
+        // Who waits for another's attempt waits no longer than for an answer.
+        let bound = self.0.bound.get_or_try_init(async || self.bind_archive().await);
+        let bound = tokio::time::timeout(PATIENCE, bound).await;
+        Ok(bound.unwrap_or(Err(archive::error::Error::Slow.into()))?)
     }
 
     /// Opens the archive, if it can be opened now.

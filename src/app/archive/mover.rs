@@ -140,7 +140,7 @@ impl Mover {
 
     /// Step 1, unless the posts of this store go to another archive by now.
     async fn take(&self, silent_after: u64) -> Result<Taken, Error> {
-        let (_, identity) = self.app.bound_archive().await?;
+        let identity = self.app.bound_identity().await?;
         let mut batch = Batch::new("move: take");
         let taken = batch.push(moving::take(self.app.keys(), &self.name, silent_after));
         let bound = batch.push(moving::archive(self.app.keys()));
