@@ -357,3 +357,12 @@ async fn who_goes_away_in_the_middle_leaves_nothing_behind(kind: Kind) {
         assert_eq!(read.await.unwrap().unwrap().len(), 2);
     }
 }
+
+#[tokio::test]
+async fn nobody_else_looks_into_a_directory_that_is_made_for_an_archive() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    let made = directory.path().join("made for it");
+    archive(&format!("sqlite:{}/archive.db", made.display())).greatest_post().await.unwrap();
+    assert_eq!(std::fs::metadata(&made).unwrap().permissions().mode() & 0o777, 0o700);
+}
