@@ -24,6 +24,11 @@ use crate::archive::pool::{Lease, Pool, Target, on};
 use crate::config::ArchiveConfig;
 use crate::gate::{Gate, Moment};
 
+/// What is never logged, whatever else is: what is wrong with a URL may be a password, and what databases have
+/// to remark is of no interest.
+pub const LOG_DIRECTIVES: [&str; 3] =
+    ["sqlx_postgres::options=off", "sqlx_mysql::options=off", "sqlx::postgres::notice=off"];
+
 /// How long opening it may take.
 const OPEN: Duration = Duration::from_secs(20);
 /// How long closing it may take.

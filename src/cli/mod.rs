@@ -29,7 +29,7 @@ use tokio::task::JoinSet;
 use tracing_subscriber::EnvFilter;
 
 use crate::app::App;
-use crate::archive::Archive;
+use crate::archive::{Archive, LOG_DIRECTIVES};
 use crate::config::{DataConfig, LogConfig, LogForm};
 use crate::model::chance::Chance;
 use crate::model::clock::SystemClock;
@@ -118,8 +118,7 @@ fn complain(text: &str) {
 fn begin_log(config: &LogConfig) -> Result<(), Box<dyn Error + Send + Sync>> {
     let mut filter = EnvFilter::try_new(&config.log_filter)
         .map_err(|error| format!("--log-filter {:?} is not a filter: {error}", config.log_filter))?;
-    // What is wrong with an archive URL may be a password; and what databases notice is of no interest.
-    for directive in ["sqlx_postgres::options=off", "sqlx_mysql::options=off", "sqlx::postgres::notice=off"] {
+    for directive in LOG_DIRECTIVES {
         filter = filter.add_directive(directive.parse()?);
     }
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);

@@ -16,7 +16,7 @@ pub const SILENT_AFTER: Duration = Duration::from_mins(1);
 /// How long a mover with nothing to do waits before it looks again.
 const IDLE: Duration = Duration::from_secs(1);
 /// How long it waits when the store or the archive does not answer: at first, and at most.
-const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
+const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
 
 /// Whoever takes posts to the archive. Any number may be at it.
 pub struct Mover {
