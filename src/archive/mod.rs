@@ -119,9 +119,9 @@ impl Archive {
         // In a box, because what a database driver awaits is deep, and few questions come this far.
         let asked = Box::pin(async {
             let mut lease = self.shared.opening().await?.lease().await?;
-            let answer = work(&mut lease).await;
+            let answer = work(&mut lease).await?;
             lease.give_back();
-            answer
+            Ok(answer)
         });
         let answered = tokio::time::timeout(patience, asked).await.unwrap_or(Err(Error::Slow));
         self.pass(Moment::After, step).await;

@@ -64,9 +64,10 @@ pub(super) enum Pool {
 /// A connection for one question.
 ///
 /// # Why
-/// Whoever asks may go away, or wait no longer, in the middle of anything. What is dropped before it is given
-/// back is closed, so that nobody comes by a connection with half an answer in it, or a transaction that was
-/// begun and is not known to be; and a road that swallows everything does not keep its place in the pool.
+/// Whoever asks may go away, or wait no longer, in the middle of anything; and what fails may leave anything
+/// behind. What is dropped before it is given back is closed, so that nobody comes by a connection with half an
+/// answer in it, or a transaction that was begun and is not known to be; and a road that swallows everything
+/// does not keep its place in the pool.
 pub(super) struct Held<Sql: sqlx::Database>(Option<PoolConnection<Sql>>);
 
 impl<Sql: sqlx::Database> Held<Sql> {
@@ -99,7 +100,7 @@ pub(super) enum Lease {
 }
 
 impl Lease {
-    /// Gives the connection back when the question has been answered, well or not.
+    /// Gives the connection back when the question has been answered.
     pub(super) fn give_back(self) {
         match self {
             Self::Sqlite(held) => held.give_back(),
