@@ -54,9 +54,10 @@ pub enum Error {
          Make it writable for this user, or name another with --archive-url"
     )]
     ReadOnly(#[source] Arc<sqlx::Error>),
-    /// The disk is full.
+    /// The disk is full, or fails.
     #[error(
-        "there is no room left where the archive is kept; make room on its disk. Posts wait in Redis, none is lost"
+        "there is no room left where the archive is kept, or its disk fails; see to that. Posts wait in Redis, \
+         none is lost"
     )]
     Full(#[source] Arc<sqlx::Error>),
     /// A newer version has been here.

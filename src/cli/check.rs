@@ -12,9 +12,9 @@ use crate::config::DataConfig;
 
 /// Looks whether what is stored hangs together.
 ///
-/// Compares both directions of every follow, and usernames with users, and looks for posts whose
-/// delivery was given up or that the archive did not take, or of which it has fewer or more than are counted. May run beside a server. Ends with exit code 1
-/// if it found something that was not repaired.
+/// Compares both directions of every follow, usernames with users, and counts of archived posts with the
+/// archive; and looks for posts whose delivery was given up, or that the archive did not take. May run beside
+/// a server. Ends with exit code 1 if it found something that was not repaired.
 #[derive(Args, Debug)]
 pub(super) struct Check {
     /// Mend what is found: the list of those followed decides, names that lead nowhere are freed, and what
