@@ -11,7 +11,7 @@ use fanfold::model::post::Content;
 use serde_json::{Value, json};
 
 use crate::graph::Graph;
-use crate::timeline::walk;
+use crate::walk::walk;
 use crate::world::{Person, World, deliver_all};
 
 /// A world in which `star` has very many followers, who follow each other, and a viewer.

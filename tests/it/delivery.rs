@@ -7,8 +7,8 @@ use fanfold::app::delivery::Worker;
 use fanfold::app::viewer::Viewer;
 use fanfold::gate::Moment;
 
-use crate::timeline::Call::{Follow, Publish, Read};
-use crate::timeline::Stage;
+use crate::stage::Call::{Follow, Publish, Read};
+use crate::stage::Stage;
 use crate::turnstile::Actor;
 use crate::world::{World, app, deliver_all};
 

@@ -11,6 +11,7 @@
 )]
 
 mod account;
+mod agreement;
 mod archive;
 mod archiving;
 mod batching;
@@ -34,7 +35,9 @@ mod schema;
 mod server;
 mod serving;
 mod sql;
+mod stage;
 mod timeline;
 mod traces;
 mod turnstile;
+mod walk;
 mod world;

@@ -9,8 +9,9 @@ use proptest::test_runner::TestRunner;
 use tokio::runtime::{Handle, Runtime};
 
 use crate::sql::Kind;
-use crate::timeline::{Call, Scenario, Stage, walk_posts};
+use crate::stage::{Call, Scenario, Stage};
 use crate::turnstile::{Event, events};
+use crate::walk::walk_posts;
 
 fn scenarios() -> impl Strategy<Value = Scenario> {
     let author = prop_oneof![4 => Just(3u64), 1 => Just(4)];

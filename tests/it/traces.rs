@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use fanfold::gate::Moment;
 
-use crate::timeline::Call::{self, Delete, Deliver, Expire, Follow, Publish, Read, Unfollow};
-use crate::timeline::{STRATEGIES, Stage};
+use crate::stage::Call::{self, Delete, Deliver, Expire, Follow, Publish, Read, Unfollow};
+use crate::stage::{STRATEGIES, Stage};
 use crate::world::{archive_all, deliver_all};
 
 const R: u64 = 1;

@@ -1,0 +1,175 @@
+//! What becomes of a Redis and an archive that do not agree: each has forgotten something, belongs to another,
+//! or has what the other does not take.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::cold::{delete, ids, posts, publish, world};
+use crate::sql::{Database, Kind};
+use crate::world::{World, archive_all};
+
+#[tokio::test]
+async fn an_archive_of_another_redis_is_refused_until_it_is_adopted() {
+    let database = Database::new(Kind::Sqlite).await;
+    let (one, other) = (world(&database, &["--post-hot-limit", "1"]).await, world(&database, &[]).await);
+    let person = one.register("ada").await;
+    publish(&one, &person, "first").await;
+    publish(&one, &person, "second").await;
+    archive_all(&one.app).await;
+    // Another Redis, which has no archive yet, or has another.
+    let error = other.app.open_archive().await.unwrap_err().to_string();
+    assert!(error.contains("another archive") && error.contains("fanfold archive adopt"), "{error}");
+    let third = World::new().await;
+    third.app.open_archive().await.unwrap();
+    let lost = world_on(&third, &database).await;
+    lost.open_archive().await.unwrap_err();
+    lost.adopt_archive().await.unwrap();
+    lost.open_archive().await.unwrap();
+    // No id is used twice.
+    let person = third.register("bob").await;
+    assert_eq!(publish(&third, &person, "x").await, "UG9zdDoy");
+}
+
+#[tokio::test]
+async fn what_the_archive_has_something_else_for_stays_in_redis_and_is_told() {
+    let database = Database::new(Kind::Sqlite).await;
+    let world = world(&database, &["--post-hot-limit", "1"]).await;
+    let person = world.register("ada").await;
+    world.app.open_archive().await.unwrap();
+    for number in 0..3 {
+        publish(&world, &person, &number.to_string()).await;
+    }
+    database
+        .execute("INSERT INTO posts (id, author, created_at, content, delivery, deleted) VALUES (1, 9, 5, 'other', 'pulled', 0)")
+        .await;
+    archive_all(&world.app).await;
+    let page = posts(&world, &person, json!({ "first": 9 })).await;
+    assert_eq!((ids(&page["nodes"]).len(), &page["totalCount"]), (3, &json!(3)));
+    let query = "{ viewer { user { posts { nodes { content } } } } }";
+    let data = world.data(Some(&person.token), query, Value::Null).await;
+    assert_eq!(data["viewer"]["user"]["posts"]["nodes"][2]["content"], "0");
+    let found = world.app.check_intents(false).await.unwrap();
+    assert_eq!((found.unmovable, found.faults()), (1, 1));
+    // Once that is put right, a repair has it tried again.
+    database.execute("DELETE FROM posts WHERE author = 9").await;
+    world.app.check_intents(true).await.unwrap();
+    archive_all(&world.app).await;
+    assert_eq!(world.app.check_intents(false).await.unwrap().faults(), 0);
+    assert_eq!(world.app.archived_count().await.unwrap(), 2);
+    assert_eq!(posts(&world, &person, json!({ "first": 9 })).await["totalCount"], 3);
+}
+
+#[tokio::test]
+async fn what_a_mover_does_not_know_is_put_aside_and_holds_nothing_up() {
+    let world = World::with(&["--post-hot-limit", "1"]).await;
+    let person = world.register("ada").await;
+    world.redis.raw::<u64>(&["RPUSH", "ff:{a}:pending", "what is this"]);
+    publish(&world, &person, "1").await;
+    publish(&world, &person, "2").await;
+    archive_all(&world.app).await;
+    assert_eq!(world.app.archived_count().await.unwrap(), 1);
+    let transit = world.app.transit().await.unwrap();
+    assert_eq!((transit.pending, transit.moving, transit.unmovable, transit.moved), (0, 0, 1, 1));
+}
+
+#[tokio::test]
+async fn counts_that_are_not_those_of_the_archive_are_found_and_mended() {
+    let database = Database::new(Kind::Sqlite).await;
+    let world = world(&database, &["--post-hot-limit", "1"]).await;
+    let person = world.register("ada").await;
+    for number in 0..5 {
+        publish(&world, &person, &number.to_string()).await;
+    }
+    archive_all(&world.app).await;
+    let miscounted = async |repair| world.app.check_users(1, repair).await.unwrap().miscounted;
+    assert_eq!(miscounted(false).await, 0);
+    // An archive of yesterday, from a backup.
+    database.execute("DELETE FROM posts WHERE id = 4").await;
+    assert_eq!(miscounted(false).await, 1);
+    // Who is being deleted does not count.
+    delete(&world, &person, "UG9zdDox").await;
+    assert_eq!(miscounted(false).await, 0);
+    archive_all(&world.app).await;
+    assert_eq!((miscounted(true).await, miscounted(false).await), (1, 0));
+    assert_eq!(posts(&world, &person, json!({ "first": 9 })).await["totalCount"], 3);
+}
+
+#[tokio::test]
+async fn what_the_archive_knows_to_be_deleted_stays_deleted_though_redis_has_forgotten_it() {
+    let database = Database::new(Kind::Sqlite).await;
+    let world = world(&database, &["--post-hot-limit", "2"]).await;
+    let person = world.register("ada").await;
+    world.app.open_archive().await.unwrap();
+    for number in 0..4 {
+        publish(&world, &person, &number.to_string()).await;
+    }
+    // The archive was told, and then Redis lost its last moments.
+    database.execute("INSERT INTO posts (id, author, deleted) VALUES (1, 1, 1)").await;
+    archive_all(&world.app).await;
+    let page = posts(&world, &person, json!({ "first": 9 })).await;
+    assert_eq!((ids(&page["nodes"]).len(), &page["totalCount"]), (3, &json!(3)));
+    assert_eq!(world.app.transit().await.unwrap().unmovable, 0);
+    assert_eq!(world.app.check_users(1, false).await.unwrap().miscounted, 0);
+}
+
+#[tokio::test]
+async fn ids_that_the_archive_has_are_not_issued_again_by_a_redis_that_has_forgotten_them() {
+    let database = Database::new(Kind::Sqlite).await;
+    let world = world(&database, &["--post-hot-limit", "1"]).await;
+    let person = world.register("ada").await;
+    for number in 0..3 {
+        publish(&world, &person, &number.to_string()).await;
+    }
+    archive_all(&world.app).await;
+    world.redis.raw::<String>(&["SET", "ff:{g}:next:post", "0"]);
+    let restarted = world_on(&world, &database).await;
+    restarted.open_archive().await.unwrap();
+    assert_eq!(world.redis.raw::<u64>(&["GET", "ff:{g}:next:post"]), 2);
+}
+
+#[tokio::test]
+async fn a_mover_stops_when_the_posts_go_to_another_archive() {
+    let (one, other) = (Database::new(Kind::Sqlite).await, Database::new(Kind::Sqlite).await);
+    let world = world(&one, &["--post-hot-limit", "1"]).await;
+    let person = world.register("ada").await;
+    archive_all(&world.app).await;
+    world_on(&world, &other).await.adopt_archive().await.unwrap();
+    for number in 0..3 {
+        publish(&world, &person, &number.to_string()).await;
+    }
+    let error = world.app.mover().drain(Duration::ZERO).await.unwrap_err().to_string();
+    assert!(error.contains("another archive"), "{error}");
+    assert_eq!(one.archive().post_count().await.unwrap(), 0);
+    archive_all(&world_on(&world, &other).await).await;
+    assert_eq!(other.archive().post_count().await.unwrap(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_post_that_the_database_refuses_holds_no_other_up() {
+    let database = Database::new(Kind::Postgres).await;
+    let world = world(&database, &["--post-hot-limit", "1"]).await;
+    let person = world.register("ada").await;
+    for number in 0..5 {
+        publish(&world, &person, &number.to_string()).await;
+    }
+    // PostgreSQL has no such character.
+    world.redis.raw::<u64>(&["HSET", "ff:{p2}:post", "content", "a\0b"]);
+    archive_all(&world.app).await;
+    let transit = world.app.transit().await.unwrap();
+    assert_eq!((transit.pending, transit.moving, transit.unmovable, transit.moved), (0, 0, 1, 3));
+    let page = posts(&world, &person, json!({ "first": 9 })).await;
+    assert_eq!((ids(&page["nodes"]).len(), &page["totalCount"]), (5, &json!(5)));
+    // A table that cannot be used is nobody's fault, and nothing is put aside for it.
+    database.execute("ALTER TABLE posts RENAME TO away").await;
+    publish(&world, &person, "5").await;
+    world.app.mover().drain(Duration::ZERO).await.unwrap_err();
+    database.execute("ALTER TABLE away RENAME TO posts").await;
+    archive_all(&world.app).await;
+    let transit = world.app.transit().await.unwrap();
+    assert_eq!((transit.pending, transit.unmovable, transit.moved), (0, 1, 4));
+}
+
+async fn world_on(world: &World, database: &Database) -> fanfold::app::App {
+    crate::world::app(&world.redis, &world.clock, &["--archive-url", &database.url]).await
+}

@@ -1,0 +1,433 @@
+//! A stage: a small world in which calls are made one step at a time, and what everybody then should see.
+//!
+//! Not here: which calls are made (`timeline`, `moving`, `traces`).
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use fanfold::app::App;
+use fanfold::app::question::{Answer, Question};
+use fanfold::app::viewer::Viewer;
+use fanfold::archive::Archive;
+use fanfold::archive::post::Range;
+use fanfold::model::id::{PostId, UserId};
+use fanfold::model::page::Direction;
+use proptest::prelude::*;
+
+use crate::sql::{self, Database, Kind};
+use crate::turnstile::{self, Actor, Event};
+use crate::walk::{read_posts, walk, walk_posts};
+use crate::world::{World, app, archive_all, deliver_all};
+
+pub(crate) const STRATEGIES: [&str; 3] = ["hybrid", "push", "pull"];
+const USERS: u64 = 4;
+
+/// Something that somebody does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Call {
+    /// Publishes, under one of two idempotency keys or none.
+    Publish(u64, Option<u8>),
+    /// Deletes the own post of this rank among those that are there.
+    Delete(u64, usize),
+    Follow(u64, u64),
+    Unfollow(u64, u64),
+    /// Reads the whole timeline, in pages of this size.
+    Read(u64, usize),
+    /// Delivers what waits, and takes over what others have begun.
+    Deliver,
+    /// The timeline expires.
+    Expire(u64),
+    /// Takes to the archive what waits, and what others have taken.
+    Move,
+    /// Reads all posts of somebody, in pages of this size.
+    ReadPosts(u64, usize),
+    /// The archive goes away, and comes back.
+    Outage,
+}
+
+/// Calls that are made one after the other before the others begin, and those that then run together.
+#[derive(Clone, Debug)]
+pub(crate) struct Scenario {
+    pub(crate) before: Vec<Call>,
+    pub(crate) together: Vec<Call>,
+}
+
+/// What was told to callers.
+#[derive(Default)]
+pub(crate) struct Told {
+    pub(crate) published: Vec<(u64, Option<u8>, PostId)>,
+    pub(crate) deleted: Vec<PostId>,
+    pub(crate) asked_to_delete: BTreeSet<PostId>,
+    /// What is wrong with what somebody has read.
+    wrong: Vec<String>,
+}
+
+fn id(number: u64) -> UserId {
+    UserId::new(number).unwrap()
+}
+
+/// An application with timelines of `capacity` posts, where two followers make a star.
+async fn small(world: &World, strategy: &str, capacity: &str, more: &[&str]) -> App {
+    let options =
+        ["--timeline-strategy", strategy, "--timeline-capacity", capacity, "--timeline-push-limit", "1"];
+    app(&world.redis, &world.clock, &[&options, more].concat()).await
+}
+
+/// A way to make the archive fail, at once and for everybody.
+struct Outage {
+    url: String,
+    is_on: AtomicBool,
+}
+
+impl Outage {
+    async fn begin(&self) {
+        if !self.is_on.swap(true, Ordering::SeqCst) {
+            sql::execute(&self.url, "ALTER TABLE posts RENAME TO away").await;
+        }
+    }
+
+    async fn end(&self) {
+        if self.is_on.swap(false, Ordering::SeqCst) {
+            sql::execute(&self.url, "ALTER TABLE away RENAME TO posts").await;
+        }
+    }
+}
+
+/// A world with users 1 to 4 who are signed in, and an application with small timelines.
+pub(crate) struct Stage {
+    pub(crate) world: World,
+    pub(crate) app: App,
+    pub(crate) database: Database,
+    archive: Archive,
+    outage: Arc<Outage>,
+    viewers: HashMap<u64, Viewer>,
+    pub(crate) told: Arc<Mutex<Told>>,
+}
+
+impl Stage {
+    /// Timelines of `capacity` posts, and stars from two followers on.
+    pub(crate) async fn set(strategy: &str, capacity: &str) -> Self {
+        Self::set_on(Kind::Sqlite, strategy, capacity, "1000").await
+    }
+
+    /// The same with an archive of this kind, and so many hot posts of each author.
+    pub(crate) async fn set_on(kind: Kind, strategy: &str, capacity: &str, hot: &str) -> Self {
+        let world = World::new().await;
+        let mut viewers = HashMap::new();
+        for (number, person) in (1..).zip(world.people(USERS as usize).await) {
+            viewers.insert(number, world.app.recognise(&person.token).await.unwrap());
+        }
+        let database = Database::new(kind).await;
+        let archive = database.archive();
+        let outage = Arc::new(Outage { url: database.url.clone(), is_on: AtomicBool::new(false) });
+        let options = ["--archive-url", &database.url, "--post-hot-limit", hot];
+        let app = small(&world, strategy, capacity, &options).await;
+        app.open_archive().await.unwrap();
+        Self { world, app, database, archive, outage, viewers, told: Arc::default() }
+    }
+
+    /// The same world under another strategy.
+    pub(crate) async fn changed(self, strategy: &str) -> Self {
+        let options = ["--archive-url", &self.database.url];
+        Self { app: small(&self.world, strategy, "5", &options).await, ..self }
+    }
+
+    /// Leaves nothing but the users and their sessions.
+    pub(crate) async fn clear(&self) {
+        let keys: Vec<String> = self.world.redis.raw(&["KEYS", "ff:*"]);
+        let stays = [":user", ":secret", ":sessions", ":layout", ":next:user"];
+        let goes = |key: &&String| !key.contains("name:") && !stays.iter().any(|end| key.ends_with(end));
+        let mut words = vec!["DEL", "nothing"];
+        words.extend(keys.iter().filter(goes).map(String::as_str));
+        self.world.redis.raw::<i64>(&words);
+        self.outage.end().await;
+        self.database.execute("DELETE FROM posts").await;
+        *self.told.lock().unwrap() = Told::default();
+    }
+
+    pub(crate) async fn begin(&self, call: Call) -> Actor {
+        let told = Arc::clone(&self.told);
+        let viewer = |who: u64| self.viewers[&who].clone();
+        match call {
+            Call::Publish(who, key) => {
+                let viewer = viewer(who);
+                let work = async move |app: App| {
+                    let (content, key_text) = match key {
+                        Some(key) => (format!("keyed {key}"), Some(format!("key {key}"))),
+                        None => ("plain".to_owned(), None),
+                    };
+                    let published = app.publish(&viewer, &content, None, key_text.as_deref()).await;
+                    if let Ok(post) = published {
+                        told.lock().unwrap().published.push((who, key, post));
+                    }
+                };
+                Actor::begin(&self.app, work).await
+            }
+            Call::Delete(who, rank) => {
+                let post = self.posts(who).await.get(rank).copied().and_then(PostId::new);
+                let viewer = viewer(who);
+                if let Some(post) = post {
+                    told.lock().unwrap().asked_to_delete.insert(post);
+                }
+                let work = async move |app: App| {
+                    let Some(post) = post else { return };
+                    if app.delete_post(&viewer, post).await.is_ok() {
+                        told.lock().unwrap().deleted.push(post);
+                    }
+                };
+                Actor::begin(&self.app, work).await
+            }
+            Call::Follow(one, other) => {
+                let viewer = viewer(one);
+                let work = async move |app: App| drop(app.follow(&viewer, id(other)).await);
+                Actor::begin(&self.app, work).await
+            }
+            Call::Unfollow(one, other) => {
+                let viewer = viewer(one);
+                let work = async move |app: App| drop(app.unfollow(&viewer, id(other)).await);
+                Actor::begin(&self.app, work).await
+            }
+            Call::Read(who, size) => {
+                let viewer = viewer(who);
+                let work = async move |app: App| {
+                    let read = walk(&app, &viewer, Direction::Forward, size).await;
+                    if !read.is_sorted_by(|one, next| one > next) {
+                        told.lock().unwrap().wrong.push(format!("{who} has read {read:?}"));
+                    }
+                };
+                Actor::begin(&self.app, work).await
+            }
+            Call::Deliver => {
+                let work = async move |app: App| {
+                    for mut worker in app.workers() {
+                        drop(worker.drain(Duration::ZERO).await);
+                    }
+                };
+                Actor::begin(&self.app, work).await
+            }
+            Call::Expire(who) => {
+                let key = format!("ff:{{u{who}}}:timeline");
+                self.world.redis.raw::<i64>(&["DEL", &key]);
+                Actor::begin(&self.app, async |_| ()).await
+            }
+            Call::Move => {
+                let work = async |app: App| drop(app.mover().drain(Duration::ZERO).await);
+                Actor::begin(&self.app, work).await
+            }
+            Call::ReadPosts(author, size) => {
+                let must = self.must_be_there(author);
+                let must_not = told.lock().unwrap().deleted.clone();
+                let work = async move |app: App| {
+                    let Ok(read) = walk_posts(&app, author, Direction::Forward, size).await else { return };
+                    let mut told = told.lock().unwrap();
+                    let is_right = read.is_sorted_by(|one, next| one > next)
+                        && must.iter().all(|post| told.asked_to_delete.contains(post) || read.contains(post))
+                        && !must_not.iter().any(|post| read.contains(post));
+                    if !is_right {
+                        let wrong =
+                            format!("{author} has {read:?}, where {must:?} were and {must_not:?} were not");
+                        told.wrong.push(wrong);
+                    }
+                };
+                Actor::begin(&self.app, work).await
+            }
+            Call::Outage => {
+                let outage = Arc::clone(&self.outage);
+                let work = async move |app: App| {
+                    let _ = app.is_ready().await;
+                    outage.begin().await;
+                    let _ = app.is_ready().await;
+                    outage.end().await;
+                };
+                Actor::begin(&self.app, work).await
+            }
+        }
+    }
+
+    /// The posts of an author that were told to be there, and are not asked to be deleted.
+    pub(crate) fn must_be_there(&self, author: u64) -> Vec<PostId> {
+        let told = self.told.lock().unwrap();
+        let there = told
+            .published
+            .iter()
+            .filter(|(who, _, post)| *who == author && !told.asked_to_delete.contains(post));
+        there.map(|(_, _, post)| *post).collect()
+    }
+
+    /// Does it, with nobody else about.
+    pub(crate) async fn call(&self, call: Call) {
+        self.begin(call).await.finish().await;
+    }
+
+    /// Does these, and delivers after each.
+    pub(crate) async fn calls(&self, calls: &[Call]) {
+        for call in calls {
+            self.call(*call).await;
+            deliver_all(&self.app).await;
+        }
+    }
+
+    pub(crate) async fn play(&self, scenario: &Scenario, events: &[Event]) {
+        self.play_and_note(scenario, events, |_, _| ()).await;
+    }
+
+    pub(crate) async fn play_and_note(
+        &self,
+        scenario: &Scenario,
+        events: &[Event],
+        note: impl FnMut(usize, &Actor),
+    ) {
+        for call in &scenario.before {
+            self.call(*call).await;
+        }
+        let mut actors = Vec::new();
+        for call in &scenario.together {
+            actors.push(self.begin(*call).await);
+        }
+        turnstile::play(&self.world, &self.app, actors, events, note).await;
+    }
+
+    /// Waits until nobody can be at anything, repairs, and delivers everything.
+    pub(crate) async fn settle(&self) {
+        self.outage.end().await;
+        self.world.clock.turn(Duration::from_secs(61));
+        self.app.repair().await.unwrap();
+        deliver_all(&self.app).await;
+        archive_all(&self.app).await;
+    }
+
+    /// The posts in an author's list and those that the archive has, newest first.
+    pub(crate) async fn posts(&self, who: u64) -> Vec<u64> {
+        let raw = &self.world.redis;
+        let mut posts: Vec<u64> = raw.raw(&["LRANGE", &format!("ff:{{u{who}}}:posts"), "0", "-1"]);
+        for post in self.archived(who).await {
+            let is_deleted: bool = raw.raw(&["HEXISTS", &format!("ff:{{p{post}}}:post"), "deleted"]);
+            if !is_deleted {
+                posts.push(post);
+            }
+        }
+        posts.sort_unstable();
+        posts.dedup();
+        posts.reverse();
+        posts
+    }
+
+    /// How many posts an author has, as it is told.
+    pub(crate) async fn count(&self, author: u64) -> usize {
+        let question = Question::PostCount(id(author));
+        match self.app.answer(std::slice::from_ref(&question)).await.remove(&question).unwrap() {
+            Ok(Answer::Count(count)) => count as usize,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// How many of an author's posts have been erased and are still in the list.
+    pub(crate) fn half_deleted(&self, author: u64) -> usize {
+        let raw = &self.world.redis;
+        let posts: Vec<u64> = raw.raw(&["LRANGE", &format!("ff:{{u{author}}}:posts"), "0", "-1"]);
+        let is_erased = |post: &&u64| raw.raw(&["HEXISTS", &format!("ff:{{p{post}}}:post"), "deleted"]);
+        posts.iter().filter(is_erased).count()
+    }
+
+    /// The posts of an author that the archive has.
+    async fn archived(&self, who: u64) -> Vec<u64> {
+        let all =
+            Range { author: id(who), direction: Direction::Forward, above: 0, below: u64::MAX, limit: 999 };
+        let found = self.archive.ids_of(&[all]).await.unwrap().pop().unwrap();
+        found.into_iter().map(PostId::get).collect()
+    }
+
+    /// What the naive model says a user should see: all posts of those followed and its own.
+    async fn expected(&self, who: u64) -> Vec<u64> {
+        let following: Vec<u64> =
+            self.world.redis.raw(&["ZRANGE", &format!("ff:{{u{who}}}:following"), "0", "-1"]);
+        let mut posts = self.posts(who).await;
+        for followee in following {
+            posts.extend(self.posts(followee).await);
+        }
+        posts.sort_unstable();
+        posts.reverse();
+        posts
+    }
+
+    /// What a user sees, walking forward and backward.
+    pub(crate) async fn seen(&self, app: &App, who: u64, size: usize) -> (Vec<u64>, Vec<u64>) {
+        let forward = walk(app, &self.viewers[&who], Direction::Forward, size).await;
+        let backward = walk(app, &self.viewers[&who], Direction::Backward, size).await;
+        (forward, backward)
+    }
+
+    /// Everybody sees what they should see.
+    pub(crate) async fn check_timelines(&self, app: &App) -> Result<(), TestCaseError> {
+        for who in 1..=USERS {
+            let expected = self.expected(who).await;
+            let (forward, backward) = self.seen(app, who, 2).await;
+            prop_assert_eq!(&forward, &expected, "what {} sees", who);
+            prop_assert_eq!(&backward, &expected, "what {} sees, backward", who);
+        }
+        Ok(())
+    }
+
+    /// What is kept is what callers were told, and nothing is left over.
+    pub(crate) async fn check_store(&self) -> Result<(), TestCaseError> {
+        let raw = &self.world.redis;
+        let mut listed = BTreeMap::new();
+        for who in 1..=USERS {
+            let hot: Vec<u64> = raw.raw(&["LRANGE", &format!("ff:{{u{who}}}:posts"), "0", "-1"]);
+            prop_assert!(hot.is_sorted_by(|one, next| one > next), "the posts of {} are {:?}", who, hot);
+            let cold = self.archived(who).await;
+            let counted: Option<i64> = raw.raw(&["HGET", &format!("ff:{{u{who}}}:cold"), "count"]);
+            prop_assert_eq!(counted.unwrap_or(0), cold.len() as i64, "{} has {:?} in the archive", who, cold);
+            prop_assert!(!cold.iter().any(|post| hot.contains(post)), "{:?} {:?}", hot, cold);
+            let posts = self.posts(who).await;
+            let recent: Vec<u64> = raw.raw(&["ZREVRANGE", &format!("ff:{{u{who}}}:recent"), "0", "-1"]);
+            prop_assert_eq!(&recent[..], &posts[..posts.len().min(20)], "the newest posts of {}", who);
+            listed.extend(posts.into_iter().map(|post| (post, who)));
+        }
+        let ids: Vec<PostId> = listed.keys().map(|&post| PostId::new(post).unwrap()).collect();
+        let contents = read_posts(&self.app, &ids).await;
+        let told = self.told.lock().unwrap();
+        prop_assert!(told.wrong.is_empty(), "{:?}", told.wrong);
+        for (who, key, post) in &told.published {
+            let is_there = listed.get(&post.get()) == Some(who);
+            prop_assert!(is_there || told.asked_to_delete.contains(post), "{} published {}", who, post);
+            let same = told.published.iter().filter(|(other, other_key, _)| (other, other_key) == (who, key));
+            prop_assert!(
+                key.is_none() || same.clone().all(|(_, _, other)| other == post),
+                "{} under one key",
+                post
+            );
+        }
+        for post in &told.deleted {
+            prop_assert!(!listed.contains_key(&post.get()), "{} was deleted", post);
+        }
+        // Under one key there is one post, told or not.
+        let mut keyed = BTreeSet::new();
+        for (post, content) in ids.iter().zip(contents) {
+            prop_assert!(content.is_some(), "{} says nothing", post);
+            if let Some(content) = content.filter(|content| content != "plain") {
+                prop_assert!(keyed.insert((listed[&post.get()], content)), "two posts under one key");
+            }
+        }
+        for key in raw.raw::<Vec<String>>(&["KEYS", "ff:{p*}:post"]) {
+            let post: u64 = key.trim_start_matches("ff:{p").trim_end_matches("}:post").parse().unwrap();
+            let content: Option<String> = raw.raw(&["HGET", &key, "content"]);
+            prop_assert_eq!(content.is_some(), listed.contains_key(&post), "the record of {}", post);
+            let delivery: Option<String> = raw.raw(&["HGET", &key, "delivery"]);
+            let is_open = delivery.is_some_and(|delivery| delivery.starts_with("pushed"));
+            prop_assert!(!is_open || !listed.contains_key(&post), "{} is delivered", post);
+        }
+        for key in raw.raw::<Vec<String>>(&["KEYS", "ff:{f*}:fanout"]) {
+            prop_assert_eq!(raw.raw::<u64>(&["XLEN", &key]), 0, "a job is left");
+        }
+        let left = ["ff:*:intents", "ff:{g}:publishing", "ff:*:progress", "ff:*:failed"];
+        let unmoved = ["ff:{a}:pending", "ff:{a}:mov*:*", "ff:{a}:unmovable", "ff:*:gone"];
+        for pattern in left.into_iter().chain(unmoved) {
+            let left: Vec<String> = raw.raw(&["KEYS", pattern]);
+            prop_assert!(left.is_empty(), "{:?} is left", left);
+        }
+        Ok(())
+    }
+}

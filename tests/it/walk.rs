@@ -1,0 +1,88 @@
+//! Reading lists of posts and timelines from one end to the other, page by page.
+
+use std::sync::Arc;
+
+use fanfold::app::App;
+use fanfold::app::archive::Listed;
+use fanfold::app::error::Error;
+use fanfold::app::question::{Answer, Question, Shared};
+use fanfold::app::timeline::TimelineQuery;
+use fanfold::app::viewer::Viewer;
+use fanfold::model::id::{PostId, UserId};
+use fanfold::model::page::{Direction, Window};
+use fanfold::model::user::UserFields;
+
+/// What these posts say.
+pub(crate) async fn read_posts(app: &App, ids: &[PostId]) -> Vec<Option<String>> {
+    let question = Question::Posts(Shared(ids.iter().copied().map(Listed::Hot).collect()));
+    match app.answer(std::slice::from_ref(&question)).await.remove(&question).unwrap().unwrap() {
+        Answer::Posts(posts) => posts.iter().map(|post| Some(post.as_ref()?.content.clone())).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Reads the posts of an author page by page, from one end to the other; newest first.
+pub(crate) async fn walk_posts(
+    app: &App,
+    author: u64,
+    direction: Direction,
+    size: usize,
+) -> Result<Vec<PostId>, Error> {
+    let ask = async |question: Question| {
+        app.answer(std::slice::from_ref(&question)).await.remove(&question).unwrap()
+    };
+    let mut seen: Vec<PostId> = Vec::new();
+    let mut from = None;
+    loop {
+        let window = Window { direction, size, from };
+        let Answer::PostPage(page) = ask(Question::PostPage(UserId::new(author).unwrap(), window)).await?
+        else {
+            unreachable!()
+        };
+        let Answer::Posts(posts) = ask(Question::Posts(Shared(Arc::clone(&page.entries)))).await? else {
+            unreachable!()
+        };
+        let found: Vec<PostId> = posts.iter().flatten().map(|post| post.id).collect();
+        let (outermost, more) = match direction {
+            Direction::Forward => {
+                seen.extend(found);
+                (page.entries.last(), page.has_next)
+            }
+            Direction::Backward => {
+                seen.splice(..0, found);
+                (page.entries.first(), page.has_previous)
+            }
+        };
+        from = outermost.cloned().map(PostId::from);
+        if !more || from.is_none() {
+            return Ok(seen);
+        }
+    }
+}
+
+/// Reads a whole timeline page by page, from one end to the other; newest first.
+pub(crate) async fn walk(app: &App, viewer: &Viewer, direction: Direction, size: usize) -> Vec<u64> {
+    let mut seen: Vec<u64> = Vec::new();
+    let mut from = None;
+    loop {
+        let window = Window { direction, size, from };
+        let query = TimelineQuery { window, author: UserFields::NONE, looks_back: true };
+        // Who is cut off reads nothing more; who is too late has an error, and has read enough.
+        let Ok(page) = app.timeline(viewer, query).await else { return seen };
+        let posts: Vec<u64> = page.entries.iter().map(|entry| entry.post.id.get()).collect();
+        let (more, back) = match direction {
+            Direction::Forward => (page.has_next, page.has_previous),
+            Direction::Backward => (page.has_previous, page.has_next),
+        };
+        assert!(from.is_some() || !back, "nothing lies before the first page");
+        match direction {
+            Direction::Forward => seen.extend(&posts),
+            Direction::Backward => drop(seen.splice(..0, posts.iter().copied())),
+        }
+        let outermost = if direction == Direction::Forward { posts.last() } else { posts.first() };
+        from = outermost.and_then(|post| PostId::new(*post));
+        if !more || from.is_none() {
+            return seen;
+        }
+    }
+}
