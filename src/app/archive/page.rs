@@ -21,12 +21,20 @@ pub enum Listed {
     Archived(Arc<Post>),
 }
 
+impl Listed {
+    /// The id of the post.
+    #[must_use]
+    pub fn id(&self) -> PostId {
+        match self {
+            Self::Hot(id) => *id,
+            Self::Archived(post) => post.id,
+        }
+    }
+}
+
 impl From<Listed> for PostId {
     fn from(listed: Listed) -> Self {
-        match listed {
-            Listed::Hot(id) => id,
-            Listed::Archived(post) => post.id,
-        }
+        listed.id()
     }
 }
 
@@ -146,10 +154,9 @@ impl Joint {
         };
         let mut entries: Vec<Listed> = page.entries.iter().copied().map(Listed::Hot).collect();
         entries.extend(found(beside).map(|post| Listed::Archived(Arc::clone(post))));
-        let id = |listed: &Listed| PostId::from(listed.clone());
         // The sort is stable: of a post that both have, Redis says more.
-        entries.sort_by_key(id);
-        entries.dedup_by_key(|listed| id(listed));
+        entries.sort_by_key(Listed::id);
+        entries.dedup_by_key(|listed| listed.id());
         if window.direction == Direction::Forward {
             entries.reverse();
         }
@@ -159,7 +166,7 @@ impl Joint {
         let (has_previous, has_next) = match window.direction {
             Direction::Forward => {
                 let all_cold_is_beyond = beside.is_none() && cold.count > 0 && {
-                    let last = entries.last().map(id).or(window.from);
+                    let last = entries.last().map(Listed::id).or(window.from);
                     last.is_none_or(|last| cold.greatest < last.get())
                 };
                 (page.has_previous || has_cold_behind, page.has_next || goes_on || all_cold_is_beyond)
