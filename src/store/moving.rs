@@ -79,7 +79,7 @@ pub fn take(keys: &Keys, mover: &str, silent_after: u64) -> Command<Taken> {
 /// Hands over what a mover has to another one.
 pub fn adopt(keys: &Keys, from: &str, to: &str) -> Command<u64> {
     let hand = call(&script::HAND_OVER_POSTS).key(&keys.moving(from)).key(&keys.moving(to));
-    hand.key(&keys.movers()).arg(from).reply()
+    hand.key(&keys.movers()).arg(from).arg(to).reply()
 }
 
 /// Puts back what a mover has, which works no more.

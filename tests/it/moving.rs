@@ -3,7 +3,9 @@
 
 use std::cell::RefCell;
 
+use fanfold::gate::Moment;
 use fanfold::model::page::Direction;
+use fanfold::store::moving;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tokio::runtime::{Handle, Runtime};
@@ -175,6 +177,22 @@ async fn two_movers_with_the_same_posts_do_no_harm() {
     hold_everywhere(&[POST, POST, POST, POST], Call::Move, &[Call::Move]).await;
     hold_everywhere(&[POST, POST, POST, POST], Call::Move, &[POST, POST, Call::Move, OLDEST]).await;
     hold_everywhere(&[POST, POST, POST, POST, OLDEST], Call::Move, &[Call::Move, POST]).await;
+}
+
+#[tokio::test]
+async fn what_is_adopted_by_a_mover_that_was_given_up_itself_is_not_forgotten() {
+    let stage = Stage::set_on(Kind::Sqlite, "hybrid", "3", "2").await;
+    stage.calls(&[POST, POST, POST]).await;
+    let mut mover = stage.begin(Call::Move).await;
+    mover.step_to(Moment::After, "move: take").await;
+    mover.cut_off().await;
+    // Another one, whom everybody takes for gone because it was so slow, adopts what the first one has, and dies.
+    let gone: Vec<String> = stage.world.redis.raw(&["ZRANGE", "ff:{a}:movers", "0", "-1"]);
+    let store = stage.app.store();
+    let adopted = moving::adopt(store.keys(), &gone[0], "slow").send("test", store).await.unwrap();
+    assert_eq!(adopted, 1);
+    stage.settle().await;
+    stage.check_store().await.unwrap();
 }
 
 #[tokio::test]
