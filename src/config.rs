@@ -17,6 +17,17 @@ pub struct DataConfig {
     /// Where the data is.
     #[command(flatten)]
     pub redis: RedisConfig,
+    /// The rules that hold for it.
+    #[command(flatten)]
+    pub rules: RulesConfig,
+    /// Where old posts are.
+    #[command(flatten)]
+    pub archive: ArchiveConfig,
+}
+
+/// The rules that an operator may set.
+#[derive(Args, Clone, Debug)]
+pub struct RulesConfig {
     /// How users relate.
     #[command(flatten)]
     pub relation: RelationConfig,
@@ -26,9 +37,9 @@ pub struct DataConfig {
     /// Posts and timelines.
     #[command(flatten)]
     pub timeline: TimelineConfig,
-    /// Where old posts are.
+    /// Who came.
     #[command(flatten)]
-    pub archive: ArchiveConfig,
+    pub visit: VisitConfig,
 }
 
 /// Where the data is.
@@ -214,6 +225,23 @@ impl TimelineStrategy {
             Self::Pull => "pull",
         }
     }
+}
+
+/// Who came.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Visits")]
+pub struct VisitConfig {
+    /// How many users are expected to come on a day.
+    ///
+    /// A day is laid out for them when the first one comes, and stays so. More than twice as many cost memory,
+    /// not correctness.
+    #[arg(long, value_name = "N", env = "FANFOLD_VISITS_EXPECTED", default_value_t = 100_000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub visits_expected: u64,
+
+    /// Whether it is kept for a month who looked at whose profile, and told to those looked at as an audience.
+    #[arg(long, value_name = "SWITCH", env = "FANFOLD_AUDIENCE", default_value = "on")]
+    pub audience: Switch,
 }
 
 /// What a server does beside answering.

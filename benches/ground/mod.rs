@@ -66,11 +66,10 @@ impl Redis {
     pub(crate) async fn app(&self, options: &[&str]) -> App {
         let (url, directory) = (self.url(), self.directory.path().to_str().unwrap());
         let fixed = ["bench", "--redis-url", &url, "--data-dir", directory];
-        let DataConfig { redis, relation, account, timeline, archive } =
-            Knobs::parse_from(fixed.iter().chain(options)).data;
+        let DataConfig { redis, rules, archive } = Knobs::parse_from(fixed.iter().chain(options)).data;
         let archive = Archive::new(&archive, &redis.data_dir).unwrap();
         let store = Store::open(&redis).await.unwrap();
-        App::new(store, archive, Arc::new(SystemClock), Chance::from_seed(1), relation, account, timeline)
+        App::new(store, archive, Arc::new(SystemClock), Chance::from_seed(1), rules)
     }
 }
 
@@ -92,6 +91,7 @@ pub(crate) async fn users(app: &App, count: usize) -> Vec<UserId> {
                 display_name: (&username).into(),
                 username,
                 bio: Bio::default(),
+                region: None,
                 created_at: Timestamp::from_millis(0),
                 password: None,
                 sign_in: None,

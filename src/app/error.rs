@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use crate::archive;
+use crate::model::region::{Part, Region};
 use crate::model::text::{Breach, Violation};
 use crate::store;
 
@@ -92,6 +93,8 @@ pub enum Field {
     Platform,
     IdempotencyKey,
     PostId,
+    Country,
+    Subdivision,
 }
 
 /// The ways to be broken. The cause is for the log, never for the client.
@@ -135,6 +138,18 @@ impl Error {
     pub fn rule(reason: Reason, field: impl Into<Option<Field>>, message: impl Into<String>) -> Self {
         let refusal = Refusal { reason, message: message.into(), field: field.into() };
         Self::Refused(Refused::Rules(vec![refusal]))
+    }
+
+    /// What it says, and why.
+    pub(super) fn causes(&self) -> String {
+        let mut causes = self.to_string();
+        let mut next = std::error::Error::source(self);
+        while let Some(cause) = next {
+            causes.push_str(": ");
+            causes.push_str(&cause.to_string());
+            next = cause.source();
+        }
+        causes
     }
 
     /// Whether nothing can be done now, rather than not this.
@@ -196,6 +211,16 @@ impl Faults {
                 None
             }
         }
+    }
+
+    /// The same of a region, whose parts are fields of their own.
+    pub(super) fn check_region(&mut self, found: Result<Region, (Part, Violation)>) -> Option<Region> {
+        let (field, checked) = match found {
+            Ok(region) => return Some(region),
+            Err((Part::Country, violation)) => (Field::Country, Err(violation)),
+            Err((Part::Subdivision, violation)) => (Field::Subdivision, Err(violation)),
+        };
+        self.check(field, checked)
     }
 
     /// An error of all faults found; the values that were checked exist only if there are none.

@@ -5,34 +5,41 @@
 //! (`store`), or how anything looks to a client (`graphql`).
 
 pub mod archive;
+pub mod audience;
 pub mod check;
 mod deadline;
 pub mod delivery;
 pub mod error;
 pub mod import;
 mod intent;
+mod once;
 mod password;
 pub mod post;
 pub mod question;
+pub mod region;
 pub mod relation;
 pub mod repair;
 pub mod session;
 pub mod timeline;
 pub mod user;
 pub mod viewer;
+pub mod visit;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use tokio::sync::OnceCell;
 
+use crate::app::once::Once;
 use crate::app::password::Passwords;
 use crate::app::timeline::Strategy;
+use crate::app::visit::Visits;
 use crate::archive::Archive;
-use crate::config::{AccountConfig, RelationConfig, TimelineConfig};
+use crate::config::RulesConfig;
 use crate::gate::Gate;
 use crate::model::chance::Chance;
 use crate::model::clock::{SharedClock, Timestamp};
+use crate::model::id::UserId;
 use crate::store::Store;
 use crate::store::key::Keys;
 
@@ -44,9 +51,7 @@ struct Parts {
     store: Store,
     clock: SharedClock,
     chance: Arc<Chance>,
-    relation: RelationConfig,
-    account: AccountConfig,
-    timeline: TimelineConfig,
+    rules: RulesConfig,
     archive: Archive,
     /// Whether the mover of this process fails.
     is_stuck: Arc<AtomicBool>,
@@ -55,6 +60,10 @@ struct Parts {
     passwords: Passwords,
     /// What this process knows of the strategy in force.
     strategy: Strategy,
+    /// What this process knows of who came today.
+    visits: Visits,
+    /// Whose profile was looked at today by whom.
+    views: Once<(UserId, UserId)>,
     /// The greatest post id this process has issued.
     last_issued: AtomicU64,
     /// What this process's intents to mend carry as their token.
@@ -69,25 +78,23 @@ impl App {
         archive: Archive,
         clock: SharedClock,
         chance: Chance,
-        relation: RelationConfig,
-        account: AccountConfig,
-        timeline: TimelineConfig,
+        rules: RulesConfig,
     ) -> Self {
         let chance = Arc::new(chance);
-        let passwords = Passwords::new(&account, Arc::clone(&chance));
+        let passwords = Passwords::new(&rules.account, Arc::clone(&chance));
         let mender = chance.nonce();
         Self(Arc::new(Parts {
             store,
             clock,
             chance,
-            relation,
-            account,
-            timeline,
+            rules,
             archive,
             is_stuck: Arc::default(),
             bound: Arc::default(),
             passwords,
             strategy: Strategy::default(),
+            visits: Visits::default(),
+            views: Once::default(),
             last_issued: AtomicU64::new(0),
             mender,
         }))
@@ -101,19 +108,19 @@ impl App {
 
     /// The same application over other ways to the same store and archive.
     fn over(&self, store: Store, archive: Archive) -> Self {
-        let Parts { clock, chance, relation, account, timeline, is_stuck, bound, passwords, .. } = &*self.0;
+        let Parts { clock, chance, rules, is_stuck, bound, passwords, .. } = &*self.0;
         Self(Arc::new(Parts {
             store,
             clock: Arc::clone(clock),
             chance: Arc::clone(chance),
-            relation: relation.clone(),
-            account: account.clone(),
-            timeline: timeline.clone(),
+            rules: rules.clone(),
             archive,
             is_stuck: Arc::clone(is_stuck),
             bound: Arc::clone(bound),
             passwords: passwords.clone(),
             strategy: Strategy::default(),
+            visits: Visits::default(),
+            views: Once::default(),
             last_issued: AtomicU64::new(0),
             mender: chance.nonce(),
         }))

@@ -14,11 +14,13 @@ use std::sync::Arc;
 use crate::app::App;
 use crate::app::archive::{Found, Joint, Listed, Wanted};
 use crate::app::error::Error;
+use crate::app::region::sample_spans;
 use crate::config::RelationStrategy;
-use crate::model::clock::Timestamp;
+use crate::model::clock::{Day, Timestamp};
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Place as _, Position, Window};
 use crate::model::post::{Delivery, Post};
+use crate::model::region::{Region, Residence};
 use crate::model::relation::{Follow, Relation, Side};
 use crate::model::session::Session;
 use crate::model::user::{User, UserFields, Username};
@@ -27,9 +29,11 @@ use crate::store::batch::{Batch, Replies, Ticket};
 use crate::store::fanout::{self, Kind, Progress, Task};
 use crate::store::name::{self, Holder};
 use crate::store::post::{self, PostPage, Record, Trace};
+use crate::store::region;
 use crate::store::relation::{self, PROBE};
 use crate::store::session;
 use crate::store::user;
+use crate::store::visit;
 
 /// Something to be read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -40,6 +44,16 @@ pub enum Question {
     User(UserId, UserFields),
     /// What is known of these users? Answered by [`Answer::Users`].
     Users(Shared<UserId>, UserFields),
+    /// Where are these users? Answered by [`Answer::Regions`].
+    Regions(Shared<UserId>),
+    /// Who follows this user, of whom so many are known to do so? Answered by [`Answer::Sample`]: all of them or,
+    /// of very many, an even sample.
+    Followers(UserId, u64),
+    /// On which days did users come that are not archived? Answered by [`Answer::VisitDays`], each with the number
+    /// of its shards.
+    VisitDays,
+    /// How many users came on this day of so many shards? Answered by [`Answer::Count`].
+    Visitors(Day, u32),
     /// How do the viewer (first) and this user stand? Answered by [`Answer::Relation`].
     Relation(UserId, UserId),
     /// How do the viewer and each of these users stand? Answered by [`Answer::Relations`].
@@ -95,6 +109,9 @@ pub enum Answer {
     UserId(Option<UserId>),
     User(Option<Arc<User>>),
     Users(Arc<[Option<Arc<User>>]>),
+    Regions(Arc<[Option<Region>]>),
+    Sample(Arc<[UserId]>),
+    VisitDays(Arc<[(Day, u32)]>),
     Relation(Relation),
     Relations(Arc<[Relation]>),
     Page(Arc<Page<Follow>>),
@@ -123,8 +140,9 @@ pub type Answered = Result<Answer, Error>;
 /// The claim on what answers one question.
 enum Claim {
     Named(Ticket<Option<Holder>>),
-    User(Ticket<Option<User>>),
-    Users(Vec<Ticket<Option<User>>>),
+    User(UserFields, Ticket<Option<User>>),
+    Users(UserFields, Vec<Ticket<Option<User>>>),
+    Regions(Shared<UserId>),
     Relation(Pairs),
     Relations(Pairs),
     Page(Ticket<Page<Follow>>),
@@ -135,6 +153,9 @@ enum Claim {
     Follows(Ticket<Vec<Follow>>),
     Times(Shared<Follow>, Vec<Ticket<Vec<Option<Timestamp>>>>),
     Sessions(Ticket<Vec<(Vec<u8>, Session)>>),
+    Sample(Vec<Ticket<Vec<Follow>>>),
+    VisitDays(Ticket<Vec<(Day, u32)>>),
+    Sum(Vec<Ticket<u64>>),
 }
 
 /// A viewer, and where those lie whose relations are asked for among all that are asked for of it.
@@ -169,8 +190,17 @@ enum Half {
     PostPage(Joint),
 }
 
-/// Everybody whose relation to a viewer is asked for, by viewer.
-type Others = HashMap<UserId, Vec<UserId>>;
+/// What several questions ask for together.
+#[derive(Default)]
+struct Together {
+    /// Everybody whose relation to a viewer is asked for, by viewer.
+    others: HashMap<UserId, Vec<UserId>>,
+    /// Everybody of whom it is asked where they are.
+    residents: Vec<UserId>,
+}
+
+/// Where everybody is who was asked for and of whom it is known.
+type Regions = Result<HashMap<UserId, Region>, Error>;
 /// The relations of everybody asked for, in order, by viewer.
 type Relations = HashMap<UserId, Result<Vec<Relation>, Error>>;
 
@@ -178,10 +208,12 @@ impl App {
     /// Answers each of the questions. One round trip for all of them.
     pub async fn answer(&self, questions: &[Question]) -> HashMap<Question, Answered> {
         let mut batch = Batch::new("answer");
-        let mut others = Others::new();
-        let claim = |question: &Question| (question.clone(), self.claim(&mut batch, &mut others, question));
+        let mut together = Together::default();
+        let claim = |question: &Question| (question.clone(), self.claim(&mut batch, &mut together, question));
         let claims: Vec<(Question, Claim)> = questions.iter().map(claim).collect();
-        let tickets = self.claim_relations(&mut batch, &others, self.0.relation.relation_strategy);
+        let Together { others, residents } = together;
+        let tickets = self.claim_relations(&mut batch, &others, self.0.rules.relation.relation_strategy);
+        let places = region::read(self.keys(), residents).into_iter().map(|read| batch.push(read)).collect();
         let mut replies = match batch.send(self.store()).await {
             Ok(replies) => replies,
             Err(error) => {
@@ -189,13 +221,17 @@ impl App {
                 return questions.iter().map(|question| (question.clone(), Err(error.clone()))).collect();
             }
         };
-        let relations = self.redeem_relations(tickets, &mut replies, &others).await;
-        let now = self.now();
-        let mut wanted = Wanted::default();
-        let redeem = |(question, claim): (Question, Claim)| {
-            (question, claim.redeem(&mut replies, &relations, now, &mut wanted))
+        let regions = replies.take_all(places).map(|places| places.into_iter().flatten().collect());
+        let mut answering = Answering {
+            relations: self.redeem_relations(tickets, &mut replies, &others).await,
+            regions: regions.map_err(Error::from),
+            now: self.now(),
+            replies,
+            wanted: Wanted::default(),
         };
+        let redeem = |(question, claim): (Question, Claim)| (question, claim.redeem(&mut answering));
         let halves: Vec<(Question, Result<Half, Error>)> = claims.into_iter().map(redeem).collect();
+        let wanted = answering.wanted;
         let found = self.ask_archive(wanted).await;
         let complete = |(question, half): (_, Result<Half, Error>)| {
             (question, half.and_then(|half| half.complete(&found)))
@@ -209,17 +245,25 @@ impl App {
         answers.remove(&question).unwrap_or_else(|| mismatch())
     }
 
-    fn claim(&self, batch: &mut Batch, others: &mut Others, question: &Question) -> Claim {
+    fn claim(&self, batch: &mut Batch, together: &mut Together, question: &Question) -> Claim {
         let keys = self.keys();
         match question {
             Question::Named(username) => Claim::Named(batch.push(name::holder(keys, username))),
-            Question::User(user, fields) => Claim::User(batch.push(user::read(keys, *user, *fields))),
-            Question::Users(users, fields) => {
-                let read = |user: &UserId| batch.push(user::read(keys, *user, *fields));
-                Claim::Users(users.0.iter().map(read).collect())
+            Question::User(user, fields) => {
+                together.note_residents(&[*user], *fields);
+                Claim::User(*fields, batch.push(user::read(keys, *user, *fields)))
             }
-            Question::Relation(viewer, other) => Claim::Relation(pair(others, *viewer, &[*other])),
-            Question::Relations(viewer, users) => Claim::Relations(pair(others, *viewer, &users.0)),
+            Question::Users(users, fields) => {
+                together.note_residents(&users.0, *fields);
+                let read = |user: &UserId| batch.push(user::read(keys, *user, *fields));
+                Claim::Users(*fields, users.0.iter().map(read).collect())
+            }
+            Question::Regions(users) => {
+                together.note_residents(&users.0, UserFields::RESIDENCE);
+                Claim::Regions(users.clone())
+            }
+            Question::Relation(viewer, other) => Claim::Relation(together.pair(*viewer, &[*other])),
+            Question::Relations(viewer, users) => Claim::Relations(together.pair(*viewer, &users.0)),
             Question::Page(user, side, window) => {
                 Claim::Page(batch.push(relation::page(keys, *user, *side, window)))
             }
@@ -251,6 +295,19 @@ impl App {
                 let progress = batch.push(fanout::progress(keys, &task));
                 Claim::Delivery(progress, batch.push(post::trace(keys, *post)))
             }
+            Question::Followers(user, count) => {
+                let read = |(start, count)| relation::range(keys, *user, Side::Followers, start, count);
+                let spans = sample_spans(*count, self.chance().nonce());
+                Claim::Sample(spans.into_iter().map(|span| batch.push(read(span))).collect())
+            }
+            Question::VisitDays => Claim::VisitDays(batch.push(visit::days(keys))),
+            Question::Visitors(day, shards) => {
+                // A day that is not over is not closed either.
+                let is_past = *day < Day::of(self.now());
+                let count = if is_past { visit::count_past } else { visit::count };
+                let count = |shard| count(keys, *day, shard);
+                Claim::Sum((0..*shards).map(|shard| batch.push(count(shard))).collect())
+            }
             Question::Sessions(user) => Claim::Sessions(batch.push(session::read_all(keys, *user))),
         }
     }
@@ -259,7 +316,7 @@ impl App {
     fn claim_relations(
         &self,
         batch: &mut Batch,
-        others: &Others,
+        others: &HashMap<UserId, Vec<UserId>>,
         strategy: RelationStrategy,
     ) -> Vec<(UserId, Vec<Ticket<Vec<Relation>>>)> {
         let mut claim = |viewer: UserId, others: &[UserId]| {
@@ -278,7 +335,7 @@ impl App {
         &self,
         tickets: Vec<(UserId, Vec<Ticket<Vec<Relation>>>)>,
         replies: &mut Replies,
-        others: &Others,
+        others: &HashMap<UserId, Vec<UserId>>,
     ) -> Relations {
         let mut is_read_only = false;
         let mut redeem = |replies: &mut Replies, tickets| {
@@ -308,12 +365,45 @@ pub fn mismatch() -> ! {
     unreachable!("every question is answered by an answer of its kind")
 }
 
-/// Notes whose relations are asked for.
-fn pair(others: &mut Others, viewer: UserId, asked: &[UserId]) -> Pairs {
-    let others = others.entry(viewer).or_default();
-    let start = others.len();
-    others.extend(asked);
-    Pairs { viewer, others: start..others.len() }
+impl Together {
+    /// Notes whose relations are asked for.
+    fn pair(&mut self, viewer: UserId, asked: &[UserId]) -> Pairs {
+        let others = self.others.entry(viewer).or_default();
+        let start = others.len();
+        others.extend(asked);
+        Pairs { viewer, others: start..others.len() }
+    }
+
+    /// Notes these users if it is asked where they are.
+    fn note_residents(&mut self, users: &[UserId], fields: UserFields) {
+        if fields.contains(UserFields::RESIDENCE) {
+            self.residents.extend(users);
+        }
+    }
+}
+
+/// What claims are redeemed with.
+struct Answering {
+    replies: Replies,
+    relations: Relations,
+    regions: Regions,
+    now: Timestamp,
+    /// What is to be asked of the archive.
+    wanted: Wanted,
+}
+
+impl Answering {
+    /// A user with where it is, if that was asked.
+    fn user(&mut self, fields: UserFields, ticket: Ticket<Option<User>>) -> Result<Option<Arc<User>>, Error> {
+        let Some(mut user) = self.replies.take(ticket)? else {
+            return Ok(None);
+        };
+        if fields.contains(UserFields::RESIDENCE) {
+            let regions = self.regions.as_ref().map_err(Error::clone)?;
+            user.residence = Some(Residence(regions.get(&user.id).copied()));
+        }
+        Ok(Some(Arc::new(user)))
+    }
 }
 
 impl Pairs {
@@ -327,22 +417,21 @@ impl Pairs {
 
 impl Claim {
     /// What Redis has answered; what is to be asked of the archive is added to what is wanted.
-    fn redeem(
-        self,
-        replies: &mut Replies,
-        relations: &Relations,
-        now: Timestamp,
-        wanted: &mut Wanted,
-    ) -> Result<Half, Error> {
+    fn redeem(self, answering: &mut Answering) -> Result<Half, Error> {
+        let Answering { replies, relations, regions, now, wanted } = answering;
         Ok(Half::Whole(match self {
             Self::Named(ticket) => Answer::UserId(match replies.take(ticket)? {
                 Some(Holder::Settled(user)) => Some(user),
                 Some(Holder::Reserved(_)) | None => None,
             }),
-            Self::User(ticket) => Answer::User(replies.take(ticket)?.map(Arc::new)),
-            Self::Users(tickets) => {
-                let users = replies.take_all(tickets)?.into_iter();
-                Answer::Users(users.map(|user| user.map(Arc::new)).collect())
+            Self::User(fields, ticket) => Answer::User(answering.user(fields, ticket)?),
+            Self::Users(fields, tickets) => {
+                let users = tickets.into_iter().map(|ticket| answering.user(fields, ticket));
+                Answer::Users(users.collect::<Result<_, Error>>()?)
+            }
+            Self::Regions(users) => {
+                let regions = regions.as_ref().map_err(Error::clone)?;
+                Answer::Regions(users.0.iter().map(|user| regions.get(user).copied()).collect())
             }
             Self::Relation(pairs) => Answer::Relation(pairs.redeem(relations)?[0]),
             Self::Relations(pairs) => Answer::Relations(pairs.redeem(relations)?.into()),
@@ -380,7 +469,13 @@ impl Claim {
                     (served, _) => Delivered::Some(served.unwrap_or(0)),
                 })
             }
-            Self::Sessions(ticket) => Answer::Sessions(live(replies.take(ticket)?, now)),
+            Self::Sample(tickets) => {
+                let follows = replies.take_all(tickets)?.into_iter().flatten();
+                Answer::Sample(follows.map(|follow| follow.user).collect())
+            }
+            Self::VisitDays(ticket) => Answer::VisitDays(replies.take(ticket)?.into()),
+            Self::Sum(tickets) => Answer::Count(replies.take_all(tickets)?.into_iter().sum()),
+            Self::Sessions(ticket) => Answer::Sessions(live(replies.take(ticket)?, *now)),
         }))
     }
 }

@@ -62,7 +62,7 @@ impl App {
         let edge = Edge { follower, followee };
         let followed = self.write_follows(&[(edge, self.now())]).await?;
         if followed.contains(&Followed::Refused) {
-            let limit = self.0.relation.relation_follow_limit;
+            let limit = self.0.rules.relation.relation_follow_limit;
             let message = format!("You follow {limit} users already, which is as many as one may follow.");
             return Err(Error::rule(Reason::FollowLimit, None, message));
         }
@@ -123,7 +123,7 @@ impl App {
         let runs = runs.flat_map(|run| run.chunks(relation::PROBE));
         let write = |run: &[(Edge, Timestamp)]| {
             let others: Vec<_> = run.iter().map(|(edge, at)| (edge.followee, *at)).collect();
-            let limit = self.0.relation.relation_follow_limit;
+            let limit = self.0.rules.relation.relation_follow_limit;
             batch.push(relation::write_following(self.keys(), run[0].0.follower, &others, limit))
         };
         let tickets = runs.map(write).collect();

@@ -5,6 +5,7 @@
 use crate::app::App;
 use crate::app::error::{Error, Faults, Field, Reason};
 use crate::app::viewer::{SignedIn, Viewer};
+use crate::model::clock::Day;
 use crate::model::id::UserId;
 use crate::model::secret::{Password, Token};
 use crate::model::session::{Label, Session, SessionId};
@@ -42,7 +43,7 @@ impl App {
             let (Some(verified), true) = (hash, right) else {
                 return Err(wrong_credentials());
             };
-            let ending = if self.0.account.sessions_single {
+            let ending = if self.0.rules.account.sessions_single {
                 Ending::All
             } else {
                 Ending::These(self.sessions_to_end(user).await?)
@@ -77,10 +78,11 @@ impl App {
             id: SessionId::issue(self.chance()),
             created_at: now,
             last_seen_at: now,
-            expires_at: now.plus(self.0.account.session_lifetime()),
+            expires_at: now.plus(self.0.rules.account.session_lifetime()),
             label: label.clone(),
         };
-        let viewer = Viewer::SignedIn(SignedIn { user, session: session.id, token: token.hash() });
+        let viewer =
+            Viewer::SignedIn(SignedIn { user, session: session.id, day: Day::of(now), token: token.hash() });
         let stored = StoredSession { token: token.hash(), session };
         (Opened { token, viewer }, stored)
     }

@@ -17,12 +17,14 @@ use crate::app::session::Opened;
 use crate::app::viewer::Viewer;
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
+use crate::model::region::{Region, Residence, Table};
 use crate::model::secret::{Password, PasswordHash};
 use crate::model::session::Label;
 use crate::model::user::{Bio, DisplayName, ProfileChange, Username};
 use crate::store::batch::{Batch, Ticket};
 use crate::store::intent::Operation;
 use crate::store::name::{self, Holder};
+use crate::store::region;
 use crate::store::user::{self, NewUser};
 
 /// Who is to be made a user.
@@ -34,12 +36,58 @@ pub struct Newcomer {
     pub display_name: DisplayName,
     /// What it says of itself.
     pub bio: Bio,
+    /// Where it is.
+    pub region: Option<Region>,
     /// When the account is made.
     pub created_at: Timestamp,
     /// Its password; without one nobody can sign in.
     pub password: Option<PasswordHash>,
     /// The label of the session to open at once, if one is wanted.
     pub sign_in: Option<Label>,
+}
+
+/// How a user wishes its profile to be changed: what is `None` stays as it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProfileWish<'a> {
+    /// The new display name.
+    pub display_name: Option<&'a str>,
+    /// The new bio.
+    pub bio: Option<&'a str>,
+    /// Where the user is from now on.
+    pub residence: Option<ResidenceWish<'a>>,
+}
+
+/// Where a user wishes to be.
+#[derive(Clone, Copy, Debug)]
+pub enum ResidenceWish<'a> {
+    /// Nobody shall know.
+    Nowhere,
+    /// In this country, and perhaps this subdivision of it.
+    In(&'a str, Option<&'a str>),
+}
+
+impl ProfileWish<'_> {
+    fn check(self) -> Result<ProfileChange, Error> {
+        let mut faults = Faults::default();
+        let display_name =
+            self.display_name.map(|text| faults.check(Field::DisplayName, DisplayName::parse(text)));
+        let bio = self.bio.map(|text| faults.check(Field::Bio, Bio::parse(text)));
+        let residence = self.residence.map(|wish| match wish {
+            ResidenceWish::Nowhere => Some(Residence(None)),
+            ResidenceWish::In(country, subdivision) => {
+                let region = faults.check_region(Table::current().find(country, subdivision))?;
+                Some(Residence(Some(region)))
+            }
+        });
+        match (display_name, bio, residence) {
+            (Some(None), _, _) | (_, Some(None), _) | (_, _, Some(None)) => Err(faults.into_error()),
+            (display_name, bio, residence) => Ok(ProfileChange {
+                display_name: display_name.flatten(),
+                bio: bio.flatten(),
+                residence: residence.flatten(),
+            }),
+        }
+    }
 }
 
 /// What has become of a [`Newcomer`].
@@ -85,6 +133,7 @@ impl App {
             display_name: display_name.flatten().unwrap_or_else(|| (&username).into()),
             username,
             bio: Bio::default(),
+            region: None,
             created_at: self.now(),
             password: Some(self.0.passwords.hash(password).await?),
             sign_in: Some(label),
@@ -97,24 +146,16 @@ impl App {
     }
 
     /// Changes the profile of the user who asks. One round trip.
-    pub async fn change_profile(
-        &self,
-        viewer: &Viewer,
-        display_name: Option<&str>,
-        bio: Option<&str>,
-    ) -> Result<UserId, Error> {
+    pub async fn change_profile(&self, viewer: &Viewer, wish: ProfileWish<'_>) -> Result<UserId, Error> {
         let user = viewer.signed_in()?.user;
-        let mut faults = Faults::default();
-        let display_name =
-            display_name.map(|text| faults.check(Field::DisplayName, DisplayName::parse(text)));
-        let bio = bio.map(|text| faults.check(Field::Bio, Bio::parse(text)));
-        if matches!(display_name, Some(None)) || matches!(bio, Some(None)) {
-            return Err(faults.into_error());
-        }
-        let change = ProfileChange { display_name: display_name.flatten(), bio: bio.flatten() };
-        if let Some(write) = user::change_profile(self.keys(), user, &change) {
-            write.send("change profile", self.store()).await?;
-        }
+        let change = wish.check()?;
+        let mut batch = Batch::new("change profile");
+        let record = user::change_profile(self.keys(), user, &change).map(|write| batch.push(write));
+        let region = change.residence.map(|Residence(region)| region::write(self.keys(), user, region));
+        let region = region.map(|write| batch.push(write));
+        let mut replies = batch.send(self.store()).await?;
+        record.map(|ticket| replies.take(ticket)).transpose()?;
+        region.map(|ticket| replies.take(ticket)).transpose()?;
         Ok(user)
     }
 
@@ -175,7 +216,8 @@ impl App {
         Ok(batch.send(self.store()).await?.take_all(tickets)?)
     }
 
-    /// Makes those whose name is reserved for them; `None` for those whose id became void.
+    /// Makes those whose name is reserved for them, and notes where they are; `None` for those whose id became
+    /// void.
     async fn create_users(
         &self,
         candidates: &[Candidate<'_>],
@@ -190,7 +232,14 @@ impl App {
             })
         };
         let creations: Vec<_> = candidates.iter().zip(holders).map(create).collect();
+        // Where an id is that becomes nobody's does no harm.
+        let locate = |candidate: &Candidate<'_>| {
+            let region = candidate.newcomer.region?;
+            Some(batch.push(region::write(self.keys(), candidate.id, Some(region))))
+        };
+        let places = candidates.iter().filter_map(locate).collect();
         let mut replies = batch.send(self.store()).await?;
+        replies.take_all(places)?;
         let outcome = |(candidate, creation): (&Candidate<'_>, Option<(Ticket<bool>, _)>)| {
             let Some((ticket, opened)) = creation else {
                 return Ok(Some(Made::Taken));

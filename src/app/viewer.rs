@@ -4,8 +4,11 @@
 
 use std::time::Duration;
 
+use futures::future::join;
+
 use crate::app::App;
 use crate::app::error::{Error, Refused};
+use crate::model::clock::{Day, Timestamp};
 use crate::model::id::UserId;
 use crate::model::secret::{Token, TokenHash};
 use crate::model::session::{Session, SessionId};
@@ -30,6 +33,8 @@ pub struct SignedIn {
     pub user: UserId,
     /// The session.
     pub session: SessionId,
+    /// The day on which it asks.
+    pub(super) day: Day,
     pub(super) token: TokenHash,
 }
 
@@ -53,7 +58,8 @@ impl Viewer {
 }
 
 impl App {
-    /// Who presents this token. One round trip; a second one every few minutes of use.
+    /// Who presents this token, and counts as having come today. One round trip; a second one every few minutes
+    /// of use, and for the first use of a day.
     ///
     /// A token that opens no session (any more) is refused rather than taken for no token.
     pub async fn recognise(&self, token: &str) -> Result<Viewer, Error> {
@@ -62,23 +68,26 @@ impl App {
         let (user, hash) = (token.user(), token.hash());
         let read = session::read(self.keys(), user, &hash).send("recognise", self.store()).await?;
         let session = read.ok_or_else(bad)?;
-        if session.expires_at <= self.now() {
+        let now = self.now();
+        if session.expires_at <= now {
             return Err(bad());
         }
-        let signed_in = SignedIn { user, session: session.id, token: hash };
+        let signed_in = SignedIn { user, session: session.id, day: Day::of(now), token: hash };
         // Who may read is let in even where nothing can be written.
-        if let Err(error) = self.mark_seen(&signed_in, session).await {
-            tracing::warn!(error = &error as &dyn std::error::Error, "a session could not be marked as seen");
+        let (seen, counted) =
+            join(self.mark_seen(&signed_in, session, now), self.record_visit(user, signed_in.day)).await;
+        for error in [seen, counted].into_iter().filter_map(Result::err) {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, "it could not be noted that somebody came");
         }
         Ok(Viewer::SignedIn(signed_in))
     }
 
-    async fn mark_seen(&self, signed_in: &SignedIn, session: Session) -> Result<(), Error> {
-        let now = self.now();
+    async fn mark_seen(&self, signed_in: &SignedIn, session: Session, now: Timestamp) -> Result<(), Error> {
         if now.since(session.last_seen_at) < SEEN_WITHIN {
             return Ok(());
         }
-        let expires_at = now.plus(self.0.account.session_lifetime());
+        let expires_at = now.plus(self.0.rules.account.session_lifetime());
         let seen = Session { last_seen_at: now, expires_at, ..session.clone() };
         let before = StoredSession { token: signed_in.token, session };
         session::touch(self.keys(), signed_in.user, &before, &seen).send("mark seen", self.store()).await?;

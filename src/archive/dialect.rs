@@ -6,6 +6,8 @@ pub(super) trait Dialect: sqlx::Database {
     const LONG: &str;
     /// Ends an INSERT of a setting: one that is there stays.
     const KEEP_SETTING: &str;
+    /// Ends an INSERT of the visits of a day: a greater number that is there stays.
+    const KEEP_GREATER_VISITS: &str;
     /// Ends an INSERT of posts: what is there stays, but a delivery may come to its end.
     const KEEP_POST: &str;
     /// Ends an INSERT of tombstones: a post of this author that is there becomes one.
@@ -15,6 +17,8 @@ pub(super) trait Dialect: sqlx::Database {
 macro_rules! on_conflict {
     () => {
         const KEEP_SETTING: &str = " ON CONFLICT (name) DO NOTHING";
+        const KEEP_GREATER_VISITS: &str = " ON CONFLICT (day) DO UPDATE \
+            SET visitors = excluded.visitors WHERE excluded.visitors > visits.visitors";
         const KEEP_POST: &str = " ON CONFLICT (id) DO UPDATE \
             SET delivery = excluded.delivery, followers = excluded.followers \
             WHERE posts.deleted = 0 AND posts.delivery <> 'delivered' \
@@ -39,6 +43,8 @@ impl Dialect for sqlx::Postgres {
 impl Dialect for sqlx::MySql {
     const LONG: &str = "";
     const KEEP_SETTING: &str = " ON DUPLICATE KEY UPDATE value = value";
+    const KEEP_GREATER_VISITS: &str =
+        " ON DUPLICATE KEY UPDATE visitors = GREATEST(visitors, VALUES(visitors))";
     const KEEP_POST: &str = " ON DUPLICATE KEY UPDATE \
         followers = IF(deleted = 0 AND delivery <> 'delivered' AND author = VALUES(author) \
             AND created_at = VALUES(created_at), VALUES(followers), followers), \

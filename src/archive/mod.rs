@@ -8,6 +8,7 @@ mod dialect;
 pub mod error;
 mod pool;
 pub mod post;
+mod visit;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -153,4 +154,9 @@ impl Shared {
             }
         }
     }
+}
+
+/// A number as the databases have it. Ids are below 2^53.
+fn number(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -10,7 +10,7 @@ use sqlx::{Connection as _, Database, Encode, QueryBuilder, Type};
 use crate::archive::dialect::Dialect;
 use crate::archive::error::Error;
 use crate::archive::pool::on;
-use crate::archive::{ANSWER, Archive, WRITE};
+use crate::archive::{ANSWER, Archive, WRITE, number};
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::Direction;
@@ -322,11 +322,6 @@ fn in_order<T>(
         }
     }
     lists
-}
-
-/// A number as the databases have it. Ids are below 2^53.
-fn number(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 fn post_id(id: i64) -> Result<PostId, Error> {

@@ -4,11 +4,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
+use futures::future::join;
 use tokio::sync::watch;
 
 use crate::app::App;
 use crate::app::archive::{SILENT_AFTER, Transit};
-use crate::cli::{Beside, Data, Outcome, Signals, begin_log, keep, say, stop_on_signal, stopped};
+use crate::cli::{Beside, Data, Outcome, Signals, begin_log, keep, say, stop_on_signal, stopped, work_until};
 use crate::config::{DataConfig, LogConfig};
 
 /// Archives old posts, and tells how the archive stands.
@@ -93,6 +94,7 @@ impl Run {
 
 async fn drain(app: &App) -> Outcome {
     app.mover().drain(SILENT_AFTER).await?;
+    app.close_days().await?;
     status(app).await
 }
 
@@ -122,8 +124,13 @@ async fn adopt(app: &App) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs a mover until `stopping` turns true.
+/// Runs a mover, and takes past days to the archive, until `stopping` turns true.
 pub(super) async fn keep_archiving(app: App, stopping: watch::Receiver<bool>) {
     let until = stopping.clone();
-    keep("archive", stopping, || app.mover().work(stopped(until.clone()))).await;
+    let moving = keep("archive", stopping.clone(), || app.mover().work(stopped(until.clone())));
+    let closing = keep("visits", stopping, || {
+        let (app, until) = (app.clone(), until.clone());
+        async move { work_until(until, app.keep_closing_days()).await }
+    });
+    join(moving, closing).await;
 }

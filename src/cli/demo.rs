@@ -48,7 +48,7 @@ impl Demo {
     pub(super) async fn run(self) -> Outcome {
         let password = Password::choose(&self.password);
         let password = password.map_err(|violation| format!("--password: {}", violation.rule))?;
-        let most = self.data.relation.relation_follow_limit as usize;
+        let most = self.data.rules.relation.relation_follow_limit as usize;
         let work = async |app: &App| -> Outcome {
             let hash = app.hash_password(password).await?;
             let loaded = world(self.users as usize, self.seed, most, &hash).load(app).await?;
@@ -118,7 +118,7 @@ fn people(rng: &mut StdRng, count: usize, password: &PasswordHash) -> Vec<Newcom
     let mut bearers: HashMap<String, u32> = HashMap::new();
     let mut newcomer = |index: usize| {
         let person = if index == 0 { people::ada() } else { people::somebody(rng) };
-        let Person { username, display_name, bio } = person;
+        let Person { username, display_name, bio, region } = person;
         let bearer = bearers.entry(username.clone()).or_default();
         *bearer += 1;
         let username = if *bearer == 1 { username } else { format!("{username}{bearer}") };
@@ -128,6 +128,7 @@ fn people(rng: &mut StdRng, count: usize, password: &PasswordHash) -> Vec<Newcom
             display_name: DisplayName::parse(&display_name)
                 .expect("the names of the demo world keep the rule"),
             bio: Bio::parse(&bio).expect("the bios of the demo world keep the rule"),
+            region,
             created_at: Timestamp::from_millis(BEGINNING + age),
             password: Some(password.clone()),
             sign_in: None,

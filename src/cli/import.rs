@@ -149,6 +149,7 @@ impl Graph {
                 display_name: (&username).into(),
                 username,
                 bio: Bio::default(),
+                region: None,
                 created_at: time(0),
                 password: password.cloned(),
                 sign_in: None,

@@ -148,7 +148,7 @@ impl Data {
     /// Opens the Redis at the given URL, or starts one in the data directory. `None` if a signal asks
     /// for the end before that is done; then nothing that was started is left.
     async fn open(
-        DataConfig { mut redis, relation, account, timeline, archive }: DataConfig,
+        DataConfig { mut redis, rules, archive }: DataConfig,
         beside: Beside,
         signals: &mut Signals,
     ) -> Result<Option<Self>, Box<dyn Error + Send + Sync>> {
@@ -175,7 +175,7 @@ impl Data {
         };
         if let Some(Ok(store)) = opened {
             let (clock, chance) = (Arc::new(SystemClock), Chance::from_system());
-            let app = App::new(store, archive, clock, chance, relation, account, timeline);
+            let app = App::new(store, archive, clock, chance, rules);
             return Ok(Some(Self { app, managed }));
         }
         stop(managed).await;
@@ -277,6 +277,14 @@ where
             tracing::error!(what, "a worker has stopped; another one takes its place");
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
+    }
+}
+
+/// Does a piece of work that has no end, until `stopping` turns true.
+async fn work_until(stopping: watch::Receiver<bool>, work: impl Future<Output = ()>) {
+    tokio::select! {
+        () = work => {}
+        () = stopped(stopping) => {}
     }
 }
 

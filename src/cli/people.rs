@@ -3,12 +3,16 @@
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 
+use crate::model::region::{Region, Table};
+
 /// A person of a demo world.
 pub(super) struct Person {
     /// The name in plain letters, without a number that may be needed to make it unique.
     pub(super) username: String,
     pub(super) display_name: String,
     pub(super) bio: String,
+    /// Where the person is; `None` if it does not say.
+    pub(super) region: Option<Region>,
 }
 
 /// Somebody who is in every demo world, to be signed in as.
@@ -17,6 +21,7 @@ pub(super) fn ada() -> Person {
         username: "ada".to_owned(),
         display_name: "Ada Okafor".to_owned(),
         bio: "Reads the release notes first. Lagos, then Lisbon.".to_owned(),
+        region: Some(region("PT-11", true)),
     }
 }
 
@@ -24,22 +29,31 @@ pub(super) fn ada() -> Person {
 pub(super) fn somebody(rng: &mut StdRng) -> Person {
     let (plain_first, first) = pick(rng, &FIRST_NAMES);
     let (plain_last, last) = pick(rng, &LAST_NAMES);
+    let (bio, region) = bio_and_region(rng);
     Person {
         username: format!("{plain_first}_{plain_last}"),
         display_name: format!("{first} {last}"),
-        bio: bio(rng),
+        bio,
+        region,
     }
 }
 
-fn bio(rng: &mut StdRng) -> String {
-    let (work, place, love) = (pick(rng, &WORK), pick(rng, &PLACES), pick(rng, &LOVES));
+/// Who names a town is there. Who does not says less exactly where it is, or nothing at all.
+fn bio_and_region(rng: &mut StdRng) -> (String, Option<Region>) {
+    let (work, (place, code), love) = (pick(rng, &WORK), pick(rng, &PLACES), pick(rng, &LOVES));
     match pick(rng, &[0, 1, 2, 3, 4]) {
-        0 => format!("{work} in {place}. {love}."),
-        1 => format!("{work}. {love}."),
-        2 => format!("{place} · {love}"),
-        3 => format!("{work}, {place}"),
-        _ => String::new(),
+        0 => (format!("{work} in {place}. {love}."), Some(region(code, true))),
+        1 => (format!("{work}. {love}."), Some(region(code, false))),
+        2 => (format!("{place} · {love}"), Some(region(code, true))),
+        3 => (format!("{work}, {place}"), Some(region(code, true))),
+        _ => (String::new(), None),
     }
+}
+
+/// The subdivision that has this code, or all of its country.
+fn region(code: &str, is_exact: bool) -> Region {
+    let region = Table::current().find(&code[..2], is_exact.then_some(code));
+    region.expect("the places of the demo world are in the standard")
 }
 
 /// One of these, each as likely as the others.
@@ -211,31 +225,34 @@ const WORK: [&str; 24] = [
     "Watchmaker",
 ];
 
-const PLACES: [&str; 24] = [
-    "Accra",
-    "Bergen",
-    "Bogotá",
-    "Buenos Aires",
-    "Cape Town",
-    "Chennai",
-    "Dublin",
-    "Hanoi",
-    "Istanbul",
-    "Kraków",
-    "Kyoto",
-    "Lisbon",
-    "Marseille",
-    "Montréal",
-    "Nairobi",
-    "Oaxaca",
-    "Osaka",
-    "Porto",
-    "São Paulo",
-    "Tallinn",
-    "Tbilisi",
-    "Thessaloniki",
-    "Turin",
-    "Wellington",
+/// A town, and the region it is in.
+type Place = (&'static str, &'static str);
+
+const PLACES: [Place; 24] = [
+    ("Accra", "GH-AA"),
+    ("Bergen", "NO-46"),
+    ("Bogotá", "CO-DC"),
+    ("Buenos Aires", "AR-C"),
+    ("Cape Town", "ZA-WC"),
+    ("Chennai", "IN-TN"),
+    ("Dublin", "IE-D"),
+    ("Hanoi", "VN-HN"),
+    ("Istanbul", "TR-34"),
+    ("Kraków", "PL-12"),
+    ("Kyoto", "JP-26"),
+    ("Lisbon", "PT-11"),
+    ("Marseille", "FR-PAC"),
+    ("Montréal", "CA-QC"),
+    ("Nairobi", "KE-30"),
+    ("Oaxaca", "MX-OAX"),
+    ("Osaka", "JP-27"),
+    ("Porto", "PT-13"),
+    ("São Paulo", "BR-SP"),
+    ("Tallinn", "EE-37"),
+    ("Tbilisi", "GE-TB"),
+    ("Thessaloniki", "GR-B"),
+    ("Turin", "IT-21"),
+    ("Wellington", "NZ-WGN"),
 ];
 
 const LOVES: [&str; 24] = [

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use crate::app::App;
 use crate::cli::archive::keep_archiving;
 use crate::cli::deliver::keep_delivering;
-use crate::cli::{Beside, Data, Outcome, Signals, begin_log, keep, say, stop_on_signal, stopped};
+use crate::cli::{Beside, Data, Outcome, Signals, begin_log, keep, say, stop_on_signal, work_until};
 use crate::config::{DataConfig, DutyConfig, HttpConfig, LogConfig, Switch};
 use crate::graphql::Api;
 use crate::http;
@@ -77,12 +77,7 @@ fn begin_duties(config: &DutyConfig, app: &App, stopping: &watch::Receiver<bool>
     let (repairer, until) = (app.clone(), stopping.clone());
     duties.spawn(keep("repair", stopping.clone(), move || {
         let (repairer, until) = (repairer.clone(), until.clone());
-        async move {
-            tokio::select! {
-                () = repairer.keep_repairing() => {}
-                () = stopped(until) => {}
-            }
-        }
+        async move { work_until(until, repairer.keep_repairing()).await }
     }));
     if config.deliver == Switch::On {
         duties.spawn(keep_delivering(app.clone(), stopping.clone()));

@@ -67,6 +67,11 @@ impl Paging {
     }
 }
 
+/// How many entries a list shall have at most that has no pages.
+pub(super) fn most(first: Option<i32>) -> Result<usize, Error> {
+    size("first", first)
+}
+
 fn size(argument: &str, size: Option<i32>) -> Result<usize, Error> {
     let Some(size) = size else {
         return Ok(DEFAULT_SIZE);
@@ -100,6 +105,7 @@ impl UserSelection {
             ("displayName", UserFields::DISPLAY_NAME),
             ("bio", UserFields::BIO),
             ("createdAt", UserFields::CREATED_AT),
+            ("region", UserFields::RESIDENCE),
         ];
         let fields = fields.into_iter().filter(|(name, _)| selects(name));
         Self {
@@ -107,6 +113,12 @@ impl UserSelection {
             relation: selects("relation"),
         }
     }
+}
+
+/// Whether a selection asks for anything of a user that its profile shows.
+pub(super) fn shows_profile(selection: &Lookahead<'_>) -> bool {
+    let fields = ["username", "displayName", "bio", "createdAt", "region"];
+    fields.iter().any(|field| selection.field(field).exists())
 }
 
 /// A page of one of a user's lists, with what the selection of the connection asks for.

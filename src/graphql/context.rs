@@ -3,8 +3,8 @@
 //! Every node holds its scope, so a payload can have another viewer and loader than the request:
 //! what a mutation answers is read anew, and seen by whoever it signed in.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_graphql::Context;
 
@@ -21,12 +21,14 @@ pub(super) struct Scope {
     viewer: Viewer,
     /// Whether a field of this document has ended the session that asks.
     has_ended: AtomicBool,
+    /// Whose profiles were shown.
+    shown: Mutex<Vec<UserId>>,
 }
 
 impl Scope {
     pub(super) fn new(app: App, viewer: Viewer) -> Self {
         let loader = Loader::new(app.clone());
-        Self { app, loader, viewer, has_ended: AtomicBool::new(false) }
+        Self { app, loader, viewer, has_ended: AtomicBool::new(false), shown: Mutex::default() }
     }
 
     /// The scope of the request.
@@ -52,6 +54,17 @@ impl Scope {
     /// The user who is asking, if somebody is signed in.
     pub(super) fn viewer_id(&self) -> Option<UserId> {
         self.viewer().user()
+    }
+
+    /// A profile is shown to the viewer.
+    pub(super) fn show_profile(&self, user: UserId) {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).push(user);
+    }
+
+    /// Notes that the viewer has looked at the profiles that were shown. One round trip at most.
+    pub(super) async fn record_views(&self) {
+        let shown = std::mem::take(&mut *self.shown.lock().unwrap_or_else(PoisonError::into_inner));
+        self.app.record_views(self.viewer(), &shown).await;
     }
 
     /// The session that asks has ended: the fields that follow in the document are nobody's.

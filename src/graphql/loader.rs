@@ -24,6 +24,7 @@ use crate::app::question::{Answer, Answered, Delivered, Question, Shared, mismat
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Position, Window};
 use crate::model::post::Post;
+use crate::model::region::Region;
 use crate::model::relation::{Follow, Relation, Side};
 use crate::model::session::Session;
 use crate::model::user::{User, UserFields, Username};
@@ -87,6 +88,22 @@ impl Loader {
     pub(super) async fn users(&self, users: Shared<UserId>, fields: UserFields) -> Result<Users, Error> {
         match self.ask(Question::Users(users, fields)).await? {
             Answer::Users(users) => Ok(users),
+            _ => mismatch(),
+        }
+    }
+
+    /// Where each of these users is; `None` where that is not known.
+    pub(super) async fn regions(&self, users: Arc<[UserId]>) -> Result<Arc<[Option<Region>]>, Error> {
+        match self.ask(Question::Regions(Shared(users))).await? {
+            Answer::Regions(regions) => Ok(regions),
+            _ => mismatch(),
+        }
+    }
+
+    /// Everybody who follows a user whom `count` follow; of very many, an even sample.
+    pub(super) async fn followers(&self, user: UserId, count: u64) -> Result<Arc<[UserId]>, Error> {
+        match self.ask(Question::Followers(user, count)).await? {
+            Answer::Sample(users) => Ok(users),
             _ => mismatch(),
         }
     }

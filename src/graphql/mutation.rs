@@ -6,11 +6,12 @@
 
 use std::sync::Arc;
 
-use async_graphql::{Context, ID, InputObject, Object, SimpleObject};
+use async_graphql::{Context, ID, InputObject, MaybeUndefined, Object, SimpleObject};
 
 use crate::app::App;
 use crate::app::error::Error;
 use crate::app::session::Opened;
+use crate::app::user::{ProfileWish, ResidenceWish};
 use crate::app::viewer;
 use crate::graphql::connection::{UserSelection, load_posts, load_users};
 use crate::graphql::context::Scope;
@@ -65,13 +66,37 @@ pub(super) struct ChangePasswordInput {
     new_password: String,
 }
 
-/// What `updateProfile` takes. What is not given, or null, stays as it is.
+/// What `updateProfile` takes. What is not given stays as it is.
 #[derive(InputObject)]
 pub(super) struct UpdateProfileInput {
-    /// 1 to 50 characters of any script.
+    /// 1 to 50 characters of any script; stays as it is also if null.
     display_name: Option<String>,
-    /// Up to 500 characters of any script; empty to say nothing.
+    /// Up to 500 characters of any script, empty to say nothing; stays as it is also if null.
     bio: Option<String>,
+    /// Where the viewer is; null to say nothing.
+    region: MaybeUndefined<RegionInput>,
+}
+
+/// A country, or one of its subdivisions.
+#[derive(InputObject)]
+pub(super) struct RegionInput {
+    /// The code of a country in ISO 3166-1: two letters in any case, such as DE.
+    country: String,
+    /// The code of one of its subdivisions in ISO 3166-2, in any case, such as DE-BE; null for the whole country.
+    subdivision: Option<String>,
+}
+
+impl UpdateProfileInput {
+    fn wish(&self) -> ProfileWish<'_> {
+        let residence = match &self.region {
+            MaybeUndefined::Undefined => None,
+            MaybeUndefined::Null => Some(ResidenceWish::Nowhere),
+            MaybeUndefined::Value(RegionInput { country, subdivision }) => {
+                Some(ResidenceWish::In(country, subdivision.as_deref()))
+            }
+        };
+        ProfileWish { display_name: self.display_name.as_deref(), bio: self.bio.as_deref(), residence }
+    }
 }
 
 /// What `follow` takes.
@@ -323,10 +348,7 @@ impl Mutation {
         input: UpdateProfileInput,
     ) -> Option<Result<UpdateProfilePayload, Error>> {
         let scope = Scope::of(context);
-        let done = scope
-            .app
-            .change_profile(scope.viewer(), input.display_name.as_deref(), input.bio.as_deref())
-            .await;
+        let done = scope.app.change_profile(scope.viewer(), input.wish()).await;
         let selection = UserSelection::of(&[context.look_ahead().field("user")]);
         Some(split(done).map(|(user, user_errors)| UpdateProfilePayload {
             user: user.map(|user| User::asked(&scope.afresh(), user, selection)),

@@ -6,14 +6,17 @@ use async_graphql::{Context, ID, Lookahead, Object, OneofObject};
 use futures::future::try_join;
 
 use crate::app::error::Error;
-use crate::graphql::connection::{UserSelection, load_posts, load_users};
+use crate::graphql::connection::{UserSelection, load_posts, load_users, most, shows_profile};
 use crate::graphql::context::Scope;
 use crate::graphql::id::{GlobalId, check_count};
 use crate::graphql::types::node::Node;
 use crate::graphql::types::post::Post;
+use crate::graphql::types::region::Country;
 use crate::graphql::types::relation::Relation;
+use crate::graphql::types::scalar::Date;
 use crate::graphql::types::user::User;
 use crate::graphql::types::viewer::Viewer;
+use crate::graphql::types::visit::DailyVisits;
 use crate::model::id::{PostId, UserId};
 use crate::model::user::Username;
 
@@ -43,10 +46,14 @@ impl Query {
         context: &Context<'_>,
         #[graphql(desc = "An id that this server has given.")] id: ID,
     ) -> Option<Result<Node, Error>> {
+        let scope = Scope::of(context);
         let node = async {
-            let nodes =
-                load_nodes(&Scope::of(context), &[node_id("id", &id)?], &context.look_ahead()).await?;
-            Ok(nodes.into_iter().next().flatten())
+            let id = node_id("id", &id)?;
+            let node = load_nodes(&scope, &[id], &context.look_ahead()).await?.pop().flatten();
+            if let (NodeId::User(user), Some(_)) = (id, &node) {
+                note_view(&scope, user, &context.look_ahead());
+            }
+            Ok(node)
         };
         node.await.transpose()
     }
@@ -92,7 +99,33 @@ impl Query {
                 UserBy::Username(name) => user_by_name(&scope, &name, &context.look_ahead()).await,
             }
         };
-        user.await.transpose()
+        let user = user.await.transpose()?;
+        if let Ok(user) = &user {
+            note_view(&scope, user.number(), &context.look_ahead());
+        }
+        Some(user)
+    }
+
+    /// All countries and territories of ISO 3166-1, by name.
+    async fn countries(&self) -> Vec<Country> {
+        Country::all()
+    }
+
+    /// How many users came each day, newest first, from the day on which the first one was counted; null if that
+    /// cannot be read now.
+    async fn visits(
+        &self,
+        context: &Context<'_>,
+        #[graphql(desc = "At most this many days. Default 7, at most 100.", default = 7)] first: Option<i32>,
+        #[graphql(desc = "The days before this one; up to today if not given.")] before: Option<Date>,
+    ) -> Option<Result<Vec<DailyVisits>, Error>> {
+        let visits = async {
+            let first = most(Some(first.unwrap_or(7)))?;
+            let before = before.map(|Date(day)| day);
+            let visits = Scope::of(context).app.visits(first, before).await?;
+            Ok(visits.into_iter().map(DailyVisits::from).collect())
+        };
+        Some(visits.await)
     }
 
     /// How the viewer and each of these users stand, in the order of the ids; null for unknown users,
@@ -111,6 +144,13 @@ impl Query {
         let selection = UserSelection::of(&[context.look_ahead().field("user")]);
         let users = load_users(&scope, ids, UserSelection { relation: true, ..selection }).await?;
         Ok(users.into_iter().map(|user| user?.loaded_relation()).collect())
+    }
+}
+
+/// Who asks for one user, and for what its profile shows, looks at it.
+fn note_view(scope: &Scope, user: UserId, selection: &Lookahead<'_>) {
+    if shows_profile(selection) {
+        scope.show_profile(user);
     }
 }
 

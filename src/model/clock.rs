@@ -45,6 +45,44 @@ impl Timestamp {
     }
 }
 
+/// A day in UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Day(i64);
+
+impl Day {
+    const MILLIS: i64 = 86_400_000;
+
+    /// The day on which an instant is.
+    #[must_use]
+    pub fn of(time: Timestamp) -> Self {
+        Self(time.0.div_euclid(Self::MILLIS))
+    }
+
+    /// The day this many days after 1970-01-01.
+    #[must_use]
+    pub const fn from_number(number: i64) -> Self {
+        Self(number)
+    }
+
+    /// Days since 1970-01-01.
+    #[must_use]
+    pub const fn number(self) -> i64 {
+        self.0
+    }
+
+    /// Its first instant.
+    #[must_use]
+    pub fn start(self) -> Timestamp {
+        Timestamp(self.0.saturating_mul(Self::MILLIS))
+    }
+
+    /// The day so many days later.
+    #[must_use]
+    pub fn plus(self, days: i64) -> Self {
+        Self(self.0.saturating_add(days))
+    }
+}
+
 fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
@@ -67,5 +105,18 @@ impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         let elapsed = SystemTime::now().duration_since(UNIX_EPOCH);
         Timestamp(elapsed.map_or(0, millis))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_begins_at_midnight() {
+        let day = |millis| Day::of(Timestamp::from_millis(millis)).number();
+        assert_eq!([day(0), day(86_399_999), day(86_400_000)], [0, 0, 1]);
+        assert_eq!([day(-1), day(-86_400_000), day(-86_400_001)], [-1, -1, -2]);
+        assert_eq!(Day::from_number(3).plus(-2).start(), Timestamp::from_millis(86_400_000));
     }
 }

@@ -7,6 +7,7 @@ pub mod clock;
 pub mod id;
 pub mod page;
 pub mod post;
+pub mod region;
 pub mod relation;
 pub mod secret;
 pub mod session;

@@ -7,6 +7,7 @@ use std::ops::BitOr;
 
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
+use crate::model::region::Residence;
 use crate::model::text::{Breach, Rule, Violation, texts};
 
 /// The name by which a user signs in and is linked to: 2 to 30 of `a–z 0–9 _`.
@@ -72,6 +73,8 @@ pub struct User {
     pub bio: Option<String>,
     /// When the account was made; `None` if not asked for.
     pub created_at: Option<Timestamp>,
+    /// Where the user says that it is; `None` if not asked for.
+    pub residence: Option<Residence>,
 }
 
 impl User {
@@ -83,6 +86,7 @@ impl User {
             (self.display_name.is_some(), UserFields::DISPLAY_NAME),
             (self.bio.is_some(), UserFields::BIO),
             (self.created_at.is_some(), UserFields::CREATED_AT),
+            (self.residence.is_some(), UserFields::RESIDENCE),
         ] {
             if present {
                 fields = fields | field;
@@ -105,6 +109,8 @@ impl UserFields {
     pub const BIO: Self = Self(2);
     /// [`User::created_at`].
     pub const CREATED_AT: Self = Self(4);
+    /// [`User::residence`].
+    pub const RESIDENCE: Self = Self(8);
 
     /// Whether all of `other` is in this set.
     #[must_use]
@@ -128,6 +134,8 @@ pub struct ProfileChange {
     pub display_name: Option<DisplayName>,
     /// The new bio.
     pub bio: Option<Bio>,
+    /// Where the user is from now on.
+    pub residence: Option<Residence>,
 }
 
 #[cfg(test)]
@@ -160,6 +168,7 @@ mod tests {
             display_name: None,
             bio: Some(String::new()),
             created_at: None,
+            residence: None,
         };
         assert!(user.fields().contains(UserFields::BIO));
         assert!(!user.fields().contains(UserFields::BIO | UserFields::DISPLAY_NAME));

@@ -33,6 +33,10 @@
 //! | `ff:{f3}:fanout:progress` | hash | how far each of these jobs is: `kind:post` → time, user, timelines served |
 //! | `ff:{f3}:fanout:served` | counter | how many timelines have been served, ever |
 //! | `ff:{f3}:fanout:failed` | stream | jobs that were given up |
+//! | `ff:{g}:visit:days` | hash | the days whose visits are not archived yet → over how many shards they are spread |
+//! | `ff:{v20777.3}:visit` | set, sharded | who came on a day (a number, from 1970-01-01): users, and 0 once the day is closed |
+//! | `ff:{u7}:audience:20777:N` | set, sharded | who looked at user 7's profile on a day, see [`crate::store::audience`]. Kept a month |
+//! | `ff:{r12}:region` | packed | two bytes for each of 4,093 users: where they are, see [`crate::store::region`] |
 //! | `ff:{a}:pending` | list | posts that shall become cold, and deleted ones: `post:time`, the time from when they wait; a post may be there more than once |
 //! | `ff:{a}:moving:M` | list | those that the mover M has taken |
 //! | `ff:{a}:movers` | sorted set | the movers, by when they were last heard of |
@@ -47,6 +51,7 @@ use std::sync::Arc;
 
 use redis::{RedisWrite, ToRedisArgs};
 
+use crate::model::clock::Day;
 use crate::model::id::{PostId, UserId};
 use crate::model::post::Digest;
 use crate::model::user::Username;
@@ -75,6 +80,9 @@ pub enum List {}
 /// The kind of a key that holds a stream.
 #[derive(Debug)]
 pub enum Stream {}
+/// The kind of a key that holds fields of fixed length, one after the other.
+#[derive(Debug)]
+pub enum Packed {}
 /// The kind of a key that holds a text.
 #[derive(Debug)]
 pub enum Text {}
@@ -96,6 +104,10 @@ pub enum Tag {
     Fanout(u32),
     /// `{a}`: what is on its way to the archive.
     Archive,
+    /// `{v20777.3}`: one shard of the visits of a day.
+    Visits(Day, u32),
+    /// `{r12}`: one shard of the regions.
+    Regions(u64),
 }
 
 impl fmt::Display for Tag {
@@ -108,6 +120,8 @@ impl fmt::Display for Tag {
             Self::Post(post) => write!(formatter, "{{p{post}}}"),
             Self::Fanout(partition) => write!(formatter, "{{f{partition}}}"),
             Self::Archive => formatter.write_str("{a}"),
+            Self::Visits(day, shard) => write!(formatter, "{{v{}.{shard}}}", day.number()),
+            Self::Regions(shard) => write!(formatter, "{{r{shard}}}"),
         }
     }
 }
@@ -360,6 +374,30 @@ impl Keys {
         self.key(Tag::Archive, "unmovable")
     }
 
+    /// The days whose visits are not archived yet.
+    #[must_use]
+    pub fn visit_days(&self) -> Key<Hash> {
+        self.key(Tag::Global, "visit:days")
+    }
+
+    /// One shard of the visits of a day.
+    #[must_use]
+    pub fn visits(&self, day: Day, shard: u32) -> Key<Set> {
+        self.key(Tag::Visits(day, shard), "visit")
+    }
+
+    /// One shard of those who looked at a user's profile on a day.
+    #[must_use]
+    pub fn audience(&self, user: UserId, day: Day, shard: u32) -> Key<Set> {
+        self.key(Tag::User(user), &format!("audience:{}:{shard}", day.number()))
+    }
+
+    /// One shard of the regions.
+    #[must_use]
+    pub fn regions(&self, shard: u64) -> Key<Packed> {
+        self.key(Tag::Regions(shard), "region")
+    }
+
     fn key<Kind>(&self, tag: Tag, noun: &str) -> Key<Kind> {
         let mut name = String::with_capacity(self.prefix.len() + noun.len() + 16);
         // Writing to a string cannot fail.
@@ -404,6 +442,11 @@ mod tests {
         assert_eq!(keys.fanout_served(3).name(), "ff:{f3}:fanout:served");
         assert_eq!(keys.fanout_failed(3).name(), "ff:{f3}:fanout:failed");
         assert_eq!(keys.pending().name(), "ff:{a}:pending");
+        let day = Day::from_number(20_777);
+        assert_eq!(keys.visit_days().name(), "ff:{g}:visit:days");
+        assert_eq!(keys.visits(day, 3).name(), "ff:{v20777.3}:visit");
+        assert_eq!(keys.audience(user, day, 84).name(), "ff:{u7}:audience:20777:84");
+        assert_eq!(keys.regions(12).name(), "ff:{r12}:region");
         let find = keys.find(user, 0xab).map(|key| key.name().to_owned());
         assert_eq!(find, ["ff:{u7}:find:ab", "ff:{u7}:find:ab:a", "ff:{u7}:find:ab:b"]);
         assert_eq!(keys.names_with(&Username::parse("ada").unwrap()).name(), "ff:name:{n1896}");

@@ -4,6 +4,7 @@
 //! of what can be asked and changed; `batch` sends them; the rest is what that stands on. Not here:
 //! who may do what, and in which order several slots are written (`app`).
 
+pub mod audience;
 pub mod batch;
 pub mod command;
 pub mod draft;
@@ -17,11 +18,13 @@ pub mod name;
 mod place;
 pub mod pool;
 pub mod post;
+pub mod region;
 pub mod relation;
 mod script;
 pub mod session;
 pub mod timeline;
 pub mod user;
+pub mod visit;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -30,6 +30,7 @@ scripts! {
     CHANGE_NAME = "change_name";
     CHANGE_PASSWORD = "change_password";
     CLAIM_ATTEMPT = "claim_attempt";
+    CLOSE_VISITS = "close_visits";
     COUNT_POSTS = "count_posts";
     CREATE_POST = "create_post";
     CREATE_USER = "create_user";
@@ -56,6 +57,8 @@ scripts! {
     PUBLISH_POST = "part/ids" "part/timeline" "publish_post";
     PULL = "pull";
     PUT_AWAY_POSTS = "part/ids" "put_away_posts";
+    RECORD_VIEW = "record_view";
+    RECORD_VISIT = "record_visit";
     REQUEUE_JOBS = "requeue_jobs";
     REQUEUE_POSTS = "requeue_posts";
     RESERVE_NAME = "reserve_name";
@@ -69,6 +72,7 @@ scripts! {
     VOID_POST = "part/ids" "part/void" "void_post";
     VOID_USER = "part/void" "void_user";
     WATERMARK = "watermark";
+    WRITE_REGION = "write_region";
 }
 
 impl Script {

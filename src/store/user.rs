@@ -31,7 +31,7 @@ pub fn last_id(keys: &Keys) -> Command<u64> {
     command("GET").key(&keys.next_user()).reply::<Option<u64>>().map(|last| Ok(last.unwrap_or(0)))
 }
 
-/// The asked fields of a user's record; `None` if there is no such user.
+/// The asked fields of a user's record; `None` if there is no such user. Where it is does not stand there.
 pub fn read(keys: &Keys, user: UserId, fields: UserFields) -> Command<Option<User>> {
     let optional = [
         (UserFields::DISPLAY_NAME, DISPLAY_NAME),
@@ -46,7 +46,8 @@ pub fn read(keys: &Keys, user: UserId, fields: UserFields) -> Command<Option<Use
         let Some(username) = row.next().flatten() else {
             return Ok(None);
         };
-        let mut record = User { id: user, username, display_name: None, bio: None, created_at: None };
+        let mut record =
+            User { id: user, username, display_name: None, bio: None, created_at: None, residence: None };
         for ((_, name), value) in asked.zip(row) {
             let value = value.ok_or_else(|| Error::corrupt(format!("user {user} has no {name}")))?;
             match name {
@@ -112,7 +113,7 @@ pub fn void_unless_exists(keys: &Keys, user: UserId, now: Timestamp) -> Command<
     void.arg(now.as_millis()).arg(VOID_MILLIS).reply()
 }
 
-/// Writes what the change names. The user must exist.
+/// Writes what the change names of the record. The user must exist.
 #[must_use]
 pub fn change_profile(keys: &Keys, user: UserId, change: &ProfileChange) -> Option<Command<i64>> {
     let display_name = change.display_name.as_ref().map(|name| (DISPLAY_NAME, name.as_str()));

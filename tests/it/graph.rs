@@ -80,6 +80,7 @@ impl Graph {
                 display_name: (&username).into(),
                 username,
                 bio: Bio::default(),
+                region: None,
                 created_at: Self::time(0),
                 password: password.clone(),
                 sign_in: None,

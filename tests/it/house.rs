@@ -18,13 +18,14 @@ const STOREYS: [(&str, &[&str]); 9] = [
 ];
 
 /// Each foreign crate that has a home, and the places where it may be named.
-const HOMES: [(&str, &[&str]); 15] = [
+const HOMES: [(&str, &[&str]); 17] = [
     ("redis", &["store"]),
     ("bb8_redis", &["store"]),
     ("sqlx", &["archive"]),
     ("rustls", &["store/pool.rs"]),
     ("argon2", &["app/password.rs"]),
     ("async_graphql", &["graphql", "http/response.rs"]),
+    ("async_graphql_value", &["graphql/document"]),
     ("dataloader", &["graphql/loader.rs"]),
     ("axum", &["http"]),
     ("clap", &["config.rs", "cli", "main.rs"]),
@@ -33,6 +34,7 @@ const HOMES: [(&str, &[&str]); 15] = [
     ("metrics", &["http/metrics.rs"]),
     ("metrics_exporter_prometheus", &["http/metrics.rs"]),
     ("rand", &["model/chance.rs", "cli/demo.rs", "cli/people.rs", "cli/posts.rs"]),
+    ("rust_iso3166", &["model/region"]),
     ("serde", &["http/response.rs"]),
 ];
 

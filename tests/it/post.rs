@@ -79,6 +79,8 @@ async fn what_breaks_a_rule_is_refused_with_all_its_faults_and_nothing_is_writte
     let world = World::new().await;
     let people = world.people(1).await;
     let size = || world.redis.raw::<u64>(&["DBSIZE"]);
+    // Who comes is counted.
+    world.app.recognise(&people[0].token).await.unwrap();
     let before = size();
     let input = json!({ "content": " \n ", "platform": "a\nb", "idempotencyKey": "" });
     let errors = publish(&world, &people[0], input).await["userErrors"].take();

@@ -46,6 +46,7 @@ async fn begin(world: &World, Wish { name, registers }: Wish, told: &Told) -> Ac
                 display_name: (&username).into(),
                 username,
                 bio: Bio::default(),
+                region: None,
                 created_at: Timestamp::from_millis(0),
                 password: None,
                 sign_in: None,

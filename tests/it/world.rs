@@ -270,10 +270,10 @@ pub(crate) async fn archive_all(app: &App) {
 
 /// An application over a Redis, as another server process would have it.
 pub(crate) async fn app(redis: &Redis, clock: &Arc<StillClock>, options: &[&str]) -> App {
-    let DataConfig { redis, relation, account, timeline, archive } = Knobs::new(redis, options).data;
+    let DataConfig { redis, rules, archive } = Knobs::new(redis, options).data;
     let archive = Archive::new(&archive, &redis.data_dir).unwrap();
     let store = Store::open(&redis).await.unwrap();
-    App::new(store, archive, Arc::clone(clock) as _, Chance::from_seed(1), relation, account, timeline)
+    App::new(store, archive, Arc::clone(clock) as _, Chance::from_seed(1), rules)
 }
 
 /// The codes of all errors of an answer.

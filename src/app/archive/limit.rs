@@ -14,7 +14,7 @@ impl App {
     /// Puts all posts among those that wait that are beyond the limit, which may have been lowered since they
     /// were published. Only once for a limit. Answers how many there were.
     pub(super) async fn queue_beyond_limit(&self) -> Result<usize, Error> {
-        let limit = self.0.timeline.post_hot_limit;
+        let limit = self.0.rules.timeline.post_hot_limit;
         if moving::swept_limit(self.keys()).send("move: limit", self.store()).await? == Some(limit) {
             return Ok(0);
         }

@@ -68,7 +68,7 @@ impl Mover {
                 }
                 Err(error) => {
                     self.app.0.is_stuck.store(true, Ordering::Relaxed);
-                    let causes = causes(&error);
+                    let causes = error.causes();
                     if told.as_ref() != Some(&causes) {
                         tracing::warn!(causes, "posts cannot be archived now; they stay where they are");
                         told = Some(causes);
@@ -151,16 +151,4 @@ impl Mover {
             _ => Err(self.app.foreign_archive()),
         }
     }
-}
-
-/// What an error says, and why.
-pub(super) fn causes(error: &Error) -> String {
-    let mut causes = error.to_string();
-    let mut next = std::error::Error::source(error);
-    while let Some(cause) = next {
-        causes.push_str(": ");
-        causes.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    causes
 }

@@ -5,7 +5,6 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::app::App;
-use crate::app::archive::mover::causes;
 use crate::app::error::Error;
 use crate::archive;
 use crate::archive::post::Row;
@@ -59,7 +58,8 @@ impl App {
                     all.settled.extend(settled);
                 }
                 Err(error) if error.is_about_data() => {
-                    tracing::error!(causes = causes(&error), post = %entry.post, "a post cannot be archived; it is put aside");
+                    let causes = error.causes();
+                    tracing::error!(causes, post = %entry.post, "a post cannot be archived; it is put aside");
                     all.unmovable.push(entry.to_string());
                 }
                 Err(error) => return Err(error),

@@ -164,7 +164,7 @@ impl Lane {
         let mut serve = |task: Task, follow: &Follow| {
             let command = match task.kind {
                 Kind::Deliver => {
-                    let capacity = app.0.timeline.timeline_capacity;
+                    let capacity = app.0.rules.timeline.timeline_capacity;
                     timeline::deliver(app.keys(), follow.user, task.post, capacity)
                 }
                 Kind::Remove => timeline::remove(app.keys(), follow.user, task.post),

@@ -56,7 +56,7 @@ pub struct NewPost {
 
 impl App {
     fn sizes(&self) -> Sizes {
-        Sizes { timeline: self.0.timeline.timeline_capacity, hot: self.0.timeline.post_hot_limit }
+        Sizes { timeline: self.0.rules.timeline.timeline_capacity, hot: self.0.rules.timeline.post_hot_limit }
     }
 
     /// Step 4. One round trip, or none.

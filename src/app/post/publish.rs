@@ -200,8 +200,8 @@ impl App {
 
     /// How the posts of an author with so many followers are delivered.
     fn delivery(&self, followers: u64, is_star: bool) -> Delivery {
-        let is_pulled = match self.0.timeline.timeline_strategy {
-            TimelineStrategy::Hybrid => is_star || followers > self.0.timeline.timeline_push_limit,
+        let is_pulled = match self.0.rules.timeline.timeline_strategy {
+            TimelineStrategy::Hybrid => is_star || followers > self.0.rules.timeline.timeline_push_limit,
             TimelineStrategy::Push => false,
             TimelineStrategy::Pull => true,
         };
@@ -212,7 +212,7 @@ impl App {
     /// pass the post either, for it is noted as being published.
     async fn make_stars(&self, authors: &[UserId]) -> Result<(), Error> {
         // Under the strategy pull everybody is pulled, star or not.
-        if self.0.timeline.timeline_strategy != TimelineStrategy::Hybrid {
+        if self.0.rules.timeline.timeline_strategy != TimelineStrategy::Hybrid {
             return Ok(());
         }
         let mut batch = Batch::new("publish: star");

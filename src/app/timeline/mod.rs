@@ -152,7 +152,7 @@ impl App {
     async fn try_to_refresh(&self, owner: UserId, window: &Window<PostId>) -> Result<Part, Error> {
         let generation = self.generation().await?;
         for _ in 0..ATTEMPTS {
-            if self.0.timeline.timeline_strategy == TimelineStrategy::Push {
+            if self.0.rules.timeline.timeline_strategy == TimelineStrategy::Push {
                 let opened = self.open(owner, generation, Sources::Named(&[]), window).await?;
                 if opened.mark.is_some() {
                     return Ok(opened.into());
@@ -168,7 +168,7 @@ impl App {
             }
             let pull = Pull { nonce: opened.nonce.clone(), generation, mark: watermark, is_full };
             let merge = Merge { pull: Some(pull), ..pulled };
-            let capacity = self.0.timeline.timeline_capacity;
+            let capacity = self.0.rules.timeline.timeline_capacity;
             let merge = timeline::merge(self.keys(), owner, capacity, &merge, window);
             if let Some(view) = merge.send("timeline: merge", self.store()).await? {
                 return Ok(Part { nonce: Some(opened.nonce), view });
@@ -179,7 +179,7 @@ impl App {
 
     /// The generation of the strategy in force. One round trip in the life of a process.
     pub(super) async fn generation(&self) -> Result<u64, Error> {
-        let strategy = self.0.timeline.timeline_strategy.as_str();
+        let strategy = self.0.rules.timeline.timeline_strategy.as_str();
         let enter = async || {
             timeline::enter_strategy(self.keys(), strategy).send("timeline: strategy", self.store()).await
         };
@@ -208,7 +208,7 @@ impl App {
         stars: &[UserId],
         window: &Window<PostId>,
     ) -> Result<Opened, Error> {
-        let strategy = self.0.timeline.timeline_strategy;
+        let strategy = self.0.rules.timeline.timeline_strategy;
         let sources = match strategy {
             TimelineStrategy::Hybrid if stars.len() <= MOST_NAMED => Sources::Named(stars),
             TimelineStrategy::Hybrid | TimelineStrategy::Pull => Sources::All,
@@ -231,7 +231,7 @@ impl App {
         sources: Sources<'_>,
         window: &Window<PostId>,
     ) -> Result<Opened, Error> {
-        let (nonce, lifetime) = (self.chance().nonce(), self.0.timeline.lifetime_seconds());
+        let (nonce, lifetime) = (self.chance().nonce(), self.0.rules.timeline.lifetime_seconds());
         let open = timeline::open(self.keys(), owner, nonce, lifetime, generation, sources, window);
         Ok(open.send("timeline: open", self.store()).await?)
     }

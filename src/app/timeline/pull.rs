@@ -45,7 +45,7 @@ impl App {
     }
 
     fn capacity(&self) -> usize {
-        self.0.timeline.timeline_capacity as usize
+        self.0.rules.timeline.timeline_capacity as usize
     }
 
     /// The posts of these authors above a mark. One round trip.
@@ -197,7 +197,7 @@ impl App {
             if merge.posts.is_empty() && merge.cut == 0 {
                 continue;
             }
-            let capacity = self.0.timeline.timeline_capacity;
+            let capacity = self.0.rules.timeline.timeline_capacity;
             tickets.push(batch.push(timeline::merge(self.keys(), edge.follower, capacity, &merge, &nothing)));
         }
         batch.send(self.store()).await?.take_all(tickets)?;

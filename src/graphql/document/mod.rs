@@ -3,3 +3,4 @@
 //! Not here: what its fields do (`query`, `mutation`).
 
 pub(super) mod lexer;
+pub(super) mod variables;

@@ -3,9 +3,11 @@
 pub(super) mod connection;
 pub(super) mod node;
 pub(super) mod post;
+pub(super) mod region;
 pub(super) mod relation;
 pub(super) mod scalar;
 pub(super) mod session;
 pub(super) mod user;
 pub(super) mod user_error;
 pub(super) mod viewer;
+pub(super) mod visit;

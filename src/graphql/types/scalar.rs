@@ -2,7 +2,7 @@
 
 use async_graphql::{InputValueError, InputValueResult, Scalar, ScalarType, Value};
 
-use crate::model::clock::Timestamp;
+use crate::model::clock::{Day, Timestamp};
 
 /// A time as clients see it.
 pub(in crate::graphql) struct DateTime(pub(in crate::graphql) Timestamp);
@@ -23,6 +23,42 @@ impl ScalarType for DateTime {
     }
 }
 
+/// A day as clients see it.
+pub(in crate::graphql) struct Date(pub(in crate::graphql) Day);
+
+/// A calendar day in UTC, such as 2026-11-20.
+#[Scalar(specified_by_url = "https://scalars.graphql.org/andimarek/local-date")]
+impl ScalarType for Date {
+    fn parse(value: Value) -> InputValueResult<Self> {
+        parse_day(&value).map(Self).ok_or_else(|| InputValueError::expected_type(value))
+    }
+
+    fn is_valid(value: &Value) -> bool {
+        parse_day(value).is_some()
+    }
+
+    fn to_value(&self) -> Value {
+        Value::String(print_day(self.0))
+    }
+}
+
+const EPOCH: jiff::civil::Date = jiff::civil::date(1970, 1, 1);
+
+/// A day, in no other form than it prints in.
+fn parse_day(value: &Value) -> Option<Day> {
+    let Value::String(text) = value else { return None };
+    let date: jiff::civil::Date = text.parse().ok()?;
+    let days = date.since(EPOCH).ok()?.get_days();
+    let day = Day::from_number(days.into());
+    (print_day(day) == *text).then_some(day)
+}
+
+/// Days beyond what a calendar can say print as its last one.
+fn print_day(day: Day) -> String {
+    let date = jiff::Span::new().try_days(day.number()).and_then(|days| EPOCH.checked_add(days));
+    date.unwrap_or(jiff::civil::Date::MAX).to_string()
+}
+
 /// Times beyond what a calendar can say print as its last instant.
 fn print(time: Timestamp) -> String {
     let instant = jiff::Timestamp::from_millisecond(time.as_millis()).unwrap_or(jiff::Timestamp::MAX);
@@ -32,6 +68,31 @@ fn print(time: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_day_has_one_form() {
+        for (number, text) in
+            [(0, "1970-01-01"), (20_777, "2026-11-20"), (-1, "1969-12-31"), (11_016, "2000-02-29")]
+        {
+            assert_eq!(print_day(Day::from_number(number)), text);
+            assert_eq!(parse_day(&Value::from(text)), Some(Day::from_number(number)));
+        }
+        assert_eq!(print_day(Day::from_number(i64::MAX)), "9999-12-31");
+        let wrong = [
+            "",
+            "2026-11-20T08:30:00Z",
+            "2026-11-20 ",
+            "20261120",
+            "2026-02-30",
+            "2026-1-1",
+            "+002026-11-20",
+            "x",
+        ];
+        for text in wrong {
+            assert_eq!(parse_day(&Value::from(text)), None, "{text:?}");
+        }
+        assert_eq!(parse_day(&Value::from(20_777)), None);
+    }
 
     #[test]
     fn an_instant_has_three_digits_of_a_second() {

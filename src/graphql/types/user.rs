@@ -5,16 +5,18 @@ use std::sync::Arc;
 use async_graphql::{Context, ID, Object};
 
 use crate::app::error::{Broken, Error};
+use crate::app::region::shares;
 use crate::graphql::connection::{self, Paging, UserSelection};
 use crate::graphql::context::Scope;
 use crate::graphql::cursor::FollowList;
 use crate::graphql::id::GlobalId;
 use crate::graphql::types::connection::{FollowConnection, PostConnection};
+use crate::graphql::types::region::{FollowersByRegion, Region};
 use crate::graphql::types::relation::Relation;
 use crate::graphql::types::scalar::DateTime;
 use crate::model;
 use crate::model::id::UserId;
-use crate::model::relation::ListKind;
+use crate::model::relation::{ListKind, Side};
 use crate::model::user::UserFields;
 
 /// A user who exists, with as much of it as was loaded together with others. A field that finds its
@@ -55,6 +57,11 @@ impl User {
     pub(in crate::graphql) fn loaded_relation(&self) -> Option<Relation> {
         self.other_viewer()?;
         Some(Relation::new(self.clone(), self.relation?))
+    }
+
+    /// Which user it is.
+    pub(in crate::graphql) fn number(&self) -> UserId {
+        self.id
     }
 
     /// The viewer, if there is one and it is not this user: with whom a relation is.
@@ -113,6 +120,13 @@ impl User {
     async fn created_at(&self) -> Result<DateTime, Error> {
         let record = self.record(UserFields::CREATED_AT).await?;
         record.created_at.map(DateTime).ok_or_else(|| Broken::NoRecord(self.id).into())
+    }
+
+    /// Where the user says that it is; null if it does not.
+    async fn region(&self) -> Option<Result<Region, Error>> {
+        let record = self.record(UserFields::RESIDENCE).await;
+        let region = record.map(|record| record.residence.unwrap_or_default().0);
+        region.map(|region| region.map(Region)).transpose()
     }
 
     /// Whether this is the person asking.
@@ -194,6 +208,23 @@ impl User {
         #[graphql(desc = "A cursor of this list: the page ends before it.")] before: Option<String>,
     ) -> Result<FollowConnection, Error> {
         self.list(context, ListKind::KnownFollowers, Paging { first, after, last, before }).await
+    }
+
+    /// Where this user's followers are, the country with most of them first; null if that cannot be read now.
+    async fn followers_by_region(
+        &self,
+        #[graphql(desc = "At most this many countries. Default 20, at most 100.", default = 20)]
+        first: Option<i32>,
+    ) -> Option<Result<FollowersByRegion, Error>> {
+        let by_region = async {
+            let first = connection::most(first)?;
+            let total = self.scope.loader.count(self.id, Side::Followers).await?;
+            let followers = self.scope.loader.followers(self.id, total).await?;
+            let regions = self.scope.loader.regions(followers).await?;
+            let countries = regions.iter().map(|region| region.map(model::region::Region::whole_country));
+            Ok(FollowersByRegion::new(shares(countries), first, regions.len(), total))
+        };
+        Some(by_region.await)
     }
 
     /// What this user has posted, newest first.

@@ -44,13 +44,13 @@ pub(in crate::graphql) struct UserError {
 
 impl From<Refusal> for UserError {
     fn from(Refusal { reason, message, field }: Refusal) -> Self {
-        Self { code: reason.into(), message, field: field.map(|field| vec!["input", name(field)]) }
+        Self { code: reason.into(), message, field: field.map(path) }
     }
 }
 
-/// How a field is called in the inputs of the schema.
-fn name(field: Field) -> &'static str {
-    match field {
+/// Where a field stands in the inputs of the schema.
+fn path(field: Field) -> Vec<&'static str> {
+    let name = match field {
         Field::Username => "username",
         Field::Password => "password",
         Field::DisplayName => "displayName",
@@ -64,7 +64,10 @@ fn name(field: Field) -> &'static str {
         Field::Platform => "platform",
         Field::IdempotencyKey => "idempotencyKey",
         Field::PostId => "postId",
-    }
+        Field::Country => return vec!["input", "region", "country"],
+        Field::Subdivision => return vec!["input", "region", "subdivision"],
+    };
+    vec!["input", name]
 }
 
 /// What was done, or the refusals that a person can do something about. Other errors stay errors.

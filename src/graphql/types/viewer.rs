@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_graphql::{Context, Object};
 
+use crate::app::audience::MOST_DAYS;
 use crate::app::error::Error;
 use crate::app::viewer::SignedIn;
 use crate::graphql::connection::{self, Paging, UserSelection};
@@ -11,6 +12,7 @@ use crate::graphql::context::Scope;
 use crate::graphql::types::connection::TimelineConnection;
 use crate::graphql::types::session::Session;
 use crate::graphql::types::user::User;
+use crate::graphql::types::visit::Audience;
 use crate::model;
 
 /// The person asking.
@@ -51,6 +53,24 @@ impl Viewer {
     ) -> Result<TimelineConnection, Error> {
         let paging = Paging { first, after, last, before };
         connection::load_timeline(&self.scope, self.signed_in.user, &paging, &context.look_ahead()).await
+    }
+
+    /// Who looked at the viewer's profile; null if this server does not keep it.
+    async fn audience(
+        &self,
+        #[graphql(desc = "Within how many days, today being one of them: 1 to 30. Default 7.", default = 7)]
+        days: Option<i32>,
+    ) -> Option<Result<Audience, Error>> {
+        let audience = async {
+            let days = i64::from(days.unwrap_or(7));
+            if !(1..=MOST_DAYS).contains(&days) {
+                let message = format!("`days` must be from 1 to {MOST_DAYS}, but is {days}.");
+                return Err(Error::Invalid(message));
+            }
+            self.scope.app.audience(self.scope.viewer(), days).await
+        };
+        let visitors = audience.await.transpose()?;
+        Some(visitors.map(|visitors| Audience::new(Arc::clone(&self.scope), visitors)))
     }
 
     /// The viewer's sign-ins that have not ended, the one used last first.

@@ -1,0 +1,62 @@
+//! What is done once a day and has been done today, as far as this process knows.
+
+use std::collections::HashSet;
+use std::hash::Hash;
+use std::sync::{Mutex, PoisonError};
+
+use crate::model::clock::Day;
+
+/// Most that is remembered. What is forgotten is done again, which changes nothing.
+const MOST: usize = 100_000;
+
+/// What was done today.
+pub(super) struct Once<K>(Mutex<(Day, HashSet<K>)>);
+
+impl<K> Default for Once<K> {
+    fn default() -> Self {
+        Self(Mutex::new((Day::from_number(i64::MIN), HashSet::new())))
+    }
+}
+
+impl<K: Eq + Hash> Once<K> {
+    /// Whether it is known to have been done on this day.
+    pub(super) fn is_done(&self, day: Day, what: &K) -> bool {
+        let done = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        done.0 == day && done.1.contains(what)
+    }
+
+    /// Remembers that it has been done, unless a later day has begun.
+    pub(super) fn note(&self, day: Day, what: K) {
+        let mut done = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if done.0 < day || done.1.len() >= MOST {
+            *done = (done.0.max(day), HashSet::new());
+        }
+        if done.0 == day {
+            done.1.insert(what);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_done_counts_for_its_day() {
+        let (one, two) = (Day::from_number(1), Day::from_number(2));
+        let once = Once::default();
+        assert!(!once.is_done(one, &7));
+        once.note(one, 7);
+        assert!(once.is_done(one, &7) && !once.is_done(one, &8) && !once.is_done(two, &7));
+        once.note(two, 8);
+        once.note(one, 9);
+        assert!(once.is_done(two, &8) && !once.is_done(two, &9) && !once.is_done(one, &9));
+    }
+
+    #[test]
+    fn no_more_is_remembered_than_there_is_room_for() {
+        let (once, day) = (Once::default(), Day::from_number(1));
+        (0..=MOST).for_each(|number| once.note(day, number));
+        assert!(once.is_done(day, &MOST) && !once.is_done(day, &0));
+    }
+}

@@ -1,0 +1,43 @@
+//! How many users came on each day that is over.
+//!
+//! Not here: how they are counted (`app::visit`).
+
+use sqlx::QueryBuilder;
+
+use crate::archive::dialect::Dialect as _;
+use crate::archive::error::Error;
+use crate::archive::pool::on;
+use crate::archive::{ANSWER, Archive, number};
+use crate::model::clock::Day;
+
+impl Archive {
+    /// Writes how many users came on a day. A greater number that is there stays: who counts late may find less.
+    pub async fn write_visits(&self, day: Day, visitors: u64) -> Result<(), Error> {
+        self.ask("archive: write visits", ANSWER, async |lease| {
+            on!(lease, |connection, Sql| {
+                let mut insert = QueryBuilder::<Sql>::new("INSERT INTO visits (day, visitors) VALUES (");
+                insert.push_bind(day.number()).push(", ").push_bind(number(visitors)).push(")");
+                insert.push(Sql::KEEP_GREATER_VISITS);
+                insert.build().execute(&mut *connection).await?;
+                Ok(())
+            })
+        })
+        .await
+    }
+
+    /// How many users came on each of the last `limit` days up to this one of which that is known, the newest first.
+    pub async fn visits(&self, newest: Day, limit: usize) -> Result<Vec<(Day, u64)>, Error> {
+        let visits: Vec<(i64, i64)> = self
+            .ask("archive: visits", ANSWER, async |lease| {
+                on!(lease, |connection, Sql| {
+                    let mut read = QueryBuilder::<Sql>::new("SELECT day, visitors FROM visits WHERE day <= ");
+                    read.push_bind(newest.number()).push(" ORDER BY day DESC LIMIT ");
+                    read.push_bind(number(limit as u64));
+                    Ok(read.build_query_as::<(i64, i64)>().fetch_all(&mut *connection).await?)
+                })
+            })
+            .await?;
+        let visits = visits.into_iter();
+        Ok(visits.map(|(day, visitors)| (Day::from_number(day), visitors.unsigned_abs())).collect())
+    }
+}

@@ -1,0 +1,395 @@
+//! Where a user is: a country after ISO 3166-1, and perhaps one of its subdivisions after ISO 3166-2.
+//!
+//! A region is stored as two bytes, which are rows of a [`Table`]: the first that of the country, the second
+//! that of the subdivision among those of the country; 0 is none. The table's rows are only ever added to, so
+//! stored bytes mean for ever what they meant when they were written. What is in a row is a code; names come
+//! from a crate that follows the standard.
+//!
+//! # Why a table of our own
+//! The standard adds and withdraws codes, so a place in a list that follows it means something else a year
+//! later.
+//!
+//! Not here: how regions are packed (`store::region`).
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use rust_iso3166::{from_alpha2, iso3166_2};
+
+use crate::model::text::{Breach, Violation};
+
+const TEXT: &str = include_str!("table.txt");
+
+/// Most rows of countries, and of subdivisions of one country: a byte less the one that is none.
+const MOST_ROWS: u16 = 255;
+
+const _: () = assert!(fits(TEXT.as_bytes()), "the table of regions has more rows than a byte can tell");
+
+/// Where a user is: two rows of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Region {
+    country: u8,
+    subdivision: u8,
+}
+
+impl Region {
+    /// What is stored of it.
+    #[must_use]
+    pub fn bytes(self) -> [u8; 2] {
+        [self.country, self.subdivision]
+    }
+
+    /// The country, as a region.
+    #[must_use]
+    pub fn whole_country(self) -> Self {
+        Self { subdivision: 0, ..self }
+    }
+}
+
+/// Where a user says that it is: in a region, or nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Residence(pub Option<Region>);
+
+/// A country, or what was one.
+#[derive(Debug)]
+pub struct Country {
+    /// Two capital letters.
+    pub code: &'static str,
+    /// Its name in English.
+    pub name: &'static str,
+    /// Whether the standard still has it.
+    pub is_current: bool,
+    subdivisions: Vec<Subdivision>,
+}
+
+impl Country {
+    /// Its subdivisions that the standard has, by name.
+    #[must_use]
+    pub fn subdivisions(&self) -> Vec<&Subdivision> {
+        let mut current: Vec<&Subdivision> =
+            self.subdivisions.iter().filter(|subdivision| subdivision.is_current).collect();
+        current.sort_by_key(|subdivision| (subdivision.name, &subdivision.code));
+        current
+    }
+}
+
+/// A subdivision of a country, or what was one.
+#[derive(Debug)]
+pub struct Subdivision {
+    /// The code of the country, a hyphen, and up to three letters or digits.
+    pub code: String,
+    /// Its name.
+    pub name: &'static str,
+    /// Whether the standard still has it.
+    pub is_current: bool,
+}
+
+/// Which part of a region is at fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The code of the country.
+    Country,
+    /// The code of the subdivision.
+    Subdivision,
+}
+
+/// All countries and subdivisions there are and have been, in rows.
+#[derive(Debug)]
+pub struct Table {
+    countries: Vec<Country>,
+    rows: HashMap<&'static str, u8>,
+}
+
+impl Table {
+    /// The table of this version.
+    #[must_use]
+    pub fn current() -> &'static Self {
+        static CURRENT: LazyLock<Table> = LazyLock::new(|| Table::read(TEXT));
+        &CURRENT
+    }
+
+    /// # Panics
+    /// If the text is not a table, or a row has no name: the tests read the one that is compiled in.
+    fn read(text: &'static str) -> Self {
+        let gone: HashMap<&str, &str> =
+            text.lines().filter_map(|line| line.strip_prefix("gone ")?.split_once(' ')).collect();
+        let mut table = Self { countries: Vec::new(), rows: HashMap::new() };
+        for line in text.lines().filter(|line| line.starts_with(|letter: char| letter.is_ascii_uppercase())) {
+            let mut words = line.split(' ');
+            let code = words.next().expect("a line has a first word");
+            let country = table.country_of_code(code, &gone);
+            for word in words {
+                let code = format!("{code}-{word}");
+                let current = iso3166_2::from_code(&code).map(|subdivision| subdivision.name);
+                let (name, is_current) = name(&code, current, &gone);
+                country.subdivisions.push(Subdivision { code, name, is_current });
+            }
+        }
+        table
+    }
+
+    /// The row of a country, which may be a new one.
+    fn country_of_code(&mut self, code: &'static str, gone: &HashMap<&str, &'static str>) -> &mut Country {
+        let next = u8::try_from(self.countries.len()).expect("a byte tells all rows");
+        let row = *self.rows.entry(code).or_insert(next);
+        if row == next {
+            let (name, is_current) = name(code, from_alpha2(code).map(|country| country.name), gone);
+            self.countries.push(Country { code, name, is_current, subdivisions: Vec::new() });
+        }
+        &mut self.countries[usize::from(row)]
+    }
+
+    /// The countries that the standard has, by name.
+    #[must_use]
+    pub fn countries(&self) -> Vec<&Country> {
+        let mut current: Vec<&Country> = self.countries.iter().filter(|country| country.is_current).collect();
+        current.sort_by_key(|country| country.name);
+        current
+    }
+
+    /// The region that these bytes stand for. Of what a newer version has written, this one knows the country,
+    /// or nothing.
+    #[must_use]
+    pub fn region(&self, [country, subdivision]: [u8; 2]) -> Option<Region> {
+        let rows = &self.countries.get(usize::from(country).checked_sub(1)?)?.subdivisions;
+        let is_known = usize::from(subdivision) <= rows.len();
+        Some(Region { country, subdivision: if is_known { subdivision } else { 0 } })
+    }
+
+    /// The country of a region.
+    #[must_use]
+    pub fn country(&self, region: Region) -> &Country {
+        &self.countries[usize::from(region.country) - 1]
+    }
+
+    /// The subdivision of a region, if it has one.
+    #[must_use]
+    pub fn subdivision(&self, region: Region) -> Option<&Subdivision> {
+        let row = usize::from(region.subdivision).checked_sub(1)?;
+        self.country(region).subdivisions.get(row)
+    }
+
+    /// The region with these codes, in any case.
+    pub fn find(&self, country: &str, subdivision: Option<&str>) -> Result<Region, (Part, Violation)> {
+        let region = self.find_country(country).map_err(|rule| fault(Part::Country, rule))?;
+        let Some(code) = subdivision else {
+            return Ok(region);
+        };
+        let row = self.find_subdivision(region, code).map_err(|rule| fault(Part::Subdivision, rule))?;
+        Ok(Region { subdivision: row, ..region })
+    }
+
+    fn find_country(&self, code: &str) -> Result<Region, String> {
+        if code.len() != 2 || !code.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+            return Err("A country is given by its two letters in ISO 3166-1, such as DE.".to_owned());
+        }
+        let code = code.to_ascii_uppercase();
+        let row = self.rows.get(code.as_str());
+        let row = row.ok_or_else(|| format!("ISO 3166-1 has no country {code}."))?;
+        let country = &self.countries[usize::from(*row)];
+        if !country.is_current {
+            return Err(format!("ISO 3166-1 has {code} ({}) no more.", country.name));
+        }
+        Ok(Region { country: row + 1, subdivision: 0 })
+    }
+
+    fn find_subdivision(&self, region: Region, code: &str) -> Result<u8, String> {
+        let is_code = |(country, rest): (&str, &str)| {
+            country.len() == 2
+                && (1..=3).contains(&rest.len())
+                && country.bytes().all(|byte| byte.is_ascii_alphabetic())
+                && rest.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        };
+        if !code.split_once('-').is_some_and(is_code) {
+            return Err("A subdivision is given by its code in ISO 3166-2, such as DE-BE.".to_owned());
+        }
+        let (code, country) = (code.to_ascii_uppercase(), self.country(region));
+        if !code.starts_with(country.code) {
+            return Err(format!("{code} is no subdivision of {} ({}).", country.name, country.code));
+        }
+        let mut rows = (1..).zip(&country.subdivisions);
+        match rows.find(|(_, subdivision)| subdivision.code == code) {
+            Some((row, subdivision)) if subdivision.is_current => Ok(row),
+            Some((_, subdivision)) => Err(format!("ISO 3166-2 has {code} ({}) no more.", subdivision.name)),
+            None => Err(format!("ISO 3166-2 has no subdivision {code}.")),
+        }
+    }
+}
+
+fn fault(part: Part, rule: String) -> (Part, Violation) {
+    (part, Violation::new(Breach::Invalid, rule))
+}
+
+/// The name of a row, and whether the standard still has it.
+fn name(
+    code: &str,
+    current: Option<&'static str>,
+    gone: &HashMap<&str, &'static str>,
+) -> (&'static str, bool) {
+    match (current, gone.get(code)) {
+        (Some(name), _) => (name, true),
+        (None, Some(name)) => (name, false),
+        (None, None) => panic!("{code} is not in the standard any more: the table must say what it was"),
+    }
+}
+
+/// Whether a byte can tell all rows of a table.
+const fn fits(text: &[u8]) -> bool {
+    const LETTERS: usize = 26;
+    // 0 if there is no such country yet; else one more than it has subdivisions.
+    let mut rows = [0u16; LETTERS * LETTERS];
+    let mut countries = 0;
+    let mut at = 0;
+    while at < text.len() {
+        if text[at].is_ascii_uppercase() {
+            let country = (text[at] - b'A') as usize * LETTERS + (text[at + 1] - b'A') as usize;
+            if rows[country] == 0 {
+                rows[country] = 1;
+                countries += 1;
+            }
+            while at < text.len() && text[at] != b'\n' {
+                rows[country] += (text[at] == b' ') as u16;
+                at += 1;
+            }
+            if rows[country] > MOST_ROWS + 1 {
+                return false;
+            }
+        }
+        while at < text.len() && text[at] != b'\n' {
+            at += 1;
+        }
+        at += 1;
+    }
+    countries <= MOST_ROWS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each released version with the crc32 of its lines.
+    const RELEASED: [(u32, u32); 1] = [(1, 4_240_760_363)];
+
+    /// A table to which much was added, and of which codes were withdrawn.
+    const GROWN: &str = "version 1\nDE BE BY\nNL NH\nversion 2\nDE HH ZZ\nAN\nFR IDF\ngone AN Netherlands Antilles\ngone DE-ZZ Nowhere\nversion 3\nNL ZH\n";
+
+    fn region(table: &Table, country: &str, subdivision: &str) -> Region {
+        table.find(country, Some(subdivision)).unwrap()
+    }
+
+    fn message(country: &str, subdivision: Option<&str>) -> (Part, String) {
+        let (part, violation) = Table::current().find(country, subdivision).unwrap_err();
+        (part, violation.rule)
+    }
+
+    #[test]
+    fn released_rows_are_never_changed() {
+        for (version, digest) in RELEASED {
+            let first = format!("version {version}");
+            let lines = TEXT.lines().skip_while(|line| *line != first).skip(1);
+            let lines: Vec<&str> = lines.take_while(|line| !line.starts_with("version ")).collect();
+            assert_eq!(crc32fast::hash(lines.join("\n").as_bytes()), digest, "version {version} was changed");
+        }
+        let versions = TEXT.lines().filter(|line| line.starts_with("version "));
+        assert_eq!(versions.count(), RELEASED.len(), "a new version is to be noted here");
+        assert_eq!(region(Table::current(), "DE", "DE-BE").bytes(), [57, 2]);
+    }
+
+    #[test]
+    fn the_table_has_all_codes_of_the_standard() {
+        let table = Table::current();
+        let mut missing = Vec::new();
+        for country in rust_iso3166::ALL {
+            let subdivisions = country.subdivisions().unwrap_or_default();
+            let found = table.find(country.alpha2, None);
+            let is_new = |code: &str| table.find(country.alpha2, Some(code)).is_err();
+            let new: Vec<&str> =
+                subdivisions.iter().filter(|one| is_new(one.code)).map(|one| one.region_code).collect();
+            if found.is_err() || !new.is_empty() {
+                missing.push(format!("{} {}", country.alpha2, new.join(" ")));
+            }
+        }
+        assert!(missing.is_empty(), "add to a new version at the end of table.txt:\n{}", missing.join("\n"));
+        assert_eq!(table.countries().len(), rust_iso3166::ALL.len());
+    }
+
+    #[test]
+    fn every_region_is_two_bytes_and_comes_back_from_them() {
+        let table = Table::current();
+        let mut seen = std::collections::HashSet::new();
+        for country in table.countries() {
+            let all = country.subdivisions();
+            let codes = all.iter().map(|subdivision| Some(subdivision.code.as_str())).chain([None]);
+            for code in codes {
+                let region = table.find(&country.code.to_ascii_lowercase(), code).unwrap();
+                assert!(seen.insert(region.bytes()));
+                assert_eq!(table.region(region.bytes()), Some(region));
+                assert_eq!(table.country(region).code, country.code);
+                assert_eq!(table.subdivision(region).map(|found| found.code.as_str()), code);
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_mean_the_same_in_a_table_that_has_grown() {
+        let (old, new) = (Table::read("DE BE BY\nNL NH\n"), Table::read(GROWN));
+        for (country, subdivision) in [("DE", "DE-BE"), ("DE", "DE-BY"), ("NL", "NL-NH")] {
+            let stored = region(&old, country, subdivision).bytes();
+            let read = new.region(stored).unwrap();
+            assert_eq!(new.subdivision(read).unwrap().code, subdivision);
+            assert_eq!(region(&new, country, subdivision).bytes(), stored);
+        }
+        assert_eq!(region(&new, "DE", "DE-HH").bytes(), [1, 3]);
+        assert_eq!(region(&new, "NL", "NL-ZH").bytes(), [2, 2]);
+        assert_eq!(region(&new, "FR", "FR-IDF").bytes(), [4, 1]);
+        // What a newer version has written is known as far as it can be.
+        assert_eq!(old.region([1, 3]), old.region([1, 0]));
+        assert_eq!(old.region([4, 1]), None);
+        assert_eq!(old.region([0, 0]), None);
+    }
+
+    #[test]
+    fn what_is_withdrawn_keeps_its_name_and_is_not_given_any_more() {
+        let table = Table::read(GROWN);
+        let country = table.country(table.region([3, 0]).unwrap());
+        assert_eq!((country.name, country.is_current), ("Netherlands Antilles", false));
+        assert_eq!(table.subdivision(table.region([1, 4]).unwrap()).unwrap().name, "Nowhere");
+        assert!(table.countries().iter().all(|country| country.code != "AN"));
+        let message = |country, subdivision| table.find(country, subdivision).unwrap_err().1.rule;
+        assert_eq!(message("AN", None), "ISO 3166-1 has AN (Netherlands Antilles) no more.");
+        assert_eq!(message("DE", Some("DE-ZZ")), "ISO 3166-2 has DE-ZZ (Nowhere) no more.");
+    }
+
+    #[test]
+    fn a_code_that_is_none_is_told() {
+        let country = |text| message(text, None);
+        assert_eq!(country("XX"), (Part::Country, "ISO 3166-1 has no country XX.".to_owned()));
+        let form = "A country is given by its two letters in ISO 3166-1, such as DE.";
+        for text in ["", "D", "DEU", "D€", "Germany", "d\0", "ß"] {
+            assert_eq!(country(text), (Part::Country, form.to_owned()), "{text:?}");
+        }
+        let subdivision = |text| message("DE", Some(text));
+        let form = "A subdivision is given by its code in ISO 3166-2, such as DE-BE.";
+        for text in ["", "BE", "DE-", "DE-BERL", "DEBE", "DE_BE", "DE-ß", "-BE", "D-BE", "DE-B-E"] {
+            assert_eq!(subdivision(text), (Part::Subdivision, form.to_owned()), "{text:?}");
+        }
+        assert_eq!(subdivision("DE-XX").1, "ISO 3166-2 has no subdivision DE-XX.");
+        assert_eq!(subdivision("us-ca").1, "US-CA is no subdivision of Germany (DE).");
+    }
+
+    #[test]
+    fn a_table_with_too_many_rows_is_not_compiled() {
+        let rows = |count: usize| vec!["X"; count].join(" ");
+        let table = |lines: &[String]| fits(lines.join("\n").as_bytes());
+        assert!(table(&[format!("DE {}", rows(255)), "FR".to_owned()]));
+        assert!(!table(&[format!("DE {}", rows(256))]));
+        assert!(!table(&[format!("DE {}", rows(200)), "gone DE-X Y".to_owned(), format!("DE {}", rows(56))]));
+        let countries = |count: u8| {
+            let code =
+                |number: u8| format!("{}{}", char::from(b'A' + number / 26), char::from(b'A' + number % 26));
+            (0..count).map(code).collect::<Vec<String>>()
+        };
+        assert!(table(&countries(255)));
+        assert!(!table(&[countries(255), vec!["ZZ".to_owned()]].concat()));
+    }
+}

@@ -1,0 +1,6 @@
+-- Closes a shard of a day that is over: from now on nobody comes on it any more. 0, which is no user, says so.
+-- KEYS[1]  a shard of the visits of the day
+-- ARGV[1]  0
+-- Returns  how many users came
+redis.call('SADD', KEYS[1], ARGV[1])
+return redis.call('SCARD', KEYS[1]) - 1

@@ -1,0 +1,8 @@
+-- Writes where a user is. A shard comes to be in its whole length, so that it never grows and takes no more memory
+-- than it needs.
+-- KEYS[1]  the shard
+-- ARGV[1]  the offset of the user   ARGV[2]  two bytes   ARGV[3]  the length of a shard
+-- Returns  1
+if redis.call('EXISTS', KEYS[1]) == 0 then redis.call('SETRANGE', KEYS[1], ARGV[3] - 1, '\0') end
+redis.call('SETRANGE', KEYS[1], ARGV[1], ARGV[2])
+return 1

@@ -1,0 +1,323 @@
+//! Who came: everybody once a day, whatever the hour, and for ever.
+
+use std::time::Duration;
+
+use fanfold::app::question::{Answer, Question};
+use fanfold::model::clock::Day;
+use fanfold::model::id::UserId;
+use fanfold::store::batch::Batch;
+use fanfold::store::visit;
+use serde_json::{Value, json};
+
+use crate::sql::{Database, Kind, on_every_kind};
+use crate::world::{Person, StillClock, World, app, codes};
+
+pub(crate) const DAY: Duration = Duration::from_hours(24);
+/// The day on which every test begins.
+const TODAY: i64 = StillClock::BEGINNING / 86_400_000;
+
+/// How many came on each day, newest first.
+async fn visits(world: &World, arguments: &str) -> Vec<(String, i64)> {
+    let query = format!("{{ visits{arguments} {{ day uniqueVisitors }} }}");
+    let data = world.data(None, &query, Value::Null).await;
+    let visit = |visit: &Value| {
+        (visit["day"].as_str().unwrap().to_owned(), visit["uniqueVisitors"].as_i64().unwrap())
+    };
+    data["visits"].as_array().unwrap().iter().map(visit).collect()
+}
+
+fn days<const N: usize>(days: [(&str, i64); N]) -> Vec<(String, i64)> {
+    days.map(|(day, count)| (day.to_owned(), count)).to_vec()
+}
+
+async fn come(world: &World, person: &Person) {
+    world.data(Some(&person.token), "{ viewer { user { id } } }", Value::Null).await;
+}
+
+fn shards(world: &World) -> Vec<String> {
+    world.redis.raw(&["KEYS", "ff:{v*}:visit"])
+}
+
+#[tokio::test]
+async fn everybody_who_asks_counts_once_a_day() {
+    let world = World::new().await;
+    let people = world.people(3).await;
+    assert_eq!(visits(&world, "").await, days([("2026-01-01", 0)]), "nobody has asked with a token");
+    for _ in 0..3 {
+        come(&world, &people[0]).await;
+    }
+    come(&world, &people[1]).await;
+    assert_eq!(visits(&world, "").await, days([("2026-01-01", 2)]));
+    // Another process counts the same users.
+    let other = app(&world.redis, &world.clock, &[]).await;
+    other.recognise(&people[0].token).await.unwrap();
+    other.recognise(&people[2].token).await.unwrap();
+    other.recognise("AAAA").await.unwrap_err();
+    assert_eq!(visits(&world, "").await, days([("2026-01-01", 3)]));
+}
+
+#[tokio::test]
+async fn a_user_is_counted_once_whatever_token_it_comes_with() {
+    let world = World::new().await;
+    let person = world.register("ada").await;
+    come(&world, &person).await;
+    let login = "mutation { login(input: { username: \"ada\", password: \"correct horse\" }) { token } }";
+    let token = world.data(None, login, Value::Null).await["login"]["token"].as_str().unwrap().to_owned();
+    come(&world, &Person { token, ..person }).await;
+    assert_eq!(visits(&world, "").await, days([("2026-01-01", 1)]));
+}
+
+#[tokio::test]
+async fn the_first_request_of_a_day_costs_a_round_trip_and_the_others_none() {
+    let world = World::new().await;
+    let people = world.people(2).await;
+    // Redis gets to know the script.
+    come(&world, &people[1]).await;
+    let other = app(&world.redis, &world.clock, &[]).await;
+    let costs = async |person: &Person| {
+        let mut costs = Vec::new();
+        for _ in 0..3 {
+            let before = other.store().round_trips();
+            other.recognise(&person.token).await.unwrap();
+            costs.push(other.store().round_trips() - before);
+        }
+        costs
+    };
+    // The layout of the day is new to the process, too.
+    assert_eq!(costs(&people[0]).await, [3, 1, 1]);
+    assert_eq!(costs(&people[1]).await, [2, 1, 1]);
+}
+
+#[tokio::test]
+async fn a_day_begins_at_midnight_and_its_number_stays_for_ever() {
+    let world = World::new().await;
+    let people = world.people(3).await;
+    for person in &people {
+        come(&world, person).await;
+    }
+    // To the last millisecond of the day, and over it.
+    world.clock.turn(DAY.saturating_sub(Duration::from_millis(1)));
+    come(&world, &people[0]).await;
+    assert_eq!(visits(&world, "").await, days([("2026-01-01", 3)]));
+    world.clock.turn(Duration::from_millis(1));
+    assert_eq!(visits(&world, "").await, days([("2026-01-02", 0), ("2026-01-01", 3)]));
+    come(&world, &people[0]).await;
+    assert_eq!(visits(&world, "").await, days([("2026-01-02", 1), ("2026-01-01", 3)]));
+
+    // Some minutes after midnight the day is closed, and not before.
+    world.clock.turn(Duration::from_millis(599_999));
+    assert_eq!(world.app.close_days().await.unwrap(), 0);
+    let is_kept = |key: &String| world.redis.raw::<i64>(&["TTL", key]) == -1;
+    assert!(shards(&world).iter().all(is_kept), "what is not archived does not expire");
+    world.clock.turn(Duration::from_millis(1));
+    assert_eq!(world.app.close_days().await.unwrap(), 1);
+    let past = shards(&world).into_iter().filter(|key| key.contains(&format!("{{v{TODAY}.")));
+    let past: Vec<String> = past.collect();
+    assert!(!past.is_empty() && past.iter().all(|key| world.redis.raw::<i64>(&["TTL", key]) > 86_400));
+    assert_eq!(visits(&world, "").await, days([("2026-01-02", 1), ("2026-01-01", 3)]));
+    assert_eq!(world.app.close_days().await.unwrap(), 0, "it is done once");
+
+    // The shards expire.
+    world.redis.raw::<i64>(&past.iter().map(String::as_str).fold(vec!["DEL"], |mut words, key| {
+        words.push(key);
+        words
+    }));
+    assert_eq!(visits(&world, "").await, days([("2026-01-02", 1), ("2026-01-01", 3)]));
+    world.clock.turn(DAY * 400);
+    world.app.close_days().await.unwrap();
+    let old = visits(&world, "(first: 2, before: \"2026-01-03\")").await;
+    assert_eq!(old, days([("2026-01-02", 1), ("2026-01-01", 3)]));
+}
+
+#[tokio::test]
+async fn days_are_listed_from_the_first_one_that_was_counted() {
+    let world = World::new().await;
+    let people = world.people(2).await;
+    let all = ["(first: 100)", "(first: 100, before: null)", "(first: 100, before: \"2030-01-01\")"];
+    come(&world, &people[0]).await;
+    world.clock.turn(DAY * 3);
+    world.app.close_days().await.unwrap();
+    come(&world, &people[0]).await;
+    come(&world, &people[1]).await;
+    let listed = days([("2026-01-04", 2), ("2026-01-03", 0), ("2026-01-02", 0), ("2026-01-01", 1)]);
+    for arguments in all {
+        assert_eq!(visits(&world, arguments).await, listed, "{arguments}");
+    }
+    assert_eq!(visits(&world, "(first: 1)").await, listed[..1]);
+    assert_eq!(visits(&world, "(first: 3)").await, listed[..3]);
+    assert_eq!(visits(&world, "(first: 0)").await, []);
+    for (before, rest) in [("2026-01-04", 1), ("2026-01-03", 2), ("2026-01-02", 3), ("2026-01-01", 4)] {
+        let arguments = format!("(before: \"{before}\")");
+        assert_eq!(visits(&world, &arguments).await, listed[rest..], "{before}");
+        let one = visits(&world, &format!("(first: 1, before: \"{before}\")")).await;
+        assert_eq!(one, listed[rest..].iter().take(1).cloned().collect::<Vec<_>>(), "{before}");
+    }
+    assert_eq!(visits(&world, "(before: \"-000100-01-01\")").await, []);
+    // Seven are listed if it is not said how many.
+    world.clock.turn(DAY * 20);
+    world.app.close_days().await.unwrap();
+    for arguments in ["", "(first: null)", "(before: \"2026-01-20\")"] {
+        assert_eq!(visits(&world, arguments).await.len(), 7, "{arguments}");
+    }
+    assert_eq!(visits(&world, "(first: 2147483647)").await.len(), 24);
+}
+
+#[tokio::test]
+async fn what_is_no_day_or_number_is_told() {
+    let world = World::new().await;
+    for arguments in ["first: -1", "before: \"yesterday\"", "before: \"2026-02-30\"", "before: 5"] {
+        let answer = world.ask(None, &format!("{{ visits({arguments}) {{ day }} }}"), Value::Null).await;
+        let expected =
+            if arguments.starts_with("first") { "BAD_USER_INPUT" } else { "GRAPHQL_VALIDATION_FAILED" };
+        assert_eq!(codes(&answer), [expected], "{arguments}: {answer}");
+    }
+    let query = "query ($day: Date, $first: Int) { visits(before: $day, first: $first) { uniqueVisitors } }";
+    for variables in [json!({}), json!({ "day": "2026-01-02", "first": null })] {
+        let data = world.data(None, query, variables).await;
+        assert_eq!(data["visits"], json!([{ "uniqueVisitors": 0 }]));
+    }
+}
+
+#[tokio::test]
+async fn another_expectation_does_not_disturb_a_day_that_has_begun() {
+    let world = World::with(&["--visits-expected", "1000"]).await;
+    let people = world.people(8).await;
+    for person in &people {
+        come(&world, person).await;
+    }
+    // A second process, and one after a restart, expect something else.
+    for expected in ["10000000", "1"] {
+        let other = app(&world.redis, &world.clock, &["--visits-expected", expected]).await;
+        for person in &people[..5] {
+            other.recognise(&person.token).await.unwrap();
+        }
+        assert_eq!(other.visits(1, None).await.unwrap()[0].unique_visitors, 8);
+    }
+    let shards = world.redis.raw::<String>(&["HGET", "ff:{g}:visit:days", &TODAY.to_string()]);
+    assert_eq!(shards, "4");
+    world.clock.turn(DAY);
+    let other = app(&world.redis, &world.clock, &["--visits-expected", "10000"]).await;
+    other.recognise(&people[0].token).await.unwrap();
+    let shards = world.redis.raw::<String>(&["HGET", "ff:{g}:visit:days", &(TODAY + 1).to_string()]);
+    assert_eq!(shards, "40");
+}
+
+#[tokio::test]
+async fn while_the_archive_is_away_days_stay_in_redis() {
+    let database = Database::new(Kind::Sqlite).await;
+    let world = World::with(&["--archive-url", &database.url]).await;
+    let people = world.people(2).await;
+    come(&world, &people[0]).await;
+    world.app.open_archive().await.unwrap();
+    database.execute("ALTER TABLE visits RENAME TO away").await;
+    world.clock.turn(Duration::from_mins(10));
+    for _ in 0..3 {
+        world.clock.turn(DAY);
+        come(&world, &people[1]).await;
+        world.app.close_days().await.unwrap_err();
+    }
+    let is_kept = |key: &String| world.redis.raw::<i64>(&["TTL", key]) == -1;
+    assert!(shards(&world).iter().all(is_kept));
+    // What is in Redis can be told.
+    assert_eq!(visits(&world, "(first: 2)").await, days([("2026-01-04", 1), ("2026-01-03", 1)]));
+    let answer = world.ask(None, "{ visits { day } countries { code } }", Value::Null).await;
+    assert_eq!(codes(&answer), ["INTERNAL_SERVER_ERROR"]);
+    assert!(answer["data"]["visits"].is_null() && answer["data"]["countries"].is_array());
+    database.execute("ALTER TABLE away RENAME TO visits").await;
+    assert_eq!(world.app.close_days().await.unwrap(), 3);
+    let listed = days([("2026-01-04", 1), ("2026-01-03", 1), ("2026-01-02", 1), ("2026-01-01", 1)]);
+    assert_eq!(visits(&world, "").await, listed);
+}
+
+#[tokio::test]
+async fn who_is_noted_after_a_day_was_closed_is_counted_on_the_next() {
+    let world = World::new().await;
+    let people = world.people(4).await;
+    come(&world, &people[0]).await;
+    let (clock, late) = (StillClock::new(), StillClock::new());
+    // The clock of one server is a quarter of an hour behind.
+    clock.turn(DAY + Duration::from_mins(11));
+    late.turn(DAY.saturating_sub(Duration::from_mins(4)));
+    let (one, other) = (app(&world.redis, &clock, &[]).await, app(&world.redis, &late, &[]).await);
+    one.recognise(&people[1].token).await.unwrap();
+    assert_eq!(one.close_days().await.unwrap(), 1);
+    for person in &people[..3] {
+        other.recognise(&person.token).await.unwrap();
+    }
+    one.close_days().await.unwrap();
+    let counted = one.visits(7, None).await.unwrap();
+    let counted: Vec<u64> = counted.iter().map(|visits| visits.unique_visitors).collect();
+    // The first was counted on the first day, the second and third on the second.
+    assert_eq!(counted, [2, 1]);
+}
+
+on_every_kind! {
+    the_number_of_a_day_never_becomes_less;
+}
+
+async fn the_number_of_a_day_never_becomes_less(kind: Kind) {
+    let database = Database::new(kind).await;
+    let archive = database.archive();
+    let day = Day::from_number;
+    for (number, visitors) in [(20_454, 5), (-3, 1), (20_456, u64::from(u32::MAX) + 1), (20_455, 0)] {
+        archive.write_visits(day(number), visitors).await.unwrap();
+    }
+    for (visitors, expected) in [(5, 5), (3, 5), (0, 5), (8, 8)] {
+        archive.write_visits(day(20_454), visitors).await.unwrap();
+        assert_eq!(archive.visits(day(20_454), 1).await.unwrap(), [(day(20_454), expected)]);
+    }
+    let all = [(20_456, u64::from(u32::MAX) + 1), (20_455, 0), (20_454, 8), (-3, 1)];
+    let all = all.map(|(number, visitors)| (day(number), visitors));
+    assert_eq!(archive.visits(day(i64::MAX), 100).await.unwrap(), all);
+    assert_eq!(archive.visits(day(20_455), 2).await.unwrap(), all[1..3]);
+    assert_eq!(archive.visits(day(-4), 2).await.unwrap(), []);
+}
+
+/// How many users come on the great day: as many as are expected, unless a quick run is wished for.
+fn crowd() -> u64 {
+    std::env::var("FANFOLD_TEST_CROWD").ok().and_then(|text| text.parse().ok()).unwrap_or(1_000_000)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_million_visitors_are_counted_exactly_in_ten_bytes_each() {
+    let crowd = crowd();
+    let world = World::with(&["--visits-expected", &crowd.to_string()]).await;
+    let store = world.app.store();
+    let today = Day::from_number(TODAY);
+    let shards = visit::fix_shards(store.keys(), today, crowd).send("test", store).await.unwrap();
+    let ids: Vec<u64> = (1..=crowd).collect();
+    for ids in ids.chunks(20_000) {
+        let mut batch = Batch::new("test");
+        // Everybody comes, and some come again.
+        for id in ids.iter().chain(ids.iter().step_by(10)) {
+            drop(batch.push(visit::record(store.keys(), today, shards, UserId::new(*id).unwrap())));
+        }
+        batch.send(store).await.unwrap();
+    }
+    let questions = [Question::Visitors(today, shards)];
+    let counted = world.app.answer(&questions).await.remove(&questions[0]).unwrap().unwrap();
+    assert!(matches!(counted, Answer::Count(count) if count == crowd), "{counted:?}");
+    world.app.open_archive().await.unwrap();
+    let before = world.app.store().round_trips();
+    assert_eq!(visits(&world, "").await, days([("2026-01-01", i64::try_from(crowd).unwrap())]));
+    assert_eq!(world.app.store().round_trips() - before, 2);
+
+    let count = "local bytes, most = 0, 0 \
+        for shard = 0, ARGV[1] - 1 do \
+            local key = 'ff:{v' .. ARGV[2] .. '.' .. shard .. '}:visit' \
+            if redis.call('OBJECT', 'ENCODING', key) ~= 'intset' then return {-1, shard} end \
+            bytes = bytes + redis.call('MEMORY', 'USAGE', key, 'SAMPLES', 0) \
+            most = math.max(most, redis.call('SCARD', key)) \
+        end \
+        return {bytes, most}";
+    let arguments = [shards.to_string(), TODAY.to_string()];
+    let (bytes, most): (i64, u64) = world.redis.raw(&["EVAL", count, "0", &arguments[0], &arguments[1]]);
+    assert!(bytes > 0, "shard {most} is no intset");
+    assert!(bytes as u64 <= 10 * crowd, "{bytes} bytes");
+
+    // Closing counts the same, and marks do not count.
+    world.clock.turn(DAY * 2);
+    assert_eq!(world.app.close_days().await.unwrap(), 1);
+    let past = visits(&world, "(first: 1, before: \"2026-01-02\")").await;
+    assert_eq!(past, days([("2026-01-01", i64::try_from(crowd).unwrap())]));
+}
