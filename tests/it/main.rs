@@ -28,6 +28,7 @@ mod graph;
 mod house;
 mod input;
 mod lists;
+mod midnight;
 mod moving;
 mod post;
 mod region;

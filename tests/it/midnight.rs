@@ -1,0 +1,251 @@
+//! Visits around midnight: whatever is done at the same time and wherever it is cut off, everybody is counted on
+//! one day, and every day's number is right at every moment and stays so.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use fanfold::app::App;
+use fanfold::model::clock::{Clock as _, Day};
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use tokio::runtime::{Handle, Runtime};
+
+use crate::sql::{Database, Kind};
+use crate::turnstile::Actor;
+use crate::world::{Person, World, app};
+
+const PEOPLE: usize = 7;
+
+/// Something that a process does.
+#[derive(Clone, Debug)]
+enum Call {
+    /// These come, one after the other.
+    Come(Vec<usize>),
+    /// It closes the days that are over.
+    Close,
+}
+
+/// What happens next. Numbers choose among those who are under way.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Step(usize, usize),
+    Cut(usize),
+    Turn(u64),
+}
+
+fn calls() -> impl Strategy<Value = Vec<Call>> {
+    let come = proptest::collection::vec(0..PEOPLE, 1..4).prop_map(Call::Come);
+    proptest::collection::vec(prop_oneof![3 => come, 2 => Just(Call::Close)], 2..7)
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    // Around midnight, past the time when a day is closed, and a day later.
+    let times = prop_oneof![Just(1), Just(1_500), Just(5_000), Just(650_000), Just(86_400_000)];
+    let event = prop_oneof![
+        12 => (any::<usize>(), 1..6usize).prop_map(|(which, steps)| Event::Step(which, steps)),
+        2 => any::<usize>().prop_map(Event::Cut),
+        4 => times.prop_map(Event::Turn),
+    ];
+    proptest::collection::vec(event, 0..40)
+}
+
+/// What somebody was told who came.
+#[derive(Clone, Copy, Debug)]
+struct Came {
+    who: usize,
+    /// The first and the last day on which it may be counted.
+    days: (i64, i64),
+}
+
+struct Stage {
+    world: World,
+    app: App,
+    database: Database,
+    people: Vec<Person>,
+    came: Arc<Mutex<Vec<Came>>>,
+}
+
+impl Stage {
+    async fn set() -> Self {
+        let database = Database::new(Kind::Sqlite).await;
+        let world = World::new().await;
+        let people = world.people(PEOPLE).await;
+        let options =
+            ["--archive-url", &database.url, "--visits-expected", "600", "--sessions-lifetime", "3650"];
+        let app = app(&world.redis, &world.clock, &options).await;
+        app.open_archive().await.unwrap();
+        for person in &people {
+            world.clock.turn(Duration::from_hours(1));
+            app.recognise(&person.token).await.unwrap();
+        }
+        Self { world, app, database, people, came: Arc::default() }
+    }
+
+    fn today(&self) -> i64 {
+        Day::of(self.world.clock.now()).number()
+    }
+
+    /// Nobody has ever come, and it is two seconds before midnight.
+    async fn clear(&self) {
+        let keys: Vec<String> = self.world.redis.raw(&["KEYS", "ff:*visit*"]);
+        let mut words = vec!["DEL", "nothing"];
+        words.extend(keys.iter().map(String::as_str));
+        self.world.redis.raw::<i64>(&words);
+        self.database.execute("DELETE FROM visits").await;
+        self.came.lock().unwrap().clear();
+        let now = self.world.clock.now().as_millis();
+        let wanted = Day::from_number(self.today() + 2).start().as_millis() - 2_000;
+        self.world.clock.turn(Duration::from_millis(u64::try_from(wanted - now).unwrap()));
+    }
+
+    async fn begin(&self, call: &Call) -> Actor {
+        match call.clone() {
+            Call::Close => Actor::begin(&self.app, async |app: App| drop(app.close_days().await)).await,
+            Call::Come(who) => {
+                let (clock, came) = (Arc::clone(&self.world.clock), Arc::clone(&self.came));
+                let today = move || Day::of(clock.now()).number();
+                let tokens: Vec<(usize, String)> =
+                    who.iter().map(|&who| (who, self.people[who].token.clone())).collect();
+                let work = async move |app: App| {
+                    for (who, token) in tokens {
+                        let first = today();
+                        app.recognise(&token).await.unwrap();
+                        // Who is late is counted on the day after one that was closed.
+                        came.lock().unwrap().push(Came { who, days: (first, today() + 1) });
+                    }
+                };
+                Actor::begin(&self.app, work).await
+            }
+        }
+    }
+
+    /// Who is counted on which day.
+    fn counted(&self) -> BTreeMap<i64, BTreeSet<u64>> {
+        let mut counted: BTreeMap<i64, BTreeSet<u64>> = BTreeMap::new();
+        for key in self.world.redis.raw::<Vec<String>>(&["KEYS", "ff:{v*}:visit"]) {
+            let day = key.trim_start_matches("ff:{v").split('.').next().unwrap().parse().unwrap();
+            let users: Vec<u64> = self.world.redis.raw(&["SMEMBERS", &key]);
+            counted.entry(day).or_default().extend(users.into_iter().filter(|user| *user > 0));
+        }
+        counted
+    }
+
+    /// What is told of each day is how many are counted.
+    async fn check_now(&self) -> Result<(), String> {
+        let told = self.app.visits(20, None).await.map_err(|error| error.to_string())?;
+        let counted = self.counted();
+        for visits in told {
+            let number = counted.get(&visits.day.number()).map_or(0, BTreeSet::len) as u64;
+            if visits.unique_visitors != number {
+                return Err(format!("{visits:?} is told, and {number} are counted"));
+            }
+        }
+        Ok(())
+    }
+
+    async fn play(&self, calls: &[Call], events: &[Event], note: impl Fn()) {
+        let mut actors = Vec::new();
+        for call in calls {
+            actors.push(self.begin(call).await);
+        }
+        for event in events {
+            let waiting: Vec<usize> =
+                (0..actors.len()).filter(|&index| actors[index].waits.is_some()).collect();
+            let chosen = |number: usize| (!waiting.is_empty()).then(|| waiting[number % waiting.len()]);
+            match *event {
+                Event::Turn(millis) => self.world.clock.turn(Duration::from_millis(millis)),
+                Event::Cut(number) => {
+                    if let Some(index) = chosen(number) {
+                        actors[index].cut_off().await;
+                    }
+                }
+                Event::Step(number, steps) => {
+                    let Some(index) = chosen(number) else { continue };
+                    for _ in 0..steps {
+                        if actors[index].waits.is_some() {
+                            actors[index].step().await;
+                            note();
+                        }
+                    }
+                }
+            }
+        }
+        for actor in &mut actors {
+            while actor.waits.is_some() {
+                actor.step().await;
+                note();
+            }
+        }
+    }
+
+    /// Everybody who came is counted once; all days are closed, and their numbers stay.
+    async fn check_end(&self, calls: &[Call]) -> Result<(), TestCaseError> {
+        let counted = self.counted();
+        let days_of = |who: usize| -> Vec<i64> {
+            let is_in =
+                |(day, users): (&i64, &BTreeSet<u64>)| users.contains(&(who as u64 + 1)).then_some(*day);
+            counted.iter().filter_map(is_in).collect()
+        };
+        for came in self.came.lock().unwrap().iter() {
+            let days = days_of(came.who);
+            let is_right = days.iter().any(|day| (came.days.0..=came.days.1).contains(day));
+            prop_assert!(is_right, "{:?} is counted on {:?}", came, days);
+        }
+        for who in 0..PEOPLE {
+            let calls = calls.iter().map(|call| match call {
+                Call::Come(all) => all.iter().filter(|one| **one == who).count(),
+                Call::Close => 0,
+            });
+            let days = days_of(who);
+            prop_assert!(days.len() <= calls.sum::<usize>(), "{} is counted on {:?}", who, days);
+        }
+        self.world.clock.turn(Duration::from_hours(25));
+        self.app.close_days().await.unwrap();
+        let open: Vec<String> = self.world.redis.raw(&["HKEYS", "ff:{g}:visit:days"]);
+        prop_assert!(open.is_empty(), "{:?} are open", open);
+        let keys: Vec<String> = self.world.redis.raw(&["KEYS", "ff:{v*}:visit"]);
+        for key in &keys {
+            prop_assert!(self.world.redis.raw::<i64>(&["TTL", key]) > 0, "{} stays", key);
+        }
+        prop_assert_eq!(self.check_now().await, Ok(()));
+        let before = self.app.visits(20, None).await.unwrap();
+        let mut words = vec!["DEL", "nothing"];
+        words.extend(keys.iter().map(String::as_str));
+        self.world.redis.raw::<i64>(&words);
+        prop_assert_eq!(self.app.visits(20, None).await.unwrap(), before);
+        Ok(())
+    }
+}
+
+#[test]
+fn around_midnight_everybody_is_counted_on_one_day() {
+    let runtime = Runtime::new().unwrap();
+    let stage = runtime.block_on(Stage::set());
+    let cases = std::env::var("FANFOLD_TEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(200);
+    let config = ProptestConfig {
+        cases,
+        max_shrink_iters: 2_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    let tested = TestRunner::new(config).run(&(calls(), events()), |(calls, events)| {
+        runtime.block_on(async {
+            stage.clear().await;
+            let wrong = RefCell::new(None);
+            let note = || {
+                let now = tokio::task::block_in_place(|| Handle::current().block_on(stage.check_now()));
+                if let Err(what) = now {
+                    wrong.borrow_mut().get_or_insert(what);
+                }
+            };
+            stage.play(&calls, &events, note).await;
+            prop_assert_eq!(wrong.into_inner(), None);
+            stage.check_end(&calls).await
+        })
+    });
+    if let Err(failed) = tested {
+        panic!("{failed}");
+    }
+}
