@@ -12,6 +12,7 @@ pub mod delivery;
 pub mod error;
 pub mod import;
 mod intent;
+pub mod memory;
 mod once;
 mod password;
 pub mod post;

@@ -8,6 +8,7 @@ mod check;
 mod deliver;
 mod demo;
 mod import;
+mod memory;
 mod people;
 mod posts;
 mod progress;
@@ -56,6 +57,7 @@ enum Command {
     Demo(demo::Demo),
     Import(import::Import),
     Check(check::Check),
+    Memory(memory::Memory),
 }
 
 /// What a command comes to: done, or an error to be shown to a person.
@@ -80,6 +82,7 @@ pub fn main(cli: Cli) -> ExitCode {
             Command::Demo(command) => command.run().await,
             Command::Import(command) => command.run().await,
             Command::Check(command) => command.run().await,
+            Command::Memory(command) => command.run().await,
         }
     });
     outcome.unwrap_or_else(|error| fail(&*error))

@@ -119,6 +119,11 @@ pub fn issue(keys: &Keys, least: u64, notes: Vec<Note>) -> Command<Vec<Draft>> {
     })
 }
 
+/// The last id issued; no post has a greater one.
+pub fn last_id(keys: &Keys) -> Command<u64> {
+    command("GET").key(&keys.next_post()).reply::<Option<u64>>().map(|last| Ok(last.unwrap_or(0)))
+}
+
 /// Takes the notes away: what they name is visible, or never will be.
 pub fn settle(keys: &Keys, drafts: &[Draft]) -> Command<i64> {
     command("ZREM").key(&keys.publishing()).args(drafts.iter().map(Draft::to_string)).reply()

@@ -37,6 +37,8 @@
 //! | `ff:{v20777.3}:visit` | set, sharded | who came on a day (a number, from 1970-01-01): users, and 0 once the day is closed |
 //! | `ff:{u7}:audience:20777:N` | set, sharded | who looked at user 7's profile on a day, see [`crate::store::audience`]. Kept a month |
 //! | `ff:{r12}:region` | packed | two bytes for each of 4,093 users: where they are, see [`crate::store::region`] |
+//! | `ff:{m}:measuring` | text | somebody measures how much memory things take. Kept a minute |
+//! | `ff:{m}:…` | | things kept in a simpler way, for comparison. Kept a minute |
 //! | `ff:{a}:pending` | list | posts that shall become cold, and deleted ones: `post:time`, the time from when they wait; a post may be there more than once |
 //! | `ff:{a}:moving:M` | list | those that the mover M has taken |
 //! | `ff:{a}:movers` | sorted set | the movers, by when they were last heard of |
@@ -106,6 +108,8 @@ pub enum Tag {
     Archive,
     /// `{v20777.3}`: one shard of the visits of a day.
     Visits(Day, u32),
+    /// `{m}`: what is measured.
+    Memory,
     /// `{r12}`: one shard of the regions.
     Regions(u64),
 }
@@ -121,6 +125,7 @@ impl fmt::Display for Tag {
             Self::Fanout(partition) => write!(formatter, "{{f{partition}}}"),
             Self::Archive => formatter.write_str("{a}"),
             Self::Visits(day, shard) => write!(formatter, "{{v{}.{shard}}}", day.number()),
+            Self::Memory => formatter.write_str("{m}"),
             Self::Regions(shard) => write!(formatter, "{{r{shard}}}"),
         }
     }
@@ -220,7 +225,13 @@ impl Keys {
     /// The shard of the username index that holds a name: by crc32, part of the stored format.
     #[must_use]
     pub fn names_with(&self, username: &Username) -> Key<Hash> {
-        self.names(crc32fast::hash(username.as_str().as_bytes()) % self.name_shards)
+        self.names(self.names_shard(username))
+    }
+
+    /// The number of that shard.
+    #[must_use]
+    pub fn names_shard(&self, username: &Username) -> u32 {
+        crc32fast::hash(username.as_str().as_bytes()) % self.name_shards
     }
 
     /// One partition of the intents.
@@ -396,6 +407,18 @@ impl Keys {
     #[must_use]
     pub fn regions(&self, shard: u64) -> Key<Packed> {
         self.key(Tag::Regions(shard), "region")
+    }
+
+    /// That somebody measures how much memory things take.
+    #[must_use]
+    pub fn measuring(&self) -> Key<Text> {
+        self.key(Tag::Memory, "measuring")
+    }
+
+    /// Something kept in a simpler way, for comparison.
+    #[must_use]
+    pub fn plain<Kind>(&self, name: &str) -> Key<Kind> {
+        self.key(Tag::Memory, name)
     }
 
     fn key<Kind>(&self, tag: Tag, noun: &str) -> Key<Kind> {

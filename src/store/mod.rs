@@ -13,6 +13,7 @@ pub mod fanout;
 pub mod intent;
 pub mod key;
 pub mod managed;
+pub mod memory;
 pub mod moving;
 pub mod name;
 mod place;

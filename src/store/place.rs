@@ -32,7 +32,7 @@ pub(super) const LOOK: Duration = Duration::from_millis(500);
 const SETTLE_LOOKS: usize = 20;
 /// How the Redis runs. Its working directory is where its files are, so that no path, whatever is in
 /// it, needs to be told.
-const OPTIONS: [&str; 20] = [
+const OPTIONS: [&str; 22] = [
     "--port",
     "0",
     "--unixsocket",
@@ -53,6 +53,9 @@ const OPTIONS: [&str; 20] = [
     "",
     "--maxmemory-policy",
     "noeviction",
+    // Posts and bios are packed, however long they are. The older of its two names, which all versions know.
+    "--hash-max-ziplist-value",
+    "8192",
 ];
 /// Longest path of a unix socket, in bytes, that all systems allow.
 const LONGEST_SOCKET_PATH: usize = 103;

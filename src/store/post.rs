@@ -64,7 +64,9 @@ pub fn create(
     create.reply::<Option<String>>().map(|delivery| Ok(delivery.as_deref().and_then(parse_delivery)))
 }
 
-fn print_delivery(delivery: Delivery) -> String {
+/// A delivery as it is kept.
+#[must_use]
+pub fn print_delivery(delivery: Delivery) -> String {
     match delivery {
         Delivery::Pulled => "pulled".to_owned(),
         Delivery::Pushed { followers } => format!("pushed:{followers}"),

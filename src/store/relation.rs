@@ -22,7 +22,7 @@ pub const PROBE: usize = 1_000;
 /// For how long a temporary set may stay if Redis stops in the wrong moment.
 const FIND_MILLIS: u64 = 10_000;
 
-fn list(keys: &Keys, user: UserId, side: Side) -> Key<SortedSet> {
+pub(super) fn list(keys: &Keys, user: UserId, side: Side) -> Key<SortedSet> {
     match side {
         Side::Following => keys.following(user),
         Side::Followers => keys.followers(user),

@@ -28,6 +28,7 @@ mod graph;
 mod house;
 mod input;
 mod lists;
+mod memory;
 mod midnight;
 mod moving;
 mod post;

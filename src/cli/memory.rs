@@ -1,0 +1,121 @@
+//! `fanfold memory`: how much memory things take.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::app::memory::{Footprint, Other, Usage};
+use crate::cli::{Data, Outcome, say};
+use crate::config::DataConfig;
+
+/// Tells how much of Redis's memory things take, beside what they would take in a plain layout.
+///
+/// Some of everything are measured; these are also kept in the layout that comes to mind first, for a moment, and
+/// measured by the same means. May run beside a server. A follow is counted in both of the lists in which it
+/// stands; visits are those of the last day on which somebody came.
+#[derive(Args, Debug)]
+pub(super) struct Memory {
+    /// Tell it as JSON.
+    #[arg(long, env = "FANFOLD_MEMORY_JSON")]
+    json: bool,
+
+    #[command(flatten)]
+    data: DataConfig,
+}
+
+impl Memory {
+    pub(super) async fn run(self) -> Outcome {
+        let json = self.json;
+        Data::work(self.data, async |app| report(app, json).await).await
+    }
+}
+
+async fn report(app: &App, json: bool) -> Outcome {
+    let usage = app.measure_memory().await?;
+    say(&if json { print_json(&usage) } else { print_table(&usage) })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print_json(usage: &Usage) -> String {
+    let other = |of: &Footprint, Other { layout, bytes_each }: &Other| json!({ "layout": layout, "bytesEach": bytes_each, "times": bytes_each / of.bytes_each });
+    let footprint = |footprint: &Footprint| -> Value {
+        let Footprint { kind, count, sampled, bytes_each, encodings, others } = footprint;
+        let others: Vec<Value> = others.iter().map(|one| other(footprint, one)).collect();
+        json!({
+            "kind": kind,
+            "count": count,
+            "sampled": sampled,
+            "bytesEach": bytes_each,
+            "bytes": footprint.bytes(),
+            "encodings": encodings,
+            "others": others,
+        })
+    };
+    let footprints: Vec<Value> = usage.footprints.iter().map(footprint).collect();
+    let json = json!({ "footprints": footprints, "bytes": usage.bytes(), "redisBytes": usage.redis_bytes });
+    format!("{json:#}")
+}
+
+/// A line for each kind, and one more for each further layout that it is compared with.
+fn print_table(usage: &Usage) -> String {
+    let mut lines = vec![
+        line(["", "about", "bytes", "bytes", "", "bytes", "times", ""]),
+        line(["what", "how many", "each", "in all", "encoding", "each", "as much", "in another layout"]),
+    ];
+    for footprint in &usage.footprints {
+        let Footprint { kind, count, bytes_each, encodings, others, .. } = footprint;
+        let encodings = encodings.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        let own = [
+            (*kind).to_owned(),
+            grouped(*count),
+            if *count == 0 { String::new() } else { format!("{bytes_each:.1}") },
+            grouped(footprint.bytes()),
+            encodings,
+        ];
+        let mut own = own.each_ref().map(String::as_str);
+        let others = others.iter().map(|Other { layout, bytes_each: other }| {
+            (format!("{other:.1}"), format!("{:.1}", other / bytes_each), *layout)
+        });
+        let others: Vec<_> = others.collect();
+        if others.is_empty() {
+            lines.push(line([own[0], own[1], own[2], own[3], own[4], "", "", ""]));
+        }
+        for (each, times, layout) in &others {
+            lines.push(line([own[0], own[1], own[2], own[3], own[4], each, times, layout]));
+            own = [""; 5];
+        }
+    }
+    lines.push(line(["all of these", "", "", &grouped(usage.bytes()), "", "", "", ""]));
+    lines.push(line(["Redis in all", "", "", &grouped(usage.redis_bytes), "", "", "", ""]));
+    lines.join("\n")
+}
+
+fn line([what, count, each, all, encoding, other, times, layout]: [&str; 8]) -> String {
+    let line =
+        format!("{what:<15}{count:>12}{each:>9}{all:>16}  {encoding:<20}{other:>9}{times:>9}  {layout}");
+    line.trim_end().to_owned()
+}
+
+/// A number with its digits in groups of three.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(|group| std::str::from_utf8(group).unwrap_or_default())
+        .collect();
+    groups.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_are_in_groups_of_three() {
+        assert_eq!([0, 12, 999, 1_000, 1_234_567].map(grouped), ["0", "12", "999", "1,000", "1,234,567"]);
+    }
+}
