@@ -8,6 +8,8 @@
 #![allow(clippy::disallowed_methods, reason = "a bench measures time")]
 
 mod ground;
+#[path = "ground/times.rs"]
+mod times;
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +24,8 @@ use fanfold::model::page::{Direction, Window};
 use fanfold::model::post::Content;
 use fanfold::model::user::UserFields;
 
-use crate::ground::{Redis, Times, is_measured, users};
+use crate::ground::{Redis, is_measured, users};
+use crate::times::Times;
 
 /// What is measured on.
 struct Sizes {

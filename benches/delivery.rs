@@ -8,6 +8,8 @@
 #![allow(clippy::disallowed_methods, reason = "a bench measures time")]
 
 mod ground;
+#[path = "ground/times.rs"]
+mod times;
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +20,8 @@ use fanfold::model::clock::Timestamp;
 use fanfold::model::id::{PostId, UserId};
 use redis::aio::MultiplexedConnection;
 
-use crate::ground::{Redis, Times, is_measured, users};
+use crate::ground::{Redis, is_measured, users};
+use crate::times::Times;
 
 /// What is measured on.
 struct Sizes {

@@ -1,4 +1,4 @@
-//! What benches stand on: a Redis of their own, an application over it, people, and times.
+//! What benches stand on: a Redis of their own, an application over it, and people.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -54,7 +54,7 @@ impl Redis {
         redis
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("unix:{}", self.directory.path().join("redis.sock").display())
     }
 
@@ -100,23 +100,4 @@ pub(crate) async fn users(app: &App, count: usize) -> Vec<UserId> {
         ids.extend(app.import_users(numbers.iter().map(newcomer).collect()).await.unwrap().ids);
     }
     ids
-}
-
-/// Times of one kind.
-#[derive(Default)]
-pub(crate) struct Times(pub(crate) Vec<Duration>);
-
-impl Times {
-    /// In milliseconds.
-    pub(crate) fn quantile(&self, percent: usize) -> f64 {
-        let mut times = self.0.clone();
-        times.sort_unstable();
-        times[(times.len() - 1) * percent / 100].as_secs_f64() * 1_000.0
-    }
-
-    /// A line of a table.
-    pub(crate) fn print(&self, what: &str) {
-        let [median, ninety, most] = [50, 90, 100].map(|percent| self.quantile(percent));
-        println!("{what:<54} {median:>9.2} {ninety:>9.2} {most:>9.2}");
-    }
 }

@@ -1,0 +1,117 @@
+//! What things take when there are very many of them: fills a Redis and lets `fanfold memory` tell.
+//!
+//! `cargo bench` measures; under `cargo test` a few users show that it works.
+
+#![allow(clippy::unwrap_used, reason = "a bench that cannot go on shall panic")]
+#![allow(clippy::print_stdout, reason = "this is what it is for")]
+
+mod ground;
+
+use std::process::Command;
+
+use fanfold::app::App;
+use fanfold::app::import::ImportFollow;
+use fanfold::app::post::NewPost;
+use fanfold::model::clock::{Day, Timestamp};
+use fanfold::model::id::{PostId, UserId};
+use fanfold::model::page::{Direction, Window};
+use fanfold::model::post::Content;
+use fanfold::model::region::Table;
+use fanfold::store::batch::Batch;
+use fanfold::store::{region, timeline, visit};
+
+use crate::ground::{Redis, is_measured, users};
+
+/// What is filled in.
+struct Sizes {
+    users: usize,
+    /// Those among them who follow somebody and have a timeline.
+    readers: usize,
+    /// How many each of them follows.
+    follows: usize,
+    posts: usize,
+}
+
+const FIRST_PAGE: Window<PostId> = Window { direction: Direction::Forward, size: 1, from: None };
+/// How much is done at a time.
+const AT_A_TIME: usize = 5_000;
+
+#[tokio::main]
+async fn main() {
+    let sizes = if is_measured() {
+        Sizes { users: 1_000_000, readers: 2_000, follows: 200, posts: 50_000 }
+    } else {
+        Sizes { users: 60, readers: 5, follows: 10, posts: 40 }
+    };
+    let redis = Redis::start();
+    let expected = sizes.users.to_string();
+    let options = ["--redis-expected-users", &expected, "--visits-expected", &expected];
+    let app = redis.app(&options).await;
+    let ids = users(&app, sizes.users).await;
+    follow(&app, &ids, &sizes).await;
+    publish(&app, &ids, &sizes).await;
+    come_from_somewhere(&app, &ids).await;
+    let mut memory = Command::new(env!("CARGO_BIN_EXE_fanfold"));
+    let told = memory.args(["memory", "--redis-url", &redis.url()]).output().unwrap();
+    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    println!("{}", String::from_utf8(told.stdout).unwrap().trim_end());
+}
+
+/// The first users follow others, and have timelines.
+async fn follow(app: &App, ids: &[UserId], sizes: &Sizes) {
+    for (index, &follower) in ids[..sizes.readers].iter().enumerate() {
+        let followee = |step: usize| ids[(index * 31 + step * 7 + 1) % ids.len()];
+        let followees = (0..sizes.follows).map(followee).filter(|followee| *followee != follower);
+        let follow = |followee| ImportFollow { follower, followee, at: Timestamp::from_millis(0) };
+        app.import_follows(followees.map(follow).collect()).await.unwrap();
+    }
+}
+
+/// Posts go to the timelines of the readers, a thousand to each.
+async fn publish(app: &App, ids: &[UserId], sizes: &Sizes) {
+    let content = Content::parse("With the lights out somebody had mended the wobbly table.").unwrap();
+    let post = |number: usize| NewPost {
+        author: ids[number % ids.len()],
+        content: content.clone(),
+        platform: None,
+        created_at: Timestamp::from_millis(0),
+    };
+    let mut posts = Vec::new();
+    let numbers: Vec<usize> = (0..sizes.posts).collect();
+    for numbers in numbers.chunks(1_000) {
+        let new: Vec<NewPost> = numbers.iter().map(|&number| post(number)).collect();
+        posts.extend(app.import_posts(&new).await.unwrap());
+    }
+    let (store, keys) = (app.store(), app.store().keys());
+    for (index, &reader) in ids[..sizes.readers].iter().enumerate() {
+        let (nobody, nonce) = (timeline::Sources::Named(&[]), index as u64 + 1);
+        let open = timeline::open(keys, reader, nonce, 86_400, 1, nobody, &FIRST_PAGE);
+        open.send("bench", store).await.unwrap();
+        let mut batch = Batch::new("bench");
+        for step in 0..1_000.min(posts.len()) {
+            let post = posts[(index * 17 + step * 41) % posts.len()];
+            drop(batch.push(timeline::deliver(keys, reader, post, 1_000)));
+        }
+        batch.send(store).await.unwrap();
+    }
+}
+
+/// Everybody says where they are, and comes on the same day.
+async fn come_from_somewhere(app: &App, ids: &[UserId]) {
+    let countries = Table::current().countries();
+    let (store, keys, day) = (app.store(), app.store().keys(), Day::of(app.now()));
+    let shards = visit::fix_shards(keys, day, ids.len() as u64).send("bench", store).await.unwrap();
+    for ids in ids.chunks(AT_A_TIME) {
+        let mut batch = Batch::new("bench");
+        for &id in ids {
+            let number = usize::try_from(id.get()).unwrap();
+            let country = countries[number % countries.len()];
+            let subdivisions = country.subdivisions();
+            let code = subdivisions.first().map(|subdivision| subdivision.code.as_str());
+            let place = Table::current().find(country.code, code).unwrap();
+            drop(batch.push(region::write(keys, id, Some(place))));
+            drop(batch.push(visit::record(keys, day, shards, id)));
+        }
+        batch.send(store).await.unwrap();
+    }
+}
