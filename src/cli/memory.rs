@@ -70,14 +70,14 @@ fn print_table(usage: &Usage) -> String {
         let own = [
             (*kind).to_owned(),
             grouped(*count),
-            if *count == 0 { String::new() } else { format!("{bytes_each:.1}") },
+            if *count == 0 { String::new() } else { figure(*bytes_each) },
             grouped(footprint.bytes()),
             encodings,
         ];
         let mut own = own.each_ref().map(String::as_str);
-        let others = others.iter().map(|Other { layout, bytes_each: other }| {
-            (format!("{other:.1}"), format!("{:.1}", other / bytes_each), *layout)
-        });
+        let others = others
+            .iter()
+            .map(|Other { layout, bytes_each: other }| (figure(*other), figure(other / bytes_each), *layout));
         let others: Vec<_> = others.collect();
         if others.is_empty() {
             lines.push(line([own[0], own[1], own[2], own[3], own[4], "", "", ""]));
@@ -98,6 +98,11 @@ fn line([what, count, each, all, encoding, other, times, layout]: [&str; 8]) -> 
     line.trim_end().to_owned()
 }
 
+/// A figure with as many digits behind the point as say something.
+fn figure(figure: f64) -> String {
+    if figure < 1.0 { format!("{figure:.2}") } else { format!("{figure:.1}") }
+}
+
 /// A number with its digits in groups of three.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -113,6 +118,11 @@ fn grouped(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn small_figures_have_more_digits() {
+        assert_eq!([0.012_3, 0.999, 1.0, 72.04].map(figure), ["0.01", "1.00", "1.0", "72.0"]);
+    }
 
     #[test]
     fn digits_are_in_groups_of_three() {
