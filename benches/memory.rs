@@ -100,7 +100,7 @@ async fn publish(app: &App, ids: &[UserId], sizes: &Sizes) {
 async fn come_from_somewhere(app: &App, ids: &[UserId]) {
     let countries = Table::current().countries();
     let (store, keys, day) = (app.store(), app.store().keys(), Day::of(app.now()));
-    let shards = visit::fix_shards(keys, day, ids.len() as u64).send("bench", store).await.unwrap();
+    let layout = visit::fix_layout(keys, day, ids.len() as u64).send("bench", store).await.unwrap();
     for ids in ids.chunks(AT_A_TIME) {
         let mut batch = Batch::new("bench");
         for &id in ids {
@@ -110,7 +110,7 @@ async fn come_from_somewhere(app: &App, ids: &[UserId]) {
             let code = subdivisions.first().map(|subdivision| subdivision.code.as_str());
             let place = Table::current().find(country.code, code).unwrap();
             drop(batch.push(region::write(keys, id, Some(place))));
-            drop(batch.push(visit::record(keys, day, shards, id)));
+            drop(batch.push(visit::record(keys, layout, id)));
         }
         batch.send(store).await.unwrap();
     }

@@ -86,7 +86,7 @@ pub struct RedisConfig {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Archive")]
 pub struct ArchiveConfig {
-    /// SQL database for the posts that Redis has no more room for [default: archive.db in the data directory].
+    /// SQL database for old posts, and for how many came on past days [default: archive.db in the data directory].
     ///
     /// sqlite:path, mysql://user:password@host/database (also mariadb://), or
     /// postgres://user:password@host/database. Its tables are made when it is first used. Servers on several
@@ -233,10 +233,10 @@ impl TimelineStrategy {
 pub struct VisitConfig {
     /// How many users are expected to come on a day.
     ///
-    /// A day is laid out for them when the first one comes, and stays so. More than twice as many cost memory,
-    /// not correctness.
+    /// A day is laid out for them when the first one comes, and stays so. More than half as many again cost memory,
+    /// not correctness; fewer, nothing.
     #[arg(long, value_name = "N", env = "FANFOLD_VISITS_EXPECTED", default_value_t = 100_000)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub visits_expected: u64,
 
     /// Whether it is kept for a month who looked at whose profile, and told to those looked at as an audience.
@@ -252,7 +252,7 @@ pub struct DutyConfig {
     #[arg(long, value_name = "SWITCH", env = "FANFOLD_DELIVER", default_value = "on")]
     pub deliver: Switch,
 
-    /// Whether the server archives old posts itself, or leaves that to `fanfold archive run`.
+    /// Whether the server archives old posts and past days itself, or leaves that to `fanfold archive run`.
     #[arg(long, value_name = "SWITCH", env = "FANFOLD_ARCHIVE", default_value = "on")]
     pub archive: Switch,
 }

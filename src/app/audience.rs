@@ -3,6 +3,9 @@
 //! A look is a signed-in user asking for somebody else by id or name, and for something of its profile. Whoever
 //! turns up in a list was not looked at.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use crate::app::App;
 use crate::app::error::Error;
 use crate::app::viewer::Viewer;
@@ -14,8 +17,10 @@ use crate::store::batch::Batch;
 
 pub use crate::store::audience::DAYS as MOST_DAYS;
 
-/// How many shards are read together: each may have some hundred visitors.
-const SHARDS_AT_A_TIME: usize = 200;
+/// About how many visitors are read at most.
+const MOST_VISITORS: usize = 500_000;
+/// In how many digits of their hash visitors may differ who are not read: those by which shards do.
+const MOST_DIGITS: u32 = audience::GENERATIONS - 1;
 
 impl App {
     /// Notes that the viewer has looked at these users' profiles. One round trip, if there is one among them of
@@ -23,7 +28,7 @@ impl App {
     /// told.
     pub async fn record_views(&self, viewer: &Viewer, users: &[UserId]) {
         let Viewer::SignedIn(signed_in) = viewer else { return };
-        if self.0.rules.visit.audience == Switch::Off {
+        if !self.keeps_audiences() {
             return;
         }
         let (visitor, day) = (signed_in.user, signed_in.day);
@@ -48,31 +53,124 @@ impl App {
         Ok(())
     }
 
-    /// Who looked at the viewer's profile within so many days, today being one of them; `None` if that is not kept.
-    /// One round trip, or some if they are very many.
-    pub async fn audience(&self, viewer: &Viewer, days: i64) -> Result<Option<Vec<UserId>>, Error> {
-        let signed_in = viewer.signed_in()?;
-        if self.0.rules.visit.audience == Switch::Off {
-            return Ok(None);
+    /// Whether it is kept who looked at whose profile.
+    #[must_use]
+    pub fn keeps_audiences(&self) -> bool {
+        self.0.rules.visit.audience == Switch::On
+    }
+}
+
+/// Who looked at a profile within some days, read shard by shard: each tells whether there are more below it.
+///
+/// Of very many visitors only some are read: those whose hash is even, in ever more of its digits. They are the same
+/// ones every day.
+pub struct Audience {
+    /// Shards that are still to be read.
+    open: Vec<(Day, Shard)>,
+    visitors: HashSet<UserId>,
+    /// In how many of the hash's digits a visitor must have none.
+    digits: u32,
+    most: usize,
+}
+
+/// Who looked at a profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Visitors {
+    /// They, or some of them.
+    pub some: Arc<[UserId]>,
+    /// How many there are for each of these.
+    pub weight: u64,
+}
+
+impl Audience {
+    /// Nothing is read yet of so many days up to this one.
+    #[must_use]
+    pub fn new(today: Day, days: i64) -> Self {
+        Self::with_room_for(MOST_VISITORS, today, days)
+    }
+
+    fn with_room_for(most: usize, today: Day, days: i64) -> Self {
+        let open = (0..days).map(|ago| (today.plus(-ago), Shard::ROOT)).collect();
+        Self { open, visitors: HashSet::new(), digits: 0, most }
+    }
+
+    /// Takes the shards that are to be read now; none if all are read.
+    pub fn take_open(&mut self) -> Vec<(Day, Shard)> {
+        std::mem::take(&mut self.open)
+    }
+
+    /// Adds what was found in a shard.
+    pub fn add(&mut self, day: Day, shard: Shard, found: &[UserId]) {
+        self.open.extend(shard.below(found.len()).into_iter().map(|shard| (day, shard)));
+        self.visitors.extend(found.iter().filter(|visitor| audience::is_sampled(**visitor, self.digits)));
+        while self.visitors.len() + self.open.len() * audience::ROOM > self.most && self.digits < MOST_DIGITS
+        {
+            self.digits += 1;
+            self.visitors.retain(|visitor| audience::is_sampled(*visitor, self.digits));
+            self.open.retain(|(_, shard)| shard.has_sampled(self.digits));
         }
-        let today = signed_in.day;
-        let mut open: Vec<(Day, Shard)> = (0..days).map(|ago| (today.plus(-ago), Shard::ROOT)).collect();
-        let mut visitors = Vec::new();
-        while !open.is_empty() {
-            let now = open.split_off(open.len().saturating_sub(SHARDS_AT_A_TIME));
-            let mut batch = Batch::new("audience: read");
-            let read = |&(day, shard): &(Day, Shard)| {
-                batch.push(audience::read(self.keys(), signed_in.user, day, shard))
-            };
-            let tickets = now.iter().map(read).collect();
-            let found = batch.send(self.store()).await?.take_all(tickets)?;
-            for ((day, shard), found) in now.into_iter().zip(found) {
-                open.extend(shard.below(found.len()).into_iter().map(|shard| (day, shard)));
-                visitors.extend(found.into_iter().filter_map(UserId::new));
+    }
+
+    /// Who was found.
+    #[must_use]
+    pub fn finish(self) -> Visitors {
+        let mut some: Vec<UserId> = self.visitors.into_iter().collect();
+        some.sort_unstable();
+        Visitors { some: some.into(), weight: audience::weight(self.digits) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    /// The tree of a day on which these came.
+    fn tree(visitors: impl Iterator<Item = u64>) -> HashMap<Shard, Vec<UserId>> {
+        let mut tree: HashMap<Shard, Vec<UserId>> = HashMap::new();
+        for visitor in visitors.filter_map(UserId::new) {
+            let mut way = Shard::all_of(visitor);
+            let shard = way.find(|shard| tree.get(shard).is_none_or(|found| found.len() < audience::ROOM));
+            tree.entry(shard.unwrap()).or_default().push(visitor);
+        }
+        tree
+    }
+
+    fn read(most: usize, days: &[HashMap<Shard, Vec<UserId>>]) -> (usize, Visitors) {
+        let today = Day::from_number(7);
+        let mut audience = Audience::with_room_for(most, today, i64::try_from(days.len()).unwrap());
+        let mut count = 0;
+        loop {
+            let open = audience.take_open();
+            if open.is_empty() {
+                return (count, audience.finish());
+            }
+            for (day, shard) in open {
+                let ago = usize::try_from(today.number() - day.number()).unwrap();
+                let found = days[ago].get(&shard).map_or(&[][..], Vec::as_slice);
+                count += found.len();
+                audience.add(day, shard, found);
             }
         }
-        visitors.sort_unstable();
-        visitors.dedup();
-        Ok(Some(visitors))
+    }
+
+    #[test]
+    fn everybody_is_found_once() {
+        let days = [tree(1..3_000), tree(2_500..2_600), tree(std::iter::empty())];
+        let (_, visitors) = read(1_000_000, &days);
+        assert_eq!((visitors.some.len(), visitors.weight), (2_999, 1));
+    }
+
+    #[test]
+    fn of_very_many_an_even_part_is_read() {
+        let days = [tree(1..60_000), tree(30_000..90_000)];
+        let (count, visitors) = read(20_000, &days);
+        assert!(
+            visitors.weight > 1 && visitors.some.len() <= 20_000 && count < 60_000,
+            "{count} {visitors:?}"
+        );
+        let estimate = visitors.some.len() as u64 * visitors.weight;
+        assert!(estimate.abs_diff(89_999) < 5_000, "{estimate}");
     }
 }

@@ -1,33 +1,51 @@
 //! How much memory things take: measured on the Redis that runs, beside what they would take if they were kept in
 //! the way that comes to mind first.
 //!
-//! Some of everything are looked at, evenly spread over all there are. Those are also kept the other way, for a
-//! moment, and measured by the same means.
+//! Some of everything are looked at, evenly spread over all there are. Some of these are also kept the other way, for
+//! a moment, and measured by the same means; so both figures are of the same things.
 
 use std::collections::BTreeSet;
 
 use crate::app::App;
 use crate::app::error::{Broken, Error};
+use crate::app::question::{Answer, Question, mismatch};
 use crate::model::id::{PostId, UserId};
-use crate::model::region::Table;
+use crate::model::region::{Region, Table};
 use crate::model::relation::{Follow, Side};
 use crate::model::user::{User, UserFields, Username};
 use crate::store::batch::Batch;
 use crate::store::command::Command;
 use crate::store::key::Keys;
 use crate::store::memory::{self, KeyUsage, Plain};
+use crate::store::name::Holder;
 use crate::store::post::{self, Record};
-use crate::store::relation::{self, PROBE};
-use crate::store::{draft, name, region, user, visit};
+use crate::store::{draft, name, region, relation, user, visit};
 
 /// How many keys of a kind are looked at.
 const KEYS: u64 = 1_000;
 /// How many shards of a kind are looked at.
 const SHARDS: usize = 100;
-/// How many things of a kind are kept in another way.
-const COMPARED: usize = 20_000;
+/// About how many things of a kind are kept in another way.
+const COMPARED: u64 = 20_000;
 /// How many commands are sent together.
 const AT_A_TIME: usize = 500;
+
+/// What everything takes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Usage {
+    /// By kind.
+    pub footprints: Vec<Footprint>,
+    /// Bytes that Redis uses in all.
+    pub redis_bytes: u64,
+}
+
+impl Usage {
+    /// Bytes that all kinds take together.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.footprints.iter().map(Footprint::bytes).sum()
+    }
+}
 
 /// What all things of a kind take.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,263 +69,21 @@ pub struct Footprint {
 pub struct Other {
     /// Which way.
     pub layout: &'static str,
-    /// Bytes that one thing takes in it.
-    pub bytes_each: f64,
-}
-
-/// What everything takes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Usage {
-    /// By kind.
-    pub footprints: Vec<Footprint>,
-    /// Bytes that Redis uses in all.
-    pub redis_bytes: u64,
-}
-
-impl Usage {
-    /// Bytes that all kinds take together.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.footprints.iter().map(Footprint::bytes).sum()
-    }
-}
-
-/// Usages added up.
-#[derive(Default)]
-struct Sum {
-    bytes: u64,
-    items: u64,
-    encodings: BTreeSet<String>,
-}
-
-impl FromIterator<KeyUsage> for Sum {
-    fn from_iter<I: IntoIterator<Item = KeyUsage>>(usages: I) -> Self {
-        let mut sum = Self::default();
-        for KeyUsage { bytes, items, encoding } in usages {
-            sum.bytes += bytes;
-            sum.items += items;
-            sum.encodings.insert(encoding);
-        }
-        sum
-    }
-}
-
-impl App {
-    /// Measures. Some hundred round trips, however much there is.
-    pub async fn measure_memory(&self) -> Result<Usage, Error> {
-        if !memory::begin(self.keys()).send("memory: begin", self.store()).await? {
-            let message = "Somebody else measures. Try again in a minute.";
-            return Err(Error::Invalid(message.to_owned()));
-        }
-        let measured = self.measure_all().await;
-        memory::end(self.keys()).send("memory: end", self.store()).await?;
-        measured
-    }
-
-    async fn measure_all(&self) -> Result<Usage, Error> {
-        let last = self.last_user_id().await?;
-        let users: Vec<UserId> = spread(last, KEYS).filter_map(UserId::new).collect();
-        let (user, records) = self.measure_users(&users, last).await?;
-        let name = self.measure_names(&records, user.count).await?;
-        let footprints = vec![
-            self.measure_follows(&users, last).await?,
-            self.measure_timelines(&users, last).await?,
-            user,
-            name,
-            self.measure_posts().await?,
-            self.measure_visits().await?,
-            self.measure_regions(last).await?,
-        ];
-        let redis_bytes = memory::used().send("memory: used", self.store()).await?.unwrap_or_default();
-        Ok(Usage { footprints, redis_bytes })
-    }
-
-    /// A follow stands in two lists.
-    async fn measure_follows(&self, users: &[UserId], last: u64) -> Result<Footprint, Error> {
-        let (following, plain_following) = self.measure_side(users, Side::Following).await?;
-        let (followers, plain_followers) = self.measure_side(users, Side::Followers).await?;
-        let footprint = Footprint {
-            kind: "follow",
-            count: scaled(following.items, users.len() as u64, last),
-            sampled: following.items,
-            bytes_each: ratio(following.bytes, following.items) + ratio(followers.bytes, followers.items),
-            encodings: following.encodings.into_iter().chain(followers.encodings).collect(),
-            others: Vec::new(),
-        };
-        Ok(footprint.beside("sorted sets of ids of 36 characters", plain_following + plain_followers))
-    }
-
-    async fn measure_side(&self, users: &[UserId], side: Side) -> Result<(Sum, f64), Error> {
-        let usages = self.ask(users, |keys, user| memory::follows(keys, *user, side)).await?;
-        let lists = self.ask(users, |keys, user| relation::range(keys, *user, side, 0, PROBE)).await?;
-        let plain = |(user, list): (&UserId, Vec<Follow>)| {
-            let members = list.into_iter().map(|follow| (uuid(follow.user), follow.at.as_millis()));
-            (format!("{side:?}:{}", uuid(*user)), members.collect())
-        };
-        let plain = self.weigh_sorted_sets(users.iter().zip(lists).map(plain)).await?;
-        Ok((usages.into_iter().flatten().collect(), plain))
-    }
-
-    async fn measure_timelines(&self, users: &[UserId], last: u64) -> Result<Footprint, Error> {
-        let usages = self.ask(users, |keys, user| memory::timeline(keys, *user)).await?;
-        let sum: Sum = usages.into_iter().flatten().collect();
-        let count = scaled(sum.items, users.len() as u64, last);
-        let entries = self.ask(users, |keys, user| memory::timeline_entries(keys, *user)).await?;
-        let plain = |(user, entries): (&UserId, Vec<u64>)| {
-            let scored = entries.into_iter().map(|id| (id.to_string(), i64::try_from(id).unwrap_or(0)));
-            (format!("timeline:{user}"), scored.collect())
-        };
-        let other = self.weigh_sorted_sets(users.iter().zip(entries).map(plain)).await?;
-        Ok(Footprint::new("timeline entry", count, sum).beside("a sorted set of ids", other))
-    }
-
-    /// With what was found of the records.
-    async fn measure_users(&self, users: &[UserId], last: u64) -> Result<(Footprint, Vec<User>), Error> {
-        let usages = self.ask(users, |keys, user| memory::user(keys, *user)).await?;
-        let sum: Sum = usages.into_iter().flatten().collect();
-        let count = scaled(sum.items, users.len() as u64, last);
-        let fields = UserFields::DISPLAY_NAME | UserFields::BIO | UserFields::CREATED_AT;
-        let records = self.ask(users, |keys, id| user::read(keys, *id, fields)).await?;
-        let records: Vec<User> = records.into_iter().flatten().collect();
-        let plains: Vec<(String, Plain)> = records.iter().flat_map(plain_user).collect();
-        let other = ratio(self.weigh(&plains).await?, records.len() as u64);
-        Ok((Footprint::new("user", count, sum).beside("a key for each field", other), records))
-    }
-
-    /// The shards of some of these users' names, and some others: where names are few, hardly any shard has one.
-    async fn measure_names(&self, users: &[User], count: u64) -> Result<Footprint, Error> {
-        let known = users.iter().filter_map(|user| Username::parse(&user.username).ok());
-        let known = known.take(SHARDS).map(|username| self.keys().names_shard(&username));
-        let others = spread(self.name_shards().into(), SHARDS as u64);
-        let others = others.filter_map(|shard| u32::try_from(shard - 1).ok());
-        let shards: Vec<u32> = known.chain(others).collect::<BTreeSet<u32>>().into_iter().collect();
-        let usages = self.ask(&shards, |keys, shard| memory::names(keys, *shard)).await?;
-        let sum: Sum = usages.into_iter().flatten().collect();
-        let names = self.ask(&shards, |keys, shard| name::all(keys, *shard)).await?;
-        let names = names.into_iter().flatten().take(COMPARED);
-        let plain = |(username, holder): (_, name::Holder)| {
-            (format!("name:{username}"), Plain::Text(holder.user().to_string()))
-        };
-        let plains: Vec<(String, Plain)> = names.map(plain).collect();
-        let other = ratio(self.weigh(&plains).await?, plains.len() as u64);
-        Ok(Footprint::new("username", count, sum).beside("a key for each name", other))
-    }
-
-    async fn measure_posts(&self) -> Result<Footprint, Error> {
-        let last = draft::last_id(self.keys()).send("memory: posts", self.store()).await?;
-        let posts: Vec<PostId> = spread(last, KEYS).filter_map(PostId::new).collect();
-        let records = self.ask(&posts, |keys, post| post::read(keys, *post)).await?;
-        let live = records.iter().zip(&posts).filter(|(record, _)| matches!(record, Record::Live(_)));
-        let live: Vec<PostId> = live.map(|(_, post)| *post).collect();
-        let usages = self.ask(&live, |keys, post| memory::post(keys, *post)).await?;
-        let sum: Sum = usages.into_iter().flatten().collect();
-        let count = scaled(sum.items, posts.len() as u64, last);
-        let plains: Vec<(String, Plain)> = records.into_iter().flat_map(plain_post).collect();
-        let other = ratio(self.weigh(&plains).await?, live.len() as u64);
-        Ok(Footprint::new("post", count, sum).beside("a key for each field", other))
-    }
-
-    /// Of the last day on which somebody came.
-    async fn measure_visits(&self) -> Result<Footprint, Error> {
-        let days = visit::days(self.keys()).send("memory: days", self.store()).await?;
-        let Some((day, all)) = days.into_iter().max() else {
-            return Ok(Footprint::new("visit", 0, Sum::default()));
-        };
-        let shards = spread(all.into(), KEYS).filter_map(|shard| u32::try_from(shard - 1).ok());
-        let shards: Vec<u32> = shards.collect();
-        let usages = self.ask(&shards, |keys, shard| memory::visits(keys, day, *shard)).await?;
-        let sum: Sum = usages.iter().flatten().cloned().collect();
-        let count = scaled(sum.items, shards.len() as u64, all.into());
-        let filled = shards.iter().zip(&usages).filter(|(_, usage)| usage.is_some());
-        let filled: Vec<u32> = filled.take(SHARDS).map(|(shard, _)| *shard).collect();
-        let visitors = self.ask(&filled, |keys, shard| memory::visitors(keys, day, *shard)).await?.concat();
-        if visitors.is_empty() {
-            return Ok(Footprint::new("visit", 0, Sum::default()));
-        }
-        let weigh = async |plain| self.weigh(&[(format!("visits:{}", day.number()), plain)]).await;
-        let set = ratio(weigh(Plain::Set(visitors.clone())).await?, visitors.len() as u64);
-        // It becomes no larger with more visitors.
-        let log = ratio(weigh(Plain::HyperLogLog(visitors)).await?, count);
-        let footprint = Footprint::new("visit", count, sum);
-        Ok(footprint.beside("one set of ids", set).beside("a HyperLogLog, which is inexact", log))
-    }
-
-    /// Of those who say where they are.
-    async fn measure_regions(&self, last: u64) -> Result<Footprint, Error> {
-        let all = memory::region_shards(last);
-        let shards: Vec<u64> = spread(all, SHARDS as u64).map(|shard| shard - 1).collect();
-        let usages = self.ask(&shards, |keys, shard| memory::regions(keys, *shard)).await?;
-        let mut sum: Sum = usages.into_iter().flatten().collect();
-        let users = shards.iter().flat_map(|shard| memory::users_of_regions(*shard)).collect();
-        let mut batch = Batch::new("memory: regions");
-        let tickets = region::read(self.keys(), users).into_iter().map(|read| batch.push(read)).collect();
-        let regions = batch.send(self.store()).await?.take_all(tickets)?.concat();
-        sum.items = regions.len() as u64;
-        let plain = |(user, region): &(UserId, _)| {
-            let table = Table::current();
-            let code =
-                table.subdivision(*region).map_or(table.country(*region).code, |one| one.code.as_str());
-            (format!("user:{user}:region"), Plain::Text(code.to_owned()))
-        };
-        let plains: Vec<(String, Plain)> = regions.iter().take(COMPARED).map(plain).collect();
-        let other = ratio(self.weigh(&plains).await?, plains.len() as u64);
-        let count = scaled(sum.items, shards.len() as u64, all);
-        Ok(Footprint::new("region", count, sum).beside("a key for each user", other))
-    }
-
-    /// Asks the same of all of these.
-    async fn ask<T, A>(&self, all: &[T], command: impl Fn(&Keys, &T) -> Command<A>) -> Result<Vec<A>, Error> {
-        let mut answers = Vec::with_capacity(all.len());
-        for some in all.chunks(AT_A_TIME) {
-            let mut batch = Batch::new("memory: look");
-            let tickets = some.iter().map(|one| batch.push(command(self.keys(), one))).collect();
-            answers.extend(batch.send(self.store()).await?.take_all(tickets)?);
-        }
-        Ok(answers)
-    }
-
-    /// Keeps some of these for a moment, and tells how many bytes an entry takes.
-    async fn weigh_sorted_sets(
-        &self,
-        sets: impl Iterator<Item = (String, Vec<(String, i64)>)>,
-    ) -> Result<f64, Error> {
-        let mut members = 0;
-        let is_wanted = |(_, set): &(String, Vec<(String, i64)>)| {
-            let is_wanted = members < COMPARED && !set.is_empty();
-            members += if is_wanted { set.len() } else { 0 };
-            is_wanted
-        };
-        let plains: Vec<(String, Plain)> =
-            sets.filter(is_wanted).map(|(name, set)| (name, Plain::SortedSet(set))).collect();
-        Ok(ratio(self.weigh(&plains).await?, members as u64))
-    }
-
-    /// Keeps these for a moment, and tells how many bytes they take together.
-    async fn weigh(&self, plains: &[(String, Plain)]) -> Result<u64, Error> {
-        let mut bytes = 0;
-        for plains in plains.chunks(AT_A_TIME) {
-            self.ask(plains, |keys, (name, plain)| memory::write_plain(keys, name, plain)).await?;
-            let usages = self.ask(plains, |keys, (name, _)| memory::plain_usage(keys, name)).await;
-            self.ask(plains, |keys, (name, _)| memory::remove_plain(keys, name)).await?;
-            let usages: Option<Vec<u64>> = usages?.into_iter().collect();
-            bytes +=
-                usages.ok_or(Broken::GaveUp("measuring what is kept for a moment"))?.into_iter().sum::<u64>();
-        }
-        Ok(bytes)
-    }
+    /// How many times as much they take in it.
+    pub times: f64,
 }
 
 impl Footprint {
-    fn new(kind: &'static str, count: u64, sum: Sum) -> Self {
-        let bytes_each = ratio(sum.bytes, sum.items);
-        Self { kind, count, sampled: sum.items, bytes_each, encodings: sum.encodings, others: Vec::new() }
+    fn new<T>(kind: &'static str, count: u64, sampled: &[(T, KeyUsage)]) -> Self {
+        let items = sampled.iter().map(|(_, usage)| usage.items).sum();
+        let bytes = sampled.iter().map(|(_, usage)| usage.bytes).sum();
+        let encodings = sampled.iter().map(|(_, usage)| usage.encoding.clone()).collect();
+        Self { kind, count, sampled: items, bytes_each: ratio(bytes, items), encodings, others: Vec::new() }
     }
 
     /// With another way to keep them, if it could be tried.
-    fn beside(mut self, layout: &'static str, bytes_each: f64) -> Self {
-        if bytes_each > 0.0 {
-            self.others.push(Other { layout, bytes_each });
-        }
+    fn beside(mut self, layout: &'static str, times: Option<f64>) -> Self {
+        self.others.extend(times.map(|times| Other { layout, times }));
         self
     }
 
@@ -320,8 +96,292 @@ impl Footprint {
         reason = "a figure for people, and not negative"
     )]
     pub fn bytes(&self) -> u64 {
-        (self.count as f64 * self.bytes_each) as u64
+        (self.count as f64 * self.bytes_each).round() as u64
     }
+
+    /// Bytes that one would take in another layout.
+    #[must_use]
+    pub fn bytes_in(&self, other: &Other) -> f64 {
+        self.bytes_each * other.times
+    }
+}
+
+impl App {
+    /// Measures. Some hundred round trips, however much there is.
+    pub async fn measure_memory(&self) -> Result<Usage, Error> {
+        let nonce = self.chance().nonce();
+        let measured = self.measure_all(nonce).await;
+        if let Err(error) = memory::end(self.keys(), nonce).send("memory: end", self.store()).await {
+            tracing::warn!(error = &error as &dyn std::error::Error, "nobody can measure for a minute");
+        }
+        measured
+    }
+
+    async fn measure_all(&self, nonce: u64) -> Result<Usage, Error> {
+        let scale = Scale { app: self, nonce };
+        scale.claim().await?;
+        let last = self.last_user_id().await?;
+        let ids: Vec<UserId> = spread(last, KEYS).filter_map(UserId::new).collect();
+        let fields = UserFields::DISPLAY_NAME | UserFields::BIO | UserFields::CREATED_AT;
+        let users = self.ask_all(&ids, |keys, id| user::read(keys, *id, fields)).await?;
+        let users: Vec<User> = users.into_iter().flatten().collect();
+        let count = scaled(users.len() as u64, ids.len() as u64, last);
+        let footprints = vec![
+            scale.follows(&ids, last).await?,
+            scale.timelines(&ids, last).await?,
+            scale.users(&users, count).await?,
+            scale.names(&users, count).await?,
+            scale.posts().await?,
+            scale.visits().await?,
+            scale.regions(last).await?,
+        ];
+        let redis_bytes = memory::used().send("memory: used", self.store()).await?.unwrap_or_default();
+        Ok(Usage { footprints, redis_bytes })
+    }
+
+    /// Asks the same of all of these.
+    async fn ask_all<T, A>(
+        &self,
+        all: &[T],
+        command: impl Fn(&Keys, &T) -> Command<A>,
+    ) -> Result<Vec<A>, Error> {
+        let mut answers = Vec::with_capacity(all.len());
+        for some in all.chunks(AT_A_TIME) {
+            let mut batch = Batch::new("memory: look");
+            let tickets = some.iter().map(|one| batch.push(command(self.keys(), one))).collect();
+            answers.extend(batch.send(self.store()).await?.take_all(tickets)?);
+        }
+        Ok(answers)
+    }
+}
+
+/// On which things are weighed, by one at a time.
+struct Scale<'a> {
+    app: &'a App,
+    nonce: u64,
+}
+
+impl Scale<'_> {
+    /// Nobody else measures: what is kept for a moment has the same names whoever keeps it.
+    async fn claim(&self) -> Result<(), Error> {
+        let begin = memory::begin(self.app.keys(), self.nonce);
+        if begin.send("memory: begin", self.app.store()).await? {
+            return Ok(());
+        }
+        let message = "Somebody else measures, or was cut off while doing so. Try again in a minute.";
+        Err(Error::Invalid(message.to_owned()))
+    }
+
+    /// A follow stands in two lists.
+    async fn follows(&self, users: &[UserId], last: u64) -> Result<Footprint, Error> {
+        let (following, plain_following) = self.side(users, Side::Following).await?;
+        let (followers, plain_followers) = self.side(users, Side::Followers).await?;
+        let plain = plain_following.unwrap_or_default() * following.bytes_each
+            + plain_followers.unwrap_or_default() * followers.bytes_each;
+        let bytes_each = following.bytes_each + followers.bytes_each;
+        let footprint = Footprint {
+            count: scaled(following.sampled, users.len() as u64, last),
+            bytes_each,
+            encodings: following.encodings.union(&followers.encodings).cloned().collect(),
+            ..following
+        };
+        let times = (plain > 0.0).then(|| plain / bytes_each);
+        Ok(footprint.beside("sorted sets of ids of 36 characters", times))
+    }
+
+    async fn side(&self, users: &[UserId], side: Side) -> Result<(Footprint, Option<f64>), Error> {
+        let sampled = self.sample(users, |keys, user| memory::follows(keys, user, side)).await?;
+        let read = |keys: &Keys, user: UserId, usage: &KeyUsage| {
+            relation::range(keys, user, side, 0, usize::try_from(usage.items.max(1)).unwrap_or(usize::MAX))
+        };
+        let plain = |user: UserId, list: Vec<Follow>| {
+            let members = list.into_iter().map(|follow| (uuid(follow.user), follow.at.as_millis()));
+            vec![(format!("{side:?}:{}", uuid(user)), Plain::SortedSet(members.collect()))]
+        };
+        let times = self.compare(&sampled, read, plain).await?;
+        Ok((Footprint::new("follow", 0, &sampled), times))
+    }
+
+    async fn timelines(&self, users: &[UserId], last: u64) -> Result<Footprint, Error> {
+        let sampled = self.sample(users, memory::timeline).await?;
+        let read = |keys: &Keys, user: UserId, _: &KeyUsage| memory::timeline_entries(keys, user);
+        let plain = |user: UserId, entries: Vec<u64>| {
+            let scored = entries.into_iter().map(|id| (id.to_string(), i64::try_from(id).unwrap_or(0)));
+            vec![(format!("timeline:{user}"), Plain::SortedSet(scored.collect()))]
+        };
+        let times = self.compare(&sampled, read, plain).await?;
+        let found = sampled.iter().map(|(_, usage)| usage.items).sum();
+        let count = scaled(found, users.len() as u64, last);
+        Ok(Footprint::new("timeline entry", count, &sampled).beside("a sorted set of ids", times))
+    }
+
+    async fn users(&self, users: &[User], count: u64) -> Result<Footprint, Error> {
+        let ids: Vec<UserId> = users.iter().map(|user| user.id).collect();
+        let sampled = self.sample(&ids, memory::user).await?;
+        let plains: Vec<(String, Plain)> = users.iter().flat_map(plain_user).collect();
+        let times = self.times(&plains, &sampled).await?;
+        Ok(Footprint::new("user", count, &sampled).beside("a key for each field", times))
+    }
+
+    /// The shards of some of these users' names, and some others: where names are few, hardly any shard has one.
+    async fn names(&self, users: &[User], count: u64) -> Result<Footprint, Error> {
+        let known = users.iter().filter_map(|user| Username::parse(&user.username).ok());
+        let known = known.take(SHARDS).map(|username| self.app.keys().names_shard(&username));
+        let shards: BTreeSet<u32> =
+            known.chain(spread_shards(self.app.name_shards(), SHARDS as u64)).collect();
+        let shards: Vec<u32> = shards.into_iter().collect();
+        let sampled = self.sample(&shards, memory::names).await?;
+        let read = |keys: &Keys, shard: u32, _: &KeyUsage| name::all(keys, shard);
+        let plain = |_, names: Vec<(Username, Holder)>| {
+            let plain = |(username, holder): (Username, Holder)| {
+                (format!("name:{username}"), Plain::Text(holder.user().to_string()))
+            };
+            names.into_iter().map(plain).collect()
+        };
+        let times = self.compare(&sampled, read, plain).await?;
+        Ok(Footprint::new("username", count, &sampled).beside("a key for each name", times))
+    }
+
+    async fn posts(&self) -> Result<Footprint, Error> {
+        let last = draft::last_id(self.app.keys()).send("memory: posts", self.app.store()).await?;
+        let ids: Vec<PostId> = spread(last, KEYS).filter_map(PostId::new).collect();
+        let records = self.app.ask_all(&ids, |keys, post| post::read(keys, *post)).await?;
+        let live = records.iter().zip(&ids).filter(|(record, _)| matches!(record, Record::Live(_)));
+        let live: Vec<PostId> = live.map(|(_, post)| *post).collect();
+        let sampled = self.sample(&live, memory::post).await?;
+        let plains: Vec<(String, Plain)> = records.into_iter().flat_map(plain_post).collect();
+        let times = self.times(&plains, &sampled).await?;
+        let count = scaled(live.len() as u64, ids.len() as u64, last);
+        Ok(Footprint::new("post", count, &sampled).beside("a key for each field", times))
+    }
+
+    /// Of the last day on which somebody came.
+    async fn visits(&self) -> Result<Footprint, Error> {
+        let days = visit::days(self.app.keys()).send("memory: days", self.app.store()).await?;
+        let Some(&layout) = days.open.last() else {
+            return Ok(Footprint::new::<u32>("visit", 0, &[]));
+        };
+        let shards: Vec<u32> = spread_shards(layout.shards, KEYS).collect();
+        let sampled = self.sample(&shards, |keys, shard| memory::visits(keys, layout, shard)).await?;
+        let Answer::Count(count) = self.app.answer_one(Question::Visitors(layout)).await? else { mismatch() };
+        let chosen = compared(&sampled);
+        let visitors = |keys: &Keys, (shard, _): &&(u32, KeyUsage)| memory::visitors(keys, layout, *shard);
+        let visitors = self.app.ask_all(&chosen, visitors).await?.concat();
+        let footprint = Footprint::new("visit", count, &sampled);
+        if visitors.is_empty() {
+            return Ok(footprint);
+        }
+        let name = || format!("visits:{}", layout.day.number());
+        let own: u64 = chosen.iter().map(|(_, usage)| usage.bytes).sum();
+        let set = self.weigh(&[(name(), Plain::Set(visitors.clone()))]).await?;
+        // It becomes no larger with more visitors.
+        let log = self.weigh(&[(name(), Plain::HyperLogLog(visitors))]).await?;
+        let log = ratio(log, footprint.bytes());
+        Ok(footprint
+            .beside("one set of ids", Some(ratio(set, own)))
+            .beside("a HyperLogLog, which is inexact", Some(log)))
+    }
+
+    /// Of those who say where they are.
+    async fn regions(&self, last: u64) -> Result<Footprint, Error> {
+        let all = memory::region_shards(last);
+        let shards: Vec<u64> = spread(all, SHARDS as u64).map(|shard| shard - 1).collect();
+        let mut sampled = self.sample(&shards, memory::regions).await?;
+        let mut places = Vec::new();
+        for (shard, usage) in &mut sampled {
+            let found = self.regions_of(*shard).await?;
+            usage.items = found.len() as u64;
+            places.push(found);
+        }
+        let chosen: BTreeSet<u64> = compared(&sampled).into_iter().map(|(shard, _)| *shard).collect();
+        let chosen = |(shard, _): &(u64, KeyUsage)| chosen.contains(shard);
+        let plains: Vec<(String, Plain)> = sampled
+            .iter()
+            .zip(places)
+            .filter(|(shard, _)| chosen(shard))
+            .flat_map(|(_, places)| places.into_iter().map(plain_region))
+            .collect();
+        let own: Vec<(u64, KeyUsage)> = sampled.iter().filter(|shard| chosen(shard)).cloned().collect();
+        let times = self.times(&plains, &own).await?;
+        let found = sampled.iter().map(|(_, usage)| usage.items).sum();
+        let count = scaled(found, shards.len() as u64, all);
+        Ok(Footprint::new("region", count, &sampled).beside("a key for each user", times))
+    }
+
+    /// Where those users are whose regions are in a shard.
+    async fn regions_of(&self, shard: u64) -> Result<Vec<(UserId, Region)>, Error> {
+        let users = memory::users_of_regions(shard).collect();
+        let mut batch = Batch::new("memory: regions");
+        let tickets = region::read(self.app.keys(), users).into_iter().map(|read| batch.push(read)).collect();
+        let regions = batch.send(self.app.store()).await?.take_all(tickets)?.concat();
+        Ok(regions.into_iter().filter_map(|(user, region)| Some((user, region?))).collect())
+    }
+
+    /// What each of these keys takes, of those that are there.
+    async fn sample<T: Copy>(
+        &self,
+        all: &[T],
+        usage: impl Fn(&Keys, T) -> Command<Option<KeyUsage>>,
+    ) -> Result<Vec<(T, KeyUsage)>, Error> {
+        let usages = self.app.ask_all(all, |keys, one| usage(keys, *one)).await?;
+        Ok(all.iter().copied().zip(usages).filter_map(|(one, usage)| Some((one, usage?))).collect())
+    }
+
+    /// How many times as much some of these take when they are kept in another way.
+    async fn compare<T: Copy, C>(
+        &self,
+        sampled: &[(T, KeyUsage)],
+        read: impl Fn(&Keys, T, &KeyUsage) -> Command<C>,
+        plain: impl Fn(T, C) -> Vec<(String, Plain)>,
+    ) -> Result<Option<f64>, Error> {
+        let chosen: Vec<(T, KeyUsage)> = compared(sampled).into_iter().cloned().collect();
+        let contents = self.app.ask_all(&chosen, |keys, (one, usage)| read(keys, *one, usage)).await?;
+        let plains = chosen.iter().zip(contents).flat_map(|((one, _), content)| plain(*one, content));
+        self.times(&plains.collect::<Vec<_>>(), &chosen).await
+    }
+
+    /// How many times as much the one takes as the other, which are the same things.
+    async fn times<T>(
+        &self,
+        plains: &[(String, Plain)],
+        own: &[(T, KeyUsage)],
+    ) -> Result<Option<f64>, Error> {
+        let own: u64 = own.iter().map(|(_, usage)| usage.bytes).sum();
+        if plains.is_empty() || own == 0 {
+            return Ok(None);
+        }
+        Ok(Some(ratio(self.weigh(plains).await?, own)))
+    }
+
+    /// Keeps these for a moment, and tells how many bytes they take together.
+    async fn weigh(&self, plains: &[(String, Plain)]) -> Result<u64, Error> {
+        let mut bytes = 0;
+        for plains in plains.chunks(AT_A_TIME) {
+            self.claim().await?;
+            self.app.ask_all(plains, |keys, (name, plain)| memory::write_plain(keys, name, plain)).await?;
+            let usages = self.app.ask_all(plains, |keys, (name, _)| memory::plain_usage(keys, name)).await;
+            self.app.ask_all(plains, |keys, (name, _)| memory::remove_plain(keys, name)).await?;
+            let usages: Option<Vec<u64>> = usages?.into_iter().collect();
+            let usages = usages.ok_or(Broken::GaveUp("measuring what is kept for a moment"))?;
+            bytes += usages.into_iter().sum::<u64>();
+        }
+        Ok(bytes)
+    }
+}
+
+/// Those that are kept in another way, too: about as many things as there is time for, evenly spread, each key in
+/// whole.
+fn compared<T>(sampled: &[(T, KeyUsage)]) -> Vec<&(T, KeyUsage)> {
+    let fitting = sampled.iter().filter(|(_, usage)| (1..=COMPARED).contains(&usage.items));
+    let fitting: Vec<&(T, KeyUsage)> = fitting.collect();
+    let items: u64 = fitting.iter().map(|(_, usage)| usage.items).sum();
+    let step = usize::try_from(items.div_ceil(COMPARED)).unwrap_or(usize::MAX).max(1);
+    fitting.into_iter().step_by(step).collect()
+}
+
+/// At most so many of the shards there are, evenly spread.
+fn spread_shards(all: u32, most: u64) -> impl Iterator<Item = u32> {
+    spread(all.into(), most).filter_map(|shard| u32::try_from(shard - 1).ok())
 }
 
 /// At most so many of the numbers from 1 to `last`, evenly spread.
@@ -370,6 +430,12 @@ fn plain_post(record: Record) -> Vec<(String, Plain)> {
     plain_fields("post", post.id.get(), fields)
 }
 
+fn plain_region((user, region): (UserId, Region)) -> (String, Plain) {
+    let table = Table::current();
+    let code = table.subdivision(region).map_or(table.country(region).code, |subdivision| &subdivision.code);
+    (format!("user:{user}:region"), Plain::Text(code.to_owned()))
+}
+
 fn plain_fields<const N: usize>(
     kind: &str,
     id: u64,
@@ -383,6 +449,19 @@ fn plain_fields<const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_compared_is_evenly_spread_and_in_whole() {
+        let usage = |items| ((), KeyUsage { bytes: 0, items, encoding: String::new() });
+        let items = |all: &[u64]| {
+            let all: Vec<_> = all.iter().map(|items| usage(*items)).collect();
+            compared(&all).iter().map(|((), usage)| usage.items).collect::<Vec<u64>>()
+        };
+        assert_eq!(items(&[3, 0, 5]), [3, 5]);
+        assert_eq!(items(&[200_000, 7]), [7]);
+        assert_eq!(items(&[9_000, 9_001, 9_002, 9_003, 9_004]), [9_000, 9_003]);
+        assert!(items(&[]).is_empty());
+    }
 
     #[test]
     fn what_is_looked_at_is_evenly_spread() {

@@ -39,7 +39,7 @@ use crate::archive::Archive;
 use crate::config::RulesConfig;
 use crate::gate::Gate;
 use crate::model::chance::Chance;
-use crate::model::clock::{SharedClock, Timestamp};
+use crate::model::clock::{Day, SharedClock, Timestamp};
 use crate::model::id::UserId;
 use crate::store::Store;
 use crate::store::key::Keys;
@@ -150,6 +150,12 @@ impl App {
 
     fn chance(&self) -> &Chance {
         &self.0.chance
+    }
+
+    /// The day by the clock that was handed in.
+    #[must_use]
+    pub fn today(&self) -> Day {
+        Day::of(self.now())
     }
 
     /// The time by the clock that was handed in.

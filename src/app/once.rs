@@ -25,6 +25,11 @@ impl<K: Eq + Hash> Once<K> {
         done.0 == day && done.1.contains(what)
     }
 
+    /// Remembers nothing any more.
+    pub(super) fn forget(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).1.clear();
+    }
+
     /// Remembers that it has been done, unless a later day has begun.
     pub(super) fn note(&self, day: Day, what: K) {
         let mut done = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -51,6 +56,8 @@ mod tests {
         once.note(two, 8);
         once.note(one, 9);
         assert!(once.is_done(two, &8) && !once.is_done(two, &9) && !once.is_done(one, &9));
+        once.forget();
+        assert!(!once.is_done(two, &8));
     }
 
     #[test]

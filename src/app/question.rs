@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::app::App;
 use crate::app::archive::{Found, Joint, Listed, Wanted};
 use crate::app::error::Error;
-use crate::app::region::sample_spans;
+use crate::app::region::{sample_size, sample_spans};
 use crate::config::RelationStrategy;
 use crate::model::clock::{Day, Timestamp};
 use crate::model::id::{PostId, UserId};
@@ -25,15 +25,17 @@ use crate::model::relation::{Follow, Relation, Side};
 use crate::model::session::Session;
 use crate::model::user::{User, UserFields, Username};
 use crate::store;
+use crate::store::audience::{self, Shard};
 use crate::store::batch::{Batch, Replies, Ticket};
 use crate::store::fanout::{self, Kind, Progress, Task};
+use crate::store::key::Layout;
 use crate::store::name::{self, Holder};
 use crate::store::post::{self, PostPage, Record, Trace};
-use crate::store::region;
+use crate::store::region::{self, Places};
 use crate::store::relation::{self, PROBE};
 use crate::store::session;
 use crate::store::user;
-use crate::store::visit;
+use crate::store::visit::{self, Days};
 
 /// Something to be read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -47,13 +49,18 @@ pub enum Question {
     /// Where are these users? Answered by [`Answer::Regions`].
     Regions(Shared<UserId>),
     /// Who follows this user, of whom so many are known to do so? Answered by [`Answer::Sample`]: all of them or,
-    /// of very many, an even sample.
+    /// of very many, an even sample, which is the smaller the more users this is asked of.
     Followers(UserId, u64),
-    /// On which days did users come that are not archived? Answered by [`Answer::VisitDays`], each with the number
-    /// of its shards.
+    /// Of which days are there visits? Answered by [`Answer::VisitDays`].
     VisitDays,
-    /// How many users came on this day of so many shards? Answered by [`Answer::Count`].
-    Visitors(Day, u32),
+    /// How many users came on this day, which is not archived? Answered by [`Answer::Count`].
+    Visitors(Layout),
+    /// How many users came on each of so many days up to this one, of those that are archived? Answered by
+    /// [`Answer::ArchivedVisits`], newest first.
+    ArchivedVisits(Day, usize),
+    /// Who looked at this user's profile on this day, of those who are in this shard? Answered by
+    /// [`Answer::Visitors`].
+    Audience(UserId, Day, Shard),
     /// How do the viewer (first) and this user stand? Answered by [`Answer::Relation`].
     Relation(UserId, UserId),
     /// How do the viewer and each of these users stand? Answered by [`Answer::Relations`].
@@ -111,7 +118,9 @@ pub enum Answer {
     Users(Arc<[Option<Arc<User>>]>),
     Regions(Arc<[Option<Region>]>),
     Sample(Arc<[UserId]>),
-    VisitDays(Arc<[(Day, u32)]>),
+    VisitDays(Arc<Days>),
+    ArchivedVisits(Arc<[(Day, u64)]>),
+    Visitors(Arc<[UserId]>),
     Relation(Relation),
     Relations(Arc<[Relation]>),
     Page(Arc<Page<Follow>>),
@@ -154,8 +163,10 @@ enum Claim {
     Times(Shared<Follow>, Vec<Ticket<Vec<Option<Timestamp>>>>),
     Sessions(Ticket<Vec<(Vec<u8>, Session)>>),
     Sample(Vec<Ticket<Vec<Follow>>>),
-    VisitDays(Ticket<Vec<(Day, u32)>>),
+    VisitDays(Ticket<Days>),
     Sum(Vec<Ticket<u64>>),
+    ArchivedVisits(Day, usize),
+    Audience(Ticket<Vec<u64>>),
 }
 
 /// A viewer, and where those lie whose relations are asked for among all that are asked for of it.
@@ -188,6 +199,8 @@ enum Half {
     Posts(Vec<Known>),
     /// A page which the archive may have something of.
     PostPage(Joint),
+    /// What the archive alone knows.
+    ArchivedVisits(Day, usize),
 }
 
 /// What several questions ask for together.
@@ -197,10 +210,39 @@ struct Together {
     others: HashMap<UserId, Vec<UserId>>,
     /// Everybody of whom it is asked where they are.
     residents: Vec<UserId>,
+    /// How many followers of a user are looked at where not all are.
+    sample_size: usize,
 }
 
-/// Where everybody is who was asked for and of whom it is known.
-type Regions = Result<HashMap<UserId, Region>, Error>;
+/// Where everybody is who was asked for.
+#[derive(Default)]
+struct Regions {
+    /// Those of whom it could be read.
+    known: HashMap<UserId, Option<Region>>,
+    /// Why it could not be read of others.
+    failure: Option<Error>,
+}
+
+impl Regions {
+    fn redeem(tickets: Vec<Ticket<Places>>, replies: &mut Replies) -> Self {
+        let mut regions = Self::default();
+        for ticket in tickets {
+            match replies.take(ticket) {
+                Ok(found) => regions.known.extend(found),
+                Err(error) => regions.failure = Some(error.into()),
+            }
+        }
+        regions
+    }
+
+    fn of(&self, user: UserId) -> Result<Option<Region>, Error> {
+        match (self.known.get(&user), &self.failure) {
+            (Some(region), _) => Ok(*region),
+            (None, Some(failure)) => Err(failure.clone()),
+            (None, None) => mismatch(),
+        }
+    }
+}
 /// The relations of everybody asked for, in order, by viewer.
 type Relations = HashMap<UserId, Result<Vec<Relation>, Error>>;
 
@@ -208,12 +250,14 @@ impl App {
     /// Answers each of the questions. One round trip for all of them.
     pub async fn answer(&self, questions: &[Question]) -> HashMap<Question, Answered> {
         let mut batch = Batch::new("answer");
-        let mut together = Together::default();
+        let samples = questions.iter().filter(|question| matches!(question, Question::Followers(..))).count();
+        let mut together = Together { sample_size: sample_size(samples), ..Together::default() };
         let claim = |question: &Question| (question.clone(), self.claim(&mut batch, &mut together, question));
         let claims: Vec<(Question, Claim)> = questions.iter().map(claim).collect();
-        let Together { others, residents } = together;
+        let Together { others, residents, .. } = together;
         let tickets = self.claim_relations(&mut batch, &others, self.0.rules.relation.relation_strategy);
-        let places = region::read(self.keys(), residents).into_iter().map(|read| batch.push(read)).collect();
+        let places: Vec<_> =
+            region::read(self.keys(), residents).into_iter().map(|read| batch.push(read)).collect();
         let mut replies = match batch.send(self.store()).await {
             Ok(replies) => replies,
             Err(error) => {
@@ -221,10 +265,9 @@ impl App {
                 return questions.iter().map(|question| (question.clone(), Err(error.clone()))).collect();
             }
         };
-        let regions = replies.take_all(places).map(|places| places.into_iter().flatten().collect());
         let mut answering = Answering {
             relations: self.redeem_relations(tickets, &mut replies, &others).await,
-            regions: regions.map_err(Error::from),
+            regions: Regions::redeem(places, &mut replies),
             now: self.now(),
             replies,
             wanted: Wanted::default(),
@@ -297,16 +340,17 @@ impl App {
             }
             Question::Followers(user, count) => {
                 let read = |(start, count)| relation::range(keys, *user, Side::Followers, start, count);
-                let spans = sample_spans(*count, self.chance().nonce());
+                let spans = sample_spans(*count, together.sample_size, self.chance().nonce());
                 Claim::Sample(spans.into_iter().map(|span| batch.push(read(span))).collect())
             }
             Question::VisitDays => Claim::VisitDays(batch.push(visit::days(keys))),
-            Question::Visitors(day, shards) => {
-                // A day that is not over is not closed either.
-                let is_past = *day < Day::of(self.now());
-                let count = if is_past { visit::count_past } else { visit::count };
-                let count = |shard| count(keys, *day, shard);
-                Claim::Sum((0..*shards).map(|shard| batch.push(count(shard))).collect())
+            Question::Visitors(layout) => {
+                let count = |shard| batch.push(visit::count(keys, *layout, shard));
+                Claim::Sum((0..layout.shards).map(count).collect())
+            }
+            Question::ArchivedVisits(newest, count) => Claim::ArchivedVisits(*newest, *count),
+            Question::Audience(user, day, shard) => {
+                Claim::Audience(batch.push(audience::read(keys, *user, *day, *shard)))
             }
             Question::Sessions(user) => Claim::Sessions(batch.push(session::read_all(keys, *user))),
         }
@@ -393,14 +437,13 @@ struct Answering {
 }
 
 impl Answering {
-    /// A user with where it is, if that was asked.
+    /// A user with where it is, if that was asked. If only that cannot be read, the rest is told all the same.
     fn user(&mut self, fields: UserFields, ticket: Ticket<Option<User>>) -> Result<Option<Arc<User>>, Error> {
         let Some(mut user) = self.replies.take(ticket)? else {
             return Ok(None);
         };
         if fields.contains(UserFields::RESIDENCE) {
-            let regions = self.regions.as_ref().map_err(Error::clone)?;
-            user.residence = Some(Residence(regions.get(&user.id).copied()));
+            user.residence = self.regions.of(user.id).ok().map(Residence);
         }
         Ok(Some(Arc::new(user)))
     }
@@ -430,8 +473,8 @@ impl Claim {
                 Answer::Users(users.collect::<Result<_, Error>>()?)
             }
             Self::Regions(users) => {
-                let regions = regions.as_ref().map_err(Error::clone)?;
-                Answer::Regions(users.0.iter().map(|user| regions.get(user).copied()).collect())
+                let regions = users.0.iter().map(|user| regions.of(*user));
+                Answer::Regions(regions.collect::<Result<_, Error>>()?)
             }
             Self::Relation(pairs) => Answer::Relation(pairs.redeem(relations)?[0]),
             Self::Relations(pairs) => Answer::Relations(pairs.redeem(relations)?.into()),
@@ -473,8 +516,15 @@ impl Claim {
                 let follows = replies.take_all(tickets)?.into_iter().flatten();
                 Answer::Sample(follows.map(|follow| follow.user).collect())
             }
-            Self::VisitDays(ticket) => Answer::VisitDays(replies.take(ticket)?.into()),
+            Self::VisitDays(ticket) => Answer::VisitDays(Arc::new(replies.take(ticket)?)),
             Self::Sum(tickets) => Answer::Count(replies.take_all(tickets)?.into_iter().sum()),
+            Self::ArchivedVisits(newest, count) => {
+                wanted.visits.push((newest, count));
+                return Ok(Half::ArchivedVisits(newest, count));
+            }
+            Self::Audience(ticket) => {
+                Answer::Visitors(replies.take(ticket)?.into_iter().filter_map(UserId::new).collect())
+            }
             Self::Sessions(ticket) => Answer::Sessions(live(replies.take(ticket)?, *now)),
         }))
     }
@@ -494,6 +544,10 @@ impl Half {
                 Answer::Posts(posts.into_iter().map(post).collect::<Result<_, Error>>()?)
             }
             Self::PostPage(joint) => Answer::PostPage(Arc::new(joint.join(&found.ranges)?)),
+            Self::ArchivedVisits(newest, count) => match &found.visits[&(newest, count)] {
+                Ok(visits) => Answer::ArchivedVisits(Arc::clone(visits)),
+                Err(error) => return Err(error.clone()),
+            },
         })
     }
 }

@@ -7,8 +7,14 @@ use std::collections::HashMap;
 use crate::model::region::Region;
 use crate::store::relation::PROBE;
 
-/// Of more followers than this, a sample is read.
-pub const MOST_SAMPLED: usize = 10_000;
+/// Of more followers than this, a sample is looked at.
+const MOST_SAMPLED: usize = 10_000;
+/// The least sample of a user's followers.
+const LEAST_SAMPLED: usize = 100;
+/// How many followers are looked at of all users together whose followers are, but for the least of each.
+const MOST_TOGETHER: usize = 100_000;
+/// In how many places of a list a sample is taken.
+const SPANS: usize = 100;
 
 /// How many users are somewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,21 +38,26 @@ pub fn shares(regions: impl IntoIterator<Item = Option<Region>>) -> Vec<Share> {
     shares
 }
 
-/// Where in a list of so many entries to look, and at how many in each place: at all of them or, if there are very
-/// many, in places that lie evenly spread, from where chance says. Everybody is as likely as anybody else.
-pub(super) fn sample_spans(count: u64, chance: u64) -> Vec<(usize, usize)> {
-    const SPANS: usize = 200;
-    const SIZE: usize = MOST_SAMPLED / SPANS;
+/// How many followers are looked at of each of so many users.
+pub(super) fn sample_size(users: usize) -> usize {
+    (MOST_TOGETHER / users.max(1)).clamp(LEAST_SAMPLED, MOST_SAMPLED)
+}
+
+/// Where in a list of so many entries to look, and at how many in each place: at all of them or, if there are more than
+/// shall be looked at, in places that lie evenly spread, from where chance says. Everybody is as likely as anybody
+/// else.
+pub(super) fn sample_spans(count: u64, most: usize, chance: u64) -> Vec<(usize, usize)> {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
-    if count <= MOST_SAMPLED {
+    if count <= most {
         return (0..count).step_by(PROBE).map(|start| (start, PROBE)).collect();
     }
+    let size = most / SPANS;
     let offset = usize::try_from(chance % count as u64).unwrap_or(0);
     let span = |number: usize| {
         let start = (count / SPANS * number + count % SPANS * number / SPANS + offset) % count;
         // What goes over the end goes on at the beginning.
-        let beyond = (start + SIZE).saturating_sub(count);
-        [(start, SIZE - beyond), (0, beyond)]
+        let beyond = (start + size).saturating_sub(count);
+        [(start, size - beyond), (0, beyond)]
     };
     (0..SPANS).flat_map(span).filter(|(_, size)| *size > 0).collect()
 }
@@ -60,7 +71,7 @@ mod tests {
     fn a_sample_has_nobody_twice_and_may_have_anybody() {
         for count in [10_001, 10_150, 123_457, 1_000_000_007] {
             for chance in [0, 1, 50, 10_000, count - 1, count - 49, u64::MAX] {
-                let mut spans = sample_spans(count, chance);
+                let mut spans = sample_spans(count, MOST_SAMPLED, chance);
                 spans.sort_unstable();
                 assert_eq!(spans.iter().map(|(_, size)| size).sum::<usize>(), MOST_SAMPLED);
                 assert!(spans.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0), "{count} {chance}");
@@ -69,7 +80,7 @@ mod tests {
         }
         let looked_at = |rank: usize| {
             let hits = (0..10_010).filter(|&chance| {
-                sample_spans(10_010, chance)
+                sample_spans(10_010, MOST_SAMPLED, chance)
                     .iter()
                     .any(|(start, size)| (*start..start + size).contains(&rank))
             });
@@ -80,10 +91,19 @@ mod tests {
 
     #[test]
     fn a_list_that_is_not_too_long_is_looked_at_in_whole() {
-        assert_eq!(sample_spans(0, 7), []);
-        assert_eq!(sample_spans(1, 7), [(0, 1_000)]);
-        assert_eq!(sample_spans(2_500, 7), [(0, 1_000), (1_000, 1_000), (2_000, 1_000)]);
-        assert_eq!(sample_spans(10_000, 7).len(), 10);
+        assert_eq!(sample_spans(0, MOST_SAMPLED, 7), []);
+        assert_eq!(sample_spans(1, MOST_SAMPLED, 7), [(0, 1_000)]);
+        assert_eq!(sample_spans(2_500, MOST_SAMPLED, 7), [(0, 1_000), (1_000, 1_000), (2_000, 1_000)]);
+        assert_eq!(sample_spans(10_000, MOST_SAMPLED, 7).len(), 10);
+    }
+
+    #[test]
+    fn of_many_users_fewer_followers_are_looked_at() {
+        assert_eq!([0, 1, 10, 20, 100, 10_000].map(sample_size), [10_000, 10_000, 10_000, 5_000, 1_000, 100]);
+        let looked_at =
+            |count| sample_spans(count, sample_size(10_000), 7).iter().map(|(_, size)| size).sum::<usize>();
+        assert_eq!(looked_at(101), 100);
+        assert_eq!(looked_at(1_000_000), 100);
     }
 
     #[test]

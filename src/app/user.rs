@@ -145,17 +145,18 @@ impl App {
         }
     }
 
-    /// Changes the profile of the user who asks. One round trip.
+    /// Changes the profile of the user who asks. One round trip, or two if it also says where it is, which lies
+    /// elsewhere.
     pub async fn change_profile(&self, viewer: &Viewer, wish: ProfileWish<'_>) -> Result<UserId, Error> {
         let user = viewer.signed_in()?.user;
         let change = wish.check()?;
-        let mut batch = Batch::new("change profile");
-        let record = user::change_profile(self.keys(), user, &change).map(|write| batch.push(write));
-        let region = change.residence.map(|Residence(region)| region::write(self.keys(), user, region));
-        let region = region.map(|write| batch.push(write));
-        let mut replies = batch.send(self.store()).await?;
-        record.map(|ticket| replies.take(ticket)).transpose()?;
-        region.map(|ticket| replies.take(ticket)).transpose()?;
+        // If this cannot be done, nothing is.
+        if let Some(Residence(region)) = change.residence {
+            region::write(self.keys(), user, region).send("change profile: region", self.store()).await?;
+        }
+        if let Some(write) = user::change_profile(self.keys(), user, &change) {
+            write.send("change profile", self.store()).await?;
+        }
         Ok(user)
     }
 

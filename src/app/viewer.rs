@@ -34,7 +34,7 @@ pub struct SignedIn {
     /// The session.
     pub session: SessionId,
     /// The day on which it asks.
-    pub(super) day: Day,
+    pub day: Day,
     pub(super) token: TokenHash,
 }
 
@@ -74,11 +74,10 @@ impl App {
         }
         let signed_in = SignedIn { user, session: session.id, day: Day::of(now), token: hash };
         // Who may read is let in even where nothing can be written.
-        let (seen, counted) =
+        let (seen, ()) =
             join(self.mark_seen(&signed_in, session, now), self.record_visit(user, signed_in.day)).await;
-        for error in [seen, counted].into_iter().filter_map(Result::err) {
-            let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, "it could not be noted that somebody came");
+        if let Err(error) = seen {
+            tracing::warn!(error = &error as &dyn std::error::Error, "a session could not be marked as seen");
         }
         Ok(Viewer::SignedIn(signed_in))
     }

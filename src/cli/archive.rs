@@ -26,7 +26,7 @@ enum Command {
     Adopt(Adopt),
 }
 
-/// Takes old posts from Redis to the archive.
+/// Takes old posts from Redis to the archive, and how many came on past days.
 ///
 /// A server does so by itself, unless it runs with --archive off. Any number of these may run side by side,
 /// beside servers or without them: what one of them had begun when it stopped, another one finishes. Ends on
@@ -43,7 +43,7 @@ struct Run {
     log: LogConfig,
 }
 
-/// Tells how many posts wait to be archived, and how many have been.
+/// Tells how many posts and days wait to be archived, and how many posts have been.
 #[derive(Args, Debug)]
 struct Status {
     #[command(flatten)]
@@ -110,6 +110,7 @@ async fn status(app: &App) -> Outcome {
          posts refused:     {unmovable}\n\
          posts archived:    {moved}"
     ))?;
+    say(&format!("days waiting:      {}", app.days_to_close().await?))?;
     say(&format!("posts there now:   {}", app.archived_count().await?))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -39,7 +39,7 @@ async fn report(app: &App, json: bool) -> Outcome {
 }
 
 fn print_json(usage: &Usage) -> String {
-    let other = |of: &Footprint, Other { layout, bytes_each }: &Other| json!({ "layout": layout, "bytesEach": bytes_each, "times": bytes_each / of.bytes_each });
+    let other = |of: &Footprint, other: &Other| json!({ "layout": other.layout, "bytesEach": of.bytes_in(other), "times": other.times });
     let footprint = |footprint: &Footprint| -> Value {
         let Footprint { kind, count, sampled, bytes_each, encodings, others } = footprint;
         let others: Vec<Value> = others.iter().map(|one| other(footprint, one)).collect();
@@ -75,10 +75,8 @@ fn print_table(usage: &Usage) -> String {
             encodings,
         ];
         let mut own = own.each_ref().map(String::as_str);
-        let others = others
-            .iter()
-            .map(|Other { layout, bytes_each: other }| (figure(*other), figure(other / bytes_each), *layout));
-        let others: Vec<_> = others.collect();
+        let other = |other: &Other| (figure(footprint.bytes_in(other)), figure(other.times), other.layout);
+        let others: Vec<_> = others.iter().map(other).collect();
         if others.is_empty() {
             lines.push(line([own[0], own[1], own[2], own[3], own[4], "", "", ""]));
         }

@@ -115,12 +115,6 @@ impl UserSelection {
     }
 }
 
-/// Whether a selection asks for anything of a user that its profile shows.
-pub(super) fn shows_profile(selection: &Lookahead<'_>) -> bool {
-    let fields = ["username", "displayName", "bio", "createdAt", "region"];
-    fields.iter().any(|field| selection.field(field).exists())
-}
-
 /// A page of one of a user's lists, with what the selection of the connection asks for.
 pub(super) async fn load(
     scope: &Arc<Scope>,

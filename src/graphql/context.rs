@@ -6,7 +6,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use async_graphql::Context;
+use async_graphql::{Context, Name};
+use async_graphql_value::Value;
 
 use crate::app::App;
 use crate::app::viewer::Viewer;
@@ -61,14 +62,43 @@ impl Scope {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).push(user);
     }
 
-    /// Notes that the viewer has looked at the profiles that were shown. One round trip at most.
+    /// Notes that the viewer has looked at the profiles that were shown, also if nobody waits for it any more. One
+    /// round trip at most.
     pub(super) async fn record_views(&self) {
         let shown = std::mem::take(&mut *self.shown.lock().unwrap_or_else(PoisonError::into_inner));
-        self.app.record_views(self.viewer(), &shown).await;
+        if shown.is_empty() {
+            return;
+        }
+        let (app, viewer) = (self.app.clone(), self.viewer().clone());
+        let recording = tokio::spawn(async move { app.record_views(&viewer, &shown).await });
+        // What it has to say is in the log.
+        drop(recording.await);
     }
 
     /// The session that asks has ended: the fields that follow in the document are nobody's.
     pub(super) fn end_session(&self) {
         self.has_ended.store(true, Ordering::Relaxed);
     }
+}
+
+/// Whether a field of the argument `input` was given, be it as null. One whose value is a variable that was not given
+/// was not given itself; async-graphql takes it for null.
+pub(super) fn is_given(context: &Context<'_>, field: &str) -> bool {
+    let arguments = &context.item.node.arguments;
+    let input = arguments.iter().find(|(name, _)| name.node == "input").map(|(_, value)| &value.node);
+    match input {
+        Some(Value::Object(fields)) => match fields.get(field) {
+            Some(Value::Variable(name)) => is_variable_given(context, name),
+            given => given.is_some(),
+        },
+        // The library knows which fields a variable has.
+        _ => true,
+    }
+}
+
+fn is_variable_given(context: &Context<'_>, name: &Name) -> bool {
+    let query = context.query_env;
+    let mut definitions = query.operation.node.variable_definitions.iter().map(|definition| &definition.node);
+    let has_default = definitions.any(|one| one.name.node == *name && one.default_value.is_some());
+    has_default || query.variables.contains_key(name)
 }

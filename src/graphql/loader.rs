@@ -16,11 +16,15 @@ use std::sync::Arc;
 
 use dataloader::BatchFn;
 use dataloader::cached;
+use futures::future::{join, join_all};
 
 use crate::app::App;
 use crate::app::archive::Listed;
+use crate::app::audience::{Audience, Visitors};
 use crate::app::error::Error;
 use crate::app::question::{Answer, Answered, Delivered, Question, Shared, mismatch};
+use crate::app::visit::history::{DailyVisits, History};
+use crate::model::clock::Day;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Position, Window};
 use crate::model::post::Post;
@@ -106,6 +110,53 @@ impl Loader {
             Answer::Sample(users) => Ok(users),
             _ => mismatch(),
         }
+    }
+
+    /// Who looked at a user's profile within so many days up to this one. A round trip, or some if they are very many.
+    pub(super) async fn audience(&self, user: UserId, today: Day, days: i64) -> Result<Visitors, Error> {
+        let mut audience = Audience::new(today, days);
+        loop {
+            let open = audience.take_open();
+            if open.is_empty() {
+                return Ok(audience.finish());
+            }
+            let found = open.iter().map(|(day, shard)| self.ask(Question::Audience(user, *day, *shard)));
+            for ((day, shard), found) in open.iter().zip(join_all(found).await) {
+                match found? {
+                    Answer::Visitors(found) => audience.add(*day, *shard, &found),
+                    _ => mismatch(),
+                }
+            }
+        }
+    }
+
+    /// How many users came on each of the `first` days before a day, or up to today. Two round trips, and a query if
+    /// the archive must be asked.
+    pub(super) async fn visits(
+        &self,
+        today: Day,
+        first: usize,
+        before: Option<Day>,
+    ) -> Result<Vec<DailyVisits>, Error> {
+        let Answer::VisitDays(days) = self.ask(Question::VisitDays).await? else { mismatch() };
+        let history = History::new(&days, today, first, before);
+        let counted = history.open().iter().map(|layout| self.ask(Question::Visitors(*layout)));
+        let archived = async {
+            match history.archived() {
+                None => Ok(Vec::new()),
+                Some((newest, count)) => match self.ask(Question::ArchivedVisits(newest, count)).await? {
+                    Answer::ArchivedVisits(visits) => Ok(visits.to_vec()),
+                    _ => mismatch(),
+                },
+            }
+        };
+        let (counted, archived) = join(join_all(counted), archived).await;
+        let count = |answered: Answered| match answered? {
+            Answer::Count(count) => Ok(count),
+            _ => mismatch(),
+        };
+        let counted: Vec<u64> = counted.into_iter().map(count).collect::<Result<_, Error>>()?;
+        history.tell(&counted, archived)
     }
 
     /// How the viewer and another stand.

@@ -17,14 +17,16 @@ mod types;
 use std::sync::Arc;
 
 use async_graphql::parser::parse_query;
-use async_graphql::parser::types::OperationType;
-use async_graphql::{EmptySubscription, Request, SDLExportOptions, Schema, Variables};
+use async_graphql::parser::types::{ExecutableDocument, OperationType, VariableDefinition};
+use async_graphql::{
+    EmptySubscription, Name, Request, SDLExportOptions, Schema, Value as ConstValue, Variables,
+};
 
 use crate::app::App;
 use crate::app::viewer::Viewer;
 use crate::graphql::context::Scope;
-use crate::graphql::document::{lexer, variables};
-use crate::graphql::error::{GraphqlResponse, RequestError};
+use crate::graphql::document::lexer;
+use crate::graphql::error::{Code, GraphqlResponse, RequestError};
 use crate::graphql::mutation::Mutation;
 use crate::graphql::query::Query;
 
@@ -79,10 +81,10 @@ impl Api {
     /// Parses a request's document, once it is known to be small enough. Asks nothing of the store.
     pub fn plan(incoming: GraphqlRequest) -> Result<Plan, RequestError> {
         lexer::guard(&incoming.query).map_err(RequestError::refusal)?;
-        let mut document = parse_query(&incoming.query).map_err(|error| RequestError::parse(&error))?;
+        let document = parse_query(&incoming.query).map_err(|error| RequestError::parse(&error))?;
         let mut request = Request::new(String::new()).variables(Variables::from_json(incoming.variables));
-        variables::settle(&mut document, incoming.operation_name.as_deref(), &request.variables)?;
         request.operation_name = incoming.operation_name;
+        check_variables(&document, &request)?;
         request.set_parsed_query(document);
         Ok(Plan(request))
     }
@@ -94,6 +96,32 @@ impl Api {
         scope.record_views().await;
         error::finish(response, request_id)
     }
+}
+
+/// Every variable that must have a value has one: else some fields would run, and others not.
+fn check_variables(document: &ExecutableDocument, request: &Request) -> Result<(), RequestError> {
+    let chosen = |(name, _): &(Option<&Name>, _)| match &request.operation_name {
+        Some(wanted) => name.is_some_and(|name| name == wanted),
+        None => true,
+    };
+    // Which operation is meant is checked elsewhere; here it is the one that can be.
+    let Some((_, operation)) = document.operations.iter().find(chosen) else {
+        return Ok(());
+    };
+    for definition in &operation.node.variable_definitions {
+        let VariableDefinition { name, var_type, default_value, .. } = &definition.node;
+        let is_missing = match request.variables.get(&name.node) {
+            None => default_value.is_none(),
+            Some(value) => *value == ConstValue::Null,
+        };
+        if is_missing && !var_type.node.nullable {
+            return Err(RequestError::new(
+                Code::BadUserInput,
+                format!("The variable `${}` of type {} must have a value.", name.node, var_type.node),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The schema in the schema definition language: the contract with clients.

@@ -6,7 +6,7 @@ use async_graphql::{Context, ID, Lookahead, Object, OneofObject};
 use futures::future::try_join;
 
 use crate::app::error::Error;
-use crate::graphql::connection::{UserSelection, load_posts, load_users, most, shows_profile};
+use crate::graphql::connection::{UserSelection, load_posts, load_users, most};
 use crate::graphql::context::Scope;
 use crate::graphql::id::{GlobalId, check_count};
 use crate::graphql::types::node::Node;
@@ -46,14 +46,13 @@ impl Query {
         context: &Context<'_>,
         #[graphql(desc = "An id that this server has given.")] id: ID,
     ) -> Option<Result<Node, Error>> {
-        let scope = Scope::of(context);
         let node = async {
             let id = node_id("id", &id)?;
-            let node = load_nodes(&scope, &[id], &context.look_ahead()).await?.pop().flatten();
-            if let (NodeId::User(user), Some(_)) = (id, &node) {
-                note_view(&scope, user, &context.look_ahead());
-            }
-            Ok(node)
+            let nodes = load_nodes(&Scope::of(context), &[id], &context.look_ahead()).await?;
+            Ok(nodes.into_iter().next().flatten().map(|node| match node {
+                Node::User(user) => Node::User(user.looked_at()),
+                Node::Post(post) => Node::Post(post),
+            }))
         };
         node.await.transpose()
     }
@@ -99,14 +98,10 @@ impl Query {
                 UserBy::Username(name) => user_by_name(&scope, &name, &context.look_ahead()).await,
             }
         };
-        let user = user.await.transpose()?;
-        if let Ok(user) = &user {
-            note_view(&scope, user.number(), &context.look_ahead());
-        }
-        Some(user)
+        Some(user.await.transpose()?.map(User::looked_at))
     }
 
-    /// All countries and territories of ISO 3166-1, by name.
+    /// All countries and territories of ISO 3166-1, by code.
     async fn countries(&self) -> Vec<Country> {
         Country::all()
     }
@@ -122,7 +117,8 @@ impl Query {
         let visits = async {
             let first = most(Some(first.unwrap_or(7)))?;
             let before = before.map(|Date(day)| day);
-            let visits = Scope::of(context).app.visits(first, before).await?;
+            let scope = Scope::of(context);
+            let visits = scope.loader.visits(scope.app.today(), first, before).await?;
             Ok(visits.into_iter().map(DailyVisits::from).collect())
         };
         Some(visits.await)
@@ -144,13 +140,6 @@ impl Query {
         let selection = UserSelection::of(&[context.look_ahead().field("user")]);
         let users = load_users(&scope, ids, UserSelection { relation: true, ..selection }).await?;
         Ok(users.into_iter().map(|user| user?.loaded_relation()).collect())
-    }
-}
-
-/// Who asks for one user, and for what its profile shows, looks at it.
-fn note_view(scope: &Scope, user: UserId, selection: &Lookahead<'_>) {
-    if shows_profile(selection) {
-        scope.show_profile(user);
     }
 }
 

@@ -15,10 +15,10 @@ use crate::store::key::Keys;
 use crate::store::script;
 
 /// How many visitors a shard has room for: as many as Redis keeps in an array by default.
-const ROOM: usize = 512;
+pub const ROOM: usize = 512;
 /// How many generations of shards there are: enough for some three million visitors. The last has room for any
 /// number.
-const GENERATIONS: u32 = 7;
+pub const GENERATIONS: u32 = 7;
 /// How many shards lie below each. Part of the stored format.
 const BRANCHES: u32 = 4;
 /// For how many days an audience is kept.
@@ -27,7 +27,7 @@ pub const DAYS: i64 = 30;
 const SECONDS: i64 = (DAYS + 2) * 86_400;
 
 /// One of the shards of a profile and day.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shard {
     generation: u32,
     number: u32,
@@ -38,9 +38,15 @@ impl Shard {
     pub const ROOT: Self = Self { generation: 0, number: 0 };
 
     /// The shards that a visitor may be in, the first of them first.
-    fn all_of(visitor: UserId) -> impl Iterator<Item = Self> {
-        let hash = crc32fast::hash(visitor.to_string().as_bytes());
+    pub fn all_of(visitor: UserId) -> impl Iterator<Item = Self> {
+        let hash = hash(visitor);
         (0..GENERATIONS).map(move |generation| Self { generation, number: hash % BRANCHES.pow(generation) })
+    }
+
+    /// Whether there may be visitors in it, or below it, whose hash has none in so many of its digits.
+    #[must_use]
+    pub fn has_sampled(self, digits: u32) -> bool {
+        self.number.is_multiple_of(BRANCHES.pow(digits.min(self.generation)))
     }
 
     /// Where those go who find no room in this one that has so many; nowhere if there is room.
@@ -58,6 +64,22 @@ impl Shard {
     fn index(self) -> u32 {
         (BRANCHES.pow(self.generation) - 1) / (BRANCHES - 1) + self.number
     }
+}
+
+fn hash(visitor: UserId) -> u32 {
+    crc32fast::hash(visitor.to_string().as_bytes())
+}
+
+/// Whether a visitor's hash, which tells its shards, has none in so many of its digits. One of [`weight`] has.
+#[must_use]
+pub fn is_sampled(visitor: UserId, digits: u32) -> bool {
+    hash(visitor).is_multiple_of(BRANCHES.pow(digits))
+}
+
+/// How many visitors there are for each that is sampled by so many digits.
+#[must_use]
+pub fn weight(digits: u32) -> u64 {
+    u64::from(BRANCHES).pow(digits)
 }
 
 /// Notes that somebody looked at a user's profile on a day. Answers whether it is the first time.

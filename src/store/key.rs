@@ -33,8 +33,8 @@
 //! | `ff:{f3}:fanout:progress` | hash | how far each of these jobs is: `kind:post` → time, user, timelines served |
 //! | `ff:{f3}:fanout:served` | counter | how many timelines have been served, ever |
 //! | `ff:{f3}:fanout:failed` | stream | jobs that were given up |
-//! | `ff:{g}:visit:days` | hash | the days whose visits are not archived yet → over how many shards they are spread |
-//! | `ff:{v20777.3}:visit` | set, sharded | who came on a day (a number, from 1970-01-01): users, and 0 once the day is closed |
+//! | `ff:{g}:visit:days` | hash | the days whose visits are not archived yet → over how many shards they are spread; and `since`, the first day there was |
+//! | `ff:{v20777.391.3}:visit` | set, sharded | who came on a day (a number, from 1970-01-01) that is spread over 391 shards: users, and 0 once it is closed |
 //! | `ff:{u7}:audience:20777:N` | set, sharded | who looked at user 7's profile on a day, see [`crate::store::audience`]. Kept a month |
 //! | `ff:{r12}:region` | packed | two bytes for each of 4,093 users: where they are, see [`crate::store::region`] |
 //! | `ff:{m}:measuring` | text | somebody measures how much memory things take. Kept a minute |
@@ -89,6 +89,15 @@ pub enum Packed {}
 #[derive(Debug)]
 pub enum Text {}
 
+/// A day, and over how many shards its visits are spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Layout {
+    /// The day.
+    pub day: Day,
+    /// How many shards.
+    pub shards: u32,
+}
+
 /// What a key's `{…}` says: the slot it lies in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tag {
@@ -106,8 +115,8 @@ pub enum Tag {
     Fanout(u32),
     /// `{a}`: what is on its way to the archive.
     Archive,
-    /// `{v20777.3}`: one shard of the visits of a day.
-    Visits(Day, u32),
+    /// `{v20777.391.3}`: one shard of the visits of a day, of so many.
+    Visits(Layout, u32),
     /// `{m}`: what is measured.
     Memory,
     /// `{r12}`: one shard of the regions.
@@ -124,7 +133,9 @@ impl fmt::Display for Tag {
             Self::Post(post) => write!(formatter, "{{p{post}}}"),
             Self::Fanout(partition) => write!(formatter, "{{f{partition}}}"),
             Self::Archive => formatter.write_str("{a}"),
-            Self::Visits(day, shard) => write!(formatter, "{{v{}.{shard}}}", day.number()),
+            Self::Visits(Layout { day, shards }, shard) => {
+                write!(formatter, "{{v{}.{shards}.{shard}}}", day.number())
+            }
             Self::Memory => formatter.write_str("{m}"),
             Self::Regions(shard) => write!(formatter, "{{r{shard}}}"),
         }
@@ -393,8 +404,8 @@ impl Keys {
 
     /// One shard of the visits of a day.
     #[must_use]
-    pub fn visits(&self, day: Day, shard: u32) -> Key<Set> {
-        self.key(Tag::Visits(day, shard), "visit")
+    pub fn visits(&self, layout: Layout, shard: u32) -> Key<Set> {
+        self.key(Tag::Visits(layout, shard), "visit")
     }
 
     /// One shard of those who looked at a user's profile on a day.
@@ -467,7 +478,7 @@ mod tests {
         assert_eq!(keys.pending().name(), "ff:{a}:pending");
         let day = Day::from_number(20_777);
         assert_eq!(keys.visit_days().name(), "ff:{g}:visit:days");
-        assert_eq!(keys.visits(day, 3).name(), "ff:{v20777.3}:visit");
+        assert_eq!(keys.visits(Layout { day, shards: 391 }, 3).name(), "ff:{v20777.391.3}:visit");
         assert_eq!(keys.audience(user, day, 84).name(), "ff:{u7}:audience:20777:84");
         assert_eq!(keys.regions(12).name(), "ff:{r12}:region");
         let find = keys.find(user, 0xab).map(|key| key.name().to_owned());

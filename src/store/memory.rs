@@ -2,13 +2,13 @@
 //!
 //! Not here: which things are looked at (`app::memory`).
 
-use crate::model::clock::Day;
 use crate::model::id::{PostId, UserId};
 use crate::model::relation::Side;
-use crate::store::command::{Command, command, several, transaction};
-use crate::store::key::{Key, Keys, Text};
+use crate::store::command::{Command, call, command, several, transaction};
+use crate::store::key::{Key, Keys, Layout, Text};
 use crate::store::region::USERS_PER_SHARD;
 use crate::store::relation::list;
+use crate::store::script;
 
 /// How many elements Redis looks at where a key is not packed.
 const SAMPLES: usize = 50;
@@ -69,13 +69,13 @@ pub fn post(keys: &Keys, post: PostId) -> Command<Option<KeyUsage>> {
 }
 
 /// What a shard of the visits of a day takes.
-pub fn visits(keys: &Keys, day: Day, shard: u32) -> Command<Option<KeyUsage>> {
-    usage(&keys.visits(day, shard), "SCARD", 0)
+pub fn visits(keys: &Keys, layout: Layout, shard: u32) -> Command<Option<KeyUsage>> {
+    usage(&keys.visits(layout, shard), "SCARD", 0)
 }
 
 /// Who is in a shard of the visits of a day.
-pub fn visitors(keys: &Keys, day: Day, shard: u32) -> Command<Vec<u64>> {
-    command("SMEMBERS").key(&keys.visits(day, shard)).reply()
+pub fn visitors(keys: &Keys, layout: Layout, shard: u32) -> Command<Vec<u64>> {
+    command("SMEMBERS").key(&keys.visits(layout, shard)).reply()
 }
 
 /// What a shard of the regions takes. Counted are bytes.
@@ -140,15 +140,14 @@ pub fn remove_plain(keys: &Keys, name: &str) -> Command<i64> {
     command("UNLINK").key(&keys.plain::<Text>(name)).reply()
 }
 
-/// Begins to measure, unless somebody else does. It ends by itself after a minute.
-pub fn begin(keys: &Keys) -> Command<bool> {
-    let begin = command("SET").key(&keys.measuring()).arg("1").arg("NX").arg("EX").arg(SECONDS);
-    begin.reply::<Option<String>>().map(|done| Ok(done.is_some()))
+/// Begins to measure, or goes on, unless somebody else does. It ends by itself after a minute.
+pub fn begin(keys: &Keys, nonce: u64) -> Command<bool> {
+    call(&script::BEGIN_MEASURING).key(&keys.measuring()).arg(format!("{nonce:x}")).arg(SECONDS).reply()
 }
 
 /// Ends it.
-pub fn end(keys: &Keys) -> Command<i64> {
-    command("DEL").key(&keys.measuring()).reply()
+pub fn end(keys: &Keys, nonce: u64) -> Command<bool> {
+    call(&script::END_MEASURING).key(&keys.measuring()).arg(format!("{nonce:x}")).reply()
 }
 
 /// Bytes that Redis uses in all.

@@ -19,6 +19,9 @@ use crate::store::script;
 
 /// How many users share a shard. Part of the stored format.
 pub const USERS_PER_SHARD: u64 = 4_093;
+/// Where each of some users is; `None` if it is not known.
+pub type Places = Vec<(UserId, Option<Region>)>;
+
 /// Bytes of each user.
 const WIDTH: u64 = 2;
 /// Bytes between two users up to which both are read by one command: that many cost less than another command.
@@ -37,10 +40,10 @@ pub fn write(keys: &Keys, user: UserId, region: Option<Region>) -> Command<bool>
     write.arg(&bytes[..]).arg(USERS_PER_SHARD * WIDTH).reply()
 }
 
-/// Where these users are, those left out of whom it is not known. A command for each user, or for several who
-/// are close to each other.
+/// Where each of these users is; `None` if it is not known. A command for each user, or for several who are close to
+/// each other.
 #[must_use]
-pub fn read(keys: &Keys, mut users: Vec<UserId>) -> Vec<Command<Vec<(UserId, Region)>>> {
+pub fn read(keys: &Keys, mut users: Vec<UserId>) -> Vec<Command<Places>> {
     users.sort_unstable();
     users.dedup();
     let is_close = |one: &UserId, next: &UserId| {
@@ -51,18 +54,18 @@ pub fn read(keys: &Keys, mut users: Vec<UserId>) -> Vec<Command<Vec<(UserId, Reg
 }
 
 /// Where these users are, who are in one shard, in the order of their ids.
-fn read_span(keys: &Keys, users: Vec<UserId>) -> Command<Vec<(UserId, Region)>> {
+fn read_span(keys: &Keys, users: Vec<UserId>) -> Command<Places> {
     let (shard, start) = place(users[0]);
     let (_, last) = place(users[users.len() - 1]);
     let read = command("GETRANGE").key(&keys.regions(shard)).arg(start).arg(last + WIDTH - 1);
     read.reply::<Bytes>().map(move |Bytes(bytes)| {
-        let region = |&user: &UserId| {
+        let region = |user| {
             let at = usize::try_from(place(user).1 - start).ok()?;
             // A shard that is not there is empty.
             let bytes = [*bytes.get(at)?, *bytes.get(at + 1)?];
-            Some((user, Table::current().region(bytes)?))
+            Table::current().region(bytes)
         };
-        Ok(users.iter().filter_map(region).collect())
+        Ok(users.into_iter().map(|user| (user, region(user))).collect())
     })
 }
 

@@ -26,6 +26,7 @@ macro_rules! scripts {
 
 // A script may begin with parts that several have.
 scripts! {
+    BEGIN_MEASURING = "begin_measuring";
     BURY_POST = "bury_post";
     CHANGE_NAME = "change_name";
     CHANGE_PASSWORD = "change_password";
@@ -37,6 +38,7 @@ scripts! {
     DELETE_POST = "part/void" "delete_post";
     DELIVER = "part/ids" "part/timeline" "deliver";
     DROP_POST = "drop_post";
+    END_MEASURING = "end_measuring";
     ENTER_STRATEGY = "enter_strategy";
     ERASE_POST = "erase_post";
     FIND_POST = "part/ids" "find_post";

@@ -64,6 +64,8 @@ async fn who_is_only_listed_or_linked_was_not_looked_at() {
         "query ($ids: [ID!]!) { nodes(ids: $ids) { ... on User { displayName } } }",
         "query ($ids: [ID!]!) { relations(userIds: $ids) { status user { displayName } } }",
         "query ($id: ID!) { node(id: $id) { id } }",
+        "query ($id: ID!) { node(id: $id) { ... on Post { createdAt } } }",
+        "query ($id: ID!) { user(by: { id: $id }) { bio @skip(if: true) ... @include(if: false) { username } id } }",
         "query ($id: ID!) { user(by: { id: $id }) { id isViewer relation { status } following { totalCount } } }",
     ];
     for query in queries {
@@ -147,6 +149,25 @@ async fn a_first_look_costs_a_round_trip_and_others_none() {
         costs.push(world.app.store().round_trips() - before);
     }
     assert_eq!(costs, [4, 3, 3]);
+}
+
+#[tokio::test]
+async fn asked_under_many_names_an_audience_is_read_once() {
+    let world = World::new().await;
+    let people = world.people(2).await;
+    look(&world, &people[1], "ann0").await;
+    let aliases: Vec<String> = (1..=30)
+        .map(|days| format!("a{days}: audience(days: {days}) {{ uniqueVisitors regions {{ visitors }} }} "))
+        .collect();
+    let query = format!("{{ viewer {{ {} }} }}", aliases.join(" "));
+    world.data(Some(&people[0].token), &query, Value::Null).await;
+    world.redis.raw::<String>(&["CONFIG", "RESETSTAT"]);
+    let before = world.app.store().round_trips();
+    world.data(Some(&people[0].token), &query, Value::Null).await;
+    // The session, the visitors, where they are.
+    assert_eq!(world.app.store().round_trips() - before, 3);
+    let stats: String = world.redis.raw(&["INFO", "commandstats"]);
+    assert!(stats.contains("cmdstat_smembers:calls=30,"), "{stats}");
 }
 
 #[tokio::test]

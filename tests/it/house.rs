@@ -25,7 +25,7 @@ const HOMES: [(&str, &[&str]); 17] = [
     ("rustls", &["store/pool.rs"]),
     ("argon2", &["app/password.rs"]),
     ("async_graphql", &["graphql", "http/response.rs"]),
-    ("async_graphql_value", &["graphql/document"]),
+    ("async_graphql_value", &["graphql/context.rs"]),
     ("dataloader", &["graphql/loader.rs"]),
     ("axum", &["http"]),
     ("clap", &["config.rs", "cli", "main.rs"]),

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures::future::join;
+use futures::future::join3;
 
 use crate::app::App;
 use crate::app::error::Error;
 use crate::archive::post::{Range, Row};
+use crate::model::clock::Day;
 use crate::model::id::PostId;
 use crate::model::post::Post;
 
@@ -18,7 +19,12 @@ pub(in crate::app) struct Wanted {
     pub(in crate::app) ids: Vec<PostId>,
     /// Parts of authors' lists.
     pub(in crate::app) ranges: Vec<Range>,
+    /// Days up to which, and how many of them, it is asked how many users came.
+    pub(in crate::app) visits: Vec<(Day, usize)>,
 }
+
+/// How many users came on each of some days.
+type Visits = Result<Arc<[(Day, u64)]>, Error>;
 
 /// What the archive has answered, or why it has not.
 pub(in crate::app) struct Found {
@@ -26,20 +32,35 @@ pub(in crate::app) struct Found {
     pub(in crate::app) posts: Result<HashMap<PostId, Arc<Post>>, Error>,
     /// The posts of each of the ranges.
     pub(in crate::app) ranges: Result<Vec<Vec<Arc<Post>>>, Error>,
+    /// How many users came on the days that were asked for.
+    pub(in crate::app) visits: HashMap<(Day, usize), Visits>,
 }
 
 impl App {
-    /// Asks the archive. One query for all posts and one for all ranges, or none if there are none.
-    pub(in crate::app) async fn ask_archive(&self, Wanted { mut ids, ranges }: Wanted) -> Found {
-        if ids.is_empty() && ranges.is_empty() {
-            return Found { posts: Ok(HashMap::new()), ranges: Ok(Vec::new()) };
+    /// Asks the archive. One query for all posts and one for all ranges, or none if there are none; and one for
+    /// each row of days.
+    pub(in crate::app) async fn ask_archive(&self, Wanted { mut ids, ranges, visits }: Wanted) -> Found {
+        if ids.is_empty() && ranges.is_empty() && visits.is_empty() {
+            return Found { posts: Ok(HashMap::new()), ranges: Ok(Vec::new()), visits: HashMap::new() };
         }
         ids.sort_unstable();
         ids.dedup();
         // In a box, for resolvers nest, and hold the stack for what hardly any of them needs.
-        let (posts, ranges) =
-            Box::pin(async { join(self.archived_posts(&ids), self.archived_ranges(&ranges)).await }).await;
-        Found { posts, ranges }
+        let asked = async {
+            let visits = self.archived_visits(visits);
+            join3(self.archived_posts(&ids), self.archived_ranges(&ranges), visits).await
+        };
+        let (posts, ranges, visits) = Box::pin(asked).await;
+        Found { posts, ranges, visits }
+    }
+
+    async fn archived_visits(&self, days: Vec<(Day, usize)>) -> HashMap<(Day, usize), Visits> {
+        let mut found = HashMap::new();
+        for (newest, count) in days {
+            let visits = async { Ok(self.archive().await?.visits(newest, count).await?.into()) };
+            found.insert((newest, count), visits.await);
+        }
+        found
     }
 
     /// The ids of the posts of each of these ranges.

@@ -3,4 +3,3 @@
 //! Not here: what its fields do (`query`, `mutation`).
 
 pub(super) mod lexer;
-pub(super) mod variables;

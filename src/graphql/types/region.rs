@@ -11,7 +11,7 @@ use crate::model::region::Table;
 pub(in crate::graphql) struct Country(&'static model::region::Country);
 
 impl Country {
-    /// All that there are, by name.
+    /// All that there are, by code.
     pub(in crate::graphql) fn all() -> Vec<Self> {
         Table::current().countries().into_iter().map(Self).collect()
     }
@@ -30,7 +30,7 @@ impl Country {
         self.0.name
     }
 
-    /// Its subdivisions after ISO 3166-2, by name; empty if it has none.
+    /// Its subdivisions after ISO 3166-2, by code; empty if it has none.
     async fn subdivisions(&self) -> Vec<Subdivision> {
         self.0.subdivisions().into_iter().map(Subdivision).collect()
     }
@@ -93,7 +93,8 @@ impl RegionShare {
 pub(in crate::graphql) struct FollowersByRegion {
     /// The countries, the one with most followers first.
     shares: Vec<RegionShare>,
-    /// How many followers were looked at: all of them up to 10,000, and 10,000 taken evenly from more.
+    /// How many followers were looked at: all of them up to 10,000, and 10,000 taken evenly from more; fewer if it is
+    /// asked of many users at once.
     sampled: i32,
     /// How many followers there are.
     total: i32,

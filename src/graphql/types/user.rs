@@ -16,6 +16,7 @@ use crate::graphql::types::relation::Relation;
 use crate::graphql::types::scalar::DateTime;
 use crate::model;
 use crate::model::id::UserId;
+use crate::model::region::Residence;
 use crate::model::relation::{ListKind, Side};
 use crate::model::user::UserFields;
 
@@ -29,12 +30,15 @@ pub(in crate::graphql) struct User {
     asked: UserFields,
     record: Option<Arc<model::user::User>>,
     relation: Option<model::relation::Relation>,
+    /// Whether the viewer has asked for this very user, so that what its profile shows is a look at it.
+    is_looked_at: bool,
 }
 
 impl User {
     /// A user of whom only the id is known, and nothing asked.
     pub(in crate::graphql) fn unread(scope: &Arc<Scope>, id: UserId) -> Self {
-        Self { scope: Arc::clone(scope), id, asked: UserFields::NONE, record: None, relation: None }
+        let scope = Arc::clone(scope);
+        Self { scope, id, asked: UserFields::NONE, record: None, relation: None, is_looked_at: false }
     }
 
     /// A user of whom only the id is known, and what will be asked.
@@ -52,6 +56,11 @@ impl User {
         Self { record: Some(record), relation, ..user }
     }
 
+    /// The same user, whom the viewer has asked for by itself.
+    pub(in crate::graphql) fn looked_at(self) -> Self {
+        Self { is_looked_at: true, ..self }
+    }
+
     /// How the viewer and the user stand, if that was loaded; `None` also for an anonymous viewer and
     /// for the viewer itself.
     pub(in crate::graphql) fn loaded_relation(&self) -> Option<Relation> {
@@ -59,18 +68,16 @@ impl User {
         Some(Relation::new(self.clone(), self.relation?))
     }
 
-    /// Which user it is.
-    pub(in crate::graphql) fn number(&self) -> UserId {
-        self.id
-    }
-
     /// The viewer, if there is one and it is not this user: with whom a relation is.
     fn other_viewer(&self) -> Option<UserId> {
         self.scope.viewer_id().filter(|viewer| *viewer != self.id)
     }
 
-    /// The record with at least these fields.
+    /// The record with at least these fields, for a field that the profile shows.
     async fn record(&self, needed: UserFields) -> Result<Arc<model::user::User>, Error> {
+        if self.is_looked_at {
+            self.scope.show_profile(self.id);
+        }
         if let Some(record) = &self.record
             && record.fields().contains(needed)
         {
@@ -124,9 +131,14 @@ impl User {
 
     /// Where the user says that it is; null if it does not.
     async fn region(&self) -> Option<Result<Region, Error>> {
-        let record = self.record(UserFields::RESIDENCE).await;
-        let region = record.map(|record| record.residence.unwrap_or_default().0);
-        region.map(|region| region.map(Region)).transpose()
+        let region = async {
+            match self.record(UserFields::RESIDENCE).await?.residence {
+                Some(Residence(region)) => Ok(region),
+                // It could not be read with the rest. It is told here why not.
+                None => Ok(self.scope.loader.regions(Arc::new([self.id])).await?[0]),
+            }
+        };
+        region.await.map(|region| region.map(Region)).transpose()
     }
 
     /// Whether this is the person asking.
@@ -213,8 +225,9 @@ impl User {
     /// Where this user's followers are, the country with most of them first; null if that cannot be read now.
     async fn followers_by_region(
         &self,
-        #[graphql(desc = "At most this many countries. Default 20, at most 100.", default = 20)]
-        first: Option<i32>,
+        #[graphql(desc = "At most this many entries. Default 20, at most 100.", default = 20)] first: Option<
+            i32,
+        >,
     ) -> Option<Result<FollowersByRegion, Error>> {
         let by_region = async {
             let first = connection::most(first)?;

@@ -61,16 +61,20 @@ impl Viewer {
         #[graphql(desc = "Within how many days, today being one of them: 1 to 30. Default 7.", default = 7)]
         days: Option<i32>,
     ) -> Option<Result<Audience, Error>> {
+        if !self.scope.app.keeps_audiences() {
+            return None;
+        }
         let audience = async {
             let days = i64::from(days.unwrap_or(7));
             if !(1..=MOST_DAYS).contains(&days) {
                 let message = format!("`days` must be from 1 to {MOST_DAYS}, but is {days}.");
                 return Err(Error::Invalid(message));
             }
-            self.scope.app.audience(self.scope.viewer(), days).await
+            let SignedIn { user, day, .. } = self.signed_in;
+            let visitors = self.scope.loader.audience(user, day, days).await?;
+            Ok(Audience::new(Arc::clone(&self.scope), visitors))
         };
-        let visitors = audience.await.transpose()?;
-        Some(visitors.map(|visitors| Audience::new(Arc::clone(&self.scope), visitors)))
+        Some(audience.await)
     }
 
     /// The viewer's sign-ins that have not ended, the one used last first.

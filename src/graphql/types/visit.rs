@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use async_graphql::{Object, SimpleObject};
 
+use crate::app::audience::Visitors;
 use crate::app::error::Error;
 use crate::app::region::{Share, shares};
-use crate::app::visit;
+use crate::app::visit::history;
 use crate::graphql::connection::most;
 use crate::graphql::context::Scope;
 use crate::graphql::types::connection::number;
 use crate::graphql::types::region::{Region, ratio};
 use crate::graphql::types::scalar::Date;
-use crate::model::id::UserId;
 
 /// How many users came on a day.
 #[derive(SimpleObject)]
@@ -23,8 +23,8 @@ pub(in crate::graphql) struct DailyVisits {
     unique_visitors: i32,
 }
 
-impl From<visit::DailyVisits> for DailyVisits {
-    fn from(visit::DailyVisits { day, unique_visitors }: visit::DailyVisits) -> Self {
+impl From<history::DailyVisits> for DailyVisits {
+    fn from(history::DailyVisits { day, unique_visitors }: history::DailyVisits) -> Self {
         Self { day: Date(day), unique_visitors: number(unique_visitors) }
     }
 }
@@ -32,22 +32,22 @@ impl From<visit::DailyVisits> for DailyVisits {
 /// Who looked at the viewer's profile within some days.
 pub(in crate::graphql) struct Audience {
     scope: Arc<Scope>,
-    visitors: Arc<[UserId]>,
+    visitors: Visitors,
 }
 
 impl Audience {
-    pub(in crate::graphql) fn new(scope: Arc<Scope>, visitors: Vec<UserId>) -> Self {
-        Self { scope, visitors: visitors.into() }
+    pub(in crate::graphql) fn new(scope: Arc<Scope>, visitors: Visitors) -> Self {
+        Self { scope, visitors }
     }
 }
 
 /// Who looked at the viewer's profile within some days.
 #[Object]
 impl Audience {
-    /// How many users looked at it, each counted once: who asked for the viewer by id or name, signed in, and for
-    /// anything that a profile shows.
+    /// How many users looked at it, each counted once: who asked for the viewer by id or name, signed in, and for its
+    /// username, displayName, bio, createdAt or region. An estimate if there are some hundred thousand.
     async fn unique_visitors(&self) -> i32 {
-        number(self.visitors.len() as u64)
+        number(self.visitors.some.len() as u64 * self.visitors.weight)
     }
 
     /// Where they are now, the region with most of them first.
@@ -56,10 +56,10 @@ impl Audience {
         #[graphql(desc = "At most this many. Default 20, at most 100.", default = 20)] first: Option<i32>,
     ) -> Result<Vec<VisitorShare>, Error> {
         let first = most(first)?;
-        let regions = self.scope.loader.regions(Arc::clone(&self.visitors)).await?;
+        let regions = self.scope.loader.regions(Arc::clone(&self.visitors.some)).await?;
         let share = |Share { region, count }| VisitorShare {
             region: region.map(Region),
-            visitors: number(count),
+            visitors: number(count * self.visitors.weight),
             share: ratio(count, regions.len()),
         };
         Ok(shares(regions.iter().copied()).into_iter().take(first).map(share).collect())

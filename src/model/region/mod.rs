@@ -63,12 +63,12 @@ pub struct Country {
 }
 
 impl Country {
-    /// Its subdivisions that the standard has, by name.
+    /// Its subdivisions that the standard has, by code.
     #[must_use]
     pub fn subdivisions(&self) -> Vec<&Subdivision> {
         let mut current: Vec<&Subdivision> =
             self.subdivisions.iter().filter(|subdivision| subdivision.is_current).collect();
-        current.sort_by_key(|subdivision| (subdivision.name, &subdivision.code));
+        current.sort_by(|one, other| one.code.cmp(&other.code));
         current
     }
 }
@@ -139,11 +139,11 @@ impl Table {
         &mut self.countries[usize::from(row)]
     }
 
-    /// The countries that the standard has, by name.
+    /// The countries that the standard has, by code.
     #[must_use]
     pub fn countries(&self) -> Vec<&Country> {
         let mut current: Vec<&Country> = self.countries.iter().filter(|country| country.is_current).collect();
-        current.sort_by_key(|country| country.name);
+        current.sort_by_key(|country| country.code);
         current
     }
 
@@ -207,7 +207,7 @@ impl Table {
         if !code.starts_with(country.code) {
             return Err(format!("{code} is no subdivision of {} ({}).", country.name, country.code));
         }
-        let mut rows = (1..).zip(&country.subdivisions);
+        let mut rows = (1..=u8::MAX).zip(&country.subdivisions);
         match rows.find(|(_, subdivision)| subdivision.code == code) {
             Some((row, subdivision)) if subdivision.is_current => Ok(row),
             Some((_, subdivision)) => Err(format!("ISO 3166-2 has {code} ({}) no more.", subdivision.name)),

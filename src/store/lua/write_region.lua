@@ -3,6 +3,9 @@
 -- KEYS[1]  the shard
 -- ARGV[1]  the offset of the user   ARGV[2]  two bytes   ARGV[3]  the length of a shard
 -- Returns  1
-if redis.call('EXISTS', KEYS[1]) == 0 then redis.call('SETRANGE', KEYS[1], ARGV[3] - 1, '\0') end
+if redis.call('EXISTS', KEYS[1]) == 0 then
+  if ARGV[2] == '\0\0' then return 1 end
+  redis.call('SETRANGE', KEYS[1], ARGV[3] - 1, '\0')
+end
 redis.call('SETRANGE', KEYS[1], ARGV[1], ARGV[2])
 return 1

@@ -1,0 +1,158 @@
+//! How many users came on each of some days: from Redis, where a day is not archived, and from the archive.
+
+use std::collections::BTreeMap;
+
+use crate::app::error::Error;
+use crate::model::clock::Day;
+use crate::store::key::Layout;
+use crate::store::visit::Days;
+
+/// How many users came on a day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DailyVisits {
+    /// The day.
+    pub day: Day,
+    /// How many.
+    pub unique_visitors: u64,
+}
+
+/// Days that are asked for, and where it stands how many came.
+pub struct History {
+    newest: Day,
+    oldest: Day,
+    today: Day,
+    /// The first day there was, as far as Redis knows.
+    since: Option<Day>,
+    /// Those days that are asked for and not archived.
+    open: Vec<Layout>,
+}
+
+impl History {
+    /// The `first` days before a day, or up to today.
+    #[must_use]
+    pub fn new(days: &Days, today: Day, first: usize, before: Option<Day>) -> Self {
+        let newest = before.map_or(today, |before| before.plus(-1).min(today));
+        let oldest = newest.plus(1_i64.saturating_sub(i64::try_from(first).unwrap_or(i64::MAX)));
+        let since = days.open.iter().map(|layout| layout.day).chain(days.since).min();
+        let is_asked = |layout: &&Layout| (oldest..=newest).contains(&layout.day);
+        let open = days.open.iter().filter(is_asked).copied().collect();
+        Self { newest, oldest, today, since, open }
+    }
+
+    /// The days whose number is to be counted in Redis.
+    #[must_use]
+    pub fn open(&self) -> &[Layout] {
+        &self.open
+    }
+
+    /// The newest day of which the archive is to be asked, and of how many from there; `None` if Redis knows enough.
+    #[must_use]
+    pub fn archived(&self) -> Option<(Day, usize)> {
+        // What has been over for long may be archived, and expired, though Redis still names it.
+        let is_in_redis = |day: Day| day >= self.today.plus(-1) && self.is_open(day);
+        let is_enough = self.since.is_some_and(|since| self.days(since).all(is_in_redis));
+        let count = usize::try_from(self.newest.number() - self.oldest.number() + 1).unwrap_or(0);
+        (count > 0 && !is_enough).then_some((self.newest, count))
+    }
+
+    /// What each day had, newest first, from the first one there was. If the archive cannot be asked it fails, unless
+    /// Redis knows of all days.
+    pub fn tell(
+        &self,
+        counted: &[u64],
+        archived: Result<Vec<(Day, u64)>, Error>,
+    ) -> Result<Vec<DailyVisits>, Error> {
+        let since = self.since.unwrap_or(self.today).min(self.today);
+        let archived = match archived {
+            Err(error) if !self.days(since).all(|day| day == self.today || self.is_open(day)) => {
+                return Err(error);
+            }
+            archived => archived.unwrap_or_default(),
+        };
+        let since = archived.iter().map(|(day, _)| *day).fold(since, Day::min);
+        let mut known: BTreeMap<Day, u64> = archived.into_iter().collect();
+        for (layout, &visitors) in self.open.iter().zip(counted) {
+            // What is archived may have expired in Redis, and what is not may have grown.
+            let number = known.entry(layout.day).or_default();
+            *number = visitors.max(*number);
+        }
+        let visits = |day| DailyVisits { day, unique_visitors: known.get(&day).copied().unwrap_or_default() };
+        Ok(self.days(since).map(visits).collect())
+    }
+
+    fn is_open(&self, day: Day) -> bool {
+        self.open.iter().any(|layout| layout.day == day)
+    }
+
+    /// The days that are asked for, from this one on, newest first.
+    fn days(&self, since: Day) -> impl Iterator<Item = Day> + use<> {
+        (self.oldest.max(since).number()..=self.newest.number()).rev().map(Day::from_number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::error::Broken;
+
+    fn day(number: i64) -> Day {
+        Day::from_number(number)
+    }
+
+    fn days(open: &[i64], since: i64) -> Days {
+        let open = open.iter().map(|number| Layout { day: day(*number), shards: 1 }).collect();
+        Days { open, since: Some(day(since)), unknown: Vec::new() }
+    }
+
+    fn told(history: &History, counted: &[u64], archived: &[(i64, u64)]) -> Vec<(i64, u64)> {
+        let archived = archived.iter().map(|(number, visitors)| (day(*number), *visitors)).collect();
+        let told = history.tell(counted, Ok(archived)).unwrap();
+        told.into_iter().map(|visits| (visits.day.number(), visits.unique_visitors)).collect()
+    }
+
+    #[test]
+    fn the_archive_is_asked_only_for_what_redis_does_not_know() {
+        let asked = |open: &[i64], since, first, before: Option<i64>| {
+            History::new(&days(open, since), day(10), first, before.map(day)).archived()
+        };
+        assert_eq!(asked(&[9, 10], 9, 7, None), None);
+        assert_eq!(asked(&[9, 10], 1, 2, None), None);
+        assert_eq!(asked(&[9, 10], 1, 3, None), Some((day(10), 3)));
+        assert_eq!(asked(&[9], 9, 7, None), Some((day(10), 7)), "today may have been closed by a fast clock");
+        assert_eq!(asked(&[7, 8, 9, 10], 7, 7, None), Some((day(10), 7)), "some may have expired");
+        assert_eq!(asked(&[10], 1, 3, Some(5)), Some((day(4), 3)));
+        assert_eq!(asked(&[10], 8, 3, Some(5)), None);
+        assert_eq!(asked(&[10], 1, 0, None), None);
+        let unknown = History::new(&Days::default(), day(10), 7, None);
+        assert_eq!(unknown.archived(), Some((day(10), 7)));
+    }
+
+    #[test]
+    fn the_greater_number_of_a_day_is_told() {
+        let history = History::new(&days(&[9, 10], 8), day(10), 7, None);
+        assert_eq!(told(&history, &[0, 4], &[(9, 3), (8, 1)]), [(10, 4), (9, 3), (8, 1)]);
+        assert_eq!(told(&history, &[5, 4], &[(9, 3)]), [(10, 4), (9, 5), (8, 0)]);
+        assert_eq!(told(&history, &[5, 4], &[(10, 9), (6, 2)]), [(10, 9), (9, 5), (8, 0), (7, 0), (6, 2)]);
+    }
+
+    #[test]
+    fn without_the_archive_redis_tells_what_it_knows_in_full() {
+        let away = || Err(Broken::GaveUp("test").into());
+        let tell = |open: &[i64], since, first| {
+            let counted = vec![1; open.len()];
+            History::new(&days(open, since), day(10), first, None).tell(&counted, away())
+        };
+        assert_eq!(tell(&[8, 9], 8, 7).unwrap().len(), 3);
+        assert_eq!(tell(&[8, 9, 10], 1, 3).unwrap().len(), 3);
+        assert!(tell(&[8, 9, 10], 7, 7).is_err() && tell(&[8, 10], 8, 7).is_err());
+    }
+
+    #[test]
+    fn days_without_end_are_none() {
+        for before in [i64::MIN, i64::MAX] {
+            let history = History::new(&days(&[10], 10), day(10), 100, Some(day(before)));
+            assert!(told(&history, &[1], &[]).len() <= 1);
+        }
+        assert!(told(&History::new(&days(&[10], 10), day(10), 0, None), &[], &[]).is_empty());
+    }
+}
