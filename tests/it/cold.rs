@@ -308,12 +308,13 @@ async fn while_the_archive_is_away(kind: Kind) {
     assert_eq!(codes(&answer), ["UNAVAILABLE"]);
 
     server.serve(&[]);
-    let is_empty = async || {
+    // The mover learns of its success a moment after it has moved the last post.
+    let is_done = async || {
         let transit = world.app.transit().await.unwrap();
-        transit.pending + transit.moving == 0
+        transit.pending + transit.moving == 0 && page(&world, "/readyz").await.1 == "ready\n"
     };
     let mut waits = 0;
-    while !is_empty().await {
+    while !is_done().await {
         tokio::time::sleep(Duration::from_millis(100)).await;
         waits += 1;
         assert!(waits < 300, "it does not catch up");
