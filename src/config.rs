@@ -266,6 +266,44 @@ pub enum Switch {
     Off,
 }
 
+/// What clients may ask.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "API")]
+pub struct GraphqlConfig {
+    /// About how many objects one operation may ask for.
+    #[arg(long, value_name = "N", env = "FANFOLD_GRAPHQL_COST_LIMIT", default_value_t = 5_000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(100..=1_000_000_000))]
+    pub graphql_cost_limit: u64,
+
+    /// Seconds that a query may take.
+    #[arg(long, value_name = "SECONDS", env = "FANFOLD_GRAPHQL_QUERY_TIMEOUT", default_value_t = 15)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=3_600))]
+    pub graphql_query_timeout: u32,
+
+    /// Seconds that a mutation may take. It goes on when they are over, but nobody is told how it ends.
+    #[arg(long, value_name = "SECONDS", env = "FANFOLD_GRAPHQL_MUTATION_TIMEOUT", default_value_t = 60)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=3_600))]
+    pub graphql_mutation_timeout: u32,
+
+    /// Whether clients may ask for the schema in a query. It is at /schema.graphql in any case.
+    #[arg(long, value_name = "SWITCH", env = "FANFOLD_GRAPHQL_INTROSPECTION", default_value = "on")]
+    pub graphql_introspection: Switch,
+}
+
+impl GraphqlConfig {
+    /// How long a query may take.
+    #[must_use]
+    pub fn query_timeout(&self) -> Duration {
+        Duration::from_secs(self.graphql_query_timeout.into())
+    }
+
+    /// How long anybody waits for a mutation.
+    #[must_use]
+    pub fn mutation_timeout(&self) -> Duration {
+        Duration::from_secs(self.graphql_mutation_timeout.into())
+    }
+}
+
 /// How clients reach the server.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "HTTP")]

@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::cli::archive::keep_archiving;
 use crate::cli::deliver::keep_delivering;
 use crate::cli::{Beside, Data, Outcome, Signals, begin_log, keep, say, stop_on_signal, work_until};
-use crate::config::{DataConfig, DutyConfig, HttpConfig, LogConfig, Switch};
+use crate::config::{DataConfig, DutyConfig, GraphqlConfig, HttpConfig, LogConfig, Switch};
 use crate::graphql::Api;
 use crate::http;
 
@@ -25,6 +25,8 @@ use crate::http;
 pub(super) struct Serve {
     #[command(flatten)]
     http: HttpConfig,
+    #[command(flatten)]
+    graphql: GraphqlConfig,
     #[command(flatten)]
     duties: DutyConfig,
     #[command(flatten)]
@@ -50,7 +52,7 @@ impl Serve {
         let stop_serving = Arc::new(stop_serving);
         let duties = begin_duties(&self.duties, &data.app, &stopping);
         tokio::spawn(stop_on_signal(signals, Arc::clone(&stop_serving)));
-        let served = serve(listener, data.app.clone(), self.http, stopping).await;
+        let served = serve(listener, Api::new(data.app.clone(), self.graphql), self.http, stopping).await;
         // Also if serving has ended by itself.
         stop_serving.send_replace(true);
         end_duties(duties).await;
@@ -61,11 +63,11 @@ impl Serve {
 
 async fn serve(
     listener: TcpListener,
-    app: App,
+    api: Api,
     config: HttpConfig,
     stopping: watch::Receiver<bool>,
 ) -> Outcome {
-    let router = http::router(Api::new(app), config.clone(), stopping.clone());
+    let router = http::router(api, config.clone(), stopping.clone());
     say(&format!("Fanfold listens on http://{}/", listener.local_addr()?))?;
     http::serve(listener, router, &config, stopping).await?;
     Ok(ExitCode::SUCCESS)

@@ -67,6 +67,11 @@ impl Paging {
     }
 }
 
+/// How many entries a page has at most if it is asked for so many.
+pub(super) fn page_size(asked: i64) -> u64 {
+    u64::try_from(asked).unwrap_or(0).min(MOST as u64)
+}
+
 /// How many entries a list shall have at most that has no pages.
 pub(super) fn most(first: Option<i32>) -> Result<usize, Error> {
     size("first", first)

@@ -6,8 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use async_graphql::{Context, Name};
-use async_graphql_value::Value;
+use async_graphql::Context;
 
 use crate::app::App;
 use crate::app::viewer::Viewer;
@@ -79,26 +78,4 @@ impl Scope {
     pub(super) fn end_session(&self) {
         self.has_ended.store(true, Ordering::Relaxed);
     }
-}
-
-/// Whether a field of the argument `input` was given, be it as null. One whose value is a variable that was not given
-/// was not given itself; async-graphql takes it for null.
-pub(super) fn is_given(context: &Context<'_>, field: &str) -> bool {
-    let arguments = &context.item.node.arguments;
-    let input = arguments.iter().find(|(name, _)| name.node == "input").map(|(_, value)| &value.node);
-    match input {
-        Some(Value::Object(fields)) => match fields.get(field) {
-            Some(Value::Variable(name)) => is_variable_given(context, name),
-            given => given.is_some(),
-        },
-        // The library knows which fields a variable has.
-        _ => true,
-    }
-}
-
-fn is_variable_given(context: &Context<'_>, name: &Name) -> bool {
-    let query = context.query_env;
-    let mut definitions = query.operation.node.variable_definitions.iter().map(|definition| &definition.node);
-    let has_default = definitions.any(|one| one.name.node == *name && one.default_value.is_some());
-    has_default || query.variables.contains_key(name)
 }

@@ -115,6 +115,31 @@ pub(super) fn print<L: List>(list: L, place: &L::Place) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
+/// The code of the list that a field pages; `None` if it pages none.
+pub(super) fn code_of(object: &str, field: &str) -> Option<u8> {
+    Some(match (object, field) {
+        ("User", "followers") => 1,
+        ("User", "following") => 2,
+        ("User", "mutuals") => 3,
+        ("User", "knownFollowers") => 4,
+        ("User", "posts") => 5,
+        ("Viewer", "timeline") => 6,
+        _ => return None,
+    })
+}
+
+/// Checks that the cursor in an argument is one, and of a list with this code, whoever's it is.
+pub(super) fn check(argument: &str, code: Option<u8>, cursor: &str) -> Result<(), Error> {
+    let Some(code) = code else { return Ok(()) };
+    match read(cursor) {
+        Some((other, ..)) if other != code => {
+            Err(Error::Invalid(format!("`{argument}` is a cursor of another list.")))
+        }
+        Some(_) => Ok(()),
+        None => Err(Error::Invalid(format!("`{argument}` is not a cursor that this server has given."))),
+    }
+}
+
 /// The place that the cursor in an argument names in this list.
 pub(super) fn parse<L: List>(argument: &str, list: L, cursor: &str) -> Result<L::Place, Error> {
     let invalid = |why| Err(Error::Invalid(format!("`{argument}` {why}.")));

@@ -4,7 +4,6 @@
 
 use std::time::Duration;
 
-use async_graphql::parser;
 use async_graphql::{ErrorExtensionValues, Response, ServerError, Value};
 
 use crate::app::error::{Broken, Error, Refused};
@@ -28,6 +27,7 @@ pub enum Code {
     TooComplex,
     BadUserInput,
     Unauthenticated,
+    Timeout,
     Unavailable,
     Internal,
 }
@@ -43,6 +43,7 @@ impl Code {
             Self::TooComplex => "QUERY_TOO_COMPLEX",
             Self::BadUserInput => "BAD_USER_INPUT",
             Self::Unauthenticated => "UNAUTHENTICATED",
+            Self::Timeout => "TIMEOUT",
             Self::Unavailable => "UNAVAILABLE",
             Self::Internal => "INTERNAL_SERVER_ERROR",
         }
@@ -90,15 +91,6 @@ impl RequestError {
             Refusal::OpenString => Code::ParseFailed,
         };
         Self::new(code, refusal.to_string())
-    }
-
-    /// A document that the parser refuses. Of what the parser says, which shows the line at fault,
-    /// only the end is told: what it expected.
-    pub(super) fn parse(error: &parser::Error) -> Self {
-        let mut error = ServerError::from(error.clone());
-        let expected = error.message.lines().last().unwrap_or_default().trim_start_matches([' ', '=']);
-        error.message = format!("The document cannot be parsed: {expected}.");
-        Self { code: Code::ParseFailed, errors: vec![coded(error, Code::ParseFailed)], retry_after: None }
     }
 
     /// Something broke of which only the log knows the cause.
@@ -200,7 +192,7 @@ fn show<'a>(error: &Error, request_id: &'a str) -> Shown<'a> {
     }
 }
 
-fn coded(error: ServerError, code: Code) -> ServerError {
+pub(super) fn coded(error: ServerError, code: Code) -> ServerError {
     extended(error, code, None)
 }
 

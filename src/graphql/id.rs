@@ -40,6 +40,14 @@ impl GlobalId {
             .ok_or_else(|| Error::Invalid(format!("`{argument}` is not an id that this server has given.")))
     }
 
+    /// What is named by the id in an argument, which `node` finds.
+    pub(super) fn node(argument: &str, id: &ID) -> Result<Self, Error> {
+        match Self::parse(argument, id)? {
+            other @ Self::Session(_) => Err(other.unexpected(argument, "Node")),
+            node => Ok(node),
+        }
+    }
+
     /// The user named by the id in an argument.
     pub(super) fn user(argument: &str, id: &ID) -> Result<UserId, Error> {
         match Self::parse(argument, id)? {

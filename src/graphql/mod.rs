@@ -15,28 +15,25 @@ mod query;
 mod types;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use async_graphql::parser::parse_query;
-use async_graphql::parser::types::{ExecutableDocument, OperationType, VariableDefinition};
-use async_graphql::{
-    EmptySubscription, Name, Request, SDLExportOptions, Schema, Value as ConstValue, Variables,
-};
+use async_graphql::{EmptySubscription, Request, SDLExportOptions, Schema, ValidationMode};
 
 use crate::app::App;
 use crate::app::viewer::Viewer;
+use crate::config::GraphqlConfig;
 use crate::graphql::context::Scope;
-use crate::graphql::document::lexer;
+use crate::graphql::document::{Documents, Operation};
 use crate::graphql::error::{Code, GraphqlResponse, RequestError};
 use crate::graphql::mutation::Mutation;
 use crate::graphql::query::Query;
-
-/// How deep a document may nest. The introspection of code generators and playgrounds goes to 15.
-const MOST_LEVELS: usize = 16;
 
 /// The API: documents in, answers out.
 #[derive(Clone)]
 pub struct Api {
     schema: Schema<Query, Mutation, EmptySubscription>,
+    documents: Arc<Documents>,
+    config: GraphqlConfig,
     app: App,
 }
 
@@ -51,25 +48,23 @@ pub struct GraphqlRequest {
     pub variables: serde_json::Value,
 }
 
-/// A request whose document has been parsed: ready to be executed.
-pub struct Plan(Request);
+/// An operation that is ready to be executed.
+pub struct Plan(Operation);
 
 impl Plan {
-    /// Whether an operation of the document may change something.
+    /// Whether it is a query.
     #[must_use]
-    pub fn writes(&mut self) -> bool {
-        let document = self.0.parsed_query();
-        document.is_ok_and(|document| {
-            document.operations.iter().any(|(_, operation)| operation.node.ty == OperationType::Mutation)
-        })
+    pub fn reads(&self) -> bool {
+        self.0.is_query()
     }
 }
 
 impl Api {
     /// The API over an application.
     #[must_use]
-    pub fn new(app: App) -> Self {
-        Self { schema: schema(), app }
+    pub fn new(app: App, config: GraphqlConfig) -> Self {
+        let documents = Arc::new(Documents::new(&sdl(), &config));
+        Self { schema: schema(), documents, config, app }
     }
 
     /// The application under the API.
@@ -78,50 +73,43 @@ impl Api {
         &self.app
     }
 
-    /// Parses a request's document, once it is known to be small enough. Asks nothing of the store.
-    pub fn plan(incoming: GraphqlRequest) -> Result<Plan, RequestError> {
-        lexer::guard(&incoming.query).map_err(RequestError::refusal)?;
-        let document = parse_query(&incoming.query).map_err(|error| RequestError::parse(&error))?;
-        let mut request = Request::new(String::new()).variables(Variables::from_json(incoming.variables));
-        request.operation_name = incoming.operation_name;
-        check_variables(&document, &request)?;
-        request.set_parsed_query(document);
-        Ok(Plan(request))
+    /// Makes a request's document ready to be executed. Asks nothing of the store.
+    pub fn plan(&self, incoming: GraphqlRequest) -> Result<Plan, RequestError> {
+        self.documents.operation(incoming).map(Plan)
     }
 
-    /// Executes a plan for a viewer. Internal errors carry `request_id`, and are logged with it.
-    pub async fn execute(&self, Plan(request): Plan, viewer: Viewer, request_id: &str) -> GraphqlResponse {
+    /// Executes a plan for a viewer, and waits for it as long as the configuration says. Internal errors carry
+    /// `request_id`, and are logged with it.
+    ///
+    /// Who waits no longer takes a query away, but leaves no writing half done.
+    pub async fn execute(&self, plan: Plan, viewer: Viewer, request_id: &str) -> GraphqlResponse {
+        if plan.reads() {
+            let patience = self.config.query_timeout();
+            let executed = tokio::time::timeout(patience, self.run(plan, viewer, request_id)).await;
+            return executed.unwrap_or_else(|_elapsed| too_slow(patience));
+        }
+        let (api, name, patience) = (self.clone(), request_id.to_owned(), self.config.mutation_timeout());
+        let writing = tokio::spawn(async move { api.run(plan, viewer, &name).await });
+        match tokio::time::timeout(patience, writing).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(_panic)) => GraphqlResponse::Refused(RequestError::internal(request_id)),
+            Err(_elapsed) => too_slow(patience),
+        }
+    }
+
+    async fn run(&self, plan: Plan, viewer: Viewer, request_id: &str) -> GraphqlResponse {
         let scope = Arc::new(Scope::new(self.app.clone(), viewer));
-        let response = self.schema.execute(request.data(Arc::clone(&scope))).await;
+        let mut request = Request::new(String::new()).data(Arc::clone(&scope));
+        request.set_parsed_query(plan.0.document);
+        let response = self.schema.execute(request).await;
         scope.record_views().await;
         error::finish(response, request_id)
     }
 }
 
-/// Every variable that must have a value has one: else some fields would run, and others not.
-fn check_variables(document: &ExecutableDocument, request: &Request) -> Result<(), RequestError> {
-    let chosen = |(name, _): &(Option<&Name>, _)| match &request.operation_name {
-        Some(wanted) => name.is_some_and(|name| name == wanted),
-        None => true,
-    };
-    // Which operation is meant is checked elsewhere; here it is the one that can be.
-    let Some((_, operation)) = document.operations.iter().find(chosen) else {
-        return Ok(());
-    };
-    for definition in &operation.node.variable_definitions {
-        let VariableDefinition { name, var_type, default_value, .. } = &definition.node;
-        let is_missing = match request.variables.get(&name.node) {
-            None => default_value.is_none(),
-            Some(value) => *value == ConstValue::Null,
-        };
-        if is_missing && !var_type.node.nullable {
-            return Err(RequestError::new(
-                Code::BadUserInput,
-                format!("The variable `${}` of type {} must have a value.", name.node, var_type.node),
-            ));
-        }
-    }
-    Ok(())
+fn too_slow(patience: Duration) -> GraphqlResponse {
+    let message = format!("The operation took longer than {} seconds.", patience.as_secs());
+    GraphqlResponse::Refused(RequestError::new(Code::Timeout, message))
 }
 
 /// The schema in the schema definition language: the contract with clients.
@@ -133,6 +121,7 @@ pub fn sdl() -> String {
     format!("{}\n", sdl.trim_end())
 }
 
+/// What is executed was validated before, on the document as it came.
 fn schema() -> Schema<Query, Mutation, EmptySubscription> {
-    Schema::build(Query, Mutation, EmptySubscription).limit_depth(MOST_LEVELS).finish()
+    Schema::build(Query, Mutation, EmptySubscription).validation_mode(ValidationMode::Fast).finish()
 }

@@ -14,7 +14,7 @@ use crate::app::session::Opened;
 use crate::app::user::{ProfileWish, ResidenceWish};
 use crate::app::viewer;
 use crate::graphql::connection::{UserSelection, load_posts, load_users};
-use crate::graphql::context::{Scope, is_given};
+use crate::graphql::context::Scope;
 use crate::graphql::id::GlobalId;
 use crate::graphql::types::post::Post;
 use crate::graphql::types::relation::Relation;
@@ -87,10 +87,10 @@ pub(super) struct RegionInput {
 }
 
 impl UpdateProfileInput {
-    fn wish(&self, has_region: bool) -> ProfileWish<'_> {
+    fn wish(&self) -> ProfileWish<'_> {
         let residence = match &self.region {
-            MaybeUndefined::Null if has_region => Some(ResidenceWish::Nowhere),
-            MaybeUndefined::Undefined | MaybeUndefined::Null => None,
+            MaybeUndefined::Undefined => None,
+            MaybeUndefined::Null => Some(ResidenceWish::Nowhere),
             MaybeUndefined::Value(RegionInput { country, subdivision }) => {
                 Some(ResidenceWish::In(country, subdivision.as_deref()))
             }
@@ -348,8 +348,7 @@ impl Mutation {
         input: UpdateProfileInput,
     ) -> Option<Result<UpdateProfilePayload, Error>> {
         let scope = Scope::of(context);
-        let wish = input.wish(is_given(context, "region"));
-        let done = scope.app.change_profile(scope.viewer(), wish).await;
+        let done = scope.app.change_profile(scope.viewer(), input.wish()).await;
         let selection = UserSelection::of(&[context.look_ahead().field("user")]);
         Some(split(done).map(|(user, user_errors)| UpdateProfilePayload {
             user: user.map(|user| User::asked(&scope.afresh(), user, selection)),

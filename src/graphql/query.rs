@@ -161,7 +161,7 @@ enum NodeId {
 }
 
 fn node_id(argument: &str, id: &ID) -> Result<NodeId, Error> {
-    match GlobalId::parse(argument, id)? {
+    match GlobalId::node(argument, id)? {
         GlobalId::User(user) => Ok(NodeId::User(user)),
         GlobalId::Post(post) => Ok(NodeId::Post(post)),
         other @ GlobalId::Session(_) => Err(other.unexpected(argument, "Node")),

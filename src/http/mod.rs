@@ -16,9 +16,9 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue};
+use axum::http::{HeaderMap, HeaderValue, Method};
 use axum::response::Response;
-use axum::routing::{get, post};
+use axum::routing::get;
 use axum::serve::ListenerExt as _;
 use futures::FutureExt as _;
 use tokio::net::TcpListener;
@@ -49,7 +49,7 @@ pub fn router(api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) -> 
     let server = Server { api, config, sdl: crate::graphql::sdl(), stopping };
     Router::new()
         .route("/", get(playground::page))
-        .route("/graphql", post(graphql))
+        .route("/graphql", get(graphql).post(graphql))
         .route("/schema.graphql", get(schema))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
@@ -92,16 +92,17 @@ async fn schema(State(server): State<Arc<Server>>) -> Response {
     response::text("text/plain; charset=utf-8", server.sdl.clone())
 }
 
-/// A GraphQL request by POST. A panic in it is told as an internal error; it harms no other request.
+/// A GraphQL request. A panic in it is told as an internal error; it harms no other request.
 async fn graphql(State(server): State<Arc<Server>>, request: Request) -> Response {
     let id = RequestId::of(request.headers(), server.api.app());
-    let media_type = MediaType::accepted(request.headers());
-    let answered = AssertUnwindSafe(answer(&server, request, &id)).catch_unwind().await;
-    let mut response = match answered {
-        Ok(Ok(answer)) => response::of_answer(answer, media_type),
-        Ok(Err(failure)) => failure.into_response(media_type),
-        // The hook of the process has logged what the panic said, and where.
-        Err(_panic) => Failure::of(RequestError::internal(id.as_str())).into_response(media_type),
+    let mut response = match MediaType::accepted(request.headers()) {
+        None => Failure::not_acceptable().into_response(MediaType::Json),
+        Some(media_type) => match AssertUnwindSafe(answer(&server, request, &id)).catch_unwind().await {
+            Ok(Ok(answer)) => response::of_answer(answer, media_type),
+            Ok(Err(failure)) => failure.into_response(media_type),
+            // The hook of the process has logged what the panic said, and where.
+            Err(_panic) => Failure::of(RequestError::internal(id.as_str())).into_response(media_type),
+        },
     };
     if let Ok(value) = HeaderValue::from_str(id.as_str()) {
         response.headers_mut().insert(REQUEST_ID, value);
@@ -111,20 +112,23 @@ async fn graphql(State(server): State<Arc<Server>>, request: Request) -> Respons
 
 async fn answer(server: &Server, request: Request, id: &RequestId) -> Result<GraphqlResponse, Failure> {
     let (head, body) = request.into_parts();
-    let incoming = request::read(&head.headers, body, &server.config).await?;
+    // HEAD is answered like GET, without the body.
+    let is_post = head.method == Method::POST;
+    let incoming = if is_post {
+        request::read(&head.headers, body, &server.config).await?
+    } else {
+        request::read_url(&head.uri)?
+    };
     // Nothing is asked of the store before the document is known to be one.
-    let mut plan = match Api::plan(incoming) {
+    let plan = match server.api.plan(incoming) {
         Ok(plan) => plan,
         Err(error) => return Ok(GraphqlResponse::Refused(error)),
     };
-    let viewer = viewer(server, &head.headers, id).await?;
-    if !plan.writes() {
-        return Ok(server.api.execute(plan, viewer, id.as_str()).await);
+    if !is_post && !plan.reads() {
+        return Err(Failure::only_by_post());
     }
-    // A client that goes away takes its reading with it, but leaves no writing half done.
-    let (api, name) = (server.api.clone(), id.as_str().to_owned());
-    let written = tokio::spawn(async move { api.execute(plan, viewer, &name).await }).await;
-    written.map_err(|_panic| Failure::of(RequestError::internal(id.as_str())))
+    let viewer = viewer(server, &head.headers, id).await?;
+    Ok(server.api.execute(plan, viewer, id.as_str()).await)
 }
 
 async fn viewer(server: &Server, headers: &HeaderMap, id: &RequestId) -> Result<Viewer, Failure> {

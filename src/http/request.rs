@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 use serde_json::{Map, Value};
 
 use crate::app::App;
@@ -50,13 +50,41 @@ pub(super) async fn read(
     }
 }
 
+/// The GraphQL request in the query of a URL.
+pub(super) fn read_url(uri: &Uri) -> Result<GraphqlRequest, Failure> {
+    let mut parts = Map::new();
+    for (name, value) in form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()) {
+        let value = match &*name {
+            "query" | "operationName" => Value::String(value.into_owned()),
+            "variables" | "extensions" if value.is_empty() => Value::Null,
+            "variables" | "extensions" => serde_json::from_str(&value)
+                .map_err(|error| bad_request(format!("`{name}` is not JSON: {error}.")))?,
+            _ => continue,
+        };
+        if parts.insert(name.clone().into_owned(), value).is_some() {
+            return Err(bad_request(format!("`{name}` is there more than once.")));
+        }
+    }
+    // In a URL there is no other way not to say it.
+    if parts.get("operationName").is_some_and(|name| name == "") {
+        parts.remove("operationName");
+    }
+    take_apart(parts)
+}
+
 fn check_content_type(headers: &HeaderMap) -> Result<(), Failure> {
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let essence = content_type.map(|text| text.split(';').next().unwrap_or_default().trim());
-    if essence.is_some_and(|essence| essence.eq_ignore_ascii_case("application/json")) {
+    let mut parts = content_type.unwrap_or_default().split(';').map(str::trim);
+    let is_json = parts.next().is_some_and(|essence| essence.eq_ignore_ascii_case("application/json"));
+    let is_utf8 = parts.filter_map(|part| part.split_once('=')).all(|(name, value)| {
+        let charset = value.trim_matches('"');
+        !name.trim().eq_ignore_ascii_case("charset")
+            || ["utf-8", "utf8"].iter().any(|known| charset.eq_ignore_ascii_case(known))
+    });
+    if is_json && is_utf8 {
         return Ok(());
     }
-    let message = "The Content-Type must be application/json.";
+    let message = "The Content-Type must be application/json, in UTF-8.";
     Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, Code::BadRequest, message))
 }
 

@@ -20,18 +20,44 @@ pub(super) enum MediaType {
 }
 
 impl MediaType {
-    /// What the client accepts; JSON if it does not say.
-    pub(super) fn accepted(headers: &HeaderMap) -> Self {
-        let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-        let mut types = accepted
+    /// The form that the client likes best of those it accepts, after RFC 9110: JSON if it does not say; `None` if it
+    /// accepts neither.
+    pub(super) fn accepted(headers: &HeaderMap) -> Option<Self> {
+        let ranges: Vec<Range> = headers
+            .get_all(header::ACCEPT)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
             .flat_map(|value| value.split(','))
-            .map(|range| range.split(';').next().unwrap_or_default());
-        let wanted = types.find_map(|range| match range.trim() {
-            "application/graphql-response+json" => Some(Self::GraphqlResponse),
-            "application/json" => Some(Self::Json),
+            .filter_map(Range::parse)
+            .collect();
+        if ranges.is_empty() {
+            return Some(Self::Json);
+        }
+        // Of those it likes as well, the one that it names itself.
+        let liked = [Self::GraphqlResponse, Self::Json].map(|one| (one, one.liking(&ranges)));
+        let liked = liked.into_iter().filter(|(_, (quality, _))| *quality > 0);
+        liked.max_by_key(|(one, liking)| (*liking, *one == Self::Json && !liking.1)).map(|(one, _)| one)
+    }
+
+    /// How much it is liked, and whether it is named.
+    fn liking(self, ranges: &[Range]) -> (u16, bool) {
+        let exactness = |range: &&Range| match range.name.as_str() {
+            name if name == self.name() => Some(2),
+            "application/*" => Some(1),
+            "*/*" => Some(0),
             _ => None,
-        });
-        wanted.unwrap_or(Self::Json)
+        };
+        let fitting = ranges.iter().filter_map(|range| Some((exactness(&range)?, range)));
+        fitting
+            .max_by_key(|(exactness, _)| *exactness)
+            .map_or((0, false), |(exactness, range)| (range.quality, exactness == 2))
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::GraphqlResponse => "application/graphql-response+json",
+        }
     }
 
     fn header(self) -> HeaderValue {
@@ -39,6 +65,45 @@ impl MediaType {
             Self::Json => "application/json; charset=utf-8",
             Self::GraphqlResponse => "application/graphql-response+json; charset=utf-8",
         })
+    }
+}
+
+/// A range of media types that a client accepts.
+struct Range {
+    name: String,
+    /// How much it likes it, in thousandths; 0 if it does not accept it.
+    quality: u16,
+}
+
+impl Range {
+    /// `None` for a range of what is written in another way than UTF-8.
+    fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split(';').map(str::trim);
+        let name = parts.next()?.to_ascii_lowercase();
+        let mut quality = 1_000;
+        for (parameter, value) in parts.filter_map(|part| part.split_once('=')) {
+            let value = value.trim().trim_matches('"');
+            match parameter.trim().to_ascii_lowercase().as_str() {
+                "q" => quality = thousandths(value)?,
+                "charset" if !matches!(value.to_ascii_lowercase().as_str(), "utf-8" | "utf8") => return None,
+                _ => {}
+            }
+        }
+        (!name.is_empty()).then_some(Self { name, quality })
+    }
+}
+
+/// A number from 0 to 1 with up to three digits behind the point.
+fn thousandths(text: &str) -> Option<u16> {
+    let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
+    if rest.len() > 3 || !rest.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let rest: u16 = format!("{rest:0<3}").parse().ok()?;
+    match whole {
+        "0" => Some(rest),
+        "1" if rest == 0 => Some(1_000),
+        _ => None,
     }
 }
 
@@ -69,13 +134,29 @@ impl Failure {
 
     /// This path does not take this method.
     pub(super) fn method_not_allowed() -> Self {
-        let message = "This method is not allowed here. GraphQL requests are sent by POST to /graphql.";
+        let message = "This method is not allowed here. GraphQL requests are sent by POST to /graphql, queries also by GET.";
         Self::new(StatusCode::METHOD_NOT_ALLOWED, Code::BadRequest, message)
+    }
+
+    /// Only queries may be sent by GET.
+    pub(super) fn only_by_post() -> Self {
+        let message = "Only queries may be sent by GET. Send this operation by POST.";
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, Code::BadRequest, message)
+    }
+
+    /// The client accepts no form that there is.
+    pub(super) fn not_acceptable() -> Self {
+        let message = "Answers come as application/graphql-response+json or application/json, in UTF-8.";
+        Self::new(StatusCode::NOT_ACCEPTABLE, Code::BadRequest, message)
     }
 
     pub(super) fn into_response(self, media_type: MediaType) -> Response {
         let status = self.status.unwrap_or_else(|| status(self.error.code, media_type));
-        write(status, media_type, None, &self.error.errors, self.error.retry_after)
+        let mut response = write(status, media_type, None, &self.error.errors, self.error.retry_after);
+        if status == StatusCode::METHOD_NOT_ALLOWED {
+            response.headers_mut().entry(header::ALLOW).or_insert(HeaderValue::from_static("POST"));
+        }
+        response
     }
 }
 
@@ -91,7 +172,7 @@ fn status(code: Code, media_type: MediaType) -> StatusCode {
             }
         }
         Code::Unauthenticated => StatusCode::UNAUTHORIZED,
-        Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        Code::Timeout | Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

@@ -18,14 +18,16 @@ const STOREYS: [(&str, &[&str]); 9] = [
 ];
 
 /// Each foreign crate that has a home, and the places where it may be named.
-const HOMES: [(&str, &[&str]); 17] = [
+const HOMES: [(&str, &[&str]); 19] = [
     ("redis", &["store"]),
     ("bb8_redis", &["store"]),
     ("sqlx", &["archive"]),
     ("rustls", &["store/pool.rs"]),
     ("argon2", &["app/password.rs"]),
     ("async_graphql", &["graphql", "http/response.rs"]),
-    ("async_graphql_value", &["graphql/context.rs"]),
+    ("async_graphql_value", &["graphql/document"]),
+    ("apollo_compiler", &["graphql/document"]),
+    ("quick_cache", &["graphql/document/mod.rs"]),
     ("dataloader", &["graphql/loader.rs"]),
     ("axum", &["http"]),
     ("clap", &["config.rs", "cli", "main.rs"]),

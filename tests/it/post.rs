@@ -94,10 +94,12 @@ async fn what_breaks_a_rule_is_refused_with_all_its_faults_and_nothing_is_writte
     assert_eq!(long["userErrors"][0]["code"], "TOO_LONG");
     let anonymous = world.ask(None, PUBLISH, json!({ "input": { "content": "x" } })).await;
     assert_eq!(codes(&anonymous), ["UNAUTHENTICATED"]);
-    for id in ["UG9zdDox", "VXNlcjox", "x"] {
+    for (id, code) in
+        [("UG9zdDox", "UNAUTHENTICATED"), ("VXNlcjox", "BAD_USER_INPUT"), ("x", "BAD_USER_INPUT")]
+    {
         let query = "mutation ($id: ID!) { deletePost(input: { postId: $id }) { deletedId } }";
         let anonymous = world.ask(None, query, json!({ "id": id })).await;
-        assert_eq!(codes(&anonymous), ["UNAUTHENTICATED"]);
+        assert_eq!(codes(&anonymous), [code], "{id}");
     }
     let query = "mutation { deletePost(input: { postId: \"VXNlcjox\" }) { deletedId } }";
     let wrong = world.ask(Some(&people[0].token), query, Value::Null).await;

@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, Request, StatusCode, header};
 use clap::Parser;
 use fanfold::app::App;
 use fanfold::archive::Archive;
-use fanfold::config::{DataConfig, HttpConfig};
+use fanfold::config::{DataConfig, GraphqlConfig, HttpConfig};
 use fanfold::graphql::Api;
 use fanfold::model::chance::Chance;
 use fanfold::model::clock::{Clock, Timestamp};
@@ -139,6 +139,8 @@ pub(crate) struct Knobs {
     pub(crate) data: DataConfig,
     #[command(flatten)]
     pub(crate) http: HttpConfig,
+    #[command(flatten)]
+    pub(crate) graphql: GraphqlConfig,
 }
 
 impl Knobs {
@@ -180,8 +182,8 @@ impl World {
         let clock = StillClock::new();
         let app = app(&redis, &clock, options).await;
         let (running, stopping) = watch::channel(false);
-        let http = Knobs::new(&redis, options).http;
-        let router = fanfold::http::router(Api::new(app.clone()), http, stopping);
+        let Knobs { http, graphql, .. } = Knobs::new(&redis, options);
+        let router = fanfold::http::router(Api::new(app.clone(), graphql), http, stopping);
         Self { redis, clock, app, router, _running: running }
     }
 

@@ -1,5 +1,181 @@
-//! From bytes to a document that is safe to execute.
+//! From bytes to an operation that is safe to execute.
 //!
-//! Not here: what its fields do (`query`, `mutation`).
+//! 1. A guard looks at the bytes, before any parser does ([`lexer`]).
+//! 2. The document is parsed.
+//! 3. It is counted how large it is with its fragments spread ([`expand`]).
+//! 4. It is validated. What has come so far is remembered.
+//! 5. The operation that is meant is chosen, and its variables are coerced.
+//! 6. What is executed is built from it, its arguments are checked, and its cost is counted ([`operation`]).
+//!
+//! A request that is refused in any of these has asked nothing of the store.
+//!
+//! # Why
+//! async-graphql executes a well-formed document as it should, but it is no front door: its parser recurses as deep as
+//! a document does, it takes what is selected twice for two fields, and a variable that was not given for null. So the
+//! library that validates is another one, which keeps all rules of the specification, and it is shown nothing large.
+//!
+//! Not here: what fields do (`query`, `mutation`).
 
+mod argument;
+mod cost;
+mod expand;
 pub(super) mod lexer;
+mod operation;
+
+use std::sync::Arc;
+
+use apollo_compiler::diagnostic::Diagnostic;
+use apollo_compiler::executable::OperationType;
+use apollo_compiler::parser::Parser;
+use apollo_compiler::request::coerce_variable_values;
+use apollo_compiler::response::{GraphQLError, JsonValue};
+use apollo_compiler::validation::{DiagnosticData, DiagnosticList, Valid};
+use apollo_compiler::{ExecutableDocument, Schema};
+use async_graphql::parser::types as executed;
+use async_graphql::{Pos, ServerError};
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+
+use crate::config::{GraphqlConfig, Switch};
+use crate::graphql::GraphqlRequest;
+use crate::graphql::document::cost::Costs;
+use crate::graphql::document::operation::Builder;
+use crate::graphql::error::{Code, RequestError, coded};
+
+/// Most faults of a document that are told.
+const MOST_ERRORS: usize = 8;
+/// Bytes that remembered documents may take, by estimate.
+const CACHE_BYTES: u64 = 32 << 20;
+/// How many documents are expected to be remembered.
+const CACHE_DOCUMENTS: usize = 2_000;
+/// How deep the parser may recurse: deeper than the guard lets anything nest.
+const RECURSION: usize = 100;
+
+/// What knows the schema, and remembers documents.
+pub(super) struct Documents {
+    schema: Valid<Schema>,
+    cache: Cache<Box<str>, Arc<Document>, Bytes>,
+    cost_limit: u64,
+    has_introspection: bool,
+}
+
+/// A document that keeps all the rules.
+struct Document {
+    executable: Valid<ExecutableDocument>,
+    /// Its text up to the end of each line.
+    lines: Vec<String>,
+}
+
+/// An operation that is safe to execute.
+pub(super) struct Operation {
+    kind: OperationType,
+    pub(super) document: executed::ExecutableDocument,
+}
+
+impl Operation {
+    /// Whether it is a query.
+    pub(super) fn is_query(&self) -> bool {
+        self.kind == OperationType::Query
+    }
+}
+
+/// How many bytes a remembered document takes: its tree is some times as large as its text.
+#[derive(Clone)]
+struct Bytes;
+
+impl Weighter<Box<str>, Arc<Document>> for Bytes {
+    fn weight(&self, text: &Box<str>, _: &Arc<Document>) -> u64 {
+        2_000 + 40 * text.len() as u64
+    }
+}
+
+impl Documents {
+    /// # Panics
+    /// If the schema, which is our own, is none.
+    pub(super) fn new(sdl: &str, config: &GraphqlConfig) -> Self {
+        let schema = Schema::parse_and_validate(sdl, "schema.graphql");
+        let schema = schema.unwrap_or_else(|error| panic!("the schema is valid: {}", error.errors));
+        let cache = Cache::with_weighter(CACHE_DOCUMENTS, CACHE_BYTES, Bytes);
+        let has_introspection = config.graphql_introspection == Switch::On;
+        Self { schema, cache, cost_limit: config.graphql_cost_limit, has_introspection }
+    }
+
+    /// Goes through all steps. Asks nothing of the store.
+    pub(super) fn operation(&self, request: GraphqlRequest) -> Result<Operation, RequestError> {
+        let document = self.document(&request.query)?;
+        let operation = document.executable.operations.get(request.operation_name.as_deref());
+        let operation = operation.map_err(|error| {
+            RequestError::new(Code::ValidationFailed, sentence(&error.message().to_string()))
+        })?;
+        let variables = JsonValue::from(request.variables);
+        let none = apollo_compiler::response::JsonMap::new();
+        let given = variables.as_object().unwrap_or(&none);
+        let variables = coerce_variable_values(&self.schema, operation, given)
+            .map_err(|error| RequestError::new(Code::BadUserInput, sentence(&error.message().to_string())))?;
+        let mut builder = Builder {
+            schema: &self.schema,
+            document: &document,
+            variables: &variables,
+            costs: Costs::new(self.cost_limit),
+            has_introspection: self.has_introspection,
+        };
+        let kind = operation.operation_type;
+        Ok(Operation { kind, document: builder.build(kind, &operation.selection_set)? })
+    }
+
+    fn document(&self, text: &str) -> Result<Arc<Document>, RequestError> {
+        if let Some(document) = self.cache.get(text) {
+            return Ok(document);
+        }
+        let document = Arc::new(self.read(text)?);
+        self.cache.insert(text.into(), Arc::clone(&document));
+        Ok(document)
+    }
+
+    fn read(&self, text: &str) -> Result<Document, RequestError> {
+        lexer::guard(text).map_err(RequestError::refusal)?;
+        let parsed = Parser::new().recursion_limit(RECURSION).parse_ast(text, "document");
+        // What follows the first fault is mostly its consequence.
+        let document = parsed.map_err(|error| refused(Code::ParseFailed, 1, &error.errors))?;
+        expand::guard(&document)?;
+        let valid = document.to_executable_validate(&self.schema);
+        let executable =
+            valid.map_err(|error| refused(Code::ValidationFailed, MOST_ERRORS, &error.errors))?;
+        let lines = text.split_inclusive('\n').map(str::to_owned).collect();
+        Ok(Document { executable, lines })
+    }
+}
+
+impl Document {
+    /// Where a byte stands: its line and column, counted from one.
+    fn position(&self, offset: usize) -> Pos {
+        let mut rest = offset;
+        for (line, text) in (1..).zip(&self.lines) {
+            if rest < text.len() {
+                let column = text.get(..rest).map_or(rest, |before| before.chars().count()) + 1;
+                return Pos { line, column };
+            }
+            rest -= text.len();
+        }
+        Pos::default()
+    }
+}
+
+/// What the library says of a document that is none, of so many of its faults.
+fn refused(code: Code, most: usize, diagnostics: &DiagnosticList) -> RequestError {
+    let error = |diagnostic: Diagnostic<'_, DiagnosticData>| {
+        let GraphQLError { message, locations, .. } = diagnostic.to_json();
+        let mut error = ServerError::new(sentence(&message), None);
+        error.locations =
+            locations.iter().map(|place| Pos { line: place.line, column: place.column }).collect();
+        coded(error, code)
+    };
+    RequestError { code, errors: diagnostics.iter().take(most).map(error).collect(), retry_after: None }
+}
+
+/// What a library says, as a sentence.
+fn sentence(message: &str) -> String {
+    let mut characters = message.trim_end_matches('.').chars();
+    let first = characters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", characters.as_str())
+}

@@ -42,6 +42,11 @@ impl ScalarType for Date {
     }
 }
 
+/// Whether a text is a day.
+pub(in crate::graphql) fn is_date(text: &str) -> bool {
+    parse_day(&Value::from(text)).is_some()
+}
+
 const EPOCH: jiff::civil::Date = jiff::civil::date(1970, 1, 1);
 
 /// A day, in no other form than it prints in.

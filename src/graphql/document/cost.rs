@@ -1,0 +1,144 @@
+//! What an operation may cost: about how many objects it asks for, and how deep it goes.
+//!
+//! An object costs one, and what is asked of each entry of a list is counted as often as the list may have entries. So
+//! the cost is known before anything is read, from the sizes of the pages that are asked for.
+
+use apollo_compiler::executable::Field;
+use apollo_compiler::{Name, Node};
+use async_graphql_value::Value;
+
+use crate::graphql::connection::page_size;
+use crate::graphql::error::{Code, RequestError};
+
+/// Most levels of fields, but for introspection, which has limits of its own.
+const MOST_LEVELS: usize = 12;
+/// How often one of these lists of introspection may stand on the way to a field: with each the answer grows by a
+/// factor.
+const MOST_REPEATED: usize = 2;
+const INTROSPECTION_LISTS: [&str; 4] = ["fields", "inputFields", "possibleTypes", "interfaces"];
+
+/// Counts what an operation costs.
+#[derive(Debug)]
+pub(super) struct Costs {
+    limit: u64,
+    /// So far.
+    pub(super) total: u64,
+}
+
+/// A place in an operation.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    levels: usize,
+    /// How many objects there may be.
+    objects: u64,
+    /// How many entries the lists of this object may have that have no arguments of their own.
+    entries: u64,
+    /// How many lists of introspection lie on the way; `None` if it is none.
+    introspection: Option<[usize; INTROSPECTION_LISTS.len()]>,
+}
+
+impl Place {
+    pub(super) fn root() -> Self {
+        Self { levels: 1, objects: 1, entries: 1, introspection: None }
+    }
+}
+
+impl Costs {
+    pub(super) fn new(limit: u64) -> Self {
+        Self { limit, total: 0 }
+    }
+
+    /// Goes into a field that has fields itself.
+    pub(super) fn enter(
+        &mut self,
+        place: &Place,
+        object: &Name,
+        field: &Node<Field>,
+        arguments: &[(async_graphql::Name, Value)],
+    ) -> Result<Place, RequestError> {
+        if place.introspection.is_some() || field.name.starts_with("__") {
+            return introspect(place, field);
+        }
+        let levels = place.levels + 1;
+        if levels > MOST_LEVELS {
+            let message =
+                format!("The document is too complex: it has more than {MOST_LEVELS} levels of fields.");
+            return Err(RequestError::new(Code::TooComplex, message));
+        }
+        let own = own_entries(object, &field.name, arguments);
+        let is_list = field.definition.ty.is_list();
+        let times = if is_list { own.unwrap_or(place.entries) } else { 1 };
+        let objects = place.objects.saturating_mul(times);
+        let weight = place.objects.saturating_mul(weight(object, &field.name));
+        self.total = self.total.saturating_add(objects).saturating_add(weight);
+        if self.total > self.limit {
+            let message = format!(
+                "The document is too complex: it asks for more than {} objects. Ask for smaller pages, or for fewer \
+                 of them at once.",
+                self.limit
+            );
+            return Err(RequestError::new(Code::TooComplex, message));
+        }
+        let entries = if is_list { 1 } else { own.unwrap_or(1) };
+        Ok(Place { levels, objects, entries, introspection: None })
+    }
+}
+
+/// Introspection costs nothing that grows with the data; but its lists multiply.
+fn introspect(place: &Place, field: &Node<Field>) -> Result<Place, RequestError> {
+    let mut lists = place.introspection.unwrap_or_default();
+    if let Some(list) = INTROSPECTION_LISTS.iter().position(|list| field.name == *list) {
+        lists[list] += 1;
+        if lists[list] > MOST_REPEATED {
+            let message = format!(
+                "The document is too complex: it asks for `{}` within itself more than {MOST_REPEATED} times.",
+                field.name
+            );
+            return Err(RequestError::new(Code::TooComplex, message));
+        }
+    }
+    Ok(Place { introspection: Some(lists), ..place.clone() })
+}
+
+/// How many entries a list has, or the lists of an object that pages one, as far as it can be told from here.
+fn own_entries(object: &str, field: &str, arguments: &[(async_graphql::Name, Value)]) -> Option<u64> {
+    let argument = |name: &str| arguments.iter().find(|(given, _)| given == name).map(|(_, value)| value);
+    let number = |name: &str| match argument(name) {
+        Some(Value::Number(number)) => number.as_i64(),
+        _ => None,
+    };
+    let length = |name: &str| match argument(name) {
+        Some(Value::List(values)) => values.len() as u64,
+        _ => 1,
+    };
+    let page = |default: i64| {
+        let asked = number("first").or_else(|| number("last")).unwrap_or(default);
+        page_size(asked)
+    };
+    match (object, field) {
+        ("Query", "nodes") => Some(length("ids")),
+        ("Query", "relations") => Some(length("userIds")),
+        ("Query", "countries") => Some(250),
+        ("Query", "visits") => Some(page(7)),
+        // Some have two hundred, most a few.
+        ("Country", "subdivisions") => Some(15),
+        ("Viewer", "sessions") => Some(10),
+        (
+            "User",
+            "followers" | "following" | "mutuals" | "knownFollowers" | "posts" | "followersByRegion",
+        )
+        | ("Viewer", "timeline")
+        | ("Audience", "regions") => Some(page(20)),
+        _ => None,
+    }
+}
+
+/// What a field costs beside its objects, because of what is read for it.
+fn weight(object: &str, field: &str) -> u64 {
+    match (object, field) {
+        ("User", "followersByRegion") | ("Viewer", "audience") => 50,
+        ("Query", "visits") => 20,
+        ("User", "mutuals" | "knownFollowers") => 10,
+        _ => 0,
+    }
+}

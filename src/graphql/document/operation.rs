@@ -1,0 +1,297 @@
+//! An operation as it is executed: the one that is meant, its fields collected and merged, its values filled in.
+//!
+//! This is *CollectFields* of the specification, done once for the whole operation: what is selected under one name is
+//! one field, whichever fragments it stands in; what is skipped is gone; and fragments remain only where it depends on
+//! the object which of them applies. Variables are replaced by their values, and what depends on one that was not
+//! given is not there. So async-graphql, which executes it, is shown nothing that it would take for something else.
+//!
+//! Not here: whether the document is valid (`document`), and what an operation costs (`cost`).
+
+use apollo_compiler::ast;
+use apollo_compiler::collections::{IndexMap, IndexSet};
+use apollo_compiler::executable::{Directive, Field, OperationType, Selection, SelectionSet};
+use apollo_compiler::parser::SourceSpan;
+use apollo_compiler::response::{JsonMap, JsonValue};
+use apollo_compiler::schema::{ExtendedType, ObjectType};
+use apollo_compiler::validation::Valid;
+use apollo_compiler::{ExecutableDocument, Name, Node, Schema};
+use async_graphql::parser::types as executed;
+use async_graphql::{Number, Pos, Positioned};
+use async_graphql_value::Value;
+
+use crate::graphql::document::Document;
+use crate::graphql::document::argument;
+use crate::graphql::document::cost::{Costs, Place};
+use crate::graphql::error::{Code, RequestError};
+
+/// Builds what is executed.
+pub(super) struct Builder<'a> {
+    pub(super) schema: &'a Valid<Schema>,
+    pub(super) document: &'a Document,
+    pub(super) variables: &'a JsonMap,
+    pub(super) costs: Costs,
+    pub(super) has_introspection: bool,
+}
+
+/// What is selected under one name, wherever it stands.
+type Fields<'a> = IndexMap<&'a Name, Vec<&'a Node<Field>>>;
+
+impl<'a> Builder<'a> {
+    /// The operation, ready to be executed.
+    pub(super) fn build(
+        &mut self,
+        kind: OperationType,
+        selections: &'a SelectionSet,
+    ) -> Result<executed::ExecutableDocument, RequestError> {
+        let ty = match kind {
+            OperationType::Query => executed::OperationType::Query,
+            OperationType::Mutation => executed::OperationType::Mutation,
+            OperationType::Subscription => executed::OperationType::Subscription,
+        };
+        let selection_set = self.selection_set(&selections.ty, &[selections], &Place::root())?;
+        let operation = executed::OperationDefinition {
+            ty,
+            variable_definitions: Vec::new(),
+            directives: Vec::new(),
+            selection_set,
+        };
+        Ok(executed::ExecutableDocument {
+            operations: executed::DocumentOperations::Single(Positioned::new(operation, Pos::default())),
+            fragments: std::collections::HashMap::new(),
+        })
+    }
+
+    fn executable(&self) -> &'a ExecutableDocument {
+        &self.document.executable
+    }
+
+    /// What is selected of a type, in one place.
+    fn selection_set(
+        &mut self,
+        ty: &Name,
+        sets: &[&'a SelectionSet],
+        place: &Place,
+    ) -> Result<Positioned<executed::SelectionSet>, RequestError> {
+        let items = match self.schema.types.get(ty) {
+            Some(ExtendedType::Interface(_) | ExtendedType::Union(_)) => self.by_type(ty, sets, place)?,
+            _ => self.fields(ty, sets, place)?,
+        };
+        Ok(Positioned::new(executed::SelectionSet { items }, Pos::default()))
+    }
+
+    /// What is selected of each of the objects that an abstract type may stand for.
+    fn by_type(
+        &mut self,
+        ty: &Name,
+        sets: &[&'a SelectionSet],
+        place: &Place,
+    ) -> Result<Vec<Positioned<executed::Selection>>, RequestError> {
+        let mut items = Vec::new();
+        for object in possible_types(self.schema, ty) {
+            let fields = self.fields(&object, sets, place)?;
+            let condition = executed::TypeCondition { on: unplaced(async_graphql::Name::new(&object)) };
+            let fragment = executed::InlineFragment {
+                type_condition: Some(unplaced(condition)),
+                directives: Vec::new(),
+                selection_set: unplaced(executed::SelectionSet { items: fields }),
+            };
+            items.push(unplaced(executed::Selection::InlineFragment(unplaced(fragment))));
+        }
+        Ok(items)
+    }
+
+    /// What is selected of an object.
+    fn fields(
+        &mut self,
+        object: &Name,
+        sets: &[&'a SelectionSet],
+        place: &Place,
+    ) -> Result<Vec<Positioned<executed::Selection>>, RequestError> {
+        let mut collected = Fields::default();
+        let mut spread = IndexSet::default();
+        for set in sets {
+            self.collect(object, set, &mut collected, &mut spread);
+        }
+        let mut items = Vec::with_capacity(collected.len());
+        for (key, fields) in collected {
+            let field = self.field(object, key, &fields, place)?;
+            let position = self.position(fields[0].location());
+            items.push(Positioned::new(
+                executed::Selection::Field(Positioned::new(field, position)),
+                position,
+            ));
+        }
+        Ok(items)
+    }
+
+    /// Collects what is selected of an object, in the order of the document; each fragment once.
+    fn collect(
+        &self,
+        object: &Name,
+        set: &'a SelectionSet,
+        collected: &mut Fields<'a>,
+        spread: &mut IndexSet<&'a Name>,
+    ) {
+        for selection in &set.selections {
+            match selection {
+                Selection::Field(field) if self.is_included(&field.directives) => {
+                    collected.entry(field.response_key()).or_default().push(field);
+                }
+                Selection::InlineFragment(fragment)
+                    if self.is_included(&fragment.directives)
+                        && self.applies(fragment.type_condition.as_ref(), object) =>
+                {
+                    self.collect(object, &fragment.selection_set, collected, spread);
+                }
+                Selection::FragmentSpread(fragment)
+                    if self.is_included(&fragment.directives) && spread.insert(&fragment.fragment_name) =>
+                {
+                    if let Some(found) = self.executable().fragments.get(&fragment.fragment_name)
+                        && self.applies(Some(found.type_condition()), object)
+                    {
+                        self.collect(object, &found.selection_set, collected, spread);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether neither `@skip` nor `@include` takes it out.
+    fn is_included(&self, directives: &[Node<Directive>]) -> bool {
+        directives.iter().all(|directive| {
+            let Some(condition) = directive.specified_argument_by_name("if") else { return true };
+            let condition = match &**condition {
+                ast::Value::Boolean(condition) => *condition,
+                ast::Value::Variable(name) => {
+                    self.variables.get(name.as_str()).and_then(JsonValue::as_bool).unwrap_or_default()
+                }
+                _ => false,
+            };
+            match directive.name.as_str() {
+                "skip" => !condition,
+                "include" => condition,
+                _ => true,
+            }
+        })
+    }
+
+    /// Whether a fragment with this condition applies to an object.
+    fn applies(&self, condition: Option<&Name>, object: &Name) -> bool {
+        condition.is_none_or(|ty| ty == object || self.schema.is_subtype(ty, object))
+    }
+
+    fn field(
+        &mut self,
+        object: &Name,
+        key: &Name,
+        fields: &[&'a Node<Field>],
+        place: &Place,
+    ) -> Result<executed::Field, RequestError> {
+        let field = fields[0];
+        if !self.has_introspection && matches!(field.name.as_str(), "__schema" | "__type") {
+            let message = "Introspection is switched off here; the schema is at /schema.graphql.";
+            return Err(RequestError::new(Code::ValidationFailed, message));
+        }
+        let arguments = self.arguments(object, field)?;
+        let ty = field.definition.ty.inner_named_type();
+        let has_fields = self.schema.types.get(ty).is_some_and(is_composite);
+        let mut selection_set = unplaced(executed::SelectionSet::default());
+        if has_fields {
+            let place = self.costs.enter(place, object, field, &arguments)?;
+            let sets: Vec<&SelectionSet> = fields.iter().map(|field| &field.selection_set).collect();
+            selection_set = self.selection_set(ty, &sets, &place)?;
+        }
+        Ok(executed::Field {
+            alias: (*key != field.name).then(|| unplaced(async_graphql::Name::new(key))),
+            name: unplaced(async_graphql::Name::new(&field.name)),
+            arguments: arguments.into_iter().map(|(name, value)| (unplaced(name), unplaced(value))).collect(),
+            directives: Vec::new(),
+            selection_set,
+        })
+    }
+
+    /// The arguments that are given, with their values, which are known to be such as the field takes.
+    fn arguments(
+        &self,
+        object: &Name,
+        field: &Node<Field>,
+    ) -> Result<Vec<(async_graphql::Name, Value)>, RequestError> {
+        let mut arguments = Vec::with_capacity(field.arguments.len());
+        for given in &field.arguments {
+            let Some(value) = self.value(&given.value) else { continue };
+            argument::check(self.schema, object, field, &given.name, &value)?;
+            arguments.push((async_graphql::Name::new(&given.name), value));
+        }
+        Ok(arguments)
+    }
+
+    /// A value with its variables replaced; `None` if it is a variable that was not given.
+    fn value(&self, value: &ast::Value) -> Option<Value> {
+        Some(match value {
+            ast::Value::Variable(name) => from_json(self.variables.get(name.as_str())?),
+            ast::Value::Null => Value::Null,
+            ast::Value::Boolean(value) => Value::Boolean(*value),
+            ast::Value::Enum(name) => Value::Enum(async_graphql::Name::new(name)),
+            ast::Value::String(text) => Value::String(text.clone()),
+            ast::Value::Int(number) => Value::Number(parse_number(number.as_str())),
+            ast::Value::Float(number) => Value::Number(parse_number(number.as_str())),
+            // In a list it is null rather than not there.
+            ast::Value::List(values) => {
+                Value::List(values.iter().map(|value| self.value(value).unwrap_or(Value::Null)).collect())
+            }
+            ast::Value::Object(fields) => {
+                let field = |(name, value): &(Name, Node<ast::Value>)| {
+                    Some((async_graphql::Name::new(name), self.value(value)?))
+                };
+                Value::Object(fields.iter().filter_map(field).collect())
+            }
+        })
+    }
+
+    fn position(&self, span: Option<SourceSpan>) -> Pos {
+        span.map_or_else(Pos::default, |span| self.document.position(span.offset()))
+    }
+}
+
+fn unplaced<T>(node: T) -> Positioned<T> {
+    Positioned::new(node, Pos::default())
+}
+
+fn is_composite(ty: &ExtendedType) -> bool {
+    matches!(ty, ExtendedType::Object(_) | ExtendedType::Interface(_) | ExtendedType::Union(_))
+}
+
+/// The objects that an abstract type may stand for.
+fn possible_types(schema: &Schema, ty: &Name) -> Vec<Name> {
+    if let Some(ExtendedType::Union(union)) = schema.types.get(ty) {
+        return union.members.iter().map(|member| member.name.clone()).collect();
+    }
+    let objects = schema.types.values().filter_map(ExtendedType::as_object);
+    let implements =
+        |object: &&ObjectType| object.implements_interfaces.iter().any(|interface| interface.name == *ty);
+    objects.filter(implements).map(|object| object.name.clone()).collect()
+}
+
+fn from_json(value: &JsonValue) -> Value {
+    match value {
+        JsonValue::Null => Value::Null,
+        JsonValue::Bool(value) => Value::Boolean(*value),
+        JsonValue::Number(number) => Value::Number(number.clone()),
+        JsonValue::String(text) => Value::String(text.as_str().to_owned()),
+        JsonValue::Array(values) => Value::List(values.iter().map(from_json).collect()),
+        JsonValue::Object(fields) => {
+            let fields = fields.iter();
+            Value::Object(
+                fields
+                    .map(|(name, value)| (async_graphql::Name::new(name.as_str()), from_json(value)))
+                    .collect(),
+            )
+        }
+    }
+}
+
+/// The number that is written so, as exactly as it can be.
+fn parse_number(text: &str) -> Number {
+    serde_json::from_str(text).unwrap_or_else(|_| Number::from(0))
+}
