@@ -31,6 +31,7 @@ mod lists;
 mod memory;
 mod midnight;
 mod moving;
+mod operation;
 mod post;
 mod region;
 mod registration;

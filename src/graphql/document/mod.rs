@@ -20,6 +20,7 @@ mod argument;
 mod cost;
 mod expand;
 pub(super) mod lexer;
+mod lines;
 mod operation;
 
 use std::sync::Arc;
@@ -39,6 +40,7 @@ use quick_cache::sync::Cache;
 use crate::config::{GraphqlConfig, Switch};
 use crate::graphql::GraphqlRequest;
 use crate::graphql::document::cost::Costs;
+use crate::graphql::document::lines::Lines;
 use crate::graphql::document::operation::Builder;
 use crate::graphql::error::{Code, RequestError, coded};
 
@@ -62,8 +64,7 @@ pub(super) struct Documents {
 /// A document that keeps all the rules.
 struct Document {
     executable: Valid<ExecutableDocument>,
-    /// Its text up to the end of each line.
-    lines: Vec<String>,
+    lines: Lines,
 }
 
 /// An operation that is safe to execute.
@@ -138,26 +139,11 @@ impl Documents {
         // What follows the first fault is mostly its consequence.
         let document = parsed.map_err(|error| refused(Code::ParseFailed, 1, &error.errors))?;
         expand::guard(&document)?;
-        let valid = document.to_executable_validate(&self.schema);
-        let executable =
-            valid.map_err(|error| refused(Code::ValidationFailed, MOST_ERRORS, &error.errors))?;
-        let lines = text.split_inclusive('\n').map(str::to_owned).collect();
-        Ok(Document { executable, lines })
-    }
-}
-
-impl Document {
-    /// Where a byte stands: its line and column, counted from one.
-    fn position(&self, offset: usize) -> Pos {
-        let mut rest = offset;
-        for (line, text) in (1..).zip(&self.lines) {
-            if rest < text.len() {
-                let column = text.get(..rest).map_or(rest, |before| before.chars().count()) + 1;
-                return Pos { line, column };
-            }
-            rest -= text.len();
-        }
-        Pos::default()
+        let invalid = |errors: &DiagnosticList| refused(Code::ValidationFailed, MOST_ERRORS, errors);
+        // What names nothing in the schema is told by itself: other faults may be its consequences.
+        let executable = document.to_executable(&self.schema).map_err(|error| invalid(&error.errors))?;
+        let executable = executable.validate(&self.schema).map_err(|error| invalid(&error.errors))?;
+        Ok(Document { executable, lines: Lines::of(text) })
     }
 }
 

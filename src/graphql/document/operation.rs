@@ -250,7 +250,7 @@ impl<'a> Builder<'a> {
     }
 
     fn position(&self, span: Option<SourceSpan>) -> Pos {
-        span.map_or_else(Pos::default, |span| self.document.position(span.offset()))
+        span.map_or_else(Pos::default, |span| self.document.lines.position(span.offset()))
     }
 }
 

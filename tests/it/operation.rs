@@ -1,0 +1,291 @@
+//! From a document to what is executed: merged, filled in, bounded, and refused before anything is asked.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use crate::world::{World, codes};
+
+/// The document is refused with this code, without a question to Redis, in a short answer.
+async fn refuse(world: &World, query: &str, variables: Value, code: &str) -> String {
+    let before = world.app.store().round_trips();
+    let answer = world.ask(None, query, variables).await;
+    assert_eq!(world.app.store().round_trips(), before, "{query:.200}");
+    let codes = codes(&answer);
+    assert!(!codes.is_empty() && codes.iter().all(|one| *one == code), "{query:.200}: {answer}");
+    assert!(answer.get("data").is_none() && answer.to_string().len() < 4_096, "{query:.200}");
+    answer["errors"][0]["message"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn what_is_selected_twice_is_done_once() {
+    let world = World::new().await;
+    let people = world.people(3).await;
+    for person in &people[1..] {
+        world.follow(person, &people[0]).await;
+    }
+    let publish = "mutation {
+        ...A ...B publish(input: { content: \"once\" }) { post { platform } }
+    }
+    fragment A on Mutation { publish(input: { content: \"once\" }) { post { content } userErrors { code } } }
+    fragment B on Mutation { publish(input: { content: \"once\" }) { post { author { username } } } }";
+    let data = world.data(Some(&people[0].token), publish, Value::Null).await;
+    let post = json!({ "content": "once", "author": { "username": "ann0" }, "platform": null });
+    assert_eq!(data["publish"], json!({ "post": post, "userErrors": [] }));
+    let posts = "{ user(by: { username: \"ann0\" }) { posts { totalCount } } }";
+    assert_eq!(world.data(None, posts, Value::Null).await["user"]["posts"]["totalCount"], 1);
+
+    let list = "{
+        user(by: { username: \"ann0\" }) { ...A followers { totalCount } ... on Node { id } }
+        user(by: { username: \"ann0\" }) { ...B ...B }
+    }
+    fragment A on User { followers { nodes { username } } }
+    fragment B on User { followers { nodes { displayName ... on User { bio } } } }";
+    let before = world.app.store().round_trips();
+    let data = world.data(None, list, Value::Null).await;
+    assert_eq!(world.app.store().round_trips() - before, 3);
+    let node = |number| json!({ "username": format!("ann{number}"), "displayName": format!("ann{number}"), "bio": "" });
+    let followers = json!({ "nodes": [node(2), node(1)], "totalCount": 2 });
+    assert_eq!(data, json!({ "user": { "followers": followers, "id": people[0].id } }));
+}
+
+#[tokio::test]
+async fn selections_that_contradict_each_other_are_refused() {
+    let world = World::new().await;
+    for query in [
+        "{ user(by: { username: \"a\" }) { id } user(by: { username: \"b\" }) { id } }",
+        "{ user(by: { username: \"a\" }) { x: id x: username } }",
+        "{ ...A ...B } fragment A on Query { user(by: { username: \"a\" }) { id } } fragment B on Query { user(by: { username: \"b\" }) { id } }",
+        "{ user(by: { username: \"a\" }) { followers(first: 1) { totalCount } ... { followers(first: 2) { totalCount } } } }",
+    ] {
+        refuse(&world, query, Value::Null, "GRAPHQL_VALIDATION_FAILED").await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_given_has_its_default() {
+    let world = World::new().await;
+    let people = world.people(25).await;
+    for person in &people[1..] {
+        world.follow(person, &people[0]).await;
+    }
+    let query = "query ($first: Int, $three: Int = 3, $after: String) { user(by: { username: \"ann0\" }) {
+        a: followers(first: $first, after: $after) { nodes { id } }
+        b: followers(first: $three) { nodes { id } } } }";
+    let count = async |variables: Value| {
+        let data = world.data(None, query, variables).await;
+        ["a", "b"].map(|list| data["user"][list]["nodes"].as_array().unwrap().len())
+    };
+    assert_eq!(count(json!({})).await, [20, 3]);
+    assert_eq!(count(Value::Null).await, [20, 3]);
+    assert_eq!(count(json!({ "first": 2, "three": 5, "unknown": { "x": [1] } })).await, [2, 5]);
+    assert_eq!(count(json!({ "first": null, "three": null })).await, [20, 20]);
+}
+
+#[tokio::test]
+async fn what_is_skipped_is_not_there_and_not_loaded() {
+    let world = World::new().await;
+    world.people(1).await;
+    let query = "query ($is: Boolean!, $no: Boolean = false) { user(by: { username: \"ann0\" }) {
+        username @include(if: $is) bio @skip(if: $is) ...F @include(if: $no) ... @skip(if: $no) { id }
+        followers @include(if: $is) { totalCount } } }
+        fragment F on User { displayName createdAt }";
+    let keys = async |variables: Value| {
+        let data = world.data(None, query, variables).await;
+        data["user"].as_object().unwrap().keys().cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(keys(json!({ "is": true })).await, ["followers", "id", "username"]);
+    assert_eq!(keys(json!({ "is": false, "no": true })).await, ["bio", "createdAt", "displayName"]);
+    let nothing = "{ user(by: { username: \"ann0\" }) { username @skip(if: true) } }";
+    assert_eq!(world.data(None, nothing, Value::Null).await, json!({ "user": {} }));
+    let before = world.app.store().round_trips();
+    let data =
+        world.data(None, "{ user(by: { username: \"ann0\" }) @skip(if: true) { id } }", Value::Null).await;
+    assert_eq!((data, world.app.store().round_trips()), (json!({}), before));
+}
+
+#[tokio::test]
+async fn of_several_things_each_has_what_is_selected_of_it() {
+    let world = World::new().await;
+    let people = world.people(1).await;
+    let publish = "mutation { publish(input: { content: \"x\" }) { post { id } } }";
+    let data = world.data(Some(&people[0].token), publish, Value::Null).await;
+    let ids = json!({ "ids": [people[0].id, data["publish"]["post"]["id"]] });
+    let query = "query ($ids: [ID!]!) { nodes(ids: $ids) { __typename ...N ... on User { name: username } } }
+        fragment N on Node { ... on Post { name: content author { ...U } } id }
+        fragment U on User { username }";
+    let data = world.data(None, query, ids.clone()).await;
+    let user = json!({ "__typename": "User", "id": ids["ids"][0], "name": "ann0" });
+    let post =
+        json!({ "__typename": "Post", "name": "x", "author": { "username": "ann0" }, "id": ids["ids"][1] });
+    assert_eq!(data["nodes"], json!([user, post]));
+}
+
+#[tokio::test]
+async fn variables_are_what_they_are_said_to_be_before_anything_is_done() {
+    let world = World::new().await;
+    let query = "mutation ($name: String!, $first: Int) {
+        register(input: { username: $name, password: \"correct horse\" }) {
+            viewer { user { followers(first: $first) { totalCount } } } } }";
+    for variables in [
+        json!({}),
+        json!({ "name": null }),
+        json!({ "name": 7 }),
+        json!({ "name": ["ada"] }),
+        json!({ "name": "ada", "first": "1" }),
+        json!({ "name": "ada", "first": 1.5 }),
+        json!({ "name": "ada", "first": 2_147_483_648_i64 }),
+        json!({ "name": "ada", "first": {} }),
+    ] {
+        refuse(&world, query, variables, "BAD_USER_INPUT").await;
+    }
+    let input = "mutation ($input: RegisterInput!) { register(input: $input) { token } }";
+    for input_value in [
+        json!({}),
+        json!({ "username": "ada" }),
+        json!({ "username": "ada", "password": "correct horse", "x": 1 }),
+    ] {
+        refuse(&world, input, json!({ "input": input_value }), "BAD_USER_INPUT").await;
+    }
+    for query in [
+        "query ($x: Nonsense) { visits(first: $x) { day } }",
+        "query ($x: String) { visits(first: $x) { day } }",
+        "query ($x: Int, $x: Int) { visits(first: $x) { day } }",
+        "query ($x: Int) { viewer { user { id } } }",
+        "{ visits(first: $x) { day } }",
+        "query ($x: User) { viewer { user { id } } visits(first: $x) { day } }",
+        "query ($x: Int! = null) { visits(first: $x) { day } }",
+    ] {
+        refuse(&world, query, json!({ "x": 1 }), "GRAPHQL_VALIDATION_FAILED").await;
+    }
+    refuse(
+        &world,
+        "query ($x: Int! = 5) { visits(first: $x) { day } }",
+        json!({ "x": null }),
+        "BAD_USER_INPUT",
+    )
+    .await;
+    // One of two operations that share a fragment may leave a variable out.
+    let two = "query A($x: Int) { ...F } query B($x: Int) { ...F } fragment F on Query { visits(first: $x) { day } }";
+    let body = json!({ "query": two, "operationName": "A", "variables": {} }).to_string();
+    let request = axum::http::Request::post("/graphql").header("content-type", "application/json");
+    let (_, _, body) = world.send(request.body(body.into()).unwrap()).await;
+    assert!(serde_json::from_slice::<Value>(&body).unwrap()["data"]["visits"].is_array());
+}
+
+#[tokio::test]
+async fn bombs_are_refused_and_do_no_harm() {
+    let world = World::with(&["--http-body-limit", "1000000"]).await;
+    let mut fragments = String::from("{ ...f0 } fragment f99 on Query { __typename }");
+    for number in 0..99 {
+        let next = number + 1;
+        write!(fragments, " fragment f{number} on Query {{ ...f{next} ...f{next} }}").unwrap();
+    }
+    let many =
+        |count: usize, one: &dyn Fn(usize) -> String| (0..count).map(one).collect::<Vec<_>>().join(" ");
+    let nested =
+        |open: &str, close: &str, count: usize| format!("{}{}", open.repeat(count), close.repeat(count));
+    let complex = [
+        fragments,
+        format!("{{ {} }}", many(10_000, &|number| format!("a{number}: __typename"))),
+        format!("{{ __typename {} }}", "@include(if: true) ".repeat(10_000)),
+        format!("{{ {} }}", many(1_000, &|_| "__typename @skip(if: false)".to_owned())),
+        format!("{{ nodes(ids: {}) {{ id }} }}", nested("[", "]", 20_000)),
+        format!("{{ user(by: {}) {{ id }} }}", nested("{ id: ", "}", 20_000)),
+        format!("{{ viewer {} }}", nested("{ user", "}", 20_000)),
+        format!("query ($x: {}Int{}) {{ visits(first: $x) {{ day }} }}", "[".repeat(20_000), "]".repeat(20_000)),
+        format!("{{ viewer {{ user {} {{ id }} {} }} }}", "{ relation { user".repeat(6), "} }".repeat(6)),
+        "{ user(by: { username: \"a\" }) { followers(first: 100) { nodes { followers(first: 100) { nodes { id } } } } } }".to_owned(),
+        format!("{{ {} }}", many(25, &|number| format!("a{number}: countries {{ subdivisions {{ name }} }}"))),
+        "{ __schema { types { fields { type { fields { type { fields { name } } } } } } } }".to_owned(),
+    ];
+    for query in &complex {
+        refuse(&world, query, Value::Null, "QUERY_TOO_COMPLEX").await;
+    }
+    for query in [
+        "{ ...a } fragment a on Query { ...a }",
+        "{ ...a } fragment a on Query { ...b } fragment b on Query { ...a }",
+    ] {
+        let message = refuse(&world, query, Value::Null, "GRAPHQL_VALIDATION_FAILED").await;
+        assert!(message.contains("is spread within itself"), "{message}");
+    }
+    let message = refuse(&world, &complex[9], Value::Null, "QUERY_TOO_COMPLEX").await;
+    assert!(message.contains("more than 5000 objects"), "{message}");
+    assert_eq!(world.data(None, "{ __typename }", Value::Null).await, json!({ "__typename": "Query" }));
+}
+
+#[tokio::test]
+async fn what_a_page_may_cost_can_be_set() {
+    let world = World::with(&["--graphql-cost-limit", "100"]).await;
+    world.people(1).await;
+    let query = |first: usize| {
+        format!(
+            "{{ user(by: {{ username: \"ann0\" }}) {{ followers(first: {first}) {{ nodes {{ id }} }} }} }}"
+        )
+    };
+    world.data(None, &query(98), Value::Null).await;
+    let message = refuse(&world, &query(99), Value::Null, "QUERY_TOO_COMPLEX").await;
+    assert!(message.contains("more than 100 objects"), "{message}");
+    // A page is never larger than a hundred, whatever is asked for, and the size may be a variable.
+    let query =
+        "query ($n: Int) { user(by: { username: \"ann0\" }) { followers(last: $n) { nodes { id } } } }";
+    world.data(None, query, json!({ "n": 98 })).await;
+    refuse(&world, query, json!({ "n": 1_000_000 }), "QUERY_TOO_COMPLEX").await;
+}
+
+/// What GraphiQL, Apollo's tools and Relay's compiler ask, as graphql-js writes it with all its options.
+const INTROSPECTION: &str = "query IntrospectionQuery { __schema { description
+    queryType { name kind } mutationType { name kind } subscriptionType { name kind }
+    types { ...FullType }
+    directives { name description isRepeatable locations args(includeDeprecated: true) { ...InputValue } } } }
+fragment FullType on __Type { kind name description specifiedByURL isOneOf
+    fields(includeDeprecated: true) { name description args(includeDeprecated: true) { ...InputValue }
+        type { ...TypeRef } isDeprecated deprecationReason }
+    inputFields(includeDeprecated: true) { ...InputValue }
+    interfaces { ...TypeRef }
+    enumValues(includeDeprecated: true) { name description isDeprecated deprecationReason }
+    possibleTypes { ...TypeRef } }
+fragment InputValue on __InputValue { name description type { ...TypeRef } defaultValue isDeprecated deprecationReason }
+fragment TypeRef on __Type { kind name ofType { kind name ofType { kind name ofType { kind name ofType { kind name
+    ofType { kind name ofType { kind name ofType { kind name ofType { kind name ofType { kind name } } } } } } } } } }";
+
+#[tokio::test]
+async fn introspection_is_answered_unless_it_is_switched_off() {
+    let world = World::new().await;
+    let before = world.app.store().round_trips();
+    let document = INTROSPECTION.replace(" isOneOf", "").replace("description\n    queryType", "queryType");
+    let data = world.data(None, &document, Value::Null).await;
+    assert_eq!(world.app.store().round_trips(), before);
+    let types = data["__schema"]["types"].as_array().unwrap();
+    assert!(types.iter().any(|ty| ty["name"] == "FollowConnection"));
+    let world = World::with(&["--graphql-introspection", "off"]).await;
+    for query in [&document[..], "{ __type(name: \"User\") { name } }"] {
+        let message = refuse(&world, query, Value::Null, "GRAPHQL_VALIDATION_FAILED").await;
+        assert!(message.contains("switched off"), "{message}");
+    }
+    world.data(None, "{ __typename viewer { user { id } } }", Value::Null).await;
+}
+
+#[tokio::test]
+async fn a_fault_is_told_with_its_place() {
+    let world = World::new().await;
+    let answer = world.ask(None, "{\n  viewer {\n    nothing\n  }\n}", Value::Null).await;
+    assert_eq!(answer["errors"][0]["locations"], json!([{ "line": 3, "column": 5 }]));
+    let answer = world.ask(None, "{\n  é: user(by: {", Value::Null).await;
+    assert_eq!(codes(&answer), ["GRAPHQL_PARSE_FAILED"]);
+    // An error of a field has its place, too.
+    let query =
+        "{\n  a: __typename\n  viewer { timeline { nodes { id } } }\n  ą: __typename }".replace('ą', "b");
+    world.redis.raw::<i64>(&["LPUSH", "ff:{r0}:region", "x"]);
+    world.people(1).await;
+    let query = format!(
+        "{}{}",
+        "# ünï\n",
+        query.replace(
+            "viewer { timeline { nodes { id } } }",
+            "user(by: { username: \"ann0\" }) { region { country { code } } }"
+        )
+    );
+    let answer = world.ask(None, &query, Value::Null).await;
+    assert_eq!(answer["errors"][0]["locations"], json!([{ "line": 4, "column": 36 }]));
+}
