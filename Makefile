@@ -42,6 +42,7 @@ setup:
 
 setup-tests:
 	@deploy/install test
+	npm ci --prefix tests/npm --no-audit --no-fund
 
 tools: $(TOOLS)/bin/cargo-machete $(TOOLS)/bin/cargo-deny
 

@@ -17,6 +17,7 @@ mod archiving;
 mod audience;
 mod batching;
 mod check;
+mod clients;
 mod cold;
 mod command_line;
 mod delivery;

@@ -2,7 +2,7 @@
 //!
 //! Not here: what depends on whose list it is, or on what exists.
 
-use apollo_compiler::executable::Field;
+use apollo_compiler::executable::{Argument, Field};
 use apollo_compiler::schema::ExtendedType;
 use apollo_compiler::{Name, Node, Schema};
 use async_graphql::ID;
@@ -19,18 +19,30 @@ pub(super) fn check(
     schema: &Schema,
     object: &Name,
     field: &Node<Field>,
-    argument: &Name,
+    argument: &Argument,
     value: &Value,
 ) -> Result<(), RequestError> {
-    let Some(definition) = field.definition.argument_by_name(argument) else { return Ok(()) };
+    let Some(definition) = field.definition.argument_by_name(&argument.name) else { return Ok(()) };
     let ty = definition.ty.inner_named_type();
-    let place = (object.as_str(), field.name.as_str());
-    check_value(schema, place, ty, argument, value)
+    // What stands in the document makes it invalid; what comes with the request does not.
+    let code =
+        if argument.value.as_variable().is_some() { Code::BadUserInput } else { Code::ValidationFailed };
+    let place = Place { object, field: &field.name, code };
+    check_value(schema, place, ty, &argument.name, value)
+}
+
+/// Where an argument stands.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    object: &'a str,
+    field: &'a str,
+    /// The code of an input that has not the form of its type.
+    code: Code,
 }
 
 fn check_value(
     schema: &Schema,
-    place: (&str, &str),
+    place: Place<'_>,
     ty: &Name,
     path: &str,
     value: &Value,
@@ -47,7 +59,7 @@ fn check_value(
             let is_one_of = input.directives.iter().any(|directive| directive.name == "oneOf");
             if is_one_of && (fields.len() != 1 || fields.values().any(|value| *value == Value::Null)) {
                 let message = format!("`{path}` must have exactly one field, and it must not be null.");
-                return Err(RequestError::new(Code::ValidationFailed, message));
+                return Err(RequestError::new(place.code, message));
             }
             for (name, value) in fields {
                 if let Some(field) = input.fields.get(name.as_str()) {
@@ -63,7 +75,7 @@ fn check_value(
 }
 
 fn check_scalar(
-    (object, field): (&str, &str),
+    Place { object, field, .. }: Place<'_>,
     ty: &str,
     path: &str,
     value: &Value,

@@ -22,6 +22,7 @@ mod expand;
 pub(super) mod lexer;
 mod lines;
 mod operation;
+mod rules;
 
 use std::sync::Arc;
 
@@ -139,6 +140,7 @@ impl Documents {
         // What follows the first fault is mostly its consequence.
         let document = parsed.map_err(|error| refused(Code::ParseFailed, 1, &error.errors))?;
         expand::guard(&document)?;
+        rules::check(&document)?;
         let invalid = |errors: &DiagnosticList| refused(Code::ValidationFailed, MOST_ERRORS, errors);
         // What names nothing in the schema is told by itself: other faults may be its consequences.
         let executable = document.to_executable(&self.schema).map_err(|error| invalid(&error.errors))?;

@@ -220,7 +220,7 @@ impl<'a> Builder<'a> {
         let mut arguments = Vec::with_capacity(field.arguments.len());
         for given in &field.arguments {
             let Some(value) = self.value(&given.value) else { continue };
-            argument::check(self.schema, object, field, &given.name, &value)?;
+            argument::check(self.schema, object, field, given, &value)?;
             arguments.push((async_graphql::Name::new(&given.name), value));
         }
         Ok(arguments)

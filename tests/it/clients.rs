@@ -1,0 +1,41 @@
+//! What clients and audits of others say of a running server. They come from npm; `make setup-tests` installs them.
+
+use std::process::Command;
+
+use crate::server::Server;
+use crate::world::Redis;
+
+/// Runs one of the scripts to its end, and tells what it says.
+fn run(script: &str, arguments: &[&str]) -> String {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/npm");
+    let output = Command::new("node").arg(script).args(arguments).current_dir(directory).output();
+    let output = output.expect("node is there; `make setup-tests` installs it");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    said
+}
+
+#[test]
+fn all_audits_of_graphql_over_http_are_passed() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    assert_eq!(run("audit.mjs", &[&format!("http://{}/graphql", server.address)]), "61 of 61\n");
+}
+
+#[test]
+fn documents_are_taken_as_graphql_js_takes_them() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let tokens = ["ada", "ben"].map(|name| server.token(name));
+    for (token, other) in tokens.iter().zip(["VXNlcjoy", "VXNlcjox"]) {
+        let publish = "publish(input: { content: \"x\" }) { userErrors { code } }";
+        let follow = format!("follow(input: {{ userId: \"{other}\" }}) {{ userErrors {{ code }} }}");
+        let answer = server.ask_as(token, &format!("mutation {{ {publish} {follow} }}"));
+        assert!(answer.get("errors").is_none(), "{answer}");
+    }
+    let url = format!("http://{}/graphql", server.address);
+    let said = run("verdicts.mjs", &[&url, "../../schema.graphql"]);
+    let last = said.lines().last().unwrap_or_default();
+    let (same, all) = last.split_once(" of ").expect("it tells how many are the same");
+    assert!(same == all && all.parse::<u32>().unwrap() > 250, "{said}");
+}
