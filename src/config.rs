@@ -317,6 +317,12 @@ pub struct HttpConfig {
     #[arg(value_parser = clap::value_parser!(u64).range(1_024..=16_777_216))]
     pub http_body_limit: u64,
 
+    /// Sites whose pages may send requests, such as https://app.example.org, separated by commas; * for all.
+    ///
+    /// The server's own pages always may and, while it listens on this machine only, all that are served on it.
+    #[arg(long, value_name = "ORIGINS", env = "FANFOLD_HTTP_CORS_ORIGINS", value_delimiter = ',')]
+    pub http_cors_origins: Vec<String>,
+
     /// Seconds that requests under way are given to finish when the server stops.
     #[arg(long, value_name = "SECONDS", env = "FANFOLD_HTTP_SHUTDOWN_TIMEOUT", default_value_t = 10)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=3_600))]

@@ -6,6 +6,7 @@
 mod auth;
 mod health;
 mod metrics;
+mod origin;
 mod playground;
 mod request;
 mod response;
@@ -49,7 +50,7 @@ pub fn router(api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) -> 
     let server = Server { api, config, sdl: crate::graphql::sdl(), stopping };
     Router::new()
         .route("/", get(playground::page))
-        .route("/graphql", get(graphql).post(graphql))
+        .route("/graphql", get(graphql).post(graphql).options(preflight))
         .route("/schema.graphql", get(schema))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
@@ -95,19 +96,39 @@ async fn schema(State(server): State<Arc<Server>>) -> Response {
 /// A GraphQL request. A panic in it is told as an internal error; it harms no other request.
 async fn graphql(State(server): State<Arc<Server>>, request: Request) -> Response {
     let id = RequestId::of(request.headers(), server.api.app());
-    let mut response = match MediaType::accepted(request.headers()) {
-        None => Failure::not_acceptable().into_response(MediaType::Json),
-        Some(media_type) => match AssertUnwindSafe(answer(&server, request, &id)).catch_unwind().await {
-            Ok(Ok(answer)) => response::of_answer(answer, media_type),
-            Ok(Err(failure)) => failure.into_response(media_type),
-            // The hook of the process has logged what the panic said, and where.
-            Err(_panic) => Failure::of(RequestError::internal(id.as_str())).into_response(media_type),
-        },
+    let accepted = MediaType::accepted(request.headers());
+    let media_type = accepted.unwrap_or(MediaType::Json);
+    let mut response = match origin::judge(request.headers(), &server.config) {
+        Err(failure) => failure.into_response(media_type),
+        Ok(origin) => {
+            let mut response = if accepted.is_some() {
+                answer_safely(&server, request, &id, media_type).await
+            } else {
+                Failure::not_acceptable().into_response(media_type)
+            };
+            origin.admit(&mut response);
+            response
+        }
     };
     if let Ok(value) = HeaderValue::from_str(id.as_str()) {
         response.headers_mut().insert(REQUEST_ID, value);
     }
     response
+}
+
+async fn answer_safely(server: &Server, request: Request, id: &RequestId, media_type: MediaType) -> Response {
+    match AssertUnwindSafe(answer(server, request, id)).catch_unwind().await {
+        Ok(Ok(answer)) => response::of_answer(answer, media_type),
+        Ok(Err(failure)) => failure.into_response(media_type),
+        // The hook of the process has logged what the panic said, and where.
+        Err(_panic) => Failure::of(RequestError::internal(id.as_str())).into_response(media_type),
+    }
+}
+
+/// What a browser asks before it lets a page send a request.
+async fn preflight(State(server): State<Arc<Server>>, headers: HeaderMap) -> Response {
+    let told = origin::preflight(&headers, &server.config);
+    told.unwrap_or_else(|failure| failure.into_response(MediaType::Json))
 }
 
 async fn answer(server: &Server, request: Request, id: &RequestId) -> Result<GraphqlResponse, Failure> {

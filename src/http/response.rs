@@ -33,10 +33,12 @@ impl MediaType {
         if ranges.is_empty() {
             return Some(Self::Json);
         }
-        // Of those it likes as well, the one that it names itself.
-        let liked = [Self::GraphqlResponse, Self::Json].map(|one| (one, one.liking(&ranges)));
+        // Of two that it likes as well, the one that it names itself; of two that it names, the newer one.
+        let liked = [Self::Json, Self::GraphqlResponse].map(|one| (one, one.liking(&ranges)));
         let liked = liked.into_iter().filter(|(_, (quality, _))| *quality > 0);
-        liked.max_by_key(|(one, liking)| (*liking, *one == Self::Json && !liking.1)).map(|(one, _)| one)
+        liked
+            .max_by_key(|(one, liking)| (*liking, (*one == Self::GraphqlResponse) == liking.1))
+            .map(|(one, _)| one)
     }
 
     /// How much it is liked, and whether it is named.
@@ -172,6 +174,7 @@ fn status(code: Code, media_type: MediaType) -> StatusCode {
             }
         }
         Code::Unauthenticated => StatusCode::UNAUTHORIZED,
+        Code::Forbidden => StatusCode::FORBIDDEN,
         Code::Timeout | Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }

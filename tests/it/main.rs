@@ -47,4 +47,5 @@ mod traces;
 mod turnstile;
 mod visit;
 mod walk;
+mod wire;
 mod world;

@@ -1,0 +1,192 @@
+//! GraphQL over HTTP: how a request may come, from whom, and in which form the answer goes.
+
+use axum::body::Body;
+use axum::http::{HeaderMap, Method, Request, StatusCode};
+use serde_json::{Value, json};
+
+use crate::world::{World, codes};
+
+async fn send(
+    world: &World,
+    method: Method,
+    uri: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> (StatusCode, HeaderMap, Value) {
+    let mut request = Request::builder().method(method).uri(uri);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let (status, headers, body) = world.send(request.body(Body::from(body.to_owned())).unwrap()).await;
+    (status, headers, serde_json::from_slice(&body).unwrap_or_default())
+}
+
+const JSON: (&str, &str) = ("content-type", "application/json");
+const QUERY: &str = "{\"query\":\"{ __typename }\"}";
+
+#[tokio::test]
+async fn queries_may_come_by_get_and_nothing_else() {
+    let world = World::new().await;
+    let people = world.people(1).await;
+    let get =
+        async |query: &str, headers: &[(&str, &str)]| send(&world, Method::GET, query, headers, "").await;
+    let (status, _, answer) = get("/graphql?query=%7B%20__typename%20%7D", &[]).await;
+    assert_eq!((status, answer), (StatusCode::OK, json!({ "data": { "__typename": "Query" } })));
+    let uri = "/graphql?query=query+A($n:String!){user(by:{username:$n}){username}}query+B{__typename}\
+               &operationName=A&variables=%7B%22n%22%3A%22ann0%22%7D&extensions=%7B%7D&more=1";
+    let (status, _, answer) = get(uri, &[]).await;
+    assert_eq!((status, answer), (StatusCode::OK, json!({ "data": { "user": { "username": "ann0" } } })));
+    let token = format!("Bearer {}", people[0].token);
+    let (status, headers, answer) =
+        get("/graphql?query=mutation{logout{userErrors{code}}}", &[("authorization", &token)]).await;
+    assert_eq!((status, headers["allow"].to_str().unwrap()), (StatusCode::METHOD_NOT_ALLOWED, "POST"));
+    assert_eq!(codes(&answer), ["BAD_REQUEST"]);
+    let viewer = world.data(Some(&people[0].token), "{ viewer { user { username } } }", Value::Null).await;
+    assert_eq!(viewer["viewer"]["user"]["username"], "ann0", "the session has not ended");
+    for uri in [
+        "/graphql",
+        "/graphql?query=",
+        "/graphql?query={__typename}&query={__typename}",
+        "/graphql?query={__typename}&variables=x",
+        "/graphql?query={__typename}&variables=[]",
+        "/graphql?query={__typename}&extensions=7",
+    ] {
+        let (status, _, answer) = get(uri, &[("accept", "application/graphql-response+json")]).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{uri} {answer}");
+    }
+    let (status, ..) = get("/graphql?query={__typename}&operationName=&variables=", &[]).await;
+    assert_eq!(status, StatusCode::OK);
+    for method in [Method::PUT, Method::DELETE, Method::PATCH] {
+        let (status, headers, answer) = send(&world, method, "/graphql", &[JSON], QUERY).await;
+        assert_eq!((status, codes(&answer)), (StatusCode::METHOD_NOT_ALLOWED, vec!["BAD_REQUEST"]));
+        assert!(headers.contains_key("allow"));
+    }
+}
+
+#[tokio::test]
+async fn the_answer_comes_in_the_form_that_is_liked_best() {
+    let world = World::new().await;
+    let graphql = "application/graphql-response+json; charset=utf-8";
+    let plain = "application/json; charset=utf-8";
+    for (accept, form) in [
+        ("", plain),
+        ("*/*", plain),
+        ("application/*", plain),
+        ("application/json", plain),
+        ("application/graphql-response+json", graphql),
+        ("application/graphql-response+json, application/json", graphql),
+        ("application/json, application/graphql-response+json", graphql),
+        ("application/json, application/graphql-response+json;q=0.9", plain),
+        ("application/graphql-response+json;q=0.1, */*;q=0.2", plain),
+        ("application/json;q=0, */*", graphql),
+        ("text/html, application/xhtml+xml, */*;q=0.8", plain),
+        ("APPLICATION/GRAPHQL-RESPONSE+JSON; CHARSET=UTF-8", graphql),
+        ("application/json; charset=\"utf-8\"", plain),
+    ] {
+        let (status, headers, _) =
+            send(&world, Method::POST, "/graphql", &[JSON, ("accept", accept)], QUERY).await;
+        assert_eq!((status, headers["content-type"].to_str().unwrap()), (StatusCode::OK, form), "{accept:?}");
+    }
+    for accept in ["text/html", "image/*", "application/json;q=0", "application/json; charset=latin1"] {
+        let (status, headers, answer) =
+            send(&world, Method::POST, "/graphql", &[JSON, ("accept", accept)], QUERY).await;
+        let refused = (status, codes(&answer), headers["content-type"].to_str().unwrap());
+        assert_eq!(refused, (StatusCode::NOT_ACCEPTABLE, vec!["BAD_REQUEST"], plain), "{accept:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_json_in_utf8_is_not_taken() {
+    let world = World::new().await;
+    for content_type in [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "application/json; charset=latin1",
+        "application/graphql",
+        "",
+    ] {
+        let body = "{\"query\":\"mutation { register(input: { username: \\\"eve\\\", password: \\\"correct horse\\\" }) { token } }\"}";
+        let (status, _, answer) =
+            send(&world, Method::POST, "/graphql", &[("content-type", content_type)], body).await;
+        assert_eq!(
+            (status, codes(&answer)),
+            (StatusCode::UNSUPPORTED_MEDIA_TYPE, vec!["BAD_REQUEST"]),
+            "{content_type}"
+        );
+    }
+    for content_type in ["application/json;charset=utf-8", "Application/JSON; Charset=\"UTF-8\"; x=y"] {
+        let (status, ..) =
+            send(&world, Method::POST, "/graphql", &[("content-type", content_type)], QUERY).await;
+        assert_eq!(status, StatusCode::OK, "{content_type}");
+    }
+    assert_eq!(
+        world.data(None, "{ user(by: { username: \"eve\" }) { id } }", Value::Null).await["user"],
+        json!(null)
+    );
+}
+
+#[tokio::test]
+async fn pages_of_other_sites_may_not_send_requests_unless_they_are_allowed() {
+    let register = "{\"query\":\"mutation { register(input: { username: \\\"eve\\\", password: \\\"correct horse\\\" }) { token } }\"}";
+    let host = ("host", "feed.example.org");
+    let open = World::with(&[
+        "--listen",
+        "0.0.0.0:8080",
+        "--http-cors-origins",
+        "https://app.example.org,https://b.example",
+    ])
+    .await;
+    let local = World::new().await;
+    let cases = [
+        (&open, "https://feed.example.org", true, false),
+        (&open, "https://app.example.org", true, true),
+        (&open, "https://b.example", true, true),
+        (&open, "https://evil.example", false, false),
+        (&open, "https://app.example.org.evil.example", false, false),
+        (&open, "http://app.example.org", false, false),
+        (&open, "http://localhost:3000", false, false),
+        (&open, "null", false, false),
+        (&local, "http://localhost:3000", true, true),
+        (&local, "http://127.0.0.1:5173", true, true),
+        (&local, "http://[::1]:5173", true, true),
+        (&local, "https://localhost.evil.example", false, false),
+        (&local, "https://evil.example", false, false),
+    ];
+    for (world, origin, is_taken, is_foreign) in cases {
+        let (status, headers, answer) =
+            send(world, Method::POST, "/graphql", &[JSON, host, ("origin", origin)], QUERY).await;
+        let allowed = headers.get("access-control-allow-origin").map(|value| value.to_str().unwrap());
+        assert_eq!(allowed, is_foreign.then_some(origin), "{origin}");
+        if is_taken {
+            assert_eq!((status, headers["vary"].to_str().unwrap()), (StatusCode::OK, "origin"), "{origin}");
+        } else {
+            assert_eq!((status, codes(&answer)), (StatusCode::FORBIDDEN, vec!["FORBIDDEN"]), "{origin}");
+            let (status, ..) =
+                send(world, Method::POST, "/graphql", &[JSON, host, ("origin", origin)], register).await;
+            assert_eq!(status, StatusCode::FORBIDDEN);
+        }
+        let asks = [
+            host,
+            ("origin", origin),
+            ("access-control-request-method", "POST"),
+            ("access-control-request-headers", "authorization,content-type"),
+        ];
+        let (status, headers, _) = send(world, Method::OPTIONS, "/graphql", &asks, "").await;
+        assert_eq!(status, if is_taken { StatusCode::NO_CONTENT } else { StatusCode::FORBIDDEN }, "{origin}");
+        assert_eq!(headers.contains_key("access-control-allow-headers"), is_taken);
+    }
+    // A browser that tells no more than that it is another site.
+    let site = ("sec-fetch-site", "cross-site");
+    let (status, ..) = send(&local, Method::GET, "/graphql?query={__typename}", &[site], "").await;
+    assert_eq!(status, StatusCode::FORBIDDEN);
+    for site in ["same-origin", "same-site", "none"] {
+        let (status, ..) =
+            send(&local, Method::GET, "/graphql?query={__typename}", &[("sec-fetch-site", site)], "").await;
+        assert_eq!(status, StatusCode::OK, "{site}");
+    }
+    for world in [&open, &local] {
+        let data = world.data(None, "{ user(by: { username: \"eve\" }) { id } }", Value::Null).await;
+        assert_eq!(data["user"], json!(null), "nothing was done");
+    }
+}
