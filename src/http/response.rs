@@ -78,7 +78,7 @@ struct Range {
 }
 
 impl Range {
-    /// `None` for a range of what is written in another way than UTF-8.
+    /// What is to be written in another way than UTF-8 is not liked at all.
     fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split(';').map(str::trim);
         let name = parts.next()?.to_ascii_lowercase();
@@ -87,7 +87,9 @@ impl Range {
             let value = value.trim().trim_matches('"');
             match parameter.trim().to_ascii_lowercase().as_str() {
                 "q" => quality = thousandths(value)?,
-                "charset" if !matches!(value.to_ascii_lowercase().as_str(), "utf-8" | "utf8") => return None,
+                "charset" if !matches!(value.to_ascii_lowercase().as_str(), "utf-8" | "utf8") => {
+                    return Some(Self { name, quality: 0 });
+                }
                 _ => {}
             }
         }
