@@ -2,9 +2,12 @@
 
 use std::fmt::Write as _;
 
+use fanfold::graphql::{Api, GraphqlRequest};
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
-use crate::world::{World, codes};
+use crate::world::{Knobs, World, codes};
 
 /// The document is refused with this code, without a question to Redis, in a short answer.
 async fn refuse(world: &World, query: &str, variables: Value, code: &str) -> String {
@@ -215,6 +218,30 @@ async fn bombs_are_refused_and_do_no_harm() {
 }
 
 #[tokio::test]
+async fn a_document_tries_one_password() {
+    let world = World::new().await;
+    let login = |name: &str| {
+        format!("{name}: login(input: {{ username: \"ada\", password: \"x\" }}) {{ userErrors {{ code }} }}")
+    };
+    let register = |name: &str| {
+        format!(
+            "{name}: register(input: {{ username: \"{name}\", password: \"correct horse\" }}) {{ token }}"
+        )
+    };
+    for two in [login("a") + &login("b"), register("aa") + &register("bb"), login("a") + &register("bb")] {
+        let message =
+            refuse(&world, &format!("mutation {{ {two} }}"), Value::Null, "QUERY_TOO_COMPLEX").await;
+        assert!(message.contains("one `login` or `register`"), "{message}");
+    }
+    let merged = format!(
+        "mutation {{ ...A ...A {} }} fragment A on Mutation {{ {} }}",
+        register("aa"),
+        register("aa")
+    );
+    world.data(None, &merged, Value::Null).await;
+}
+
+#[tokio::test]
 async fn what_a_page_may_cost_can_be_set() {
     let world = World::with(&["--graphql-cost-limit", "100"]).await;
     world.people(1).await;
@@ -288,4 +315,86 @@ async fn a_fault_is_told_with_its_place() {
     );
     let answer = world.ask(None, &query, Value::Null).await;
     assert_eq!(answer["errors"][0]["locations"], json!([{ "line": 4, "column": 36 }]));
+}
+
+/// What comes into the heads of those who write documents, and of those who wish ill.
+fn documents() -> impl Strategy<Value = String> {
+    let words = [
+        "{",
+        "{",
+        "}",
+        "}",
+        "(",
+        ")",
+        "[",
+        "]",
+        ":",
+        "$x",
+        "!",
+        "...",
+        "on",
+        "@",
+        "=",
+        "\"",
+        "\"\"\"",
+        "#",
+        "&",
+        "|",
+        "\n",
+        "query",
+        "mutation",
+        "fragment",
+        "F",
+        "user(by: { username: \"ann0\" })",
+        "followers",
+        "nodes",
+        "id",
+        "username",
+        "viewer",
+        "User",
+        "@skip(if: $x)",
+        "1e999",
+        "-0",
+        "é",
+        "\u{0}",
+        "\\u",
+    ];
+    let word = prop::sample::select(words.to_vec());
+    let soup = proptest::collection::vec(word, 0..60).prop_map(|words| words.join(" "));
+    let leaves =
+        ["id", "username", "...F", "a: bio", "followers { totalCount }", "nothing", "relation { status }"];
+    let leaf = prop::sample::select(leaves.to_vec()).prop_map(str::to_owned);
+    let selection = leaf.prop_recursive(14, 200, 4, |inner| {
+        let set = proptest::collection::vec(inner, 1..4).prop_map(|all| all.join(" "));
+        (set, 0..5usize).prop_map(|(set, which)| match which {
+            0 => format!("followers(first: 2) {{ nodes {{ {set} }} }}"),
+            1 => format!("... on User {{ {set} }}"),
+            2 => format!("relation {{ user {{ {set} }} }}"),
+            3 => format!("posts(last: 1) {{ nodes {{ author {{ {set} }} }} }}"),
+            _ => format!("following {{ edges {{ node {{ {set} }} }} }}"),
+        })
+    });
+    let pair = (selection.clone(), selection);
+    let formed = pair.prop_map(|(one, other)| {
+        format!("{{ user(by: {{ username: \"ann0\" }}) {{ {one} ...F }} }} fragment F on User {{ {other} }}")
+    });
+    prop_oneof![soup, formed]
+}
+
+#[test]
+fn whatever_is_written_is_taken_or_refused_on_a_small_stack() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let world = runtime.block_on(World::new());
+    runtime.block_on(world.people(2));
+    let api = Api::new(world.app.clone(), Knobs::new(&world.redis, &[]).graphql);
+    let config = ProptestConfig { cases: 1_500, failure_persistence: None, ..ProptestConfig::default() };
+    let run = move || {
+        TestRunner::new(config).run(&documents(), |query| {
+            let request = GraphqlRequest { query, operation_name: None, variables: json!({ "x": true }) };
+            drop(api.plan(request));
+            Ok(())
+        })
+    };
+    let small = std::thread::Builder::new().stack_size(512 << 10).spawn(run).unwrap();
+    small.join().expect("the stack is large enough").unwrap_or_else(|failed| panic!("{failed}"));
 }

@@ -22,7 +22,9 @@ const INTROSPECTION_LISTS: [&str; 4] = ["fields", "inputFields", "possibleTypes"
 pub(super) struct Costs {
     limit: u64,
     /// So far.
-    pub(super) total: u64,
+    total: u64,
+    /// Whether it has a field that costs the work of a password.
+    has_sign_in: bool,
 }
 
 /// A place in an operation.
@@ -45,7 +47,7 @@ impl Place {
 
 impl Costs {
     pub(super) fn new(limit: u64) -> Self {
-        Self { limit, total: 0 }
+        Self { limit, total: 0, has_sign_in: false }
     }
 
     /// Goes into a field that has fields itself.
@@ -58,6 +60,13 @@ impl Costs {
     ) -> Result<Place, RequestError> {
         if place.introspection.is_some() || field.name.starts_with("__") {
             return introspect(place, field);
+        }
+        if object == "Mutation" && matches!(field.name.as_str(), "login" | "register") {
+            if self.has_sign_in {
+                let message = "The document is too complex: it may have one `login` or `register`.";
+                return Err(RequestError::new(Code::TooComplex, message));
+            }
+            self.has_sign_in = true;
         }
         let levels = place.levels + 1;
         if levels > MOST_LEVELS {
