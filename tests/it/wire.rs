@@ -190,3 +190,27 @@ async fn pages_of_other_sites_may_not_send_requests_unless_they_are_allowed() {
         assert_eq!(data["user"], json!(null), "nothing was done");
     }
 }
+
+#[tokio::test]
+async fn what_takes_too_long_is_told_so() {
+    let world = World::with(&["--graphql-query-timeout", "1", "--graphql-mutation-timeout", "1"]).await;
+    let people = world.people(1).await;
+    world.redis.pause(true);
+    let query = "{\"query\":\"{ user(by: { username: \\\"ann0\\\" }) { bio } }\"}";
+    let (status, _, answer) = send(&world, Method::POST, "/graphql", &[JSON], query).await;
+    assert_eq!((status, codes(&answer)), (StatusCode::SERVICE_UNAVAILABLE, vec!["TIMEOUT"]));
+    let register = "{\"query\":\"mutation { register(input: { username: \\\"eve\\\", password: \\\"correct horse\\\" }) { token } }\"}";
+    let (status, _, answer) = send(&world, Method::POST, "/graphql", &[JSON], register).await;
+    assert_eq!((status, codes(&answer)), (StatusCode::SERVICE_UNAVAILABLE, vec!["TIMEOUT"]));
+    world.redis.pause(false);
+    // Nobody waits for it any more, but it is not half done.
+    let ask = "{ user(by: { username: \"eve\" }) { username } }";
+    for _ in 0..100 {
+        if world.data(None, ask, Value::Null).await["user"]["username"] == "eve" {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    assert_eq!(world.data(None, ask, Value::Null).await["user"]["username"], "eve");
+    world.data(Some(&people[0].token), "{ viewer { user { id } } }", Value::Null).await;
+}

@@ -151,3 +151,38 @@ fn weight(object: &str, field: &str) -> u64 {
         _ => 0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use apollo_compiler::Schema;
+    use apollo_compiler::schema::ExtendedType;
+
+    use super::*;
+
+    /// Lists of objects that take their size from the field above them, or have an entry or none.
+    const SIZED_ABOVE: [(&str, &[&str]); 3] = [
+        ("Connection", &["nodes", "edges"]),
+        ("FollowersByRegion", &["shares"]),
+        ("Payload", &["userErrors"]),
+    ];
+
+    #[test]
+    fn it_is_known_of_every_list_how_long_it_may_be() {
+        let schema = Schema::parse_and_validate(crate::graphql::sdl(), "schema.graphql").unwrap();
+        let is_object = |name: &Name| matches!(schema.types.get(name), Some(ty) if !ty.is_leaf());
+        let mut unknown = Vec::new();
+        for object in schema.types.values().filter_map(ExtendedType::as_object) {
+            let is_introspection = object.name.starts_with("__");
+            for field in object.fields.values().filter(|field| field.ty.is_list() && !is_introspection) {
+                let is_sized_above = SIZED_ABOVE
+                    .iter()
+                    .any(|(end, fields)| object.name.ends_with(end) && fields.contains(&field.name.as_str()));
+                let is_known = is_sized_above || own_entries(&object.name, &field.name, &[]).is_some();
+                if !is_known && is_object(field.ty.inner_named_type()) {
+                    unknown.push(format!("{}.{}", object.name, field.name));
+                }
+            }
+        }
+        assert!(unknown.is_empty(), "how long may these be? {unknown:?}");
+    }
+}
