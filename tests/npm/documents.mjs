@@ -1,3 +1,5 @@
+import { getIntrospectionQuery } from 'graphql';
+
 // Documents of all kinds, valid and not, each with variables. Ada follows Ben, and both have posted.
 
 const user = (selection, before = '') => `${before}{ user(by: { username: "ada" }) { ${selection} } }`;
@@ -56,7 +58,13 @@ const whole = [
   '{ nodes(ids: ["VXNlcjox", "VXNlcjoy", "UG9zdDox"]) { __typename ...N id } } fragment N on Node { ... on Post { author { ...U } content } ... on User { ...U bio } } fragment U on User { username }',
 ];
 
+// What tools ask to know the schema, with each option and with all of them.
+const options = ['descriptions', 'specifiedByUrl', 'directiveIsRepeatable', 'schemaDescription', 'inputValueDeprecation', 'oneOf'];
+const introspection = [[], ...options.map((option) => [option]), options].map((on) =>
+  getIntrospectionQuery(Object.fromEntries(options.map((option) => [option, on.includes(option)]))));
+
 export const documents = [
+  ...introspection,
   ...selections.flatMap((one) => [user(one), user(`...F`) + ` fragment F on User { ${one} }`, user(`... on User { ${one} } id`)]),
   ...selections.flatMap((one, index) => selections.slice(index + 1, index + 3).map((other) => user(`${one} ${other}`))),
   ...selections.map((one) => user(`...F ...G ${one}`) + ` fragment F on User { ${one} } fragment G on User { ...F bio }`),

@@ -95,6 +95,8 @@ impl Documents {
     /// # Panics
     /// If the schema, which is our own, is none.
     pub(super) fn new(sdl: &str, config: &GraphqlConfig) -> Self {
+        // What introspection can tell that the library does not know of yet.
+        let sdl = format!("{sdl}\nextend type __Type {{ isOneOf: Boolean }}\n");
         let schema = Schema::parse_and_validate(sdl, "schema.graphql");
         let schema = schema.unwrap_or_else(|error| panic!("the schema is valid: {}", error.errors));
         let cache = Cache::with_weighter(CACHE_DOCUMENTS, CACHE_BYTES, Bytes);
