@@ -58,6 +58,7 @@ pub fn router(api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) -> 
         .fallback(async || Failure::not_found().into_response(MediaType::Json))
         .method_not_allowed_fallback(async || Failure::method_not_allowed().into_response(MediaType::Json))
         .with_state(Arc::new(server))
+        .layer(response::compression())
 }
 
 /// Serves until `stopping` turns true, then finishes what is under way, but waits no longer than the

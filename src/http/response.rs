@@ -7,6 +7,9 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde::Serialize;
+use tower_http::CompressionLevel;
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::SizeAbove;
 
 use crate::graphql::error::{Code, GraphqlResponse, RequestError};
 
@@ -191,6 +194,12 @@ pub(super) fn of_answer(answer: GraphqlResponse, media_type: MediaType) -> Respo
             write(status, media_type, Some(&data), &errors, retry_after)
         }
     }
+}
+
+/// Compresses what is large enough to be worth it, if the client takes it.
+pub(super) fn compression() -> CompressionLayer<SizeAbove> {
+    const LEAST_BYTES: u16 = 1_024;
+    CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(SizeAbove::new(LEAST_BYTES))
 }
 
 /// A text as it is.

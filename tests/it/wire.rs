@@ -192,6 +192,23 @@ async fn pages_of_other_sites_may_not_send_requests_unless_they_are_allowed() {
 }
 
 #[tokio::test]
+async fn what_is_large_is_compressed_for_who_takes_it() {
+    let world = World::new().await;
+    let large = "{\"query\":\"{ countries { code name } }\"}";
+    for (accept, encoding) in [("gzip", "gzip"), ("br", "br"), ("zstd", "zstd"), ("gzip;q=0, br", "br")] {
+        let headers = [JSON, ("accept-encoding", accept)];
+        let (status, headers, _) = send(&world, Method::POST, "/graphql", &headers, large).await;
+        assert_eq!((status, headers["content-encoding"].to_str().unwrap()), (StatusCode::OK, encoding));
+        assert!(headers.get_all("vary").iter().any(|vary| vary == "accept-encoding"));
+    }
+    for (body, accept) in [(large, "identity"), (large, ""), (QUERY, "gzip, br, zstd")] {
+        let headers = [JSON, ("accept-encoding", accept)];
+        let (_, headers, answer) = send(&world, Method::POST, "/graphql", &headers, body).await;
+        assert!(!headers.contains_key("content-encoding") && answer["data"].is_object(), "{accept}");
+    }
+}
+
+#[tokio::test]
 async fn what_takes_too_long_is_told_so() {
     let world = World::with(&["--graphql-query-timeout", "1", "--graphql-mutation-timeout", "1"]).await;
     let people = world.people(1).await;
