@@ -317,10 +317,12 @@ pub struct HttpConfig {
     #[arg(value_parser = clap::value_parser!(u64).range(1_024..=16_777_216))]
     pub http_body_limit: u64,
 
-    /// Sites whose pages may send requests, such as https://app.example.org, separated by commas; * for all.
+    /// Sites whose pages may send requests, such as <https://app.example.org>, separated by commas; * for all.
     ///
-    /// The server's own pages always may and, while it listens on this machine only, all that are served on it.
+    /// The server's own pages may and, while it listens on this machine only, all that are served on it. Then the
+    /// server is known by its address and as localhost; behind a proxy that passes on another name, list that, too.
     #[arg(long, value_name = "ORIGINS", env = "FANFOLD_HTTP_CORS_ORIGINS", value_delimiter = ',')]
+    #[arg(value_parser = origin)]
     pub http_cors_origins: Vec<String>,
 
     /// Seconds that requests under way are given to finish when the server stops.
@@ -385,6 +387,17 @@ impl fmt::Display for SecretUrl {
     }
 }
 
+/// A site: a scheme and a host, perhaps with a port, and nothing more.
+fn origin(text: &str) -> Result<String, String> {
+    let origin = text.trim().trim_end_matches('/').to_ascii_lowercase();
+    let host = ["http://", "https://"].iter().find_map(|scheme| origin.strip_prefix(scheme));
+    let is_host = |host: &str| !host.is_empty() && !host.contains(['/', '?', '#', '@', '*', ' ']);
+    if origin == "*" || host.is_some_and(is_host) {
+        return Ok(origin);
+    }
+    Err("a site is a scheme and a host, such as https://app.example.org".to_owned())
+}
+
 /// A prefix must not disturb the hash tags of the keys it begins.
 fn key_prefix(text: &str) -> Result<String, String> {
     if text.len() > 64 {
@@ -406,6 +419,17 @@ mod tests {
         assert_eq!(printed("redis://ada:secret@host/0"), "***");
         assert_eq!(printed("unix:/run/redis.sock?pass=secret"), "***");
         assert_eq!(printed("rediss://host:6380/0"), "rediss://host:6380/0");
+    }
+
+    #[test]
+    fn a_site_is_a_scheme_and_a_host() {
+        assert_eq!(origin(" HTTPS://A.example:8443/ ").as_deref(), Ok("https://a.example:8443"));
+        assert_eq!(origin("*").as_deref(), Ok("*"));
+        for text in
+            ["", "a.example", "ftp://a.example", "https://", "https://a.example/path", "https://*.example"]
+        {
+            assert!(origin(text).is_err(), "{text:?}");
+        }
     }
 
     #[test]

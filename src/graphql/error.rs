@@ -11,8 +11,6 @@ use crate::graphql::document::lexer::Refusal;
 
 /// Most errors of fields in an answer; a last one says how many were left out.
 const MOST_FIELD_ERRORS: usize = 100;
-/// Most errors of a request that was not executed.
-const MOST_REQUEST_ERRORS: usize = 8;
 
 /// What is said of what is broken.
 const BROKEN: &str = "Something went wrong here. It has been logged.";
@@ -112,15 +110,9 @@ impl RequestError {
     }
 }
 
-/// Gives every error of a response its code, and tells an executed request from one that was not.
+/// Gives every error of a response its code.
 pub(super) fn finish(response: Response, request_id: &str) -> GraphqlResponse {
     let Response { data, errors, .. } = response;
-    // A request that fails validation has neither data nor a path in any of its errors.
-    if data == Value::Null && !errors.is_empty() && errors.iter().all(|error| error.path.is_empty()) {
-        let code = Code::ValidationFailed;
-        let errors = errors.into_iter().take(MOST_REQUEST_ERRORS).map(|error| coded(error, code)).collect();
-        return GraphqlResponse::Refused(RequestError { code, errors, retry_after: None });
-    }
     let mut retry_after = None;
     let mut code = Code::Internal;
     let left_out = errors.len().saturating_sub(MOST_FIELD_ERRORS);

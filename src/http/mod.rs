@@ -56,7 +56,7 @@ pub fn router(api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) -> 
         .route("/readyz", get(health::ready))
         .route("/metrics", get(self::metrics::page))
         .fallback(async || Failure::not_found().into_response(MediaType::Json))
-        .method_not_allowed_fallback(async || Failure::method_not_allowed().into_response(MediaType::Json))
+        .method_not_allowed_fallback(async || response::method_not_allowed())
         .with_state(Arc::new(server))
         .layer(response::compression())
 }

@@ -4,6 +4,8 @@
 //! so no page somebody happens to visit can use a server that only that somebody can reach, not even to read. Whoever
 //! is no browser says nothing of it, and is not asked.
 
+use std::net::IpAddr;
+
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 
@@ -26,31 +28,65 @@ pub(super) enum Origin {
 
 /// Whose page has sent a request; refused if it is one of a site that is not allowed.
 pub(super) fn judge(headers: &HeaderMap, config: &HttpConfig) -> Result<Origin, Failure> {
-    let Some(origin) = headers.get(header::ORIGIN) else {
+    let host = only(headers, &header::HOST)?.map(str::to_ascii_lowercase);
+    let is_listed =
+        |origin: &str| config.http_cors_origins.iter().any(|allowed| allowed == "*" || allowed == origin);
+    let is_own = |host: &str| {
+        // A name that anybody may lead to this machine says nothing of whose page it is.
+        let is_safe = !config.listen.ip().is_loopback() || is_certain(host);
+        is_safe || ["http", "https"].iter().any(|scheme| is_listed(&format!("{scheme}://{host}")))
+    };
+    if host.as_deref().is_some_and(|host| !is_own(host)) {
+        return Err(refused());
+    }
+    let Some(origin) = only(headers, &header::ORIGIN)? else {
         let is_foreign = headers.get(FETCH_SITE).is_some_and(|site| site == "cross-site");
         return if is_foreign { Err(refused()) } else { Ok(Origin::Own) };
     };
-    let text = origin.to_str().unwrap_or_default();
-    let site = text.split_once("://").map(|(_, site)| site);
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    if site.is_some() && site == host {
+    let lower = origin.to_ascii_lowercase();
+    let site = lower.split_once("://").map(|(_, site)| site);
+    if site.is_some() && site == host.as_deref() {
         return Ok(Origin::Own);
     }
-    let is_listed = config.http_cors_origins.iter().any(|allowed| allowed == "*" || allowed == text);
     // Who serves only this machine trusts what is served on it.
-    let is_local = config.listen.ip().is_loopback() && site.is_some_and(is_local);
-    if is_listed || is_local { Ok(Origin::Allowed(origin.clone())) } else { Err(refused()) }
+    let is_near = config.listen.ip().is_loopback() && site.is_some_and(is_here);
+    match HeaderValue::from_str(origin) {
+        Ok(origin) if is_listed(&lower) || is_near => Ok(Origin::Allowed(origin)),
+        _ => Err(refused()),
+    }
 }
 
-fn is_local(site: &str) -> bool {
-    let name = site.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
-    let name = name.map_or(site, |(name, _)| name);
-    matches!(name, "localhost" | "127.0.0.1" | "[::1]")
+/// The value of a header that may be there once.
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Failure> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next().map(|value| value.to_str().map_err(|_| refused())).transpose()?;
+    if values.next().is_some() { Err(refused()) } else { Ok(first) }
+}
+
+/// What a host, perhaps with a port, is called.
+fn name(host: &str) -> &str {
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let name = host.rsplit_once(':').filter(|(_, end)| is_port(end)).map_or(host, |(name, _)| name);
+    name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name)
+}
+
+fn is_localhost(name: &str) -> bool {
+    name == "localhost" || name.ends_with(".localhost")
+}
+
+/// Whether nobody else can lead a host of this name to where they wish: it is an address, or this machine.
+fn is_certain(host: &str) -> bool {
+    is_localhost(name(host)) || name(host).parse::<IpAddr>().is_ok()
+}
+
+/// Whether a site is served on this machine.
+fn is_here(site: &str) -> bool {
+    is_localhost(name(site)) || name(site).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 fn refused() -> Failure {
-    let message =
-        "Pages of this site may not send requests here. The option --http-cors-origins allows sites.";
+    let message = "Pages of this site may not send requests here, or this server is not known by this name. The \
+        option --http-cors-origins allows sites.";
     Failure::new(StatusCode::FORBIDDEN, Code::Forbidden, message)
 }
 

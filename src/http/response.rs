@@ -54,7 +54,7 @@ impl MediaType {
         };
         let fitting = ranges.iter().filter_map(|range| Some((exactness(&range)?, range)));
         fitting
-            .max_by_key(|(exactness, _)| *exactness)
+            .max_by_key(|(exactness, range)| (*exactness, range.quality))
             .map_or((0, false), |(exactness, range)| (range.quality, exactness == 2))
     }
 
@@ -139,12 +139,6 @@ impl Failure {
         Self::new(StatusCode::NOT_FOUND, Code::BadRequest, message)
     }
 
-    /// This path does not take this method.
-    pub(super) fn method_not_allowed() -> Self {
-        let message = "This method is not allowed here. GraphQL requests are sent by POST to /graphql, queries also by GET.";
-        Self::new(StatusCode::METHOD_NOT_ALLOWED, Code::BadRequest, message)
-    }
-
     /// Only queries may be sent by GET.
     pub(super) fn only_by_post() -> Self {
         let message = "Only queries may be sent by GET. Send this operation by POST.";
@@ -190,10 +184,25 @@ pub(super) fn of_answer(answer: GraphqlResponse, media_type: MediaType) -> Respo
     match answer {
         GraphqlResponse::Refused(error) => Failure::of(error).into_response(media_type),
         GraphqlResponse::Executed { data, errors, retry_after } => {
-            let status = if retry_after.is_some() { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
+            // Who has got something shall not come back for all of it.
+            let has_nothing = match &data {
+                Value::Object(fields) => fields.values().all(|value| *value == Value::Null),
+                data => *data == Value::Null,
+            };
+            let is_busy = retry_after.is_some() && has_nothing;
+            let status = if is_busy { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
             write(status, media_type, Some(&data), &errors, retry_after)
         }
     }
+}
+
+/// This path does not take this method.
+pub(super) fn method_not_allowed() -> Response {
+    let message = "This method is not allowed here. GraphQL requests are sent by POST to /graphql, queries also by GET.";
+    let failure = Failure::new(StatusCode::METHOD_NOT_ALLOWED, Code::BadRequest, message);
+    let mut response = failure.into_response(MediaType::Json);
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD, POST, OPTIONS"));
+    response
 }
 
 /// Compresses what is large enough to be worth it, if the client takes it.

@@ -51,7 +51,7 @@ impl Server {
     pub(crate) fn send_with(&self, head: &str, more: &str, body: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let length = body.len();
-        write!(stream, "{head} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{more}content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
+        write!(stream, "{head} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{more}content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         let status = answer[9..12].parse().unwrap();

@@ -132,7 +132,7 @@ fn requests_under_way_are_answered_before_it_ends() {
     let mut stream = TcpStream::connect(&server.address).unwrap();
     let body = json!({ "query": "{ viewer { user { id } } }" }).to_string();
     let length = body.len();
-    write!(stream, "POST /graphql HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n").unwrap();
+    write!(stream, "POST /graphql HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n").unwrap();
     std::thread::sleep(Duration::from_millis(300));
     server.signal("-TERM");
     std::thread::sleep(Duration::from_millis(300));
@@ -177,7 +177,7 @@ fn a_client_that_goes_away_leaves_no_change_half_done() {
         let body = json!({ "query": query }).to_string();
         let length = body.len();
         let mut stream = TcpStream::connect(&server.address).unwrap();
-        write!(stream, "POST /graphql HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
+        write!(stream, "POST /graphql HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
     }
     let unfinished =
         || (0..16).map(|n| redis.raw::<u64>(&["ZCARD", &format!("ff:{{i{n}}}:intents")])).sum::<u64>();

@@ -82,6 +82,7 @@ async fn the_answer_comes_in_the_form_that_is_liked_best() {
         ("text/html, application/xhtml+xml, */*;q=0.8", plain),
         ("APPLICATION/GRAPHQL-RESPONSE+JSON; CHARSET=UTF-8", graphql),
         ("application/json; charset=\"utf-8\"", plain),
+        ("application/json, application/json;charset=iso-8859-1", plain),
     ] {
         let (status, headers, _) =
             send(&world, Method::POST, "/graphql", &[JSON, ("accept", accept)], QUERY).await;
@@ -129,7 +130,7 @@ async fn what_is_not_json_in_utf8_is_not_taken() {
 #[tokio::test]
 async fn pages_of_other_sites_may_not_send_requests_unless_they_are_allowed() {
     let register = "{\"query\":\"mutation { register(input: { username: \\\"eve\\\", password: \\\"correct horse\\\" }) { token } }\"}";
-    let host = ("host", "feed.example.org");
+    let (host, here) = (("host", "feed.example.org"), ("host", "localhost:8080"));
     let open = World::with(&[
         "--listen",
         "0.0.0.0:8080",
@@ -154,6 +155,7 @@ async fn pages_of_other_sites_may_not_send_requests_unless_they_are_allowed() {
         (&local, "https://evil.example", false, false),
     ];
     for (world, origin, is_taken, is_foreign) in cases {
+        let host = if origin.contains("example") || origin == "null" { host } else { here };
         let (status, headers, answer) =
             send(world, Method::POST, "/graphql", &[JSON, host, ("origin", origin)], QUERY).await;
         let allowed = headers.get("access-control-allow-origin").map(|value| value.to_str().unwrap());
@@ -176,6 +178,30 @@ async fn pages_of_other_sites_may_not_send_requests_unless_they_are_allowed() {
         assert_eq!(status, if is_taken { StatusCode::NO_CONTENT } else { StatusCode::FORBIDDEN }, "{origin}");
         assert_eq!(headers.contains_key("access-control-allow-headers"), is_taken);
     }
+    // A name that somebody leads to this machine is none of its own, whether or not a page is told.
+    for origin in [&[][..], &[("origin", "http://evil.example:8080")]] {
+        let headers = [&[JSON, ("host", "evil.example:8080")], origin].concat();
+        let (status, ..) = send(&local, Method::POST, "/graphql", &headers, QUERY).await;
+        assert_eq!(status, StatusCode::FORBIDDEN, "{origin:?}");
+    }
+    for name in
+        ["localhost", "LOCALHOST:8080", "app.localhost:8080", "127.0.0.1:8080", "[::1]:8080", "192.168.0.7"]
+    {
+        let (status, ..) = send(&local, Method::POST, "/graphql", &[JSON, ("host", name)], QUERY).await;
+        assert_eq!(status, StatusCode::OK, "{name}");
+    }
+    let proxied = World::with(&["--http-cors-origins", " HTTPS://Feed.example.org/ "]).await;
+    let (status, ..) = send(
+        &proxied,
+        Method::POST,
+        "/graphql",
+        &[JSON, host, ("origin", "https://feed.example.org")],
+        QUERY,
+    )
+    .await;
+    assert_eq!(status, StatusCode::OK);
+    let twice = [JSON, here, ("origin", "http://localhost:8080"), ("origin", "https://evil.example")];
+    assert_eq!(send(&local, Method::POST, "/graphql", &twice, QUERY).await.0, StatusCode::FORBIDDEN);
     // A browser that tells no more than that it is another site.
     let site = ("sec-fetch-site", "cross-site");
     let (status, ..) = send(&local, Method::GET, "/graphql?query={__typename}", &[site], "").await;

@@ -1,9 +1,12 @@
-//! What the values of arguments must be beside what their types say: known before anything is executed.
+//! What the values of arguments must be: of the form their types say, in whatever way they came together from literals
+//! and variables; and beside that ids, cursors and days of which it can be told that they are none. Known before
+//! anything is executed, so that no field finds its argument wrong after others have been done.
 //!
 //! Not here: what depends on whose list it is, or on what exists.
 
-use apollo_compiler::executable::{Argument, Field};
-use apollo_compiler::schema::ExtendedType;
+use apollo_compiler::ast::{self, InputValueDefinition, Type};
+use apollo_compiler::executable::Field;
+use apollo_compiler::schema::{ExtendedType, InputObjectType};
 use apollo_compiler::{Name, Node, Schema};
 use async_graphql::ID;
 use async_graphql_value::Value;
@@ -11,98 +14,145 @@ use async_graphql_value::Value;
 use crate::app::error::Error;
 use crate::graphql::cursor;
 use crate::graphql::error::{Code, RequestError};
-use crate::graphql::id::GlobalId;
+use crate::graphql::id::{GlobalId, MOST_IDS};
 use crate::graphql::types::scalar;
 
-/// Checks the value of an argument of a field.
-pub(super) fn check(
+/// Checks the arguments of a field that are given.
+pub(super) fn check_all(
     schema: &Schema,
     object: &Name,
     field: &Node<Field>,
-    argument: &Argument,
-    value: &Value,
+    given: &[(async_graphql::Name, Value)],
 ) -> Result<(), RequestError> {
-    let Some(definition) = field.definition.argument_by_name(&argument.name) else { return Ok(()) };
-    let ty = definition.ty.inner_named_type();
-    // What stands in the document makes it invalid; what comes with the request does not.
-    let code =
-        if argument.value.as_variable().is_some() { Code::BadUserInput } else { Code::ValidationFailed };
-    let place = Place { object, field: &field.name, code };
-    check_value(schema, place, ty, &argument.name, value)
+    for definition in &field.definition.arguments {
+        let value = given.iter().find(|(name, _)| *name == definition.name.as_str()).map(|(_, value)| value);
+        let Some(value) = value else {
+            require(definition, &definition.name)?;
+            continue;
+        };
+        let argument = field.specified_argument_by_name(&definition.name);
+        let place = Place { schema, object, field: &field.name, code: code(argument) };
+        place.check(&definition.ty, &definition.name, value)?;
+    }
+    Ok(())
+}
+
+/// What stands in the document makes it invalid; what comes with the request does not.
+fn code(argument: Option<&Node<ast::Value>>) -> Code {
+    let is_variable = argument.is_some_and(|value| value.as_variable().is_some());
+    if is_variable { Code::BadUserInput } else { Code::ValidationFailed }
+}
+
+/// What is not given must not be required.
+fn require(definition: &InputValueDefinition, path: &str) -> Result<(), RequestError> {
+    if definition.ty.is_non_null() && definition.default_value.is_none() {
+        return Err(refused(Code::BadUserInput, path, "must be given"));
+    }
+    Ok(())
+}
+
+fn refused(code: Code, path: &str, rule: &str) -> RequestError {
+    RequestError::new(code, format!("`{path}` {rule}."))
 }
 
 /// Where an argument stands.
 #[derive(Clone, Copy)]
 struct Place<'a> {
+    schema: &'a Schema,
     object: &'a str,
     field: &'a str,
-    /// The code of an input that has not the form of its type.
+    /// The code of what breaks a rule that holds for the document, if it stands there.
     code: Code,
 }
 
-fn check_value(
-    schema: &Schema,
-    place: Place<'_>,
-    ty: &Name,
-    path: &str,
-    value: &Value,
-) -> Result<(), RequestError> {
-    match value {
-        Value::List(values) => {
-            for (index, value) in values.iter().enumerate() {
-                check_value(schema, place, ty, &format!("{path}[{index}]"), value)?;
+impl Place<'_> {
+    fn check(self, ty: &Type, path: &str, value: &Value) -> Result<(), RequestError> {
+        match (ty, value) {
+            (_, Value::Null) if ty.is_non_null() => {
+                Err(refused(Code::BadUserInput, path, "must not be null"))
             }
-            Ok(())
-        }
-        Value::Object(fields) => {
-            let Some(ExtendedType::InputObject(input)) = schema.types.get(ty) else { return Ok(()) };
-            let is_one_of = input.directives.iter().any(|directive| directive.name == "oneOf");
-            if is_one_of && (fields.len() != 1 || fields.values().any(|value| *value == Value::Null)) {
-                let message = format!("`{path}` must have exactly one field, and it must not be null.");
-                return Err(RequestError::new(place.code, message));
-            }
-            for (name, value) in fields {
-                if let Some(field) = input.fields.get(name.as_str()) {
-                    let path = format!("{path}.{name}");
-                    check_value(schema, place, field.ty.inner_named_type(), &path, value)?;
+            (_, Value::Null) => Ok(()),
+            (Type::List(inner) | Type::NonNullList(inner), Value::List(values)) => {
+                if *inner.inner_named_type() == "ID" && values.len() > MOST_IDS {
+                    let rule = format!("may have {MOST_IDS} ids at most, not {}", values.len());
+                    return Err(refused(Code::BadUserInput, path, &rule));
                 }
+                let mut values = values.iter().enumerate();
+                values.try_for_each(|(index, value)| self.check(inner, &format!("{path}[{index}]"), value))
             }
-            Ok(())
+            // A value stands for a list of one.
+            (Type::List(inner) | Type::NonNullList(inner), value) => self.check(inner, path, value),
+            (Type::Named(name) | Type::NonNullNamed(name), value) => self.check_named(name, path, value),
         }
-        Value::Null => Ok(()),
-        value => check_scalar(place, ty, path, value),
     }
-}
 
-fn check_scalar(
-    Place { object, field, .. }: Place<'_>,
-    ty: &str,
-    path: &str,
-    value: &Value,
-) -> Result<(), RequestError> {
-    let argument = path.rsplit('.').next().unwrap_or(path);
-    let checked = match (ty, value) {
-        ("ID", Value::String(id)) => check_id(object, field, argument, path, &ID::from(id)),
-        ("ID", Value::Number(id)) => check_id(object, field, argument, path, &ID::from(id.to_string())),
-        ("Date", value) if !matches!(value, Value::String(text) if scalar::is_date(text)) => {
-            Err(Error::Invalid(format!("`{path}` must be a day such as 2026-11-20.")))
+    fn check_named(self, ty: &Name, path: &str, value: &Value) -> Result<(), RequestError> {
+        match (self.schema.types.get(ty), value) {
+            (Some(ExtendedType::InputObject(input)), Value::Object(fields)) => {
+                self.check_object(input, path, fields)
+            }
+            (Some(ExtendedType::InputObject(_)), _) => {
+                Err(refused(Code::BadUserInput, path, "must be an object"))
+            }
+            (Some(ExtendedType::Scalar(_)), value) => self.check_scalar(ty, path, value),
+            _ => Ok(()),
         }
-        ("String", Value::String(cursor)) if matches!(argument, "after" | "before") => {
-            cursor::check(path, cursor::code_of(object, field), cursor)
-        }
-        _ => Ok(()),
-    };
-    checked.map_err(|error| RequestError::of(&error, ""))
-}
+    }
 
-/// What an id must name that stands here.
-fn check_id(object: &str, field: &str, argument: &str, path: &str, id: &ID) -> Result<(), Error> {
-    let argument = argument.split('[').next().unwrap_or(argument);
-    match (object, field, argument) {
-        ("Query", "user", "id") | (_, _, "userId" | "userIds") => GlobalId::user(path, id).map(drop),
-        ("Query", "post", "id") | (_, _, "postId") => GlobalId::post(path, id).map(drop),
-        (_, _, "sessionId") => GlobalId::session(path, id).map(drop),
-        ("Query", "node" | "nodes", _) => GlobalId::node(path, id).map(drop),
-        _ => Ok(()),
+    fn check_object(
+        self,
+        input: &InputObjectType,
+        path: &str,
+        fields: &async_graphql::indexmap::IndexMap<async_graphql::Name, Value>,
+    ) -> Result<(), RequestError> {
+        let is_one_of = input.directives.iter().any(|directive| directive.name == "oneOf");
+        if is_one_of && (fields.len() != 1 || fields.values().any(|value| *value == Value::Null)) {
+            return Err(refused(self.code, path, "must have exactly one field, and it must not be null"));
+        }
+        for (name, definition) in &input.fields {
+            let path = format!("{path}.{name}");
+            match fields.get(name.as_str()) {
+                Some(value) => self.check(&definition.ty, &path, value)?,
+                None => require(definition, &path)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn check_scalar(self, ty: &str, path: &str, value: &Value) -> Result<(), RequestError> {
+        let argument = path.rsplit('.').next().unwrap_or(path);
+        let form = |what: &str| Err(refused(Code::BadUserInput, path, &format!("must be {what}")));
+        let checked = match (ty, value) {
+            ("ID", Value::String(id)) => self.check_id(argument, path, &ID::from(id)),
+            ("ID", Value::Number(id)) if id.is_i64() => {
+                self.check_id(argument, path, &ID::from(id.to_string()))
+            }
+            ("ID", _) => return form("an id"),
+            ("String", Value::String(cursor)) if matches!(argument, "after" | "before") => {
+                cursor::check(path, cursor::code_of(self.object, self.field), cursor)
+            }
+            ("String", Value::String(_)) | ("Boolean", Value::Boolean(_)) | ("Float", Value::Number(_)) => {
+                Ok(())
+            }
+            ("Int", Value::Number(number)) if number.as_i64().is_some_and(|it| i32::try_from(it).is_ok()) => {
+                Ok(())
+            }
+            ("Date", Value::String(text)) if scalar::is_date(text) => Ok(()),
+            ("Date", _) => return form("a day such as 2026-11-20"),
+            (ty, _) => return form(&format!("of the type {ty}")),
+        };
+        checked.map_err(|error| RequestError::of(&error, ""))
+    }
+
+    /// What an id must name that stands here.
+    fn check_id(self, argument: &str, path: &str, id: &ID) -> Result<(), Error> {
+        let argument = argument.split('[').next().unwrap_or(argument);
+        match (self.object, self.field, argument) {
+            ("Query", "user", "id") | (_, _, "userId" | "userIds") => GlobalId::user(path, id).map(drop),
+            ("Query", "post", "id") | (_, _, "postId") => GlobalId::post(path, id).map(drop),
+            (_, _, "sessionId") => GlobalId::session(path, id).map(drop),
+            ("Query", "node" | "nodes", _) => GlobalId::node(path, id).map(drop),
+            _ => Ok(()),
+        }
     }
 }

@@ -12,6 +12,8 @@ use crate::graphql::error::{Code, RequestError};
 
 /// Most levels of fields, but for introspection, which has limits of its own.
 const MOST_LEVELS: usize = 12;
+/// How often an operation may ask for the schema, or a type of it.
+const MOST_INTROSPECTIONS: usize = 3;
 /// How often one of these lists of introspection may stand on the way to a field: with each the answer grows by a
 /// factor.
 const MOST_REPEATED: usize = 2;
@@ -25,6 +27,8 @@ pub(super) struct Costs {
     total: u64,
     /// Whether it has a field that costs the work of a password.
     has_sign_in: bool,
+    /// How often the schema is asked for.
+    introspections: usize,
 }
 
 /// A place in an operation.
@@ -47,7 +51,7 @@ impl Place {
 
 impl Costs {
     pub(super) fn new(limit: u64) -> Self {
-        Self { limit, total: 0, has_sign_in: false }
+        Self { limit, total: 0, has_sign_in: false, introspections: 0 }
     }
 
     /// Goes into a field that has fields itself.
@@ -59,11 +63,21 @@ impl Costs {
         arguments: &[(async_graphql::Name, Value)],
     ) -> Result<Place, RequestError> {
         if place.introspection.is_some() || field.name.starts_with("__") {
+            if place.introspection.is_none() {
+                self.introspections += 1;
+            }
+            if self.introspections > MOST_INTROSPECTIONS {
+                let message = format!(
+                    "The document is too complex: it asks for the schema more than {MOST_INTROSPECTIONS} times."
+                );
+                return Err(RequestError::new(Code::TooComplex, message));
+            }
             return introspect(place, field);
         }
-        if object == "Mutation" && matches!(field.name.as_str(), "login" | "register") {
+        if object == "Mutation" && matches!(field.name.as_str(), "login" | "register" | "changePassword") {
             if self.has_sign_in {
-                let message = "The document is too complex: it may have one `login` or `register`.";
+                let message =
+                    "The document is too complex: it may have one `login`, `register` or `changePassword`.";
                 return Err(RequestError::new(Code::TooComplex, message));
             }
             self.has_sign_in = true;

@@ -116,7 +116,7 @@ fn after_string(text: &[u8]) -> Option<&[u8]> {
     loop {
         match rest {
             [b'"', after @ ..] => return Some(after),
-            [] | [b'\n' | b'\r', ..] => return None,
+            [] | [b'\n' | b'\r', ..] | [b'\\', b'\n' | b'\r', ..] => return None,
             [b'\\', _, after @ ..] | [_, after @ ..] => rest = after,
         }
     }

@@ -23,6 +23,7 @@ pub(super) mod lexer;
 mod lines;
 mod operation;
 mod rules;
+mod usage;
 
 use std::sync::Arc;
 
@@ -53,6 +54,9 @@ const CACHE_BYTES: u64 = 32 << 20;
 const CACHE_DOCUMENTS: usize = 2_000;
 /// How deep the parser may recurse: deeper than the guard lets anything nest.
 const RECURSION: usize = 100;
+
+/// How many tokens the parser reads: more than the guard lets through, in the way that it counts.
+const TOKENS: usize = 20_000;
 
 /// What knows the schema, and remembers documents.
 pub(super) struct Documents {
@@ -122,6 +126,7 @@ impl Documents {
             variables: &variables,
             costs: Costs::new(self.cost_limit),
             has_introspection: self.has_introspection,
+            bytes: 0,
         };
         let kind = operation.operation_type;
         Ok(Operation { kind, document: builder.build(kind, &operation.selection_set)? })
@@ -138,7 +143,7 @@ impl Documents {
 
     fn read(&self, text: &str) -> Result<Document, RequestError> {
         lexer::guard(text).map_err(RequestError::refusal)?;
-        let parsed = Parser::new().recursion_limit(RECURSION).parse_ast(text, "document");
+        let parsed = Parser::new().recursion_limit(RECURSION).token_limit(TOKENS).parse_ast(text, "document");
         // What follows the first fault is mostly its consequence.
         let document = parsed.map_err(|error| refused(Code::ParseFailed, 1, &error.errors))?;
         expand::guard(&document)?;
@@ -147,6 +152,7 @@ impl Documents {
         // What names nothing in the schema is told by itself: other faults may be its consequences.
         let executable = document.to_executable(&self.schema).map_err(|error| invalid(&error.errors))?;
         let executable = executable.validate(&self.schema).map_err(|error| invalid(&error.errors))?;
+        usage::check(&self.schema, &executable)?;
         Ok(Document { executable, lines: Lines::of(text) })
     }
 }

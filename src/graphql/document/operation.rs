@@ -31,6 +31,8 @@ pub(super) struct Builder<'a> {
     pub(super) variables: &'a JsonMap,
     pub(super) costs: Costs,
     pub(super) has_introspection: bool,
+    /// Bytes of all texts among the values so far.
+    pub(super) bytes: usize,
 }
 
 /// What is selected under one name, wherever it stands.
@@ -110,7 +112,7 @@ impl<'a> Builder<'a> {
         let mut collected = Fields::default();
         let mut spread = IndexSet::default();
         for set in sets {
-            self.collect(object, set, &mut collected, &mut spread);
+            self.collect(object, set, &mut collected, &mut spread)?;
         }
         let mut items = Vec::with_capacity(collected.len());
         for (key, fields) in collected {
@@ -131,49 +133,59 @@ impl<'a> Builder<'a> {
         set: &'a SelectionSet,
         collected: &mut Fields<'a>,
         spread: &mut IndexSet<&'a Name>,
-    ) {
+    ) -> Result<(), RequestError> {
         for selection in &set.selections {
+            if !self.is_included(selection.directives())? {
+                continue;
+            }
             match selection {
-                Selection::Field(field) if self.is_included(&field.directives) => {
+                Selection::Field(field) => {
                     collected.entry(field.response_key()).or_default().push(field);
                 }
-                Selection::InlineFragment(fragment)
-                    if self.is_included(&fragment.directives)
-                        && self.applies(fragment.type_condition.as_ref(), object) =>
-                {
-                    self.collect(object, &fragment.selection_set, collected, spread);
-                }
-                Selection::FragmentSpread(fragment)
-                    if self.is_included(&fragment.directives) && spread.insert(&fragment.fragment_name) =>
-                {
-                    if let Some(found) = self.executable().fragments.get(&fragment.fragment_name)
-                        && self.applies(Some(found.type_condition()), object)
-                    {
-                        self.collect(object, &found.selection_set, collected, spread);
+                Selection::InlineFragment(fragment) => {
+                    if self.applies(fragment.type_condition.as_ref(), object) {
+                        self.collect(object, &fragment.selection_set, collected, spread)?;
                     }
                 }
-                _ => {}
+                Selection::FragmentSpread(fragment) => {
+                    if spread.insert(&fragment.fragment_name)
+                        && let Some(found) = self.executable().fragments.get(&fragment.fragment_name)
+                        && self.applies(Some(found.type_condition()), object)
+                    {
+                        self.collect(object, &found.selection_set, collected, spread)?;
+                    }
+                }
             }
         }
+        Ok(())
     }
 
     /// Whether neither `@skip` nor `@include` takes it out.
-    fn is_included(&self, directives: &[Node<Directive>]) -> bool {
-        directives.iter().all(|directive| {
-            let Some(condition) = directive.specified_argument_by_name("if") else { return true };
-            let condition = match &**condition {
-                ast::Value::Boolean(condition) => *condition,
-                ast::Value::Variable(name) => {
-                    self.variables.get(name.as_str()).and_then(JsonValue::as_bool).unwrap_or_default()
-                }
-                _ => false,
+    fn is_included(&self, directives: &[Node<Directive>]) -> Result<bool, RequestError> {
+        let mut is_included = true;
+        for directive in directives {
+            let is_wanted = match directive.name.as_str() {
+                "skip" => false,
+                "include" => true,
+                _ => continue,
             };
-            match directive.name.as_str() {
-                "skip" => !condition,
-                "include" => condition,
-                _ => true,
-            }
-        })
+            let condition =
+                directive.specified_argument_by_name("if").and_then(|value| self.condition(value));
+            let condition = condition.ok_or_else(|| {
+                let message = format!("`if` of `@{}` must be true or false, not null.", directive.name);
+                RequestError::new(Code::BadUserInput, message)
+            })?;
+            is_included &= condition == is_wanted;
+        }
+        Ok(is_included)
+    }
+
+    fn condition(&self, value: &ast::Value) -> Option<bool> {
+        match value {
+            ast::Value::Boolean(condition) => Some(*condition),
+            ast::Value::Variable(name) => self.variables.get(name.as_str())?.as_bool(),
+            _ => None,
+        }
     }
 
     /// Whether a fragment with this condition applies to an object.
@@ -193,7 +205,16 @@ impl<'a> Builder<'a> {
             let message = "Introspection is switched off here; the schema is at /schema.graphql.";
             return Err(RequestError::new(Code::ValidationFailed, message));
         }
-        let arguments = self.arguments(object, field)?;
+        if let Some(other) = fields.iter().find(|other| !have_same_arguments(field, other)) {
+            let message = format!("`{key}` is selected twice with different arguments.");
+            let mut error = RequestError::new(Code::ValidationFailed, message);
+            error.errors[0].locations =
+                vec![self.position(field.location()), self.position(other.location())];
+            return Err(error);
+        }
+        let arguments = self.arguments(field)?;
+        argument::check_all(self.schema, object, field, &arguments)?;
+        let position = self.position(field.location());
         let ty = field.definition.ty.inner_named_type();
         let has_fields = self.schema.types.get(ty).is_some_and(is_composite);
         let mut selection_set = unplaced(executed::SelectionSet::default());
@@ -205,48 +226,89 @@ impl<'a> Builder<'a> {
         Ok(executed::Field {
             alias: (*key != field.name).then(|| unplaced(async_graphql::Name::new(key))),
             name: unplaced(async_graphql::Name::new(&field.name)),
-            arguments: arguments.into_iter().map(|(name, value)| (unplaced(name), unplaced(value))).collect(),
+            arguments: arguments
+                .into_iter()
+                .map(|(name, value)| (Positioned::new(name, position), Positioned::new(value, position)))
+                .collect(),
             directives: Vec::new(),
             selection_set,
         })
     }
 
-    /// The arguments that are given, with their values, which are known to be such as the field takes.
-    fn arguments(
-        &self,
-        object: &Name,
-        field: &Node<Field>,
-    ) -> Result<Vec<(async_graphql::Name, Value)>, RequestError> {
+    /// The arguments that are given, with their values.
+    fn arguments(&mut self, field: &Node<Field>) -> Result<Vec<(async_graphql::Name, Value)>, RequestError> {
         let mut arguments = Vec::with_capacity(field.arguments.len());
         for given in &field.arguments {
-            let Some(value) = self.value(&given.value) else { continue };
-            argument::check(self.schema, object, field, given, &value)?;
-            arguments.push((async_graphql::Name::new(&given.name), value));
+            if let Some(value) = self.value(&given.value)? {
+                arguments.push((async_graphql::Name::new(&given.name), value));
+            }
         }
         Ok(arguments)
     }
 
     /// A value with its variables replaced; `None` if it is a variable that was not given.
-    fn value(&self, value: &ast::Value) -> Option<Value> {
-        Some(match value {
-            ast::Value::Variable(name) => from_json(self.variables.get(name.as_str())?),
+    fn value(&mut self, value: &ast::Value) -> Result<Option<Value>, RequestError> {
+        Ok(Some(match value {
+            ast::Value::Variable(name) => {
+                let Some(value) = self.variables.get(name.as_str()) else { return Ok(None) };
+                self.json_value(value)?
+            }
             ast::Value::Null => Value::Null,
             ast::Value::Boolean(value) => Value::Boolean(*value),
             ast::Value::Enum(name) => Value::Enum(async_graphql::Name::new(name)),
-            ast::Value::String(text) => Value::String(text.clone()),
+            ast::Value::String(text) => self.text(text)?,
             ast::Value::Int(number) => Value::Number(parse_number(number.as_str())),
             ast::Value::Float(number) => Value::Number(parse_number(number.as_str())),
-            // In a list it is null rather than not there.
             ast::Value::List(values) => {
-                Value::List(values.iter().map(|value| self.value(value).unwrap_or(Value::Null)).collect())
+                let mut list = Vec::with_capacity(values.len());
+                for value in values {
+                    // In a list it is null rather than not there.
+                    list.push(self.value(value)?.unwrap_or(Value::Null));
+                }
+                Value::List(list)
             }
             ast::Value::Object(fields) => {
-                let field = |(name, value): &(Name, Node<ast::Value>)| {
-                    Some((async_graphql::Name::new(name), self.value(value)?))
-                };
-                Value::Object(fields.iter().filter_map(field).collect())
+                let mut object = async_graphql::indexmap::IndexMap::with_capacity(fields.len());
+                for (name, value) in fields {
+                    if let Some(value) = self.value(value)? {
+                        object.insert(async_graphql::Name::new(name), value);
+                    }
+                }
+                Value::Object(object)
+            }
+        }))
+    }
+
+    fn json_value(&mut self, value: &JsonValue) -> Result<Value, RequestError> {
+        Ok(match value {
+            JsonValue::Null => Value::Null,
+            JsonValue::Bool(value) => Value::Boolean(*value),
+            JsonValue::Number(number) => Value::Number(number.clone()),
+            JsonValue::String(text) => self.text(text.as_str())?,
+            JsonValue::Array(values) => {
+                let values = values.iter().map(|value| self.json_value(value));
+                Value::List(values.collect::<Result<_, _>>()?)
+            }
+            JsonValue::Object(fields) => {
+                let mut object = async_graphql::indexmap::IndexMap::with_capacity(fields.len());
+                for (name, value) in fields {
+                    object.insert(async_graphql::Name::new(name.as_str()), self.json_value(value)?);
+                }
+                Value::Object(object)
             }
         })
+    }
+
+    /// A text, which may stand in many places though it was sent once.
+    fn text(&mut self, text: &str) -> Result<Value, RequestError> {
+        const MOST_BYTES: usize = 1 << 20;
+        self.bytes += text.len();
+        if self.bytes > MOST_BYTES {
+            let message =
+                format!("The document is too complex: its values have more than {MOST_BYTES} bytes.");
+            return Err(RequestError::new(Code::TooComplex, message));
+        }
+        Ok(Value::String(text.to_owned()))
     }
 
     fn position(&self, span: Option<SourceSpan>) -> Pos {
@@ -273,22 +335,12 @@ fn possible_types(schema: &Schema, ty: &Name) -> Vec<Name> {
     objects.filter(implements).map(|object| object.name.clone()).collect()
 }
 
-fn from_json(value: &JsonValue) -> Value {
-    match value {
-        JsonValue::Null => Value::Null,
-        JsonValue::Bool(value) => Value::Boolean(*value),
-        JsonValue::Number(number) => Value::Number(number.clone()),
-        JsonValue::String(text) => Value::String(text.as_str().to_owned()),
-        JsonValue::Array(values) => Value::List(values.iter().map(from_json).collect()),
-        JsonValue::Object(fields) => {
-            let fields = fields.iter();
-            Value::Object(
-                fields
-                    .map(|(name, value)| (async_graphql::Name::new(name.as_str()), from_json(value)))
-                    .collect(),
-            )
-        }
-    }
+/// Whether two fields have the same arguments, in whatever order.
+fn have_same_arguments(one: &Field, other: &Field) -> bool {
+    let is_there = |argument: &Node<ast::Argument>| {
+        other.specified_argument_by_name(&argument.name).is_some_and(|value| *value == argument.value)
+    };
+    one.arguments.len() == other.arguments.len() && one.arguments.iter().all(is_there)
 }
 
 /// The number that is written so, as exactly as it can be.
