@@ -67,9 +67,8 @@ async fn serve(
     config: HttpConfig,
     stopping: watch::Receiver<bool>,
 ) -> Outcome {
-    let router = http::router(api, config.clone(), stopping.clone());
     say(&format!("Fanfold listens on http://{}/", listener.local_addr()?))?;
-    http::serve(listener, router, &config, stopping).await?;
+    http::serve(listener, api, config, stopping).await?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_graphql::Context;
+use tokio_util::task::TaskTracker;
 
 use crate::app::App;
 use crate::app::viewer::Viewer;
@@ -63,13 +64,13 @@ impl Scope {
 
     /// Notes that the viewer has looked at the profiles that were shown, also if nobody waits for it any more. One
     /// round trip at most.
-    pub(super) async fn record_views(&self) {
+    pub(super) async fn record_views(&self, tasks: &TaskTracker) {
         let shown = std::mem::take(&mut *self.shown.lock().unwrap_or_else(PoisonError::into_inner));
         if shown.is_empty() {
             return;
         }
         let (app, viewer) = (self.app.clone(), self.viewer().clone());
-        let recording = tokio::spawn(async move { app.record_views(&viewer, &shown).await });
+        let recording = tasks.spawn(async move { app.record_views(&viewer, &shown).await });
         // What it has to say is in the log.
         drop(recording.await);
     }

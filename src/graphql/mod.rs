@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_graphql::{EmptySubscription, Request, SDLExportOptions, Schema, ValidationMode};
+use tokio_util::task::TaskTracker;
 
 use crate::app::App;
 use crate::app::viewer::Viewer;
@@ -35,6 +36,8 @@ pub struct Api {
     documents: Arc<Documents>,
     config: GraphqlConfig,
     app: App,
+    /// What is finished even if nobody waits for it.
+    tasks: TaskTracker,
 }
 
 /// A request as it came, its parts not looked at yet.
@@ -64,7 +67,7 @@ impl Api {
     #[must_use]
     pub fn new(app: App, config: GraphqlConfig) -> Self {
         let documents = Arc::new(Documents::new(&sdl(), &config));
-        Self { schema: schema(), documents, config, app }
+        Self { schema: schema(), documents, config, app, tasks: TaskTracker::new() }
     }
 
     /// The application under the API.
@@ -81,34 +84,62 @@ impl Api {
     /// Executes a plan for a viewer, and waits for it as long as the configuration says. Internal errors carry
     /// `request_id`, and are logged with it.
     ///
-    /// Who waits no longer takes a query away, but leaves no writing half done.
+    /// Who waits no longer takes a query away, but leaves no change half done.
     pub async fn execute(&self, plan: Plan, viewer: Viewer, request_id: &str) -> GraphqlResponse {
+        let scope = Arc::new(Scope::new(self.app.clone(), viewer));
         if plan.reads() {
-            let patience = self.config.query_timeout();
-            let executed = tokio::time::timeout(patience, self.run(plan, viewer, request_id)).await;
-            return executed.unwrap_or_else(|_elapsed| too_slow(patience));
+            self.query(plan, &scope, request_id).await
+        } else {
+            self.mutate(plan, scope, request_id).await
         }
+    }
+
+    async fn query(&self, plan: Plan, scope: &Arc<Scope>, request_id: &str) -> GraphqlResponse {
+        let patience = self.config.query_timeout();
+        let Ok(response) = tokio::time::timeout(patience, self.run(plan, scope, request_id)).await else {
+            return too_slow(&took_longer(patience));
+        };
+        // What was read is told even if this takes long.
+        scope.record_views(&self.tasks).await;
+        response
+    }
+
+    async fn mutate(&self, plan: Plan, scope: Arc<Scope>, request_id: &str) -> GraphqlResponse {
         let (api, name, patience) = (self.clone(), request_id.to_owned(), self.config.mutation_timeout());
-        let writing = tokio::spawn(async move { api.run(plan, viewer, &name).await });
+        let writing = self.tasks.spawn(async move {
+            let response = api.run(plan, &scope, &name).await;
+            scope.record_views(&api.tasks).await;
+            response
+        });
         match tokio::time::timeout(patience, writing).await {
             Ok(Ok(response)) => response,
             Ok(Err(_panic)) => GraphqlResponse::Refused(RequestError::internal(request_id)),
-            Err(_elapsed) => too_slow(patience),
+            Err(_elapsed) => too_slow(&format!(
+                "{} It is still under way, and may yet take effect.",
+                took_longer(patience)
+            )),
         }
     }
 
-    async fn run(&self, plan: Plan, viewer: Viewer, request_id: &str) -> GraphqlResponse {
-        let scope = Arc::new(Scope::new(self.app.clone(), viewer));
-        let mut request = Request::new(String::new()).data(Arc::clone(&scope));
+    async fn run(&self, plan: Plan, scope: &Arc<Scope>, request_id: &str) -> GraphqlResponse {
+        let mut request = Request::new(String::new()).data(Arc::clone(scope));
         request.set_parsed_query(plan.0.document);
-        let response = self.schema.execute(request).await;
-        scope.record_views().await;
-        error::finish(response, request_id)
+        error::finish(self.schema.execute(request).await, request_id)
+    }
+
+    /// Waits until all changes are made that nobody waits for any more. To be called when no requests come.
+    pub async fn finish(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
     }
 }
 
-fn too_slow(patience: Duration) -> GraphqlResponse {
-    let message = format!("The operation took longer than {} seconds.", patience.as_secs());
+fn took_longer(patience: Duration) -> String {
+    let seconds = patience.as_secs();
+    format!("The operation took longer than {seconds} second{}.", if seconds == 1 { "" } else { "s" })
+}
+
+fn too_slow(message: &str) -> GraphqlResponse {
     GraphqlResponse::Refused(RequestError::new(Code::Timeout, message))
 }
 

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method};
+use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::response::Response;
 use axum::routing::get;
 use axum::serve::ListenerExt as _;
@@ -61,12 +61,12 @@ pub fn router(api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) -> 
         .layer(response::compression())
 }
 
-/// Serves until `stopping` turns true, then finishes what is under way, but waits no longer than the
-/// configuration says.
+/// Serves until `stopping` turns true, then finishes what is under way, also what nobody waits for any more, but waits
+/// no longer than the configuration says.
 pub async fn serve(
     listener: TcpListener,
-    router: Router,
-    config: &HttpConfig,
+    api: Api,
+    config: HttpConfig,
     stopping: watch::Receiver<bool>,
 ) -> std::io::Result<()> {
     let stopped = |mut stopping: watch::Receiver<bool>| async move {
@@ -75,8 +75,14 @@ pub async fn serve(
     };
     // An answer is sent at once, not kept back to be sent together with the next.
     let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
-    let serving = axum::serve(listener, router).with_graceful_shutdown(stopped(stopping.clone()));
     let patience = Duration::from_secs(u64::from(config.http_shutdown_timeout));
+    let router = router(api.clone(), config, stopping.clone());
+    let serving = axum::serve(listener, router).with_graceful_shutdown(stopped(stopping.clone()));
+    let serving = async {
+        serving.await?;
+        api.finish().await;
+        Ok(())
+    };
     let out_of_patience = async {
         stopped(stopping).await;
         tokio::time::sleep(patience).await;
@@ -111,8 +117,11 @@ async fn graphql(State(server): State<Arc<Server>>, request: Request) -> Respons
             response
         }
     };
+    let headers = response.headers_mut();
+    headers.insert(header::VARY, HeaderValue::from_static("accept, authorization, origin"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     if let Ok(value) = HeaderValue::from_str(id.as_str()) {
-        response.headers_mut().insert(REQUEST_ID, value);
+        headers.insert(REQUEST_ID, value);
     }
     response
 }

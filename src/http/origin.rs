@@ -94,7 +94,6 @@ impl Origin {
     /// Lets the page read the answer.
     pub(super) fn admit(&self, response: &mut Response) {
         let headers = response.headers_mut();
-        headers.append(header::VARY, HeaderValue::from_static("origin"));
         if let Self::Allowed(origin) = self {
             headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
             let exposed = HeaderValue::from_static("retry-after, x-request-id");
@@ -111,6 +110,7 @@ pub(super) fn preflight(headers: &HeaderMap, config: &HttpConfig) -> Result<Resp
     origin.admit(&mut response);
     let headers = response.headers_mut();
     let methods = HeaderValue::from_static("GET, HEAD, POST, OPTIONS");
+    headers.insert(header::VARY, HeaderValue::from_static("origin"));
     headers.insert(header::ALLOW, methods.clone());
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
     let allowed = HeaderValue::from_static("authorization, content-type, x-request-id");

@@ -18,7 +18,7 @@ const STOREYS: [(&str, &[&str]); 9] = [
 ];
 
 /// Each foreign crate that has a home, and the places where it may be named.
-const HOMES: [(&str, &[&str]); 19] = [
+const HOMES: [(&str, &[&str]); 20] = [
     ("redis", &["store"]),
     ("bb8_redis", &["store"]),
     ("sqlx", &["archive"]),
@@ -38,6 +38,7 @@ const HOMES: [(&str, &[&str]); 19] = [
     ("rand", &["model/chance.rs", "cli/demo.rs", "cli/people.rs", "cli/posts.rs"]),
     ("rust_iso3166", &["model/region"]),
     ("serde", &["http/response.rs"]),
+    ("tokio_util", &["graphql"]),
 ];
 
 /// The sources, each with its path below `src` and its lines of code.

@@ -146,6 +146,28 @@ fn requests_under_way_are_answered_before_it_ends() {
 }
 
 #[test]
+fn a_change_that_nobody_waits_for_any_more_is_made_before_it_ends() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    redis.pause(true);
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    let register =
+        "mutation { register(input: { username: \"eve\", password: \"correct horse\" }) { token } }";
+    let body = json!({ "query": register }).to_string();
+    let length = body.len();
+    write!(stream, "POST /graphql HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    drop(stream);
+    server.signal("-TERM");
+    std::thread::sleep(Duration::from_secs(2));
+    redis.pause(false);
+    assert_eq!(server.end(), Some(0));
+    let server = Server::over(&redis, &[]);
+    assert!(server.knows("eve"));
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
 fn when_redis_is_away_it_says_so_and_comes_back_with_it() {
     let mut redis = Redis::start();
     let server = Server::over(&redis, &[]);
