@@ -85,6 +85,8 @@ async fn what_is_not_given_has_its_default() {
     assert_eq!(count(Value::Null).await, [20, 3]);
     assert_eq!(count(json!({ "first": 2, "three": 5, "unknown": { "x": [1] } })).await, [2, 5]);
     assert_eq!(count(json!({ "first": null, "three": null })).await, [20, 20]);
+    // What is written in another language's JSON: a whole number all the same.
+    assert_eq!(count(json!({ "first": 2.0, "three": 1e1 })).await, [2, 10]);
 }
 
 #[tokio::test]
@@ -139,6 +141,8 @@ async fn variables_are_what_they_are_said_to_be_before_anything_is_done() {
         json!({ "name": ["ada"] }),
         json!({ "name": "ada", "first": "1" }),
         json!({ "name": "ada", "first": 1.5 }),
+        json!({ "name": "ada", "first": 1.000_1 }),
+        json!({ "name": "ada", "first": 1e300 }),
         json!({ "name": "ada", "first": 2_147_483_648_i64 }),
         json!({ "name": "ada", "first": {} }),
     ] {

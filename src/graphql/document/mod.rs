@@ -35,7 +35,7 @@ use apollo_compiler::response::{GraphQLError, JsonValue};
 use apollo_compiler::validation::{DiagnosticData, DiagnosticList, Valid};
 use apollo_compiler::{ExecutableDocument, Schema};
 use async_graphql::parser::types as executed;
-use async_graphql::{Pos, ServerError};
+use async_graphql::{Number, Pos, ServerError};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
@@ -115,7 +115,8 @@ impl Documents {
         let operation = operation.map_err(|error| {
             RequestError::new(Code::ValidationFailed, sentence(&error.message().to_string()))
         })?;
-        let variables = JsonValue::from(request.variables);
+        let mut variables = JsonValue::from(request.variables);
+        make_whole(&mut variables);
         let none = apollo_compiler::response::JsonMap::new();
         let given = variables.as_object().unwrap_or(&none);
         let variables = coerce_variable_values(&self.schema, operation, given)
@@ -154,6 +155,20 @@ impl Documents {
         let executable = executable.validate(&self.schema).map_err(|error| invalid(&error.errors))?;
         usage::check(&self.schema, &executable)?;
         Ok(Document { executable, lines: Lines::of(text) })
+    }
+}
+
+/// Writes whole numbers as such: 3.0 and 3 are one number in JSON, and some languages write the former.
+fn make_whole(value: &mut JsonValue) {
+    match value {
+        JsonValue::Number(number) if number.is_f64() => {
+            // A number that is whole is printed without a point.
+            let whole = number.as_f64().and_then(|number| number.to_string().parse::<i64>().ok());
+            *number = whole.map_or_else(|| number.clone(), Number::from);
+        }
+        JsonValue::Array(values) => values.iter_mut().for_each(make_whole),
+        JsonValue::Object(fields) => fields.values_mut().for_each(make_whole),
+        _ => {}
     }
 }
 
