@@ -325,6 +325,13 @@ pub struct HttpConfig {
     #[arg(value_parser = origin)]
     pub http_cors_origins: Vec<String>,
 
+    /// Seconds after which a connection is closed on which no request has come, or not all of its head.
+    ///
+    /// A proxy that keeps connections open should close them first.
+    #[arg(long, value_name = "SECONDS", env = "FANFOLD_HTTP_IDLE_TIMEOUT", default_value_t = 75)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=3_600))]
+    pub http_idle_timeout: u32,
+
     /// Seconds that requests under way are given to finish when the server stops.
     #[arg(long, value_name = "SECONDS", env = "FANFOLD_HTTP_SHUTDOWN_TIMEOUT", default_value_t = 10)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=3_600))]

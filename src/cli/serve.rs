@@ -68,7 +68,7 @@ async fn serve(
     stopping: watch::Receiver<bool>,
 ) -> Outcome {
     say(&format!("Fanfold listens on http://{}/", listener.local_addr()?))?;
-    http::serve(listener, api, config, stopping).await?;
+    http::serve(listener, api, config, stopping).await;
     Ok(ExitCode::SUCCESS)
 }
 

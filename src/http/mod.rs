@@ -4,6 +4,7 @@
 //! stands the API. Not here: what a document means (`graphql`), or which sessions exist (`app`).
 
 mod auth;
+mod connection;
 mod health;
 mod metrics;
 mod origin;
@@ -20,7 +21,6 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::response::Response;
 use axum::routing::get;
-use axum::serve::ListenerExt as _;
 use futures::FutureExt as _;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -63,35 +63,27 @@ pub fn router(api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) -> 
 
 /// Serves until `stopping` turns true, then finishes what is under way, also what nobody waits for any more, but waits
 /// no longer than the configuration says.
-pub async fn serve(
-    listener: TcpListener,
-    api: Api,
-    config: HttpConfig,
-    stopping: watch::Receiver<bool>,
-) -> std::io::Result<()> {
+pub async fn serve(listener: TcpListener, api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) {
     let stopped = |mut stopping: watch::Receiver<bool>| async move {
         // A sender that is gone cannot say anything else any more.
         let _ = stopping.wait_for(|stopping| *stopping).await;
     };
-    // An answer is sent at once, not kept back to be sent together with the next.
-    let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
-    let patience = Duration::from_secs(u64::from(config.http_shutdown_timeout));
+    let seconds = |seconds: u32| Duration::from_secs(u64::from(seconds));
+    let (idle, patience) = (seconds(config.http_idle_timeout), seconds(config.http_shutdown_timeout));
     let router = router(api.clone(), config, stopping.clone());
-    let serving = axum::serve(listener, router).with_graceful_shutdown(stopped(stopping.clone()));
+    let connected = connection::serve(listener, router, idle, stopped(stopping.clone()));
     let serving = async {
-        serving.await?;
+        connected.await;
         api.finish().await;
-        Ok(())
     };
     let out_of_patience = async {
         stopped(stopping).await;
         tokio::time::sleep(patience).await;
     };
     tokio::select! {
-        served = serving => served,
+        () = serving => {}
         () = out_of_patience => {
             tracing::warn!("some requests had not finished when the time for stopping was over");
-            Ok(())
         }
     }
 }

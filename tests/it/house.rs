@@ -18,7 +18,7 @@ const STOREYS: [(&str, &[&str]); 9] = [
 ];
 
 /// Each foreign crate that has a home, and the places where it may be named.
-const HOMES: [(&str, &[&str]); 20] = [
+const HOMES: [(&str, &[&str]); 22] = [
     ("redis", &["store"]),
     ("bb8_redis", &["store"]),
     ("sqlx", &["archive"]),
@@ -31,6 +31,8 @@ const HOMES: [(&str, &[&str]); 20] = [
     ("dataloader", &["graphql/loader.rs"]),
     ("axum", &["http"]),
     ("clap", &["config.rs", "cli", "main.rs"]),
+    ("hyper", &["http/connection.rs"]),
+    ("hyper_util", &["http/connection.rs"]),
     ("indicatif", &["cli/progress.rs"]),
     ("jiff", &["graphql/types/scalar.rs"]),
     ("metrics", &["http/metrics.rs"]),

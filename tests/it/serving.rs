@@ -146,6 +146,29 @@ fn requests_under_way_are_answered_before_it_ends() {
 }
 
 #[test]
+fn who_says_nothing_for_too_long_is_hung_up_on() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &["--http-idle-timeout", "1"]);
+    let whole = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    for said in ["", "G", "GET /healthz HTTP/1.1\r\nhost: local", whole] {
+        let mut stream = TcpStream::connect(&server.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.write_all(said.as_bytes()).unwrap();
+        let mut heard = String::new();
+        stream.read_to_string(&mut heard).unwrap();
+        assert_eq!(heard.starts_with("HTTP/1.1 200"), said == whole, "{said}: {heard}");
+    }
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    // Who sends one letter after the other is not done in time, either.
+    let hung_up = whole.bytes().cycle().take(200).any(|letter| {
+        std::thread::sleep(Duration::from_millis(100));
+        letter != b'\n' && stream.write_all(&[letter]).is_err()
+    });
+    assert!(hung_up);
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
 fn a_change_that_nobody_waits_for_any_more_is_made_before_it_ends() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
