@@ -19,6 +19,6 @@ pub trait Gate: Send + Sync {
 pub enum Moment {
     /// Nothing is sent yet: who is cut off here has done nothing.
     Before,
-    /// Redis has done the work: who is cut off here does not know it.
+    /// Redis has done the work, or has failed: who is cut off here does not know it. Follows every `Before`.
     After,
 }

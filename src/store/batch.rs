@@ -59,11 +59,9 @@ impl Batch {
             return Ok(Replies { values: Vec::new() });
         }
         store.pass(Moment::Before, self.name).await;
-        let packed = Packed::of(self.bodies);
-        let mut values = packed.values(store.exchange(&packed.pipeline).await?)?;
-        packed.retry_unknown_scripts(store, &mut values).await?;
+        let answered = Packed::of(self.bodies).send(store).await;
         store.pass(Moment::After, self.name).await;
-        Ok(Replies { values })
+        answered
     }
 }
 
@@ -121,6 +119,12 @@ impl Packed {
             }
         }
         packed
+    }
+
+    async fn send(self, store: &Store) -> Result<Replies, Error> {
+        let mut values = self.values(store.exchange(&self.pipeline).await?)?;
+        self.retry_unknown_scripts(store, &mut values).await?;
+        Ok(Replies { values })
     }
 
     /// The answer to each command.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fanfold::app::App;
+use fanfold::gate::Moment;
 use fanfold::model::clock::{Clock as _, Day};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -229,6 +230,22 @@ impl Stage {
         self.world.redis.raw::<i64>(&words);
         prop_assert_eq!(self.told().await, before);
         Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_what_is_done_at_the_same_time_a_step_is_over_when_redis_has_answered() {
+    let stage = Stage::set().await;
+    for _ in 0..20 {
+        // A session is marked as seen, while the day is laid out.
+        stage.world.clock.turn(Duration::from_hours(24));
+        let mut actor = stage.begin(&Call::Come(vec![0])).await;
+        while let Some(stop) = actor.waits {
+            actor.step().await;
+            let days: Vec<String> = stage.world.redis.raw(&["HKEYS", "ff:{g}:visit:days"]);
+            let is_laid_out = days.contains(&stage.today().to_string());
+            assert!(is_laid_out || stop.moment != Moment::Before || stop.batch != "visit: layout");
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Actors that are let through their round trips one by one, in any order, and cut off anywhere.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,6 +43,8 @@ pub(crate) struct Actor {
     task: Option<JoinHandle<()>>,
     /// Where it waits; `None` when it is done or cut off.
     pub(crate) waits: Option<Stop>,
+    /// Where it waits beside that, for what it does at the same time. These are let through after that, in order.
+    behind: VecDeque<Stop>,
 }
 
 impl Actor {
@@ -53,15 +56,30 @@ impl Actor {
         let (sender, arrivals) = unbounded_channel();
         let turnstile = Arc::new(Turnstile { arrivals: sender, steps: Semaphore::new(0) });
         let task = tokio::spawn(work(app.with_gate(Arc::clone(&turnstile) as _)));
-        let mut actor = Self { turnstile, arrivals, task: Some(task), waits: None };
-        actor.arrive().await;
+        let behind = VecDeque::new();
+        let mut actor = Self { turnstile, arrivals, task: Some(task), waits: None, behind };
+        actor.waits = actor.arrival().await;
         actor
     }
 
-    /// Lets it through to where it waits next.
+    /// Lets it through to where it waits next. A batch that is sent is answered when this is over, whatever the actor
+    /// does at the same time.
     pub(crate) async fn step(&mut self) {
+        let passed = self.waits.take();
         self.turnstile.steps.add_permits(1);
-        self.arrive().await;
+        if let Some(Stop { moment: Moment::Before, batch }) = passed {
+            let answered = Stop { moment: Moment::After, batch };
+            while let Some(stop) = self.arrival().await {
+                self.behind.push_back(stop);
+                if stop == answered {
+                    break;
+                }
+            }
+        } else if self.behind.is_empty() {
+            self.waits = self.arrival().await;
+            return;
+        }
+        self.waits = self.behind.pop_front();
     }
 
     /// Lets it through to this stop, or to its end if it does not come there.
@@ -85,17 +103,20 @@ impl Actor {
             assert!(task.await.unwrap_err().is_cancelled());
         }
         self.waits = None;
+        self.behind.clear();
     }
 
-    async fn arrive(&mut self) {
+    /// Where it comes to wait next; `None` if it comes to its end.
+    async fn arrival(&mut self) -> Option<Stop> {
         let task = self.task.as_mut().expect("the actor was not cut off");
         tokio::select! {
             biased;
-            stop = self.arrivals.recv() => self.waits = stop,
+            stop = self.arrivals.recv() => stop,
             done = task => {
                 done.expect("the work does not panic");
                 self.task = None;
-                self.waits = None;
+                self.behind.clear();
+                None
             }
         }
     }
