@@ -173,6 +173,21 @@ async fn what_moves_while_it_is_deleted_does_not_come_back() {
 }
 
 #[tokio::test]
+async fn who_is_told_that_an_archived_post_is_deleted_does_not_find_it_again() {
+    let stage = Stage::set_on(Kind::Sqlite, "hybrid", "3", "2").await;
+    for call in [POST, POST, POST, POST, Call::Move] {
+        stage.call(call).await;
+    }
+    let mut one = stage.begin(OLDEST).await;
+    let mut other = stage.begin(OLDEST).await;
+    one.step_to(Moment::After, "delete: erase").await;
+    other.finish().await;
+    check_now(&stage).await.unwrap();
+    one.finish().await;
+    check_now(&stage).await.unwrap();
+}
+
+#[tokio::test]
 async fn two_movers_with_the_same_posts_do_no_harm() {
     hold_everywhere(&[POST, POST, POST, POST], Call::Move, &[Call::Move]).await;
     hold_everywhere(&[POST, POST, POST, POST], Call::Move, &[POST, POST, Call::Move, OLDEST]).await;

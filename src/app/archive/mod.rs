@@ -43,6 +43,8 @@ pub use self::page::Listed;
 pub(super) use self::page::{Joint, cold_range};
 pub(super) use self::read::{Found, Wanted};
 
+use futures::FutureExt as _;
+
 use crate::app::App;
 use crate::app::error::{Broken, Error};
 use crate::archive::{self, Archive};
@@ -76,8 +78,9 @@ impl App {
 
     /// The identity of the archive, once it is known to have the posts of this store.
     async fn bound_identity(&self) -> Result<&str, Error> {
-        // Who waits for another's attempt waits no longer than for an answer.
-        let bound = self.0.bound.get_or_try_init(async || self.bind_archive().await);
+        // In a box, since what a database driver awaits is too deep for the compiler to look into from afar. Who
+        // waits for another's attempt waits no longer than for an answer.
+        let bound = self.0.bound.get_or_try_init(|| self.bind_archive().boxed());
         let bound = tokio::time::timeout(PATIENCE, bound).await;
         Ok(bound.unwrap_or(Err(archive::error::Error::Slow.into()))?)
     }

@@ -34,8 +34,8 @@ impl App {
             let is_archived = match self.find_to_delete(author, id).await? {
                 Deletable::Hot => false,
                 Deletable::Archived => true,
-                // Whoever deleted it has left an intent, or is done.
-                Deletable::Deleted => return Ok(()),
+                // Whoever deleted it may have been cut off, or not have come to the lists yet.
+                Deletable::Deleted => return self.finish_deletion(author, id, false).await,
             };
             let deadline = Deadline::start(&*self.0.clock);
             let intents = self.intents(std::iter::once(Operation::Delete { author, post: id }));
