@@ -38,13 +38,12 @@ mod transfer;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use futures::FutureExt as _;
+
 pub use self::mover::{Mover, SILENT_AFTER};
 pub use self::page::Listed;
 pub(super) use self::page::{Joint, cold_range};
 pub(super) use self::read::{Found, Wanted};
-
-use futures::FutureExt as _;
-
 use crate::app::App;
 use crate::app::error::{Broken, Error};
 use crate::archive::{self, Archive};
