@@ -11,7 +11,7 @@ use fanfold::store::name;
 use serde_json::{Value, json};
 
 use crate::server::command;
-use crate::world::{World, deliver_all};
+use crate::world::{World, crowd, deliver_all};
 
 fn footprint<'a>(usage: &'a Usage, kind: &str) -> &'a Footprint {
     usage.footprints.iter().find(|footprint| footprint.kind == kind).unwrap()
@@ -161,11 +161,6 @@ async fn an_entry_of_a_timeline_takes_eleven_bytes_at_most() {
     assert_eq!((entry.count, entry.sampled), (1_000, 1_000));
     assert!(entry.bytes_each <= 11.0, "{entry:?}");
     assert!(entry.others[0].times > 7.0, "{entry:?}");
-}
-
-/// How many have a name, unless a quick run is wished for.
-fn crowd() -> u64 {
-    std::env::var("FANFOLD_TEST_CROWD").ok().and_then(|text| text.parse().ok()).unwrap_or(1_000_000)
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -16,7 +16,7 @@ use tokio::runtime::{Handle, Runtime};
 
 use crate::sql::{Database, Kind};
 use crate::turnstile::Actor;
-use crate::world::{Person, World};
+use crate::world::{Person, World, cases};
 
 const PEOPLE: usize = 7;
 
@@ -253,9 +253,8 @@ async fn of_what_is_done_at_the_same_time_a_step_is_over_when_redis_has_answered
 fn around_midnight_everybody_is_counted_on_one_day() {
     let runtime = Runtime::new().unwrap();
     let stage = runtime.block_on(Stage::set());
-    let cases = std::env::var("FANFOLD_TEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(200);
     let config = ProptestConfig {
-        cases,
+        cases: cases(200),
         max_shrink_iters: 2_000,
         failure_persistence: None,
         ..ProptestConfig::default()

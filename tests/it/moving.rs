@@ -14,6 +14,7 @@ use crate::sql::Kind;
 use crate::stage::{Call, Scenario, Stage};
 use crate::turnstile::{Event, events};
 use crate::walk::walk_posts;
+use crate::world::cases;
 
 fn scenarios() -> impl Strategy<Value = Scenario> {
     let author = prop_oneof![4 => Just(3u64), 1 => Just(4)];
@@ -86,11 +87,6 @@ fn run(kind: Kind, cases: u32) {
     if let Err(failed) = tested {
         panic!("{kind:?}: {failed}");
     }
-}
-
-/// How many cases, unless more are wished for.
-fn cases(usual: u32) -> u32 {
-    std::env::var("FANFOLD_TEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
 #[test]

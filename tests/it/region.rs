@@ -12,7 +12,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
 
 use crate::graph::Graph;
-use crate::world::{Person, World};
+use crate::world::{Person, World, crowd};
 
 const UPDATE: &str = "mutation ($input: UpdateProfileInput!) { updateProfile(input: $input) {
     user { bio region { country { code name } subdivision { code name } } } userErrors { code message field } } }";
@@ -260,11 +260,6 @@ async fn read(world: &World, ids: &[u64]) -> Vec<Option<Region>> {
         Ok(Answer::Regions(regions)) => regions.to_vec(),
         other => panic!("{other:?}"),
     }
-}
-
-/// How many users say where they are, unless a quick run is wished for.
-fn crowd() -> u64 {
-    std::env::var("FANFOLD_TEST_CROWD").ok().and_then(|text| text.parse().ok()).unwrap_or(1_000_000)
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,7 +10,7 @@ use fanfold::store::visit;
 use serde_json::{Value, json};
 
 use crate::sql::{Database, Kind, on_every_kind};
-use crate::world::{Person, StillClock, World, app, codes};
+use crate::world::{Person, StillClock, World, app, codes, crowd};
 
 pub(crate) const DAY: Duration = Duration::from_hours(24);
 /// The day on which every test begins.
@@ -390,11 +390,6 @@ async fn the_number_of_a_day_never_becomes_less(kind: Kind) {
     assert_eq!(archive.visits(day(i64::MAX), 100).await.unwrap(), all);
     assert_eq!(archive.visits(day(20_455), 2).await.unwrap(), all[1..3]);
     assert_eq!(archive.visits(day(-4), 2).await.unwrap(), []);
-}
-
-/// How many users come on the great day: as many as are expected, unless a quick run is wished for.
-fn crowd() -> u64 {
-    std::env::var("FANFOLD_TEST_CROWD").ok().and_then(|text| text.parse().ok()).unwrap_or(1_000_000)
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -23,6 +23,7 @@ async fn send(
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 const QUERY: &str = "{\"query\":\"{ __typename }\"}";
+const REGISTER: &str = "{\"query\":\"mutation { register(input: { username: \\\"eve\\\", password: \\\"correct horse\\\" }) { token } }\"}";
 
 #[tokio::test]
 async fn queries_may_come_by_get_and_nothing_else() {
@@ -107,9 +108,8 @@ async fn what_is_not_json_in_utf8_is_not_taken() {
         "application/graphql",
         "",
     ] {
-        let body = "{\"query\":\"mutation { register(input: { username: \\\"eve\\\", password: \\\"correct horse\\\" }) { token } }\"}";
         let (status, _, answer) =
-            send(&world, Method::POST, "/graphql", &[("content-type", content_type)], body).await;
+            send(&world, Method::POST, "/graphql", &[("content-type", content_type)], REGISTER).await;
         assert_eq!(
             (status, codes(&answer)),
             (StatusCode::UNSUPPORTED_MEDIA_TYPE, vec!["BAD_REQUEST"]),
@@ -129,7 +129,6 @@ async fn what_is_not_json_in_utf8_is_not_taken() {
 
 #[tokio::test]
 async fn pages_of_other_sites_may_not_send_requests_unless_they_are_allowed() {
-    let register = "{\"query\":\"mutation { register(input: { username: \\\"eve\\\", password: \\\"correct horse\\\" }) { token } }\"}";
     let (host, here) = (("host", "feed.example.org"), ("host", "localhost:8080"));
     let open = World::with(&[
         "--listen",
@@ -167,7 +166,7 @@ async fn pages_of_other_sites_may_not_send_requests_unless_they_are_allowed() {
         } else {
             assert_eq!((status, codes(&answer)), (StatusCode::FORBIDDEN, vec!["FORBIDDEN"]), "{origin}");
             let (status, ..) =
-                send(world, Method::POST, "/graphql", &[JSON, host, ("origin", origin)], register).await;
+                send(world, Method::POST, "/graphql", &[JSON, host, ("origin", origin)], REGISTER).await;
             assert_eq!(status, StatusCode::FORBIDDEN);
         }
         let asks = [
@@ -245,8 +244,7 @@ async fn what_takes_too_long_is_told_so() {
     let (status, _, answer) = send(&world, Method::POST, "/graphql", &[JSON], query).await;
     assert_eq!((status, codes(&answer)), (StatusCode::SERVICE_UNAVAILABLE, vec!["TIMEOUT"]));
     assert_eq!(answer["errors"][0]["message"], "The operation took longer than 1 second.");
-    let register = "{\"query\":\"mutation { register(input: { username: \\\"eve\\\", password: \\\"correct horse\\\" }) { token } }\"}";
-    let (status, _, answer) = send(&world, Method::POST, "/graphql", &[JSON], register).await;
+    let (status, _, answer) = send(&world, Method::POST, "/graphql", &[JSON], REGISTER).await;
     assert_eq!((status, codes(&answer)), (StatusCode::SERVICE_UNAVAILABLE, vec!["TIMEOUT"]));
     let message = "The operation took longer than 1 second. It is still under way, and may yet take effect.";
     assert_eq!(answer["errors"][0]["message"], message);

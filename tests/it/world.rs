@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -282,4 +283,18 @@ pub(crate) async fn app(redis: &Redis, clock: &Arc<StillClock>, options: &[&str]
 pub(crate) fn codes(answer: &Value) -> Vec<&str> {
     let errors = answer["errors"].as_array().expect("has errors");
     errors.iter().map(|error| error["extensions"]["code"].as_str().expect("has a code")).collect()
+}
+
+/// How many there are where there shall be very many, unless a quick run is wished for.
+pub(crate) fn crowd() -> u64 {
+    wished("FANFOLD_TEST_CROWD").unwrap_or(1_000_000)
+}
+
+/// How many cases of a model are run, unless more or fewer are wished for.
+pub(crate) fn cases(usual: u32) -> u32 {
+    wished("FANFOLD_TEST_CASES").unwrap_or(usual)
+}
+
+fn wished<T: FromStr>(name: &str) -> Option<T> {
+    std::env::var(name).ok()?.parse().ok()
 }
