@@ -84,6 +84,11 @@ impl RequestError {
         Self { code, errors: vec![coded(ServerError::new(message, None), code)], retry_after: None }
     }
 
+    /// An operation that asks for more than one may.
+    pub(super) fn too_complex(what: &str) -> Self {
+        Self::new(Code::TooComplex, format!("The document is too complex: {what}."))
+    }
+
     /// A document that is not handed to the parser.
     pub(super) fn refusal(refusal: Refusal) -> Self {
         let code = match refusal {

@@ -77,9 +77,9 @@ impl App {
 
     /// The identity of the archive, once it is known to have the posts of this store.
     async fn bound_identity(&self) -> Result<&str, Error> {
-        // In a box, since what a database driver awaits is too deep for the compiler to look into from afar. Who
-        // waits for another's attempt waits no longer than for an answer.
+        // Boxed, since what a database driver awaits is too deep for the compiler to look into from afar.
         let bound = self.0.bound.get_or_try_init(|| self.bind_archive().boxed());
+        // Who waits for another's attempt waits no longer than for an answer.
         let bound = tokio::time::timeout(PATIENCE, bound).await;
         Ok(bound.unwrap_or(Err(archive::error::Error::Slow.into()))?)
     }

@@ -8,7 +8,7 @@ use apollo_compiler::{Name, Node};
 use async_graphql_value::Value;
 
 use crate::graphql::connection::page_size;
-use crate::graphql::error::{Code, RequestError};
+use crate::graphql::error::RequestError;
 
 /// Most levels of fields, but for introspection, which has limits of its own.
 const MOST_LEVELS: usize = 12;
@@ -67,26 +67,22 @@ impl Costs {
                 self.introspections += 1;
             }
             if self.introspections > MOST_INTROSPECTIONS {
-                let message = format!(
-                    "The document is too complex: it asks for the schema more than {MOST_INTROSPECTIONS} times."
-                );
-                return Err(RequestError::new(Code::TooComplex, message));
+                let what = format!("it asks for the schema more than {MOST_INTROSPECTIONS} times");
+                return Err(RequestError::too_complex(&what));
             }
             return introspect(place, field);
         }
         if object == "Mutation" && matches!(field.name.as_str(), "login" | "register" | "changePassword") {
             if self.has_sign_in {
-                let message =
-                    "The document is too complex: it may have one `login`, `register` or `changePassword`.";
-                return Err(RequestError::new(Code::TooComplex, message));
+                let what = "it may have one `login`, `register` or `changePassword`";
+                return Err(RequestError::too_complex(what));
             }
             self.has_sign_in = true;
         }
         let levels = place.levels + 1;
         if levels > MOST_LEVELS {
-            let message =
-                format!("The document is too complex: it has more than {MOST_LEVELS} levels of fields.");
-            return Err(RequestError::new(Code::TooComplex, message));
+            let what = format!("it has more than {MOST_LEVELS} levels of fields");
+            return Err(RequestError::too_complex(&what));
         }
         let own = own_entries(object, &field.name, arguments);
         let is_list = field.definition.ty.is_list();
@@ -95,12 +91,11 @@ impl Costs {
         let weight = place.objects.saturating_mul(weight(object, &field.name));
         self.total = self.total.saturating_add(objects).saturating_add(weight);
         if self.total > self.limit {
-            let message = format!(
-                "The document is too complex: it asks for more than {} objects. Ask for smaller pages, or for fewer \
-                 of them at once.",
+            let what = format!(
+                "it asks for more than {} objects. Ask for smaller pages, or for fewer of them at once",
                 self.limit
             );
-            return Err(RequestError::new(Code::TooComplex, message));
+            return Err(RequestError::too_complex(&what));
         }
         let entries = if is_list { 1 } else { own.unwrap_or(1) };
         Ok(Place { levels, objects, entries, introspection: None })
@@ -113,11 +108,8 @@ fn introspect(place: &Place, field: &Node<Field>) -> Result<Place, RequestError>
     if let Some(list) = INTROSPECTION_LISTS.iter().position(|list| field.name == *list) {
         lists[list] += 1;
         if lists[list] > MOST_REPEATED {
-            let message = format!(
-                "The document is too complex: it asks for `{}` within itself more than {MOST_REPEATED} times.",
-                field.name
-            );
-            return Err(RequestError::new(Code::TooComplex, message));
+            let what = format!("it asks for `{}` within itself more than {MOST_REPEATED} times", field.name);
+            return Err(RequestError::too_complex(&what));
         }
     }
     Ok(Place { introspection: Some(lists), ..place.clone() })

@@ -61,10 +61,8 @@ pub(super) fn guard(document: &Document) -> Result<(), RequestError> {
             [(selections, MOST_SELECTIONS, "selections"), (levels, MOST_LEVELS, "levels of selections")]
         {
             if count > limit {
-                let message = format!(
-                    "The document is too complex: with its fragments spread, it has more than {limit} {what}."
-                );
-                return Err(RequestError::new(Code::TooComplex, message));
+                let what = format!("with its fragments spread, it has more than {limit} {what}");
+                return Err(RequestError::too_complex(&what));
             }
         }
     }

@@ -304,9 +304,8 @@ impl<'a> Builder<'a> {
         const MOST_BYTES: usize = 1 << 20;
         self.bytes += text.len();
         if self.bytes > MOST_BYTES {
-            let message =
-                format!("The document is too complex: its values have more than {MOST_BYTES} bytes.");
-            return Err(RequestError::new(Code::TooComplex, message));
+            let what = format!("its values have more than {MOST_BYTES} bytes");
+            return Err(RequestError::too_complex(&what));
         }
         Ok(Value::String(text.to_owned()))
     }
