@@ -8,6 +8,8 @@
 #![allow(clippy::disallowed_methods, reason = "a bench measures time")]
 
 mod ground;
+#[path = "ground/people.rs"]
+mod people;
 #[path = "ground/times.rs"]
 mod times;
 
@@ -24,7 +26,8 @@ use fanfold::model::page::{Direction, Window};
 use fanfold::model::post::Content;
 use fanfold::model::user::UserFields;
 
-use crate::ground::{Redis, is_measured, users};
+use crate::ground::{Redis, is_measured};
+use crate::people::users;
 use crate::times::Times;
 
 /// What is measured on.
@@ -49,7 +52,7 @@ async fn main() {
     let redis = Redis::start();
     // Nothing is moved before it is measured.
     let app = redis.app(&["--post-hot-limit", "100000", "--timeline-capacity", "1000"]).await;
-    let reader = app.register("reader", "correct horse", None, None).await.unwrap().viewer;
+    let reader = app.register("reader", "correct horse", None, None, None).await.unwrap().viewer;
     let ids = publish(&app, &reader, &sizes).await;
     let hot = if is_measured() { "1000" } else { "3" };
     let app = redis.app(&["--post-hot-limit", hot, "--timeline-capacity", "1000"]).await;
@@ -105,7 +108,7 @@ async fn measure_reading(app: &App, reader: &Viewer, ids: &[PostId], rounds: usi
             let began = Instant::now();
             let page = app.timeline(reader, query).await.unwrap();
             times.0.push(began.elapsed());
-            let found: Vec<PostId> = page.entries.iter().map(|entry| entry.post.id).collect();
+            let found: Vec<PostId> = page.page.entries.iter().map(|entry| entry.post.id).collect();
             assert_eq!(found, &ids[*depth..*depth + PAGE]);
         }
     }

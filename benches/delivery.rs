@@ -8,6 +8,8 @@
 #![allow(clippy::disallowed_methods, reason = "a bench measures time")]
 
 mod ground;
+#[path = "ground/people.rs"]
+mod people;
 #[path = "ground/times.rs"]
 mod times;
 
@@ -20,7 +22,8 @@ use fanfold::model::clock::Timestamp;
 use fanfold::model::id::{PostId, UserId};
 use redis::aio::MultiplexedConnection;
 
-use crate::ground::{Redis, is_measured, users};
+use crate::ground::{Redis, is_measured};
+use crate::people::users;
 use crate::times::Times;
 
 /// What is measured on.
@@ -53,8 +56,8 @@ impl Bench {
         let app = redis.app(&["--timeline-push-limit", "1000000000"]).await;
         let connection = redis.client().get_multiplexed_async_connection().await.unwrap();
 
-        let many = app.register("many", "correct horse", None, None).await.unwrap().viewer;
-        let few = app.register("few", "correct horse", None, None).await.unwrap().viewer;
+        let many = app.register("many", "correct horse", None, None, None).await.unwrap().viewer;
+        let few = app.register("few", "correct horse", None, None, None).await.unwrap().viewer;
         let fans = users(&app, sizes.many + sizes.few).await;
         let (of_many, of_few) = fans.split_at(sizes.many);
         follow(&app, of_many, &many).await;

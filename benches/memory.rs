@@ -6,6 +6,8 @@
 #![allow(clippy::print_stdout, reason = "this is what it is for")]
 
 mod ground;
+#[path = "ground/people.rs"]
+mod people;
 
 use std::process::Command;
 
@@ -20,7 +22,8 @@ use fanfold::model::region::Table;
 use fanfold::store::batch::Batch;
 use fanfold::store::{region, timeline, visit};
 
-use crate::ground::{Redis, is_measured, users};
+use crate::ground::{Redis, is_measured};
+use crate::people::users;
 
 /// What is filled in.
 struct Sizes {

@@ -1,4 +1,4 @@
-//! What benches stand on: a Redis of their own, an application over it, and people.
+//! What benches stand on: a Redis of their own, and an application over it.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -6,13 +6,10 @@ use std::time::Duration;
 
 use clap::Parser;
 use fanfold::app::App;
-use fanfold::app::user::Newcomer;
 use fanfold::archive::Archive;
 use fanfold::config::DataConfig;
 use fanfold::model::chance::Chance;
-use fanfold::model::clock::{SystemClock, Timestamp};
-use fanfold::model::id::UserId;
-use fanfold::model::user::{Bio, Username};
+use fanfold::model::clock::SystemClock;
 use fanfold::store::Store;
 use tempfile::TempDir;
 
@@ -58,13 +55,18 @@ impl Redis {
         format!("unix:{}", self.directory.path().join("redis.sock").display())
     }
 
+    /// Where its files are.
+    pub(crate) fn directory(&self) -> &str {
+        self.directory.path().to_str().unwrap()
+    }
+
     pub(crate) fn client(&self) -> redis::Client {
         redis::Client::open(self.url()).unwrap()
     }
 
     /// An application over it, with an archive beside it.
     pub(crate) async fn app(&self, options: &[&str]) -> App {
-        let (url, directory) = (self.url(), self.directory.path().to_str().unwrap());
+        let (url, directory) = (self.url(), self.directory());
         let fixed = ["bench", "--redis-url", &url, "--data-dir", directory];
         let DataConfig { redis, rules, archive } = Knobs::parse_from(fixed.iter().chain(options)).data;
         let archive = Archive::new(&archive, &redis.data_dir).unwrap();
@@ -78,26 +80,4 @@ impl Drop for Redis {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
-}
-
-/// So many users, named `u0`, `u1`, …
-pub(crate) async fn users(app: &App, count: usize) -> Vec<UserId> {
-    let mut ids = Vec::with_capacity(count);
-    let numbers: Vec<usize> = (0..count).collect();
-    for numbers in numbers.chunks(5_000) {
-        let newcomer = |number: &usize| {
-            let username = Username::parse(&format!("u{number}")).unwrap();
-            Newcomer {
-                display_name: (&username).into(),
-                username,
-                bio: Bio::default(),
-                region: None,
-                created_at: Timestamp::from_millis(0),
-                password: None,
-                sign_in: None,
-            }
-        };
-        ids.extend(app.import_users(numbers.iter().map(newcomer).collect()).await.unwrap().ids);
-    }
-    ids
 }

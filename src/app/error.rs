@@ -36,6 +36,8 @@ pub enum Refused {
         /// When to come back.
         retry_after: Duration,
     },
+    /// More has happened since than is told one by one.
+    Resync,
     /// Rules that a person can do something about.
     Rules(Vec<Refusal>),
 }
@@ -74,6 +76,8 @@ pub enum Reason {
     NotYours,
     /// An idempotency key was used for something else before.
     IdempotencyMismatch,
+    /// It was tried too often.
+    Throttled,
 }
 
 /// The inputs that rules are about.

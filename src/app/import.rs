@@ -60,7 +60,7 @@ pub struct ImportFollow {
 impl App {
     /// The hash of a password that many users shall have.
     pub async fn hash_password(&self, password: Password) -> Result<PasswordHash, Error> {
-        self.0.passwords.hash(password).await
+        self.0.passwords.enter()?.hash(password).await
     }
 
     /// Makes those users who do not exist yet. No two may have the same name. Some eight round

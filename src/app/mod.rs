@@ -12,15 +12,18 @@ pub mod delivery;
 pub mod error;
 pub mod import;
 mod intent;
+pub mod live;
 pub mod memory;
 mod once;
 mod password;
 pub mod post;
 pub mod question;
+pub mod rate_limit;
 pub mod region;
 pub mod relation;
 pub mod repair;
 pub mod session;
+mod throttle;
 pub mod timeline;
 pub mod user;
 pub mod viewer;
@@ -31,6 +34,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use tokio::sync::OnceCell;
 
+use crate::app::delivery::mark::DeliveredMark;
+use crate::app::live::Listeners;
 use crate::app::once::Once;
 use crate::app::password::Passwords;
 use crate::app::timeline::Strategy;
@@ -65,6 +70,10 @@ struct Parts {
     visits: Visits,
     /// Whose profile was looked at today by whom.
     views: Once<(UserId, UserId)>,
+    /// Who listens in this process.
+    listeners: Listeners,
+    /// Up to where posts have been delivered, as far as this process knows.
+    delivered_mark: DeliveredMark,
     /// The greatest post id this process has issued.
     last_issued: AtomicU64,
     /// What this process's intents to mend carry as their token.
@@ -96,6 +105,8 @@ impl App {
             strategy: Strategy::default(),
             visits: Visits::default(),
             views: Once::default(),
+            listeners: Listeners::default(),
+            delivered_mark: DeliveredMark::default(),
             last_issued: AtomicU64::new(0),
             mender,
         }))
@@ -122,6 +133,8 @@ impl App {
             strategy: Strategy::default(),
             visits: Visits::default(),
             views: Once::default(),
+            listeners: Listeners::default(),
+            delivered_mark: DeliveredMark::default(),
             last_issued: AtomicU64::new(0),
             mender: chance.nonce(),
         }))
@@ -138,10 +151,28 @@ impl App {
         Ok(self.store().ping().await?)
     }
 
+    /// How many passwords this process has verified so far.
+    #[must_use]
+    pub fn passwords_verified(&self) -> u64 {
+        self.0.passwords.verified()
+    }
+
     /// A name for a request that has none: unlike that of any other.
     #[must_use]
     pub fn request_id(&self) -> String {
         format!("{:032x}", u128::from_le_bytes(self.chance().bytes()))
+    }
+
+    /// How many passwords wait to be hashed.
+    #[must_use]
+    pub fn waiting_passwords(&self) -> usize {
+        self.0.passwords.waiting()
+    }
+
+    /// How many connections to the archive there are.
+    #[must_use]
+    pub fn archive_connections(&self) -> u32 {
+        self.0.archive.connections()
     }
 
     fn keys(&self) -> &Keys {

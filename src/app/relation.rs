@@ -20,9 +20,12 @@
 //! writes mirrors too, it does so under an intent of its own: cut off after writing what it saw before
 //! others were done, it would leave a torn edge that nobody looks for.
 
+use std::collections::BTreeSet;
+
 use crate::app::App;
 use crate::app::deadline::Deadline;
-use crate::app::error::{Error, Field, Reason};
+use crate::app::error::{Error, Field, Reason, Refused};
+use crate::app::live::Listener;
 use crate::app::viewer::Viewer;
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
@@ -53,7 +56,37 @@ struct SeenAgain {
 /// An edge as its truth was last seen.
 pub(super) type SeenEdge = (Edge, Option<Timestamp>);
 
+/// Somebody who watches how it and others stand, until it is dropped.
+pub struct RelationWatch {
+    listener: Listener,
+    found: BTreeSet<UserId>,
+}
+
+impl RelationWatch {
+    /// The next one who follows the user now, or is followed by it, or no longer. Several changes of one may be told as
+    /// one.
+    ///
+    /// Refused if some may have been missed.
+    pub async fn next(&mut self) -> Result<UserId, Error> {
+        loop {
+            if let Some(other) = self.found.pop_first() {
+                return Ok(other);
+            }
+            let changes = self.listener.changes().await;
+            if changes.has_missed {
+                return Err(Error::Refused(Refused::Resync));
+            }
+            self.found = changes.relations;
+        }
+    }
+}
+
 impl App {
+    /// Watches how the user who asks and others stand, from now on.
+    pub fn watch_relations(&self, viewer: &Viewer) -> Result<RelationWatch, Error> {
+        Ok(RelationWatch { listener: self.listen(viewer)?, found: BTreeSet::new() })
+    }
+
     /// The user who asks follows another. Doing it again changes nothing, not even the time.
     /// Six round trips; two more if it has a timeline.
     pub async fn follow(&self, viewer: &Viewer, followee: UserId) -> Result<(), Error> {

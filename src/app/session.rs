@@ -1,15 +1,19 @@
 //! Signing in and out, and changing the password that it takes.
 //!
-//! Not here: making accounts (`app::user`), recognising a token (`app::viewer`).
+//! Not here: making accounts (`app::user`), recognising a token (`app::viewer`), how many attempts there may be
+//! (`app::throttle`).
 
 use crate::app::App;
 use crate::app::error::{Error, Faults, Field, Reason};
+use crate::app::throttle::{Guess, admit};
 use crate::app::viewer::{SignedIn, Viewer};
+use crate::model::address::Address;
 use crate::model::clock::Day;
 use crate::model::id::UserId;
-use crate::model::secret::{Password, Token};
+use crate::model::secret::{Password, PasswordHash, Token};
 use crate::model::session::{Label, Session, SessionId};
 use crate::model::user::Username;
+use crate::store::batch::Batch;
 use crate::store::name::{self, Holder};
 use crate::store::session::{self, Ending, StoredSession};
 use crate::store::user;
@@ -28,26 +32,29 @@ pub struct Opened {
 
 impl App {
     /// Signs a user in. Two round trips and one verification, whether or not the user
-    /// exists; two more if the password is right.
-    pub async fn login(&self, username: &str, password: &str, label: Option<&str>) -> Result<Opened, Error> {
+    /// exists; two more if the password is right. Who is throttled costs no verification.
+    pub async fn login(
+        &self,
+        username: &str,
+        password: &str,
+        label: Option<&str>,
+        from: Option<Address>,
+    ) -> Result<Opened, Error> {
         let mut faults = Faults::default();
         let Some(label) = faults.check(Field::Label, Label::parse(label.unwrap_or_default())) else {
             return Err(faults.into_error());
         };
         let password = Password::attempt(password);
+        let place = self.0.passwords.enter()?;
         // The password may be changed while it is verified; the second attempt sees the new one.
         for _ in 0..2 {
-            let user = self.user_to_verify(username).await?;
-            let hash = user::password(self.keys(), user).send("login: password", self.store()).await?;
-            let right = self.0.passwords.verify(password.clone(), hash.clone()).await?;
+            let (user, guess) = self.user_to_verify(username, from).await?;
+            let hash = self.password_to_verify(user, &guess).await?;
+            let right = place.verify(password.clone(), hash.clone()).await?;
             let (Some(verified), true) = (hash, right) else {
                 return Err(wrong_credentials());
             };
-            let ending = if self.0.rules.account.sessions_single {
-                Ending::All
-            } else {
-                Ending::These(self.sessions_to_end(user).await?)
-            };
+            let ending = self.welcome(user, &guess).await?;
             let (opened, stored) = self.new_session(user, &label);
             let open = session::open(self.keys(), user, &verified, &stored, &ending);
             if open.send("login: open", self.store()).await? {
@@ -58,16 +65,46 @@ impl App {
     }
 
     /// The user who has this name, or one who does not exist: an unknown name goes the same way as
-    /// a known one.
-    async fn user_to_verify(&self, username: &str) -> Result<UserId, Error> {
-        let Ok(username) = Username::parse(username) else {
-            return Ok(UserId::MAX);
-        };
-        let held = name::holder(self.keys(), &username).send("login: name", self.store()).await?;
-        Ok(match held {
+    /// a known one. Refused if too many guesses come from this address.
+    async fn user_to_verify(&self, username: &str, from: Option<Address>) -> Result<(UserId, Guess), Error> {
+        let mut batch = Batch::new("login: name");
+        let holder = Username::parse(username).ok().map(|name| batch.push(name::holder(self.keys(), &name)));
+        let look = self.look(username, from, &mut batch);
+        let mut replies = batch.send(self.store()).await?;
+        let guess = look.judge(&mut replies)?;
+        let user = match holder.map(|holder| replies.take(holder)).transpose()?.flatten() {
             Some(Holder::Settled(user)) => user,
             Some(Holder::Reserved(_)) | None => UserId::MAX,
-        })
+        };
+        Ok((user, guess))
+    }
+
+    /// The password that a guess has to be; `None` if there is none. Refused if there were too many guesses.
+    async fn password_to_verify(&self, user: UserId, guess: &Guess) -> Result<Option<PasswordHash>, Error> {
+        let mut batch = Batch::new("login: password");
+        let drawn = batch.push(self.draw_for(guess));
+        let hash = batch.push(user::password(self.keys(), user));
+        let mut replies = batch.send(self.store()).await?;
+        admit(replies.take(drawn)?)?;
+        Ok(replies.take(hash)?)
+    }
+
+    /// Settles a guess that was right, and tells which sessions end now that another one is opened: expired ones, and
+    /// beyond the limit those that were not seen for longest.
+    async fn welcome(&self, user: UserId, guess: &Guess) -> Result<Ending, Error> {
+        let mut batch = Batch::new("login: sessions");
+        let settled = self.settle(guess, &mut batch);
+        let sessions = batch.push(session::read_all(self.keys(), user));
+        let mut replies = batch.send(self.store()).await?;
+        replies.take_all(settled)?;
+        if self.0.rules.account.sessions_single {
+            return Ok(Ending::All);
+        }
+        let (mut all, now) = (replies.take(sessions)?, self.now());
+        all.sort_by_key(|(_, session)| std::cmp::Reverse((session.expires_at > now, session.last_seen_at)));
+        let live = all.iter().filter(|(_, session)| session.expires_at > now).count();
+        let ended = all.into_iter().skip(live.min(MOST_SESSIONS - 1));
+        Ok(Ending::These(ended.map(|(token, _)| token).collect()))
     }
 
     /// A session that begins now, and the form in which it is stored.
@@ -85,17 +122,6 @@ impl App {
             Viewer::SignedIn(SignedIn { user, session: session.id, day: Day::of(now), token: token.hash() });
         let stored = StoredSession { token: token.hash(), session };
         (Opened { token, viewer }, stored)
-    }
-
-    /// The sessions that must go so that another has room: expired ones, and beyond the limit those
-    /// that were not seen for longest.
-    async fn sessions_to_end(&self, user: UserId) -> Result<Vec<Vec<u8>>, Error> {
-        let now = self.now();
-        let mut all = session::read_all(self.keys(), user).send("login: sessions", self.store()).await?;
-        all.sort_by_key(|(_, session)| std::cmp::Reverse((session.expires_at > now, session.last_seen_at)));
-        let live = all.iter().filter(|(_, session)| session.expires_at > now).count();
-        let ended = all.into_iter().skip(live.min(MOST_SESSIONS - 1));
-        Ok(ended.map(|(token, _)| token).collect())
     }
 
     /// Ends the session that asks. One round trip.
@@ -121,9 +147,10 @@ impl App {
         Err(Error::rule(Reason::NotFound, Field::SessionId, "You have no such session."))
     }
 
-    /// Changes the password of the user who asks and ends all its other sessions.
+    /// Changes the password of the user who asks and ends all its other sessions. Two round trips.
     pub async fn change_password(&self, viewer: &Viewer, current: &str, new: &str) -> Result<(), Error> {
-        let SignedIn { user, token, .. } = viewer.signed_in()?;
+        let signed_in = viewer.signed_in()?;
+        let SignedIn { user, token, .. } = signed_in;
         let mut faults = Faults::default();
         let Some(new) = faults.check(Field::NewPassword, Password::choose(new)) else {
             return Err(faults.into_error());
@@ -132,14 +159,25 @@ impl App {
             let message = "The current password is wrong.";
             Error::rule(Reason::WrongCredentials, Field::CurrentPassword, message)
         };
-        let hash = user::password(self.keys(), *user).send("change password: read", self.store()).await?;
-        let right = self.0.passwords.verify(Password::attempt(current), hash.clone()).await?;
+        let place = self.0.passwords.enter()?;
+        let mut batch = Batch::new("change password: read");
+        let drawn = batch.push(self.draw_through(signed_in));
+        let hash = batch.push(user::password(self.keys(), *user));
+        let mut replies = batch.send(self.store()).await?;
+        admit(replies.take(drawn)?)?;
+        let hash = replies.take(hash)?;
+        let right = place.verify(Password::attempt(current), hash.clone()).await?;
         let (Some(verified), true) = (hash, right) else {
             return Err(wrong());
         };
-        let new = self.0.passwords.hash(new).await?;
+        let new = place.hash(new).await?;
+        let mut batch = Batch::new("change password: write");
+        let given_back = batch.push(self.give_back_through(signed_in));
         let change = user::change_password(self.keys(), *user, &verified, &new, token.as_bytes());
-        let changed = change.send("change password: write", self.store()).await?;
+        let changed = batch.push(change);
+        let mut replies = batch.send(self.store()).await?;
+        let changed = replies.take(changed)?;
+        replies.take(given_back)?;
         // Somebody else has changed it meanwhile: what was given is no longer the current one.
         if changed { Ok(()) } else { Err(wrong()) }
     }

@@ -14,7 +14,9 @@ use crate::app::App;
 use crate::app::deadline::Deadline;
 use crate::app::error::{Broken, Error, Faults, Field, Reason};
 use crate::app::session::Opened;
+use crate::app::throttle::admit;
 use crate::app::viewer::Viewer;
+use crate::model::address::Address;
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::region::{Region, Residence, Table};
@@ -113,6 +115,7 @@ impl App {
         password: &str,
         display_name: Option<&str>,
         label: Option<&str>,
+        from: Option<Address>,
     ) -> Result<Opened, Error> {
         let mut faults = Faults::default();
         let username = faults.check(Field::Username, Username::parse(username));
@@ -125,23 +128,43 @@ impl App {
         else {
             return Err(faults.into_error());
         };
+        let place = self.0.passwords.enter()?;
+        let mut batch = Batch::new("register: name");
+        let drawn = from.map(|from| batch.push(self.draw_for_registration(from)));
+        let holder = batch.push(name::holder(self.keys(), &username));
+        let mut replies = batch.send(self.store()).await?;
+        drawn.map_or(Ok(()), |drawn| admit(replies.take(drawn)?))?;
         // Most names that are taken are found so before the work of hashing.
-        if name::holder(self.keys(), &username).send("register: name", self.store()).await?.is_some() {
+        if replies.take(holder)?.is_some() {
             return Err(taken());
         }
+        let hash = place.hash(password).await?;
+        drop(place);
         let newcomer = Newcomer {
             display_name: display_name.flatten().unwrap_or_else(|| (&username).into()),
-            username,
+            username: username.clone(),
             bio: Bio::default(),
             region: None,
             created_at: self.now(),
-            password: Some(self.0.passwords.hash(password).await?),
+            password: Some(hash),
             sign_in: Some(label),
         };
         match self.make_users(vec![newcomer]).await?.pop() {
-            Some(Made::User(_, Some(opened))) => Ok(opened),
+            Some(Made::User(_, Some(opened))) => {
+                if let Some(from) = from {
+                    self.remember_newcomer(&username, from).await;
+                }
+                Ok(opened)
+            }
             Some(Made::Taken) => Err(taken()),
             Some(Made::User(_, None)) | None => Err(Broken::GaveUp("registering").into()),
+        }
+    }
+
+    /// Who has been made is not told otherwise because this failed.
+    async fn remember_newcomer(&self, username: &Username, from: Address) {
+        if let Err(error) = self.remember(username, from).await {
+            tracing::warn!(error = &error as &dyn std::error::Error, "an address could not be remembered");
         }
     }
 

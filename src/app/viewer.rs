@@ -8,14 +8,28 @@ use futures::future::join;
 
 use crate::app::App;
 use crate::app::error::{Error, Refused};
+use crate::app::rate_limit::{Charge, RateLimit};
+use crate::model::address::Address;
 use crate::model::clock::{Day, Timestamp};
 use crate::model::id::UserId;
 use crate::model::secret::{Token, TokenHash};
 use crate::model::session::{Session, SessionId};
+use crate::store;
 use crate::store::session::{self, StoredSession};
 
 /// How exactly a session tells when it was seen: the price of a write is paid once in this time.
 const SEEN_WITHIN: Duration = Duration::from_mins(5);
+
+/// Who is asking, and from where.
+#[derive(Clone, Debug)]
+pub struct Asker {
+    /// Who.
+    pub viewer: Viewer,
+    /// From where; `None` if that is not known.
+    pub address: Option<Address>,
+    /// What it may still ask for; `None` if that is not limited.
+    pub rate_limit: Option<RateLimit>,
+}
 
 /// Who is asking.
 #[derive(Clone, Debug)]
@@ -63,23 +77,78 @@ impl App {
     ///
     /// A token that opens no session (any more) is refused rather than taken for no token.
     pub async fn recognise(&self, token: &str) -> Result<Viewer, Error> {
-        let bad = || Error::Refused(Refused::BadToken);
-        let token = Token::parse(token).ok_or_else(bad)?;
-        let (user, hash) = (token.user(), token.hash());
-        let read = session::read(self.keys(), user, &hash).send("recognise", self.store()).await?;
-        let session = read.ok_or_else(bad)?;
-        let now = self.now();
-        if session.expires_at <= now {
-            return Err(bad());
+        Ok(self.recognise_and_charge(token, None).await?.0)
+    }
+
+    /// Waits until the session that asks has ended; for ever, if nobody is signed in. Who stays counts as coming back
+    /// now and then.
+    pub async fn session_end(&self, viewer: &Viewer) {
+        let Ok((SignedIn { user, token, .. }, mut listener)) =
+            viewer.signed_in().and_then(|signed_in| Ok((signed_in, self.listen(viewer)?)))
+        else {
+            return std::future::pending().await;
+        };
+        loop {
+            if listener.changes().await.sessions
+                && let Err(Error::Refused(_)) = self.recognise_session(*user, *token, None).await
+            {
+                return;
+            }
         }
+    }
+
+    /// The same, and what is left to the viewer when it has been charged, in the same round trips. Who has not enough
+    /// left does not count as having come.
+    pub(super) async fn recognise_and_charge(
+        &self,
+        token: &str,
+        charge: Option<Charge>,
+    ) -> Result<(Viewer, Option<RateLimit>), Error> {
+        let token = Token::parse(token).ok_or(Error::Refused(Refused::BadToken))?;
+        self.recognise_session(token.user(), token.hash(), charge).await
+    }
+
+    async fn recognise_session(
+        &self,
+        user: UserId,
+        hash: TokenHash,
+        charge: Option<Charge>,
+    ) -> Result<(Viewer, Option<RateLimit>), Error> {
+        let bad = || Error::Refused(Refused::BadToken);
+        let now = self.now();
+        let read = self.read_session(user, &hash, charge, now).await?;
+        let (session, rate_limit) = read.filter(|(session, _)| session.expires_at > now).ok_or_else(bad)?;
         let signed_in = SignedIn { user, session: session.id, day: Day::of(now), token: hash };
+        if rate_limit.is_some_and(|rate_limit| rate_limit.wait.is_some()) {
+            return Ok((Viewer::SignedIn(signed_in), rate_limit));
+        }
         // Who may read is let in even where nothing can be written.
         let (seen, ()) =
             join(self.mark_seen(&signed_in, session, now), self.record_visit(user, signed_in.day)).await;
         if let Err(error) = seen {
             tracing::warn!(error = &error as &dyn std::error::Error, "a session could not be marked as seen");
         }
-        Ok(Viewer::SignedIn(signed_in))
+        Ok((Viewer::SignedIn(signed_in), rate_limit))
+    }
+
+    /// The session that a token opens, expired or not, and what is left to its user.
+    async fn read_session(
+        &self,
+        user: UserId,
+        token: &TokenHash,
+        charge: Option<Charge>,
+        now: Timestamp,
+    ) -> Result<Option<(Session, Option<RateLimit>)>, Error> {
+        if let Some(charge) = charge {
+            let read = session::read_and_draw(self.keys(), user, token, charge.limit(), charge.cost, now);
+            let read = read.send("recognise", self.store()).await;
+            // Where nothing can be written, nothing is limited.
+            if !read.as_ref().is_err_and(store::error::Error::is_read_only) {
+                return Ok(read?.map(|(session, drawn)| (session, Some(charge.drawn(drawn, now)))));
+            }
+        }
+        let read = session::read(self.keys(), user, token).send("recognise", self.store()).await?;
+        Ok(read.map(|session| (session, None)))
     }
 
     async fn mark_seen(&self, signed_in: &SignedIn, session: Session, now: Timestamp) -> Result<(), Error> {

@@ -18,6 +18,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use sqlx::QueryBuilder;
+use tracing::Instrument as _;
 
 use crate::archive::dialect::Dialect as _;
 use crate::archive::error::Error;
@@ -83,6 +84,16 @@ impl Archive {
         self.shared.asked.load(Ordering::Relaxed)
     }
 
+    /// How many connections there are; none before it is opened.
+    #[must_use]
+    pub fn connections(&self) -> u32 {
+        let opening = self.shared.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        match opening.as_ref().and_then(|opening| opening.peek()) {
+            Some(Ok(pool)) => pool.connections(),
+            _ => 0,
+        }
+    }
+
     /// Closes it, if it was opened, when all that is under way has been answered.
     pub async fn close(&self) {
         let opening = self.shared.opening.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -124,7 +135,14 @@ impl Archive {
             lease.give_back();
             Ok(answer)
         });
-        let answered = tokio::time::timeout(patience, asked).await.unwrap_or(Err(Error::Slow));
+        let span = tracing::trace_span!(
+            "sql",
+            "otel.name" = step,
+            "otel.kind" = "client",
+            "db.system.name" = self.shared.target.system()
+        );
+        let asked = tokio::time::timeout(patience, asked).instrument(span);
+        let answered = asked.await.unwrap_or(Err(Error::Slow));
         self.pass(Moment::After, step).await;
         answered
     }

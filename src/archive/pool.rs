@@ -119,6 +119,14 @@ impl Pool {
         })
     }
 
+    pub(super) fn connections(&self) -> u32 {
+        match self {
+            Self::Sqlite(pool) => pool.size(),
+            Self::Mysql(pool) => pool.size(),
+            Self::Postgres(pool) => pool.size(),
+        }
+    }
+
     /// Closes all connections. SQLite puts everything into its one file then.
     pub(super) async fn close(&self) {
         match self {
@@ -195,6 +203,15 @@ impl Target {
             None => Options::sqlite(SqliteConnectOptions::new().filename(data_dir.join("archive.db"))),
         };
         Ok(Self { options, connections: config.archive_connections })
+    }
+
+    /// What kind of database it is, as OpenTelemetry calls it.
+    pub(super) fn system(&self) -> &'static str {
+        match &self.options {
+            Options::Sqlite(_) => "sqlite",
+            Options::Mysql(_) => "mysql",
+            Options::Postgres(_) => "postgresql",
+        }
     }
 
     /// Connects, and brings the tables to the form that this version knows.

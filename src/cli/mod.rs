@@ -14,6 +14,7 @@ mod posts;
 mod progress;
 mod schema;
 mod serve;
+mod trace;
 mod world;
 
 use std::error::Error;
@@ -27,11 +28,16 @@ use futures::future::select_all;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::app::App;
 use crate::archive::{Archive, LOG_DIRECTIVES};
+use crate::cli::trace::Traces;
 use crate::config::{DataConfig, LogConfig, LogForm};
+use crate::http;
 use crate::model::chance::Chance;
 use crate::model::clock::SystemClock;
 use crate::store::Store;
@@ -60,14 +66,15 @@ enum Command {
     Memory(memory::Memory),
 }
 
+/// Bytes of a worker's stack: resolvers nest as deep as documents may, and without optimisation they take much.
+pub const STACK: usize = 8 << 20;
+
 /// What a command comes to: done, or an error to be shown to a person.
 type Outcome = Result<ExitCode, Box<dyn Error + Send + Sync>>;
 
 /// Runs a command line and returns the exit code.
 #[must_use]
 pub fn main(cli: Cli) -> ExitCode {
-    /// Bytes of a worker's stack: resolvers nest as deep as documents may.
-    const STACK: usize = 8 << 20;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(STACK).build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
@@ -119,17 +126,33 @@ fn complain(text: &str) {
 
 /// Begins the log. A second call does nothing.
 fn begin_log(config: &LogConfig) -> Result<(), Box<dyn Error + Send + Sync>> {
+    Ok(tracing_subscriber::registry().with(log(config)?).try_init()?)
+}
+
+/// Begins the log, and traces beside it.
+fn begin_log_and_traces(config: &LogConfig, traces: &Traces) -> Result<(), Box<dyn Error + Send + Sync>> {
+    Ok(tracing_subscriber::registry().with(traces.layer()).with(log(config)?).try_init()?)
+}
+
+/// What writes the log.
+fn log<S>(config: &LogConfig) -> Result<impl Layer<S> + use<S>, Box<dyn Error + Send + Sync>>
+where
+    S: tracing::Subscriber + for<'span> LookupSpan<'span>,
+{
     let mut filter = EnvFilter::try_new(&config.log_filter)
         .map_err(|error| format!("--log-filter {:?} is not a filter: {error}", config.log_filter))?;
-    for directive in LOG_DIRECTIVES {
+    for directive in LOG_DIRECTIVES.iter().chain(&http::LOG_DIRECTIVES) {
         filter = filter.add_directive(directive.parse()?);
     }
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
-    let log = log.with_ansi(io::stderr().is_terminal());
-    match config.log {
-        LogForm::Text => log.try_init(),
-        LogForm::Json => log.json().try_init(),
+    if config.log_requests {
+        filter = filter.add_directive("fanfold::http::log=debug".parse()?);
     }
+    let log = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(io::stderr().is_terminal());
+    Ok(match config.log {
+        LogForm::Text => log.boxed(),
+        LogForm::Json => log.json().boxed(),
+    }
+    .with_filter(filter))
 }
 
 /// The data that a command works on, and the Redis behind it if that is our own.
@@ -303,4 +326,19 @@ async fn stop_on_signal(mut signals: Signals, stopping: Arc<watch::Sender<bool>>
     stopping.send_replace(true);
     signals.next().await;
     std::process::exit(130);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_there_is_no_collector_nobody_makes_spans_for_it() {
+        let config = LogConfig { log: LogForm::Text, log_requests: true, log_filter: "info".to_owned() };
+        let subscriber = tracing_subscriber::registry().with(log(&config).unwrap());
+        tracing::subscriber::with_default(subscriber, || {
+            assert!(tracing::trace_span!("redis").is_disabled());
+            assert!(!tracing::error_span!("request").is_disabled());
+        });
+    }
 }

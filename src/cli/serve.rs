@@ -12,10 +12,16 @@ use tokio::task::JoinSet;
 use crate::app::App;
 use crate::cli::archive::keep_archiving;
 use crate::cli::deliver::keep_delivering;
-use crate::cli::{Beside, Data, Outcome, Signals, begin_log, keep, say, stop_on_signal, work_until};
-use crate::config::{DataConfig, DutyConfig, GraphqlConfig, HttpConfig, LogConfig, Switch};
+use crate::cli::trace::Traces;
+use crate::cli::{
+    Beside, Data, Outcome, Signals, begin_log, begin_log_and_traces, keep, say, stop_on_signal, work_until,
+};
+use crate::config::{DataConfig, DutyConfig, GraphqlConfig, HttpConfig, LogConfig, Switch, TraceConfig};
 use crate::graphql::Api;
 use crate::http;
+
+/// How long the last traces may take to be sent, if requests are given as long as that to finish.
+const LAST_TRACES: Duration = Duration::from_secs(3);
 
 /// Serves the API, its schema and a playground.
 ///
@@ -33,11 +39,27 @@ pub(super) struct Serve {
     data: DataConfig,
     #[command(flatten)]
     log: LogConfig,
+    #[command(flatten)]
+    trace: TraceConfig,
 }
 
 impl Serve {
     pub(super) async fn run(self) -> Outcome {
-        begin_log(&self.log)?;
+        let traces = self.trace.collector().map(Traces::begin).transpose()?;
+        match &traces {
+            Some(traces) => begin_log_and_traces(&self.log, traces)?,
+            None => begin_log(&self.log)?,
+        }
+        http::begin_figures();
+        let patience = self.http.shutdown_timeout().min(LAST_TRACES);
+        let served = self.serve().await;
+        if let Some(traces) = traces {
+            traces.finish(patience).await;
+        }
+        served
+    }
+
+    async fn serve(self) -> Outcome {
         let mut signals = Signals::listen();
         let address = self.http.listen;
         let cannot = |error| format!("cannot listen on {address} ({error}); choose another with --listen");
@@ -48,11 +70,18 @@ impl Serve {
         let Some(data) = data.with_archive(&mut signals).await? else {
             return Ok(ExitCode::SUCCESS);
         };
+        let api = match Api::open(data.app.clone(), self.graphql) {
+            Ok(api) => api,
+            Err(error) => {
+                data.close().await;
+                return Err(error.into());
+            }
+        };
         let (stop_serving, stopping) = watch::channel(false);
         let stop_serving = Arc::new(stop_serving);
         let duties = begin_duties(&self.duties, &data.app, &stopping);
         tokio::spawn(stop_on_signal(signals, Arc::clone(&stop_serving)));
-        let served = serve(listener, Api::new(data.app.clone(), self.graphql), self.http, stopping).await;
+        let served = serve(listener, api, self.http, stopping).await;
         // Also if serving has ended by itself.
         stop_serving.send_replace(true);
         end_duties(duties).await;
@@ -79,6 +108,11 @@ fn begin_duties(config: &DutyConfig, app: &App, stopping: &watch::Receiver<bool>
     duties.spawn(keep("repair", stopping.clone(), move || {
         let (repairer, until) = (repairer.clone(), until.clone());
         async move { work_until(until, repairer.keep_repairing()).await }
+    }));
+    let (listening, until) = (app.clone(), stopping.clone());
+    duties.spawn(keep("listen", stopping.clone(), move || {
+        let (app, until) = (listening.clone(), until.clone());
+        async move { work_until(until, app.keep_listening()).await }
     }));
     if config.deliver == Switch::On {
         duties.spawn(keep_delivering(app.clone(), stopping.clone()));

@@ -15,7 +15,7 @@ use crate::app::error::Error;
 use crate::app::question::Shared;
 use crate::app::timeline::{Entry, TimelineQuery};
 use crate::graphql::context::Scope;
-use crate::graphql::cursor::{self, FollowList, List, PostList, PostListKind};
+use crate::graphql::cursor::{self, FollowList, List, PostList, TimelineList, TimelinePlace};
 use crate::graphql::types::connection::{FollowConnection, PostConnection, TimelineConnection};
 use crate::graphql::types::post::Post;
 use crate::graphql::types::user::User;
@@ -147,7 +147,7 @@ pub(super) async fn load_posts_of(
     paging: &Paging,
     selection: &Lookahead<'_>,
 ) -> Result<PostConnection, Error> {
-    let list = PostList { kind: PostListKind::Posts, owner };
+    let list = PostList { owner };
     let window = paging.window(list)?;
     let wants = Wants::of(selection);
     let rows = Posts { scope, owner, author };
@@ -164,8 +164,9 @@ pub(super) async fn load_timeline(
     paging: &Paging,
     selection: &Lookahead<'_>,
 ) -> Result<TimelineConnection, Error> {
-    let list = PostList { kind: PostListKind::Timeline, owner };
-    let window = paging.window(list)?;
+    let list = TimelineList { owner };
+    let Window { direction, size, from } = paging.window(list)?;
+    let window = Window { direction, size, from: from.map(|place| place.post) };
     let (edges, nodes) = (selection.field("edges"), selection.field("nodes"));
     let author = UserSelection::of(&[edges.field("node").field("author"), nodes.field("author")]);
     let info = selection.field("pageInfo");
@@ -174,12 +175,13 @@ pub(super) async fn load_timeline(
         Direction::Backward => info.field("hasNextPage").exists(),
     };
     let query = TimelineQuery { window, author: author.fields, looks_back };
-    let Page { entries, has_previous, has_next } = scope.app.timeline(scope.viewer(), query).await?;
-    let node = |Entry { post, author, relation }: &Entry| {
-        let author = User::loaded(scope, Arc::clone(author), Some(*relation));
-        (Listed::Hot(post.id), Post::new(scope, Arc::clone(post), author))
+    let page = scope.app.timeline(scope.viewer(), query).await?;
+    let node = |(index, entry): (usize, &Entry)| {
+        let place = TimelinePlace { post: entry.post.id, seen: page.seen_from(index) };
+        (place, Post::of_entry(scope, entry))
     };
-    let entries = entries.iter().map(node).collect();
+    let entries = page.page.entries.iter().enumerate().map(node).collect();
+    let (has_previous, has_next) = (page.page.has_previous, page.page.has_next);
     Ok(TimelineConnection::new(list, Filled { entries, has_previous, has_next }))
 }
 

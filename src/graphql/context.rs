@@ -8,18 +8,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_graphql::Context;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument as _;
 
 use crate::app::App;
-use crate::app::viewer::Viewer;
+use crate::app::rate_limit::RateLimit;
+use crate::app::viewer::{Asker, Viewer};
 use crate::graphql::loader::Loader;
+use crate::model::address::Address;
 use crate::model::id::UserId;
 
-/// A viewer, and a loader that remembers what was read for it. Lives for a query or for one field
+/// Who asks, and a loader that remembers what was read for it. Lives for a query or for one field
 /// of a mutation.
 pub(super) struct Scope {
     pub(super) app: App,
     pub(super) loader: Loader,
-    viewer: Viewer,
+    asker: Asker,
     /// Whether a field of this document has ended the session that asks.
     has_ended: AtomicBool,
     /// Whose profiles were shown.
@@ -27,9 +30,9 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    pub(super) fn new(app: App, viewer: Viewer) -> Self {
+    pub(super) fn new(app: App, asker: Asker) -> Self {
         let loader = Loader::new(app.clone());
-        Self { app, loader, viewer, has_ended: AtomicBool::new(false), shown: Mutex::default() }
+        Self { app, loader, asker, has_ended: AtomicBool::new(false), shown: Mutex::default() }
     }
 
     /// The scope of the request.
@@ -44,12 +47,22 @@ impl Scope {
 
     /// Another viewer, with nothing read yet.
     pub(super) fn seen_by(&self, viewer: Viewer) -> Arc<Self> {
-        Arc::new(Self::new(self.app.clone(), viewer))
+        Arc::new(Self::new(self.app.clone(), Asker { viewer, ..self.asker.clone() }))
     }
 
     /// Who is asking: nobody any more, once a field has ended the session.
     pub(super) fn viewer(&self) -> &Viewer {
-        if self.has_ended.load(Ordering::Relaxed) { &Viewer::Anonymous } else { &self.viewer }
+        if self.has_ended.load(Ordering::Relaxed) { &Viewer::Anonymous } else { &self.asker.viewer }
+    }
+
+    /// From where it is asked, if that is known.
+    pub(super) fn address(&self) -> Option<Address> {
+        self.asker.address
+    }
+
+    /// What may still be asked for, if that is limited.
+    pub(super) fn rate_limit(&self) -> Option<RateLimit> {
+        self.asker.rate_limit
     }
 
     /// The user who is asking, if somebody is signed in.
@@ -70,7 +83,7 @@ impl Scope {
             return;
         }
         let (app, viewer) = (self.app.clone(), self.viewer().clone());
-        let recording = tasks.spawn(async move { app.record_views(&viewer, &shown).await });
+        let recording = tasks.spawn(async move { app.record_views(&viewer, &shown).await }.in_current_span());
         // What it has to say is in the log.
         drop(recording.await);
     }

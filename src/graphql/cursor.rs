@@ -2,12 +2,14 @@
 //!
 //! A cursor is base64url of: format (1), list (1 byte), owner (8 bytes) and the place. Lists of users are
 //! scored by time and times tie, so a place there is a time and a user (8 bytes each); in a list of
-//! posts it is a post (8 bytes).
+//! posts it is a post (8 bytes). In a home timeline, which may be watched from there on, what was seen
+//! follows, in numbers of as many bytes as they need.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::app::error::Error;
+use crate::app::timeline::live::Seen;
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::Position;
@@ -67,30 +69,17 @@ impl List for FollowList {
     }
 }
 
-/// A list of posts.
+/// What a user has posted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PostList {
-    pub(super) kind: PostListKind,
     pub(super) owner: UserId,
-}
-
-/// The lists of posts that a user has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PostListKind {
-    /// What the owner has posted.
-    Posts,
-    /// The owner's home timeline.
-    Timeline,
 }
 
 impl List for PostList {
     type Place = PostId;
 
     fn code(self) -> u8 {
-        match self.kind {
-            PostListKind::Posts => 5,
-            PostListKind::Timeline => 6,
-        }
+        5
     }
 
     fn owner(self) -> UserId {
@@ -102,8 +91,95 @@ impl List for PostList {
     }
 
     fn parse_place(bytes: &[u8]) -> Option<PostId> {
-        let number = u64::from_be_bytes(bytes.try_into().ok()?);
-        PostId::new(number).filter(|post| *post <= PostId::GREATEST)
+        parse_post(u64::from_be_bytes(bytes.try_into().ok()?))
+    }
+}
+
+/// A user's home timeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TimelineList {
+    pub(super) owner: UserId,
+}
+
+/// A place in a home timeline, and what has been seen by whoever is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TimelinePlace {
+    pub(super) post: PostId,
+    pub(super) seen: Seen,
+}
+
+impl List for TimelineList {
+    type Place = TimelinePlace;
+
+    fn code(self) -> u8 {
+        6
+    }
+
+    fn owner(self) -> UserId {
+        self.owner
+    }
+
+    /// After the post: up to where all is seen, when that was, and the others that are, each as its distance from the
+    /// one before.
+    fn print_place(TimelinePlace { post, seen }: &TimelinePlace) -> Vec<u8> {
+        let mut bytes = post.get().to_be_bytes().to_vec();
+        number::print(&mut bytes, seen.upto);
+        let removed = seen.removed.map_or(0, |at| u64::try_from(at.as_millis()).unwrap_or(0));
+        number::print(&mut bytes, removed);
+        let mut before = seen.upto;
+        for post in &seen.beyond {
+            number::print(&mut bytes, post.get() - before);
+            before = post.get();
+        }
+        bytes
+    }
+
+    fn parse_place(bytes: &[u8]) -> Option<TimelinePlace> {
+        let (post, mut rest) = bytes.split_first_chunk()?;
+        let post = parse_post(u64::from_be_bytes(*post))?;
+        let upto = number::parse(&mut rest)?;
+        let removed = i64::try_from(number::parse(&mut rest)?).ok()?;
+        let removed = (removed > 0).then(|| Timestamp::from_millis(removed));
+        let mut beyond = Vec::new();
+        let mut before = upto;
+        while !rest.is_empty() {
+            let next = before.checked_add(number::parse(&mut rest)?)?;
+            beyond.push(parse_post(next).filter(|_| next > before)?);
+            before = next;
+        }
+        let is_known = upto <= PostId::GREATEST.get();
+        is_known.then_some(TimelinePlace { post, seen: Seen { upto, beyond, removed } })
+    }
+}
+
+fn parse_post(number: u64) -> Option<PostId> {
+    PostId::new(number).filter(|post| *post <= PostId::GREATEST)
+}
+
+/// Numbers of as many bytes as they need: seven bits in each, the least first, the highest bit set in all but the last
+/// (LEB128).
+mod number {
+    pub(super) fn print(bytes: &mut Vec<u8>, mut number: u64) {
+        while number > 0x7f {
+            bytes.push(0x80 | u8::try_from(number & 0x7f).unwrap_or(0));
+            number >>= 7;
+        }
+        bytes.push(u8::try_from(number).unwrap_or(0));
+    }
+
+    /// Takes a number off the bytes; `None` if they do not begin with one, or not in its shortest form.
+    pub(super) fn parse(bytes: &mut &[u8]) -> Option<u64> {
+        let mut number = 0_u64;
+        for place in 0..10 {
+            let (byte, rest) = bytes.split_first()?;
+            *bytes = rest;
+            let bits = u64::from(byte & 0x7f);
+            number |= bits.checked_shl(7 * place).filter(|shifted| shifted >> (7 * place) == bits)?;
+            if byte & 0x80 == 0 {
+                return (*byte > 0 || place == 0).then_some(number);
+            }
+        }
+        None
     }
 }
 
@@ -123,7 +199,7 @@ pub(super) fn code_of(object: &str, field: &str) -> Option<u8> {
         ("User", "mutuals") => 3,
         ("User", "knownFollowers") => 4,
         ("User", "posts") => 5,
-        ("Viewer", "timeline") => 6,
+        ("Viewer" | "Subscription", "timeline") => 6,
         _ => return None,
     })
 }
@@ -135,8 +211,19 @@ pub(super) fn check(argument: &str, code: Option<u8>, cursor: &str) -> Result<()
         Some((other, ..)) if other != code => {
             Err(Error::Invalid(format!("`{argument}` is a cursor of another list.")))
         }
-        Some(_) => Ok(()),
-        None => Err(Error::Invalid(format!("`{argument}` is not a cursor that this server has given."))),
+        Some((_, _, place)) if is_place(code, &place) => Ok(()),
+        Some(_) | None => {
+            Err(Error::Invalid(format!("`{argument}` is not a cursor that this server has given.")))
+        }
+    }
+}
+
+/// Whether these bytes are a place in a list with this code.
+fn is_place(code: u8, bytes: &[u8]) -> bool {
+    match code {
+        5 => PostList::parse_place(bytes).is_some(),
+        6 => TimelineList::parse_place(bytes).is_some(),
+        _ => FollowList::parse_place(bytes).is_some(),
     }
 }
 
@@ -188,17 +275,51 @@ mod tests {
 
     #[test]
     fn a_cursor_of_posts_is_a_post() {
-        let owner = UserId::new(7).unwrap();
-        let list = |kind| PostList { kind, owner };
+        let list = PostList { owner: UserId::new(7).unwrap() };
         let post = PostId::new(9).unwrap();
-        let cursor = print(list(PostListKind::Posts), &post);
-        assert_eq!(parse("after", list(PostListKind::Posts), &cursor).unwrap(), post);
-        let why = parse("after", list(PostListKind::Timeline), &cursor).unwrap_err().to_string();
+        let cursor = print(list, &post);
+        assert_eq!(parse("after", list, &cursor).unwrap(), post);
+        let timeline = TimelineList { owner: list.owner };
+        let why = parse("after", timeline, &cursor).unwrap_err().to_string();
         assert_eq!(why, "`after` is a cursor of another list.");
         // The head of one list with the place of another.
         let mut bytes = URL_SAFE_NO_PAD.decode(&cursor).unwrap();
         bytes.extend([0; 8]);
-        assert!(parse("after", list(PostListKind::Posts), &URL_SAFE_NO_PAD.encode(bytes)).is_err());
+        assert!(parse("after", list, &URL_SAFE_NO_PAD.encode(bytes)).is_err());
+    }
+
+    #[test]
+    fn a_cursor_of_a_timeline_has_what_was_seen() {
+        let list = TimelineList { owner: UserId::new(7).unwrap() };
+        let post = |number| PostId::new(number).unwrap();
+        let greatest = PostId::GREATEST;
+        for (upto, beyond, removed) in [
+            (0, vec![], None),
+            (9, vec![], Some(1)),
+            (127, vec![post(128), post(130), post(16_384), greatest], Some(1_767_225_600_000)),
+            (greatest.get(), vec![], None),
+        ] {
+            let seen = Seen { upto, beyond, removed: removed.map(Timestamp::from_millis) };
+            let place = TimelinePlace { post: post(9), seen };
+            let cursor = print(list, &place);
+            assert_eq!(parse("after", list, &cursor).unwrap(), place);
+            assert!(
+                parse("after", list, &cursor[..cursor.len() - 4]).is_err() || place.seen.beyond.len() > 1
+            );
+        }
+        let head = [&[1, 6][..], &7_u64.to_be_bytes(), &9_u64.to_be_bytes()].concat();
+        let numbers: [&[u8]; 6] = [
+            &[],
+            &[1],
+            &[1, 1, 0],
+            &[0x80, 0, 1],
+            &[0xff; 11],
+            &[1, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f],
+        ];
+        for numbers in numbers {
+            let cursor = URL_SAFE_NO_PAD.encode([&head, numbers].concat());
+            assert!(parse("after", list, &cursor).is_err(), "{numbers:?}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_graphql::{ErrorExtensionValues, Response, ServerError, Value};
 
 use crate::app::error::{Broken, Error, Refused};
+use crate::app::rate_limit::RateLimit;
 use crate::graphql::document::lexer::Refusal;
 
 /// Most errors of fields in an answer; a last one says how many were left out.
@@ -26,12 +27,22 @@ pub enum Code {
     BadUserInput,
     Unauthenticated,
     Forbidden,
+    PersistedQueryNotFound,
+    PersistedQueryNotSupported,
+    RateLimited,
+    ResyncRequired,
     Timeout,
     Unavailable,
     Internal,
 }
 
 impl Code {
+    /// Whether it is our fault, or that of something we stand on.
+    #[must_use]
+    pub fn is_ours(self) -> bool {
+        matches!(self, Self::Timeout | Self::Unavailable | Self::Internal)
+    }
+
     /// The code as clients see it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -43,6 +54,10 @@ impl Code {
             Self::BadUserInput => "BAD_USER_INPUT",
             Self::Unauthenticated => "UNAUTHENTICATED",
             Self::Forbidden => "FORBIDDEN",
+            Self::PersistedQueryNotFound => "PERSISTED_QUERY_NOT_FOUND",
+            Self::PersistedQueryNotSupported => "PERSISTED_QUERY_NOT_SUPPORTED",
+            Self::RateLimited => "RATE_LIMITED",
+            Self::ResyncRequired => "RESYNC_REQUIRED",
             Self::Timeout => "TIMEOUT",
             Self::Unavailable => "UNAVAILABLE",
             Self::Internal => "INTERNAL_SERVER_ERROR",
@@ -72,9 +87,30 @@ pub enum GraphqlResponse {
         data: Value,
         /// The errors of fields, as clients see them.
         errors: Vec<ServerError>,
+        /// The code of the first of them.
+        fault: Option<Code>,
         /// When to come back, if a field failed for lack of room.
         retry_after: Option<Duration>,
     },
+}
+
+impl GraphqlResponse {
+    /// Whether it tells nothing but what went wrong.
+    pub(super) fn has_no_data(&self) -> bool {
+        match self {
+            Self::Refused(_) => true,
+            Self::Executed { data, .. } => *data == Value::Null,
+        }
+    }
+
+    /// The code of what went wrong first; `None` if all went well.
+    #[must_use]
+    pub fn code(&self) -> Option<Code> {
+        match self {
+            Self::Refused(error) => Some(error.code),
+            Self::Executed { fault, .. } => *fault,
+        }
+    }
 }
 
 impl RequestError {
@@ -84,9 +120,25 @@ impl RequestError {
         Self { code, errors: vec![coded(ServerError::new(message, None), code)], retry_after: None }
     }
 
+    /// A document that is named and not known. What clients go by is the message.
+    #[must_use]
+    pub fn not_found() -> Self {
+        Self::new(Code::PersistedQueryNotFound, "PersistedQueryNotFound")
+    }
+
     /// An operation that asks for more than one may.
     pub(super) fn too_complex(what: &str) -> Self {
         Self::new(Code::TooComplex, format!("The document is too complex: {what}."))
+    }
+
+    /// An operation for which there is not enough left, which will be there after `wait`.
+    pub(super) fn rate_limited(RateLimit { cost, remaining, limit, .. }: RateLimit, wait: Duration) -> Self {
+        let seconds = wait.as_millis().div_ceil(1_000);
+        let message = format!(
+            "This operation costs {cost}, and {remaining} of {limit} are left. Try again in {seconds} second{}.",
+            if seconds == 1 { "" } else { "s" }
+        );
+        Self { retry_after: Some(wait), ..Self::new(Code::RateLimited, message) }
     }
 
     /// A document that is not handed to the parser.
@@ -120,15 +172,18 @@ pub(super) fn finish(response: Response, request_id: &str) -> GraphqlResponse {
     let Response { data, errors, .. } = response;
     let mut retry_after = None;
     let mut code = Code::Internal;
+    let mut fault = None;
     let left_out = errors.len().saturating_sub(MOST_FIELD_ERRORS);
     let shown = errors.into_iter().take(MOST_FIELD_ERRORS).map(|error| {
         let Some(cause) = error.source::<Error>() else {
             // The library's own complaint about an argument.
             code = Code::BadUserInput;
+            fault.get_or_insert(code);
             return coded(error, code);
         };
         let shown = show(cause, request_id);
         code = shown.code;
+        fault.get_or_insert(code);
         retry_after = retry_after.max(shown.retry_after);
         extended(ServerError { message: shown.message, source: None, ..error }, shown.code, shown.request_id)
     });
@@ -137,7 +192,7 @@ pub(super) fn finish(response: Response, request_id: &str) -> GraphqlResponse {
         let message = format!("{left_out} further errors were left out.");
         errors.push(coded(ServerError::new(message, None), code));
     }
-    GraphqlResponse::Executed { data, errors, retry_after }
+    GraphqlResponse::Executed { data, errors, fault, retry_after }
 }
 
 /// An error as it may be seen.
@@ -167,6 +222,10 @@ fn show<'a>(error: &Error, request_id: &'a str) -> Shown<'a> {
         Error::Refused(Refused::Busy { retry_after }) => {
             let busy = plain(Code::Unavailable, "The server is busy. Try again in a moment.");
             Shown { retry_after: Some(*retry_after), ..busy }
+        }
+        Error::Refused(Refused::Resync) => {
+            let message = "More has happened since than is told one by one. Read anew, and go on from there.";
+            plain(Code::ResyncRequired, message)
         }
         // Mutations put these into their payloads; elsewhere there are none.
         Error::Refused(Refused::Rules(refusals)) => {

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use dataloader::BatchFn;
 use dataloader::cached;
 use futures::future::{join, join_all};
+use metrics::histogram;
 
 use crate::app::App;
 use crate::app::archive::Listed;
@@ -54,6 +55,8 @@ struct Batches(App);
 
 impl BatchFn<Question, Answered> for Batches {
     async fn load(&mut self, questions: &[Question]) -> HashMap<Question, Answered> {
+        #[expect(clippy::cast_precision_loss, reason = "a figure is a double")]
+        histogram!("fanfold_loader_questions").record(questions.len() as f64);
         self.0.answer(questions).await
     }
 }

@@ -12,27 +12,39 @@ mod id;
 mod loader;
 mod mutation;
 mod query;
+mod subscription;
 mod types;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_graphql::{EmptySubscription, Request, SDLExportOptions, Schema, ValidationMode};
+use async_graphql::{Request, SDLExportOptions, ValidationMode};
+use futures::stream::{Stream, StreamExt as _, unfold};
 use tokio_util::task::TaskTracker;
+use tracing::Instrument as _;
 
 use crate::app::App;
-use crate::app::viewer::Viewer;
+use crate::app::error::Error;
+use crate::app::rate_limit::Charge;
+use crate::app::viewer::Asker;
 use crate::config::GraphqlConfig;
 use crate::graphql::context::Scope;
-use crate::graphql::document::{Documents, Operation};
+use crate::graphql::document::{Documents, Operation, OperationType, cost};
 use crate::graphql::error::{Code, GraphqlResponse, RequestError};
 use crate::graphql::mutation::Mutation;
 use crate::graphql::query::Query;
+use crate::graphql::subscription::Subscription;
+use crate::model::address::Address;
+
+type Schema = async_graphql::Schema<Query, Mutation, Subscription>;
+
+pub use crate::graphql::document::Summary;
+pub use crate::graphql::document::persisted::{DocumentHash, TrustedError};
 
 /// The API: documents in, answers out.
 #[derive(Clone)]
 pub struct Api {
-    schema: Schema<Query, Mutation, EmptySubscription>,
+    schema: Schema,
     documents: Arc<Documents>,
     config: GraphqlConfig,
     app: App,
@@ -43,8 +55,10 @@ pub struct Api {
 /// A request as it came, its parts not looked at yet.
 #[derive(Debug, Default)]
 pub struct GraphqlRequest {
-    /// The document.
-    pub query: String,
+    /// The document; `None` if it is named by its hash alone.
+    pub query: Option<String>,
+    /// What the client says is the hash of the document.
+    pub hash: Option<DocumentHash>,
     /// Which of its operations; needed if it has several.
     pub operation_name: Option<String>,
     /// Values for its variables: an object, or null for none.
@@ -58,16 +72,38 @@ impl Plan {
     /// Whether it is a query.
     #[must_use]
     pub fn reads(&self) -> bool {
-        self.0.is_query()
+        self.0.kind == OperationType::Query
+    }
+
+    /// Whether it is a subscription.
+    #[must_use]
+    pub fn watches(&self) -> bool {
+        self.0.kind == OperationType::Subscription
+    }
+
+    /// What is told of it.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        self.0.summary()
+    }
+
+    /// Whether it is a query whose answer is the same whoever asks.
+    #[must_use]
+    pub fn is_public(&self) -> bool {
+        self.reads() && self.0.is_public
+    }
+
+    /// Refuses plans that together ask for more than one may.
+    pub fn check_together<'a>(plans: impl Iterator<Item = &'a Self>) -> Result<(), RequestError> {
+        cost::check_together(plans.map(|plan| &plan.0.costs))
     }
 }
 
 impl Api {
-    /// The API over an application.
-    #[must_use]
-    pub fn new(app: App, config: GraphqlConfig) -> Self {
-        let documents = Arc::new(Documents::new(&sdl(), &config));
-        Self { schema: schema(), documents, config, app, tasks: TaskTracker::new() }
+    /// The API over an application. Reads the file of the documents that are to be trusted, if one is configured.
+    pub fn open(app: App, config: GraphqlConfig) -> Result<Self, TrustedError> {
+        let documents = Arc::new(Documents::open(&sdl(), &config)?);
+        Ok(Self { schema: schema(), documents, config, app, tasks: TaskTracker::new() })
     }
 
     /// The application under the API.
@@ -76,22 +112,68 @@ impl Api {
         &self.app
     }
 
+    /// How many documents are remembered as they were parsed, and how many texts by their hash.
+    #[must_use]
+    pub fn remembered_documents(&self) -> (usize, usize) {
+        self.documents.remembered()
+    }
+
     /// Makes a request's document ready to be executed. Asks nothing of the store.
     pub fn plan(&self, incoming: GraphqlRequest) -> Result<Plan, RequestError> {
         self.documents.operation(incoming).map(Plan)
     }
 
-    /// Executes a plan for a viewer, and waits for it as long as the configuration says. Internal errors carry
-    /// `request_id`, and are logged with it.
+    /// Who asks with this token, from this address, for plans to be executed, and what is left to it when it has been
+    /// charged for them. Round trips as for [`App::admit`].
+    pub async fn admit(
+        &self,
+        plans: impl Iterator<Item = &Plan>,
+        token: Option<&str>,
+        address: Option<Address>,
+    ) -> Result<Asker, Error> {
+        self.app.admit(token, address, self.charge(plans)).await
+    }
+
+    /// The same asker, if its session has not ended since; it is not charged again.
+    pub async fn admit_again(&self, token: Option<&str>, asker: Asker) -> Result<Asker, Error> {
+        let Asker { address, rate_limit, .. } = asker;
+        Ok(Asker { rate_limit, ..self.app.admit(token, address, None).await? })
+    }
+
+    /// What plans cost, of what one may ask for in a minute; `None` if that is not limited.
+    fn charge<'a>(&self, plans: impl Iterator<Item = &'a Plan>) -> Option<Charge> {
+        let number = |cost| u32::try_from(cost).unwrap_or(u32::MAX);
+        let per_minute = self.config.graphql_rate_limit?;
+        let capacity = per_minute.max(number(self.config.graphql_cost_limit));
+        // Also what asks for no object is a request.
+        let cost = plans.map(|Plan(operation)| operation.costs.total().max(1)).sum();
+        // What may be asked for at all is never more than there may be.
+        Some(Charge { cost: number(cost).min(capacity), capacity, per_minute })
+    }
+
+    /// Executes a plan for who was admitted, if there was enough left, and waits for it as long as the configuration
+    /// says. Internal errors carry `request_id`, and are logged with it.
     ///
     /// Who waits no longer takes a query away, but leaves no change half done.
-    pub async fn execute(&self, plan: Plan, viewer: Viewer, request_id: &str) -> GraphqlResponse {
-        let scope = Arc::new(Scope::new(self.app.clone(), viewer));
-        if plan.reads() {
-            self.query(plan, &scope, request_id).await
-        } else {
-            self.mutate(plan, scope, request_id).await
+    pub async fn execute(&self, plan: Plan, asker: Asker, request_id: &str) -> GraphqlResponse {
+        if let Err(error) = check_rate_limit(&asker) {
+            return GraphqlResponse::Refused(error);
         }
+        let scope = Arc::new(Scope::new(self.app.clone(), asker));
+        let summary = plan.summary();
+        let span = tracing::trace_span!(
+            "execute",
+            "graphql.operation.type" = summary.kind,
+            "graphql.operation.name" = summary.name()
+        );
+        let execute = async {
+            if plan.reads() {
+                self.query(plan, &scope, request_id).await
+            } else {
+                self.mutate(plan, scope, request_id).await
+            }
+        };
+        execute.instrument(span).await
     }
 
     async fn query(&self, plan: Plan, scope: &Arc<Scope>, request_id: &str) -> GraphqlResponse {
@@ -106,11 +188,12 @@ impl Api {
 
     async fn mutate(&self, plan: Plan, scope: Arc<Scope>, request_id: &str) -> GraphqlResponse {
         let (api, name, patience) = (self.clone(), request_id.to_owned(), self.config.mutation_timeout());
-        let writing = self.tasks.spawn(async move {
+        let writing = async move {
             let response = api.run(plan, &scope, &name).await;
             scope.record_views(&api.tasks).await;
             response
-        });
+        };
+        let writing = self.tasks.spawn(writing.in_current_span());
         match tokio::time::timeout(patience, writing).await {
             Ok(Ok(response)) => response,
             Ok(Err(_panic)) => GraphqlResponse::Refused(RequestError::internal(request_id)),
@@ -122,9 +205,39 @@ impl Api {
     }
 
     async fn run(&self, plan: Plan, scope: &Arc<Scope>, request_id: &str) -> GraphqlResponse {
-        let mut request = Request::new(String::new()).data(Arc::clone(scope));
-        request.set_parsed_query(plan.0.document);
-        error::finish(self.schema.execute(request).await, request_id)
+        error::finish(self.schema.execute(request(plan, scope)).await, request_id)
+    }
+
+    /// Executes a subscription for who was admitted, if there was enough left: an answer for each event, until it is
+    /// dropped. Each is charged like an operation, and comes when there is enough. An answer without data is the last:
+    /// its event was not told, and whoever goes on from the one before is told it. Who asks here sees to it that it ends
+    /// when the session does.
+    pub fn subscribe(
+        &self,
+        plan: Plan,
+        asker: Asker,
+        request_id: &str,
+    ) -> Result<impl Stream<Item = GraphqlResponse> + Send + use<>, RequestError> {
+        check_rate_limit(&asker)?;
+        let (app, viewer, charge) =
+            (self.app.clone(), asker.viewer.clone(), self.charge(std::iter::once(&plan)));
+        let scope = Arc::new(Scope::new(self.app.clone(), asker));
+        let request_id = request_id.to_owned();
+        let events = self.schema.execute_stream(request(plan, &scope));
+        let answers = events.map(move |response| error::finish(response, &request_id));
+        let answers = answers.then(move |answer| {
+            let (app, viewer) = (app.clone(), viewer.clone());
+            async move {
+                app.wait_for_allowance(&viewer, charge).await;
+                answer
+            }
+        });
+        Ok(unfold(Some(Box::pin(answers)), async |answers| {
+            let mut answers = answers?;
+            let answer = answers.next().await?;
+            let rest = (!answer.has_no_data()).then_some(answers);
+            Some((answer, rest))
+        }))
     }
 
     /// Waits until all changes are made that nobody waits for any more. To be called when no requests come.
@@ -132,6 +245,20 @@ impl Api {
         self.tasks.close();
         self.tasks.wait().await;
     }
+}
+
+/// Refuses what there is not enough left for.
+pub fn check_rate_limit(asker: &Asker) -> Result<(), RequestError> {
+    match asker.rate_limit.and_then(|limit| Some((limit, limit.wait?))) {
+        Some((rate_limit, wait)) => Err(RequestError::rate_limited(rate_limit, wait)),
+        None => Ok(()),
+    }
+}
+
+fn request(plan: Plan, scope: &Arc<Scope>) -> Request {
+    let mut request = Request::new(String::new()).data(Arc::clone(scope));
+    request.set_parsed_query(plan.0.document);
+    request
 }
 
 fn took_longer(patience: Duration) -> String {
@@ -153,6 +280,6 @@ pub fn sdl() -> String {
 }
 
 /// What is executed was validated before, on the document as it came.
-fn schema() -> Schema<Query, Mutation, EmptySubscription> {
-    Schema::build(Query, Mutation, EmptySubscription).validation_mode(ValidationMode::Fast).finish()
+fn schema() -> Schema {
+    Schema::build(Query, Mutation, Subscription).validation_mode(ValidationMode::Fast).finish()
 }

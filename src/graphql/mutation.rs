@@ -272,7 +272,8 @@ impl Mutation {
     ) -> Option<Result<RegisterPayload, Error>> {
         let scope = Scope::of(context);
         let RegisterInput { username, password, display_name, label } = input;
-        let done = scope.app.register(&username, &password, display_name.as_deref(), label.as_deref()).await;
+        let (display_name, label, from) = (display_name.as_deref(), label.as_deref(), scope.address());
+        let done = scope.app.register(&username, &password, display_name, label, from).await;
         Some(split(done).map(|(opened, user_errors)| {
             let (token, viewer) = signed_in(&scope, opened);
             RegisterPayload { token, viewer, user_errors }
@@ -283,7 +284,7 @@ impl Mutation {
     async fn login(&self, context: &Context<'_>, input: LoginInput) -> Option<Result<LoginPayload, Error>> {
         let scope = Scope::of(context);
         let LoginInput { username, password, label } = input;
-        let done = scope.app.login(&username, &password, label.as_deref()).await;
+        let done = scope.app.login(&username, &password, label.as_deref(), scope.address()).await;
         Some(split(done).map(|(opened, user_errors)| {
             let (token, viewer) = signed_in(&scope, opened);
             LoginPayload { token, viewer, user_errors }

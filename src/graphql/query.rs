@@ -11,6 +11,7 @@ use crate::graphql::context::Scope;
 use crate::graphql::id::{GlobalId, check_count};
 use crate::graphql::types::node::Node;
 use crate::graphql::types::post::Post;
+use crate::graphql::types::rate_limit::RateLimit;
 use crate::graphql::types::region::Country;
 use crate::graphql::types::relation::Relation;
 use crate::graphql::types::scalar::Date;
@@ -122,6 +123,11 @@ impl Query {
             Ok(visits.into_iter().map(DailyVisits::from).collect())
         };
         Some(visits.await)
+    }
+
+    /// What the viewer, or an anonymous request's address, may still ask for; null if that is not limited.
+    async fn rate_limit(&self, context: &Context<'_>) -> Option<RateLimit> {
+        Scope::of(context).rate_limit().map(RateLimit::from)
     }
 
     /// How the viewer and each of these users stand, in the order of the ids; null for unknown users,

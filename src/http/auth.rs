@@ -15,13 +15,16 @@ pub(super) fn token(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
         return Ok(None);
     };
     let is_only = values.next().is_none();
-    let token = value.to_str().ok().filter(|_| is_only).and_then(|value| {
-        let (scheme, token) = value.split_once(' ')?;
-        scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
-    });
+    let token = value.to_str().ok().filter(|_| is_only).and_then(bearer);
     if token.is_none() {
         let message = "There must be one Authorization header, of the form `Bearer <token>`.";
         return Err(Failure::of(RequestError::new(Code::Unauthenticated, message)));
     }
     Ok(token)
+}
+
+/// The token in a value of the form `Bearer <token>`.
+pub(super) fn bearer(value: &str) -> Option<&str> {
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
 }

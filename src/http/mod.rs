@@ -3,161 +3,127 @@
 //! A thin layer of our own: `request` reads what came, `response` writes what goes, and between them
 //! stands the API. Not here: what a document means (`graphql`), or which sessions exist (`app`).
 
+mod address;
 mod auth;
+mod batch;
 mod connection;
+mod exchange;
 mod health;
+mod log;
 mod metrics;
+mod operation;
 mod origin;
 mod playground;
 mod request;
 mod response;
+mod schema;
+mod socket;
+mod stream;
+mod trace;
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, header};
-use axum::response::Response;
 use axum::routing::get;
-use futures::FutureExt as _;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
 
-use crate::app::viewer::Viewer;
 use crate::config::HttpConfig;
-use crate::graphql::Api;
-use crate::graphql::error::{GraphqlResponse, RequestError};
-use crate::http::request::RequestId;
+use crate::graphql::error::RequestError;
+use crate::graphql::{Api, GraphqlRequest, Plan};
+use crate::http::connection::turns_true;
 use crate::http::response::{Failure, MediaType};
+use crate::http::schema::Contract;
 
 /// The header that names a request, in and out.
 const REQUEST_ID: &str = "x-request-id";
+
+/// What keeps the log free of what is said over sockets, whatever else it is told to say: the library would say it, and
+/// there are tokens in it.
+pub const LOG_DIRECTIVES: [&str; 2] = ["tungstenite=off", "tokio_tungstenite=off"];
 
 /// What the handlers share.
 struct Server {
     api: Api,
     config: HttpConfig,
-    sdl: String,
+    contract: Contract,
+    began: Instant,
     /// Turns true when the server is about to stop.
     stopping: watch::Receiver<bool>,
+    /// Room for sockets, and streams of events.
+    sockets: Arc<Semaphore>,
+    /// The sockets, while they are under way.
+    tasks: TaskTracker,
+}
+
+impl Server {
+    fn new(api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) -> Self {
+        let sockets = Arc::new(Semaphore::new(config.http_sockets as usize));
+        let (contract, began, tasks) = (Contract::new(), Instant::now(), TaskTracker::new());
+        Self { api, config, contract, began, stopping, sockets, tasks }
+    }
+
+    /// Makes a request's document ready to be executed, and counts it if it is refused.
+    fn plan(&self, incoming: GraphqlRequest) -> Result<Plan, RequestError> {
+        let planned = tracing::trace_span!("plan").in_scope(|| self.api.plan(incoming));
+        if let Err(refused) = &planned {
+            self::metrics::refuse(refused.code.as_str());
+        }
+        planned
+    }
 }
 
 /// All routes of the server. `stopping` turns true when it is about to stop: from then on it says
 /// that it is not ready.
 pub fn router(api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) -> Router {
-    let server = Server { api, config, sdl: crate::graphql::sdl(), stopping };
+    route(Arc::new(Server::new(api, config, stopping)))
+}
+
+fn route(server: Arc<Server>) -> Router {
+    let graphql = get(exchange::graphql).post(exchange::graphql).options(exchange::preflight);
     Router::new()
         .route("/", get(playground::page))
-        .route("/graphql", get(graphql).post(graphql).options(preflight))
-        .route("/schema.graphql", get(schema))
+        .route("/graphql", graphql)
+        .route("/schema.graphql", get(schema::page))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
         .route("/metrics", get(self::metrics::page))
         .fallback(async || Failure::not_found().into_response(MediaType::Json))
         .method_not_allowed_fallback(async || response::method_not_allowed())
-        .with_state(Arc::new(server))
+        .with_state(server)
         .layer(response::compression())
+}
+
+/// Begins to keep the figures that `/metrics` shows; without it, those of before the page is first asked for are lost.
+pub fn begin_figures() {
+    self::metrics::begin();
 }
 
 /// Serves until `stopping` turns true, then finishes what is under way, also what nobody waits for any more, but waits
 /// no longer than the configuration says.
 pub async fn serve(listener: TcpListener, api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) {
-    let stopped = |mut stopping: watch::Receiver<bool>| async move {
-        // A sender that is gone cannot say anything else any more.
-        let _ = stopping.wait_for(|stopping| *stopping).await;
-    };
-    let seconds = |seconds: u32| Duration::from_secs(u64::from(seconds));
-    let (idle, patience) = (seconds(config.http_idle_timeout), seconds(config.http_shutdown_timeout));
-    let router = router(api.clone(), config, stopping.clone());
-    let connected = connection::serve(listener, router, idle, stopped(stopping.clone()));
+    let idle = Duration::from_secs(config.http_idle_timeout.into());
+    let patience = config.shutdown_timeout();
+    let server = Arc::new(Server::new(api, config, stopping.clone()));
+    let connected = connection::serve(listener, route(Arc::clone(&server)), idle, stopping.clone());
     let serving = async {
         connected.await;
-        api.finish().await;
+        server.tasks.close();
+        server.tasks.wait().await;
+        server.api.finish().await;
     };
     let out_of_patience = async {
-        stopped(stopping).await;
+        turns_true(stopping).await;
         tokio::time::sleep(patience).await;
     };
     tokio::select! {
         () = serving => {}
+        () = self::metrics::keep_up() => {}
         () = out_of_patience => {
             tracing::warn!("some requests had not finished when the time for stopping was over");
         }
     }
-}
-
-async fn schema(State(server): State<Arc<Server>>) -> Response {
-    response::text("text/plain; charset=utf-8", server.sdl.clone())
-}
-
-/// A GraphQL request. A panic in it is told as an internal error; it harms no other request.
-async fn graphql(State(server): State<Arc<Server>>, request: Request) -> Response {
-    let id = RequestId::of(request.headers(), server.api.app());
-    let accepted = MediaType::accepted(request.headers());
-    let media_type = accepted.unwrap_or(MediaType::Json);
-    let mut response = match origin::judge(request.headers(), &server.config) {
-        Err(failure) => failure.into_response(media_type),
-        Ok(origin) => {
-            let mut response = if accepted.is_some() {
-                answer_safely(&server, request, &id, media_type).await
-            } else {
-                Failure::not_acceptable().into_response(media_type)
-            };
-            origin.admit(&mut response);
-            response
-        }
-    };
-    let headers = response.headers_mut();
-    headers.insert(header::VARY, HeaderValue::from_static("accept, authorization, origin"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    if let Ok(value) = HeaderValue::from_str(id.as_str()) {
-        headers.insert(REQUEST_ID, value);
-    }
-    response
-}
-
-async fn answer_safely(server: &Server, request: Request, id: &RequestId, media_type: MediaType) -> Response {
-    match AssertUnwindSafe(answer(server, request, id)).catch_unwind().await {
-        Ok(Ok(answer)) => response::of_answer(answer, media_type),
-        Ok(Err(failure)) => failure.into_response(media_type),
-        // The hook of the process has logged what the panic said, and where.
-        Err(_panic) => Failure::of(RequestError::internal(id.as_str())).into_response(media_type),
-    }
-}
-
-/// What a browser asks before it lets a page send a request.
-async fn preflight(State(server): State<Arc<Server>>, headers: HeaderMap) -> Response {
-    let told = origin::preflight(&headers, &server.config);
-    told.unwrap_or_else(|failure| failure.into_response(MediaType::Json))
-}
-
-async fn answer(server: &Server, request: Request, id: &RequestId) -> Result<GraphqlResponse, Failure> {
-    let (head, body) = request.into_parts();
-    // HEAD is answered like GET, without the body.
-    let is_post = head.method == Method::POST;
-    let incoming = if is_post {
-        request::read(&head.headers, body, &server.config).await?
-    } else {
-        request::read_url(&head.uri)?
-    };
-    // Nothing is asked of the store before the document is known to be one.
-    let plan = match server.api.plan(incoming) {
-        Ok(plan) => plan,
-        Err(error) => return Ok(GraphqlResponse::Refused(error)),
-    };
-    if !is_post && !plan.reads() {
-        return Err(Failure::only_by_post());
-    }
-    let viewer = viewer(server, &head.headers, id).await?;
-    Ok(server.api.execute(plan, viewer, id.as_str()).await)
-}
-
-async fn viewer(server: &Server, headers: &HeaderMap, id: &RequestId) -> Result<Viewer, Failure> {
-    let Some(token) = auth::token(headers)? else {
-        return Ok(Viewer::Anonymous);
-    };
-    let recognised = server.api.app().recognise(token).await;
-    recognised.map_err(|error| Failure::of(RequestError::of(&error, id.as_str())))
 }

@@ -96,7 +96,10 @@ impl Origin {
         let headers = response.headers_mut();
         if let Self::Allowed(origin) = self {
             headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
-            let exposed = HeaderValue::from_static("retry-after, x-request-id");
+            let exposed = HeaderValue::from_static(
+                "retry-after, x-ratelimit-cost, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, \
+                 x-request-id",
+            );
             headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
         }
     }
@@ -113,7 +116,8 @@ pub(super) fn preflight(headers: &HeaderMap, config: &HttpConfig) -> Result<Resp
     headers.insert(header::VARY, HeaderValue::from_static("origin"));
     headers.insert(header::ALLOW, methods.clone());
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
-    let allowed = HeaderValue::from_static("authorization, content-type, x-request-id");
+    let allowed =
+        HeaderValue::from_static("authorization, content-type, traceparent, tracestate, x-request-id");
     headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);
     headers.insert(header::ACCESS_CONTROL_MAX_AGE, REMEMBERED);
     Ok(response)

@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use crate::app::App;
 use crate::config::HttpConfig;
-use crate::graphql::GraphqlRequest;
 use crate::graphql::error::{Code, RequestError};
+use crate::graphql::{DocumentHash, GraphqlRequest};
 use crate::http::REQUEST_ID;
 use crate::http::response::Failure;
 
@@ -28,26 +28,49 @@ impl RequestId {
         Self(given.map_or_else(|| app.request_id(), str::to_owned))
     }
 
+    /// What one of several operations is called that have come by way of the request.
+    pub(super) fn numbered(&self, number: u64) -> Self {
+        Self(format!("{}-{number}", self.0))
+    }
+
     pub(super) fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// The GraphQL request in a body.
-pub(super) async fn read(
-    headers: &HeaderMap,
-    body: Body,
-    config: &HttpConfig,
-) -> Result<GraphqlRequest, Failure> {
+/// What a body asks for.
+pub(super) enum Incoming {
+    /// One thing.
+    One(GraphqlRequest),
+    /// Several, each of which may be no request by itself.
+    Batch(Vec<Result<GraphqlRequest, Failure>>),
+}
+
+/// The GraphQL request in a body, or the batch of them.
+pub(super) async fn read(headers: &HeaderMap, body: Body, config: &HttpConfig) -> Result<Incoming, Failure> {
     check_content_type(headers)?;
     let bytes = read_body(headers, body, config.http_body_limit).await?;
     let json = serde_json::from_slice(&bytes)
         .map_err(|error| bad_request(format!("The body is not JSON: {error}.")))?;
     match json {
-        Value::Object(parts) => take_apart(parts),
-        Value::Array(_) => Err(bad_request("The body must be one request; batches are not accepted.")),
+        Value::Object(parts) => take_apart(parts).map(Incoming::One),
+        Value::Array(requests) => batch(requests, config.http_batch_limit.into()).map(Incoming::Batch),
         _ => Err(bad_request("The body must be a JSON object.")),
     }
+}
+
+fn batch(requests: Vec<Value>, limit: usize) -> Result<Vec<Result<GraphqlRequest, Failure>>, Failure> {
+    if limit == 0 {
+        return Err(bad_request("The body must be one request; batches are not accepted."));
+    }
+    if requests.is_empty() || requests.len() > limit {
+        return Err(bad_request(format!("A batch must have 1 to {limit} requests.")));
+    }
+    let request = |request| match request {
+        Value::Object(parts) => Ok(take_apart(parts)),
+        _ => Err(bad_request("A batch must consist of JSON objects.")),
+    };
+    requests.into_iter().map(request).collect()
 }
 
 /// The GraphQL request in the query of a URL.
@@ -55,7 +78,7 @@ pub(super) fn read_url(uri: &Uri) -> Result<GraphqlRequest, Failure> {
     let mut parts = Map::new();
     for (name, value) in form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()) {
         let value = match &*name {
-            "query" | "operationName" => Value::String(value.into_owned()),
+            "query" | "documentId" | "operationName" => Value::String(value.into_owned()),
             "variables" | "extensions" if value.is_empty() => Value::Null,
             "variables" | "extensions" => serde_json::from_str(&value)
                 .map_err(|error| bad_request(format!("`{name}` is not JSON: {error}.")))?,
@@ -115,27 +138,52 @@ fn is_over_limit(error: &axum::Error) -> bool {
 }
 
 /// Takes the request apart. A part that is null counts as not given.
-fn take_apart(mut parts: Map<String, Value>) -> Result<GraphqlRequest, Failure> {
+pub(super) fn take_apart(mut parts: Map<String, Value>) -> Result<GraphqlRequest, Failure> {
     let mut part = |name: &str| parts.remove(name).filter(|value| !value.is_null());
-    let query = match part("query") {
-        Some(Value::String(query)) => query,
-        Some(_) => return Err(bad_request("`query` must be a string.")),
-        None => return Err(bad_request("`query` is missing: it must be a string with the document.")),
+    let mut text = |name: &str| match part(name) {
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(bad_request(format!("`{name}` must be a string."))),
+        None => Ok(None),
     };
-    let operation_name = match part("operationName") {
-        Some(Value::String(name)) => Some(name),
-        Some(_) => return Err(bad_request("`operationName` must be a string.")),
-        None => None,
-    };
+    let (query, id, operation_name) = (text("query")?, text("documentId")?, text("operationName")?);
     let variables = match part("variables") {
         Some(variables @ Value::Object(_)) => variables,
         Some(_) => return Err(bad_request("`variables` must be an object.")),
         None => Value::Null,
     };
-    match part("extensions") {
-        Some(Value::Object(_)) | None => Ok(GraphqlRequest { query, operation_name, variables }),
-        Some(_) => Err(bad_request("`extensions` must be an object.")),
+    let announced = match part("extensions") {
+        Some(Value::Object(extensions)) => announced_hash(extensions)?,
+        Some(_) => return Err(bad_request("`extensions` must be an object.")),
+        None => None,
+    };
+    let named = match id {
+        // Of the forms that an id may have, this is the only one that names something here.
+        Some(id) => Some(DocumentHash::parse(&id).ok_or_else(|| Failure::of(RequestError::not_found()))?),
+        None => None,
+    };
+    if query.is_none() && announced.or(named).is_none() {
+        let message = "`query` is missing: it must be a string with the document. A document that is known may be \
+            named by `documentId` instead.";
+        return Err(bad_request(message));
     }
+    if announced.is_some() && named.is_some() && announced != named {
+        return Err(bad_request("`documentId` and the hash in `extensions` name different documents."));
+    }
+    Ok(GraphqlRequest { query, hash: announced.or(named), operation_name, variables })
+}
+
+/// The hash by which a client of Apollo's protocol of persisted queries names its document.
+fn announced_hash(mut extensions: Map<String, Value>) -> Result<Option<DocumentHash>, Failure> {
+    let persisted = match extensions.remove("persistedQuery") {
+        None | Some(Value::Null) => return Ok(None),
+        Some(persisted) => persisted,
+    };
+    if persisted["version"] != 1 {
+        return Err(bad_request("The version of `persistedQuery` must be 1."));
+    }
+    let hash = persisted["sha256Hash"].as_str().and_then(DocumentHash::parse);
+    let message = "`sha256Hash` of `persistedQuery` must be a SHA-256, in 64 hexadecimal digits.";
+    hash.map(Some).ok_or_else(|| bad_request(message))
 }
 
 fn bad_request(message: impl Into<String>) -> Failure {

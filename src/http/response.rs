@@ -4,14 +4,27 @@ use std::time::Duration;
 
 use async_graphql::{ServerError, Value};
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde::Serialize;
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
-use tower_http::compression::predicate::SizeAbove;
+use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 
+use crate::app::rate_limit::RateLimit;
+use crate::config::HttpConfig;
 use crate::graphql::error::{Code, GraphqlResponse, RequestError};
+use crate::http::stream::EVENT_STREAM;
+use crate::model::clock::Timestamp;
+
+/// The headers that tell what may still be asked for: how much at once, what this operation costs, how much is left,
+/// and when, in seconds since 1970, all of it will be there again.
+const RATE_LIMIT: [HeaderName; 4] = [
+    HeaderName::from_static("x-ratelimit-limit"),
+    HeaderName::from_static("x-ratelimit-cost"),
+    HeaderName::from_static("x-ratelimit-remaining"),
+    HeaderName::from_static("x-ratelimit-reset"),
+];
 
 /// The forms in which an answer may come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,15 +158,46 @@ impl Failure {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, Code::BadRequest, message)
     }
 
+    /// What is watched has more than one answer.
+    pub(super) fn only_as_events() -> Self {
+        let message = "A subscription is answered as text/event-stream, or over a WebSocket.";
+        Self::new(StatusCode::NOT_ACCEPTABLE, Code::BadRequest, message)
+    }
+
+    /// There is no room for another who watches.
+    pub(super) fn full() -> Self {
+        let message = "There are as many sockets and streams as there may be. Try again later.";
+        Self::of(RequestError::new(Code::Unavailable, message))
+    }
+
     /// The client accepts no form that there is.
     pub(super) fn not_acceptable() -> Self {
-        let message = "Answers come as application/graphql-response+json or application/json, in UTF-8.";
+        let message = "Answers come as application/graphql-response+json, application/json or text/event-stream, in UTF-8.";
         Self::new(StatusCode::NOT_ACCEPTABLE, Code::BadRequest, message)
+    }
+
+    pub(super) fn code(&self) -> Code {
+        self.error.code
+    }
+
+    /// What is said of it where it has no status of its own.
+    pub(super) fn into_error(self) -> RequestError {
+        self.error
+    }
+
+    /// The same, with another status.
+    pub(super) fn with_status(self, status: StatusCode) -> Self {
+        Self { status: Some(status), ..self }
     }
 
     pub(super) fn into_response(self, media_type: MediaType) -> Response {
         let status = self.status.unwrap_or_else(|| status(self.error.code, media_type));
-        let mut response = write(status, media_type, None, &self.error.errors, self.error.retry_after);
+        let mut response = write(
+            status,
+            media_type,
+            &Answered { data: None, errors: &self.error.errors },
+            self.error.retry_after,
+        );
         if status == StatusCode::METHOD_NOT_ALLOWED {
             response.headers_mut().entry(header::ALLOW).or_insert(HeaderValue::from_static("POST"));
         }
@@ -166,14 +210,19 @@ fn status(code: Code, media_type: MediaType) -> StatusCode {
     match code {
         Code::BadRequest => StatusCode::BAD_REQUEST,
         // Clients of the older media type take any other status for a failure of the transport.
-        Code::ParseFailed | Code::ValidationFailed | Code::TooComplex | Code::BadUserInput => {
-            match media_type {
-                MediaType::Json => StatusCode::OK,
-                MediaType::GraphqlResponse => StatusCode::BAD_REQUEST,
-            }
-        }
+        Code::ParseFailed
+        | Code::ValidationFailed
+        | Code::TooComplex
+        | Code::BadUserInput
+        | Code::ResyncRequired
+        | Code::PersistedQueryNotFound
+        | Code::PersistedQueryNotSupported => match media_type {
+            MediaType::Json => StatusCode::OK,
+            MediaType::GraphqlResponse => StatusCode::BAD_REQUEST,
+        },
         Code::Unauthenticated => StatusCode::UNAUTHORIZED,
         Code::Forbidden => StatusCode::FORBIDDEN,
+        Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,
         Code::Timeout | Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
@@ -183,7 +232,7 @@ fn status(code: Code, media_type: MediaType) -> StatusCode {
 pub(super) fn of_answer(answer: GraphqlResponse, media_type: MediaType) -> Response {
     match answer {
         GraphqlResponse::Refused(error) => Failure::of(error).into_response(media_type),
-        GraphqlResponse::Executed { data, errors, retry_after } => {
+        GraphqlResponse::Executed { data, errors, retry_after, .. } => {
             // Who has got something shall not come back for all of it.
             let has_nothing = match &data {
                 Value::Object(fields) => fields.values().all(|value| *value == Value::Null),
@@ -191,9 +240,48 @@ pub(super) fn of_answer(answer: GraphqlResponse, media_type: MediaType) -> Respo
             };
             let is_busy = retry_after.is_some() && has_nothing;
             let status = if is_busy { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
-            write(status, media_type, Some(&data), &errors, retry_after)
+            write(status, media_type, &Answered { data: Some(&data), errors: &errors }, retry_after)
         }
     }
+}
+
+/// Tells what may still be asked for.
+pub(super) fn tell_rate_limit(response: &mut Response, rate_limit: RateLimit) {
+    let RateLimit { limit, cost, remaining, reset_at, .. } = rate_limit;
+    let since_epoch = reset_at.since(Timestamp::from_millis(0));
+    let figures = [limit.into(), cost.into(), remaining.into(), whole_seconds(since_epoch.as_millis())];
+    for (name, figure) in RATE_LIMIT.into_iter().zip(figures) {
+        response.headers_mut().insert(name, figure.into());
+    }
+}
+
+/// Not before all of them have passed.
+fn whole_seconds(millis: u128) -> u64 {
+    u64::try_from(millis.div_ceil(1_000)).unwrap_or(u64::MAX)
+}
+
+/// An answer that may be kept for everybody, if the operator wishes so and all went well.
+pub(super) fn for_everybody(answer: GraphqlResponse, media_type: MediaType, config: &HttpConfig) -> Response {
+    let seconds = config.http_public_max_age;
+    let is_whole = matches!(&answer, GraphqlResponse::Executed { errors, .. } if errors.is_empty());
+    let mut response = of_answer(answer, media_type);
+    if seconds > 0 && is_whole {
+        let headers = response.headers_mut();
+        if let Ok(value) = HeaderValue::from_str(&format!("public, max-age={seconds}")) {
+            headers.insert(header::CACHE_CONTROL, value);
+        }
+    }
+    response
+}
+
+/// The answers to a batch, in its order. Some may tell of errors: that is theirs alone.
+pub(super) fn of_batch(answers: &[GraphqlResponse], media_type: MediaType) -> Response {
+    let retry_after = answers.iter().filter_map(|answer| match answer {
+        GraphqlResponse::Refused(RequestError { retry_after, .. })
+        | GraphqlResponse::Executed { retry_after, .. } => *retry_after,
+    });
+    let answered: Vec<Answered> = answers.iter().map(Answered::of).collect();
+    write(StatusCode::OK, media_type, &answered, retry_after.max())
 }
 
 /// This path does not take this method.
@@ -206,9 +294,11 @@ pub(super) fn method_not_allowed() -> Response {
 }
 
 /// Compresses what is large enough to be worth it, if the client takes it.
-pub(super) fn compression() -> CompressionLayer<SizeAbove> {
+pub(super) fn compression() -> CompressionLayer<impl Predicate> {
     const LEAST_BYTES: u16 = 1_024;
-    CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(SizeAbove::new(LEAST_BYTES))
+    // Events are sent as they come.
+    let is_worth_it = SizeAbove::new(LEAST_BYTES).and(NotForContentType::const_new(EVENT_STREAM));
+    CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(is_worth_it)
 }
 
 /// A text as it is.
@@ -227,16 +317,37 @@ struct Answered<'a> {
     errors: &'a [ServerError],
 }
 
+impl<'a> Answered<'a> {
+    fn of(answer: &'a GraphqlResponse) -> Self {
+        match answer {
+            GraphqlResponse::Refused(error) => Self { data: None, errors: &error.errors },
+            GraphqlResponse::Executed { data, errors, .. } => Self { data: Some(data), errors },
+        }
+    }
+}
+
+/// The body of an answer, for those who send it on in a way of their own.
+pub(super) fn print(answer: &GraphqlResponse) -> String {
+    print_as_json(&Answered::of(answer))
+}
+
+/// The errors of a request that was not executed, by themselves.
+pub(super) fn print_errors(error: &RequestError) -> String {
+    print_as_json(&error.errors)
+}
+
+/// Data and errors are trees of strings and numbers: to write them cannot fail.
+fn print_as_json(answered: &impl Serialize) -> String {
+    serde_json::to_string(answered).unwrap_or_default()
+}
+
 fn write(
     status: StatusCode,
     media_type: MediaType,
-    data: Option<&Value>,
-    errors: &[ServerError],
+    answered: &impl Serialize,
     retry_after: Option<Duration>,
 ) -> Response {
-    // Data and errors are trees of strings and numbers: to write them cannot fail.
-    let body = serde_json::to_vec(&Answered { data, errors }).unwrap_or_default();
-    let mut response = Response::new(Body::from(body));
+    let mut response = Response::new(Body::from(print_as_json(answered)));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, media_type.header());
@@ -244,7 +355,7 @@ fn write(
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
     if let Some(retry_after) = retry_after {
-        headers.insert(header::RETRY_AFTER, retry_after.as_secs().max(1).into());
+        headers.insert(header::RETRY_AFTER, whole_seconds(retry_after.as_millis()).max(1).into());
     }
     response
 }

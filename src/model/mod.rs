@@ -2,8 +2,10 @@
 //!
 //! Not here: anything that reads a clock, a socket or a file, and anything `async`.
 
+pub mod address;
 pub mod chance;
 pub mod clock;
+pub mod digest;
 pub mod id;
 pub mod page;
 pub mod post;

@@ -2,9 +2,8 @@
 //!
 //! Not here: whose timelines it comes to (`app::timeline`), how it gets there (`app::delivery`).
 
-use sha2::{Digest as _, Sha256};
-
 use crate::model::clock::Timestamp;
+use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
 use crate::model::text::{Rule, Violation, texts};
 
@@ -33,40 +32,11 @@ impl IdempotencyKey {
     }
 }
 
-/// Stands for a text that is compared and never shown: half of its SHA-256.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Digest(u128);
-
 impl Digest {
-    /// The digest of several texts, some of which may be absent.
-    fn of<const N: usize>(texts: [Option<&str>; N]) -> Self {
-        let mut hash = Sha256::new();
-        for text in texts {
-            // With its length before it, no text can run into the next.
-            let length = text.map_or(u64::MAX, |text| text.len() as u64);
-            hash.update(length.to_be_bytes());
-            hash.update(text.unwrap_or_default());
-        }
-        let hash: [u8; 32] = hash.finalize().into();
-        Self(hash.first_chunk().map_or(0, |half| u128::from_be_bytes(*half)))
-    }
-
     /// The digest of what a post says.
     #[must_use]
     pub fn of_post(content: &Content, platform: Option<&Platform>) -> Self {
         Self::of([Some(content.as_str()), platform.map(Platform::as_str)])
-    }
-
-    /// The digest written as this hexadecimal number.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        u128::from_str_radix(text, 16).ok().map(Self)
-    }
-}
-
-impl std::fmt::Display for Digest {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{:032x}", self.0)
     }
 }
 

@@ -6,6 +6,7 @@
 //! the same batch having been done**.
 
 use redis::{Cmd, Pipeline, ServerErrorKind, Value};
+use tracing::Instrument as _;
 
 use crate::gate::Moment;
 use crate::store::Store;
@@ -59,7 +60,14 @@ impl Batch {
             return Ok(Replies { values: Vec::new() });
         }
         store.pass(Moment::Before, self.name).await;
-        let answered = Packed::of(self.bodies).send(store).await;
+        let span = tracing::trace_span!(
+            "redis",
+            "otel.name" = self.name,
+            "otel.kind" = "client",
+            "db.system.name" = "redis",
+            "db.operation.batch.size" = self.bodies.len(),
+        );
+        let answered = Packed::of(self.bodies).send(self.name, store).instrument(span).await;
         store.pass(Moment::After, self.name).await;
         answered
     }
@@ -121,9 +129,9 @@ impl Packed {
         packed
     }
 
-    async fn send(self, store: &Store) -> Result<Replies, Error> {
-        let mut values = self.values(store.exchange(&self.pipeline).await?)?;
-        self.retry_unknown_scripts(store, &mut values).await?;
+    async fn send(self, step: &'static str, store: &Store) -> Result<Replies, Error> {
+        let mut values = self.values(store.exchange(step, &self.pipeline).await?)?;
+        self.retry_unknown_scripts(step, store, &mut values).await?;
         Ok(Replies { values })
     }
 
@@ -141,7 +149,12 @@ impl Packed {
 
     /// Redis forgets its scripts when it restarts. A call it did not know did nothing, so it is
     /// simply made again, by source.
-    async fn retry_unknown_scripts(&self, store: &Store, values: &mut [Value]) -> Result<(), Error> {
+    async fn retry_unknown_scripts(
+        &self,
+        step: &'static str,
+        store: &Store,
+        values: &mut [Value],
+    ) -> Result<(), Error> {
         let scripts = self.scripts.iter().filter(|(index, ..)| is_unknown_script(&values[*index]));
         let unknown: Vec<_> = scripts.collect();
         if unknown.is_empty() {
@@ -151,7 +164,7 @@ impl Packed {
         for (_, script, keys, arguments) in &unknown {
             pipeline.add_command(script.by_source(*keys, arguments));
         }
-        let answers = store.exchange(&pipeline).await?;
+        let answers = store.exchange(step, &pipeline).await?;
         for ((index, ..), answer) in unknown.into_iter().zip(answers) {
             values[*index] = answer;
         }

@@ -12,8 +12,8 @@ use std::fmt;
 use redis::{FromRedisValue, ParsingError, Value};
 
 use crate::model::clock::Timestamp;
+use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
-use crate::model::post::Digest;
 use crate::store::command::{Command, call, command};
 use crate::store::error::Error;
 use crate::store::key::Keys;

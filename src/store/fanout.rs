@@ -15,6 +15,7 @@ use crate::model::id::{PostId, UserId};
 use crate::model::page::Position;
 use crate::store::command::{Command, call, command};
 use crate::store::key::{FANOUT_PARTITIONS, Key, Keys, Stream};
+use crate::store::post::{Id, ids};
 use crate::store::script;
 
 /// The group that all workers belong to.
@@ -161,8 +162,22 @@ pub struct TakenOver {
 
 /// Adds a job. Sent twice, it is done twice, which does no harm.
 pub fn add(keys: &Keys, task: &Task) -> Command<String> {
-    let add = command("XADD").key(&task.queue().stream(keys)).arg("*").arg("kind").arg(task.kind.word());
+    let queue = task.queue();
+    let add = match task.kind {
+        Kind::Deliver => {
+            let open = keys.fanout_open(queue.partition);
+            call(&script::ADD_JOB).key(&queue.stream(keys)).key(&open).arg(task.post.get())
+        }
+        Kind::Remove => command("XADD").key(&queue.stream(keys)).arg("*"),
+    };
+    let add = add.arg("kind").arg(task.kind.word());
     add.arg("post").arg(task.post.get()).arg("author").arg(task.author.get()).reply()
+}
+
+/// The least post that the jobs of a partition are still to bring to timelines; `None` if there is none.
+pub fn least_open(keys: &Keys, partition: u32) -> Command<Option<PostId>> {
+    let first = command("ZRANGE").key(&keys.fanout_open(partition)).arg(0).arg(0);
+    first.reply::<Vec<Id>>().map(|first| Ok(ids(first).pop()))
 }
 
 /// Takes up to `count` jobs that nobody has taken. Waits up to `wait` milliseconds for the first; with
@@ -191,6 +206,7 @@ pub fn take_over<'a>(
 ) -> Command<TakenOver> {
     let take = call(&script::TAKE_OVER_JOBS).key(&queue.stream(keys));
     let take = take.key(&keys.fanout_progress(queue.partition)).key(&keys.fanout_failed(queue.partition));
+    let take = take.key(&keys.fanout_open(queue.partition));
     let take = take.arg(GROUP).arg(worker).arg(idle).arg(MOST_BEGINNINGS).arg(count).args(held);
     take.reply::<(Vec<Job>, bool)>().map(|(jobs, is_suspect)| Ok(TakenOver { jobs, is_suspect }))
 }
@@ -199,7 +215,8 @@ pub fn take_over<'a>(
 pub fn requeue(keys: &Keys, partition: u32, count: usize) -> Command<u64> {
     let queue = |kind| Queue { kind, partition }.stream(keys);
     let requeue = call(&script::REQUEUE_JOBS).key(&keys.fanout_failed(partition));
-    requeue.key(&queue(Kind::Deliver)).key(&queue(Kind::Remove)).arg(count).reply()
+    let requeue = requeue.key(&queue(Kind::Deliver)).key(&queue(Kind::Remove));
+    requeue.key(&keys.fanout_open(partition)).arg(count).reply()
 }
 
 /// Gives back all the jobs of a worker, so that another one takes them over at once. Answers how many.
@@ -240,8 +257,12 @@ pub fn note_progress(
 pub fn finish(keys: &Keys, job: &str, task: &Task) -> Command<bool> {
     let queue = task.queue();
     let finish = call(&script::FINISH_JOB).key(&queue.stream(keys));
-    let finish = finish.key(&keys.fanout_progress(queue.partition));
-    finish.arg(GROUP).arg(job).arg(task.field()).reply()
+    let finish = finish.key(&keys.fanout_progress(queue.partition)).key(&keys.fanout_open(queue.partition));
+    let brought = match task.kind {
+        Kind::Deliver => task.post.to_string(),
+        Kind::Remove => String::new(),
+    };
+    finish.arg(GROUP).arg(job).arg(task.field()).arg(brought).reply()
 }
 
 /// How many jobs of a queue wait or are under way.

@@ -27,9 +27,11 @@
 //! | `ff:{u7}:cold` | hash | user 7's posts that have left `posts` for the archive: `greatest`, the greatest of them there ever was; `count`, how many there are |
 //! | `ff:{u7}:gone` | sorted set | user 7's posts that were deleted and that the archive may still have, by id |
 //! | `ff:{u7}:timeline` | list | the posts of user 7's home timeline, greatest id first, and a seal; see `store/lua/part/timeline.lua` |
+//! | `ff:{u7}:removed` | sorted set | posts that were taken out of that timeline, by when; see `store/lua/part/remove.lua`. Kept a day |
 //! | `ff:{u7}:idem:K` | text | the attempt to publish that the idempotency key with the digest K stands for; a day |
 //! | `ff:{f3}:fanout` | stream | posts to be brought to timelines |
 //! | `ff:{f3}:sweep` | stream | deleted posts to be taken out of them |
+//! | `ff:{f3}:fanout:open` | sorted set | posts that are still to be brought to timelines, by id |
 //! | `ff:{f3}:fanout:progress` | hash | how far each of these jobs is: `kind:post` → time, user, timelines served |
 //! | `ff:{f3}:fanout:served` | counter | how many timelines have been served, ever |
 //! | `ff:{f3}:fanout:failed` | stream | jobs that were given up |
@@ -37,6 +39,12 @@
 //! | `ff:{v20777.391.3}:visit` | set, sharded | who came on a day (a number, from 1970-01-01) that is spread over 391 shards: users, and 0 once it is closed |
 //! | `ff:{u7}:audience:20777:N` | set, sharded | who looked at user 7's profile on a day, see [`crate::store::audience`]. Kept a month |
 //! | `ff:{r12}:region` | packed | two bytes for each of 4,093 users: where they are, see [`crate::store::region`] |
+//! | `ff:{h1f…}:login`, `ff:{h1f…}:register` | bucket | attempts to sign in, and accounts made, from the address with the digest 1f…, see [`crate::store::bucket`]. Kept until it is full, as all buckets |
+//! | `ff:{k2e…}:login` | bucket | attempts to sign in to the account whose name, which may be nobody's, has the digest 2e… |
+//! | `ff:{k2e…}:login:3d…` | bucket | those of them from an address that is known, by its digest |
+//! | `ff:{k2e…}:known` | sorted set | from where this account was signed in to, by when last, see [`crate::store::throttle`]. Kept some months |
+//! | `ff:{u7}:cost`, `ff:{h1f…}:cost` | bucket | what user 7 may ask for, and nobody from this address |
+//! | `ff:{u7}:guesses:N` | bucket | attempts to tell the password through the session with the id N |
 //! | `ff:{m}:measuring` | text | somebody measures how much memory things take. Kept a minute |
 //! | `ff:{m}:…` | | things kept in a simpler way, for comparison. Kept a minute |
 //! | `ff:{a}:pending` | list | posts that shall become cold, and deleted ones: `post:time`, the time from when they wait; a post may be there more than once |
@@ -46,6 +54,9 @@
 //! | `ff:{a}:unmovable` | hash | those that the archive does not take: `post` → `post:time` |
 //!
 //! Times are milliseconds since the epoch, ids decimal numbers.
+//!
+//! Two kinds of channels have names like keys: on `ff:{u7}:live` it is said what changes for user 7, on
+//! `ff:{g}:pulled` who has posted something that its readers pull, see [`crate::store::signal`].
 
 use std::fmt::{self, Write as _};
 use std::marker::PhantomData;
@@ -54,8 +65,9 @@ use std::sync::Arc;
 use redis::{RedisWrite, ToRedisArgs};
 
 use crate::model::clock::Day;
+use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
-use crate::model::post::Digest;
+use crate::model::session::SessionId;
 use crate::model::user::Username;
 
 /// How many partitions the intents are spread over. Part of the stored format.
@@ -76,6 +88,9 @@ pub enum SortedSet {}
 /// The kind of a key that holds a number to count with.
 #[derive(Debug)]
 pub enum Counter {}
+/// The kind of a key that holds a bucket.
+#[derive(Debug)]
+pub enum Bucket {}
 /// The kind of a key that holds a list.
 #[derive(Debug)]
 pub enum List {}
@@ -88,6 +103,9 @@ pub enum Packed {}
 /// The kind of a key that holds a text.
 #[derive(Debug)]
 pub enum Text {}
+/// The kind of a name that is a channel's and no key.
+#[derive(Debug)]
+enum Channel {}
 
 /// A day, and over how many shards its visits are spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -117,6 +135,10 @@ pub enum Tag {
     Archive,
     /// `{v20777.391.3}`: one shard of the visits of a day, of so many.
     Visits(Layout, u32),
+    /// `{h1f…}`: what is kept of one address, by its digest.
+    Address(Digest),
+    /// `{k2e…}`: what is kept of attempts to sign in under one name, by its digest.
+    Account(Digest),
     /// `{m}`: what is measured.
     Memory,
     /// `{r12}`: one shard of the regions.
@@ -136,6 +158,8 @@ impl fmt::Display for Tag {
             Self::Visits(Layout { day, shards }, shard) => {
                 write!(formatter, "{{v{}.{shards}.{shard}}}", day.number())
             }
+            Self::Address(address) => write!(formatter, "{{h{address}}}"),
+            Self::Account(account) => write!(formatter, "{{k{account}}}"),
             Self::Memory => formatter.write_str("{m}"),
             Self::Regions(shard) => write!(formatter, "{{r{shard}}}"),
         }
@@ -330,6 +354,25 @@ impl Keys {
         self.key(Tag::User(user), "timeline")
     }
 
+    /// What was taken out of a user's home timeline.
+    #[must_use]
+    pub fn removed(&self, user: UserId) -> Key<SortedSet> {
+        self.key(Tag::User(user), "removed")
+    }
+
+    /// The channel on which it is said what changes for a user. Scripts make its name of that of a key of the
+    /// user's.
+    #[must_use]
+    pub fn live(&self, user: UserId) -> String {
+        self.key::<Channel>(Tag::User(user), "live").name
+    }
+
+    /// The channel on which it is said who has posted something that is pulled.
+    #[must_use]
+    pub fn pulled(&self) -> String {
+        self.key::<Channel>(Tag::Global, "pulled").name
+    }
+
     /// What an idempotency key of a user stands for.
     #[must_use]
     pub fn attempt(&self, author: UserId, key: Digest) -> Key<Text> {
@@ -346,6 +389,12 @@ impl Keys {
     #[must_use]
     pub fn sweep(&self, partition: u32) -> Key<Stream> {
         self.key(Tag::Fanout(partition), "sweep")
+    }
+
+    /// Posts that the jobs of one partition are still to bring to timelines.
+    #[must_use]
+    pub fn fanout_open(&self, partition: u32) -> Key<SortedSet> {
+        self.key(Tag::Fanout(partition), "fanout:open")
     }
 
     /// How far the jobs of a partition are.
@@ -420,6 +469,54 @@ impl Keys {
         self.key(Tag::Regions(shard), "region")
     }
 
+    /// Attempts to sign in from an address.
+    #[must_use]
+    pub fn logins_from(&self, address: Digest) -> Key<Bucket> {
+        self.key(Tag::Address(address), "login")
+    }
+
+    /// Accounts made from an address.
+    #[must_use]
+    pub fn registrations_from(&self, address: Digest) -> Key<Bucket> {
+        self.key(Tag::Address(address), "register")
+    }
+
+    /// What a user may ask for.
+    #[must_use]
+    pub fn cost_of(&self, user: UserId) -> Key<Bucket> {
+        self.key(Tag::User(user), "cost")
+    }
+
+    /// What somebody who is nobody may ask for from an address.
+    #[must_use]
+    pub fn cost_from(&self, address: Digest) -> Key<Bucket> {
+        self.key(Tag::Address(address), "cost")
+    }
+
+    /// Attempts to sign in to an account, from anywhere that is not known.
+    #[must_use]
+    pub fn logins_to(&self, account: Digest) -> Key<Bucket> {
+        self.key(Tag::Account(account), "login")
+    }
+
+    /// Attempts to sign in to an account from an address that is known.
+    #[must_use]
+    pub fn known_logins_to(&self, account: Digest, address: Digest) -> Key<Bucket> {
+        self.key(Tag::Account(account), &format!("login:{address}"))
+    }
+
+    /// From where an account was signed in to.
+    #[must_use]
+    pub fn known_addresses(&self, account: Digest) -> Key<SortedSet> {
+        self.key(Tag::Account(account), "known")
+    }
+
+    /// Attempts to tell the password through a session.
+    #[must_use]
+    pub fn guesses(&self, user: UserId, session: SessionId) -> Key<Bucket> {
+        self.key(Tag::User(user), &format!("guesses:{session}"))
+    }
+
     /// That somebody measures how much memory things take.
     #[must_use]
     pub fn measuring(&self) -> Key<Text> {
@@ -468,10 +565,14 @@ mod tests {
         assert_eq!(keys.recent(user).name(), "ff:{u7}:recent");
         assert_eq!(keys.cold(user).name(), "ff:{u7}:cold");
         assert_eq!(keys.timeline(user).name(), "ff:{u7}:timeline");
+        assert_eq!(keys.removed(user).name(), "ff:{u7}:removed");
+        assert_eq!(keys.live(user), "ff:{u7}:live");
+        assert_eq!(keys.pulled(), "ff:{g}:pulled");
         let digest = Digest::parse("ab").unwrap();
         assert_eq!(keys.attempt(user, digest).name(), "ff:{u7}:idem:000000000000000000000000000000ab");
         assert_eq!(keys.fanout(3).name(), "ff:{f3}:fanout");
         assert_eq!(keys.sweep(3).name(), "ff:{f3}:sweep");
+        assert_eq!(keys.fanout_open(3).name(), "ff:{f3}:fanout:open");
         assert_eq!(keys.fanout_progress(3).name(), "ff:{f3}:fanout:progress");
         assert_eq!(keys.fanout_served(3).name(), "ff:{f3}:fanout:served");
         assert_eq!(keys.fanout_failed(3).name(), "ff:{f3}:fanout:failed");
@@ -480,6 +581,14 @@ mod tests {
         assert_eq!(keys.visit_days().name(), "ff:{g}:visit:days");
         assert_eq!(keys.visits(Layout { day, shards: 391 }, 3).name(), "ff:{v20777.391.3}:visit");
         assert_eq!(keys.audience(user, day, 84).name(), "ff:{u7}:audience:20777:84");
+        let hex = "000000000000000000000000000000ab";
+        assert_eq!(keys.logins_from(digest).name(), format!("ff:{{h{hex}}}:login"));
+        assert_eq!(keys.registrations_from(digest).name(), format!("ff:{{h{hex}}}:register"));
+        assert_eq!(keys.logins_to(digest).name(), format!("ff:{{k{hex}}}:login"));
+        assert_eq!(keys.known_logins_to(digest, digest).name(), format!("ff:{{k{hex}}}:login:{hex}"));
+        assert_eq!(keys.cost_of(user).name(), "ff:{u7}:cost");
+        assert_eq!(keys.cost_from(digest).name(), format!("ff:{{h{hex}}}:cost"));
+        assert_eq!(keys.known_addresses(digest).name(), format!("ff:{{k{hex}}}:known"));
         assert_eq!(keys.regions(12).name(), "ff:{r12}:region");
         let find = keys.find(user, 0xab).map(|key| key.name().to_owned());
         assert_eq!(find, ["ff:{u7}:find:ab", "ff:{u7}:find:ab:a", "ff:{u7}:find:ab:b"]);

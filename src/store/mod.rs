@@ -6,10 +6,12 @@
 
 pub mod audience;
 pub mod batch;
+pub mod bucket;
 pub mod command;
 pub mod draft;
 pub mod error;
 pub mod fanout;
+mod figures;
 pub mod intent;
 pub mod key;
 pub mod managed;
@@ -23,6 +25,8 @@ pub mod region;
 pub mod relation;
 mod script;
 pub mod session;
+pub mod signal;
+pub mod throttle;
 pub mod timeline;
 pub mod user;
 pub mod visit;
@@ -31,6 +35,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use redis::Pipeline;
+use tokio::time::Instant;
 
 use crate::config::RedisConfig;
 use crate::gate::{Gate, Moment};
@@ -38,6 +43,7 @@ use crate::store::command::command;
 use crate::store::error::Error;
 use crate::store::key::Keys;
 use crate::store::pool::Pool;
+use crate::store::signal::Ear;
 
 /// The hot store of one deployment: connections, the form of the keys, the layout in force.
 #[derive(Clone)]
@@ -85,14 +91,32 @@ impl Store {
         self.round_trips.load(Ordering::Relaxed)
     }
 
+    /// How many connections there are.
+    #[must_use]
+    pub fn connections(&self) -> u32 {
+        self.pool.connections()
+    }
+
     /// Whether Redis answers. One round trip.
     pub async fn ping(&self) -> Result<(), Error> {
         command("PING").reply::<String>().send("ping", self).await.map(drop)
     }
 
-    async fn exchange(&self, pipeline: &Pipeline) -> Result<Vec<redis::Value>, Error> {
+    /// A connection that listens to what Redis says. It is its holder's alone.
+    pub async fn listen(&self) -> Result<Ear, Error> {
+        Ear::open(self.pool.client(), self.keys.clone()).await
+    }
+
+    async fn exchange(&self, step: &'static str, pipeline: &Pipeline) -> Result<Vec<redis::Value>, Error> {
         self.round_trips.fetch_add(1, Ordering::Relaxed);
-        self.pool.exchange(pipeline).await
+        // By the clock of the runtime: it is told, and nothing depends on it.
+        let began = Instant::now();
+        let answered = self.pool.exchange(pipeline).await;
+        match &answered {
+            Ok(_) => figures::answered(step, began.elapsed()),
+            Err(_) => figures::failed(step),
+        }
+        answered
     }
 
     async fn pass(&self, moment: Moment, batch: &'static str) {

@@ -59,9 +59,19 @@ impl Pool {
         Self { client, pool }
     }
 
+    /// What makes connections of other kinds.
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
     /// One connection to the same Redis, shared with nobody.
     pub(super) fn apart(&self) -> Self {
         Self::new(self.client.clone(), 1)
+    }
+
+    /// How many connections there are.
+    pub(super) fn connections(&self) -> u32 {
+        self.pool.state().connections
     }
 
     /// Sends a pipeline and waits for its answers.

@@ -8,14 +8,16 @@
 use redis::{FromRedisValue, ParsingError, Value};
 
 use crate::model::clock::Timestamp;
+use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Window};
-use crate::model::post::{Content, Delivery, Digest, Platform, Post};
+use crate::model::post::{Content, Delivery, Platform, Post};
 use crate::store::command::{Builder, Command, call, command};
 use crate::store::draft::{Attempt, Draft, Note};
 use crate::store::error::Error;
 use crate::store::key::Keys;
 use crate::store::script;
+use crate::store::timeline::REMOVED_MILLIS;
 use crate::store::user::VOID_MILLIS;
 
 /// How many posts the set of an author's newest ones holds.
@@ -121,17 +123,22 @@ pub struct Sizes {
 }
 
 /// Makes a post visible: puts it into its author's lists, and notes that the attempt is done, if there
-/// is one under this idempotency key.
+/// is one under this idempotency key. If it is pulled, its readers are told.
 pub fn publish(
     keys: &Keys,
     draft: &Draft,
+    delivery: Delivery,
     sizes: Sizes,
     attempt: Option<(Digest, &Attempt)>,
 ) -> Command<Settled> {
     let Draft { id, note: Note { author, .. } } = draft;
     let publish = call(&script::PUBLISH_POST).key(&keys.void(*author)).key(&keys.posts(*author));
     let publish = publish.key(&keys.recent(*author)).key(&keys.timeline(*author)).key(&keys.cold(*author));
-    let described = |publish: Builder| publish.arg(id.get()).arg(sizes.timeline).arg(sizes.hot).arg(RECENT);
+    let told = if delivery == Delivery::Pulled { keys.pulled() } else { String::new() };
+    let described = |publish: Builder| {
+        let publish = publish.arg(id.get()).arg(sizes.timeline).arg(sizes.hot).arg(RECENT);
+        publish.arg(told).arg(author.get())
+    };
     match attempt {
         Some((key, attempt)) => {
             let publish = described(publish.key(&keys.attempt(*author, key)));
@@ -275,8 +282,9 @@ pub fn trace(keys: &Keys, id: PostId) -> Command<Option<Trace>> {
 pub fn delete(keys: &Keys, author: UserId, id: PostId, now: Timestamp) -> Command<bool> {
     let delete = call(&script::DELETE_POST).key(&keys.void(author)).key(&keys.posts(author));
     let delete = delete.key(&keys.recent(author)).key(&keys.timeline(author));
-    let delete = delete.key(&keys.cold(author)).key(&keys.gone(author));
-    delete.arg(id.get()).arg(now.as_millis()).arg(VOID_MILLIS).arg(RECENT).reply()
+    let delete = delete.key(&keys.cold(author)).key(&keys.gone(author)).key(&keys.removed(author));
+    let delete = delete.arg(id.get()).arg(now.as_millis()).arg(VOID_MILLIS).arg(RECENT);
+    delete.arg(REMOVED_MILLIS).reply()
 }
 
 /// Where among its author's posts a post is.

@@ -248,12 +248,14 @@ pub fn time(keys: &Keys, user: UserId, side: Side, other: UserId) -> Command<Opt
     read.reply::<Option<Score>>().map(|score| Ok(score.map(|Score(at)| at)))
 }
 
-/// Removes `other` from a list of `user`'s.
-pub fn remove(keys: &Keys, user: UserId, side: Side, other: UserId) -> Command<i64> {
-    command("ZREM").key(&list(keys, user, side)).arg(other.get()).reply()
+/// Removes `other` from a list of `user`'s. `true` if it was there.
+pub fn remove(keys: &Keys, user: UserId, side: Side, other: UserId) -> Command<bool> {
+    let write = call(&script::WRITE_FOLLOW).key(&list(keys, user, side));
+    write.arg(other.get()).arg("").reply()
 }
 
-/// Puts `other` into a list of `user`'s, or gives it another time.
-pub fn put(keys: &Keys, user: UserId, side: Side, other: UserId, at: Timestamp) -> Command<i64> {
-    command("ZADD").key(&list(keys, user, side)).arg(at.as_millis()).arg(other.get()).reply()
+/// Puts `other` into a list of `user`'s, or gives it another time. `true` if that has changed anything.
+pub fn put(keys: &Keys, user: UserId, side: Side, other: UserId, at: Timestamp) -> Command<bool> {
+    let write = call(&script::WRITE_FOLLOW).key(&list(keys, user, side));
+    write.arg(other.get()).arg(at.as_millis()).reply()
 }

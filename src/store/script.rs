@@ -26,45 +26,52 @@ macro_rules! scripts {
 
 // A script may begin with parts that several have.
 scripts! {
+    ADD_JOB = "add_job";
     BEGIN_MEASURING = "begin_measuring";
     BURY_POST = "bury_post";
     CHANGE_NAME = "change_name";
-    CHANGE_PASSWORD = "change_password";
+    CHANGE_PASSWORD = "part/tell" "change_password";
     CLAIM_ATTEMPT = "claim_attempt";
     CLOSE_VISITS = "close_visits";
     COUNT_POSTS = "count_posts";
     CREATE_POST = "create_post";
     CREATE_USER = "create_user";
-    DELETE_POST = "part/void" "delete_post";
-    DELIVER = "part/ids" "part/timeline" "deliver";
+    DELETE_POST = "part/void" "part/timeline" "part/tell" "part/remove" "delete_post";
+    DELIVER = "part/ids" "part/timeline" "part/tell" "part/deliver" "deliver";
+    DRAW = "part/bucket" "draw";
     DROP_POST = "drop_post";
     END_MEASURING = "end_measuring";
+    END_SESSIONS = "part/tell" "end_sessions";
     ENTER_STRATEGY = "enter_strategy";
     ERASE_POST = "erase_post";
     FIND_POST = "part/ids" "find_post";
     FINISH_JOB = "finish_job";
     FINISH_POSTS = "finish_posts";
-    FOLLOW = "follow";
+    FOLLOW = "part/tell" "follow";
+    GIVE_BACK = "give_back";
     GIVE_BACK_JOBS = "give_back_jobs";
     HAND_OVER_POSTS = "hand_over_posts";
     ISSUE_POSTS = "issue_posts";
     MAKE_STAR = "make_star";
     MARK_DELIVERED = "mark_delivered";
-    MERGE_TIMELINE = "part/ids" "part/timeline" "merge_timeline";
+    MERGE_TIMELINE = "part/ids" "part/timeline" "part/tell" "merge_timeline";
     NOTE_PROGRESS = "note_progress";
-    OPEN_SESSION = "open_session";
+    OPEN_SESSION = "part/tell" "open_session";
     OPEN_TIMELINE = "part/ids" "part/timeline" "open_timeline";
     PAGE = "page";
     POSTS_PAGE = "part/ids" "posts_page";
-    PUBLISH_POST = "part/ids" "part/timeline" "publish_post";
+    PUBLISH_POST = "part/ids" "part/timeline" "part/tell" "part/deliver" "publish_post";
     PULL = "pull";
     PUT_AWAY_POSTS = "part/ids" "put_away_posts";
+    RECOGNISE = "part/bucket" "recognise";
     RECORD_VIEW = "record_view";
     RECORD_VISIT = "record_visit";
+    REMOVED = "removed";
+    REMOVE_ENTRY = "part/timeline" "part/tell" "part/remove" "remove_entry";
     REQUEUE_JOBS = "requeue_jobs";
     REQUEUE_POSTS = "requeue_posts";
     RESERVE_NAME = "reserve_name";
-    REVOKE_SESSION = "revoke_session";
+    REVOKE_SESSION = "part/tell" "revoke_session";
     SETTLE_TOMBSTONE = "settle_tombstone";
     SKIP_POSTS = "skip_posts";
     TAKE_OVER_JOBS = "take_over_jobs";
@@ -74,6 +81,7 @@ scripts! {
     VOID_POST = "part/ids" "part/void" "void_post";
     VOID_USER = "part/void" "void_user";
     WATERMARK = "watermark";
+    WRITE_FOLLOW = "part/tell" "write_follow";
     WRITE_REGION = "write_region";
 }
 

@@ -9,6 +9,7 @@ use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::secret::{PasswordHash, TokenHash};
 use crate::model::session::{Label, Session, SessionId};
+use crate::store::bucket::{self, Drawn, Limit};
 use crate::store::command::{Command, call, command};
 use crate::store::key::Keys;
 use crate::store::script;
@@ -59,6 +60,22 @@ pub fn read(keys: &Keys, user: UserId, token: &TokenHash) -> Command<Option<Sess
     command("HGET").key(&keys.sessions(user)).arg(token.as_bytes()).reply()
 }
 
+/// The same, and what came of drawing on the bucket of the user: nothing is drawn for a session that has expired.
+pub fn read_and_draw(
+    keys: &Keys,
+    user: UserId,
+    token: &TokenHash,
+    limit: Limit,
+    amount: u32,
+    now: Timestamp,
+) -> Command<Option<(Session, Drawn)>> {
+    let read = call(&script::RECOGNISE).key(&keys.sessions(user)).key(&keys.cost_of(user));
+    let read = bucket::drawing(read.arg(token.as_bytes()).arg(now.as_millis()), limit, amount);
+    read.reply::<(Option<Session>, u64, u64)>().map(move |(session, wait, full)| {
+        Ok(session.map(|session| (session, Drawn::read(limit, wait, full))))
+    })
+}
+
 /// All sessions of a user, expired or not, in no order.
 pub fn read_all(keys: &Keys, user: UserId) -> Command<Vec<(Vec<u8>, Session)>> {
     command("HGETALL").key(&keys.sessions(user)).reply()
@@ -101,12 +118,12 @@ pub fn touch(keys: &Keys, user: UserId, before: &StoredSession, after: &Session)
 
 /// Ends the session of a token.
 pub fn end(keys: &Keys, user: UserId, token: &[u8]) -> Command<i64> {
-    command("HDEL").key(&keys.sessions(user)).arg(token).reply()
+    call(&script::END_SESSIONS).key(&keys.sessions(user)).arg(token).reply()
 }
 
 /// Ends all sessions of a user.
 pub fn end_all(keys: &Keys, user: UserId) -> Command<i64> {
-    command("DEL").key(&keys.sessions(user)).reply()
+    call(&script::END_SESSIONS).key(&keys.sessions(user)).arg("").reply()
 }
 
 /// Ends the session that has this id; `false` if there is none.

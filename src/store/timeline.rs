@@ -9,6 +9,7 @@
 
 use redis::{FromRedisValue, ParsingError, Value};
 
+use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::Window;
 use crate::store::command::{Command, call, command};
@@ -46,6 +47,8 @@ pub struct Opened {
     pub sources: Vec<UserId>,
     /// The part that was asked for.
     pub view: View,
+    /// All that was taken out of the timeline up to then is out of the part.
+    pub at: Timestamp,
 }
 
 /// From whom to pull into a timeline that is filled.
@@ -56,6 +59,9 @@ pub enum Sources<'a> {
     /// From those of these whom its owner follows; at most [`MOST_NAMED`].
     Named(&'a [UserId]),
 }
+
+/// For how long it is remembered that a post was taken out of a timeline: a day.
+pub(super) const REMOVED_MILLIS: u64 = 86_400_000;
 
 /// Most users that can be named to be pulled from.
 pub const MOST_NAMED: usize = 1_000;
@@ -84,21 +90,22 @@ pub fn open(
     sources: Sources<'_>,
     window: &Window<PostId>,
 ) -> Command<Opened> {
-    type Answer = (String, Option<String>, Vec<Source>, u64, Vec<Id>);
+    type Answer = (String, Option<String>, Vec<Source>, u64, Vec<Id>, i64);
     let open = call(&script::OPEN_TIMELINE).key(&keys.timeline(owner)).key(&keys.following(owner));
-    let open = open.arg(format!("{nonce:x}")).arg(lifetime).arg(generation);
+    let open = open.key(&keys.removed(owner)).arg(format!("{nonce:x}")).arg(lifetime).arg(generation);
     let (word, named): (_, &[UserId]) = match sources {
         Sources::All => ("all", &[]),
         Sources::Named(named) => ("named", named),
     };
     assert!(named.len() <= MOST_NAMED, "at most {MOST_NAMED} users are named");
-    let open = windowed(open.arg(word), window).args(named.iter().map(|user| user.get()));
-    open.reply::<Answer>().map(|(nonce, mark, sources, floor, posts)| {
+    let open = windowed(open.arg(word), window).arg(REMOVED_MILLIS).args(named.iter().map(|user| user.get()));
+    open.reply::<Answer>().map(|(nonce, mark, sources, floor, posts, at)| {
         Ok(Opened {
             nonce: Nonce(nonce),
             mark: mark.and_then(|mark| mark.parse().ok()),
             sources: sources.into_iter().map(|Source(user)| user).collect(),
             view: View::new((floor, posts)),
+            at: Timestamp::from_millis(at),
         })
     })
 }
@@ -182,9 +189,37 @@ pub fn deliver(keys: &Keys, owner: UserId, post: PostId, capacity: u32) -> Comma
     call(&script::DELIVER).key(&keys.timeline(owner)).arg(post.get()).arg(capacity).reply()
 }
 
-/// Takes a post out of a timeline, if it is there.
+/// Takes a post out of a timeline, if it is there, and remembers that for a day.
 pub fn remove(keys: &Keys, owner: UserId, post: PostId) -> Command<bool> {
-    command("LREM").key(&keys.timeline(owner)).arg(1).arg(post.get()).reply()
+    let remove = call(&script::REMOVE_ENTRY).key(&keys.timeline(owner)).key(&keys.removed(owner));
+    remove.arg(post.get()).arg(REMOVED_MILLIS).reply()
+}
+
+/// What was taken out of a timeline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removals {
+    /// Up to when this is all.
+    pub at: Timestamp,
+    /// The posts, and when each was taken out; no two at the same time, the earliest first.
+    pub posts: Vec<(PostId, Timestamp)>,
+}
+
+/// At most `limit` of the posts that were taken out of a timeline after a time, by the clock of Redis; of now, if
+/// there is none. `None` if not all of them are remembered.
+pub fn removed(
+    keys: &Keys,
+    owner: UserId,
+    since: Option<Timestamp>,
+    limit: usize,
+) -> Command<Option<Removals>> {
+    let read = call(&script::REMOVED).key(&keys.removed(owner)).key(&keys.timeline(owner));
+    let read = read.arg(since.map_or(String::new(), |since| since.as_millis().to_string()));
+    read.arg(REMOVED_MILLIS).arg(limit).reply::<Option<(i64, Vec<(Id, i64)>)>>().map(|removals| {
+        Ok(removals.map(|(at, posts)| Removals {
+            at: Timestamp::from_millis(at),
+            posts: posts.into_iter().map(|(Id(post), at)| (post, Timestamp::from_millis(at))).collect(),
+        }))
+    })
 }
 
 /// Makes an author a star for good.

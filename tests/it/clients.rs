@@ -39,3 +39,17 @@ fn documents_are_taken_as_graphql_js_takes_them() {
     let (same, all) = last.split_once(" of ").expect("it tells how many are the same");
     assert!(same == all && all.parse::<u32>().unwrap() > 250, "{said}");
 }
+
+#[test]
+fn clients_of_sockets_and_of_events_watch_and_go_on_where_they_were() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let [ada, ben] = ["ada", "ben"].map(|name| server.token(name));
+    server.ask_as(&ada, "mutation { follow(input: { userId: \"VXNlcjoy\" }) { userErrors { code } } }");
+    let url = format!("http://{}/graphql", server.address);
+    for (kind, refused) in [("ws", "GRAPHQL_VALIDATION_FAILED"), ("sse", "400")] {
+        let said = run("watch.mjs", &[kind, &url, &ada, &ben]);
+        let posts = ["one", "two", "three", "four", "five", "six"].map(|content| format!("ben: {content}\n"));
+        assert_eq!(said, format!("{}{refused}\n", posts.concat()), "{kind}");
+    }
+}

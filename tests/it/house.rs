@@ -18,7 +18,7 @@ const STOREYS: [(&str, &[&str]); 9] = [
 ];
 
 /// Each foreign crate that has a home, and the places where it may be named.
-const HOMES: [(&str, &[&str]); 22] = [
+const HOMES: [(&str, &[&str]); 30] = [
     ("redis", &["store"]),
     ("bb8_redis", &["store"]),
     ("sqlx", &["archive"]),
@@ -27,20 +27,28 @@ const HOMES: [(&str, &[&str]); 22] = [
     ("async_graphql", &["graphql", "http/response.rs"]),
     ("async_graphql_value", &["graphql/document"]),
     ("apollo_compiler", &["graphql/document"]),
-    ("quick_cache", &["graphql/document/mod.rs"]),
+    ("quick_cache", &["graphql/document"]),
     ("dataloader", &["graphql/loader.rs"]),
     ("axum", &["http"]),
-    ("clap", &["config.rs", "cli", "main.rs"]),
+    ("clap", &["config/mod.rs", "cli", "main.rs"]),
     ("hyper", &["http/connection.rs"]),
+    ("hyper_rustls", &["cli/trace.rs"]),
     ("hyper_util", &["http/connection.rs"]),
+    ("ipnet", &["config", "http/address.rs"]),
     ("indicatif", &["cli/progress.rs"]),
     ("jiff", &["graphql/types/scalar.rs"]),
-    ("metrics", &["http/metrics.rs"]),
+    ("metrics", &["http/metrics.rs", "store/figures.rs", "graphql/loader.rs"]),
     ("metrics_exporter_prometheus", &["http/metrics.rs"]),
+    ("opentelemetry", &["cli/trace.rs", "http/trace.rs"]),
+    ("opentelemetry_http", &["cli/trace.rs", "http/trace.rs"]),
+    ("opentelemetry_otlp", &["cli/trace.rs"]),
+    ("opentelemetry_sdk", &["cli/trace.rs", "http/trace.rs"]),
     ("rand", &["model/chance.rs", "cli/demo.rs", "cli/people.rs", "cli/posts.rs"]),
     ("rust_iso3166", &["model/region"]),
     ("serde", &["http/response.rs"]),
-    ("tokio_util", &["graphql"]),
+    ("tokio_io_timeout", &["http/connection.rs"]),
+    ("tokio_util", &["graphql", "http"]),
+    ("tracing_opentelemetry", &["cli/trace.rs", "http/trace.rs"]),
 ];
 
 /// The sources, each with its path below `src` and its lines of code.

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use fanfold::app::viewer::{Asker, Viewer};
+use fanfold::cli::STACK;
 use fanfold::graphql::{Api, GraphqlRequest};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -424,16 +426,25 @@ fn documents() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn whatever_is_written_is_taken_or_refused_on_a_small_stack() {
-    let runtime = tokio::runtime::Runtime::new().unwrap();
+fn whatever_is_written_is_looked_over_on_a_small_stack_and_executed_on_that_of_a_server() {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.enable_all().thread_stack_size(STACK).build().unwrap();
     let world = runtime.block_on(World::new());
-    runtime.block_on(world.people(2));
-    let api = Api::new(world.app.clone(), Knobs::new(&world.redis, &[]).graphql);
+    let people = runtime.block_on(world.people(2));
+    runtime.block_on(world.follow(&people[0], &people[1]));
+    runtime.block_on(world.follow(&people[1], &people[0]));
+    let api = Api::open(world.app.clone(), Knobs::new(&world.redis, &[]).graphql).unwrap();
     let config = ProptestConfig { cases: 1_500, failure_persistence: None, ..ProptestConfig::default() };
     let run = move || {
         TestRunner::new(config).run(&documents(), |query| {
-            let request = GraphqlRequest { query, operation_name: None, variables: json!({ "x": true }) };
-            drop(api.plan(request));
+            let variables = json!({ "x": true });
+            let request = GraphqlRequest { query: Some(query), variables, ..GraphqlRequest::default() };
+            if let Ok(plan) = api.plan(request) {
+                let api = api.clone();
+                let nobody = Asker { viewer: Viewer::Anonymous, address: None, rate_limit: None };
+                let executing = async move { api.execute(plan, nobody, "small").await };
+                runtime.block_on(runtime.spawn(executing)).expect("it is executed");
+            }
             Ok(())
         })
     };

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::PostId;
+use fanfold::model::post::Delivery;
 use fanfold::store;
 use fanfold::store::draft::{Draft, Note};
 use fanfold::store::post::{Settled, Sizes};
@@ -351,7 +352,7 @@ async fn a_step_that_is_repeated_after_the_post_was_deleted_does_not_bring_it_ba
     let draft = Draft { id: PostId::new(1).unwrap(), note };
     let sizes = Sizes { timeline: 10, hot: 10 };
     let publish = async || {
-        let publish = store::post::publish(store.keys(), &draft, sizes, None);
+        let publish = store::post::publish(store.keys(), &draft, Delivery::Pulled, sizes, None);
         assert_eq!(publish.send("test", store).await.unwrap(), Settled::Visible(vec![]));
     };
     publish().await;

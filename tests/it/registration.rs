@@ -40,7 +40,7 @@ async fn begin(world: &World, Wish { name, registers }: Wish, told: &Told) -> Ac
     let username = Username::parse(name).unwrap();
     let work = async move |app: App| {
         let made = if registers {
-            app.register(name, PASSWORD, None, None).await.map(|opened| opened.viewer.user().unwrap())
+            app.register(name, PASSWORD, None, None, None).await.map(|opened| opened.viewer.user().unwrap())
         } else {
             let newcomer = Newcomer {
                 display_name: (&username).into(),
@@ -144,7 +144,7 @@ async fn a_name_left_reserved_is_free_again_after_a_minute() {
     let mut cut = begin(&world, wish, &Told::default()).await;
     cut.step_to(Moment::After, "make user: reserve").await;
     cut.cut_off().await;
-    let register = async || world.app.register("ada", PASSWORD, None, None).await.is_ok();
+    let register = async || world.app.register("ada", PASSWORD, None, None, None).await.is_ok();
     assert!(!register().await);
     world.clock.turn(Duration::from_secs(30));
     world.app.repair().await.unwrap();
@@ -184,7 +184,7 @@ async fn a_user_who_was_made_can_soon_sign_in_though_the_maker_was_cut_off() {
     let mut cut = begin(&world, wish, &Told::default()).await;
     cut.step_to(Moment::After, "make user: create").await;
     cut.cut_off().await;
-    let signs_in = async || world.app.login("ada", PASSWORD, None).await.is_ok();
+    let signs_in = async || world.app.login("ada", PASSWORD, None, None).await.is_ok();
     assert!(!signs_in().await);
     world.clock.turn(Duration::from_secs(6));
     world.app.repair().await.unwrap();
@@ -197,10 +197,10 @@ async fn a_counter_that_falls_back_harms_nobody() {
     world.register("ada").await;
     world.register("bob").await;
     world.redis.raw::<String>(&["SET", "ff:{g}:next:user", "0"]);
-    let made = world.app.register("eve", PASSWORD, None, None).await.unwrap();
+    let made = world.app.register("eve", PASSWORD, None, None, None).await.unwrap();
     assert_eq!(made.viewer.user(), UserId::new(3));
     for name in ["ada", "bob", "eve"] {
-        assert!(world.app.login(name, PASSWORD, None).await.is_ok(), "{name}");
+        assert!(world.app.login(name, PASSWORD, None, None).await.is_ok(), "{name}");
     }
 }
 
@@ -218,10 +218,10 @@ async fn a_name_that_cannot_be_freed_holds_nothing_else_up() {
     world.redis.raw::<String>(&["SET", &shard, "no index"]);
     world.clock.turn(Duration::from_mins(2));
     world.app.repair().await.unwrap();
-    assert!(world.app.register(NAMES[1], PASSWORD, None, None).await.is_ok());
+    assert!(world.app.register(NAMES[1], PASSWORD, None, None, None).await.is_ok());
     // What could not be done is not forgotten.
     world.redis.raw::<i64>(&["DEL", &shard]);
     world.redis.raw::<i64>(&["HSET", &shard, NAMES[0], "?1"]);
     world.app.repair().await.unwrap();
-    assert!(world.app.register(NAMES[0], PASSWORD, None, None).await.is_ok());
+    assert!(world.app.register(NAMES[0], PASSWORD, None, None, None).await.is_ok());
 }

@@ -23,7 +23,12 @@ impl Server {
 
     /// What this command starts is a server.
     pub(crate) fn run(command: &mut Command) -> Self {
-        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        Self::run_logging(command, Stdio::null())
+    }
+
+    /// The same, with its log going somewhere.
+    pub(crate) fn run_logging(command: &mut Command, log: Stdio) -> Self {
+        let mut process = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address =

@@ -233,6 +233,95 @@ fn a_client_that_goes_away_leaves_no_change_half_done() {
 }
 
 #[test]
+fn half_a_head_does_not_keep_a_server_from_stopping() {
+    let redis = Redis::start();
+    let mut server = Server::over(&redis, &["--http-shutdown-timeout", "3600"]);
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    stream.write_all(b"G").unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    server.signal("-TERM");
+    let ended = (0..200).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        server.process.try_wait().unwrap()
+    });
+    assert_eq!(ended.expect("it ends").code(), Some(0));
+}
+
+/// Publishes one post after the other over a connection that is kept, or over a new one for each, until there is no
+/// answer. Tells what was answered.
+fn publish_until_it_ends(address: &str, token: &str, keeps: bool) -> Vec<String> {
+    let mut answered = Vec::new();
+    let mut kept: Option<TcpStream> = None;
+    for number in 0.. {
+        let content = format!("post {number}");
+        let query =
+            format!("mutation {{ publish(input: {{ content: \"{content}\" }}) {{ post {{ id }} }} }}");
+        let body = json!({ "query": query }).to_string();
+        let connection = if keeps { "" } else { "connection: close\r\n" };
+        let request = format!(
+            "POST /graphql HTTP/1.1\r\nhost: localhost\r\n{connection}authorization: Bearer {token}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let mut exchange = || {
+            let mut stream = match kept.take() {
+                Some(stream) => stream,
+                None => TcpStream::connect(address).ok()?,
+            };
+            stream.write_all(request.as_bytes()).ok()?;
+            let mut answer = Vec::new();
+            while !answer.ends_with(b"}}}}") {
+                let mut part = [0; 1_024];
+                let read = stream.read(&mut part).ok().filter(|read| *read > 0)?;
+                answer.extend(&part[..read]);
+            }
+            Some((stream, String::from_utf8(answer).unwrap()))
+        };
+        let Some((stream, answer)) = exchange() else { break };
+        assert!(answer.starts_with("HTTP/1.1 200") && !answer.contains("errors"), "{answer}");
+        answered.push(content);
+        kept = keeps.then_some(stream).filter(|_| !answer.to_lowercase().contains("connection: close"));
+    }
+    answered
+}
+
+#[test]
+fn a_server_that_is_stopped_under_load_answers_what_it_has_taken_and_keeps_what_it_has_answered() {
+    let redis = Redis::start();
+    for round in 0..3 {
+        let server = Server::over(&redis, &[]);
+        let names: Vec<String> = (0..8).map(|number| format!("ann{round}_{number}")).collect();
+        let tokens: Vec<String> = names.iter().map(|name| server.token(name)).collect();
+        let answered: Vec<Vec<String>> = std::thread::scope(|scope| {
+            let publishing: Vec<_> = tokens
+                .iter()
+                .enumerate()
+                .map(|(number, token)| {
+                    let address = server.address.clone();
+                    scope.spawn(move || publish_until_it_ends(&address, token, number % 2 == 0))
+                })
+                .collect();
+            std::thread::sleep(Duration::from_millis(700));
+            server.signal("-TERM");
+            publishing.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(server.end(), Some(0));
+        assert!(answered.iter().all(|answered| !answered.is_empty()));
+
+        let server = Server::over(&redis, &[]);
+        for (name, answered) in names.iter().zip(answered) {
+            let posts = "posts(first: 100) { totalCount nodes { content } }";
+            let answer = server.ask(&format!("{{ user(by: {{ username: \"{name}\" }}) {{ {posts} }} }}"));
+            let posts = &answer["data"]["user"]["posts"];
+            // What was not answered was not taken.
+            assert_eq!(posts["totalCount"], answered.len(), "{name} was answered {} times", answered.len());
+            assert_eq!(posts["nodes"][0]["content"].as_str(), answered.last().map(String::as_str));
+        }
+        assert_eq!(server.stop(), Some(0));
+    }
+}
+
+#[test]
 fn any_path_will_do_for_a_data_directory_and_others_cannot_look_into_it() {
     use std::os::unix::fs::PermissionsExt as _;
     let data = tempfile::tempdir().unwrap();

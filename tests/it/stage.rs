@@ -16,6 +16,7 @@ use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::Direction;
 use proptest::prelude::*;
 
+use crate::screen::{Screen, watch};
 use crate::sql::{self, Database, Kind};
 use crate::turnstile::{self, Actor, Event};
 use crate::walk::{read_posts, walk, walk_posts};
@@ -45,6 +46,8 @@ pub(crate) enum Call {
     ReadPosts(u64, usize),
     /// The archive goes away, and comes back.
     Outage,
+    /// Watches the timeline from what was last seen on, until nothing happens; the first time, reads it before that.
+    Watch(u64),
 }
 
 /// Calls that are made one after the other before the others begin, and those that then run together.
@@ -61,7 +64,11 @@ pub(crate) struct Told {
     pub(crate) deleted: Vec<PostId>,
     pub(crate) asked_to_delete: BTreeSet<PostId>,
     /// What is wrong with what somebody has read.
-    wrong: Vec<String>,
+    pub(crate) wrong: Vec<String>,
+    /// What those who watch have before them.
+    pub(crate) screens: BTreeMap<u64, Screen>,
+    /// How often each of them has begun to watch.
+    pub(crate) turns: BTreeMap<u64, usize>,
 }
 
 fn id(number: u64) -> UserId {
@@ -233,17 +240,24 @@ impl Stage {
                 };
                 Actor::begin(&self.app, work).await
             }
-            Call::Outage => {
-                let outage = Arc::clone(&self.outage);
-                let work = async move |app: App| {
-                    let _ = app.is_ready().await;
-                    outage.begin().await;
-                    let _ = app.is_ready().await;
-                    outage.end().await;
-                };
+            Call::Watch(who) => {
+                let viewer = viewer(who);
+                let work = async move |app: App| watch(&app, &viewer, who, &told).await;
                 Actor::begin(&self.app, work).await
             }
+            Call::Outage => self.begin_outage().await,
         }
+    }
+
+    async fn begin_outage(&self) -> Actor {
+        let outage = Arc::clone(&self.outage);
+        let work = async move |app: App| {
+            let _ = app.is_ready().await;
+            outage.begin().await;
+            let _ = app.is_ready().await;
+            outage.end().await;
+        };
+        Actor::begin(&self.app, work).await
     }
 
     /// The posts of an author that were told to be there, and are not asked to be deleted.
@@ -340,7 +354,7 @@ impl Stage {
     }
 
     /// What the naive model says a user should see: all posts of those followed and its own.
-    async fn expected(&self, who: u64) -> Vec<u64> {
+    pub(crate) async fn expected(&self, who: u64) -> Vec<u64> {
         let following: Vec<u64> =
             self.world.redis.raw(&["ZRANGE", &format!("ff:{{u{who}}}:following"), "0", "-1"]);
         let mut posts = self.posts(who).await;
@@ -422,7 +436,7 @@ impl Stage {
         for key in raw.raw::<Vec<String>>(&["KEYS", "ff:{f*}:fanout"]) {
             prop_assert_eq!(raw.raw::<u64>(&["XLEN", &key]), 0, "a job is left");
         }
-        let left = ["ff:*:intents", "ff:{g}:publishing", "ff:*:progress", "ff:*:failed"];
+        let left = ["ff:*:intents", "ff:{g}:publishing", "ff:*:progress", "ff:*:failed", "ff:*:fanout:open"];
         let unmoved = ["ff:{a}:pending", "ff:{a}:mov*:*", "ff:{a}:unmovable", "ff:*:gone"];
         for pattern in left.into_iter().chain(unmoved) {
             let left: Vec<String> = raw.raw(&["KEYS", pattern]);

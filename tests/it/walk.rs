@@ -6,7 +6,7 @@ use fanfold::app::App;
 use fanfold::app::archive::Listed;
 use fanfold::app::error::Error;
 use fanfold::app::question::{Answer, Question, Shared};
-use fanfold::app::timeline::TimelineQuery;
+use fanfold::app::timeline::{TimelinePage, TimelineQuery};
 use fanfold::app::viewer::Viewer;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::{Direction, Window};
@@ -68,7 +68,7 @@ pub(crate) async fn walk(app: &App, viewer: &Viewer, direction: Direction, size:
         let window = Window { direction, size, from };
         let query = TimelineQuery { window, author: UserFields::NONE, looks_back: true };
         // Who is cut off reads nothing more; who is too late has an error, and has read enough.
-        let Ok(page) = app.timeline(viewer, query).await else { return seen };
+        let Ok(TimelinePage { page, .. }) = app.timeline(viewer, query).await else { return seen };
         let posts: Vec<u64> = page.entries.iter().map(|entry| entry.post.id.get()).collect();
         let (more, back) = match direction {
             Direction::Forward => (page.has_next, page.has_previous),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::world::{World, codes};
 
-async fn send(
+pub(crate) async fn send(
     world: &World,
     method: Method,
     uri: &str,
@@ -21,7 +21,7 @@ async fn send(
     (status, headers, serde_json::from_slice(&body).unwrap_or_default())
 }
 
-const JSON: (&str, &str) = ("content-type", "application/json");
+pub(crate) const JSON: (&str, &str) = ("content-type", "application/json");
 const QUERY: &str = "{\"query\":\"{ __typename }\"}";
 const REGISTER: &str = "{\"query\":\"mutation { register(input: { username: \\\"eve\\\", password: \\\"correct horse\\\" }) { token } }\"}";
 

@@ -1,5 +1,6 @@
 //! The harness: a world of its own for each test.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::str::FromStr;
@@ -184,7 +185,7 @@ impl World {
         let app = app(&redis, &clock, options).await;
         let (running, stopping) = watch::channel(false);
         let Knobs { http, graphql, .. } = Knobs::new(&redis, options);
-        let router = fanfold::http::router(Api::new(app.clone(), graphql), http, stopping);
+        let router = fanfold::http::router(Api::open(app.clone(), graphql).unwrap(), http, stopping);
         Self { redis, clock, app, router, _running: running }
     }
 
@@ -277,6 +278,14 @@ pub(crate) async fn app(redis: &Redis, clock: &Arc<StillClock>, options: &[&str]
     let archive = Archive::new(&archive, &redis.data_dir).unwrap();
     let store = Store::open(&redis).await.unwrap();
     App::new(store, archive, Arc::clone(clock) as _, Chance::from_seed(1), rules)
+}
+
+/// Bytes in hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").unwrap();
+        text
+    })
 }
 
 /// The codes of all errors of an answer.

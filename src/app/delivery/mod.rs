@@ -15,6 +15,7 @@
 //! Not here: how jobs are kept (`store::fanout`), who adds them (`app::post`).
 
 mod lane;
+pub(super) mod mark;
 
 use std::time::Duration;
 

@@ -9,8 +9,9 @@ use crate::app::error::{Broken, Error, Faults, Field, Reason};
 use crate::app::post::{NewPost, Queue};
 use crate::app::viewer::Viewer;
 use crate::config::TimelineStrategy;
+use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
-use crate::model::post::{Content, Delivery, Digest, IdempotencyKey, Platform};
+use crate::model::post::{Content, Delivery, IdempotencyKey, Platform};
 use crate::model::relation::Side;
 use crate::store::batch::Batch;
 use crate::store::draft::{self, Attempt, Draft, Note};
@@ -282,9 +283,9 @@ impl App {
     ) -> Result<Vec<Option<Settled>>, Error> {
         let mut batch = Batch::new("publish: visible");
         let publish = |(publication, delivery): (&Publication<'_>, &Option<Delivery>)| {
-            delivery.as_ref()?;
+            let delivery = (*delivery)?;
             let attempt = publication.attempt.as_ref().map(|(key, attempt)| (*key, attempt));
-            Some(batch.push(post::publish(self.keys(), &publication.draft, self.sizes(), attempt)))
+            Some(batch.push(post::publish(self.keys(), &publication.draft, delivery, self.sizes(), attempt)))
         };
         let tickets: Vec<_> = publications.iter().zip(deliveries).map(publish).collect();
         let mut replies = batch.send(self.store()).await?;

@@ -25,6 +25,7 @@
 //! no harm, a new one with old sources does. A short set of newest posts does not mean that there are
 //! no others: some may have been deleted.
 
+pub mod live;
 mod pull;
 
 use std::collections::{HashMap, HashSet};
@@ -36,9 +37,11 @@ use crate::app::App;
 use crate::app::archive::Listed;
 use crate::app::error::{Broken, Error};
 use crate::app::question::{Answer, Question, Shared, mismatch};
+use crate::app::timeline::live::Seen;
 use crate::app::timeline::pull::Reach;
 use crate::app::viewer::Viewer;
 use crate::config::TimelineStrategy;
+use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Page, Window};
 use crate::model::post::Post;
@@ -64,7 +67,7 @@ pub(super) struct Strategy {
 
 /// The stars, as of a version.
 #[derive(Default)]
-struct Stars {
+pub(super) struct Stars {
     version: String,
     authors: Vec<UserId>,
 }
@@ -74,11 +77,13 @@ struct Part {
     /// `None` if there is none, because nothing can be written.
     nonce: Option<Nonce>,
     view: View,
+    /// All that was taken out up to then, by the clock of Redis, is out of it; `None` if there is none.
+    at: Option<Timestamp>,
 }
 
 impl From<Opened> for Part {
-    fn from(Opened { nonce, view, .. }: Opened) -> Self {
-        Self { nonce: Some(nonce), view }
+    fn from(Opened { nonce, view, at, .. }: Opened) -> Self {
+        Self { nonce: Some(nonce), view, at: Some(at) }
     }
 }
 
@@ -91,6 +96,25 @@ pub struct Entry {
     pub author: Arc<User>,
     /// How the owner of the timeline and the author stand.
     pub relation: Relation,
+}
+
+/// A page of a timeline.
+#[derive(Clone, Debug)]
+pub struct TimelinePage {
+    /// The page.
+    pub page: Page<Entry>,
+    /// A delivered mark of before it was read.
+    mark: u64,
+    /// When it was read, by the clock of Redis.
+    at: Option<Timestamp>,
+}
+
+impl TimelinePage {
+    /// What somebody has seen who has read the page from one of its entries on.
+    #[must_use]
+    pub fn seen_from(&self, index: usize) -> Seen {
+        Seen::of_entry(&self.page.entries, index, self.mark, self.at)
+    }
 }
 
 /// What is asked of a timeline.
@@ -108,12 +132,17 @@ impl App {
     /// A page of the home timeline of the user who asks. Six round trips at most once it is filled,
     /// whatever the size of the page and the number of users followed; more where entries have to be
     /// made up for, below the floor, and to tell what lies on the other side.
-    pub async fn timeline(&self, viewer: &Viewer, query: TimelineQuery) -> Result<Page<Entry>, Error> {
+    pub async fn timeline(&self, viewer: &Viewer, query: TimelineQuery) -> Result<TimelinePage, Error> {
         let owner = viewer.signed_in()?.user;
+        // Who goes on from here to watch must know of everything that comes after this moment.
+        let mark = match self.known_delivered_mark() {
+            0 => self.delivered_mark().await?,
+            known => known,
+        };
         let TimelineQuery { window, author, .. } = query;
         // One more than the page tells whether there are others.
         let wanted = Window { size: window.size + 1, ..window };
-        let Part { nonce, view } = self.refresh(owner, &wanted).await?;
+        let Part { nonce, view, at } = self.refresh(owner, &wanted).await?;
         let nonce = nonce.as_ref();
         let found = self.collect(owner, nonce, wanted, Some(view), author);
         let back = async {
@@ -135,7 +164,8 @@ impl App {
                 (more, back)
             }
         };
-        Ok(Page { entries: entries.into(), has_previous, has_next })
+        let page = Page { entries: entries.into(), has_previous, has_next };
+        Ok(TimelinePage { page, mark, at })
     }
 
     /// Steps 1 to 4. Answers a part of the timeline; where nothing can be written, an empty part that says
@@ -143,7 +173,7 @@ impl App {
     async fn refresh(&self, owner: UserId, window: &Window<PostId>) -> Result<Part, Error> {
         match self.try_to_refresh(owner, window).await {
             Err(Error::Broken(Broken::Unreachable(error))) if error.is_read_only() => {
-                Ok(Part { nonce: None, view: View { floor: u64::MAX, posts: Vec::new() } })
+                Ok(Part { nonce: None, view: View { floor: u64::MAX, posts: Vec::new() }, at: None })
             }
             refreshed => refreshed,
         }
@@ -171,7 +201,7 @@ impl App {
             let capacity = self.0.rules.timeline.timeline_capacity;
             let merge = timeline::merge(self.keys(), owner, capacity, &merge, window);
             if let Some(view) = merge.send("timeline: merge", self.store()).await? {
-                return Ok(Part { nonce: Some(opened.nonce), view });
+                return Ok(Part { nonce: Some(opened.nonce), view, at: Some(opened.at) });
             }
         }
         Err(Broken::GaveUp("reading a timeline that vanishes again and again").into())
@@ -187,7 +217,7 @@ impl App {
     }
 
     /// Step 1.
-    async fn watermark(&self) -> Result<(u64, Arc<Stars>), Error> {
+    pub(super) async fn watermark(&self) -> Result<(u64, Arc<Stars>), Error> {
         let stars = &self.0.strategy.stars;
         let known = Arc::clone(&stars.read().unwrap_or_else(PoisonError::into_inner));
         let read = timeline::watermark(self.keys(), &known.version);

@@ -21,7 +21,7 @@ const INTROSPECTION_LISTS: [&str; 4] = ["fields", "inputFields", "possibleTypes"
 
 /// Counts what an operation costs.
 #[derive(Debug)]
-pub(super) struct Costs {
+pub(in crate::graphql) struct Costs {
     limit: u64,
     /// So far.
     total: u64,
@@ -29,6 +29,42 @@ pub(super) struct Costs {
     has_sign_in: bool,
     /// How often the schema is asked for.
     introspections: usize,
+}
+
+/// Refuses operations that together ask for more than one may.
+pub(in crate::graphql) fn check_together<'a>(
+    all: impl Iterator<Item = &'a Costs>,
+) -> Result<(), RequestError> {
+    let (mut total, mut sign_ins, mut introspections) = (0_u64, 0, 0);
+    for costs in all {
+        total = total.saturating_add(costs.total);
+        sign_ins += u32::from(costs.has_sign_in);
+        introspections += costs.introspections;
+        if total > costs.limit {
+            return Err(too_many(costs.limit));
+        }
+    }
+    if sign_ins > 1 {
+        return Err(too_many_sign_ins());
+    }
+    if introspections > MOST_INTROSPECTIONS {
+        return Err(too_many_introspections());
+    }
+    Ok(())
+}
+
+fn too_many(limit: u64) -> RequestError {
+    let what =
+        format!("it asks for more than {limit} objects. Ask for smaller pages, or for fewer of them at once");
+    RequestError::too_complex(&what)
+}
+
+fn too_many_introspections() -> RequestError {
+    RequestError::too_complex(&format!("it asks for the schema more than {MOST_INTROSPECTIONS} times"))
+}
+
+fn too_many_sign_ins() -> RequestError {
+    RequestError::too_complex("it may have one `login`, `register` or `changePassword`")
 }
 
 /// A place in an operation.
@@ -54,6 +90,11 @@ impl Costs {
         Self { limit, total: 0, has_sign_in: false, introspections: 0 }
     }
 
+    /// About how many objects are asked for.
+    pub(in crate::graphql) fn total(&self) -> u64 {
+        self.total
+    }
+
     /// Goes into a field that has fields itself.
     pub(super) fn enter(
         &mut self,
@@ -67,15 +108,13 @@ impl Costs {
                 self.introspections += 1;
             }
             if self.introspections > MOST_INTROSPECTIONS {
-                let what = format!("it asks for the schema more than {MOST_INTROSPECTIONS} times");
-                return Err(RequestError::too_complex(&what));
+                return Err(too_many_introspections());
             }
             return introspect(place, field);
         }
         if object == "Mutation" && matches!(field.name.as_str(), "login" | "register" | "changePassword") {
             if self.has_sign_in {
-                let what = "it may have one `login`, `register` or `changePassword`";
-                return Err(RequestError::too_complex(what));
+                return Err(too_many_sign_ins());
             }
             self.has_sign_in = true;
         }
@@ -91,11 +130,7 @@ impl Costs {
         let weight = place.objects.saturating_mul(weight(object, &field.name));
         self.total = self.total.saturating_add(objects).saturating_add(weight);
         if self.total > self.limit {
-            let what = format!(
-                "it asks for more than {} objects. Ask for smaller pages, or for fewer of them at once",
-                self.limit
-            );
-            return Err(RequestError::too_complex(&what));
+            return Err(too_many(self.limit));
         }
         let entries = if is_list { 1 } else { own.unwrap_or(1) };
         Ok(Place { levels, objects, entries, introspection: None })

@@ -17,23 +17,25 @@
 //! Not here: what fields do (`query`, `mutation`).
 
 mod argument;
-mod cost;
+pub(super) mod cost;
 mod expand;
 pub(super) mod lexer;
 mod lines;
 mod operation;
+pub(super) mod persisted;
+mod public;
 mod rules;
 mod usage;
 
 use std::sync::Arc;
 
 use apollo_compiler::diagnostic::Diagnostic;
-use apollo_compiler::executable::OperationType;
+pub(super) use apollo_compiler::executable::OperationType;
 use apollo_compiler::parser::Parser;
 use apollo_compiler::request::coerce_variable_values;
 use apollo_compiler::response::{GraphQLError, JsonValue};
 use apollo_compiler::validation::{DiagnosticData, DiagnosticList, Valid};
-use apollo_compiler::{ExecutableDocument, Schema};
+use apollo_compiler::{ExecutableDocument, Name, Schema};
 use async_graphql::parser::types as executed;
 use async_graphql::{Number, Pos, ServerError};
 use quick_cache::Weighter;
@@ -44,6 +46,7 @@ use crate::graphql::GraphqlRequest;
 use crate::graphql::document::cost::Costs;
 use crate::graphql::document::lines::Lines;
 use crate::graphql::document::operation::Builder;
+use crate::graphql::document::persisted::{DocumentHash, Named, Persisted, TrustedError};
 use crate::graphql::error::{Code, RequestError, coded};
 
 /// Most faults of a document that are told.
@@ -62,6 +65,7 @@ const TOKENS: usize = 20_000;
 pub(super) struct Documents {
     schema: Valid<Schema>,
     cache: Cache<Box<str>, Arc<Document>, Bytes>,
+    persisted: Persisted,
     cost_limit: u64,
     has_introspection: bool,
 }
@@ -70,18 +74,50 @@ pub(super) struct Documents {
 struct Document {
     executable: Valid<ExecutableDocument>,
     lines: Lines,
+    /// Whether the operator has vouched for it.
+    is_trusted: bool,
+}
+
+/// What is told of an operation.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// Query, mutation or subscription; or several of them.
+    pub kind: &'static str,
+    name: Option<Name>,
+    /// About how many objects it asks for.
+    pub cost: u64,
+}
+
+impl Summary {
+    /// The kind of several operations together.
+    pub const BATCH: &str = "batch";
+
+    /// What its author calls it.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// Several operations together.
+    pub fn of_batch<'a>(operations: impl Iterator<Item = &'a Self>) -> Self {
+        let cost = operations.fold(0, |sum: u64, operation| sum.saturating_add(operation.cost));
+        Self { kind: Self::BATCH, name: None, cost }
+    }
 }
 
 /// An operation that is safe to execute.
 pub(super) struct Operation {
-    kind: OperationType,
+    pub(super) kind: OperationType,
+    name: Option<Name>,
     pub(super) document: executed::ExecutableDocument,
+    pub(super) costs: Costs,
+    /// Whether it asks for nothing that depends on who asks.
+    pub(super) is_public: bool,
 }
 
 impl Operation {
-    /// Whether it is a query.
-    pub(super) fn is_query(&self) -> bool {
-        self.kind == OperationType::Query
+    pub(super) fn summary(&self) -> Summary {
+        Summary { kind: self.kind.name(), name: self.name.clone(), cost: self.costs.total() }
     }
 }
 
@@ -96,21 +132,28 @@ impl Weighter<Box<str>, Arc<Document>> for Bytes {
 }
 
 impl Documents {
+    /// Fails if the documents that are to be trusted cannot be.
+    ///
     /// # Panics
     /// If the schema, which is our own, is none.
-    pub(super) fn new(sdl: &str, config: &GraphqlConfig) -> Self {
+    pub(super) fn open(sdl: &str, config: &GraphqlConfig) -> Result<Self, TrustedError> {
         // What introspection can tell that the library does not know of yet.
         let sdl = format!("{sdl}\nextend type __Type {{ isOneOf: Boolean }}\n");
         let schema = Schema::parse_and_validate(sdl, "schema.graphql");
         let schema = schema.unwrap_or_else(|error| panic!("the schema is valid: {}", error.errors));
         let cache = Cache::with_weighter(CACHE_DOCUMENTS, CACHE_BYTES, Bytes);
         let has_introspection = config.graphql_introspection == Switch::On;
-        Self { schema, cache, cost_limit: config.graphql_cost_limit, has_introspection }
+        let persisted = Persisted::open(config, |text| read(&schema, text))?;
+        Ok(Self { schema, cache, persisted, cost_limit: config.graphql_cost_limit, has_introspection })
     }
 
     /// Goes through all steps. Asks nothing of the store.
     pub(super) fn operation(&self, request: GraphqlRequest) -> Result<Operation, RequestError> {
-        let document = self.document(&request.query)?;
+        let document = match (&request.query, request.hash) {
+            (Some(text), hash) => self.sent(text, hash)?,
+            (None, Some(hash)) => self.named(hash)?,
+            (None, None) => return Err(RequestError::new(Code::BadRequest, "There is no document.")),
+        };
         let operation = document.executable.operations.get(request.operation_name.as_deref());
         let operation = operation.map_err(|error| {
             RequestError::new(Code::ValidationFailed, sentence(&error.message().to_string()))
@@ -126,36 +169,76 @@ impl Documents {
             document: &document,
             variables: &variables,
             costs: Costs::new(self.cost_limit),
-            has_introspection: self.has_introspection,
+            has_introspection: self.has_introspection || document.is_trusted,
+            is_public: true,
             bytes: 0,
         };
         let kind = operation.operation_type;
-        Ok(Operation { kind, document: builder.build(kind, &operation.selection_set)? })
+        let document = builder.build(kind, &operation.selection_set)?;
+        let name = operation.name.clone();
+        Ok(Operation { kind, name, document, costs: builder.costs, is_public: builder.is_public })
+    }
+
+    /// How many documents are remembered as they were parsed, and how many texts by their hash.
+    pub(super) fn remembered(&self) -> (usize, usize) {
+        (self.cache.len(), self.persisted.remembered())
+    }
+
+    /// A document that was sent, perhaps with its hash: then it is remembered if it is valid.
+    fn sent(&self, text: &str, named: Option<DocumentHash>) -> Result<Arc<Document>, RequestError> {
+        if named.is_none() && !self.persisted.has_trusted() {
+            return self.document(text);
+        }
+        // What is too large to be parsed is too large to be hashed.
+        lexer::guard(text).map_err(RequestError::refusal)?;
+        let hash = DocumentHash::of(text);
+        if named.is_some_and(|named| named != hash) {
+            let message = "The hash is not the SHA-256 of the document.";
+            return Err(RequestError::new(Code::BadRequest, message));
+        }
+        if let Some(trusted) = self.persisted.find_trusted(hash) {
+            return Ok(trusted);
+        }
+        self.persisted.admit_others()?;
+        let document = self.document(text)?;
+        if named.is_some() {
+            self.persisted.remember(hash, text);
+        }
+        Ok(document)
+    }
+
+    /// The document that has this hash.
+    fn named(&self, hash: DocumentHash) -> Result<Arc<Document>, RequestError> {
+        match self.persisted.find(hash)? {
+            Named::Trusted(document) => Ok(document),
+            Named::Remembered(text) => self.document(&text),
+        }
     }
 
     fn document(&self, text: &str) -> Result<Arc<Document>, RequestError> {
         if let Some(document) = self.cache.get(text) {
             return Ok(document);
         }
-        let document = Arc::new(self.read(text)?);
+        let document = Arc::new(read(&self.schema, text)?);
         self.cache.insert(text.into(), Arc::clone(&document));
         Ok(document)
     }
+}
 
-    fn read(&self, text: &str) -> Result<Document, RequestError> {
-        lexer::guard(text).map_err(RequestError::refusal)?;
-        let parsed = Parser::new().recursion_limit(RECURSION).token_limit(TOKENS).parse_ast(text, "document");
-        // What follows the first fault is mostly its consequence.
-        let document = parsed.map_err(|error| refused(Code::ParseFailed, 1, &error.errors))?;
-        expand::guard(&document)?;
-        rules::check(&document)?;
-        let invalid = |errors: &DiagnosticList| refused(Code::ValidationFailed, MOST_ERRORS, errors);
-        // What names nothing in the schema is told by itself: other faults may be its consequences.
-        let executable = document.to_executable(&self.schema).map_err(|error| invalid(&error.errors))?;
-        let executable = executable.validate(&self.schema).map_err(|error| invalid(&error.errors))?;
-        usage::check(&self.schema, &executable)?;
-        Ok(Document { executable, lines: Lines::of(text) })
-    }
+/// Makes a document of a text, or says why it is none.
+fn read(schema: &Valid<Schema>, text: &str) -> Result<Document, RequestError> {
+    lexer::guard(text).map_err(RequestError::refusal)?;
+    let parsed = Parser::new().recursion_limit(RECURSION).token_limit(TOKENS).parse_ast(text, "document");
+    // What follows the first fault is mostly its consequence.
+    let document = parsed.map_err(|error| refused(Code::ParseFailed, 1, &error.errors))?;
+    expand::guard(&document)?;
+    rules::check(&document)?;
+    let invalid = |errors: &DiagnosticList| refused(Code::ValidationFailed, MOST_ERRORS, errors);
+    // What names nothing in the schema is told by itself: other faults may be its consequences.
+    let executable = document.to_executable(schema).map_err(|error| invalid(&error.errors))?;
+    let executable = executable.validate(schema).map_err(|error| invalid(&error.errors))?;
+    usage::check(schema, &executable)?;
+    Ok(Document { executable, lines: Lines::of(text), is_trusted: false })
 }
 
 /// Writes whole numbers as such: 3.0 and 3 are one number in JSON, and some languages write the former.

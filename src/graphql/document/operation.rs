@@ -20,8 +20,8 @@ use async_graphql::{Number, Pos, Positioned};
 use async_graphql_value::Value;
 
 use crate::graphql::document::Document;
-use crate::graphql::document::argument;
 use crate::graphql::document::cost::{Costs, Place};
+use crate::graphql::document::{argument, public};
 use crate::graphql::error::{Code, RequestError};
 
 /// Builds what is executed.
@@ -31,6 +31,8 @@ pub(super) struct Builder<'a> {
     pub(super) variables: &'a JsonMap,
     pub(super) costs: Costs,
     pub(super) has_introspection: bool,
+    /// Whether nothing so far depends on who asks.
+    pub(super) is_public: bool,
     /// Bytes of all texts among the values so far.
     pub(super) bytes: usize,
 }
@@ -212,6 +214,7 @@ impl<'a> Builder<'a> {
                 vec![self.position(field.location()), self.position(other.location())];
             return Err(error);
         }
+        self.is_public &= !public::is_viewers(object, &field.name);
         let arguments = self.arguments(field)?;
         argument::check_all(self.schema, object, field, &arguments)?;
         let position = self.position(field.location());

@@ -8,7 +8,7 @@ use crate::app::archive::Listed;
 use crate::app::error::Error;
 use crate::graphql::connection::{self, Filled};
 use crate::graphql::context::Scope;
-use crate::graphql::cursor::{self, FollowList, PostList};
+use crate::graphql::cursor::{self, FollowList, PostList, TimelineList, TimelinePlace};
 use crate::graphql::types::post::Post;
 use crate::graphql::types::scalar::DateTime;
 use crate::graphql::types::user::User;
@@ -101,8 +101,8 @@ struct PostPage {
 }
 
 impl PostPage {
-    fn new(list: PostList, filled: Filled<Listed, Post>) -> Self {
-        let edge = |(listed, node)| PostEdge { list, id: PostId::from(listed), node };
+    fn new<E>(filled: Filled<E, Post>, cursor: impl Fn(E) -> String) -> Self {
+        let edge = |(entry, node)| PostEdge { cursor: cursor(entry), node };
         let edges = filled.entries.into_iter().map(edge).collect();
         Self { edges, has_previous: filled.has_previous, has_next: filled.has_next }
     }
@@ -115,8 +115,8 @@ impl PostPage {
         PageInfo {
             has_next_page: self.has_next,
             has_previous_page: self.has_previous,
-            start_cursor: self.edges.first().map(PostEdge::print_cursor),
-            end_cursor: self.edges.last().map(PostEdge::print_cursor),
+            start_cursor: self.edges.first().map(|edge| edge.cursor.clone()),
+            end_cursor: self.edges.last().map(|edge| edge.cursor.clone()),
         }
     }
 }
@@ -130,7 +130,8 @@ pub(in crate::graphql) struct PostConnection {
 
 impl PostConnection {
     pub(in crate::graphql) fn new(scope: Arc<Scope>, list: PostList, filled: Filled<Listed, Post>) -> Self {
-        Self { scope, list, page: PostPage::new(list, filled) }
+        let page = PostPage::new(filled, |listed| cursor::print(list, &PostId::from(listed)));
+        Self { scope, list, page }
     }
 }
 
@@ -162,8 +163,8 @@ impl PostConnection {
 pub(in crate::graphql) struct TimelineConnection(PostPage);
 
 impl TimelineConnection {
-    pub(in crate::graphql) fn new(list: PostList, filled: Filled<Listed, Post>) -> Self {
-        Self(PostPage::new(list, filled))
+    pub(in crate::graphql) fn new(list: TimelineList, filled: Filled<TimelinePlace, Post>) -> Self {
+        Self(PostPage::new(filled, |place| cursor::print(list, &place)))
     }
 }
 
@@ -188,23 +189,16 @@ impl TimelineConnection {
 
 /// An entry of a list of posts.
 pub(in crate::graphql) struct PostEdge {
-    list: PostList,
-    id: PostId,
+    cursor: String,
     node: Post,
-}
-
-impl PostEdge {
-    fn print_cursor(&self) -> String {
-        cursor::print(self.list, &self.id)
-    }
 }
 
 /// An entry of a list of posts.
 #[Object]
 impl PostEdge {
     /// The place of the entry in the list; it stays good when entries come and go.
-    async fn cursor(&self) -> String {
-        self.print_cursor()
+    async fn cursor(&self) -> &str {
+        &self.cursor
     }
 
     /// The listed post.

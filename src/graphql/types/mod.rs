@@ -1,8 +1,10 @@
 //! The types of the schema, each a thin layer over a value of `model`.
 
 pub(super) mod connection;
+pub(super) mod event;
 pub(super) mod node;
 pub(super) mod post;
+pub(super) mod rate_limit;
 pub(super) mod region;
 pub(super) mod relation;
 pub(super) mod scalar;

@@ -6,6 +6,7 @@ use async_graphql::{Enum, ID, Object, SimpleObject};
 
 use crate::app::error::Error;
 use crate::app::question::Delivered;
+use crate::app::timeline::Entry;
 use crate::graphql::context::Scope;
 use crate::graphql::id::GlobalId;
 use crate::graphql::types::connection::number;
@@ -23,6 +24,12 @@ pub(in crate::graphql) struct Post {
 impl Post {
     pub(in crate::graphql) fn new(scope: &Arc<Scope>, record: Arc<model::post::Post>, author: User) -> Self {
         Self { scope: Arc::clone(scope), record, author }
+    }
+
+    /// A post in the viewer's home timeline.
+    pub(in crate::graphql) fn of_entry(scope: &Arc<Scope>, entry: &Entry) -> Self {
+        let Entry { post, author, relation } = entry;
+        Self::new(scope, Arc::clone(post), User::loaded(scope, Arc::clone(author), Some(*relation)))
     }
 }
 

@@ -29,6 +29,8 @@ pub(in crate::graphql) enum UserErrorCode {
     NotYours,
     /// The idempotency key was used for something else before.
     IdempotencyMismatch,
+    /// There were too many attempts; the message tells when the next one is heard. What was sent was not looked at.
+    Throttled,
 }
 
 /// A refusal that the client can show to a person.

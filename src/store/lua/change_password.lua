@@ -9,4 +9,5 @@ local kept = redis.call('HGET', KEYS[2], ARGV[3])
 redis.call('HSET', KEYS[1], 'password', ARGV[2])
 redis.call('DEL', KEYS[2])
 if kept then redis.call('HSET', KEYS[2], ARGV[3], kept) end
+tell(KEYS[2], 'sessions')
 return 1

@@ -2,15 +2,17 @@
 -- KEYS[1]  the void set        KEYS[2]  the author's posts: a list
 -- KEYS[3]  the author's newest posts: a sorted set     KEYS[4]  the author's timeline
 -- KEYS[5]  what became cold: a hash     KEYS[6]  deleted posts that the archive may still have: a sorted set
+-- KEYS[7]  what was taken out of the timeline: a sorted set
 -- ARGV[1]  the post        ARGV[2]  the time now     ARGV[3]  milliseconds to remember it for, so that
 --          a late publisher does not put it back      ARGV[4]  how many are the newest
+-- ARGV[5]  milliseconds for which it is remembered what was taken out of the timeline
 -- Returns  1 if it was in the list or cold, else 0
 local was_there = redis.call('LREM', KEYS[2], 1, ARGV[1])
 redis.call('ZREM', KEYS[3], ARGV[1])
 for _, id in ipairs(redis.call('LRANGE', KEYS[2], 0, tonumber(ARGV[4]) - 1)) do
   redis.call('ZADD', KEYS[3], id, id)
 end
-redis.call('LREM', KEYS[4], 1, ARGV[1])
+remove(KEYS[4], KEYS[7], ARGV[1], tonumber(ARGV[5]))
 -- The archive may have a post before it has left the list.
 local is_noted = redis.call('ZSCORE', KEYS[1], 'deleted:' .. ARGV[1])
 if not is_noted and redis.call('ZADD', KEYS[6], ARGV[1], ARGV[1]) == 1 and was_there == 0 then

@@ -53,6 +53,8 @@ if #ids > 0 then
       last = last - #pushed
     end
     length = length + #merged - count
+    -- Who pulls looks for itself.
+    if not mark then tell(key, 'timeline') end
     trim(key, seal, length, capacity)
   end
 end

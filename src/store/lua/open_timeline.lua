@@ -1,13 +1,21 @@
 -- Makes sure that a timeline exists, keeps it from expiring, and says what must be pulled.
 -- KEYS[1]  the timeline    KEYS[2]  whom its owner follows
+-- KEYS[3]  what was taken out of the timeline: a sorted set
 -- ARGV[1]  the nonce of a new timeline         ARGV[2]  seconds until it expires
 -- ARGV[3]  the generation of the strategy in force
 -- ARGV[4]  whom to pull from when it is filled: 'all' who are followed, or those 'named' below
 -- ARGV[5]  'forward' or 'backward'   ARGV[6]  size   ARGV[7]  post or '': a page of the timeline
--- ARGV[8…] users who may be followed
--- Returns  { nonce, mark ('' if unfilled), { whom to pull from }, floor, { the page } }
+-- ARGV[8]  milliseconds for which it is remembered what was taken out
+-- ARGV[9…] users who may be followed
+-- Returns  { nonce, mark ('' if unfilled), { whom to pull from }, floor, { the page }, the time before which
+--          all that was taken out of it is out of the page }
 local seal = read_seal(KEYS[1])
+local time = redis.call('TIME')
+local upto = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) - 1)
 if not seal then
+  -- While there was none, nothing was noted of what would have been taken out.
+  redis.call('ZADD', KEYS[3], upto, '0')
+  redis.call('PEXPIRE', KEYS[3], ARGV[8])
   seal = { nonce = ARGV[1], floor = 0, generation = '' }
   redis.call('RPUSH', KEYS[1], print_seal(seal))
 end
@@ -16,12 +24,12 @@ local is_filled = seal.generation == ARGV[3] and seal.mark
 local sources = {}
 if not is_filled or ARGV[4] == 'all' then
   sources = redis.call('ZRANGE', KEYS[2], 0, -1)
-elseif #ARGV > 7 then
-  for index, time in ipairs(redis.call('ZMSCORE', KEYS[2], unpack(ARGV, 8))) do
-    if time then sources[#sources + 1] = ARGV[7 + index] end
+elseif #ARGV > 8 then
+  for index, time in ipairs(redis.call('ZMSCORE', KEYS[2], unpack(ARGV, 9))) do
+    if time then sources[#sources + 1] = ARGV[8 + index] end
   end
 end
 local mark = is_filled and string.format('%.0f', seal.mark) or ''
 local length = redis.call('LLEN', KEYS[1]) - 1
 local ids = page(KEYS[1], length, ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7]))
-return { seal.nonce, mark, sources, string.format('%.0f', seal.floor), ids }
+return { seal.nonce, mark, sources, string.format('%.0f', seal.floor), ids, upto }

@@ -4,7 +4,8 @@
 -- KEYS[5]  what became cold: a hash    KEYS[6]  the idempotency key, if there is one
 -- ARGV[1]  the post        ARGV[2]  how many posts a timeline holds
 -- ARGV[3]  how many of an author's posts stay hot      ARGV[4]  how many are the newest
--- ARGV[5]  what the idempotency key must hold    ARGV[6]  to hold this when the post is visible
+-- ARGV[5]  where to say whose post there is, if readers pull it, or ''     ARGV[6]  the author
+-- ARGV[7]  what the idempotency key must hold    ARGV[8]  to hold this when the post is visible
 -- Returns  { 1 if the post is visible or was, 0 if it must never be, 3 if it became cold or must never be,
 --            posts that shall become cold … }
 local text, id = ARGV[1], tonumber(ARGV[1])
@@ -20,8 +21,9 @@ local at = insert(KEYS[2], length, id)
 redis.call('ZADD', KEYS[3], id, text)
 redis.call('ZREMRANGEBYRANK', KEYS[3], 0, -1 - tonumber(ARGV[4]))
 deliver(KEYS[4], id, tonumber(ARGV[2]))
-if KEYS[6] and redis.call('GET', KEYS[6]) == ARGV[5] then
-  redis.call('SET', KEYS[6], ARGV[6], 'KEEPTTL')
+if ARGV[5] ~= '' then redis.pcall('PUBLISH', ARGV[5], ARGV[6]) end
+if KEYS[6] and redis.call('GET', KEYS[6]) == ARGV[7] then
+  redis.call('SET', KEYS[6], ARGV[8], 'KEEPTTL')
 end
 local hot = tonumber(ARGV[3])
 local answer = { 1, redis.call('LINDEX', KEYS[2], hot) or nil }

@@ -1,6 +1,7 @@
 -- Takes over jobs that nobody is at, and puts those aside that fail again and again. Makes the stream and
 -- the group if need be.
 -- KEYS[1]  the jobs: a stream      KEYS[2]  their progress     KEYS[3]  those put aside: a stream
+-- KEYS[4]  posts that are still to be brought to timelines: a sorted set
 -- ARGV[1]  the group       ARGV[2]  who takes over
 -- ARGV[3]  milliseconds after which another worker is thought to be at a job no more
 -- ARGV[4]  how often a job may be begun without going forward     ARGV[5]  at most so many
@@ -43,6 +44,7 @@ for _, pending in ipairs(redis.call('XPENDING', KEYS[1], ARGV[1], 'IDLE', ARGV[3
     -- The first two fields of a job are its kind and its post.
     redis.call('HDEL', KEYS[2], (entry[2][2] or '') .. ':' .. (entry[2][4] or ''))
     redis.call('XADD', KEYS[3], 'MAXLEN', '~', 10000, '*', unpack(entry[2]))
+    if entry[2][2] == 'deliver' then redis.call('ZREM', KEYS[4], entry[2][4]) end
   elseif entry and is_suspect then
     if #taken == 0 and #ARGV == 5 then
       redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, pending[1])

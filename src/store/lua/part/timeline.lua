@@ -34,13 +34,3 @@ local function trim(key, seal, length, capacity)
   if length <= capacity + math.max(1, math.floor(capacity / 20)) then return end
   keep(key, seal, capacity, tonumber(redis.call('LINDEX', key, capacity - 1)))
 end
-
--- Puts an id into a timeline, if there is one and it reaches down to the id. Returns 1 if it is there.
-local function deliver(key, id, capacity)
-  local seal = read_seal(key)
-  if not seal or id < seal.floor then return 0 end
-  local length = redis.call('LLEN', key) - 1
-  local _, is_new = insert(key, length, id)
-  if is_new then trim(key, seal, length + 1, capacity) end
-  return 1
-end

@@ -4,12 +4,17 @@
 //! command line, `FANFOLD_RELATION_STRATEGY` in the environment. A storey is given its section by
 //! value. Nothing needs to be set: the server starts with no configuration at all.
 
-use std::fmt;
+mod value;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use ipnet::IpNet;
+
+pub use crate::config::value::SecretUrl;
+use crate::config::value::{collector, key_prefix, network, origin};
 
 /// What every command that works on data takes.
 #[derive(Args, Clone, Debug)]
@@ -145,6 +150,26 @@ pub struct AccountConfig {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=3_650))]
     pub sessions_lifetime: u32,
 
+    /// Wrong passwords that strangers may give for one account, all at once or within an hour.
+    ///
+    /// Whoever comes from an address from which the account was signed in to before may give as many, whatever
+    /// strangers do.
+    #[arg(long, value_name = "N", env = "FANFOLD_LOGINS_PER_ACCOUNT", default_value_t = 20)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub logins_per_account: u32,
+
+    /// Wrong passwords that may be given from one address, for any accounts, all at once or within an hour.
+    ///
+    /// What counts as an address behind a proxy, --http-trusted-proxies tells.
+    #[arg(long, value_name = "N", env = "FANFOLD_LOGINS_PER_ADDRESS", default_value_t = 100)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub logins_per_address: u32,
+
+    /// Accounts that may be made from one address, all at once or within an hour.
+    #[arg(long, value_name = "N", env = "FANFOLD_REGISTRATIONS_PER_ADDRESS", default_value_t = 50)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub registrations_per_address: u32,
+
     /// Passwords that are hashed at the same time [default: number of processors].
     #[arg(long, value_name = "N", env = "FANFOLD_PASSWORD_WORKERS")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1_024))]
@@ -275,6 +300,14 @@ pub struct GraphqlConfig {
     #[arg(value_parser = clap::value_parser!(u64).range(100..=1_000_000_000))]
     pub graphql_cost_limit: u64,
 
+    /// About how many objects one user may ask for in a minute [default: no limit].
+    ///
+    /// Who is not signed in is counted by address; what counts as one behind a proxy, --http-trusted-proxies tells. So
+    /// many objects, and at least those of one operation, may also be asked for at once.
+    #[arg(long, value_name = "N", env = "FANFOLD_GRAPHQL_RATE_LIMIT")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub graphql_rate_limit: Option<u32>,
+
     /// Seconds that a query may take.
     #[arg(long, value_name = "SECONDS", env = "FANFOLD_GRAPHQL_QUERY_TIMEOUT", default_value_t = 15)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=3_600))]
@@ -288,6 +321,34 @@ pub struct GraphqlConfig {
     /// Whether clients may ask for the schema in a query. It is at /schema.graphql in any case.
     #[arg(long, value_name = "SWITCH", env = "FANFOLD_GRAPHQL_INTROSPECTION", default_value = "on")]
     pub graphql_introspection: Switch,
+
+    /// Whether documents are remembered that clients send with their hash, so that next time the hash will do.
+    ///
+    /// These are the automatic persisted queries of Apollo's clients. Each process remembers some megabytes of them.
+    #[arg(long, value_name = "SWITCH", env = "FANFOLD_GRAPHQL_PERSISTED_QUERIES", default_value = "on")]
+    pub graphql_persisted_queries: Switch,
+
+    /// File of documents that clients may name by their hash: persisted-documents.json, as code generators write it.
+    ///
+    /// A JSON object from the SHA-256 of each document, as sha256:… or in hexadecimal digits alone, to the document.
+    /// They are checked when the server starts, and may ask for the schema even with --graphql-introspection off.
+    #[arg(long, value_name = "FILE", env = "FANFOLD_GRAPHQL_TRUSTED_DOCUMENTS")]
+    pub graphql_trusted_documents: Option<PathBuf>,
+
+    /// What the documents of that file are to the server.
+    #[arg(long, value_name = "MODE", env = "FANFOLD_GRAPHQL_TRUSTED_MODE", default_value = "prefer")]
+    pub graphql_trusted_mode: TrustedMode,
+}
+
+/// What documents that are trusted are to a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TrustedMode {
+    /// Nothing: the file is not read.
+    Off,
+    /// They may be named by their hash; others may be sent.
+    Prefer,
+    /// There are no others.
+    Only,
 }
 
 impl GraphqlConfig {
@@ -317,6 +378,20 @@ pub struct HttpConfig {
     #[arg(value_parser = clap::value_parser!(u64).range(1_024..=16_777_216))]
     pub http_body_limit: u64,
 
+    /// Operations that a request may bring, in a JSON array, and that are answered in an array; 0 for one alone.
+    ///
+    /// Together they may ask for as much as one. Queries that follow each other are executed at the same time,
+    /// mutations one after the other.
+    #[arg(long, value_name = "N", env = "FANFOLD_HTTP_BATCH_LIMIT", default_value_t = 0)]
+    #[arg(value_parser = clap::value_parser!(u8).range(0..=10))]
+    pub http_batch_limit: u8,
+
+    /// Seconds for which anybody may keep the answer to a query that came by GET, without a token, and asks for nothing
+    /// that depends on who asks; 0 for not at all.
+    #[arg(long, value_name = "SECONDS", env = "FANFOLD_HTTP_PUBLIC_MAX_AGE", default_value_t = 0)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=86_400))]
+    pub http_public_max_age: u32,
+
     /// Sites whose pages may send requests, such as <https://app.example.org>, separated by commas; * for all.
     ///
     /// The server's own pages may and, while it listens on this machine only, all that are served on it. Then the
@@ -325,6 +400,15 @@ pub struct HttpConfig {
     #[arg(value_parser = origin)]
     pub http_cors_origins: Vec<String>,
 
+    /// Proxies before this server, such as 10.0.0.0/8 or 192.0.2.7, separated by commas.
+    ///
+    /// A request that comes from one of them is taken to come from the last address in X-Forwarded-For that is none of
+    /// theirs. Behind a proxy that is not listed here, all clients are one, and what one of them may not do any more,
+    /// none may.
+    #[arg(long, value_name = "NETWORKS", env = "FANFOLD_HTTP_TRUSTED_PROXIES", value_delimiter = ',')]
+    #[arg(value_parser = network)]
+    pub http_trusted_proxies: Vec<IpNet>,
+
     /// Seconds after which a connection is closed on which no request has come, or not all of its head.
     ///
     /// A proxy that keeps connections open should close them first.
@@ -332,10 +416,23 @@ pub struct HttpConfig {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=3_600))]
     pub http_idle_timeout: u32,
 
+    /// WebSockets, and streams of events, that may be open at a time.
+    #[arg(long, value_name = "N", env = "FANFOLD_HTTP_SOCKETS", default_value_t = 10_000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub http_sockets: u32,
+
     /// Seconds that requests under way are given to finish when the server stops.
     #[arg(long, value_name = "SECONDS", env = "FANFOLD_HTTP_SHUTDOWN_TIMEOUT", default_value_t = 10)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=3_600))]
     pub http_shutdown_timeout: u32,
+}
+
+impl HttpConfig {
+    /// How long requests under way are given to finish.
+    #[must_use]
+    pub fn shutdown_timeout(&self) -> Duration {
+        Duration::from_secs(self.http_shutdown_timeout.into())
+    }
 }
 
 /// What the server says of itself.
@@ -346,10 +443,37 @@ pub struct LogConfig {
     #[arg(long, value_name = "FORM", env = "FANFOLD_LOG", default_value = "text")]
     pub log: LogForm,
 
+    /// Log a line for each request that was answered: what kind it was, how long it took, what became of it.
+    ///
+    /// The same as fanfold::http::log=debug among the --log-filter.
+    #[arg(long, env = "FANFOLD_LOG_REQUESTS")]
+    pub log_requests: bool,
+
     /// What is logged: a level (error, warn, info, debug, trace), also per module as in
     /// info,fanfold::store=debug.
     #[arg(long, value_name = "FILTER", env = "FANFOLD_LOG_FILTER", default_value = "info")]
     pub log_filter: String,
+}
+
+/// Where traces go.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Log")]
+pub struct TraceConfig {
+    /// Collector of OpenTelemetry that traces of requests are sent to, such as <http://127.0.0.1:4318>.
+    ///
+    /// By OTLP over HTTP, as protobuf. Which traces are sent, and what they say of the service, is set by
+    /// OpenTelemetry's own variables (OTEL_TRACES_SAMPLER, OTEL_RESOURCE_ATTRIBUTES, OTEL_EXPORTER_OTLP_HEADERS …).
+    #[arg(long, value_name = "URL", env = "FANFOLD_OTLP_ENDPOINT", value_parser = collector)]
+    pub otlp_endpoint: Option<String>,
+}
+
+impl TraceConfig {
+    /// Where the collector is, if there is one.
+    #[must_use]
+    pub fn collector(&self) -> Option<&str> {
+        // An empty variable in the environment is one that is not set.
+        self.otlp_endpoint.as_deref().filter(|url| !url.is_empty())
+    }
 }
 
 /// Forms of the log.
@@ -359,89 +483,4 @@ pub enum LogForm {
     Text,
     /// A JSON object a line.
     Json,
-}
-
-/// A URL. Prints as `***` if there may be a password in it.
-#[derive(Clone, PartialEq, Eq)]
-pub struct SecretUrl(String);
-
-impl SecretUrl {
-    /// The URL, password and all.
-    #[must_use]
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<String> for SecretUrl {
-    /// Takes any text: what is no URL is refused when it is opened, by a message that does not show
-    /// it.
-    fn from(text: String) -> Self {
-        Self(text)
-    }
-}
-
-impl fmt::Debug for SecretUrl {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let secret = self.0.contains('@') || self.0.contains("pass=");
-        formatter.write_str(if secret { "***" } else { &self.0 })
-    }
-}
-
-impl fmt::Display for SecretUrl {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, formatter)
-    }
-}
-
-/// A site: a scheme and a host, perhaps with a port, and nothing more.
-fn origin(text: &str) -> Result<String, String> {
-    let origin = text.trim().trim_end_matches('/').to_ascii_lowercase();
-    let host = ["http://", "https://"].iter().find_map(|scheme| origin.strip_prefix(scheme));
-    let is_host = |host: &str| !host.is_empty() && !host.contains(['/', '?', '#', '@', '*', ' ']);
-    if origin == "*" || host.is_some_and(is_host) {
-        return Ok(origin);
-    }
-    Err("a site is a scheme and a host, such as https://app.example.org".to_owned())
-}
-
-/// A prefix must not disturb the hash tags of the keys it begins.
-fn key_prefix(text: &str) -> Result<String, String> {
-    if text.len() > 64 {
-        return Err("at most 64 bytes".to_owned());
-    }
-    if text.contains(|character: char| matches!(character, '{' | '}' | ' ') || character.is_control()) {
-        return Err("no braces, spaces or control characters".to_owned());
-    }
-    Ok(text.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_url_with_a_password_is_not_printed() {
-        let printed = |url: &str| SecretUrl::from(url.to_owned()).to_string();
-        assert_eq!(printed("redis://ada:secret@host/0"), "***");
-        assert_eq!(printed("unix:/run/redis.sock?pass=secret"), "***");
-        assert_eq!(printed("rediss://host:6380/0"), "rediss://host:6380/0");
-    }
-
-    #[test]
-    fn a_site_is_a_scheme_and_a_host() {
-        assert_eq!(origin(" HTTPS://A.example:8443/ ").as_deref(), Ok("https://a.example:8443"));
-        assert_eq!(origin("*").as_deref(), Ok("*"));
-        for text in
-            ["", "a.example", "ftp://a.example", "https://", "https://a.example/path", "https://*.example"]
-        {
-            assert!(origin(text).is_err(), "{text:?}");
-        }
-    }
-
-    #[test]
-    fn a_prefix_with_braces_is_refused() {
-        assert!(key_prefix("{a}").is_err());
-        assert_eq!(key_prefix("ff:").as_deref(), Ok("ff:"));
-    }
 }

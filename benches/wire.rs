@@ -1,0 +1,430 @@
+//! A server as clients have it: how soon a post is on the screens of those who watch, what good queries feel of clients
+//! that send abuse, what it costs to refuse that, and how small a stack the deepest documents are executed on.
+//!
+//! `cargo bench` measures; under `cargo test` a few rounds with few clients show that it works.
+
+#![allow(clippy::unwrap_used, reason = "a bench that cannot go on shall panic")]
+#![allow(clippy::print_stdout, reason = "this is what it is for")]
+#![allow(clippy::disallowed_methods, reason = "a bench measures time")]
+
+mod ground;
+#[path = "ground/times.rs"]
+mod times;
+
+use std::fmt::Write as _;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use fanfold::app::App;
+use fanfold::app::session::Opened;
+use fanfold::app::viewer::{Asker, Viewer};
+use fanfold::config::GraphqlConfig;
+use fanfold::graphql::error::GraphqlResponse;
+use fanfold::graphql::{Api, GraphqlRequest};
+use futures::stream::{self, StreamExt as _};
+use futures::{SinkExt as _, future::join_all};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio_tungstenite::connect_async;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::http::HeaderValue;
+
+use crate::ground::{Redis, is_measured};
+use crate::times::Times;
+
+/// How much is done.
+struct Sizes {
+    /// Those who watch.
+    sockets: usize,
+    /// How many watch one author.
+    readers: usize,
+    publishes: usize,
+    /// How often abuse and its like are sent in turns, and for how long each time.
+    rounds: usize,
+    round: Duration,
+}
+
+/// Publishes, and requests of each client, in a second.
+const PUBLISHES: u32 = 100;
+const ABUSES: u32 = 50;
+const ABUSERS: u32 = 8;
+const QUERIES: u32 = 100;
+
+/// A server in a process of its own.
+struct Server {
+    process: Child,
+    address: String,
+}
+
+impl Server {
+    fn start(redis: &Redis) -> Self {
+        let directory = redis.directory();
+        let arguments =
+            ["serve", "--listen", "127.0.0.1:0", "--redis-url", &redis.url(), "--data-dir", directory];
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fanfold"));
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut process = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("Fanfold listens on http://").unwrap().trim_end_matches('/');
+        Self { process, address: address.to_owned() }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[derive(Parser)]
+struct Knobs {
+    #[command(flatten)]
+    graphql: GraphqlConfig,
+}
+
+/// So many users who are signed in.
+async fn register(app: &App, prefix: &str, count: usize) -> Vec<Opened> {
+    let register = async |number: usize| {
+        app.register(&format!("{prefix}{number}"), "correct horse", None, None, None).await.unwrap()
+    };
+    stream::iter(0..count).map(register).buffered(4).collect().await
+}
+
+/// When each post was published, by the number that is its content.
+type Published = Arc<Mutex<Vec<Instant>>>;
+
+/// Watches until it has seen so many posts; how long each took to come.
+async fn watch(address: String, token: String, count: usize, published: Published) -> Vec<(usize, Duration)> {
+    let mut request = format!("ws://{address}/graphql").into_client_request().unwrap();
+    let protocol = HeaderValue::from_static("graphql-transport-ws");
+    request.headers_mut().insert("sec-websocket-protocol", protocol);
+    let (mut socket, _) = connect_async(request).await.unwrap();
+    let say = |message: Value| Message::text(message.to_string());
+    let payload = json!({ "Authorization": format!("Bearer {token}") });
+    socket.send(say(json!({ "type": "connection_init", "payload": payload }))).await.unwrap();
+    let query =
+        "subscription { timeline { ... on PostAdded { cursor post { content author { username } } } } }";
+    socket.send(say(json!({ "id": "1", "type": "subscribe", "payload": { "query": query } }))).await.unwrap();
+    let mut seen = Vec::new();
+    while seen.len() < count {
+        let message = tokio::time::timeout(Duration::from_secs(20), socket.next()).await.expect("posts come");
+        let Message::Text(text) = message.unwrap().unwrap() else { continue };
+        let heard: Value = serde_json::from_str(&text).unwrap();
+        if heard["type"] == "next" {
+            let number: usize =
+                heard["payload"]["data"]["timeline"]["post"]["content"].as_str().unwrap().parse().unwrap();
+            seen.push((number, published.lock().unwrap()[number].elapsed()));
+        }
+    }
+    seen
+}
+
+async fn measure_watching(redis: &Redis, app: &App, server: &Server, sizes: &Sizes) {
+    let authors = register(app, "author", sizes.sockets / sizes.readers).await;
+    let readers = register(app, "reader", sizes.sockets).await;
+    for (index, reader) in readers.iter().enumerate() {
+        app.follow(&reader.viewer, authors[index / sizes.readers].viewer.user().unwrap()).await.unwrap();
+    }
+    let published = Published::default();
+    let each = sizes.publishes / authors.len();
+    let mut watching = Vec::new();
+    for reader in &readers {
+        let token = reader.token.expose().clone();
+        watching.push(tokio::spawn(watch(server.address.clone(), token, each, Arc::clone(&published))));
+    }
+    let is_listened_to = async || {
+        let mut connection = redis.client().get_multiplexed_async_connection().await.unwrap();
+        let channels: Vec<String> =
+            redis::cmd("PUBSUB").arg("CHANNELS").arg("*:live").query_async(&mut connection).await.unwrap();
+        channels.len() == sizes.sockets
+    };
+    while !is_listened_to().await {
+        sleep(Duration::from_millis(100)).await;
+    }
+    sleep(Duration::from_secs(1)).await;
+
+    let mut ticks = interval(Duration::from_secs(1) / PUBLISHES);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
+    let mut publishing = Vec::new();
+    for number in 0..each * authors.len() {
+        ticks.tick().await;
+        published.lock().unwrap().push(Instant::now());
+        let (app, viewer): (App, Viewer) = (app.clone(), authors[number % authors.len()].viewer.clone());
+        publishing.push(tokio::spawn(async move {
+            app.publish(&viewer, &number.to_string(), None, None).await.unwrap();
+        }));
+    }
+    join_all(publishing).await.into_iter().for_each(Result::unwrap);
+
+    let mut times = Times::default();
+    for (index, watching) in watching.into_iter().enumerate() {
+        let seen = watching.await.unwrap();
+        let mut numbers: Vec<usize> = seen.iter().map(|(number, _)| *number).collect();
+        numbers.sort_unstable();
+        let expected: Vec<usize> =
+            (0..each).map(|round| round * authors.len() + index / sizes.readers).collect();
+        assert_eq!(numbers, expected, "every post once");
+        times.0.extend(seen.into_iter().map(|(_, time)| time));
+    }
+    println!(
+        "{} sockets, {PUBLISHES} publishes a second that reach {} of them each: {} events, each post once",
+        sizes.sockets,
+        sizes.readers,
+        times.0.len()
+    );
+    println!("{:<54} {:>9} {:>9} {:>9}", "milliseconds from publish to screen", "median", "90 %", "most");
+    times.print("");
+    println!("99 %: {:.2}", times.quantile(99));
+}
+
+/// A connection over which one request after the other is sent.
+struct Connection {
+    address: String,
+    stream: Option<TcpStream>,
+}
+
+impl Connection {
+    fn new(address: &str) -> Self {
+        Self { address: address.to_owned(), stream: None }
+    }
+
+    /// Sends a request and reads the answer: its status, and the bytes of its body. A connection that the server has
+    /// closed is opened anew.
+    async fn send(&mut self, request: &[u8]) -> (u16, usize) {
+        loop {
+            let mut stream = match self.stream.take() {
+                Some(stream) => stream,
+                None => TcpStream::connect(&self.address).await.unwrap(),
+            };
+            let _ = stream.write_all(request).await;
+            if let Some((status, bytes)) = read(&mut stream).await {
+                self.stream = (status != 413).then_some(stream);
+                return (status, bytes);
+            }
+        }
+    }
+}
+
+/// The status of an answer that was read to its end, and the bytes of its body.
+async fn read(stream: &mut TcpStream) -> Option<(u16, usize)> {
+    let mut bytes = Vec::new();
+    loop {
+        let read = stream.read_buf(&mut bytes).await.ok()?;
+        let head = bytes.windows(4).position(|end| end == b"\r\n\r\n");
+        if let Some(head) = head {
+            let text = String::from_utf8_lossy(&bytes[..head]).to_ascii_lowercase();
+            let length: usize = text.split("content-length: ").nth(1)?.split('\r').next()?.parse().ok()?;
+            if bytes.len() >= head + 4 + length {
+                return Some((text[9..12].parse().ok()?, length));
+            }
+        }
+        if read == 0 {
+            return None;
+        }
+    }
+}
+
+fn request(query: &str, authorization: &str) -> Vec<u8> {
+    let body = json!({ "query": query }).to_string();
+    format!(
+        "POST /graphql HTTP/1.1\r\nhost: localhost\r\n{authorization}content-type: application/json\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
+}
+
+/// Documents that nobody means well with, as large as a body may be.
+fn abuses() -> Vec<(&'static str, String)> {
+    let (mut aliases, mut directives) = (String::from("{"), String::from("{ __typename"));
+    for _ in 0..10_000 {
+        aliases.push_str(" a:b");
+        directives.push_str(" @a");
+    }
+    let mut bomb = String::from("{ ...f0 } fragment f60 on Query { __typename }");
+    for number in 0..60 {
+        let next = number + 1;
+        write!(bomb, " fragment f{number} on Query {{ ...f{next} ...f{next} }}").unwrap();
+    }
+    let page = "followers(first: 100) { nodes { ";
+    vec![
+        ("ten thousand aliases", aliases + " }"),
+        ("ten thousand directives", directives + " }"),
+        ("fragments that double sixty times", bomb),
+        (
+            "fragments in a circle",
+            "{ ...a } fragment a on Query { ...b } fragment b on Query { ...a }".to_owned(),
+        ),
+        ("lists in lists", format!("{{ nodes(ids: {}) {{ id }} }}", "[".repeat(60_000))),
+        ("objects in objects", format!("{{ user(by: {}", "{a:".repeat(20_000))),
+        ("selections in selections", format!("{{ viewer {}", "{user".repeat(12_000))),
+        ("pages in pages", format!("{{ user(by: {{ username: \"u\" }}) {{ {page}{page}id }} }} }} }} }} }}")),
+        ("unknown fields", format!("{{ {} }}", "nothing ".repeat(1_900))),
+        ("a string without an end", format!("{{ a(b: \"{}", "x".repeat(60_000))),
+    ]
+}
+
+/// What it costs to refuse each of them.
+async fn measure_refusals(api: &Api, server: &Server) {
+    println!("{:<54} {:>12} {:>7} {:>6}", "refused", "microseconds", "status", "bytes");
+    let round_trips = api.app().store().round_trips();
+    for (name, document) in abuses() {
+        let mut times = Times::default();
+        for _ in 0..101 {
+            let incoming = GraphqlRequest { query: Some(document.clone()), ..GraphqlRequest::default() };
+            let began = Instant::now();
+            let refused = api.plan(incoming).is_err();
+            times.0.push(began.elapsed());
+            assert!(refused, "{name}");
+        }
+        let (status, bytes) = Connection::new(&server.address).send(&request(&document, "")).await;
+        println!("{name:<54} {:>12.0} {status:>7} {bytes:>6}", times.quantile(50) * 1_000.0);
+    }
+    assert_eq!(api.app().store().round_trips(), round_trips, "Redis is asked nothing");
+}
+
+/// Sends requests at a rate, however long answers take, over as many connections as that needs; how long each took
+/// since it was due.
+async fn send_at_rate(
+    address: &str,
+    rate: u32,
+    time: Duration,
+    requests: Arc<Vec<Vec<u8>>>,
+) -> Vec<Duration> {
+    let mut ticks = interval(Duration::from_secs(1) / rate);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
+    let idle: Arc<Mutex<Vec<Connection>>> = Arc::default();
+    let mut sending = Vec::new();
+    let count = usize::try_from(time.as_millis() * u128::from(rate) / 1_000).unwrap();
+    for number in 0..count {
+        let due = ticks.tick().await.into_std();
+        let (idle, requests, address) = (Arc::clone(&idle), Arc::clone(&requests), address.to_owned());
+        sending.push(tokio::spawn(async move {
+            let free = idle.lock().unwrap().pop();
+            let mut connection = free.unwrap_or_else(|| Connection::new(&address));
+            connection.send(&requests[number % requests.len()]).await;
+            idle.lock().unwrap().push(connection);
+            due.elapsed()
+        }));
+    }
+    join_all(sending).await.into_iter().map(Result::unwrap).collect()
+}
+
+/// What the process is told that sends abuse, or its like.
+const ABUSE: &str = "abuse";
+
+/// Clients that know nothing of each other send requests of a kind for some time.
+async fn send_abuse(address: &str, kind: &str, time: Duration) {
+    let mut requests = vec![request("{ __typename }", "")];
+    if kind == "beside abuse" {
+        requests = abuses().iter().map(|(_, document)| request(document, "")).collect();
+        // And what is larger than a body may be.
+        requests.push(request(&"x".repeat(12_000_000), ""));
+    }
+    let others = (0..ABUSERS).map(async |number: u32| {
+        sleep(Duration::from_secs(1) / ABUSES * number / ABUSERS).await;
+        let mut requests = requests.clone();
+        let count = requests.len();
+        requests.rotate_left(number as usize % count);
+        send_at_rate(address, ABUSES, time, Arc::new(requests)).await
+    });
+    join_all(others).await;
+}
+
+async fn measure_abuse(app: &App, server: &Server, sizes: &Sizes) -> Viewer {
+    let viewer = app.register("victim", "correct horse", None, None, None).await.unwrap();
+    let fans = register(app, "fan", 40).await;
+    for fan in &fans {
+        app.follow(&fan.viewer, viewer.viewer.user().unwrap()).await.unwrap();
+    }
+    let query = "{ viewer { user { followers(first: 20) { nodes { displayName relation { status } } } } } }";
+    let authorization = format!("authorization: Bearer {}\r\n", viewer.token.expose());
+    let good = Arc::new(vec![request(query, &authorization)]);
+    let kinds = ["beside { __typename }", "beside abuse"];
+    let mut times = [Times::default(), Times::default()];
+    for _ in 0..sizes.rounds {
+        for (kind, times) in kinds.iter().zip(&mut times) {
+            // In a process of their own, so that only the server is shared.
+            let mut others = Command::new(std::env::current_exe().unwrap());
+            let seconds = sizes.round.as_secs_f64().to_string();
+            let mut others = others.args([ABUSE, &server.address, kind, &seconds]).spawn().unwrap();
+            times.0.extend(send_at_rate(&server.address, QUERIES, sizes.round, Arc::clone(&good)).await);
+            assert!(others.wait().unwrap().success());
+        }
+    }
+    println!(
+        "{QUERIES} queries a second, beside {ABUSERS} clients that send {ABUSES} requests a second each, {} rounds in turns",
+        sizes.rounds
+    );
+    println!("{:<54} {:>9} {:>9} {:>9}", "milliseconds of a good query", "median", "90 %", "most");
+    for (name, times) in kinds.iter().zip(&times) {
+        times.print(name);
+    }
+    let [plain, abused] = times.map(|times| times.quantile(99));
+    println!("99 %: {plain:.2} and {abused:.2}, ratio {:.2}", abused / plain);
+    viewer.viewer
+}
+
+/// Executes documents that are as deep as they may be on a stack of half a mebibyte: it would not survive less.
+fn execute_on_a_small_stack(api: &Api, viewer: Viewer) {
+    let mut documents = Vec::new();
+    for (open, close) in [
+        ("user { followers(first: 1) { nodes { ", " } } }"),
+        ("timeline(first: 1) { nodes { author { ", " } } }"),
+    ] {
+        let (inner, closed) = ("relation { user { ".repeat(3), " } }".repeat(3));
+        documents.push(format!("{{ viewer {{ {open}{inner}relation {{ status }}{closed}{close} }} }}"));
+    }
+    let lists = "followers(first: 1) { nodes { ".repeat(4);
+    documents
+        .push(format!("{{ viewer {{ user {{ {lists}followers {{ totalCount }}{} }} }} }}", " } }".repeat(4)));
+    let edges = "followers(first: 1) { edges { node { ".repeat(3);
+    documents.push(format!("{{ viewer {{ user {{ {edges}id{} }} }} }}", " } } }".repeat(3)));
+    let (api, asker) = (api.clone(), Asker { viewer, address: None, rate_limit: None });
+    let execute = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        for query in &documents {
+            let request = GraphqlRequest { query: Some(query.clone()), ..GraphqlRequest::default() };
+            let plan = api.plan(request).unwrap_or_else(|error| panic!("{query}: {error:?}"));
+            let answer = runtime.block_on(api.execute(plan, asker.clone(), "small"));
+            let GraphqlResponse::Executed { errors, .. } = answer else { panic!("{query}: {answer:?}") };
+            assert!(errors.is_empty(), "{query}: {errors:?}");
+        }
+        documents.len()
+    };
+    let small = std::thread::Builder::new().stack_size(512 << 10).spawn(execute).unwrap();
+    println!("{} documents of twelve levels were executed on a stack of 512 KiB", small.join().unwrap());
+}
+
+#[tokio::main]
+async fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [ABUSE, address, kind, seconds] = arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        return send_abuse(address, kind, Duration::from_secs_f64(seconds.parse().unwrap())).await;
+    }
+    let sizes = if is_measured() {
+        Sizes { sockets: 1_000, readers: 10, publishes: 3_000, rounds: 6, round: Duration::from_secs(5) }
+    } else {
+        Sizes { sockets: 20, readers: 10, publishes: 40, rounds: 1, round: Duration::from_millis(200) }
+    };
+    let redis = Redis::start();
+    let app = redis.app(&[]).await;
+    let server = Server::start(&redis);
+    measure_watching(&redis, &app, &server, &sizes).await;
+    let victim = measure_abuse(&app, &server, &sizes).await;
+    let Knobs { graphql } = Knobs::parse_from(["bench"]);
+    let api = Api::open(app, graphql).unwrap();
+    measure_refusals(&api, &server).await;
+    // Without optimisation they take more.
+    if is_measured() {
+        execute_on_a_small_stack(&api, victim);
+    }
+}

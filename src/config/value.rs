@@ -1,0 +1,139 @@
+//! What the values of knobs must be.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+/// A URL. Prints as `***` if there may be a password in it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretUrl(String);
+
+impl SecretUrl {
+    /// The URL, password and all.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for SecretUrl {
+    /// Takes any text: what is no URL is refused when it is opened, by a message that does not show
+    /// it.
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl fmt::Debug for SecretUrl {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let secret = self.0.contains('@') || self.0.contains("pass=");
+        formatter.write_str(if secret { "***" } else { &self.0 })
+    }
+}
+
+impl fmt::Display for SecretUrl {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, formatter)
+    }
+}
+
+/// A site: a scheme and a host, perhaps with a port, and nothing more.
+pub(super) fn origin(text: &str) -> Result<String, String> {
+    let origin = text.trim().trim_end_matches('/').to_ascii_lowercase();
+    let host = ["http://", "https://"].iter().find_map(|scheme| origin.strip_prefix(scheme));
+    let is_host = |host: &str| !host.is_empty() && !host.contains(['/', '?', '#', '@', '*', ' ']);
+    if origin == "*" || host.is_some_and(is_host) {
+        return Ok(origin);
+    }
+    Err("a site is a scheme and a host, such as https://app.example.org".to_owned())
+}
+
+/// A network, or a single address.
+pub(super) fn network(text: &str) -> Result<IpNet, String> {
+    let text = text.trim();
+    let address = text.parse::<IpAddr>().map(|address| IpNet::from(address.to_canonical()));
+    let network = address.or_else(|_| text.parse());
+    network.map_err(|_| "a network is an address, perhaps with a length as in 10.0.0.0/8".to_owned())
+}
+
+/// Where a collector is: it may be below a path.
+pub(super) fn collector(text: &str) -> Result<String, String> {
+    let place = ["http://", "https://"].iter().find_map(|scheme| text.strip_prefix(scheme));
+    if text.is_empty()
+        || place.is_some_and(|place| !place.is_empty() && !place.contains(['@', '?', '#', ' ']))
+    {
+        return Ok(text.to_owned());
+    }
+    Err("a collector is at an address such as http://127.0.0.1:4318; keys to it go into \
+        OTEL_EXPORTER_OTLP_HEADERS"
+        .to_owned())
+}
+
+/// A prefix must not disturb the hash tags of the keys it begins.
+pub(super) fn key_prefix(text: &str) -> Result<String, String> {
+    if text.len() > 64 {
+        return Err("at most 64 bytes".to_owned());
+    }
+    if text.contains(|character: char| matches!(character, '{' | '}' | ' ') || character.is_control()) {
+        return Err("no braces, spaces or control characters".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_with_a_password_is_not_printed() {
+        let printed = |url: &str| SecretUrl::from(url.to_owned()).to_string();
+        assert_eq!(printed("redis://ada:secret@host/0"), "***");
+        assert_eq!(printed("unix:/run/redis.sock?pass=secret"), "***");
+        assert_eq!(printed("rediss://host:6380/0"), "rediss://host:6380/0");
+    }
+
+    #[test]
+    fn a_site_is_a_scheme_and_a_host() {
+        assert_eq!(origin(" HTTPS://A.example:8443/ ").as_deref(), Ok("https://a.example:8443"));
+        assert_eq!(origin("*").as_deref(), Ok("*"));
+        for text in
+            ["", "a.example", "ftp://a.example", "https://", "https://a.example/path", "https://*.example"]
+        {
+            assert!(origin(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_network_is_an_address_perhaps_with_a_length() {
+        let printed = |text: &str| network(text).map(|network| network.to_string());
+        assert_eq!(printed(" 192.0.2.7 ").as_deref(), Ok("192.0.2.7/32"));
+        assert_eq!(printed("2001:db8::/32").as_deref(), Ok("2001:db8::/32"));
+        assert_eq!(printed("::ffff:192.0.2.7").as_deref(), Ok("192.0.2.7/32"));
+        for text in ["", "10.0.0.0/33", "10.0.0", "localhost", "10.0.0.1:80"] {
+            assert!(network(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_collector_is_at_an_address_without_keys() {
+        for text in ["http://127.0.0.1:4318", "https://otel.example/below", ""] {
+            assert_eq!(collector(text).as_deref(), Ok(text));
+        }
+        for text in [
+            "127.0.0.1:4318",
+            "http://",
+            "grpc://a.example",
+            "https://key@a.example",
+            "http://a.example?key=x",
+        ] {
+            assert!(collector(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_prefix_with_braces_is_refused() {
+        assert!(key_prefix("{a}").is_err());
+        assert_eq!(key_prefix("ff:").as_deref(), Ok("ff:"));
+    }
+}

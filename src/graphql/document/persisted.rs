@@ -1,0 +1,224 @@
+//! Documents that are named by their hash instead of being sent: those that clients have sent before, and those that
+//! the operator trusts.
+//!
+//! # Why what clients have sent is remembered by each process for itself
+//! It saves bytes on the way and nothing else: a client whose document is not known sends it once more. Kept in Redis,
+//! it would cost a round trip before anybody knows what is asked, and whoever may ask could fill the memory that keeps
+//! the data. So it is a cache with an end, from which goes what is not asked for.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+use sha2::{Digest as _, Sha256};
+
+use crate::config::{GraphqlConfig, Switch, TrustedMode};
+use crate::graphql::document::Document;
+use crate::graphql::error::{Code, RequestError};
+
+/// Bytes that remembered texts may take.
+const REMEMBERED_BYTES: u64 = 16 << 20;
+/// How many texts are expected to be remembered.
+const REMEMBERED_TEXTS: usize = 10_000;
+/// Most faults of a file that are told.
+const MOST_FAULTS: usize = 8;
+
+/// What names a document: the SHA-256 of its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DocumentHash([u8; 32]);
+
+impl DocumentHash {
+    /// The hash of a text.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        Self(Sha256::digest(text).into())
+    }
+
+    /// The hash that is written so, in hexadecimal digits, with or without `sha256:` before them.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix("sha256:").unwrap_or(text);
+        let mut hash = [0; 32];
+        if digits.len() != 2 * hash.len() || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return None;
+        }
+        for (byte, digits) in hash.iter_mut().zip(digits.as_bytes().chunks(2)) {
+            *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+        }
+        Some(Self(hash))
+    }
+}
+
+impl fmt::Display for DocumentHash {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+/// The documents that can be named.
+pub(super) struct Persisted {
+    /// The texts that clients have sent with their hash; `None` if they are not remembered.
+    remembered: Option<Cache<DocumentHash, Arc<str>, Length>>,
+    trusted: HashMap<DocumentHash, Arc<Document>>,
+    /// Whether there are no others than those that are trusted.
+    is_closed: bool,
+}
+
+/// What a hash leads to.
+pub(super) enum Named {
+    Trusted(Arc<Document>),
+    Remembered(Arc<str>),
+}
+
+#[derive(Clone)]
+struct Length;
+
+impl Weighter<DocumentHash, Arc<str>> for Length {
+    fn weight(&self, _: &DocumentHash, text: &Arc<str>) -> u64 {
+        200 + text.len() as u64
+    }
+}
+
+impl Persisted {
+    /// `read` makes a document of a text, or says why it is none.
+    pub(super) fn open(
+        config: &GraphqlConfig,
+        read: impl Fn(&str) -> Result<Document, RequestError>,
+    ) -> Result<Self, TrustedError> {
+        let is_closed = config.graphql_trusted_mode == TrustedMode::Only;
+        let trusted = match (&config.graphql_trusted_documents, config.graphql_trusted_mode) {
+            (_, TrustedMode::Off) | (None, TrustedMode::Prefer) => HashMap::new(),
+            (None, TrustedMode::Only) => return Err(TrustedError::NoFile),
+            (Some(file), TrustedMode::Prefer | TrustedMode::Only) => read_file(file, read)?,
+        };
+        let does_remember = config.graphql_persisted_queries == Switch::On && !is_closed;
+        let remembered =
+            does_remember.then(|| Cache::with_weighter(REMEMBERED_TEXTS, REMEMBERED_BYTES, Length));
+        Ok(Self { remembered, trusted, is_closed })
+    }
+
+    /// Whether a text must be hashed to know what it is to us.
+    pub(super) fn has_trusted(&self) -> bool {
+        self.is_closed || !self.trusted.is_empty()
+    }
+
+    pub(super) fn find_trusted(&self, hash: DocumentHash) -> Option<Arc<Document>> {
+        self.trusted.get(&hash).cloned()
+    }
+
+    /// What this hash names. Clients know what to do by the message if it is nothing: send the document, or send no
+    /// more hashes.
+    pub(super) fn find(&self, hash: DocumentHash) -> Result<Named, RequestError> {
+        if let Some(document) = self.find_trusted(hash) {
+            return Ok(Named::Trusted(document));
+        }
+        if let Some(text) = self.remembered.as_ref().and_then(|remembered| remembered.get(&hash)) {
+            return Ok(Named::Remembered(text));
+        }
+        Err(if self.remembered.is_some() || self.has_trusted() {
+            RequestError::not_found()
+        } else {
+            RequestError::new(Code::PersistedQueryNotSupported, "PersistedQueryNotSupported")
+        })
+    }
+
+    /// How many texts are remembered.
+    pub(super) fn remembered(&self) -> usize {
+        self.remembered.as_ref().map_or(0, Cache::len)
+    }
+
+    /// Refuses what is not trusted if nothing else is taken.
+    pub(super) fn admit_others(&self) -> Result<(), RequestError> {
+        if self.is_closed {
+            let message = "This server takes the documents it knows, and no others.";
+            return Err(RequestError::new(Code::Forbidden, message));
+        }
+        Ok(())
+    }
+
+    /// Remembers a text that is a valid document.
+    pub(super) fn remember(&self, hash: DocumentHash, text: &str) {
+        if let Some(remembered) = &self.remembered
+            && remembered.get(&hash).is_none()
+        {
+            remembered.insert(hash, text.into());
+        }
+    }
+}
+
+/// Why the documents to trust cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TrustedError {
+    /// There is no file with any.
+    #[error("--graphql-trusted-mode only needs a file: name it with --graphql-trusted-documents")]
+    NoFile,
+    /// The file cannot be read.
+    #[error("the trusted documents in {0} cannot be read")]
+    Read(PathBuf, #[source] io::Error),
+    /// It is not a JSON object of texts.
+    #[error("{0} is not a JSON object from hashes to documents")]
+    Form(PathBuf, #[source] serde_json::Error),
+    /// What is in it cannot be trusted.
+    #[error("the trusted documents in {0} cannot be used:{1}")]
+    Faults(PathBuf, Faults),
+}
+
+/// What is wrong with the documents of a file, each with its key.
+#[derive(Debug, Default)]
+pub struct Faults(Vec<(String, String)>);
+
+impl fmt::Display for Faults {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (key, fault) in self.0.iter().take(MOST_FAULTS) {
+            write!(formatter, "\n  {key}: {fault}")?;
+        }
+        match self.0.len().saturating_sub(MOST_FAULTS) {
+            0 => Ok(()),
+            more => write!(formatter, "\n  and {more} more"),
+        }
+    }
+}
+
+/// The documents of a file as code generators write it. Each must be what its key says, and valid.
+fn read_file(
+    file: &Path,
+    read: impl Fn(&str) -> Result<Document, RequestError>,
+) -> Result<HashMap<DocumentHash, Arc<Document>>, TrustedError> {
+    let text = fs::read_to_string(file).map_err(|error| TrustedError::Read(file.to_owned(), error))?;
+    let texts: HashMap<String, String> =
+        serde_json::from_str(&text).map_err(|error| TrustedError::Form(file.to_owned(), error))?;
+    let mut documents = HashMap::with_capacity(texts.len());
+    let mut faults = Faults::default();
+    for (key, text) in texts {
+        match read_entry(&key, &text, &read) {
+            Ok((hash, document)) => drop(documents.insert(hash, Arc::new(document))),
+            Err(fault) => faults.0.push((key, fault)),
+        }
+    }
+    if faults.0.is_empty() {
+        return Ok(documents);
+    }
+    faults.0.sort();
+    Err(TrustedError::Faults(file.to_owned(), faults))
+}
+
+fn read_entry(
+    key: &str,
+    text: &str,
+    read: impl Fn(&str) -> Result<Document, RequestError>,
+) -> Result<(DocumentHash, Document), String> {
+    let hash = DocumentHash::parse(key).ok_or("the key is not a SHA-256, in 64 hexadecimal digits")?;
+    if hash != DocumentHash::of(text) {
+        return Err("this is not the SHA-256 of the document".to_owned());
+    }
+    let document = read(text).map_err(|refused| {
+        let messages = refused.errors.iter().map(|error| error.message.as_str());
+        messages.collect::<Vec<_>>().join(" ")
+    })?;
+    Ok((hash, Document { is_trusted: true, ..document }))
+}

@@ -1,0 +1,55 @@
+//! Which fields are the same whoever asks: an answer that has no others may be kept for everybody.
+
+/// The fields that depend on the viewer. What is below them is asked through them.
+const VIEWERS: [(&str, &str); 7] = [
+    ("Query", "viewer"),
+    ("Query", "rateLimit"),
+    ("Query", "relations"),
+    ("User", "isViewer"),
+    ("User", "relation"),
+    ("User", "knownFollowers"),
+    ("Post", "delivery"),
+];
+
+/// Whether a field depends on who asks.
+pub(super) fn is_viewers(object: &str, field: &str) -> bool {
+    VIEWERS.contains(&(object, field))
+}
+
+#[cfg(test)]
+mod tests {
+    use apollo_compiler::Schema;
+    use apollo_compiler::schema::ExtendedType;
+
+    use super::*;
+
+    #[test]
+    fn every_field_that_speaks_of_the_viewer_is_listed() {
+        let schema = Schema::parse_and_validate(crate::graphql::sdl(), "schema.graphql").unwrap();
+        let objects = schema.types.values().filter_map(ExtendedType::as_object);
+        // The others are reached through these, or through mutations, whose answers are nobody else's.
+        let open = [
+            "Query",
+            "User",
+            "Post",
+            "FollowEdge",
+            "FollowConnection",
+            "FollowersByRegion",
+            "PostConnection",
+        ];
+        let mut spoken = Vec::new();
+        for object in objects.filter(|object| open.contains(&object.name.as_str())) {
+            for (name, field) in &object.fields {
+                let description = field.description.as_deref().unwrap_or_default();
+                let speaks = ["viewer", "person asking", "anonymous", "but the author"];
+                if speaks.iter().any(|words| description.contains(words)) {
+                    spoken.push((object.name.as_str(), name.as_str()));
+                }
+            }
+        }
+        spoken.sort_unstable();
+        let mut listed = VIEWERS;
+        listed.sort_unstable();
+        assert_eq!(spoken, listed);
+    }
+}

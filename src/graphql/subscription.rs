@@ -1,0 +1,97 @@
+//! What can be watched.
+//!
+//! Each event is read afresh, in a scope of its own.
+
+use std::sync::Arc;
+
+use async_graphql::{Context, Subscription as AsyncSubscription};
+use futures::stream::unfold;
+use futures::{FutureExt as _, Stream};
+
+use crate::app::error::Error;
+use crate::app::relation::RelationWatch;
+use crate::app::timeline::live::{self, TimelineWatch};
+use crate::graphql::connection::{UserSelection, load_users};
+use crate::graphql::context::Scope;
+use crate::graphql::cursor::{self, TimelineList, TimelinePlace};
+use crate::graphql::id::GlobalId;
+use crate::graphql::types::event::{PostAdded, PostRemoved, TimelineEvent};
+use crate::graphql::types::post::Post;
+use crate::graphql::types::relation::Relation;
+
+/// The root of all subscriptions.
+pub(super) struct Subscription;
+
+/// What can be watched.
+#[AsyncSubscription]
+impl Subscription {
+    /// The viewer's home timeline: posts that come to it and posts that are taken out of it, from now on.
+    async fn timeline(
+        &self,
+        context: &Context<'_>,
+        #[graphql(
+            desc = "From here on instead: a cursor of an event, or of an entry of the timeline. What has happened since is told first; after an entry of the timeline also posts of the last moments that stand below its page. After more than a day, or a thousand events, it is refused as RESYNC_REQUIRED: then the timeline must be read anew."
+        )]
+        after: Option<String>,
+    ) -> Result<impl Stream<Item = Result<TimelineEvent, Error>>, Error> {
+        let scope = Scope::of(context);
+        let list = TimelineList { owner: scope.viewer().signed_in()?.user };
+        let seen = after.map(|cursor| cursor::parse("after", list, &cursor)).transpose()?;
+        let author = UserSelection::of(&[context.look_ahead().field("post").field("author")]);
+        let seen = seen.map(|TimelinePlace { seen, .. }| seen);
+        let watch = scope.app.watch_timeline(scope.viewer(), seen, author.fields).await?;
+        let next = async move |watch: &mut TimelineWatch| {
+            let (event, seen) = watch.next().await?;
+            let cursor = |post| cursor::print(list, &TimelinePlace { post, seen });
+            Ok(match event {
+                live::TimelineEvent::Added(entry) => TimelineEvent::Added(PostAdded {
+                    cursor: cursor(entry.post.id),
+                    post: Post::of_entry(&scope.afresh(), &entry),
+                }),
+                live::TimelineEvent::Removed(post) => TimelineEvent::Removed(PostRemoved {
+                    cursor: cursor(post),
+                    post_id: GlobalId::Post(post).print(),
+                }),
+            })
+        };
+        Ok(until_it_fails(watch, next))
+    }
+
+    /// How the viewer and another user stand, each time one of them follows the other or ceases to, from now on.
+    #[expect(clippy::unused_async, reason = "the library wants it so")]
+    async fn relation_changed(
+        &self,
+        context: &Context<'_>,
+    ) -> Result<impl Stream<Item = Result<Relation, Error>>, Error> {
+        let scope = Scope::of(context);
+        let watch = scope.app.watch_relations(scope.viewer())?;
+        let selection = UserSelection::of(&[context.look_ahead().field("user")]);
+        let selection = UserSelection { relation: true, ..selection };
+        let next = async move |watch: &mut RelationWatch| {
+            loop {
+                let other = Arc::new([watch.next().await?]);
+                // In a box: the types of what it waits for nest deeper than the compiler looks.
+                let users = load_users(&scope.afresh(), other, selection).boxed().await?;
+                let relation = users.into_iter().flatten().find_map(|user| user.loaded_relation());
+                if let Some(relation) = relation {
+                    return Ok(relation);
+                }
+            }
+        };
+        Ok(until_it_fails(watch, next))
+    }
+}
+
+/// What comes next, again and again; an error is the last of it.
+fn until_it_fails<W, T, F>(watch: W, next: F) -> impl Stream<Item = Result<T, Error>>
+where
+    F: AsyncFn(&mut W) -> Result<T, Error>,
+{
+    unfold(Some((watch, next)), async |state| {
+        let (mut watch, next) = state?;
+        match next(&mut watch).await {
+            Ok(item) => Some((Ok(item), Some((watch, next)))),
+            Err(error) => Some((Err(error), None)),
+        }
+    })
+}

@@ -1,0 +1,105 @@
+//! Where a request comes from.
+//!
+//! # Why `X-Forwarded-For` and not `Forwarded`
+//! A proxy that writes one of the two hands the other on as the client has sent it, so only one may be believed; and
+//! the older one is what proxies write.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::extract::ConnectInfo;
+use axum::http::HeaderName;
+use axum::http::request::Parts;
+use ipnet::IpNet;
+
+use crate::model::address::Address;
+
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
+/// The address of the client that has sent a request; `None` if it came over no network.
+///
+/// It is that of the peer, unless this is a proxy that is trusted. Each proxy adds to the header whom it has a request
+/// from, so from its end backwards it tells the truth up to the first that is not trusted.
+pub(super) fn of(head: &Parts, trusted: &[IpNet]) -> Option<Address> {
+    let ConnectInfo(peer) = head.extensions.get::<ConnectInfo<SocketAddr>>()?;
+    let is_trusted = |address: IpAddr| trusted.iter().any(|network| network.contains(&address));
+    let mut nearest = peer.ip().to_canonical();
+    let values = head.headers.get_all(FORWARDED_FOR).iter().rev();
+    let mut told = values.flat_map(|value| value.to_str().unwrap_or_default().rsplit(','));
+    while is_trusted(nearest) {
+        // What is no address tells as little as nothing.
+        let Some(next) = told.next().and_then(read) else { break };
+        nearest = next;
+    }
+    Some(nearest.into())
+}
+
+/// An address, which some proxies write with a port.
+fn read(text: &str) -> Option<IpAddr> {
+    let text = text.trim();
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    let address = bare.parse().or_else(|_| text.parse().map(|with_port: SocketAddr| with_port.ip()));
+    address.ok().map(|address| address.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::Request;
+
+    use super::*;
+
+    fn found(peer: &str, headers: &[&str], trusted: &[&str]) -> Option<Address> {
+        let mut request = Request::new(());
+        for header in headers {
+            request.headers_mut().append(FORWARDED_FOR, header.parse().unwrap());
+        }
+        if !peer.is_empty() {
+            request.extensions_mut().insert(ConnectInfo(SocketAddr::new(peer.parse().unwrap(), 9_999)));
+        }
+        let trusted: Vec<IpNet> = trusted.iter().map(|network| network.parse().unwrap()).collect();
+        of(&request.into_parts().0, &trusted)
+    }
+
+    fn address(text: &str) -> Address {
+        text.parse::<IpAddr>().unwrap().into()
+    }
+
+    #[test]
+    fn the_header_is_believed_of_trusted_proxies_only() {
+        let header = ["198.51.100.1"];
+        assert_eq!(found("192.0.2.1", &header, &[]), Some(address("192.0.2.1")));
+        assert_eq!(found("192.0.2.1", &header, &["10.0.0.0/8"]), Some(address("192.0.2.1")));
+        assert_eq!(found("10.1.1.1", &header, &["10.0.0.0/8"]), Some(address("198.51.100.1")));
+        assert_eq!(found("::ffff:10.1.1.1", &header, &["10.0.0.0/8"]), Some(address("198.51.100.1")));
+        assert_eq!(found("10.1.1.1", &[], &["10.0.0.0/8"]), Some(address("10.1.1.1")));
+        assert_eq!(found("", &header, &["0.0.0.0/0"]), None);
+    }
+
+    #[test]
+    fn it_is_the_last_address_that_is_not_trusted_whatever_stands_before_it() {
+        let trusted = ["10.0.0.0/8", "2001:db8:ffff::/48"];
+        for (headers, expected) in [
+            (&["203.0.113.9, 198.51.100.1, 10.2.2.2"][..], "198.51.100.1"),
+            (&["203.0.113.9", "198.51.100.1,10.2.2.2", "2001:db8:ffff::1"], "198.51.100.1"),
+            (&["198.51.100.1:4711"], "198.51.100.1"),
+            (&["[2001:db8::1]:4711, 10.2.2.2:80"], "2001:db8::1"),
+            (&["[2001:db8::1]"], "2001:db8::1"),
+            (&["::ffff:198.51.100.1"], "198.51.100.1"),
+            (&["10.3.3.3, 10.2.2.2"], "10.3.3.3"),
+        ] {
+            assert_eq!(found("10.1.1.1", headers, &trusted), Some(address(expected)), "{headers:?}");
+        }
+    }
+
+    #[test]
+    fn where_something_else_stands_than_an_address_the_last_good_one_counts() {
+        for header in ["unknown", "198.51.100.1, ", "198.51.100.1, _hidden", "198.51.100.1 203.0.113.9", ""] {
+            assert_eq!(
+                found("10.1.1.1", &[header], &["10.0.0.0/8"]),
+                Some(address("10.1.1.1")),
+                "{header:?}"
+            );
+            let behind_another = format!("{header}, 10.2.2.2");
+            assert_eq!(found("10.1.1.1", &[&behind_another], &["10.0.0.0/8"]), Some(address("10.2.2.2")));
+        }
+    }
+}

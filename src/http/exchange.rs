@@ -1,0 +1,177 @@
+//! A GraphQL request and its answer, over plain HTTP.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, header};
+use axum::response::Response;
+use futures::FutureExt as _;
+use tracing::Instrument as _;
+
+use crate::graphql::Plan;
+use crate::graphql::error::{Code, GraphqlResponse, RequestError};
+use crate::http::log::Account;
+use crate::http::request::{self, Incoming, RequestId};
+use crate::http::response::{self, Failure, MediaType};
+use crate::http::{REQUEST_ID, Server, address, auth, batch, origin, socket, stream, trace};
+
+/// A GraphQL request. What is logged on its behalf carries its name.
+pub(super) async fn graphql(State(server): State<Arc<Server>>, request: Request) -> Response {
+    // Who sends one request after the other without waiting has its turn, and then others have theirs.
+    tokio::task::consume_budget().await;
+    let id = RequestId::of(request.headers(), server.api.app());
+    if socket::is_asked_for(&request) {
+        return socket::accept(&server, request, id).await;
+    }
+    let span = trace::name(&id);
+    let trace = span.in_scope(|| trace::begin(request.method(), request.headers(), &id));
+    respond(&server, request, &id).instrument(trace).instrument(span).await
+}
+
+/// What a browser asks before it lets a page send a request.
+pub(super) async fn preflight(State(server): State<Arc<Server>>, headers: HeaderMap) -> Response {
+    let told = origin::preflight(&headers, &server.config);
+    told.unwrap_or_else(|failure| failure.into_response(MediaType::Json))
+}
+
+async fn respond(server: &Server, request: Request, id: &RequestId) -> Response {
+    let mut account = Account::begin(request.method());
+    let form = Form::of(request.headers());
+    let (answered, origin) = match origin::judge(request.headers(), &server.config) {
+        Err(failure) => (Err(failure), None),
+        Ok(origin) => (answer_safely(server, request, id, form, &mut account).await, Some(origin)),
+    };
+    let fault = answered.as_ref().map_or_else(|failure| Some(failure.code()), Answer::fault);
+    let media_type = form.media_type();
+    let mut response = match answered {
+        Ok(Answer::One(answer)) => response::of_answer(answer, media_type),
+        Ok(Answer::Public(answer)) => response::for_everybody(answer, media_type, &server.config),
+        Ok(Answer::Batch(answers)) => response::of_batch(&answers, media_type),
+        Ok(Answer::Events(response)) => response,
+        Err(failure) => failure.into_response(media_type),
+    };
+    if let Some(rate_limit) = account.rate_limit {
+        response::tell_rate_limit(&mut response, rate_limit);
+    }
+    if let Some(origin) = origin {
+        origin.admit(&mut response);
+    }
+    let headers = response.headers_mut();
+    headers.insert(header::VARY, HeaderValue::from_static("accept, authorization, origin"));
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    if let Ok(value) = HeaderValue::from_str(id.as_str()) {
+        headers.insert(REQUEST_ID, value);
+    }
+    account.close(fault, &response);
+    response
+}
+
+/// In which forms a client takes an answer.
+#[derive(Clone, Copy)]
+struct Form {
+    /// As one.
+    whole: Option<MediaType>,
+    /// As events.
+    events: bool,
+}
+
+impl Form {
+    fn of(headers: &HeaderMap) -> Self {
+        Self { whole: MediaType::accepted(headers), events: stream::is_accepted(headers) }
+    }
+
+    /// The form in which it is told that something went wrong.
+    fn media_type(self) -> MediaType {
+        self.whole.unwrap_or(if self.events { MediaType::GraphqlResponse } else { MediaType::Json })
+    }
+}
+
+/// What a request is answered.
+enum Answer {
+    One(GraphqlResponse),
+    /// The same for whoever asks the same.
+    Public(GraphqlResponse),
+    Batch(Vec<GraphqlResponse>),
+    Events(Response),
+}
+
+impl Answer {
+    /// The code of what went wrong first; `None` if all went well, so far.
+    fn fault(&self) -> Option<Code> {
+        match self {
+            Self::One(answer) | Self::Public(answer) => answer.code(),
+            Self::Batch(answers) => answers.iter().find_map(GraphqlResponse::code),
+            Self::Events(_) => None,
+        }
+    }
+}
+
+/// A panic is told as an internal error; it harms no other request.
+async fn answer_safely(
+    server: &Server,
+    request: Request,
+    id: &RequestId,
+    form: Form,
+    account: &mut Account,
+) -> Result<Answer, Failure> {
+    let answered = AssertUnwindSafe(answer(server, request, id, form, account)).catch_unwind().await;
+    answered.unwrap_or_else(|_panic| {
+        // The hook of the process has said what the panic said, and where.
+        tracing::error!("a request panicked");
+        Err(Failure::of(RequestError::internal(id.as_str())))
+    })
+}
+
+async fn answer(
+    server: &Server,
+    request: Request,
+    id: &RequestId,
+    form: Form,
+    account: &mut Account,
+) -> Result<Answer, Failure> {
+    if form.whole.is_none() && !form.events {
+        return Err(Failure::not_acceptable());
+    }
+    let (head, body) = request.into_parts();
+    // HEAD is answered like GET, without the body.
+    let is_post = head.method == Method::POST;
+    let incoming = if is_post {
+        request::read(&head.headers, body, &server.config).await?
+    } else {
+        Incoming::One(request::read_url(&head.uri)?)
+    };
+    let incoming = match incoming {
+        Incoming::One(incoming) => incoming,
+        Incoming::Batch(_) if form.whole.is_none() => return Err(Failure::not_acceptable()),
+        Incoming::Batch(requests) => {
+            return batch::answer(server, requests, &head, id, account).await.map(Answer::Batch);
+        }
+    };
+    // Nothing is asked of the store before the document is known to be one.
+    let plan = server.plan(incoming).map_err(Failure::of)?;
+    account.operation = Some(plan.summary());
+    check_way(&plan, is_post, form)?;
+    let token = auth::token(&head.headers)?;
+    let address = address::of(&head, &server.config.http_trusted_proxies);
+    let admitted = server.api.admit(std::iter::once(&plan), token, address).await;
+    let asker = admitted.map_err(|error| Failure::of(RequestError::of(&error, id.as_str())))?;
+    account.admit(&asker);
+    if plan.watches() || form.whole.is_none() {
+        return stream::answer(server, plan, asker, id).await.map(Answer::Events);
+    }
+    let is_public = !is_post && plan.is_public() && account.viewer.is_none();
+    let answer = server.api.execute(plan, asker, id.as_str()).await;
+    Ok(if is_public { Answer::Public(answer) } else { Answer::One(answer) })
+}
+
+/// Changes come by POST, and what is watched is answered as events.
+fn check_way(plan: &Plan, is_post: bool, form: Form) -> Result<(), Failure> {
+    if !is_post && !plan.reads() && !plan.watches() {
+        return Err(Failure::only_by_post());
+    }
+    if plan.watches() && !form.events {
+        return Err(Failure::only_as_events());
+    }
+    Ok(())
+}

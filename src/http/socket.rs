@@ -1,0 +1,400 @@
+//! WebSockets: many operations over one connection, by the protocol `graphql-transport-ws`.
+//!
+//! A socket has one task that reads and writes, and one for each operation under way. Answers wait in a short queue,
+//! so an operation goes no faster than its client reads; a client that reads nothing for some time is dropped.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::{FromRequestParts as _, Request};
+use axum::http::{HeaderMap, Method};
+use axum::response::Response;
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, SinkExt as _};
+use serde_json::{Map, Value, json};
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio::time::{Instant, timeout};
+use tracing::Instrument as _;
+
+use crate::app::error::Error;
+use crate::app::viewer::Viewer;
+use crate::graphql::error::{Code, RequestError};
+use crate::http::connection::turns_true;
+use crate::http::operation::{Answer, AnswerMessage, Credentials, Line, Operation, Running};
+use crate::http::request::{self, RequestId};
+use crate::http::response::{Failure, MediaType};
+use crate::http::{Server, address, auth, origin, response, trace};
+use crate::model::address::Address;
+
+/// The subprotocol.
+const PROTOCOL: &str = "graphql-transport-ws";
+
+/// How long a client may take to say who it is.
+const INIT: Duration = Duration::from_secs(3);
+/// How long it may take to take a message.
+const TAKEN_WITHIN: Duration = Duration::from_secs(10);
+/// How often it is asked whether it is there.
+const PINGED: Duration = Duration::from_secs(25);
+/// After how long of silence it is not.
+const GONE_AFTER: Duration = Duration::from_mins(1);
+/// How long what is under way is given to come to its end when the socket is closed.
+const FINISHED_WITHIN: Duration = Duration::from_secs(5);
+/// How long it may take to close the connection, once it is told to.
+const CLOSED_WITHIN: Duration = Duration::from_secs(2);
+/// Most operations at a time.
+const MOST_OPERATIONS: usize = 100;
+/// Most of them that are executed at a time, but for what is watched, or are done and have not been sent.
+const MOST_AT_WORK: usize = 8;
+/// Most answers that wait to be sent.
+const MOST_ANSWERS: usize = 1;
+/// Bytes that are read, or written, at a time: most sockets are quiet, and there may be very many.
+const BUFFER: usize = 4_096;
+
+/// Why a socket is closed, after the protocol and RFC 6455.
+#[derive(Clone, Debug)]
+struct Close(u16, String);
+
+impl Close {
+    fn because(code: u16, reason: impl Into<String>) -> Self {
+        Self(code, reason.into())
+    }
+
+    fn invalid(what: &str) -> Self {
+        Self::because(4400, what)
+    }
+
+    fn frame(self) -> Message {
+        // A frame that closes has room for so many bytes.
+        const MOST_BYTES: usize = 123;
+        let Self(code, mut reason) = self;
+        reason.truncate(reason.floor_char_boundary(MOST_BYTES));
+        Message::Close(Some(CloseFrame { code, reason: reason.into() }))
+    }
+}
+
+/// How a conversation ends.
+enum End {
+    Close(Close),
+    /// The client has gone, or does not take what it is sent.
+    Gone,
+}
+
+impl From<Close> for End {
+    fn from(close: Close) -> Self {
+        Self::Close(close)
+    }
+}
+
+/// Whether a request asks for a socket.
+pub(super) fn is_asked_for(request: &Request) -> bool {
+    let upgrade = request.headers().get("upgrade").filter(|_| request.method() == Method::GET);
+    upgrade.is_some_and(|upgrade| upgrade.as_bytes().eq_ignore_ascii_case(b"websocket"))
+}
+
+/// Takes a socket, if there is room for another.
+pub(super) async fn accept(server: &Arc<Server>, request: Request, id: RequestId) -> Response {
+    if let Err(failure) = origin::judge(request.headers(), &server.config) {
+        return failure.into_response(MediaType::Json);
+    }
+    let (mut head, _) = request.into_parts();
+    let upgrade = match WebSocketUpgrade::from_request_parts(&mut head, &()).await {
+        Ok(upgrade) => upgrade,
+        Err(rejection) => {
+            let failure = Failure::new(rejection.status(), Code::BadRequest, rejection.body_text());
+            return failure.into_response(MediaType::Json);
+        }
+    };
+    let Ok(place) = Arc::clone(&server.sockets).try_acquire_owned() else {
+        return Failure::full().into_response(MediaType::Json);
+    };
+    let limit = usize::try_from(server.config.http_body_limit).unwrap_or(usize::MAX);
+    let upgrade = upgrade.protocols([PROTOCOL]).max_message_size(limit).max_frame_size(limit);
+    let upgrade = upgrade.read_buffer_size(BUFFER).write_buffer_size(BUFFER);
+    let address = address::of(&head, &server.config.http_trusted_proxies);
+    let under_way = server.tasks.token();
+    let (answers, heard) = mpsc::channel(MOST_ANSWERS);
+    let server = Arc::clone(server);
+    upgrade.on_upgrade(async move |socket| {
+        let conversation = Conversation {
+            server,
+            socket,
+            id,
+            headers: head.headers,
+            address,
+            is_greeted: false,
+            credentials: None,
+            session_end: std::future::pending().boxed(),
+            running: HashMap::new(),
+            begun: 0,
+            at_work: Arc::new(Semaphore::new(MOST_AT_WORK)),
+            answers,
+        };
+        conversation.hold(heard).await;
+        drop((place, under_way));
+    })
+}
+
+/// What is said over one socket.
+struct Conversation {
+    server: Arc<Server>,
+    socket: WebSocket,
+    id: RequestId,
+    headers: HeaderMap,
+    address: Option<Address>,
+    /// Whether the client has begun to say who it is.
+    is_greeted: bool,
+    /// What it has said; `None` until that is known to be right.
+    credentials: Option<Credentials>,
+    session_end: BoxFuture<'static, ()>,
+    running: HashMap<String, Running>,
+    /// How many operations there were.
+    begun: u64,
+    at_work: Arc<Semaphore>,
+    answers: Sender<Answer>,
+}
+
+impl Conversation {
+    async fn hold(mut self, mut heard: Receiver<Answer>) {
+        let end = match self.socket.protocol() {
+            Some(protocol) if protocol == PROTOCOL => self.converse(&mut heard).await,
+            _ => Close::because(4406, "Subprotocol not acceptable").into(),
+        };
+        self.running.clear();
+        let End::Close(close) = end else { return };
+        let closing = async {
+            self.socket.send(close.frame()).await?;
+            // It is the client who then closes.
+            while self.socket.recv().await.transpose()?.is_some() {}
+            Ok::<(), axum::Error>(())
+        };
+        drop(timeout(CLOSED_WITHIN, closing).await);
+    }
+
+    async fn converse(&mut self, heard: &mut Receiver<Answer>) -> End {
+        let began = Instant::now();
+        let mut last_heard = began;
+        let mut pings = tokio::time::interval_at(began + PINGED, PINGED);
+        let mut stopping = std::pin::pin!(turns_true(self.server.stopping.clone()));
+        loop {
+            // Who sends without a pause has its turn, and then others have theirs.
+            tokio::task::consume_budget().await;
+            let done = tokio::select! {
+                () = &mut stopping => {
+                    return self.finish(heard, Close::because(close_code::AWAY, "Going away")).await;
+                }
+                () = &mut self.session_end => {
+                    return self.finish(heard, Close::because(4403, "The session has ended")).await;
+                }
+                () = tokio::time::sleep_until(began + INIT), if self.credentials.is_none() => {
+                    Err(Close::because(4408, "Connection initialisation timeout").into())
+                }
+                _ = pings.tick() => {
+                    if last_heard.elapsed() > GONE_AFTER { Err(End::Gone) } else { self.send(Message::Ping("".into())).await }
+                }
+                message = self.socket.recv() => {
+                    last_heard = Instant::now();
+                    self.take(message).await
+                }
+                Some(answer) = heard.recv() => self.pass_on(answer).await,
+            };
+            if let Err(end) = done {
+                return end;
+            }
+        }
+    }
+
+    /// Ends what is watched, and sends the answers to what else is under way; nothing new is begun.
+    async fn finish(&mut self, heard: &mut Receiver<Answer>, close: Close) -> End {
+        self.running.retain(|_, running| !running.watches);
+        let answering = async {
+            while !self.running.is_empty() {
+                let Some(answer) = heard.recv().await else { break };
+                self.pass_on(answer).await?;
+            }
+            Ok(())
+        };
+        match timeout(FINISHED_WITHIN, answering).await {
+            Ok(Err(end)) => end,
+            Ok(Ok(())) | Err(_) => close.into(),
+        }
+    }
+
+    async fn take(&mut self, message: Option<Result<Message, axum::Error>>) -> Result<(), End> {
+        match message {
+            Some(Ok(Message::Text(text))) => self.understand(&text).await,
+            Some(Ok(Message::Binary(_))) => Err(Close::invalid("Messages must be text").into()),
+            // A pong was put where messages wait; no more may come before it is taken.
+            Some(Ok(Message::Ping(_))) => in_time(self.socket.flush()).await,
+            Some(Ok(Message::Pong(_))) => Ok(()),
+            Some(Err(error)) if is_too_large(&error) => {
+                Err(Close::because(close_code::SIZE, "The message is too large").into())
+            }
+            Some(Ok(Message::Close(_))) => {
+                // The answer to it waits to be sent.
+                drop(timeout(CLOSED_WITHIN, self.socket.flush()).await);
+                Err(End::Gone)
+            }
+            Some(Err(_)) | None => Err(End::Gone),
+        }
+    }
+
+    async fn understand(&mut self, text: &str) -> Result<(), End> {
+        let Ok(Value::Object(mut message)) = serde_json::from_str(text) else {
+            return Err(Close::invalid("The message is not a JSON object").into());
+        };
+        let kind = message.remove("type");
+        let payload = message.remove("payload").filter(|payload| !payload.is_null());
+        match (kind.as_ref().and_then(Value::as_str), payload) {
+            (Some("connection_init"), None) => self.greet(Map::new()).await,
+            (Some("connection_init"), Some(Value::Object(payload))) => self.greet(payload).await,
+            (Some("ping"), None | Some(Value::Object(_))) => self.say(json!({ "type": "pong" })).await,
+            (Some("pong"), None | Some(Value::Object(_))) => Ok(()),
+            (Some("subscribe"), Some(Value::Object(payload))) => {
+                let id = operation_id(message)?;
+                self.begin(id, payload).await
+            }
+            (Some("complete"), _) => {
+                self.running.remove(&operation_id(message)?);
+                Ok(())
+            }
+            (Some("connection_init" | "ping" | "pong" | "subscribe"), _) => {
+                Err(Close::invalid("The payload must be an object").into())
+            }
+            _ => Err(Close::invalid("The message has no type that the protocol knows").into()),
+        }
+    }
+
+    /// The client says who it is: in the payload, or in the headers of the request that has become this socket.
+    async fn greet(&mut self, payload: Map<String, Value>) -> Result<(), End> {
+        if std::mem::replace(&mut self.is_greeted, true) {
+            return Err(Close::because(4429, "Too many initialisation requests").into());
+        }
+        let forbidden = || Close::because(4403, "Forbidden");
+        // Clients of nobody say it so.
+        let is_nothing = |value: &Value| value.is_null() || value == "";
+        let said = payload
+            .iter()
+            .find(|(name, value)| name.eq_ignore_ascii_case("authorization") && !is_nothing(value));
+        let token = match said {
+            Some((_, value)) => {
+                let value = value.as_str().and_then(auth::bearer);
+                Some(value.ok_or_else(forbidden)?)
+            }
+            None => auth::token(&self.headers).map_err(|_| forbidden())?,
+        };
+        let app = self.server.api.app().clone();
+        let viewer = match token {
+            Some(token) => app.recognise(token).await,
+            None => Ok(Viewer::Anonymous),
+        };
+        let viewer = viewer.map_err(|error| match error {
+            Error::Broken(_) => Close::because(close_code::AGAIN, "Try again later"),
+            _ => forbidden(),
+        })?;
+        self.credentials = Some(Credentials { token: token.map(str::to_owned) });
+        self.session_end = async move { app.session_end(&viewer).await }.boxed();
+        self.say(json!({ "type": "connection_ack" })).await
+    }
+
+    async fn begin(&mut self, id: String, payload: Map<String, Value>) -> Result<(), End> {
+        let Some(credentials) = self.credentials.clone() else {
+            return Err(Close::because(4401, "Unauthorized").into());
+        };
+        if self.running.contains_key(&id) {
+            return Err(Close::because(4409, format!("Subscriber for {id} already exists")).into());
+        }
+        let planned = if self.running.len() < MOST_OPERATIONS {
+            let incoming = request::take_apart(payload).map_err(Failure::into_error);
+            // A panic ends one operation and no more.
+            let plan = |incoming| {
+                let planned = catch_unwind(AssertUnwindSafe(|| self.server.plan(incoming)));
+                planned.unwrap_or_else(|_panic| Err(RequestError::internal(self.id.as_str())))
+            };
+            incoming.and_then(plan)
+        } else {
+            let what = format!("there are {MOST_OPERATIONS} operations on this socket already");
+            Err(RequestError::new(Code::TooComplex, format!("This is too much: {what}.")))
+        };
+        let plan = match planned {
+            Ok(plan) => plan,
+            Err(error) => return self.say_error(&id, &error).await,
+        };
+        self.begun += 1;
+        let (number, watches) = (self.begun, plan.watches());
+        let operation = Operation {
+            api: self.server.api.clone(),
+            plan,
+            credentials,
+            address: self.address,
+            at_work: Arc::clone(&self.at_work),
+            request_id: self.id.numbered(number),
+            to: Line { id: id.clone(), number, answers: self.answers.clone() },
+        };
+        let span = trace::name(&operation.request_id);
+        let trace = span.in_scope(|| trace::begin(&Method::GET, &self.headers, &operation.request_id));
+        let task = tokio::spawn(operation.run().boxed().instrument(trace).instrument(span)).abort_handle();
+        self.running.insert(id, Running { number, watches, task });
+        Ok(())
+    }
+
+    /// Passes on what an operation says, unless it was ended meanwhile.
+    async fn pass_on(&mut self, Answer { id, number, message }: Answer) -> Result<(), End> {
+        if self.running.get(&id).is_none_or(|running| running.number != number) {
+            return Ok(());
+        }
+        match message {
+            AnswerMessage::Next(answer) => {
+                let id = Value::String(id);
+                let text = format!(r#"{{"id":{id},"type":"next","payload":{answer}}}"#);
+                self.send(Message::Text(text.into())).await
+            }
+            AnswerMessage::Error(error) => {
+                self.running.remove(&id);
+                self.say_error(&id, &error).await
+            }
+            AnswerMessage::Complete => {
+                self.running.remove(&id);
+                self.say(json!({ "id": id, "type": "complete" })).await
+            }
+        }
+    }
+
+    async fn say_error(&mut self, id: &str, error: &RequestError) -> Result<(), End> {
+        let errors = response::print_errors(error);
+        let id = Value::String(id.to_owned());
+        self.send(Message::Text(format!(r#"{{"id":{id},"type":"error","payload":{errors}}}"#).into())).await
+    }
+
+    async fn say(&mut self, message: Value) -> Result<(), End> {
+        self.send(Message::Text(message.to_string().into())).await
+    }
+
+    async fn send(&mut self, message: Message) -> Result<(), End> {
+        in_time(self.socket.send(message)).await
+    }
+}
+
+/// Waits until the client takes something, but not for ever.
+async fn in_time(taking: impl Future<Output = Result<(), axum::Error>>) -> Result<(), End> {
+    match timeout(TAKEN_WITHIN, taking).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) => Err(End::Gone),
+        // It has a name in case that the client reads on.
+        Err(_elapsed) => Err(Close::because(4410, "Messages are taken too slowly").into()),
+    }
+}
+
+fn operation_id(mut message: Map<String, Value>) -> Result<String, Close> {
+    match message.remove("id") {
+        Some(Value::String(id)) if !id.is_empty() => Ok(id),
+        _ => Err(Close::invalid("The message needs an id: a text that is not empty")),
+    }
+}
+
+fn is_too_large(error: &axum::Error) -> bool {
+    error.to_string().contains("too long")
+}

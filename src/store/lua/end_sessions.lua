@@ -1,0 +1,12 @@
+-- Ends a session, or all of a user.
+-- KEYS[1]  the sessions: a hash
+-- ARGV[1]  the session's field, or '' for all
+-- Returns  how many there were
+local ended
+if ARGV[1] ~= '' then ended = redis.call('HDEL', KEYS[1], ARGV[1])
+else
+  ended = redis.call('HLEN', KEYS[1])
+  redis.call('DEL', KEYS[1])
+end
+if ended > 0 then tell(KEYS[1], 'sessions') end
+return ended

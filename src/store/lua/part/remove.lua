@@ -1,0 +1,37 @@
+-- Part of the scripts that take a post out of a timeline, and note it for those who have it on their screen:
+-- a sorted set of posts by when they were taken out, no two at the same time. Only what is younger than the
+-- lifetime stays, and no more than the newest thousand; `0` stands for the latest of those that had to go.
+
+local MOST = 1000
+
+local function clock()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+local function note_removal(key, id, lifetime)
+  local last = redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')
+  local now = clock()
+  local at = math.max(now, (tonumber(last[2]) or 0) + 1)
+  if redis.call('ZADD', key, 'NX', at, id) == 0 then return false end
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', now - lifetime)
+  local excess = redis.call('ZCARD', key) - MOST
+  if excess > 1 then
+    local gone = redis.call('ZRANGE', key, 0, excess - 1, 'WITHSCORES')
+    redis.call('ZREMRANGEBYRANK', key, 0, excess - 1)
+    redis.call('ZADD', key, gone[#gone], '0')
+  end
+  redis.call('PEXPIRE', key, lifetime)
+  return true
+end
+
+-- Returns 1 if the post was there. Below the floor it may be on a screen without being there.
+local function remove(timeline, removed, id, lifetime)
+  local seal = read_seal(timeline)
+  if not seal then return 0 end
+  local was_there = redis.call('LREM', timeline, 1, id)
+  if was_there == 1 or tonumber(id) < seal.floor then
+    if note_removal(removed, id, lifetime) then tell(timeline, 'timeline') end
+  end
+  return was_there
+end

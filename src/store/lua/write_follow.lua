@@ -1,0 +1,10 @@
+-- Puts a user into a list of another, gives it another time there, or takes it out. Twice is once.
+-- KEYS[1]  the list: a sorted set, scored by time
+-- ARGV[1]  the user        ARGV[2]  the time, or '' to take it out
+-- Returns  1 if that has changed anything, else 0
+local before = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if ARGV[2] == '' then redis.call('ZREM', KEYS[1], ARGV[1])
+else redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1]) end
+if redis.call('ZSCORE', KEYS[1], ARGV[1]) == before then return 0 end
+tell(KEYS[1], 'relation ' .. ARGV[1])
+return 1

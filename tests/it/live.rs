@@ -1,0 +1,186 @@
+//! Live timelines: whoever watches, goes away and comes back has before it what it would read.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use tokio::runtime::Runtime;
+
+use crate::sql::Kind;
+use crate::stage::{Call, STRATEGIES, Scenario, Stage};
+use crate::turnstile::{Event, events};
+use crate::world::{cases, deliver_all};
+
+fn scenarios() -> impl Strategy<Value = Scenario> {
+    // Mostly 1 and 2 watch what 3 and 4 write.
+    let reader = prop_oneof![4 => Just(1u64), 2 => Just(2), 1 => Just(3)];
+    let author = prop_oneof![5 => Just(3u64), 3 => Just(4), 1 => Just(1)];
+    let pair = (reader.clone(), author.clone());
+    let pair = pair.prop_map(|(one, other)| if one == other { (one, 4) } else { (one, other) });
+    let publish = author.clone().prop_map(|who| Call::Publish(who, None));
+    let follow = pair.clone().prop_map(|(one, other)| Call::Follow(one, other));
+    let watch = reader.clone().prop_map(Call::Watch);
+    let before = prop_oneof![
+        6 => publish.clone(), 6 => follow.clone(), 3 => watch.clone(), 2 => Just(Call::Deliver),
+        1 => Just(Call::Move),
+    ];
+    let together = prop_oneof![
+        8 => publish,
+        8 => watch,
+        4 => Just(Call::Deliver),
+        2 => (author, 0..3usize).prop_map(|(who, rank)| Call::Delete(who, rank)),
+        2 => follow,
+        1 => pair.prop_map(|(one, other)| Call::Unfollow(one, other)),
+        1 => reader.prop_map(Call::Expire),
+        1 => Just(Call::Move),
+    ];
+    let before = proptest::collection::vec(before, 0..12);
+    let together = proptest::collection::vec(together, 1..9);
+    (before, together).prop_map(|(before, together)| Scenario { before, together })
+}
+
+/// Those whose posts a watcher must have before it, all of them: whom it followed before anything happened at the same
+/// time and never ceased to, and itself.
+fn constant(scenario: &Scenario, who: u64) -> BTreeSet<u64> {
+    let mut authors: BTreeSet<u64> = BTreeSet::from([who]);
+    for call in &scenario.before {
+        match call {
+            Call::Follow(one, other) if *one == who => drop(authors.insert(*other)),
+            _ => {}
+        }
+    }
+    for call in &scenario.together {
+        match call {
+            Call::Unfollow(one, other) if *one == who => drop(authors.remove(other)),
+            _ => {}
+        }
+    }
+    authors
+}
+
+async fn check_screens(stage: &Stage, scenario: &Scenario) -> Result<usize, TestCaseError> {
+    let watchers: Vec<u64> = stage.told.lock().unwrap().screens.keys().copied().collect();
+    let mut resyncs = 0;
+    for who in watchers {
+        // It followed some of them only after it had begun to watch: what they had posted does not come.
+        let began = scenario.before.iter().position(|call| matches!(call, Call::Watch(one) if *one == who));
+        let followed_later =
+            scenario.before.iter().skip(began.unwrap_or(usize::MAX)).filter_map(|call| match call {
+                Call::Follow(one, other) if *one == who => Some(*other),
+                _ => None,
+            });
+        let mut authors = constant(scenario, who);
+        for author in followed_later {
+            authors.remove(&author);
+        }
+        stage.call(Call::Watch(who)).await;
+        let screen = stage.told.lock().unwrap().screens[&who].clone();
+        resyncs += screen.resyncs;
+        let mut of_those = Vec::new();
+        for author in &authors {
+            of_those.extend(stage.posts(*author).await);
+        }
+        let of_those: BTreeSet<u64> = of_those.into_iter().collect();
+        let expected: BTreeSet<u64> = stage.expected(who).await.into_iter().collect();
+        let shown: BTreeSet<u64> = screen.posts.iter().copied().collect();
+        prop_assert_eq!(shown.len(), screen.posts.len(), "{} has {:?}", who, screen);
+        let missing: Vec<&u64> = of_those.difference(&shown).collect();
+        prop_assert!(missing.is_empty(), "{} misses {:?} of {:?}: {:?}", who, missing, of_those, screen);
+        let has_unfollowed =
+            scenario.together.iter().any(|call| matches!(call, Call::Unfollow(one, _) if *one == who));
+        let left: Vec<&u64> = shown.difference(&expected).collect();
+        prop_assert!(has_unfollowed || left.is_empty(), "{} still has {:?}: {:?}", who, left, screen);
+    }
+    let wrong = stage.told.lock().unwrap().wrong.clone();
+    prop_assert!(wrong.is_empty(), "{:?}", wrong);
+    Ok(resyncs)
+}
+
+#[tokio::test]
+async fn what_is_published_while_somebody_looks_is_found_when_it_looks_again() {
+    for strategy in STRATEGIES {
+        let stage = Stage::set(strategy, "50").await;
+        stage.calls(&[Call::Follow(1, 3), Call::Publish(3, None), Call::Watch(1)]).await;
+        for steps in 0.. {
+            let mut watching = stage.begin(Call::Watch(1)).await;
+            for _ in 0..steps {
+                if watching.waits.is_some() {
+                    watching.step().await;
+                }
+            }
+            if watching.waits.is_none() {
+                assert!(steps > 10, "it was held {steps} times");
+                break;
+            }
+            // It is visible before it looks on, and delivered after it has looked.
+            stage.call(Call::Publish(3, None)).await;
+            watching.finish().await;
+            deliver_all(&stage.app).await;
+        }
+        stage.call(Call::Watch(1)).await;
+        let mut shown = stage.told.lock().unwrap().screens[&1].posts.clone();
+        shown.sort_unstable_by(|one, other| other.cmp(one));
+        assert_eq!(shown, stage.expected(1).await, "{strategy}");
+        assert_eq!(stage.told.lock().unwrap().wrong, Vec::<String>::new());
+    }
+}
+
+#[tokio::test]
+async fn what_was_deleted_while_there_was_no_timeline_is_on_no_screen_in_the_end() {
+    let stage = Stage::set("push", "50").await;
+    stage.calls(&[Call::Follow(1, 3), Call::Publish(3, None), Call::Watch(1)]).await;
+    // Nobody can tell what would have been taken out of it.
+    stage.calls(&[Call::Expire(1), Call::Delete(3, 0), Call::Watch(1)]).await;
+    let screen = stage.told.lock().unwrap().screens[&1].clone();
+    assert_eq!((screen.posts, screen.resyncs), (vec![], 1));
+}
+
+#[tokio::test]
+async fn a_post_that_was_begun_first_and_comes_below_the_last_of_a_page_is_told() {
+    let scenario = Scenario {
+        before: vec![],
+        together: vec![Call::Publish(3, None), Call::Watch(3), Call::Publish(3, None)],
+    };
+    for strategy in STRATEGIES {
+        let stage = Stage::set(strategy, "50").await;
+        // The last has its id first, and is the last to be visible.
+        stage.play(&scenario, &[Event::Step(2, 3)]).await;
+        stage.settle().await;
+        assert_eq!(check_screens(&stage, &scenario).await.unwrap(), 0, "{strategy}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(200), max_shrink_iters: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whoever_watches_has_each_post_once_whatever_is_cut_off_where(scenario in scenarios(), events in events()) {
+        thread_local!(static STAGES: (Runtime, Vec<Stage>) = {
+            let runtime = Runtime::new().unwrap();
+            let set = async || {
+                let mut stages = Vec::new();
+                for strategy in STRATEGIES {
+                    stages.push(Stage::set_on(Kind::Sqlite, strategy, "50", "50").await);
+                }
+                stages.push(Stage::set_on(Kind::Sqlite, "hybrid", "3", "2").await);
+                stages
+            };
+            let stages = runtime.block_on(set());
+            (runtime, stages)
+        });
+        STAGES.with(|(runtime, stages)| {
+            for (index, stage) in stages.iter().enumerate() {
+                let resyncs = runtime.block_on(async {
+                    stage.clear().await;
+                    stage.play(&scenario, &events).await;
+                    stage.settle().await;
+                    stage.check_store().await?;
+                    check_screens(stage, &scenario).await
+                })?;
+                // Timelines of fifty posts have room for all that comes, unless they vanish.
+                let may_vanish = scenario.together.iter().any(|call| matches!(call, Call::Expire(_)));
+                prop_assert!(resyncs == 0 || index == 3 || may_vanish, "{} had to begin again", resyncs);
+            }
+            Ok::<(), TestCaseError>(())
+        })?;
+    }
+}

@@ -1,0 +1,238 @@
+//! What the server tells of itself: figures, a log, traces.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::NamedTempFile;
+
+use crate::server::{Server, command, eventually};
+use crate::socket::Socket;
+use crate::world::{PASSWORD, Redis};
+
+/// A server whose log goes to a file.
+struct Logged {
+    server: Server,
+    log: NamedTempFile,
+}
+
+impl Logged {
+    fn start(redis: &Redis, options: &[&str]) -> Self {
+        let log = NamedTempFile::new().unwrap();
+        let (url, directory) = (redis.url(), redis.directory());
+        let fixed = ["serve", "--listen", "127.0.0.1:0", "--redis-url", &url, "--data-dir", directory];
+        let mut command: Command = command(&[&fixed, options].concat());
+        let server = Server::run_logging(&mut command, Stdio::from(log.reopen().unwrap()));
+        Self { server, log }
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.log.path()).unwrap()
+    }
+
+    /// The lines of the log, each an object.
+    fn lines(&self) -> Vec<Value> {
+        self.log().lines().map(|line| serde_json::from_str(line).expect("every line is JSON")).collect()
+    }
+}
+
+/// The value of a figure; 0 if it is not there.
+fn figure(server: &Server, name: &str) -> f64 {
+    let (status, page) = server.send("GET /metrics", "");
+    assert_eq!(status, 200);
+    let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.map_or(0.0, |value| value.parse().unwrap())
+}
+
+fn is(figure: f64, count: u32) -> bool {
+    (figure - f64::from(count)).abs() < 0.5
+}
+
+#[test]
+fn requests_are_counted_by_type_and_by_what_became_of_them() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &["--http-batch-limit", "10"]);
+    let token = server.token("ada");
+    for _ in 0..3 {
+        server.ask("{ user(by: { username: \"ada\" }) { followers { totalCount } } }");
+    }
+    server.ask("{ nothing }");
+    server.ask("{");
+    server.ask_as("wrong", "{ __typename }");
+    server.ask_as(&token, "mutation { logout { userErrors { code } } }");
+    server.ask("mutation { logout { userErrors { code } } }");
+    server.send("POST /graphql", "no JSON");
+    let batch =
+        json!([{ "query": "{ __typename }" }, { "query": "{ nothing }" }, { "query": "{ a: __typename }" }]);
+    server.send("POST /graphql", &batch.to_string());
+    for (operation, code, count) in [
+        ("query", "ok", 5),
+        ("query", "UNAUTHENTICATED", 1),
+        ("mutation", "ok", 2),
+        ("mutation", "UNAUTHENTICATED", 1),
+        ("none", "GRAPHQL_VALIDATION_FAILED", 2),
+        ("none", "GRAPHQL_PARSE_FAILED", 1),
+        ("none", "BAD_REQUEST", 1),
+        ("batch", "ok", 0),
+    ] {
+        let name = format!("fanfold_requests_total{{operation=\"{operation}\",code=\"{code}\"}}");
+        assert!(is(figure(&server, &name), count), "{name} {}", figure(&server, &name));
+    }
+    let refused = "fanfold_documents_refused_total{code=\"GRAPHQL_VALIDATION_FAILED\"}";
+    assert!(is(figure(&server, refused), 2));
+    let requests = "fanfold_request_seconds";
+    assert!(is(figure(&server, &format!("{requests}_count{{operation=\"query\"}}")), 6));
+    assert!(is(figure(&server, &format!("{requests}_bucket{{operation=\"query\",le=\"10\"}}")), 6));
+    assert!(
+        figure(&server, &format!("{requests}_sum{{operation=\"mutation\"}}")) > 0.005,
+        "a password was hashed"
+    );
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
+fn it_tells_how_what_it_stands_on_does() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &["--redis-connections", "3"]);
+    server.token("ada");
+    let query = "{ user(by: { username: \"ada\" }) { followers { totalCount } following { totalCount } } }";
+    server.ask(query);
+    server.ask(query);
+    let query = json!({ "query": query, "extensions": { "persistedQuery": { "version": 1,
+        "sha256Hash": "0".repeat(64) } } });
+    server.send("POST /graphql", &query.to_string());
+    assert!(is(figure(&server, "fanfold_redis_seconds_count{step=\"login: open\"}"), 0));
+    assert!(figure(&server, "fanfold_redis_seconds_count{step=\"ping\"}") < 0.5);
+    let (_, page) = server.send("GET /metrics", "");
+    let counted = |name: &str| page.lines().any(|line| line.starts_with(name));
+    assert!(counted("fanfold_redis_seconds_bucket{step=\"register: "), "{page}");
+    // The name is asked for by itself, and then both counts together.
+    assert!(is(
+        figure(&server, "fanfold_loader_questions_bucket{le=\"2\"}"),
+        figure(&server, "fanfold_loader_questions_count") as u32
+    ));
+    assert!(
+        figure(&server, "fanfold_loader_questions_sum") > figure(&server, "fanfold_loader_questions_count")
+    );
+    assert!(is(figure(&server, "fanfold_redis_connections"), 3));
+    assert!(is(figure(&server, "fanfold_redis_up"), 1));
+    assert!(is(figure(&server, "fanfold_documents_remembered"), 2));
+    assert!(is(figure(&server, "fanfold_persisted_remembered"), 0));
+    assert!(is(figure(&server, "fanfold_passwords_waiting"), 0));
+    assert!(is(
+        figure(&server, &format!("fanfold_build_info{{version=\"{}\"}}", env!("CARGO_PKG_VERSION"))),
+        1
+    ));
+    let uptime = figure(&server, "fanfold_uptime_seconds");
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(figure(&server, "fanfold_uptime_seconds") > uptime && uptime < 60.0);
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
+fn passwords_that_wait_are_told() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &["--password-workers", "1"]);
+    let waiting = || figure(&server, "fanfold_passwords_waiting") > 0.5;
+    std::thread::scope(|scope| {
+        let ask = |name: usize| server.register(&format!("ann{name}"));
+        let asked: Vec<_> = (0..30).map(|name| scope.spawn(move || ask(name))).collect();
+        assert!((0..200).any(|_| waiting()));
+        for one in asked {
+            one.join().unwrap();
+        }
+    });
+    assert!(!waiting());
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
+fn a_request_is_a_line_of_the_log_if_that_is_wished_for() {
+    let redis = Redis::start();
+    for options in [&["--log", "json", "--log-requests"][..], &["--log", "json"]] {
+        let logged = Logged::start(&redis, options);
+        let name = format!("user{}", options.len());
+        let token = logged.server.token(&name);
+        let query = "query Who { viewer { user { username } } }";
+        let body = json!({ "query": query }).to_string();
+        let more = format!("authorization: Bearer {token}\r\nx-request-id: the-one\r\n");
+        let (status, answer) = logged.server.send_with("POST /graphql", &more, &body);
+        assert_eq!(status, 200);
+        logged.server.send("GET /graphql?query={nothing}", "");
+        if options.len() == 2 {
+            assert!(!logged.log().contains("answered"), "{}", logged.log());
+            continue;
+        }
+        let lines = logged.lines();
+        let answered: Vec<_> = lines.iter().filter(|line| line["target"] == "fanfold::http::log").collect();
+        let line = answered.iter().find(|line| line["span"]["id"] == "the-one").expect("it is logged");
+        let fields = &line["fields"];
+        assert_eq!(fields["method"], "POST");
+        assert_eq!((&fields["operation"], &fields["name"]), (&json!("query"), &json!("Who")));
+        assert_eq!((&fields["code"], &fields["status"]), (&json!("ok"), &json!(200)));
+        assert_eq!(fields["viewer"], "1");
+        assert_eq!(fields["cost"], 2);
+        assert_eq!(fields["bytes"], answer.len());
+        assert!(fields["milliseconds"].as_f64().unwrap() > 0.0);
+        let refused = answered.last().unwrap();
+        assert_eq!(refused["fields"]["code"], "GRAPHQL_VALIDATION_FAILED");
+        assert_eq!(
+            (&refused["fields"]["method"], &refused["fields"]["viewer"]),
+            (&json!("GET"), &json!("anonymous"))
+        );
+        assert_eq!(refused["span"]["id"].as_str().unwrap().len(), 32);
+    }
+}
+
+#[test]
+fn whatever_is_logged_for_a_request_carries_its_name() {
+    let redis = Redis::start();
+    for form in ["text", "json"] {
+        let logged = Logged::start(&redis, &["--log", form, "--log-filter", "warn"]);
+        // A counter that is none.
+        redis.raw::<()>(&["DEL", "ff:{g}:next:user"]);
+        redis.raw::<u64>(&["HSET", "ff:{g}:next:user", "a", "b"]);
+        let input = "input: { username: \"eve\", password: \"correct horse\" }";
+        let body = json!({ "query": format!("mutation {{ register({input}) {{ token }} }}") }).to_string();
+        let (_, answer) = logged.server.send_with("POST /graphql", "x-request-id: broken-one\r\n", &body);
+        assert!(answer.contains("INTERNAL_SERVER_ERROR"), "{answer}");
+        let log = logged.log();
+        let named = if form == "json" { "\"id\":\"broken-one\"" } else { "request{id=\"broken-one\"}" };
+        let line = log.lines().find(|line| line.contains("a request failed")).expect("it is logged");
+        assert!(line.contains(named), "{line}");
+        redis.raw::<()>(&["DEL", "ff:{g}:next:user"]);
+    }
+}
+
+#[test]
+fn nothing_secret_is_logged_whatever_is_logged() {
+    let redis = Redis::start();
+    let logged = Logged::start(&redis, &["--log", "json", "--log-filter", "trace", "--log-requests"]);
+    let server = &logged.server;
+    let token = server.token("ada");
+    let login =
+        "mutation ($input: LoginInput!) { login(input: $input) { token marker: userErrors { code } } }";
+    let input = json!({ "input": { "username": "ada", "password": PASSWORD, "label": "a-variable-value" } });
+    let (_, answer) =
+        server.send("POST /graphql", &json!({ "query": login, "variables": input.clone() }).to_string());
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    let second = answer["data"]["login"]["token"].as_str().unwrap();
+    server
+        .ask_as(&token, "mutation { publish(input: { content: \"what-is-said\" }) { userErrors { code } } }");
+    server.ask_as(&token, "{ viewer { marker: timeline { nodes { content } } } }");
+    server.ask_as(&token, "{ viewer { marker } }");
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let mut socket = Socket::greeted(server, Some(&token)).await;
+        socket.subscribe("m", login, input).await;
+        assert_eq!(socket.hear().await["type"], "next");
+    });
+    assert!(eventually(|| logged.log().contains("fanfold::http::log")));
+    let log = logged.log();
+    for secret in [&*token, second, PASSWORD, "a-variable-value", "what-is-said", "marker"] {
+        assert!(
+            !log.contains(secret),
+            "{secret}: {}",
+            log.lines().find(|line| line.contains(secret)).unwrap()
+        );
+    }
+}

@@ -1,0 +1,123 @@
+//! A client that reads its home timeline, watches it, goes away and comes back; and what it has before it then.
+
+use std::sync::Mutex;
+
+use fanfold::app::App;
+use fanfold::app::error::{Error, Refused};
+use fanfold::app::timeline::live::{Seen, TimelineEvent, TimelineWatch};
+use fanfold::app::timeline::{TimelinePage, TimelineQuery};
+use fanfold::app::viewer::Viewer;
+use fanfold::model::page::{Direction, Window};
+use fanfold::model::user::UserFields;
+
+use crate::stage::Told;
+use crate::walk::walk;
+
+/// Posts of a page.
+const PAGE: usize = 2;
+
+/// What a client has before it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Screen {
+    /// The posts, in no order.
+    pub(crate) posts: Vec<u64>,
+    /// Where it goes on; `None` until something has happened, if there was nothing when it began.
+    seen: Option<Seen>,
+    /// Posts that were read beside the page whose cursor it goes on from, and may come once more.
+    read_since: Vec<u64>,
+    /// How often it had to begin again.
+    pub(crate) resyncs: usize,
+}
+
+impl Screen {
+    /// Shows what has happened.
+    fn show(&mut self, (event, seen): (TimelineEvent, Seen), wrong: &mut Vec<String>) {
+        match event {
+            TimelineEvent::Added(entry) => {
+                let post = entry.post.id.get();
+                if !self.posts.contains(&post) {
+                    self.posts.push(post);
+                } else if self.read_since.contains(&post) {
+                    self.read_since.retain(|read| *read != post);
+                } else {
+                    wrong.push(format!("{post} came twice: {self:?}"));
+                }
+            }
+            TimelineEvent::Removed(post) => self.posts.retain(|shown| *shown != post.get()),
+        }
+        self.seen = Some(seen);
+    }
+}
+
+/// Watches from what was seen last on, until nothing happens any more, or the same client watches anew.
+pub(crate) async fn watch(app: &App, viewer: &Viewer, who: u64, told: &Mutex<Told>) {
+    let turn = {
+        let turns = &mut told.lock().unwrap().turns;
+        *turns.entry(who).and_modify(|turn| *turn += 1).or_insert(0)
+    };
+    let is_mine = |told: &Told| told.turns[&who] == turn;
+    loop {
+        let screen = told.lock().unwrap().screens.get(&who).cloned();
+        let watching = match screen {
+            Some(Screen { seen: Some(seen), .. }) => begin_at(app, viewer, Some(seen)).await,
+            not_begun => {
+                let resyncs = not_begun.map_or(0, |screen| screen.resyncs);
+                let begun = begin(app, viewer).await;
+                begun.map(|(watching, posts, seen)| {
+                    let told = &mut *told.lock().unwrap();
+                    if is_mine(told) {
+                        let on_page = if seen.is_some() { PAGE } else { 0 };
+                        let read_since = posts.iter().skip(on_page).copied().collect();
+                        told.screens.insert(who, Screen { posts, seen, read_since, resyncs });
+                    }
+                    watching
+                })
+            }
+        };
+        let Some(mut watching) = watching else { return };
+        loop {
+            let next = watching.next_by_now().await;
+            let told = &mut *told.lock().unwrap();
+            if !is_mine(told) {
+                return;
+            }
+            let screen = told.screens.get_mut(&who).unwrap();
+            match next {
+                Ok(Some(next)) => screen.show(next, &mut told.wrong),
+                Err(Error::Refused(Refused::Resync)) => {
+                    *screen = Screen { resyncs: screen.resyncs + 1, ..Screen::default() };
+                    break;
+                }
+                Ok(None) | Err(_) => return,
+            }
+        }
+    }
+}
+
+async fn begin_at(app: &App, viewer: &Viewer, after: Option<Seen>) -> Option<TimelineWatch> {
+    app.watch_timeline(viewer, after, UserFields::NONE).await.ok()
+}
+
+/// Reads the timeline and begins to watch from its first entry; if there is none, begins to watch before it is read.
+async fn begin(app: &App, viewer: &Viewer) -> Option<(TimelineWatch, Vec<u64>, Option<Seen>)> {
+    let window = Window { direction: Direction::Forward, size: PAGE, from: None };
+    let query = TimelineQuery { window, author: UserFields::NONE, looks_back: false };
+    let first: TimelinePage = app.timeline(viewer, query).await.ok()?;
+    if first.page.entries.is_empty() {
+        let watching = begin_at(app, viewer, None).await?;
+        return Some((watching, walk(app, viewer, Direction::Forward, 2).await, None));
+    }
+    let ids = |page: &TimelinePage| -> Vec<u64> {
+        page.page.entries.iter().map(|entry| entry.post.id.get()).collect()
+    };
+    let mut posts = ids(&first);
+    let mut last = first.page.entries.last().map(|entry| entry.post.id);
+    while let Some(from) = last {
+        let window = Window { from: Some(from), ..window };
+        let page = app.timeline(viewer, TimelineQuery { window, ..query }).await.ok()?;
+        posts.extend(ids(&page));
+        last = page.page.entries.last().map(|entry| entry.post.id);
+    }
+    let seen = first.seen_from(0);
+    Some((begin_at(app, viewer, Some(seen.clone())).await?, posts, Some(seen)))
+}

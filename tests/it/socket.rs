@@ -1,0 +1,354 @@
+//! Sockets: what is said over them, byte by byte, and when they are closed.
+
+use std::time::Duration;
+
+use futures::{SinkExt as _, StreamExt as _};
+use serde_json::{Value, json};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::http::HeaderValue;
+use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, client_async, connect_async};
+
+use crate::server::Server;
+use crate::watch::TIMELINE;
+use crate::world::Redis;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A client's end of a socket.
+pub(crate) struct Socket(pub(crate) WebSocketStream<MaybeTlsStream<TcpStream>>);
+
+impl Socket {
+    /// Opened, with nothing said.
+    pub(crate) async fn open(server: &Server, headers: &[(&'static str, &str)]) -> Result<Self, Error> {
+        let mut request = format!("ws://{}/graphql", server.address).into_client_request()?;
+        for (name, value) in headers {
+            request.headers_mut().insert(*name, HeaderValue::from_str(value).unwrap());
+        }
+        connect_async(request).await.map(|(socket, _)| Self(socket))
+    }
+
+    /// At this address, if there is a server.
+    pub(crate) async fn at(address: &str) -> Option<Self> {
+        let mut request = format!("ws://{address}/graphql").into_client_request().ok()?;
+        let protocol = HeaderValue::from_static("graphql-transport-ws");
+        request.headers_mut().insert("sec-websocket-protocol", protocol);
+        Some(Self(connect_async(request).await.ok()?.0))
+    }
+
+    pub(crate) async fn silent(server: &Server) -> Self {
+        Self::open(server, &[("sec-websocket-protocol", "graphql-transport-ws")]).await.unwrap()
+    }
+
+    /// With a client that has said who it is.
+    pub(crate) async fn greeted(server: &Server, token: Option<&str>) -> Self {
+        let mut socket = Self::silent(server).await;
+        let payload = token.map(|token| json!({ "Authorization": format!("Bearer {token}") }));
+        socket.say(json!({ "type": "connection_init", "payload": payload })).await;
+        assert_eq!(socket.hear().await, json!({ "type": "connection_ack" }));
+        socket
+    }
+
+    pub(crate) async fn say(&mut self, message: Value) {
+        self.0.send(Message::text(message.to_string())).await.unwrap();
+    }
+
+    pub(crate) async fn subscribe(&mut self, id: &str, query: &str, variables: Value) {
+        let payload = json!({ "query": query, "variables": variables });
+        self.say(json!({ "id": id, "type": "subscribe", "payload": payload })).await;
+    }
+
+    /// The next message; an array of code and reason if it is closed.
+    pub(crate) async fn hear(&mut self) -> Value {
+        loop {
+            let message =
+                tokio::time::timeout(PATIENCE, self.0.next()).await.expect("something is said in time");
+            match message {
+                Some(Ok(Message::Text(text))) => return serde_json::from_str(&text).unwrap(),
+                Some(Ok(Message::Close(Some(frame)))) => {
+                    return json!([u16::from(frame.code), frame.reason.as_str()]);
+                }
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// Nothing more is said for a moment.
+    pub(crate) async fn is_silent(&mut self) -> bool {
+        tokio::time::timeout(Duration::from_millis(300), self.0.next()).await.is_err()
+    }
+}
+
+#[tokio::test]
+async fn whoever_breaks_the_protocol_is_told_how_and_the_socket_is_closed() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let init = || json!({ "type": "connection_init" });
+    let subscribe = |id: Value| json!({ "id": id, "type": "subscribe", "payload": { "query": "subscription { relationChanged { status } }" } });
+    let token = server.token("ada");
+    let bearer = |value: String| json!({ "type": "connection_init", "payload": { "authorization": value } });
+    let cases = [
+        (vec![json!("text")], 4400, "The message is not a JSON object"),
+        (vec![json!({ "type": "other" })], 4400, "The message has no type that the protocol knows"),
+        (vec![json!({ "type": 7 })], 4400, "The message has no type that the protocol knows"),
+        (
+            vec![json!({ "type": "connection_init", "payload": "text" })],
+            4400,
+            "The payload must be an object",
+        ),
+        (vec![json!({ "type": "ping", "payload": [] })], 4400, "The payload must be an object"),
+        (vec![init(), json!({ "id": "1", "type": "subscribe" })], 4400, "The payload must be an object"),
+        (vec![init(), subscribe(Value::Null)], 4400, "The message needs an id: a text that is not empty"),
+        (vec![init(), subscribe(json!(""))], 4400, "The message needs an id: a text that is not empty"),
+        (
+            vec![init(), json!({ "type": "complete" })],
+            4400,
+            "The message needs an id: a text that is not empty",
+        ),
+        (vec![subscribe(json!("1"))], 4401, "Unauthorized"),
+        (vec![bearer("Bearer AAAA".to_owned())], 4403, "Forbidden"),
+        (vec![bearer(token.clone())], 4403, "Forbidden"),
+        (vec![bearer(format!("Bearer {token}")), init()], 4429, "Too many initialisation requests"),
+        (
+            vec![bearer(format!("Bearer {token}")), subscribe(json!("one")), subscribe(json!("one"))],
+            4409,
+            "Subscriber for one already exists",
+        ),
+        (vec![], 4408, "Connection initialisation timeout"),
+    ];
+    for (messages, code, reason) in cases {
+        let mut socket = Socket::silent(&server).await;
+        for message in &messages {
+            socket.say(message.clone()).await;
+        }
+        let mut heard = socket.hear().await;
+        if heard == json!({ "type": "connection_ack" }) {
+            heard = socket.hear().await;
+        }
+        assert_eq!(heard, json!([code, reason]), "{messages:?}");
+    }
+
+    let mut socket = Socket::silent(&server).await;
+    socket.0.send(Message::binary(vec![1])).await.unwrap();
+    assert_eq!(socket.hear().await, json!([4400, "Messages must be text"]));
+    let mut socket = Socket::greeted(&server, None).await;
+    socket.say(json!({ "type": "ping", "payload": { "much": "x".repeat(70_000) } })).await;
+    assert_eq!(socket.hear().await, json!([1009, "The message is too large"]));
+    let mut socket = Socket::open(&server, &[]).await.unwrap();
+    assert_eq!(socket.hear().await, json!([4406, "Subprotocol not acceptable"]));
+    // A long id does not fit the frame that closes.
+    let mut socket = Socket::greeted(&server, Some(&token)).await;
+    let id = "ü".repeat(200);
+    for _ in 0..2 {
+        socket.say(subscribe(json!(id))).await;
+    }
+    let heard = socket.hear().await;
+    assert_eq!((&heard[0], heard[1].as_str().unwrap().len() <= 123), (&json!(4409), true));
+}
+
+#[tokio::test]
+async fn all_kinds_of_operations_go_over_a_socket() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let token = server.token("ada");
+    let mut socket = Socket::greeted(&server, Some(&token)).await;
+    socket.say(json!({ "type": "ping" })).await;
+    assert_eq!(socket.hear().await, json!({ "type": "pong" }));
+    socket.say(json!({ "type": "pong", "payload": {} })).await;
+
+    socket
+        .subscribe(
+            "q",
+            "query ($n: String!) { user(by: { username: $n }) { username } }",
+            json!({ "n": "ADA" }),
+        )
+        .await;
+    let data = json!({ "data": { "user": { "username": "ada" } } });
+    assert_eq!(socket.hear().await, json!({ "id": "q", "type": "next", "payload": data }));
+    assert_eq!(socket.hear().await, json!({ "id": "q", "type": "complete" }));
+    // The name may be used again.
+    socket
+        .subscribe("q", "mutation { publish(input: { content: \"x\" }) { post { content } } }", Value::Null)
+        .await;
+    assert_eq!(socket.hear().await["payload"]["data"]["publish"]["post"]["content"], "x");
+    assert_eq!(socket.hear().await, json!({ "id": "q", "type": "complete" }));
+
+    for (query, variables, code) in [
+        ("{ nothing }", Value::Null, "GRAPHQL_VALIDATION_FAILED"),
+        ("{", Value::Null, "GRAPHQL_PARSE_FAILED"),
+        ("query ($n: Int!) { visits(first: $n) { day } }", json!({}), "BAD_USER_INPUT"),
+        ("subscription { timeline(after: \"x\") { __typename } }", Value::Null, "BAD_USER_INPUT"),
+    ] {
+        socket.subscribe("e", query, variables).await;
+        let heard = socket.hear().await;
+        assert_eq!((&heard["type"], &heard["id"]), (&json!("error"), &json!("e")), "{heard}");
+        assert_eq!(heard["payload"][0]["extensions"]["code"], code, "{query}");
+    }
+    socket.say(json!({ "id": "e", "type": "subscribe", "payload": { "query": 7 } })).await;
+    assert_eq!(socket.hear().await["payload"][0]["message"], "`query` must be a string.");
+
+    // A client that is no browser may say who it is in a header; what it says over the socket goes before that.
+    let authorization = format!("Bearer {token}");
+    for (payload, username) in
+        [(Value::Null, json!("ada")), (json!({ "Authorization": "Bearer x" }), Value::Null)]
+    {
+        let headers = [("sec-websocket-protocol", "graphql-transport-ws"), ("authorization", &authorization)];
+        let mut socket = Socket::open(&server, &headers).await.unwrap();
+        socket.say(json!({ "type": "connection_init", "payload": payload })).await;
+        if username.is_null() {
+            assert_eq!(socket.hear().await, json!([4403, "Forbidden"]));
+            continue;
+        }
+        assert_eq!(socket.hear().await, json!({ "type": "connection_ack" }));
+        socket.subscribe("q", "{ viewer { user { username } } }", Value::Null).await;
+        assert_eq!(socket.hear().await["payload"]["data"]["viewer"]["user"]["username"], username);
+    }
+
+    // Who is not signed in has nothing to watch.
+    let mut socket = Socket::greeted(&server, None).await;
+    socket.subscribe("s", TIMELINE, Value::Null).await;
+    let heard = socket.hear().await;
+    assert_eq!(heard["type"], "next");
+    assert_eq!(heard["payload"]["errors"][0]["extensions"]["code"], "UNAUTHENTICATED");
+    assert_eq!(socket.hear().await, json!({ "id": "s", "type": "complete" }));
+    assert!(socket.is_silent().await);
+}
+
+#[tokio::test]
+async fn there_are_so_many_operations_on_a_socket_and_so_many_sockets() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &["--http-sockets", "2"]);
+    let token = server.token("ada");
+    let mut socket = Socket::greeted(&server, Some(&token)).await;
+    for number in 0..101 {
+        socket
+            .subscribe(&number.to_string(), "subscription { relationChanged { status } }", Value::Null)
+            .await;
+    }
+    let heard = socket.hear().await;
+    assert_eq!((&heard["type"], &heard["id"]), (&json!("error"), &json!("100")));
+    // One that is ended makes room for another.
+    socket.say(json!({ "id": "7", "type": "complete" })).await;
+    socket.subscribe("100", "subscription { relationChanged { status } }", Value::Null).await;
+    assert!(socket.is_silent().await);
+
+    let second = Socket::greeted(&server, None).await;
+    let protocol = ("sec-websocket-protocol", "graphql-transport-ws");
+    match Socket::open(&server, &[protocol]).await {
+        Err(Error::Http(response)) => assert_eq!(response.status(), 503),
+        other => panic!("{:?}", other.map(|_| ())),
+    }
+    drop(second);
+    for _ in 0..100 {
+        if Socket::open(&server, &[protocol]).await.is_ok() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("a socket that is gone leaves its place to others");
+}
+
+#[tokio::test]
+async fn a_client_that_reads_nothing_is_dropped_and_nothing_is_kept_for_it() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &["--http-sockets", "1"]);
+    let connection = TcpSocket::new_v4().unwrap();
+    connection.set_recv_buffer_size(4_096).unwrap();
+    let connection = connection.connect(server.address.parse().unwrap()).await.unwrap();
+    let mut request = format!("ws://{}/graphql", server.address).into_client_request().unwrap();
+    let protocol = HeaderValue::from_static("graphql-transport-ws");
+    request.headers_mut().insert("sec-websocket-protocol", protocol);
+    let (socket, _) = client_async(request, MaybeTlsStream::Plain(connection)).await.unwrap();
+    let mut socket = Socket(socket);
+    socket.say(json!({ "type": "connection_init" })).await;
+    let query = "{ countries { code name subdivisions { code name } } }";
+    for number in 0..60 {
+        socket.subscribe(&number.to_string(), query, Value::Null).await;
+    }
+    // Its place is given to another while it is still there, and silent.
+    let protocol = [("sec-websocket-protocol", "graphql-transport-ws")];
+    for _ in 0..300 {
+        if Socket::open(&server, &protocol).await.is_ok() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("it is dropped after a while");
+}
+
+/// Bytes of memory that a server has.
+fn memory(server: &Server) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.process.id())).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1_024
+}
+
+#[tokio::test]
+async fn a_client_that_pings_and_reads_nothing_fills_no_memory() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let mut socket = Socket::greeted(&server, None).await;
+    let before = memory(&server);
+    let flood = async {
+        // Until nobody takes them any more.
+        while socket.0.send(Message::Ping(vec![7; 125].into())).await.is_ok() {}
+    };
+    let _ = tokio::time::timeout(Duration::from_secs(5), flood).await;
+    let grown = memory(&server).saturating_sub(before);
+    assert!(grown < 40 << 20, "{grown} bytes");
+}
+
+#[tokio::test]
+async fn what_ends_the_session_is_answered_before_the_socket_is_closed() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let token = server.token("ada");
+    let login = "login(input: { username: \"ada\", password: \"correct horse\" }) { token }";
+    let query = format!("mutation {{ logout {{ userErrors {{ code }} }} {login} }}");
+    let mut socket = Socket::greeted(&server, Some(&token)).await;
+    socket.subscribe("watching", "subscription { relationChanged { status } }", Value::Null).await;
+    socket.subscribe("m", &query, Value::Null).await;
+    let heard = socket.hear().await;
+    assert!(heard["payload"]["data"]["login"]["token"].is_string(), "{heard}");
+    assert_eq!(socket.hear().await, json!({ "id": "m", "type": "complete" }));
+    assert_eq!(socket.hear().await, json!([4403, "The session has ended"]));
+}
+
+#[tokio::test]
+async fn who_says_goodbye_is_answered() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let mut socket = Socket::greeted(&server, None).await;
+    socket.0.send(Message::Close(None)).await.unwrap();
+    let answer = tokio::time::timeout(PATIENCE, socket.0.next()).await.unwrap();
+    assert!(matches!(answer, Some(Ok(Message::Close(_)))), "{answer:?}");
+}
+
+#[tokio::test]
+async fn pages_of_other_sites_open_no_socket() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let protocol = ("sec-websocket-protocol", "graphql-transport-ws");
+    match Socket::open(&server, &[protocol, ("origin", "https://evil.example")]).await {
+        Err(Error::Http(response)) => assert_eq!(response.status(), 403),
+        other => panic!("{:?}", other.map(|_| ())),
+    }
+    assert!(Socket::open(&server, &[protocol, ("origin", "http://localhost:5173")]).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_session_that_ends_takes_its_sockets_with_it_and_no_others() {
+    let redis = Redis::start();
+    let (one, other) = (Server::over(&redis, &[]), Server::over(&redis, &[]));
+    let token = one.token("ada");
+    let login = "mutation { login(input: { username: \"ada\", password: \"correct horse\" }) { token } }";
+    let second = one.ask(login)["data"]["login"]["token"].as_str().unwrap().to_owned();
+    let mut socket = Socket::greeted(&one, Some(&token)).await;
+    let mut staying = Socket::greeted(&one, Some(&second)).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(other.ask_as(&token, "mutation { logout { userErrors { code } } }")["errors"], Value::Null);
+    assert_eq!(socket.hear().await, json!([4403, "The session has ended"]));
+    assert!(staying.is_silent().await);
+}
