@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use crate::turnstile::{self, Actor, Event, Stop, events};
-use crate::world::World;
+use crate::world::{World, model_config};
 
 const USERS: u64 = 3;
 
@@ -145,7 +145,7 @@ impl Stage {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_000, max_shrink_iters: 2_000, ..ProptestConfig::default() })]
+    #![proptest_config(model_config(1_000))]
 
     #[test]
     fn both_directions_end_equal_whatever_is_cut_off_where(calls in calls(), events in events()) {

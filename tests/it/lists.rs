@@ -16,7 +16,7 @@ use rand::seq::{IndexedRandom as _, IteratorRandom as _};
 use serde_json::{Value, json};
 
 use crate::graph::{Graph, Model};
-use crate::world::{PASSWORD, World};
+use crate::world::{PASSWORD, World, model_config};
 
 const LISTS: [&str; 4] = ["followers", "following", "mutuals", "knownFollowers"];
 
@@ -315,7 +315,7 @@ async fn a_listed_user_without_a_record_is_left_out_and_the_page_filled_up() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+    #![proptest_config(model_config(256))]
 
     /// The page that Redis cuts is the page that plain code cuts from the whole list: with ties, with
     /// cursors of entries that are there, that have gone, that have another time, and that never were.

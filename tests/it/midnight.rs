@@ -16,7 +16,7 @@ use tokio::runtime::{Handle, Runtime};
 
 use crate::sql::{Database, Kind};
 use crate::turnstile::Actor;
-use crate::world::{Person, World, cases};
+use crate::world::{Person, World, cases, model_config};
 
 const PEOPLE: usize = 7;
 
@@ -253,12 +253,7 @@ async fn of_what_is_done_at_the_same_time_a_step_is_over_when_redis_has_answered
 fn around_midnight_everybody_is_counted_on_one_day() {
     let runtime = Runtime::new().unwrap();
     let stage = runtime.block_on(Stage::set());
-    let config = ProptestConfig {
-        cases: cases(200),
-        max_shrink_iters: 2_000,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    };
+    let config = model_config(cases(200));
     let tested = TestRunner::new(config).run(&(calls(), events()), |(calls, events)| {
         runtime.block_on(async {
             stage.clear().await;

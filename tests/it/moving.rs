@@ -14,7 +14,7 @@ use crate::sql::Kind;
 use crate::stage::{Call, Scenario, Stage};
 use crate::turnstile::{Event, events};
 use crate::walk::walk_posts;
-use crate::world::cases;
+use crate::world::{cases, model_config};
 
 fn scenarios() -> impl Strategy<Value = Scenario> {
     let author = prop_oneof![4 => Just(3u64), 1 => Just(4)];
@@ -60,12 +60,7 @@ async fn check_now(stage: &Stage) -> Result<(), String> {
 fn run(kind: Kind, cases: u32) {
     let runtime = Runtime::new().unwrap();
     let stage = runtime.block_on(Stage::set_on(kind, "hybrid", "3", "2"));
-    let config = ProptestConfig {
-        cases,
-        max_shrink_iters: 2_000,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    };
+    let config = model_config(cases);
     let tested =
         TestRunner::new(config).run(&(scenarios(), events()), |(scenario, events): (_, Vec<Event>)| {
             runtime.block_on(async {

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
-use crate::world::{Knobs, World, codes};
+use crate::world::{Knobs, World, codes, model_config};
 
 /// The document is refused with this code, without a question to Redis, in a short answer.
 async fn refuse(world: &World, query: &str, variables: Value, code: &str) -> String {
@@ -434,7 +434,7 @@ fn whatever_is_written_is_looked_over_on_a_small_stack_and_executed_on_that_of_a
     runtime.block_on(world.follow(&people[0], &people[1]));
     runtime.block_on(world.follow(&people[1], &people[0]));
     let api = Api::open(world.app.clone(), Knobs::new(&world.redis, &[]).graphql).unwrap();
-    let config = ProptestConfig { cases: 1_500, failure_persistence: None, ..ProptestConfig::default() };
+    let config = model_config(1_500);
     let run = move || {
         TestRunner::new(config).run(&documents(), |query| {
             let variables = json!({ "x": true });

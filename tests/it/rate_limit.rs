@@ -19,7 +19,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tower::ServiceExt as _;
 
-use crate::world::{Knobs, StillClock, World, app, codes};
+use crate::world::{Knobs, StillClock, World, app, codes, model_config};
 
 /// A hundred at once, and one comes back each second.
 const LIMITED: [&str; 4] = ["--graphql-cost-limit", "100", "--graphql-rate-limit", "60"];
@@ -228,7 +228,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(model_config(200))]
 
     #[test]
     fn a_bucket_is_a_level_that_rises_with_time(steps in steps(), capacity in 1..20_u32) {

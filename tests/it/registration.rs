@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use tokio::runtime::Runtime;
 
 use crate::turnstile::{self, Actor, Event, events};
-use crate::world::{PASSWORD, World};
+use crate::world::{PASSWORD, World, model_config};
 
 const NAMES: [&str; 2] = ["ada", "bob"];
 
@@ -97,7 +97,7 @@ fn check(world: &World, told: &[(&'static str, UserId)]) -> Result<(), TestCaseE
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, max_shrink_iters: 1_000, ..ProptestConfig::default() })]
+    #![proptest_config(model_config(400))]
 
     #[test]
     fn a_name_leads_to_one_user_or_to_nobody(wishes in wishes(), events in events()) {

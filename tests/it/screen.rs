@@ -15,6 +15,8 @@ use crate::walk::walk;
 
 /// Posts of a page.
 const PAGE: usize = 2;
+/// How often somebody has to begin again at most before it can go on, while nobody else does anything.
+const MOST_RESYNCS: usize = 10;
 
 /// What a client has before it.
 #[derive(Clone, Debug, Default)]
@@ -25,16 +27,24 @@ pub(crate) struct Screen {
     seen: Option<Seen>,
     /// Posts that were read beside the page whose cursor it goes on from, and may come once more.
     read_since: Vec<u64>,
+    /// All that it was shown since it began, in order, each with the delivered mark of when the client came for it.
+    shown: Vec<(u64, u64)>,
     /// How often it had to begin again.
     pub(crate) resyncs: usize,
 }
 
 impl Screen {
+    /// Whether a post had perhaps not come yet when a newer one was shown.
+    pub(crate) fn may_have_come_late(&self, post: u64) -> bool {
+        self.shown.iter().find(|(shown, _)| *shown > post).is_some_and(|(_, mark)| *mark < post)
+    }
+
     /// Shows what has happened.
-    fn show(&mut self, (event, seen): (TimelineEvent, Seen), wrong: &mut Vec<String>) {
+    fn show(&mut self, (event, seen): (TimelineEvent, Seen), mark: u64, wrong: &mut Vec<String>) {
         match event {
             TimelineEvent::Added(entry) => {
                 let post = entry.post.id.get();
+                self.shown.push((post, mark));
                 if !self.posts.contains(&post) {
                     self.posts.push(post);
                 } else if self.read_since.contains(&post) {
@@ -49,26 +59,26 @@ impl Screen {
     }
 }
 
-/// Watches from what was seen last on, until nothing happens any more, or the same client watches anew.
-pub(crate) async fn watch(app: &App, viewer: &Viewer, who: u64, told: &Mutex<Told>) {
+/// Watches from what was seen last on, until nothing happens any more, or the same client watches anew. The delivered
+/// mark is `mark` when it begins.
+pub(crate) async fn watch(app: &App, viewer: &Viewer, who: u64, mark: u64, told: &Mutex<Told>) {
     let turn = {
         let turns = &mut told.lock().unwrap().turns;
         *turns.entry(who).and_modify(|turn| *turn += 1).or_insert(0)
     };
     let is_mine = |told: &Told| told.turns[&who] == turn;
-    loop {
+    for _ in 0..MOST_RESYNCS {
         let screen = told.lock().unwrap().screens.get(&who).cloned();
         let watching = match screen {
             Some(Screen { seen: Some(seen), .. }) => begin_at(app, viewer, Some(seen)).await,
             not_begun => {
                 let resyncs = not_begun.map_or(0, |screen| screen.resyncs);
                 let begun = begin(app, viewer).await;
-                begun.map(|(watching, posts, seen)| {
+                begun.map(|(watching, screen)| {
                     let told = &mut *told.lock().unwrap();
                     if is_mine(told) {
-                        let on_page = if seen.is_some() { PAGE } else { 0 };
-                        let read_since = posts.iter().skip(on_page).copied().collect();
-                        told.screens.insert(who, Screen { posts, seen, read_since, resyncs });
+                        let shown = screen.posts.iter().map(|post| (*post, mark)).collect();
+                        told.screens.insert(who, Screen { shown, resyncs, ..screen });
                     }
                     watching
                 })
@@ -83,7 +93,7 @@ pub(crate) async fn watch(app: &App, viewer: &Viewer, who: u64, told: &Mutex<Tol
             }
             let screen = told.screens.get_mut(&who).unwrap();
             match next {
-                Ok(Some(next)) => screen.show(next, &mut told.wrong),
+                Ok(Some(next)) => screen.show(next, mark, &mut told.wrong),
                 Err(Error::Refused(Refused::Resync)) => {
                     *screen = Screen { resyncs: screen.resyncs + 1, ..Screen::default() };
                     break;
@@ -92,6 +102,7 @@ pub(crate) async fn watch(app: &App, viewer: &Viewer, who: u64, told: &Mutex<Tol
             }
         }
     }
+    told.lock().unwrap().wrong.push(format!("{who} has to begin again and again"));
 }
 
 async fn begin_at(app: &App, viewer: &Viewer, after: Option<Seen>) -> Option<TimelineWatch> {
@@ -99,25 +110,28 @@ async fn begin_at(app: &App, viewer: &Viewer, after: Option<Seen>) -> Option<Tim
 }
 
 /// Reads the timeline and begins to watch from its first entry; if there is none, begins to watch before it is read.
-async fn begin(app: &App, viewer: &Viewer) -> Option<(TimelineWatch, Vec<u64>, Option<Seen>)> {
+async fn begin(app: &App, viewer: &Viewer) -> Option<(TimelineWatch, Screen)> {
     let window = Window { direction: Direction::Forward, size: PAGE, from: None };
     let query = TimelineQuery { window, author: UserFields::NONE, looks_back: false };
     let first: TimelinePage = app.timeline(viewer, query).await.ok()?;
     if first.page.entries.is_empty() {
         let watching = begin_at(app, viewer, None).await?;
-        return Some((watching, walk(app, viewer, Direction::Forward, 2).await, None));
+        let posts = walk(app, viewer, Direction::Forward, PAGE).await;
+        return Some((watching, Screen { read_since: posts.clone(), posts, ..Screen::default() }));
     }
     let ids = |page: &TimelinePage| -> Vec<u64> {
         page.page.entries.iter().map(|entry| entry.post.id.get()).collect()
     };
-    let mut posts = ids(&first);
+    let mut read_since = Vec::new();
     let mut last = first.page.entries.last().map(|entry| entry.post.id);
     while let Some(from) = last {
         let window = Window { from: Some(from), ..window };
         let page = app.timeline(viewer, TimelineQuery { window, ..query }).await.ok()?;
-        posts.extend(ids(&page));
+        read_since.extend(ids(&page));
         last = page.page.entries.last().map(|entry| entry.post.id);
     }
-    let seen = first.seen_from(0);
-    Some((begin_at(app, viewer, Some(seen.clone())).await?, posts, Some(seen)))
+    let posts = [ids(&first), read_since.clone()].concat();
+    let seen = Some(first.seen_from(0));
+    let watching = begin_at(app, viewer, seen.clone()).await?;
+    Some((watching, Screen { posts, seen, read_since, ..Screen::default() }))
 }

@@ -7,6 +7,7 @@ use tokio::runtime::Runtime;
 use crate::sql::Kind;
 use crate::stage::{Call, STRATEGIES, Scenario, Stage};
 use crate::turnstile::events;
+use crate::world::model_config;
 
 fn scenarios() -> impl Strategy<Value = Scenario> {
     // Mostly 1 and 2 read what 3 and 4 write.
@@ -32,7 +33,7 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, max_shrink_iters: 2_000, ..ProptestConfig::default() })]
+    #![proptest_config(model_config(300))]
 
     #[test]
     fn everybody_sees_each_post_once_whatever_is_cut_off_where(scenario in scenarios(), events in events()) {

@@ -14,6 +14,9 @@ use tokio::task::JoinHandle;
 
 use crate::world::World;
 
+/// How long a step may take at most: longer than anything that Redis and the archive are asked.
+const MOST_PATIENCE: Duration = Duration::from_mins(2);
+
 /// A gate that lets one step through at a time and tells who is waiting before it.
 struct Turnstile {
     arrivals: UnboundedSender<Stop>,
@@ -118,6 +121,7 @@ impl Actor {
                 self.behind.clear();
                 None
             }
+            () = tokio::time::sleep(MOST_PATIENCE) => panic!("a step has no end"),
         }
     }
 }

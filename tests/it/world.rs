@@ -20,6 +20,7 @@ use fanfold::model::chance::Chance;
 use fanfold::model::clock::{Clock, Timestamp};
 use fanfold::store::Store;
 use http_body_util::BodyExt as _;
+use proptest::prelude::ProptestConfig;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::watch;
@@ -302,6 +303,18 @@ pub(crate) fn crowd() -> u64 {
 /// How many cases of a model are run, unless more or fewer are wished for.
 pub(crate) fn cases(usual: u32) -> u32 {
     wished("FANFOLD_TEST_CASES").unwrap_or(usual)
+}
+
+/// How a model is run: with so many cases. What fails is made smaller for no longer than a minute or two, so that it is
+/// told before anybody gives up waiting.
+pub(crate) fn model_config(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        max_shrink_iters: 2_000,
+        max_shrink_time: 100_000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
 }
 
 fn wished<T: FromStr>(name: &str) -> Option<T> {

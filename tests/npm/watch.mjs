@@ -60,18 +60,23 @@ async function watch(after, count, contents) {
   return cursor;
 }
 
-/** Where the timeline is now. */
-async function start() {
-  const response = await fetch(url, {
-    method: "POST",
-    headers: { "content-type": "application/json", ...headers(watcher) },
-    body: JSON.stringify({ query: "{ viewer { timeline(first: 1) { pageInfo { startCursor } } } }" }),
-  });
-  return (await response.json()).data.viewer.timeline.pageInfo.startCursor;
+/** The cursor of a page of all there is, as soon as this post has come to it. */
+async function cursorOf(content) {
+  const query = "{ viewer { timeline(first: 20) { nodes { content } pageInfo { startCursor } } } }";
+  for (;;) {
+    const response = await fetch(url, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers(watcher) },
+      body: JSON.stringify({ query }),
+    });
+    const { nodes, pageInfo } = (await response.json()).data.viewer.timeline;
+    if (nodes[0]?.content === content) return pageInfo.startCursor;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
 }
 
 await publish("before");
-const cursor = await watch(await start(), 3, ["one", "two", "three", "four"]);
+const cursor = await watch(await cursorOf("before"), 3, ["one", "two", "three", "four"]);
 await watch(cursor, 3, ["five", "six"]);
 
 // What cannot be executed, and who is not known, is told as the protocol says.

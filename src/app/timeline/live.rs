@@ -9,6 +9,10 @@
 //! Posts come late: the one that is published first is not always the first to be delivered. Who remembers only the
 //! newest one it has seen misses those. Were what was taken out read after the timeline, a post could be told to be
 //! removed before it is told to be there.
+//!
+//! What comes late to a place below the timeline's floor is not kept in it, and not told: it is read where it stands,
+//! by whoever pages so far. So whoever has seen the newest post that is kept need never begin again, however far
+//! behind deliveries are.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -16,7 +20,7 @@ use std::time::Duration;
 use crate::app::App;
 use crate::app::error::{Broken, Error, Refused};
 use crate::app::live::Listener;
-use crate::app::timeline::{Entry, Part};
+use crate::app::timeline::{Entry, TimelinePage};
 use crate::app::viewer::Viewer;
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
@@ -41,13 +45,21 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// The entries of a page from the one at `index` on, and all that lies below them up to the mark, which was read
-    /// before the page. What lies between is told, though it may be read on a later page: it may also come later.
-    pub(super) fn of_entry(entries: &[Entry], index: usize, mark: u64, removed: Option<Timestamp>) -> Self {
-        let upto = mark.min(entries[index].post.id.get());
+    /// What somebody has seen who has read a page from the entry at `index` on.
+    ///
+    /// What lies between the mark and the page is told, though it may be read on a later page: it may also come later.
+    pub(super) fn of_entry(page: &TimelinePage, index: usize) -> Self {
+        let entries = &page.page.entries;
+        let is_newest = page.is_top && index == 0;
+        let upto = if is_newest { page.settled } else { page.mark.min(entries[index].post.id.get()) };
         let above = entries[index..].iter().rev().map(|entry| entry.post.id);
         let beyond = above.skip_while(|post| post.get() <= upto).collect();
-        Self { upto, beyond, removed }
+        Self { upto, beyond, removed: page.at }
+    }
+
+    /// The newest post that it knows of, or later.
+    fn newest(&self) -> u64 {
+        self.beyond.last().map_or(self.upto, |post| post.get().max(self.upto))
     }
 
     /// These were seen as well, and all up to `upto`.
@@ -114,11 +126,12 @@ impl App {
     async fn all_seen(&self, owner: UserId) -> Result<Seen, Error> {
         let mark = self.delivered_mark().await?;
         let newest = Window { direction: Direction::Forward, size: MOST_BEHIND, from: None };
-        let Part { view, at, .. } = self.refresh(owner, &newest).await?;
+        let part = self.refresh(owner, &newest).await?;
         // Who delivers may be far behind: what comes late below the thousandth post is not told.
-        let last = view.posts.get(MOST_BEHIND - 1).map_or(0, |last| last.get());
-        let mut seen = Seen { upto: mark.max(last), beyond: Vec::new(), removed: at };
-        seen.add(view.posts, 0);
+        let last = part.view.posts.get(MOST_BEHIND - 1).map_or(0, |last| last.get());
+        let upto = part.settled(mark).max(last);
+        let mut seen = Seen { upto, beyond: Vec::new(), removed: part.at };
+        seen.add(part.view.posts, 0);
         Ok(seen)
     }
 
@@ -131,10 +144,14 @@ impl App {
         let Some(removals) = removed.send("live: removed", self.store()).await? else { return resync() };
         let size = MOST_BEHIND + seen.beyond.len() + 1;
         let above = Window { direction: Direction::Backward, size, from: PostId::new(seen.upto) };
-        let Part { nonce: Some(_), view, .. } = self.refresh(owner, &above).await? else {
+        let part = self.refresh(owner, &above).await?;
+        if part.nonce.is_none() {
             return Err(Broken::GaveUp("watching a timeline that cannot be kept now").into());
-        };
-        let is_cut_off = view.floor > seen.upto + 1;
+        }
+        let settled = part.settled(mark);
+        let view = part.view;
+        // Something may have come above all that was seen, and be gone.
+        let is_cut_off = view.floor > seen.newest() + 1;
         let mut new = view.posts;
         new.retain(|post| seen.beyond.binary_search(post).is_err());
         if is_cut_off || new.len() > MOST_BEHIND || removals.posts.len() > MOST_BEHIND {
@@ -155,12 +172,12 @@ impl App {
         for entry in entries {
             let (passed, left) = rest.split_at(rest.partition_point(|post| *post <= entry.post.id));
             // All up to the next that is not told yet.
-            let upto = left.first().map_or(mark, |next| mark.min(next.get() - 1));
+            let upto = left.first().map_or(settled, |next| settled.min(next.get() - 1));
             let event = Some(TimelineEvent::Added(entry));
             steps.push(Step { event, posts: passed.to_vec(), upto, removed: removals.at });
             rest = left;
         }
-        steps.push(Step { event: None, posts: rest.to_vec(), upto: mark, removed: removals.at });
+        steps.push(Step { event: None, posts: rest.to_vec(), upto: settled, removed: removals.at });
         Ok(steps)
     }
 }

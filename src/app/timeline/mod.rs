@@ -81,6 +81,14 @@ struct Part {
     at: Option<Timestamp>,
 }
 
+impl Part {
+    /// Up to which post nothing comes to it any more, given the delivered mark: neither what is delivered, nor what would
+    /// lie below its floor.
+    fn settled(&self, mark: u64) -> u64 {
+        if self.nonce.is_some() { mark.max(self.view.floor.saturating_sub(1)) } else { mark }
+    }
+}
+
 impl From<Opened> for Part {
     fn from(Opened { nonce, view, at, .. }: Opened) -> Self {
         Self { nonce: Some(nonce), view, at: Some(at) }
@@ -103,8 +111,12 @@ pub struct Entry {
 pub struct TimelinePage {
     /// The page.
     pub page: Page<Entry>,
+    /// Whether nothing lies above its first entry.
+    is_top: bool,
     /// A delivered mark of before it was read.
     mark: u64,
+    /// Up to which post nothing comes to the timeline any more.
+    settled: u64,
     /// When it was read, by the clock of Redis.
     at: Option<Timestamp>,
 }
@@ -113,7 +125,7 @@ impl TimelinePage {
     /// What somebody has seen who has read the page from one of its entries on.
     #[must_use]
     pub fn seen_from(&self, index: usize) -> Seen {
-        Seen::of_entry(&self.page.entries, index, self.mark, self.at)
+        Seen::of_entry(self, index)
     }
 }
 
@@ -142,7 +154,9 @@ impl App {
         let TimelineQuery { window, author, .. } = query;
         // One more than the page tells whether there are others.
         let wanted = Window { size: window.size + 1, ..window };
-        let Part { nonce, view, at } = self.refresh(owner, &wanted).await?;
+        let part = self.refresh(owner, &wanted).await?;
+        let settled = part.settled(mark);
+        let Part { nonce, view, at } = part;
         let nonce = nonce.as_ref();
         let found = self.collect(owner, nonce, wanted, Some(view), author);
         let back = async {
@@ -165,7 +179,8 @@ impl App {
             }
         };
         let page = Page { entries: entries.into(), has_previous, has_next };
-        Ok(TimelinePage { page, mark, at })
+        let is_top = window.direction == Direction::Forward && window.from.is_none();
+        Ok(TimelinePage { page, is_top, mark, settled, at })
     }
 
     /// Steps 1 to 4. Answers a part of the timeline; where nothing can be written, an empty part that says
