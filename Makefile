@@ -1,7 +1,8 @@
 # `make run` and `make test` do all the set-up on a machine that has a Rust toolchain, make and a
 # package manager.
 
-.PHONY: help run test bench lint setup setup-tests schema tools
+.PHONY: help run test bench lint setup setup-tests schema tools web
+.SECONDEXPANSION:
 
 TOOLS := target/tools
 DATA := fanfold-data
@@ -10,9 +11,12 @@ help:
 	@echo "make run      build, make a demo world if there are no data, and serve it"
 	@echo "make test     everything that is checked: format, lints, licences, docs, tests"
 	@echo "make bench    how fast it is"
+	@echo "make web      build the playground and the demo client, which the server embeds"
 	@echo "make schema   write schema.graphql anew after a change of the API"
 
 run: setup
+	@deploy/install web && $(MAKE) web || \
+		echo "the playground and the demo client could not be built (they need Node 20.19 or later): going on with a plain page"
 	cargo build --release --locked
 	@if [ -z "$$(ls -A $(DATA) 2>/dev/null)" ] || [ -e $(DATA)/demo-unfinished ]; then \
 		echo "making a demo world in $(DATA)" && mkdir -p $(DATA) && touch $(DATA)/demo-unfinished && \
@@ -20,7 +24,18 @@ run: setup
 	fi
 	target/release/fanfold serve --data-dir $(DATA)
 
-test: setup-tests lint
+# The pages, each file compressed: the server sends them as they are.
+web: web/playground/index.html.gz
+
+web/%/index.html.gz: %/node_modules/.package-lock.json schema.graphql \
+		$$(shell find $$* -type f -not -path '*/node_modules/*' -not -path '*/generated/*')
+	npm run build --prefix $*
+	find web/$* -type f -not -name '*.gz' -exec gzip -9 -n -f {} +
+
+%/node_modules/.package-lock.json: %/package-lock.json
+	npm ci --prefix $* --no-audit --no-fund
+
+test: setup-tests web lint
 	cargo test --locked
 
 bench: setup
@@ -41,7 +56,7 @@ setup:
 	@deploy/install
 
 setup-tests:
-	@deploy/install test
+	@deploy/install web test
 	npm ci --prefix tests/npm --no-audit --no-fund
 
 tools: $(TOOLS)/bin/cargo-machete $(TOOLS)/bin/cargo-deny

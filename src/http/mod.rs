@@ -13,7 +13,7 @@ mod log;
 mod metrics;
 mod operation;
 mod origin;
-mod playground;
+mod page;
 mod request;
 mod response;
 mod schema;
@@ -85,7 +85,11 @@ pub fn router(api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) -> 
 fn route(server: Arc<Server>) -> Router {
     let graphql = get(exchange::graphql).post(exchange::graphql).options(exchange::preflight);
     Router::new()
-        .route("/", get(playground::page))
+        .route("/", get(page::playground))
+        .route("/playground/{*path}", get(page::playground_file))
+        .route("/demo", get(page::demo))
+        .route("/demo/", get(page::demo))
+        .route("/demo/{*path}", get(page::demo_file))
         .route("/graphql", graphql)
         .route("/schema.graphql", get(schema::page))
         .route("/healthz", get(health::alive))

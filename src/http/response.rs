@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_graphql::{ServerError, Value};
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
@@ -39,13 +39,7 @@ impl MediaType {
     /// The form that the client likes best of those it accepts, after RFC 9110: JSON if it does not say; `None` if it
     /// accepts neither.
     pub(super) fn accepted(headers: &HeaderMap) -> Option<Self> {
-        let ranges: Vec<Range> = headers
-            .get_all(header::ACCEPT)
-            .iter()
-            .filter_map(|value| value.to_str().ok())
-            .flat_map(|value| value.split(','))
-            .filter_map(Range::parse)
-            .collect();
+        let ranges = ranges(headers, &header::ACCEPT);
         if ranges.is_empty() {
             return Some(Self::Json);
         }
@@ -86,7 +80,13 @@ impl MediaType {
     }
 }
 
-/// A range of media types that a client accepts.
+/// What a client says in this header that it accepts.
+fn ranges(headers: &HeaderMap, name: &HeaderName) -> Vec<Range> {
+    let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).filter_map(Range::parse).collect()
+}
+
+/// A range of media types, or a coding, that a client accepts.
 struct Range {
     name: String,
     /// How much it likes it, in thousandths; 0 if it does not accept it.
@@ -306,6 +306,35 @@ pub(super) fn text(content_type: &'static str, text: impl Into<Body>) -> Respons
     let mut response = Response::new(text.into());
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
+}
+
+/// What is known by this tag, unless the client has it already. Anybody may keep it, but shall ask each time whether it
+/// is still the same.
+pub(super) fn unless_known(headers: &HeaderMap, tag: &str, what: impl FnOnce() -> Response) -> Response {
+    let mut response = if is_known(headers, tag) {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        what()
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, no-cache"));
+    if let Ok(tag) = HeaderValue::from_str(tag) {
+        headers.insert(header::ETAG, tag);
+    }
+    response
+}
+
+fn is_known(headers: &HeaderMap, tag: &str) -> bool {
+    let known = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+    known.flat_map(|tags| tags.split(',')).any(|known| known.trim() == "*" || opaque(known) == opaque(tag))
+}
+
+/// Whether the client takes what is compressed by gzip.
+pub(super) fn takes_gzip(headers: &HeaderMap) -> bool {
+    let ranges = ranges(headers, &header::ACCEPT_ENCODING);
+    let named = ranges.iter().find(|range| range.name == "gzip");
+    named.or_else(|| ranges.iter().find(|range| range.name == "*")).is_some_and(|range| range.quality > 0)
 }
 
 /// The body of an answer. Without `data` the request was not executed.

@@ -18,7 +18,7 @@ const STOREYS: [(&str, &[&str]); 9] = [
 ];
 
 /// Each foreign crate that has a home, and the places where it may be named.
-const HOMES: [(&str, &[&str]); 30] = [
+const HOMES: [(&str, &[&str]); 31] = [
     ("redis", &["store"]),
     ("bb8_redis", &["store"]),
     ("sqlx", &["archive"]),
@@ -44,6 +44,7 @@ const HOMES: [(&str, &[&str]); 30] = [
     ("opentelemetry_otlp", &["cli/trace.rs"]),
     ("opentelemetry_sdk", &["cli/trace.rs", "http/trace.rs"]),
     ("rand", &["model/chance.rs", "cli/demo.rs", "cli/people.rs", "cli/posts.rs"]),
+    ("rust_embed", &["http/page.rs"]),
     ("rust_iso3166", &["model/region"]),
     ("serde", &["http/response.rs"]),
     ("tokio_io_timeout", &["http/connection.rs"]),

@@ -1,0 +1,37 @@
+// Links that lead to what stands in a tab. It is kept behind the `#`, so that it is in no server's log; headers are
+// never in it, for there are tokens in them.
+
+export interface SharedTab {
+  query: string;
+  variables: string;
+}
+
+const MARK = "#tab=";
+
+function encode(text: string): string {
+  const bytes = new TextEncoder().encode(text);
+  const base64 = btoa(String.fromCharCode(...bytes));
+  return base64.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}
+
+function decode(text: string): string {
+  const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
+  return new TextDecoder().decode(Uint8Array.from(binary, (letter) => letter.charCodeAt(0)));
+}
+
+export function linkTo(tab: SharedTab): string {
+  return `${location.origin}/${MARK}${encode(JSON.stringify([tab.query, tab.variables]))}`;
+}
+
+/** What the page's address leads to, if anything. It is taken out of the address, so that a reload does not undo edits. */
+export function takeSharedTab(): SharedTab | null {
+  if (!location.hash.startsWith(MARK)) return null;
+  try {
+    const [query, variables] = JSON.parse(decode(location.hash.slice(MARK.length))) as string[];
+    return { query: query ?? "", variables: variables ?? "" };
+  } catch {
+    return null;
+  } finally {
+    history.replaceState(null, "", "/");
+  }
+}

@@ -1,0 +1,136 @@
+//! The pages for browsers: the playground at `/`, the demo client at `/demo`, and the files of both.
+//!
+//! They are built into `web/` by `make web`, each file compressed, and are embedded in the program when that is built
+//! for release; otherwise they are read from there. A program that was built without them has a plain page.
+//!
+//! **Invariant:** a page asks nothing of any other host, and no other page may frame it.
+
+use std::io::Read as _;
+
+use axum::extract::Path;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use flate2::read::GzDecoder;
+use rust_embed::{Embed, EmbeddedFile};
+
+use crate::http::response::{self, Failure, MediaType};
+
+const PLAIN: &str = include_str!("../../playground/plain.html");
+
+const WITHOUT_DEMO: &str = "The demo client is not in this build. `make web` builds it; build the server again after that.\n";
+
+/// The plain page is one file: its own styles and script.
+const PLAIN_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
+                            connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/// Its editor writes styles of its own, and has its fonts in its style sheet.
+const PLAYGROUND_POLICY: &str = "default-src 'none'; script-src 'self'; worker-src 'self'; \
+                                 style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; \
+                                 connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const DEMO_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
+                           img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; \
+                           form-action 'self'; frame-ancestors 'none'";
+
+/// What `make web` has built.
+#[derive(Embed)]
+#[folder = "web/"]
+struct Files;
+
+/// `/`: the playground.
+pub(super) async fn playground(headers: HeaderMap) -> Response {
+    match file("playground/index.html", &headers) {
+        Some(page) => with_policy(page, PLAYGROUND_POLICY),
+        None => with_policy(response::text("text/html; charset=utf-8", PLAIN), PLAIN_POLICY),
+    }
+}
+
+/// A file of the playground.
+pub(super) async fn playground_file(Path(path): Path<String>, headers: HeaderMap) -> Response {
+    let file = file(&format!("playground/{path}"), &headers);
+    file.map_or_else(not_found, |file| with_policy(file, PLAYGROUND_POLICY))
+}
+
+/// `/demo`: the demo client.
+pub(super) async fn demo(headers: HeaderMap) -> Response {
+    match file("demo/index.html", &headers) {
+        Some(page) => with_policy(page, DEMO_POLICY),
+        None => {
+            (StatusCode::NOT_FOUND, response::text("text/plain; charset=utf-8", WITHOUT_DEMO)).into_response()
+        }
+    }
+}
+
+/// A file of the demo client; what is none is a place in the client, which finds its way by itself.
+pub(super) async fn demo_file(Path(path): Path<String>, headers: HeaderMap) -> Response {
+    match file(&format!("demo/{path}"), &headers) {
+        Some(file) => with_policy(file, DEMO_POLICY),
+        None if path.starts_with("assets/") => not_found(),
+        None => demo(headers).await,
+    }
+}
+
+fn not_found() -> Response {
+    Failure::not_found().into_response(MediaType::Json)
+}
+
+/// A file that was built, if there is such a file.
+fn file(path: &str, headers: &HeaderMap) -> Option<Response> {
+    let content_type = content_type(path)?;
+    let compressed = Files::get(&format!("{path}.gz"));
+    let is_compressed = compressed.is_some();
+    let file = compressed.or_else(|| Files::get(path))?;
+    let tag = tag(&file);
+    let mut response = response::unless_known(headers, &tag, || {
+        if is_compressed && !response::takes_gzip(headers) {
+            return decompressed(content_type, &file);
+        }
+        let mut response = response::text(content_type, file.data.into_owned());
+        if is_compressed {
+            response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        response
+    });
+    let headers = response.headers_mut();
+    headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    if path.contains("/assets/") {
+        // Its name says what is in it.
+        let for_ever = HeaderValue::from_static("public, max-age=31536000, immutable");
+        headers.insert(header::CACHE_CONTROL, for_ever);
+    }
+    Some(response)
+}
+
+/// The file as a client is sent it that takes nothing compressed.
+fn decompressed(content_type: &'static str, file: &EmbeddedFile) -> Response {
+    let mut text = Vec::new();
+    match GzDecoder::new(&*file.data).read_to_end(&mut text) {
+        Ok(_) => response::text(content_type, text),
+        Err(_) => not_found(),
+    }
+}
+
+/// Weak, because the bytes depend on how they are compressed.
+fn tag(file: &EmbeddedFile) -> String {
+    let half = file.metadata.sha256_hash().first_chunk().map_or(0, |half| u128::from_be_bytes(*half));
+    format!("W/\"{half:032x}\"")
+}
+
+/// What a file is, by its name; `None` for what is not built here.
+fn content_type(path: &str) -> Option<&'static str> {
+    Some(match path.rsplit_once('.')?.1 {
+        "html" => "text/html; charset=utf-8",
+        "js" => "text/javascript; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "svg" => "image/svg+xml",
+        "ttf" => "font/ttf",
+        "woff2" => "font/woff2",
+        _ => return None,
+    })
+}
+
+fn with_policy(mut page: Response, policy: &'static str) -> Response {
+    let headers = page.headers_mut();
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    page
+}
