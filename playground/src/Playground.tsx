@@ -7,28 +7,30 @@ import { GraphiQL } from "graphiql";
 import { fetcher } from "./fetcher";
 import { takeSharedTab } from "./link";
 import { LinkButton } from "./LinkButton";
+import { LongLines } from "./LongLines";
 import { SIGN_IN_PLUGIN } from "./SignIn";
+import { useEditorThemes } from "./theme";
 import { TOUR_PLUGIN } from "./TourPanel";
 import { TOUR } from "./tour";
 
 const plugins = [TOUR_PLUGIN, SIGN_IN_PLUGIN, HISTORY_PLUGIN, explorerPlugin()];
 const shared = takeSharedTab();
 
-/** A tab that came by a link stands before the others, also before those of the last visit. */
-function firstTab() {
-  return shared ? { initialQuery: shared.query, initialVariables: shared.variables } : {};
-}
+/** What came by a link is open first: a tab more, also of those of the last visit. */
+const initial = shared ? { initialQuery: shared.query, initialVariables: shared.variables } : {};
+const tabs = shared ? [shared, ...TOUR] : TOUR;
 
 export function Playground() {
+  useEditorThemes();
   return (
     <GraphiQL
       fetcher={fetcher}
       plugins={plugins}
-      defaultTabs={TOUR}
+      defaultTabs={tabs}
       defaultQuery=""
       inputValueDeprecation
       schemaDescription
-      {...firstTab()}
+      {...initial}
     >
       <GraphiQL.Logo>
         <a className="logo" href="/demo" title="The demo client">
@@ -42,6 +44,7 @@ export function Playground() {
             {merge}
             {copy}
             <LinkButton />
+            <LongLines />
           </>
         )}
       </GraphiQL.Toolbar>

@@ -22,7 +22,10 @@ function TourPanel() {
   return (
     <section className="panel" aria-labelledby="tour-title">
       <h2 id="tour-title">Tour</h2>
-      <p>The whole API over the demo world, an operation a tab.</p>
+      <p>
+        The whole API over the demo world, an operation a tab. What can be made of it is shown by the{" "}
+        <a href="/demo">demo client</a>.
+      </p>
       <ol>
         {TOUR.map((stop) => (
           <li key={stop.title}>

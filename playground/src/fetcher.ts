@@ -1,6 +1,7 @@
 // How operations are sent: queries and mutations over HTTP, subscriptions over a socket.
 
-import { createGraphiQLFetcher, type Fetcher } from "@graphiql/toolkit";
+import { createGraphiQLFetcher, type Fetcher, type FetcherParams } from "@graphiql/toolkit";
+import { Kind, parse, type DocumentNode } from "graphql";
 
 import { session } from "./session";
 
@@ -14,6 +15,21 @@ function headersOf(given: Record<string, unknown> | undefined): Record<string, s
   return headers;
 }
 
+/** The document that is sent; null if it is none. What GraphiQL says of it may be of a moment ago. */
+function documentOf({ query }: FetcherParams): DocumentNode | null {
+  try {
+    return parse(query);
+  } catch {
+    return null;
+  }
+}
+
+/** The name of the operation to execute: that of the only one there is, else the one that was chosen. */
+function operationOf(document: DocumentNode | null, chosen: string | null | undefined) {
+  const operations = document?.definitions.filter((one) => one.kind === Kind.OPERATION_DEFINITION) ?? [];
+  return operations.length === 1 ? operations[0]?.name?.value : (chosen ?? undefined);
+}
+
 /** Whoever is signed in asks; a header written in the header editor counts more. */
 export const fetcher: Fetcher = (parameters, options) => {
   const headers = headersOf(options?.headers);
@@ -23,7 +39,9 @@ export const fetcher: Fetcher = (parameters, options) => {
     wsConnectionParams: headers,
     enableIncrementalDelivery: false,
   });
-  return send(parameters, { ...options, headers });
+  const document = documentOf(parameters);
+  const operationName = operationOf(document, parameters.operationName);
+  return send({ ...parameters, operationName }, { headers, ...(document && { documentAST: document }) });
 };
 
 /** The answer to one operation that the page itself asks for. */

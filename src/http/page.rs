@@ -17,7 +17,8 @@ use crate::http::response::{self, Failure, MediaType};
 
 const PLAIN: &str = include_str!("../../playground/plain.html");
 
-const WITHOUT_DEMO: &str = "The demo client is not in this build. `make web` builds it; build the server again after that.\n";
+const WITHOUT_DEMO: &str =
+    "The demo client is not in this build. `make web` builds it; build the server again after that.\n";
 
 /// The plain page is one file: its own styles and script.
 const PLAIN_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \

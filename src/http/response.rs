@@ -311,11 +311,7 @@ pub(super) fn text(content_type: &'static str, text: impl Into<Body>) -> Respons
 /// What is known by this tag, unless the client has it already. Anybody may keep it, but shall ask each time whether it
 /// is still the same.
 pub(super) fn unless_known(headers: &HeaderMap, tag: &str, what: impl FnOnce() -> Response) -> Response {
-    let mut response = if is_known(headers, tag) {
-        StatusCode::NOT_MODIFIED.into_response()
-    } else {
-        what()
-    };
+    let mut response = if is_known(headers, tag) { StatusCode::NOT_MODIFIED.into_response() } else { what() };
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, no-cache"));
     if let Ok(tag) = HeaderValue::from_str(tag) {

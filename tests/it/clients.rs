@@ -6,7 +6,7 @@ use crate::server::Server;
 use crate::world::Redis;
 
 /// Runs one of the scripts to its end, and tells what it says.
-fn run(script: &str, arguments: &[&str]) -> String {
+pub(crate) fn run(script: &str, arguments: &[&str]) -> String {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/npm");
     let output = Command::new("node").arg(script).args(arguments).current_dir(directory).output();
     let output = output.expect("node is there; `make setup-tests` installs it");

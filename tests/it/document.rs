@@ -25,7 +25,7 @@ fn blocks(language: &str) -> Vec<String> {
 }
 
 /// A world made by `fanfold demo`, as `make run` makes it.
-async fn demo_world() -> World {
+pub(crate) async fn demo_world() -> World {
     let world = World::new().await;
     let demo = Command::new(env!("CARGO_BIN_EXE_fanfold"))
         .args(["demo", "--redis-url", &world.redis.url()])

@@ -38,6 +38,7 @@ mod midnight;
 mod moving;
 mod observe;
 mod operation;
+mod page;
 mod persisted;
 mod post;
 mod rate_limit;

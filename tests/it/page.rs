@@ -1,0 +1,165 @@
+//! The pages for browsers: what is sent of them, the tour of the playground, and a visitor who uses them in a browser.
+//! `make web` builds them, `make setup-tests` installs the browser.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, Request, StatusCode, header};
+use serde_json::{Value, json};
+
+use crate::clients::run;
+use crate::document::demo_world;
+use crate::server::{Server, command};
+use crate::world::{Redis, World, codes};
+
+async fn get(world: &World, path: &str, headers: &[(&str, &str)]) -> (StatusCode, HeaderMap, Vec<u8>) {
+    let mut request = Request::get(path);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let (status, headers, body) = world.send(request.body(Body::empty()).unwrap()).await;
+    (status, headers, body)
+}
+
+/// The first path in a page that leads to what is written in this way.
+fn named<'a>(page: &'a str, extension: &str) -> &'a str {
+    let paths = page.split('"').filter(|part| part.starts_with('/') && part.ends_with(extension));
+    paths.into_iter().next().expect("`make web` has built the pages")
+}
+
+#[tokio::test]
+async fn pages_are_sent_with_a_policy_and_their_files_are_kept_for_ever() {
+    let world = World::new().await;
+    for (path, elsewhere) in [("/", "/playground/assets/none.js")] {
+        let (status, headers, body) = get(&world, path, &[]).await;
+        assert_eq!(
+            (status, &headers[header::CONTENT_TYPE]),
+            (StatusCode::OK, &"text/html; charset=utf-8".parse().unwrap())
+        );
+        let policy = headers[header::CONTENT_SECURITY_POLICY].to_str().unwrap();
+        assert!(policy.starts_with("default-src 'none'; script-src 'self'; "), "{policy}");
+        assert!(policy.contains("frame-ancestors 'none'") && !policy.contains("unsafe-eval"), "{policy}");
+        assert_eq!(headers[header::CACHE_CONTROL], "public, no-cache");
+        let tag = headers[header::ETAG].to_str().unwrap();
+        let (status, _, nothing) = get(&world, path, &[("if-none-match", tag)]).await;
+        assert_eq!((status, nothing.len()), (StatusCode::NOT_MODIFIED, 0));
+
+        let page = String::from_utf8(body).unwrap();
+        let script = named(&page, ".js");
+        let (_, headers, plain) = get(&world, script, &[]).await;
+        assert_eq!(headers[header::CONTENT_TYPE], "text/javascript; charset=utf-8");
+        assert_eq!(headers[header::CACHE_CONTROL], "public, max-age=31536000, immutable");
+        assert!(!headers.contains_key(header::CONTENT_ENCODING));
+        for (accepted, is_taken) in
+            [("gzip", true), ("br, gzip;q=0.5", true), ("*", true), ("br, gzip;q=0", false)]
+        {
+            let (_, headers, body) = get(&world, script, &[("accept-encoding", accepted)]).await;
+            let is_compressed = headers.get(header::CONTENT_ENCODING).is_some_and(|coding| coding == "gzip");
+            assert_eq!(is_compressed, is_taken, "{accepted}");
+            assert_eq!(headers[header::VARY], "accept-encoding");
+            assert!(!is_taken || body.len() < plain.len() / 2, "{accepted}: {}", body.len());
+        }
+        let (status, _, _) = get(&world, elsewhere, &[]).await;
+        assert_eq!(status, StatusCode::NOT_FOUND);
+    }
+    for outside in
+        ["/playground/..%2F..%2FCargo.toml", "/demo/..%2F..%2FCargo.toml", "/playground/.gitignore"]
+    {
+        let (_, _, body) = get(&world, outside, &[]).await;
+        assert!(!String::from_utf8_lossy(&body).contains("rust-version"), "{outside}");
+    }
+}
+
+#[test]
+fn all_that_is_embedded_is_small() {
+    fn size(directory: &Path) -> u64 {
+        let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+        entries.map(|path| if path.is_dir() { size(&path) } else { path.metadata().unwrap().len() }).sum()
+    }
+    let size = size(&Path::new(env!("CARGO_MANIFEST_DIR")).join("web"));
+    assert!(size > 100_000 && size <= 4_000_000, "{size} bytes");
+}
+
+/// The stops of the tour in their order, each with its variables.
+fn tour() -> BTreeMap<String, (String, Value)> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("playground/tour");
+    let files = fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path());
+    let stop = |path: std::path::PathBuf| {
+        let variables =
+            fs::read_to_string(path.with_extension("json")).map_or(json!({}), |text| text.parse().unwrap());
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        (name, (fs::read_to_string(&path).unwrap(), variables))
+    };
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "graphql")).map(stop).collect()
+}
+
+/// Whether there is a refusal anywhere in an answer.
+fn refuses(answer: &Value) -> bool {
+    match answer {
+        Value::Object(fields) => fields.iter().any(|(name, value)| match value {
+            Value::Array(errors) if name == "userErrors" => !errors.is_empty(),
+            value => refuses(value),
+        }),
+        Value::Array(values) => values.iter().any(refuses),
+        _ => false,
+    }
+}
+
+#[tokio::test]
+async fn every_stop_of_the_tour_does_what_it_says() {
+    let world = demo_world().await;
+    let sign_in = "mutation { login(input: { username: \"ada\", password: \"demo-password\" }) { token } }";
+    let token =
+        world.ask(None, sign_in, json!({})).await["data"]["login"]["token"].as_str().unwrap().to_owned();
+    let tour = tour();
+    assert!(tour.len() >= 15, "{:?}", tour.keys());
+    for (name, (query, variables)) in tour {
+        let answer = world.ask(Some(&token), &query, variables).await;
+        if query.contains("\nsubscription ") {
+            // It is what can be watched, and nobody watches here: the visitor does.
+            assert_eq!(codes(&answer), ["BAD_REQUEST"], "{name}: {answer}");
+            continue;
+        }
+        assert!(answer.get("errors").is_none() && !refuses(&answer), "{name}: {answer}");
+        let has_nothing = answer["data"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .any(|(field, value)| value.is_null() && field != "rateLimit");
+        assert!(!has_nothing, "{name}: {answer}");
+        let said = answer.to_string();
+        match &name[3..] {
+            "relations" => assert!(said.contains("MUTUAL") && said.contains("FOLLOWER"), "{said}"),
+            "follow" => assert!(said.contains("\"MUTUAL\""), "{said}"),
+            "unfollow" => assert!(said.contains("\"FOLLOWER\""), "{said}"),
+            "delete" => assert_eq!(answer["data"]["deletePost"]["deletedId"], "UG9zdDo4MDAx"),
+            "by-id" => assert!(!said.contains("null"), "{said}"),
+            _ => {}
+        }
+    }
+}
+
+/// A server with the demo world.
+fn demo_server() -> (Redis, Server) {
+    let redis = Redis::start();
+    let made = command(&["demo", "--redis-url", &redis.url()]).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let server = Server::over(&redis, &[]);
+    (redis, server)
+}
+
+/// Pictures of what a visitor sees, to be looked at.
+const PICTURES: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/pictures");
+
+#[test]
+fn a_visitor_of_the_playground_finds_its_way() {
+    let (_redis, server) = demo_server();
+    let said = run("playground.mjs", &[&format!("http://{}", server.address), PICTURES]);
+    for seen in
+        ["names are completed", "the panel signs in", "a subscription is told of a post", "a link leads to"]
+    {
+        assert!(said.contains(seen), "{said}");
+    }
+}

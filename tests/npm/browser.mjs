@@ -1,0 +1,52 @@
+// A browser as a visitor of the pages has it, which takes note of what goes wrong.
+
+import { createRequire } from "node:module";
+import { existsSync, readFileSync } from "node:fs";
+
+import { chromium } from "playwright-core";
+
+const PROGRAMS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const QUIET = ["--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** A browser of the system's. */
+export async function launch() {
+  const executablePath = PROGRAMS.find(existsSync);
+  if (!executablePath) throw new Error("there is no Chromium; `make setup-tests` installs it");
+  const args = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", ...QUIET];
+  return chromium.launch({ executablePath, args });
+}
+
+/**
+ * A page in a context of its own. What is told to the console as an error, thrown, or asked of another origin is added
+ * to `faults`.
+ */
+export async function open(browser, origin, faults, options = {}) {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  page.on("console", (message) => {
+    if (message.type() === "error") faults.push(`console: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => faults.push(`thrown: ${error.message}`));
+  context.on("request", (request) => {
+    const { protocol, origin: asked } = new URL(request.url());
+    const isInside = asked === origin || ["data:", "blob:"].includes(protocol);
+    if (!isInside) faults.push(`asked of another origin: ${request.url()}`);
+  });
+  return page;
+}
+
+/** What axe-core finds that is serious or critical, a line each. */
+export async function barriers(page) {
+  // Not as a script of the page, which its policy would not let in.
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate(() => globalThis.axe.run());
+  const grave = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
+  return grave.map(({ id, nodes }) => `${id}, ${nodes.length} times: ${nodes[0].html} ${nodes[0].failureSummary}`);
+}
+
+/** Ends the program with what is wrong, if anything is. */
+export function end(faults) {
+  for (const fault of faults) console.error(fault);
+  process.exit(faults.length > 0 ? 1 : 0);
+}
