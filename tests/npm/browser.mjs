@@ -7,6 +7,8 @@ import { chromium } from "playwright-core";
 
 const PROGRAMS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const QUIET = ["--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+/** How long something may take to be there, in milliseconds: the machine may be busy with other tests. */
+const PATIENCE = 60_000;
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** A browser of the system's. */
@@ -23,6 +25,7 @@ export async function launch() {
  */
 export async function open(browser, origin, faults, options = {}) {
   const context = await browser.newContext(options);
+  context.setDefaultTimeout(PATIENCE);
   const page = await context.newPage();
   page.on("console", (message) => {
     if (message.type() === "error") faults.push(`console: ${message.text()}`);
