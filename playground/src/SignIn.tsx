@@ -31,6 +31,11 @@ async function signOut() {
   await ask("mutation Logout { logout { userErrors { message } } }", {}).finally(() => setSession(null));
 }
 
+/** For other clients. */
+async function copy(token: string) {
+  await navigator.clipboard.writeText(token);
+}
+
 function SignInPanel() {
   const session = useSession();
   const [said, setSaid] = useState("");
@@ -50,6 +55,9 @@ function SignInPanel() {
             Everything you send is sent as <strong>{session.username}</strong>. A header <code>Authorization</code> in
             the header editor counts more.
           </p>
+          <button type="button" onClick={() => void attempt(() => copy(session.token))}>
+            Copy the token
+          </button>
           <button type="button" disabled={isBusy} onClick={() => void attempt(signOut)}>
             Sign out
           </button>

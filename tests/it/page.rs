@@ -157,9 +157,12 @@ const PICTURES: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/pictures");
 fn a_visitor_of_the_playground_finds_its_way() {
     let (_redis, server) = demo_server();
     let said = run("playground.mjs", &[&format!("http://{}", server.address), PICTURES]);
-    for seen in
-        ["names are completed", "the panel signs in", "a subscription is told of a post", "a link leads to"]
-    {
+    for seen in [
+        "names are completed",
+        "the panel signs in as ada",
+        "a subscription is told of a post",
+        "a link leads to",
+    ] {
         assert!(said.contains(seen), "{said}");
     }
 }

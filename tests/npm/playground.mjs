@@ -70,12 +70,21 @@ async function complete(page) {
   console.log("names are completed");
 }
 
+/** What was copied, as soon as it is of this form. */
+async function copied(page, form) {
+  const has = ([source]) => navigator.clipboard.readText().then((text) => (new RegExp(source).test(text) ? text : null));
+  return (await page.waitForFunction(has, [form.source])).jsonValue();
+}
+
 async function signInByPanel(page) {
   await page.getByRole("button", { name: "Show Sign in" }).click();
   await page.getByRole("region", { name: "Sign in" }).getByRole("button", { name: "Sign in" }).click();
   await page.getByText("Everything you send is sent as").waitFor();
   await check(page, "signed-in");
-  console.log("the panel signs in");
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.getByRole("button", { name: "Copy the token" }).click();
+  const { viewer } = await ask("{ viewer { user { username } } }", await copied(page, /^\S{40,}$/));
+  console.log(`the panel signs in as ${viewer.user.username}, and gives a token`);
 }
 
 async function openStop(page, title) {
@@ -114,12 +123,10 @@ async function watch(page) {
 }
 
 async function followLink(page) {
-  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   await page.getByRole("button", { name: "New tab" }).click();
   await type(page, "query FromALink { countries { code");
   await page.getByRole("button", { name: "Copy a link to this tab" }).click();
-  await page.getByRole("button", { name: "Link copied" }).waitFor();
-  const link = await page.evaluate(() => navigator.clipboard.readText());
+  const link = await copied(page, /^http/);
   const other = await open(browser, origin, faults);
   await other.goto(link);
   await other.getByRole("button", { name: "FromALink" }).waitFor();
