@@ -1,0 +1,27 @@
+// What graphql-codegen makes of the schema and of the documents in this folder.
+
+import type { CodegenConfig } from "@graphql-codegen/cli";
+
+const config: CodegenConfig = {
+  schema: "../../schema.graphql",
+  documents: ["codegen/documents.ts"],
+  generates: {
+    "codegen/generated/": {
+      preset: "client",
+      presetConfig: {
+        fragmentMasking: { unmaskFunctionName: "unmask" },
+        // The program carries the hash of each document and not its text; the server is given
+        // `persisted-documents.json`.
+        persistedDocuments: { mode: "replaceDocumentWithHash" },
+      },
+      config: {
+        documentMode: "string",
+        scalars: { ID: "string", Date: "string", DateTime: "string" },
+        strictScalars: true,
+        useTypeImports: true,
+      },
+    },
+  },
+};
+
+export default config;

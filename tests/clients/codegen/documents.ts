@@ -1,0 +1,119 @@
+// All that this client ever asks. The generator reads it here, and the types of what is answered come from it.
+
+import { graphql } from "./generated";
+
+export const SignIn = graphql(`
+  mutation SignIn($input: LoginInput!) {
+    login(input: $input) {
+      token
+      userErrors {
+        code
+        message
+        field
+      }
+    }
+  }
+`);
+
+/** How an author stands to the viewer, and with whom both ways. */
+export const AuthorParts = graphql(`
+  fragment AuthorParts on User {
+    username
+    relation {
+      status
+      followingSince
+    }
+    mutuals(first: 3) {
+      totalCount
+      nodes {
+        username
+      }
+    }
+  }
+`);
+
+export const Feed = graphql(`
+  query Feed($first: Int!) {
+    viewer {
+      timeline(first: $first) {
+        nodes {
+          content
+          author {
+            ...AuthorParts
+          }
+        }
+        pageInfo {
+          startCursor
+        }
+      }
+    }
+  }
+`);
+
+export const Followers = graphql(`
+  query Followers($username: String!, $first: Int!, $after: String) {
+    user(by: { username: $username }) {
+      followers(first: $first, after: $after) {
+        totalCount
+        edges {
+          followedAt
+          node {
+            username
+          }
+        }
+        pageInfo {
+          hasNextPage
+          endCursor
+        }
+      }
+    }
+  }
+`);
+
+export const Publish = graphql(`
+  mutation Publish($input: PublishInput!) {
+    publish(input: $input) {
+      post {
+        id
+        content
+      }
+      userErrors {
+        code
+        message
+        field
+      }
+    }
+  }
+`);
+
+export const DeletePost = graphql(`
+  mutation DeletePost($postId: ID!) {
+    deletePost(input: { postId: $postId }) {
+      deletedId
+      userErrors {
+        code
+        message
+        field
+      }
+    }
+  }
+`);
+
+export const TimelineEvents = graphql(`
+  subscription TimelineEvents($after: String) {
+    timeline(after: $after) {
+      __typename
+      ... on PostAdded {
+        cursor
+        post {
+          id
+          content
+        }
+      }
+      ... on PostRemoved {
+        cursor
+        postId
+      }
+    }
+  }
+`);
