@@ -58,6 +58,7 @@ setup:
 setup-tests:
 	@deploy/install web test
 	npm ci --prefix tests/npm --no-audit --no-fund
+	npm ci --prefix tests/clients --no-audit --no-fund
 
 tools: $(TOOLS)/bin/cargo-machete $(TOOLS)/bin/cargo-deny
 

@@ -28,6 +28,7 @@ mod edge;
 mod events;
 mod execution;
 mod fanout;
+mod generated;
 mod graph;
 mod house;
 mod input;

@@ -47,6 +47,11 @@ impl Server {
         Self::start(&[&fixed, options].concat())
     }
 
+    /// Where clients send what they ask.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/graphql", self.address)
+    }
+
     /// Sends a request by hand; returns the status and the body.
     pub(crate) fn send(&self, head: &str, body: &str) -> (u16, String) {
         self.send_with(head, "", body)

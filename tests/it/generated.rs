@@ -1,0 +1,108 @@
+//! Clients that are generated from the schema, as others would write them (`tests/clients`): they are generated, checked
+//! by their compilers, and ask a running server. And what watches over the schema for them.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::clients::{outcome, told};
+use crate::server::Server;
+use crate::world::{PASSWORD, Redis};
+
+const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients");
+const SCHEMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schema.graphql");
+
+/// A script of `tests/clients/package.json`.
+fn script(name: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new("npm");
+    command.args(["run", "--silent", name, "--"]).args(arguments).current_dir(DIRECTORY);
+    command
+}
+
+/// Four follow Ada, who follows two of them, and these two each other; they have published three posts.
+fn small_world() -> Redis {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let people = ["ada", "ben", "cem", "dee", "eve"].map(|name| {
+        let token = server.token(name);
+        let mut answer = server.ask_as(&token, "{ viewer { user { id } } }");
+        (name, (token, answer["data"]["viewer"]["user"]["id"].take()))
+    });
+    let people = HashMap::from(people);
+    let change = |who: &str, field: &str| {
+        let answer =
+            server.ask_as(&people[who].0, &format!("mutation {{ {field} {{ userErrors {{ code }} }} }}"));
+        assert!(answer.get("errors").is_none(), "{answer}");
+    };
+    let follows = ["ben ada", "cem ada", "dee ada", "eve ada", "ada ben", "ada cem", "ben cem", "cem ben"];
+    for (who, whom) in follows.iter().filter_map(|pair| pair.split_once(' ')) {
+        change(who, &format!("follow(input: {{ userId: {} }})", people[whom].1));
+    }
+    for (who, content) in [("ben", "one"), ("ben", "two"), ("cem", "three")] {
+        change(who, &format!("publish(input: {{ content: \"{content}\" }})"));
+    }
+    redis
+}
+
+/// A server that takes the documents of this file and no others.
+fn closed_server(redis: &Redis, documents: &str) -> Server {
+    let file = format!("{DIRECTORY}/{documents}");
+    let server =
+        Server::over(redis, &["--graphql-trusted-documents", &file, "--graphql-trusted-mode", "only"]);
+    assert_eq!(server.ask("{ viewer { user { id } } }")["errors"][0]["extensions"]["code"], "FORBIDDEN");
+    server
+}
+
+#[test]
+fn typed_documents_are_generated_and_named_by_their_hashes() {
+    told(&mut script("codegen:generate", &[]));
+    let redis = small_world();
+    let server = closed_server(&redis, "codegen/generated/persisted-documents.json");
+    let said = told(&mut script("codegen", &[&server.url(), "ada", PASSWORD]));
+    let expected = "\
+        login refused: WRONG_CREDENTIALS, as a whole\n\
+        cem (followed both ways; mutuals: ben ada): three\n\
+        ben (followed both ways; mutuals: cem ada): two\n\
+        ben (followed both ways; mutuals: cem ada): one\n\
+        followers: eve dee of 4\n\
+        followers: cem ben of 4\n\
+        post refused: TOO_SHORT, input.content\n\
+        came: a new post\n\
+        went\n";
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn the_schema_keeps_the_rules_of_the_linter() {
+    assert_eq!(told(&mut script("lint:schema", &[])), "");
+}
+
+#[test]
+fn what_breaks_clients_of_the_last_release_must_be_announced() {
+    let judge = |schema: &Path, announced: &Value| {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("announced.json");
+        std::fs::write(&file, announced.to_string()).unwrap();
+        outcome(&mut script("changes", &[schema.to_str().unwrap(), file.to_str().unwrap()]))
+    };
+    assert!(outcome(&mut script("changes", &[SCHEMA])).0);
+
+    let changed = tempfile::NamedTempFile::new().unwrap();
+    let schema = std::fs::read_to_string(SCHEMA).unwrap();
+    std::fs::write(&changed, schema.replace("  bio: String!\n", "  about: String!\n")).unwrap();
+    let removed = "FIELD_REMOVED User.bio";
+    let (is_let_through, said) = judge(changed.path(), &json!([]));
+    assert!(!is_let_through && said.contains(removed), "{said}");
+    let announced = json!([{ "change": removed, "reason": "it is called `about` now" }]);
+    let (is_let_through, said) = judge(changed.path(), &announced);
+    assert!(is_let_through && !said.contains(removed), "{said}");
+    // Who has given no reason has not announced it; and an announcement ends with the release that it was for.
+    for (schema, announced) in
+        [(changed.path(), json!([{ "change": removed, "reason": "" }])), (Path::new(SCHEMA), announced)]
+    {
+        let (is_let_through, said) = judge(schema, &announced);
+        assert!(!is_let_through && said.contains(removed), "{said}");
+    }
+}
