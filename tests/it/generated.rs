@@ -46,11 +46,11 @@ fn small_world() -> Redis {
     redis
 }
 
-/// A server that takes the documents of this file and no others.
-fn closed_server(redis: &Redis, documents: &str) -> Server {
-    let file = format!("{DIRECTORY}/{documents}");
-    let server =
-        Server::over(redis, &["--graphql-trusted-documents", &file, "--graphql-trusted-mode", "only"]);
+/// A server that takes the documents of this client and no others.
+fn closed_server(redis: &Redis, client: &str) -> Server {
+    let file = format!("{DIRECTORY}/{client}/generated/persisted-documents.json");
+    let trust = ["--graphql-trusted-documents", &file, "--graphql-trusted-mode", "only"];
+    let server = Server::over(redis, &[&trust[..], &["--relation-follow-limit", "3"]].concat());
     assert_eq!(server.ask("{ viewer { user { id } } }")["errors"][0]["extensions"]["code"], "FORBIDDEN");
     server
 }
@@ -59,7 +59,7 @@ fn closed_server(redis: &Redis, documents: &str) -> Server {
 fn typed_documents_are_generated_and_named_by_their_hashes() {
     told(&mut script("codegen:generate", &[]));
     let redis = small_world();
-    let server = closed_server(&redis, "codegen/generated/persisted-documents.json");
+    let server = closed_server(&redis, "codegen");
     let said = told(&mut script("codegen", &[&server.url(), "ada", PASSWORD]));
     let expected = "\
         login refused: WRONG_CREDENTIALS, as a whole\n\
@@ -72,6 +72,30 @@ fn typed_documents_are_generated_and_named_by_their_hashes() {
         came: a new post\n\
         went\n";
     assert_eq!(said, expected);
+}
+
+#[test]
+fn relay_pages_through_a_connection_asks_by_id_again_and_takes_back_what_is_refused() {
+    told(&mut script("relay:generate", &[]));
+    let redis = small_world();
+    let server = closed_server(&redis, "relay");
+    let said = told(&mut script("relay", &[&server.url(), "ada", PASSWORD]));
+    let pages: Vec<String> = said.trim().split("\n\n").map(|page| page.replace('\n', "; ")).collect();
+    let page = |posts, eve, dee| {
+        let followers = format!("eve: {eve}; dee: {dee}; cem: MUTUAL; ben: MUTUAL");
+        format!("ada, posts: {posts}; followers: 4 of 4; {followers}")
+    };
+    let expected = [
+        "ada, posts: 0; followers: 2 of 4; eve: FOLLOWER; dee: FOLLOWER".to_owned(),
+        page(0, "FOLLOWER", "FOLLOWER"),
+        page(0, "FOLLOWER", "MUTUAL (not known yet)"),
+        page(0, "FOLLOWER", "MUTUAL"),
+        // Whom Ada may not follow any more, she seems to, until the server has refused it.
+        page(0, "MUTUAL (not known yet)", "MUTUAL"),
+        page(0, "FOLLOWER (FOLLOW_LIMIT)", "MUTUAL"),
+        page(1, "FOLLOWER (FOLLOW_LIMIT)", "MUTUAL"),
+    ];
+    assert_eq!(pages, expected);
 }
 
 #[test]

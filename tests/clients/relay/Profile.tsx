@@ -1,0 +1,28 @@
+// A user, who can be asked for again by its id.
+
+import { graphql, useRefetchableFragment } from "react-relay";
+
+import type { Profile_user$key } from "./generated/Profile_user.graphql";
+import type { ProfileRefetchQuery } from "./generated/ProfileRefetchQuery.graphql";
+
+export function Profile({ user }: { user: Profile_user$key }) {
+  const [{ displayName, posts }, refetch] = useRefetchableFragment<ProfileRefetchQuery, Profile_user$key>(
+    graphql`
+      fragment Profile_user on User @refetchable(queryName: "ProfileRefetchQuery") {
+        displayName
+        posts(first: 0) {
+          totalCount
+        }
+      }
+    `,
+    user,
+  );
+  return (
+    <header>
+      <p>
+        {displayName}, posts: {posts.totalCount}
+      </p>
+      <button name="refresh" onClick={() => refetch({}, { fetchPolicy: "store-and-network" })} />
+    </header>
+  );
+}
