@@ -5,6 +5,7 @@
 .SECONDEXPANSION:
 
 TOOLS := target/tools
+PYTHON := target/clients/python
 DATA := fanfold-data
 
 help:
@@ -59,6 +60,12 @@ setup-tests:
 	@deploy/install web test
 	npm ci --prefix tests/npm --no-audit --no-fund
 	npm ci --prefix tests/clients --no-audit --no-fund
+	@$(MAKE) --no-print-directory $(PYTHON)/installed
+
+$(PYTHON)/installed: tests/clients/python/requirements.txt
+	python3 -m venv --clear $(PYTHON)
+	$(PYTHON)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
 
 tools: $(TOOLS)/bin/cargo-machete $(TOOLS)/bin/cargo-deny
 

@@ -11,6 +11,9 @@ use crate::clients::{outcome, told};
 use crate::server::Server;
 use crate::world::{PASSWORD, Redis};
 
+#[path = "../clients/rust/client.rs"]
+mod client;
+
 const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients");
 const SCHEMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schema.graphql");
 
@@ -18,6 +21,14 @@ const SCHEMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schema.graphql");
 fn script(name: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new("npm");
     command.args(["run", "--silent", name, "--"]).args(arguments).current_dir(DIRECTORY);
+    command
+}
+
+/// A program of the environment of `tests/clients/python`.
+fn python(program: &str, arguments: &[&str]) -> Command {
+    let mut command =
+        Command::new(format!("{}/target/clients/python/bin/{program}", env!("CARGO_MANIFEST_DIR")));
+    command.args(arguments).current_dir(format!("{DIRECTORY}/python"));
     command
 }
 
@@ -96,6 +107,47 @@ fn relay_pages_through_a_connection_asks_by_id_again_and_takes_back_what_is_refu
         page(1, "FOLLOWER (FOLLOW_LIMIT)", "MUTUAL"),
     ];
     assert_eq!(pages, expected);
+}
+
+#[test]
+fn types_are_inferred_from_the_text_of_a_query() {
+    told(&mut script("tada:generate", &[]));
+    let redis = small_world();
+    let server = Server::over(&redis, &[]);
+    let expected = "\
+        cem (MUTUAL; mutuals: ben ada): three\n\
+        ben (MUTUAL; mutuals: cem ada): two\n\
+        ben (MUTUAL; mutuals: cem ada): one\n";
+    assert_eq!(told(&mut script("tada", &[&server.url(), "ada", PASSWORD])), expected);
+}
+
+#[test]
+fn a_typed_client_is_generated_for_python() {
+    told(&mut python("ariadne-codegen", &[]));
+    told(&mut python("mypy", &[]));
+    let redis = small_world();
+    let server = Server::over(&redis, &[]);
+    let expected = "\
+        These are no name and password.\n\
+        cem (MUTUAL, followed when this was written; mutuals: ben ada): three\n\
+        ben (MUTUAL, followed when this was written; mutuals: cem ada): two\n\
+        ben (MUTUAL, followed when this was written; mutuals: cem ada): one\n";
+    assert_eq!(told(&mut python("python", &["main.py", &server.url(), "ada", PASSWORD])), expected);
+}
+
+#[test]
+fn a_client_in_rust_is_derived_from_the_schema() {
+    let redis = small_world();
+    let server = Server::over(&redis, &[]);
+    let refused = client::read_feed(&server.url(), "ada", "not her password").unwrap_err();
+    assert_eq!(refused.to_string(), "These are no name and password.");
+    let feed = client::read_feed(&server.url(), "ada", PASSWORD).unwrap();
+    let expected = [
+        "cem (followed both ways; mutuals: ben ada): three",
+        "ben (followed both ways; mutuals: cem ada): two",
+        "ben (followed both ways; mutuals: cem ada): one",
+    ];
+    assert_eq!(feed, expected);
 }
 
 #[test]

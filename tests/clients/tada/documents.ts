@@ -1,0 +1,54 @@
+// All that this client asks. The compiler infers the types of what is answered from these texts and the schema.
+
+import { initGraphQLTada } from "gql.tada";
+
+import type { introspection } from "./generated/introspection.d.ts";
+
+const graphql = initGraphQLTada<{
+  introspection: introspection;
+  scalars: { ID: string; Date: string; DateTime: string };
+}>();
+
+export const SignIn = graphql(`
+  mutation SignIn($input: LoginInput!) {
+    login(input: $input) {
+      token
+      userErrors {
+        message
+      }
+    }
+  }
+`);
+
+export const PostParts = graphql(`
+  fragment PostParts on Post {
+    content
+    author {
+      username
+      relation {
+        status
+      }
+      mutuals(first: 3) {
+        nodes {
+          username
+        }
+      }
+    }
+  }
+`);
+
+export const Feed = graphql(
+  `
+    query Feed($first: Int!) {
+      viewer {
+        timeline(first: $first) {
+          nodes {
+            ...PostParts
+          }
+        }
+      }
+    }
+  `,
+  [PostParts],
+);
+
