@@ -58,10 +58,10 @@ fn small_world() -> Redis {
 }
 
 /// A server that takes the documents of this client and no others.
-fn closed_server(redis: &Redis, client: &str) -> Server {
+fn closed_server(redis: &Redis, client: &str, options: &[&str]) -> Server {
     let file = format!("{DIRECTORY}/{client}/generated/persisted-documents.json");
     let trust = ["--graphql-trusted-documents", &file, "--graphql-trusted-mode", "only"];
-    let server = Server::over(redis, &[&trust[..], &["--relation-follow-limit", "3"]].concat());
+    let server = Server::over(redis, &[&trust, options].concat());
     assert_eq!(server.ask("{ viewer { user { id } } }")["errors"][0]["extensions"]["code"], "FORBIDDEN");
     server
 }
@@ -70,7 +70,7 @@ fn closed_server(redis: &Redis, client: &str) -> Server {
 fn typed_documents_are_generated_and_named_by_their_hashes() {
     told(&mut script("codegen:generate", &[]));
     let redis = small_world();
-    let server = closed_server(&redis, "codegen");
+    let server = closed_server(&redis, "codegen", &[]);
     let said = told(&mut script("codegen", &[&server.url(), "ada", PASSWORD]));
     let expected = "\
         login refused: WRONG_CREDENTIALS, as a whole\n\
@@ -89,7 +89,7 @@ fn typed_documents_are_generated_and_named_by_their_hashes() {
 fn relay_pages_through_a_connection_asks_by_id_again_and_takes_back_what_is_refused() {
     told(&mut script("relay:generate", &[]));
     let redis = small_world();
-    let server = closed_server(&redis, "relay");
+    let server = closed_server(&redis, "relay", &["--relation-follow-limit", "3"]);
     let said = told(&mut script("relay", &[&server.url(), "ada", PASSWORD]));
     let pages: Vec<String> = said.trim().split("\n\n").map(|page| page.replace('\n', "; ")).collect();
     let page = |posts, eve, dee| {
@@ -99,12 +99,12 @@ fn relay_pages_through_a_connection_asks_by_id_again_and_takes_back_what_is_refu
     let expected = [
         "ada, posts: 0; followers: 2 of 4; eve: FOLLOWER; dee: FOLLOWER".to_owned(),
         page(0, "FOLLOWER", "FOLLOWER"),
-        page(0, "FOLLOWER", "MUTUAL (not known yet)"),
-        page(0, "FOLLOWER", "MUTUAL"),
+        page(0, "MUTUAL (not known yet)", "FOLLOWER"),
+        page(0, "MUTUAL", "FOLLOWER"),
         // Whom Ada may not follow any more, she seems to, until the server has refused it.
-        page(0, "MUTUAL (not known yet)", "MUTUAL"),
-        page(0, "FOLLOWER (FOLLOW_LIMIT)", "MUTUAL"),
-        page(1, "FOLLOWER (FOLLOW_LIMIT)", "MUTUAL"),
+        page(0, "MUTUAL", "MUTUAL (not known yet)"),
+        page(0, "MUTUAL", "FOLLOWER (FOLLOW_LIMIT)"),
+        page(1, "MUTUAL", "FOLLOWER (FOLLOW_LIMIT)"),
     ];
     assert_eq!(pages, expected);
 }

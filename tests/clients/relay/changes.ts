@@ -1,6 +1,12 @@
 // Changes that do not belong to a component.
 
-import { commitMutation, type Environment, type GraphQLTaggedNode, graphql, type MutationParameters } from "relay-runtime";
+import {
+  commitMutation,
+  type Environment,
+  type GraphQLTaggedNode,
+  graphql,
+  type MutationParameters,
+} from "relay-runtime";
 
 import type { changesPublishMutation } from "./generated/changesPublishMutation.graphql";
 import type { changesSignInMutation } from "./generated/changesSignInMutation.graphql";

@@ -4,6 +4,8 @@
 //! cargo run --example client -- http://127.0.0.1:8080/graphql ada demo-password
 //! ```
 
+#![expect(clippy::print_stdout, reason = "it is a program that tells what it reads")]
+
 mod client;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -11,8 +13,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [url, username, password] = &arguments[..] else {
         return Err("tell me a URL, a name and a password".into());
     };
-    let feed = client::read_feed(url, username, password)?;
-    #[expect(clippy::print_stdout, reason = "it is a program that tells what it reads")]
-    feed.iter().for_each(|line| println!("{line}"));
+    for line in client::read_feed(url, username, password)? {
+        println!("{line}");
+    }
     Ok(())
 }
