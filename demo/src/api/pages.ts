@@ -1,0 +1,89 @@
+// Endless lists in the cache: the pages of a connection, put together in the order in which their cursors lead from
+// one to the next. A first page that is read anew begins a new chain, so pages that no longer fit drop out.
+
+import type { Cache, Resolver } from '@urql/exchange-graphcache';
+
+/** How many entries a page has; queries for pages say the same. */
+export const PAGE_SIZE = 20;
+
+interface Page {
+  key: string;
+  nodes: string[];
+  endCursor: string | null;
+  hasNextPage: boolean;
+}
+
+function pageAt(cache: Cache, parentKey: string, fieldName: string, after: string | null): Page | null {
+  const isPage = ({ arguments: given }: { arguments: Record<string, unknown> | null }) =>
+    given?.first === PAGE_SIZE && (given.after ?? null) === after;
+  const field = cache.inspectFields(parentKey).find((field) => field.fieldName === fieldName && isPage(field));
+  const key = field && cache.resolve(parentKey, field.fieldKey);
+  if (typeof key !== 'string') return null;
+  const pageInfo = cache.resolve(key, 'pageInfo') as string;
+  return {
+    key,
+    nodes: (cache.resolve(key, 'nodes') as string[] | undefined) ?? [],
+    endCursor: (cache.resolve(pageInfo, 'endCursor') as string | null | undefined) ?? null,
+    hasNextPage: cache.resolve(pageInfo, 'hasNextPage') === true,
+  };
+}
+
+/** The pages of a list that are in the cache, from the first one on. */
+export function pagesOf(cache: Cache, parentKey: string, fieldName: string): Page[] {
+  const pages: Page[] = [];
+  let page = pageAt(cache, parentKey, fieldName, null);
+  while (page !== null) {
+    pages.push(page);
+    page = page.endCursor === null ? null : pageAt(cache, parentKey, fieldName, page.endCursor);
+  }
+  return pages;
+}
+
+/** Answers any page of a list with all pages up to the last one that was read. */
+export const endlessList: Resolver = (_parent, variables, cache, info) => {
+  const { parentKey, fieldName } = info;
+  const requested = cache.resolve(parentKey, fieldName, variables) as string | undefined;
+  if (variables.first !== PAGE_SIZE) return requested;
+  const pages = pagesOf(cache, parentKey, fieldName);
+  const last = pages.at(-1);
+  if (last === undefined || pages[0] === undefined) return requested;
+  // The page that is asked for is still to come; until then there are those before it.
+  if (requested === undefined) info.partial = true;
+  return {
+    __typename: cache.resolve(last.key, '__typename') as string,
+    totalCount: cache.resolve(pages[0].key, 'totalCount') as number,
+    nodes: [...new Set(pages.flatMap((page) => page.nodes))],
+    pageInfo: {
+      __typename: 'PageInfo',
+      startCursor: cache.resolve(cache.resolve(pages[0].key, 'pageInfo') as string, 'startCursor') as string | null,
+      endCursor: last.endCursor,
+      hasNextPage: last.hasNextPage,
+    },
+  };
+};
+
+/** Takes a node out of all pages of a list. */
+export function removeFromList(cache: Cache, parentKey: string, fieldName: string, node: string): void {
+  for (const { key, nodes } of pagesOf(cache, parentKey, fieldName)) {
+    if (nodes.includes(node)) {
+      cache.link(key, 'nodes', nodes.filter((other) => other !== node));
+    }
+  }
+}
+
+/** Puts a node before the first one that `isAfter` it, if that place is among the pages that were read. */
+export function insertIntoList(
+  cache: Cache,
+  parentKey: string,
+  fieldName: string,
+  node: string,
+  isAfter: (other: string) => boolean,
+): void {
+  const pages = pagesOf(cache, parentKey, fieldName);
+  if (pages.some((page) => page.nodes.includes(node))) return;
+  const page = pages.find(({ nodes, hasNextPage }) => nodes.some(isAfter) || !hasNextPage);
+  if (page === undefined) return;
+  const place = page.nodes.findIndex(isAfter);
+  const index = place === -1 ? page.nodes.length : place;
+  cache.link(page.key, 'nodes', page.nodes.toSpliced(index, 0, node));
+}

@@ -1,0 +1,31 @@
+// A list of articles that goes on while one reads. Page Down and Page Up go from one article to the next, as assistive
+// technology expects of a feed.
+
+import type { KeyboardEvent, ReactNode } from 'react';
+
+const STEPS: Record<string, number> = { PageDown: 1, PageUp: -1 };
+
+interface FeedProps {
+  label: string;
+  isBusy: boolean;
+  children: ReactNode;
+}
+
+export function Feed({ label, isBusy, children }: FeedProps) {
+  const step = (event: KeyboardEvent<HTMLDivElement>) => {
+    const by = STEPS[event.key];
+    const article = (event.target as Element).closest('article');
+    if (by === undefined || article === null || event.target instanceof HTMLTextAreaElement) return;
+    const neighbour = by > 0 ? article.nextElementSibling : article.previousElementSibling;
+    if (neighbour instanceof HTMLElement) {
+      event.preventDefault();
+      neighbour.focus();
+      neighbour.scrollIntoView({ block: 'nearest' });
+    }
+  };
+  return (
+    <div className="feed" role="feed" aria-label={label} aria-busy={isBusy} onKeyDown={step}>
+      {children}
+    </div>
+  );
+}

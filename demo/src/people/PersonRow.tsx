@@ -1,0 +1,39 @@
+// Somebody in a list: who it is, how one stands, and a button to change that.
+
+import { type FragmentType, graphql, readFragment } from '../generated';
+import { Link } from '../navigation/Link';
+import { paths } from '../navigation/routes';
+import { Avatar } from './Avatar';
+import { RelationBadge } from './RelationBadge';
+import { RelationButton } from './RelationButton';
+
+export const PersonRowUser = graphql(`
+  fragment PersonRow on User {
+    username
+    displayName
+    bio
+    isViewer
+    ...Standing
+    ...FollowTarget
+  }
+`);
+
+export function PersonRow({ user }: { user: FragmentType<typeof PersonRowUser> }) {
+  const person = readFragment(PersonRowUser, user);
+  return (
+    <li className="person" data-username={person.username}>
+      <Avatar {...person} />
+      <div className="person-words">
+        <p className="person-names">
+          <Link to={paths.profile(person.username)} className="name">
+            <bdi>{person.displayName}</bdi>
+          </Link>
+          <span className="username">@{person.username}</span>
+          {person.isViewer ? <span className="badge">You</span> : <RelationBadge user={person} />}
+        </p>
+        {person.bio && <p className="person-bio">{person.bio}</p>}
+      </div>
+      <RelationButton user={person} />
+    </li>
+  );
+}

@@ -1,0 +1,48 @@
+// What somebody has posted, without an end.
+
+import { useState } from 'react';
+import { useReading } from '../api/useReading';
+import { graphql } from '../generated';
+import { Feed } from '../lists/Feed';
+import { ListEnd } from '../lists/ListEnd';
+import { PostCard } from '../timeline/PostCard';
+
+const PostsOf = graphql(`
+  query PostsOf($username: String!, $after: String) {
+    user(by: { username: $username }) {
+      id
+      posts(first: 20, after: $after) {
+        nodes {
+          id
+          ...PostCard
+        }
+        pageInfo {
+          endCursor
+          hasNextPage
+        }
+      }
+    }
+  }
+`);
+
+export function PostList({ username }: { username: string }) {
+  const [after, setAfter] = useState<string>();
+  const { data, fetching, stale, error, again } = useReading({
+    query: PostsOf,
+    variables: { username, after },
+    requestPolicy: after === undefined ? 'cache-and-network' : 'cache-first',
+  });
+  const posts = data?.user?.posts;
+  const next = posts?.pageInfo.hasNextPage ? posts.pageInfo.endCursor : null;
+  const isFetching = fetching || stale;
+  return (
+    <>
+      <Feed label="Posts" isBusy={isFetching}>
+        {posts?.nodes.map((post, index) => (
+          <PostCard key={post.id} post={post} position={index + 1} />
+        ))}
+      </Feed>
+      <ListEnd what="posts" isFetching={isFetching} error={error} next={next} onMore={setAfter} onRetry={again} />
+    </>
+  );
+}

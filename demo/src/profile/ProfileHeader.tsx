@@ -1,0 +1,84 @@
+// Who somebody is, and how one stands.
+
+import { type FragmentType, graphql, readFragment } from '../generated';
+import { Link } from '../navigation/Link';
+import { PageHeading } from '../navigation/PageHeading';
+import { paths } from '../navigation/routes';
+import { Avatar } from '../people/Avatar';
+import { RelationBadge } from '../people/RelationBadge';
+import { RelationButton } from '../people/RelationButton';
+import { Standing } from '../people/standing';
+import { Icon } from '../ui/Icon';
+import { Moment } from '../ui/Moment';
+import { regionName, RegionParts } from './regionName';
+
+export const ProfileHeaderUser = graphql(`
+  fragment ProfileHeader on User {
+    username
+    displayName
+    bio
+    createdAt
+    isViewer
+    region {
+      ...RegionParts
+    }
+    ...Standing
+    ...FollowTarget
+  }
+`);
+
+export function ProfileHeader({ user }: { user: FragmentType<typeof ProfileHeaderUser> }) {
+  const person = readFragment(ProfileHeaderUser, user);
+  const { relation } = readFragment(Standing, person);
+  const region = readFragment(RegionParts, person.region);
+  return (
+    <header className="profile-header">
+      <Avatar {...person} size="large" />
+      <div className="profile-actions">
+        {person.isViewer ? (
+          <Link to={paths.settings} className="button quiet">
+            Edit profile
+          </Link>
+        ) : (
+          <RelationButton user={person} />
+        )}
+      </div>
+      <PageHeading title={`${person.displayName} (@${person.username})`}>
+        <bdi>{person.displayName}</bdi>
+      </PageHeading>
+      <p className="profile-names">
+        <span className="username">@{person.username}</span>
+        {person.isViewer ? <span className="badge">You</span> : <RelationBadge user={person} />}
+      </p>
+      {person.bio && (
+        <p className="profile-bio" dir="auto">
+          {person.bio}
+        </p>
+      )}
+      <ul className="facts">
+        {region && (
+          <li>
+            <Icon name="place" />
+            {regionName(region)}
+          </li>
+        )}
+        <li>
+          <Icon name="calendar" />
+          Here since <Moment at={person.createdAt} isDay />
+        </li>
+        {relation?.followingSince && (
+          <li>
+            <Icon name="following" />
+            You follow since <Moment at={relation.followingSince} isDay />
+          </li>
+        )}
+        {relation?.followerSince && (
+          <li>
+            <Icon name="follower" />
+            Follows you since <Moment at={relation.followerSince} isDay />
+          </li>
+        )}
+      </ul>
+    </header>
+  );
+}

@@ -1,0 +1,59 @@
+// The parts of a profile, each with how much is in it.
+
+import { type FragmentType, graphql, readFragment } from '../generated';
+import { Link } from '../navigation/Link';
+import { paths, type ProfileTab } from '../navigation/routes';
+import { formatCount } from '../ui/numbers';
+
+export const CountsUser = graphql(`
+  fragment Counts on User {
+    id
+    posts(first: 1) {
+      totalCount
+    }
+    followers(first: 1) {
+      totalCount
+    }
+    following(first: 1) {
+      totalCount
+    }
+    mutuals(first: 1) {
+      totalCount
+    }
+    knownFollowers(first: 1) {
+      totalCount
+    }
+  }
+`);
+
+interface ProfileTabsProps {
+  username: string;
+  isViewer: boolean;
+  tab: ProfileTab;
+  user: FragmentType<typeof CountsUser>;
+}
+
+export function ProfileTabs({ username, isViewer, tab, user }: ProfileTabsProps) {
+  const counts = readFragment(CountsUser, user);
+  const tabs: { name: ProfileTab; label: string; count: number }[] = [
+    { name: 'posts', label: 'Posts', count: counts.posts.totalCount },
+    { name: 'followers', label: 'Followers', count: counts.followers.totalCount },
+    { name: 'following', label: 'Following', count: counts.following.totalCount },
+    { name: 'mutuals', label: 'Mutuals', count: counts.mutuals.totalCount },
+    // Of one's own followers these would be the mutuals.
+    ...(isViewer ? [] : [{ name: 'known', label: 'You know', count: counts.knownFollowers.totalCount } as const]),
+  ];
+  return (
+    <nav className="tabs" aria-label="Profile">
+      <ul>
+        {tabs.map(({ name, label, count }) => (
+          <li key={name}>
+            <Link to={paths.profile(username, name)} keepsPlace aria-current={name === tab ? 'page' : undefined}>
+              <strong>{formatCount(count)}</strong> {label}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}

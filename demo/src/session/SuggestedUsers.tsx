@@ -1,0 +1,58 @@
+// People of a demo world to be signed in as with one press: Ada, and some who follow her and whom she follows. On a
+// server without a demo world there are none.
+
+import { useState } from 'react';
+import { useQuery } from 'urql';
+import { graphql, readFragment } from '../generated';
+import { SuggestedUser, SuggestedUserUser } from './SuggestedUser';
+import { useAccount } from './useAccount';
+
+/** What everybody's password is in the world of `fanfold demo`. */
+const DEMO_PASSWORD = 'demo-password';
+
+const Suggestions = graphql(`
+  query Suggestions {
+    user(by: { username: "ada" }) {
+      ...SuggestedUser
+      mutuals(first: 5) {
+        nodes {
+          ...SuggestedUser
+        }
+      }
+    }
+  }
+`);
+
+export function SuggestedUsers() {
+  const [{ data }] = useQuery({ query: Suggestions });
+  const { isUnderWay, messages, signIn } = useAccount();
+  const [chosen, setChosen] = useState<string>();
+  if (!data?.user) return null;
+  const people = readFragment(SuggestedUserUser, [data.user, ...data.user.mutuals.nodes]);
+  const choose = (username: string) => {
+    setChosen(username);
+    void signIn({ username, password: DEMO_PASSWORD });
+  };
+  return (
+    <section className="card">
+      <h2>Look around as …</h2>
+      <ul className="suggestions">
+        {people.map((person) => (
+          <SuggestedUser
+            key={person.username}
+            person={person}
+            isUnderWay={isUnderWay && chosen === person.username}
+            onChoose={() => choose(person.username)}
+          />
+        ))}
+      </ul>
+      <div role="alert">
+        {messages.map((message) => (
+          <p key={message} className="field-error">
+            {message}
+          </p>
+        ))}
+      </div>
+    </section>
+  );
+}

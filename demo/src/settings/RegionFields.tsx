@@ -1,0 +1,75 @@
+// A country, and one of its subdivisions, chosen from those of ISO 3166.
+
+import { useQuery } from 'urql';
+import { graphql } from '../generated';
+import { Field } from '../ui/Field';
+
+const Countries = graphql(`
+  query Countries {
+    countries {
+      code
+      name
+      subdivisions {
+        code
+        name
+      }
+    }
+  }
+`);
+
+/** Codes of ISO 3166; empty if none is chosen. */
+export interface RegionCodes {
+  country: string;
+  subdivision: string;
+}
+
+interface RegionFieldsProps {
+  codes: RegionCodes;
+  onChange: (codes: RegionCodes) => void;
+  errors: { country: string[]; subdivision: string[] };
+}
+
+const byName = (one: { name: string }, other: { name: string }) => one.name.localeCompare(other.name, 'en');
+
+export function RegionFields({ codes, onChange, errors }: RegionFieldsProps) {
+  const [{ data }] = useQuery({ query: Countries });
+  const countries = data?.countries.toSorted(byName) ?? [];
+  const subdivisions = countries.find(({ code }) => code === codes.country)?.subdivisions.toSorted(byName) ?? [];
+  return (
+    <div className="side-by-side">
+      <Field label="Country" errors={errors.country}>
+        {(wiring) => (
+          <select
+            {...wiring}
+            value={codes.country}
+            onChange={(event) => onChange({ country: event.target.value, subdivision: '' })}
+          >
+            <option value="">Not told</option>
+            {countries.map(({ code, name }) => (
+              <option key={code} value={code}>
+                {name}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+      <Field label="Part of it" errors={errors.subdivision}>
+        {(wiring) => (
+          <select
+            {...wiring}
+            value={codes.subdivision}
+            disabled={subdivisions.length === 0}
+            onChange={(event) => onChange({ ...codes, subdivision: event.target.value })}
+          >
+            <option value="">All of it</option>
+            {subdivisions.map(({ code, name }) => (
+              <option key={code} value={code}>
+                {name}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+    </div>
+  );
+}

@@ -1,0 +1,23 @@
+// The page of a route.
+
+import type { Route } from '../navigation/routes';
+import { ProfilePage } from '../profile/ProfilePage';
+import { SettingsPage } from '../settings/SettingsPage';
+import { HomePage } from '../timeline/HomePage';
+import { VisitorsPage } from '../visits/VisitorsPage';
+import { Nothing } from './Nothing';
+
+export function Page({ route }: { route: Route }) {
+  switch (route.page) {
+    case 'home':
+      return <HomePage />;
+    case 'profile':
+      return <ProfilePage key={route.username} username={route.username} tab={route.tab} />;
+    case 'visitors':
+      return <VisitorsPage />;
+    case 'settings':
+      return <SettingsPage />;
+    case 'unknown':
+      return <Nothing title="No such page">There is no such page.</Nothing>;
+  }
+}

@@ -1,0 +1,61 @@
+// Deletes one's own post, once one has said so twice.
+
+import { useState } from 'react';
+import { useClient, useMutation } from 'urql';
+import { explain } from '../api/failures';
+import { graphql, readFragment } from '../generated';
+import { refreshOwnCounts } from '../live/watchRelations';
+import { notices } from '../shell/notices';
+import { Icon } from '../ui/Icon';
+import { UserErrorParts } from '../ui/userErrors';
+
+const DeletePost = graphql(`
+  mutation DeletePost($input: DeletePostInput!) {
+    deletePost(input: $input) {
+      deletedId
+      userErrors {
+        ...UserErrorParts
+      }
+    }
+  }
+`);
+
+interface DeletePostButtonProps {
+  postId: string;
+  /** Called before the post is gone. */
+  onDeleted: () => void;
+}
+
+export function DeletePostButton({ postId, onDeleted }: DeletePostButtonProps) {
+  const [isAsking, setAsking] = useState(false);
+  const [{ fetching }, deletePost] = useMutation(DeletePost);
+  const client = useClient();
+
+  const confirm = async () => {
+    onDeleted();
+    const { data, error } = await deletePost({ input: { postId } });
+    const refusals = readFragment(UserErrorParts, data?.deletePost?.userErrors ?? []);
+    const reason = error ? explain(error) : refusals.map(({ message }) => message).join(' ');
+    if (reason) notices.tell(`The post could not be deleted. ${reason}`);
+    else void refreshOwnCounts(client);
+  };
+
+  if (!isAsking) {
+    return (
+      <button type="button" className="button bare" onClick={() => setAsking(true)} aria-label="Delete this post">
+        <Icon name="trash" />
+        Delete
+      </button>
+    );
+  }
+  return (
+    <span className="confirm" role="group" aria-label="Delete this post?">
+      <button type="button" className="button danger" autoFocus disabled={fetching} onClick={() => void confirm()}>
+        Delete for ever
+      </button>
+      <button type="button" className="button quiet" disabled={fetching} onClick={() => setAsking(false)}>
+        Keep
+      </button>
+    </span>
+  );
+}

@@ -1,0 +1,28 @@
+// The first page: a place to write, and the home timeline.
+
+import { PageHeading } from '../navigation/PageHeading';
+import { Panel } from '../ui/Panel';
+import { Visits } from '../visits/Visits';
+import { Composer } from './Composer';
+import { Timeline } from './Timeline';
+
+export function HomePage() {
+  return (
+    <div className="page">
+      <div className="column-top">
+        <PageHeading title="Home" className="visually-hidden">
+          Home
+        </PageHeading>
+        <Composer />
+      </div>
+      <aside className="beside" aria-label="About this place">
+        <Panel title="Visitors this week">
+          <Visits days={7} />
+        </Panel>
+      </aside>
+      <div className="column">
+        <Timeline />
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,78 @@
+// A post: who says it, when and what.
+
+import { useId, useRef } from 'react';
+import { type FragmentType, graphql, readFragment } from '../generated';
+import { Link } from '../navigation/Link';
+import { paths } from '../navigation/routes';
+import { Avatar } from '../people/Avatar';
+import { RelationBadge } from '../people/RelationBadge';
+import { Moment } from '../ui/Moment';
+import { DeletePostButton } from './DeletePostButton';
+
+export const PostCardPost = graphql(`
+  fragment PostCard on Post {
+    id
+    content
+    platform
+    createdAt
+    author {
+      id
+      username
+      displayName
+      isViewer
+      ...Standing
+    }
+  }
+`);
+
+interface PostCardProps {
+  post: FragmentType<typeof PostCardPost>;
+  /** The place in the feed, from 1. */
+  position: number;
+}
+
+export function PostCard({ post, position }: PostCardProps) {
+  const { id, content, platform, createdAt, author } = readFragment(PostCardPost, post);
+  const card = useRef<HTMLElement>(null);
+  const labelId = useId();
+
+  // Focus goes to a neighbour, so that it is not lost with the card.
+  const leave = () => {
+    const neighbour = card.current?.nextElementSibling ?? card.current?.previousElementSibling;
+    if (neighbour instanceof HTMLElement) neighbour.focus();
+  };
+
+  return (
+    <article
+      ref={card}
+      className="post"
+      tabIndex={0}
+      aria-posinset={position}
+      aria-setsize={-1}
+      aria-labelledby={`${labelId}-author`}
+      aria-describedby={`${labelId}-content`}
+      data-post={id}
+    >
+      <Avatar {...author} />
+      <div className="post-words">
+        <p className="post-head">
+          <Link to={paths.profile(author.username)} className="name" id={`${labelId}-author`}>
+            <bdi>{author.displayName}</bdi>
+          </Link>
+          <span className="username">@{author.username}</span>
+          {author.isViewer ? <span className="badge">You</span> : <RelationBadge user={author} />}
+        </p>
+        <p className="post-content" id={`${labelId}-content`} dir="auto">
+          {content}
+        </p>
+        <div className="post-foot">
+          <span>
+            <Moment at={createdAt} />
+            {platform && <> · {platform}</>}
+          </span>
+          {author.isViewer && <DeletePostButton postId={id} onDeleted={leave} />}
+        </div>
+      </div>
+    </article>
+  );
+}

@@ -1,0 +1,30 @@
+// The home timeline, without an end, and with what comes to it while one reads.
+
+import { useState } from 'react';
+import { useReading } from '../api/useReading';
+import { Feed } from '../lists/Feed';
+import { ListEnd } from '../lists/ListEnd';
+import { HomeTimeline } from './homeTimeline';
+import { NewPosts } from './NewPosts';
+import { PostCard } from './PostCard';
+import { useArrivals } from './useArrivals';
+
+export function Timeline() {
+  const [after, setAfter] = useState<string>();
+  const { data, fetching, stale, error, again } = useReading({ query: HomeTimeline, variables: { after } });
+  const timeline = data?.viewer?.timeline;
+  const { shown, waiting, reveal } = useArrivals(timeline?.nodes ?? []);
+  const next = timeline?.pageInfo.hasNextPage ? timeline.pageInfo.endCursor : null;
+  const isFetching = fetching || stale;
+  return (
+    <>
+      <NewPosts count={waiting} onReveal={reveal} />
+      <Feed label="Home timeline" isBusy={isFetching}>
+        {shown.map((post, index) => (
+          <PostCard key={post.id} post={post} position={index + 1} />
+        ))}
+      </Feed>
+      <ListEnd what="posts" isFetching={isFetching} error={error} next={next} onMore={setAfter} onRetry={again} />
+    </>
+  );
+}

@@ -1,0 +1,26 @@
+// The home timeline: what is asked for.
+
+import { graphql } from '../generated';
+
+export const HomeTimeline = graphql(`
+  query HomeTimeline($after: String) {
+    viewer {
+      timeline(first: 20, after: $after) {
+        nodes {
+          id
+          createdAt
+          author {
+            id
+            isViewer
+          }
+          ...PostCard
+        }
+        pageInfo {
+          startCursor
+          endCursor
+          hasNextPage
+        }
+      }
+    }
+  }
+`);

@@ -1,0 +1,20 @@
+// One of a few numbers, as buttons side by side.
+
+interface ChoiceProps {
+  label: string;
+  options: readonly number[];
+  chosen: number;
+  onChoose: (option: number) => void;
+}
+
+export function Choice({ label, options, chosen, onChoose }: ChoiceProps) {
+  return (
+    <div className="choice" role="group" aria-label={label}>
+      {options.map((option) => (
+        <button key={option} type="button" aria-pressed={option === chosen} onClick={() => onChoose(option)}>
+          {option} <span>days</span>
+        </button>
+      ))}
+    </div>
+  );
+}

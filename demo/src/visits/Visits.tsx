@@ -1,0 +1,39 @@
+// How many users came each day, as a chart and as a table.
+
+import { useReading } from '../api/useReading';
+import { graphql } from '../generated';
+import { Failure } from '../ui/Failure';
+import { Loading } from '../ui/Loading';
+import { lastDays } from './days';
+import { VisitsChart } from './VisitsChart';
+import { VisitsTable } from './VisitsTable';
+
+const VisitsQuery = graphql(`
+  query Visits($first: Int!) {
+    visits(first: $first) {
+      day
+      uniqueVisitors
+    }
+  }
+`);
+
+export function Visits({ days }: { days: number }) {
+  const { data, error, again } = useReading({
+    query: VisitsQuery,
+    variables: { first: days },
+    requestPolicy: 'cache-and-network',
+  });
+  if (error) return <Failure error={error} onRetry={again} />;
+  if (!data) return <Loading what="visits" />;
+  if (!data.visits) return <p className="quiet-text">This cannot be told now.</p>;
+  const shown = lastDays(days, data.visits);
+  return (
+    <div className="visits">
+      <VisitsChart days={shown} />
+      <details>
+        <summary>As a table</summary>
+        <VisitsTable days={shown} />
+      </details>
+    </div>
+  );
+}
