@@ -16,13 +16,13 @@ const noticeSignOut = mapExchange({
 
 /** A client of whoever has this token, and how to be done with it. */
 export function openClient(token: string): { client: Client; close: () => void } {
-  const socket = openSocket(token);
+  const { socket, close } = openSocket(token);
   const client = new Client({
     ...common,
     fetchOptions: { headers: { authorization: `Bearer ${token}` } },
     exchanges: [noticeSignOut, cache(), fetchExchange, subscriptionExchange({ forwardSubscription: forwardTo(socket) })],
   });
-  return { client, close: () => void socket.dispose() };
+  return { client, close };
 }
 
 /** A client of nobody. */

@@ -12,7 +12,7 @@ const PONG_WITHIN = 5_000;
 /** What the server closes a socket with whose token is not valid, or not any more. */
 const FORBIDDEN = 4403;
 
-export function openSocket(token: string): Client {
+export function openSocket(token: string): { socket: Client; close: () => void } {
   let silence: ReturnType<typeof setTimeout>;
   const socket = createClient({
     url: `${location.origin.replace(/^http/, 'ws')}/graphql`,
@@ -31,7 +31,14 @@ export function openSocket(token: string): Client {
       },
     },
   });
-  return socket;
+  // Whoever is offline need not wait for the silence to be noticed.
+  const giveUp = () => socket.terminate();
+  addEventListener('offline', giveUp);
+  const close = () => {
+    removeEventListener('offline', giveUp);
+    void socket.dispose();
+  };
+  return { socket, close };
 }
 
 /** Hands subscriptions of urql to the socket. */

@@ -1,13 +1,14 @@
 // A list of articles that goes on while one reads. Page Down and Page Up go from one article to the next, as assistive
 // technology expects of a feed.
 
-import type { KeyboardEvent, ReactNode } from 'react';
+import { Children, type KeyboardEvent, type ReactNode } from 'react';
 
 const STEPS: Record<string, number> = { PageDown: 1, PageUp: -1 };
 
 interface FeedProps {
   label: string;
   isBusy: boolean;
+  /** Articles. */
   children: ReactNode;
 }
 
@@ -23,6 +24,7 @@ export function Feed({ label, isBusy, children }: FeedProps) {
       neighbour.scrollIntoView({ block: 'nearest' });
     }
   };
+  if (Children.count(children) === 0) return null;
   return (
     <div className="feed" role="feed" aria-label={label} aria-busy={isBusy} onKeyDown={step}>
       {children}

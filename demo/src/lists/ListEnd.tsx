@@ -13,13 +13,15 @@ interface ListEndProps {
   what: string;
   isFetching: boolean;
   error?: CombinedError;
+  /** What to say at the true end. */
+  atEnd: string;
   /** From where to read on; null at the true end. */
   next: string | null;
   onMore: (after: string) => void;
   onRetry: () => void;
 }
 
-export function ListEnd({ what, isFetching, error, next, onMore, onRetry }: ListEndProps) {
+export function ListEnd({ what, atEnd, isFetching, error, next, onMore, onRetry }: ListEndProps) {
   const end = useRef<HTMLDivElement>(null);
 
   useEffect(() => {
@@ -38,7 +40,7 @@ export function ListEnd({ what, isFetching, error, next, onMore, onRetry }: List
     <div ref={end} className="list-end">
       {error && !isFetching && <Failure error={error} onRetry={onRetry} />}
       {isFetching && <Loading what={what} />}
-      {next === null && !isFetching && !error && <p className="quiet-text">That is all.</p>}
+      {next === null && !isFetching && !error && <p className="quiet-text">{atEnd}</p>}
     </div>
   );
 }

@@ -15,8 +15,11 @@ function initials(name: string): string {
   return ends.map((word) => firstOf(word ?? '').toLocaleUpperCase()).join('');
 }
 
-/** Spreads names over the circle of colours. */
-const hue = (name: string) => [...name].reduce((sum, letter) => (sum * 31 + letter.codePointAt(0)!) % 360, 7);
+/** Spreads names over the circle of colours (FNV-1a). */
+function hue(name: string): number {
+  const hash = [...name].reduce((hash, letter) => Math.imul(hash ^ letter.codePointAt(0)!, 0x01000193), 0x811c9dc5);
+  return (hash >>> 0) % 360;
+}
 
 export function Avatar({ username, displayName, size }: AvatarProps) {
   return (

@@ -26,20 +26,18 @@ export function PeopleList({ username, list }: PeopleListProps) {
   const next = page ? (page.pageInfo.hasNextPage ? page.pageInfo.endCursor : null) : null;
   return (
     <section aria-label={heading}>
-      {page?.totalCount === 0 && <p className="quiet-text">{empty}</p>}
       <ul className="people">
         {page?.nodes.map((person) => <PersonRow key={person.id} user={person} />)}
       </ul>
-      {page?.totalCount !== 0 && (
-        <ListEnd
-          what="people"
-          isFetching={fetching || stale}
-          error={error}
-          next={next}
-          onMore={setAfter}
-          onRetry={again}
-        />
-      )}
+      <ListEnd
+        what="people"
+        atEnd={page?.nodes.length === 0 ? empty : 'That is all.'}
+        isFetching={fetching || stale}
+        error={error}
+        next={next}
+        onMore={setAfter}
+        onRetry={again}
+      />
     </section>
   );
 }

@@ -42,7 +42,15 @@ export function PostList({ username }: { username: string }) {
           <PostCard key={post.id} post={post} position={index + 1} />
         ))}
       </Feed>
-      <ListEnd what="posts" isFetching={isFetching} error={error} next={next} onMore={setAfter} onRetry={again} />
+      <ListEnd
+        what="posts"
+        atEnd={posts?.nodes.length === 0 ? 'Nothing posted yet.' : 'That is all.'}
+        isFetching={isFetching}
+        error={error}
+        next={next}
+        onMore={setAfter}
+        onRetry={again}
+      />
     </>
   );
 }

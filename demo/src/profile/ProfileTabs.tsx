@@ -49,7 +49,7 @@ export function ProfileTabs({ username, isViewer, tab, user }: ProfileTabsProps)
         {tabs.map(({ name, label, count }) => (
           <li key={name}>
             <Link to={paths.profile(username, name)} keepsPlace aria-current={name === tab ? 'page' : undefined}>
-              <strong>{formatCount(count)}</strong> {label}
+              <strong>{formatCount(count)}</strong> <span>{label}</span>
             </Link>
           </li>
         ))}

@@ -42,9 +42,13 @@ export function DeletePostButton({ postId, onDeleted }: DeletePostButtonProps) {
 
   if (!isAsking) {
     return (
-      <button type="button" className="button bare" onClick={() => setAsking(true)} aria-label="Delete this post">
+      <button
+        type="button"
+        className="button bare icon-button delete"
+        onClick={() => setAsking(true)}
+        aria-label="Delete this post"
+      >
         <Icon name="trash" />
-        Delete
       </button>
     );
   }

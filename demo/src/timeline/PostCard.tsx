@@ -55,23 +55,22 @@ export function PostCard({ post, position }: PostCardProps) {
     >
       <Avatar {...author} />
       <div className="post-words">
-        <p className="post-head">
-          <Link to={paths.profile(author.username)} className="name" id={`${labelId}-author`}>
-            <bdi>{author.displayName}</bdi>
-          </Link>
-          <span className="username">@{author.username}</span>
-          {author.isViewer ? <span className="badge">You</span> : <RelationBadge user={author} />}
-        </p>
+        <div className="post-head">
+          <p className="names">
+            <Link to={paths.profile(author.username)} className="name" id={`${labelId}-author`}>
+              <bdi>{author.displayName}</bdi>
+            </Link>
+            {author.isViewer ? <span className="badge">You</span> : <RelationBadge user={author} />}
+          </p>
+          <p className="hint">
+            @{author.username} · <Moment at={createdAt} />
+            {platform && <> · {platform}</>}
+          </p>
+        </div>
         <p className="post-content" id={`${labelId}-content`} dir="auto">
           {content}
         </p>
-        <div className="post-foot">
-          <span>
-            <Moment at={createdAt} />
-            {platform && <> · {platform}</>}
-          </span>
-          {author.isViewer && <DeletePostButton postId={id} onDeleted={leave} />}
-        </div>
+        {author.isViewer && <DeletePostButton postId={id} onDeleted={leave} />}
       </div>
     </article>
   );

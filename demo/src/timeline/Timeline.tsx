@@ -17,14 +17,22 @@ export function Timeline() {
   const next = timeline?.pageInfo.hasNextPage ? timeline.pageInfo.endCursor : null;
   const isFetching = fetching || stale;
   return (
-    <>
+    <div className="timeline">
       <NewPosts count={waiting} onReveal={reveal} />
       <Feed label="Home timeline" isBusy={isFetching}>
         {shown.map((post, index) => (
           <PostCard key={post.id} post={post} position={index + 1} />
         ))}
       </Feed>
-      <ListEnd what="posts" isFetching={isFetching} error={error} next={next} onMore={setAfter} onRetry={again} />
-    </>
+      <ListEnd
+        what="posts"
+        atEnd={shown.length === 0 ? 'Nothing here yet: follow somebody, or write a post.' : 'That is all.'}
+        isFetching={isFetching}
+        error={error}
+        next={next}
+        onMore={setAfter}
+        onRetry={again}
+      />
+    </div>
   );
 }

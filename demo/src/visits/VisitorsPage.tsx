@@ -21,6 +21,8 @@ export function VisitorsPage() {
           </div>
           <Visits days={days} />
         </section>
+      </div>
+      <div className="beside">
         <section className="card">
           <h2>Who looked at your profile</h2>
           <Audience />

@@ -1,34 +1,40 @@
 // Unique visitors per day as columns.
 
 import { formatCount } from '../ui/numbers';
+import { useWidth } from '../ui/useWidth';
 import { type Day, dayInWords } from './days';
 
-const WIDTH = 600;
-const HEIGHT = 220;
+const HEIGHT = 170;
 const TOP = 30;
 const BOTTOM = 30;
 /** As much of a day's width is its column. */
 const FILLED = 0.62;
-/** Up to so many days each column has its number above it. */
-const MOST_NUMBERED = 14;
+/** A column this wide has room for its number above it. */
+const NUMBERED_FROM = 34;
+/** A name of a day needs so much room. */
+const NAME_WIDTH = 58;
+/** What the scale reaches to at least. */
+const LEAST_SCALE = 4;
 
 const FLOOR = HEIGHT - BOTTOM;
 
 export function VisitsChart({ days }: { days: Day[] }) {
-  const most = Math.max(1, ...days.map(({ uniqueVisitors }) => uniqueVisitors ?? 0));
-  const step = WIDTH / days.length;
-  const heightOf = (count: number) => (count / most) * (FLOOR - TOP);
+  const [width, chart] = useWidth<SVGSVGElement>();
+  const most = Math.max(...days.map(({ uniqueVisitors }) => uniqueVisitors ?? 0));
+  const step = width / days.length;
+  const heightOf = (count: number) => (count / Math.max(most, LEAST_SCALE)) * (FLOOR - TOP);
   const today = days.at(-1)?.uniqueVisitors ?? 0;
-  const isNumbered = days.length <= MOST_NUMBERED;
-  const everyOther = Math.ceil(days.length / 7);
+  const isNumbered = step >= NUMBERED_FROM;
+  const namedEvery = Math.ceil(NAME_WIDTH / step);
   return (
     <svg
+      ref={chart}
       className="visits-chart"
-      viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+      height={HEIGHT}
       role="img"
       aria-label={`Unique visitors of the last ${days.length} days: ${formatCount(today)} today, ${formatCount(most)} on the best day.`}
     >
-      <line x1="0" x2={WIDTH} y1={FLOOR} y2={FLOOR} />
+      <line x1="0" x2={width} y1={FLOOR} y2={FLOOR} />
       {days.map(({ day, uniqueVisitors }, index) => {
         const middle = (index + 0.5) * step;
         const height = heightOf(uniqueVisitors ?? 0);
@@ -51,7 +57,7 @@ export function VisitsChart({ days }: { days: Day[] }) {
                 {formatCount(uniqueVisitors)}
               </text>
             )}
-            {(days.length - 1 - index) % everyOther === 0 && (
+            {(days.length - 1 - index) % namedEvery === 0 && (
               <text x={middle} y={HEIGHT - 8}>
                 {isToday ? 'today' : dayInWords(day)}
               </text>

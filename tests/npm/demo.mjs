@@ -1,0 +1,381 @@
+// A visitor of the demo, in a browser:
+//
+//     node demo.mjs <origin> <directory for screenshots>
+//
+// The origin serves the demo and a world of `fanfold demo`. Each thing that was seen is told in a line. What was
+// expected and not seen ends the visit with what it was.
+
+import { mkdirSync } from 'node:fs';
+import axe from 'axe-core';
+import { chromium } from 'playwright-core';
+
+const [origin, directory] = process.argv.slice(2);
+const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
+const PASSWORD = 'demo-password';
+const FLAGS = [
+  '--headless=new', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+  '--disable-component-update', '--disable-sync',
+];
+/** A desk and a small phone. */
+const SIZES = { desk: { width: 1280, height: 860 }, phone: { width: 360, height: 740 } };
+const SCHEMES = ['light', 'dark'];
+const PATIENCE = 20_000;
+
+const say = (line) => console.log(line);
+
+function expect(isSo, what) {
+  if (!isSo) throw new Error(what);
+}
+
+/** Waits until something is so. */
+async function until(isSo, what) {
+  const end = Date.now() + PATIENCE;
+  while (!(await isSo())) {
+    expect(Date.now() < end, `not within ${PATIENCE / 1_000} s: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** Asks the API itself. */
+async function ask(query, variables, token) {
+  const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) };
+  const response = await fetch(`${origin}/graphql`, { method: 'POST', headers, body: JSON.stringify({ query, variables }) });
+  const { data, errors } = await response.json();
+  expect(!errors, `the API answers ${JSON.stringify(errors)}`);
+  return data;
+}
+
+async function tokenOf(username) {
+  const query = 'mutation ($input: LoginInput!) { login(input: $input) { token } }';
+  const { login } = await ask(query, { input: { username, password: PASSWORD, label: 'demo test' } });
+  return login.token;
+}
+
+/** The newest posts of a timeline, as the API tells them. */
+async function timelineOf(token, count) {
+  const query = 'query ($after: String) { viewer { timeline(first: 50, after: $after) { nodes { id } pageInfo { endCursor } } } }';
+  const ids = [];
+  let after = null;
+  while (ids.length < count) {
+    const { nodes, pageInfo } = (await ask(query, { after }, token)).viewer.timeline;
+    expect(nodes.length > 0, `the timeline has only ${ids.length} posts`);
+    ids.push(...nodes.map(({ id }) => id));
+    after = pageInfo.endCursor;
+  }
+  return ids.slice(0, count);
+}
+
+/** Somebody who follows the viewer, is not followed back, and has posted. */
+async function followerToFollow(token) {
+  const query = `{
+    viewer { user { followers(first: 100) { nodes { username relation { status } posts(first: 1) { totalCount } } } } }
+  }`;
+  const { nodes } = (await ask(query, {}, token)).viewer.user.followers;
+  const found = nodes.find(({ relation, posts }) => relation.status === 'FOLLOWER' && posts.totalCount > 0);
+  expect(found, 'nobody follows without being followed');
+  return found.username;
+}
+
+// ---- A visitor ----
+
+const complaints = [];
+const strangers = new Set();
+
+class Visitor {
+  /** What a browser says of requests that this test breaks is no complaint. */
+  isDisturbed = false;
+
+  static async arrive(browser, name) {
+    const context = await browser.newContext({ viewport: SIZES.desk, reducedMotion: 'reduce', colorScheme: 'light' });
+    context.setDefaultTimeout(PATIENCE);
+    const visitor = new Visitor();
+    Object.assign(visitor, { name, context, page: await context.newPage() });
+    visitor.listen();
+    await visitor.page.goto(`${origin}/demo/`);
+    return visitor;
+  }
+
+  listen() {
+    const { page, name } = this;
+    page.on('console', (message) => {
+      if (message.type() === 'error' && !this.isDisturbed) complaints.push(`${name}: ${message.text()}`);
+    });
+    page.on('pageerror', (error) => complaints.push(`${name}: ${error.message}`));
+    page.on('request', (request) => this.note(request.url()));
+    page.on('websocket', (socket) => this.note(socket.url()));
+  }
+
+  note(url) {
+    const { protocol, host } = new URL(url);
+    if (protocol !== 'data:' && host !== new URL(origin).host) strangers.add(url);
+  }
+
+  /** Does something that makes the browser complain of the network. */
+  async disturbed(work) {
+    this.isDisturbed = true;
+    await work();
+    this.isDisturbed = false;
+  }
+
+  async signIn(name) {
+    await this.page.getByRole('button', { name }).click();
+    await this.posts().first().waitFor();
+  }
+
+  posts() {
+    return this.page.getByRole('feed').locator('article');
+  }
+
+  post(content) {
+    return this.posts().filter({ hasText: content });
+  }
+
+  badges(within = this.page.locator('main')) {
+    return within.locator('.badge').allTextContents();
+  }
+
+  /** Goes by a link of the page, and expects the focus to go along. */
+  async follow(link) {
+    await link.click();
+    await until(() => this.page.evaluate(() => document.activeElement?.tagName === 'H1'), 'the focus is on the heading');
+  }
+
+  async open(path) {
+    await this.page.goto(`${origin}/demo${path}`);
+    await this.page.getByRole('heading', { level: 1 }).waitFor({ state: 'attached' });
+    await this.page.waitForLoadState('networkidle');
+  }
+
+  async publish(content) {
+    await this.page.getByRole('textbox', { name: 'What do you want to say?' }).fill(content);
+    await this.page.getByRole('button', { name: 'Publish' }).click();
+    await this.post(content).waitFor();
+  }
+
+  async remove(content) {
+    const post = this.post(content);
+    await post.getByRole('button', { name: 'Delete this post' }).click();
+    await post.getByRole('button', { name: 'Delete for ever' }).click();
+    await post.waitFor({ state: 'detached' });
+  }
+
+  /** Looks at the view in each size and scheme: takes its picture, and has axe judge it. */
+  async audit(view) {
+    const { page } = this;
+    for (const [size, viewport] of Object.entries(SIZES)) {
+      await page.setViewportSize(viewport);
+      for (const colorScheme of SCHEMES) {
+        await page.emulateMedia({ colorScheme });
+        await page.screenshot({ path: `${directory}/${view}-${size}-${colorScheme}.png` });
+        const where = `${view}, ${size}, ${colorScheme}`;
+        const overhang = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+        expect(overhang <= 0, `${where} is ${overhang} px too wide`);
+        await page.evaluate(axe.source);
+        const { violations } = await page.evaluate(() => globalThis.axe.run());
+        const grave = violations.filter(({ impact }) => ['serious', 'critical'].includes(impact));
+        const told = grave.map(({ id, nodes }) => `${id} at ${nodes.map(({ target }) => target).join(', ')}`);
+        expect(grave.length === 0, `axe on ${where}: ${told.join('; ')}`);
+      }
+    }
+    await page.setViewportSize(SIZES.desk);
+    await page.emulateMedia({ colorScheme: 'light' });
+    say(`${view}: nothing serious for axe, light and dark, 1280 and 360 px wide`);
+  }
+}
+
+// ---- What a visitor does ----
+
+async function scrolls(ada, token) {
+  const WANTED = 201;
+  while ((await ada.posts().count()) < WANTED) {
+    const before = await ada.posts().count();
+    await ada.posts().last().scrollIntoViewIfNeeded();
+    await until(async () => (await ada.posts().count()) > before, `more than ${before} posts`);
+  }
+  const shown = await ada.posts().evaluateAll((posts) => posts.map((post) => post.dataset.post));
+  expect(new Set(shown).size === shown.length, 'a post is shown twice');
+  const expected = await timelineOf(token, shown.length);
+  expect(JSON.stringify(shown) === JSON.stringify(expected), 'the posts are not those of the API, in their order');
+  say(`scrolled past 200 posts: none twice, none left out`);
+  await ada.page.evaluate(() => scrollTo(0, 0));
+}
+
+/** Holds back the answers to an operation until they are let go, or torn. */
+async function hold(page, operation) {
+  const held = [];
+  const handler = (route) => {
+    if (route.request().postDataJSON()?.operationName === operation) held.push(route);
+    else void route.continue();
+  };
+  await page.route('**/graphql', handler);
+  const each = async (act) => {
+    await until(() => held.length > 0, `${operation} is sent`);
+    await Promise.all(held.map(act));
+    await page.unroute('**/graphql', handler);
+  };
+  return { letGo: () => each((route) => route.continue()), tear: () => each((route) => route.abort('connectionfailed')) };
+}
+
+/** Follows somebody of the list of followers, looks for it everywhere, and takes it back. */
+async function followsBack(ada, username) {
+  const { page } = ada;
+  await ada.follow(page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Profile' }));
+  await page.getByRole('navigation', { name: 'Profile' }).getByRole('link', { name: 'Followers' }).click();
+  const person = page.locator(`li.person[data-username=${username}]`);
+  await until(async () => {
+    await page.locator('li.person').last().scrollIntoViewIfNeeded();
+    return person.isVisible();
+  }, `@${username} is among the followers`);
+
+  const answer = await hold(page, 'Follow');
+  await person.getByRole('button', { name: 'Follow back' }).click();
+  await until(async () => (await ada.badges(person)).join() === 'Mutual', 'the badge changes before the server has answered');
+  await answer.letGo();
+  await person.getByRole('button', { name: 'Unfollow' }).waitFor();
+  say('followed a follower: the badge changed before the server had answered');
+
+  await ada.follow(person.getByRole('link'));
+  const header = page.locator('.profile-header');
+  await until(async () => (await ada.badges(header)).join() === 'Mutual', 'the profile says so, too');
+  await page.goBack();
+  await person.waitFor();
+  expect((await ada.badges(person)).join() === 'Mutual', 'the list still says so');
+
+  await ada.follow(person.getByRole('link'));
+  await ada.posts().first().waitFor();
+  const count = (await ada.badges()).length;
+  expect(count > 1, 'the profile shows how one stands in its head and at each post');
+  await header.getByRole('button', { name: 'Unfollow' }).click();
+  await until(async () => (await ada.badges()).every((badge) => badge === 'Follows you'), 'all badges of the profile change');
+  say(`the profile says so, too, and all its ${count} badges change at once`);
+}
+
+async function isRefused(ada, username) {
+  const { page } = ada;
+  await page.goBack();
+  const person = page.locator(`li.person[data-username=${username}]`);
+  await until(async () => (await ada.badges(person)).join() === 'Follows you', 'the list knows of the change');
+  await ada.disturbed(async () => {
+    const answer = await hold(page, 'Follow');
+    await person.getByRole('button', { name: 'Follow back' }).click();
+    await until(async () => (await ada.badges(person)).join() === 'Mutual', 'the badge changes at first');
+    await answer.tear();
+    await page.getByRole('alert').filter({ hasText: 'could not be followed' }).waitFor();
+  });
+  await until(async () => (await ada.badges(person)).join() === 'Follows you', 'the badge changes back');
+  await ada.audit('followers');
+  await page.getByRole('alert').getByRole('button', { name: 'OK' }).click();
+  say('a follow that did not reach the server was taken back and told');
+}
+
+async function publishes(ada, friend) {
+  const [first, second] = ['first', 'second'].map((which) => `The ${which} post of visit ${Date.now()}`);
+  await ada.follow(ada.page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Home' }));
+  await ada.publish(first);
+  await friend.post(first).waitFor();
+  say('a post came to a follower who had the page open');
+
+  await friend.posts().nth(12).scrollIntoViewIfNeeded();
+  await friend.page.evaluate(() => scrollTo(0, 1_500));
+  await until(() => friend.page.evaluate(() => scrollY > 1_000), 'the follower reads further down');
+  const placeOf = () => friend.posts().nth(12).evaluate((post) => post.getBoundingClientRect().top);
+  const place = await placeOf();
+  await ada.publish(second);
+  const waiting = friend.page.getByRole('button', { name: '1 new post' });
+  await waiting.waitFor();
+  expect((await placeOf()) === place, 'what the follower reads has moved');
+  await friend.audit('home-waiting');
+  await waiting.click();
+  await friend.post(second).waitFor();
+  say('while the follower read further down a post waited, and nothing moved');
+
+  for (const content of [first, second]) {
+    await ada.remove(content);
+    await friend.post(content).waitFor({ state: 'detached' });
+  }
+  say('deleted posts went away, here and there');
+}
+
+async function losesConnection(ada, friend) {
+  const content = `Published while somebody was away ${Date.now()}`;
+  await friend.disturbed(async () => {
+    await friend.context.setOffline(true);
+    await friend.page.getByText('Connection lost').waitFor();
+    await ada.publish(content);
+    await friend.context.setOffline(false);
+    await friend.post(content).waitFor();
+    await friend.page.getByText('Connected again').waitFor();
+  });
+  expect((await friend.post(content).count()) === 1, 'the post came more than once');
+  await ada.remove(content);
+  await friend.post(content).waitFor({ state: 'detached' });
+  say('after the connection was lost the timeline went on, with what had happened meanwhile');
+}
+
+async function isSignedOut(friend) {
+  const token = await friend.page.evaluate(() => sessionStorage.getItem('fanfold.demo.token'));
+  await friend.disturbed(async () => {
+    await ask('mutation { logout { userErrors { message } } }', {}, token);
+    await friend.page.getByText('Your session has ended').waitFor();
+  });
+  await friend.audit('signed-out');
+  say('a session that has ended led back to where one signs in');
+}
+
+/** Each view with the path that leads to it. */
+const viewsOf = (friend) => ({
+  'own-profile': '/@ada',
+  profile: `/@${friend}`,
+  following: `/@${friend}/following`,
+  visitors: '/visitors',
+  settings: '/settings',
+  nobody: '/@nobody_of_this_name',
+});
+
+async function visit(browser) {
+  const { user } = await ask('{ user(by: { username: "ada" }) { displayName mutuals(first: 1) { nodes { username displayName } } } }');
+  const [mutual] = user.mutuals.nodes;
+  const token = await tokenOf('ada');
+
+  const ada = await Visitor.arrive(browser, 'ada');
+  await ada.page.getByRole('button', { name: user.displayName }).waitFor();
+  await ada.audit('sign-in');
+  await ada.signIn(user.displayName);
+  say(`signed in as ${user.displayName}`);
+  await ada.audit('home');
+  await scrolls(ada, token);
+
+  const username = await followerToFollow(token);
+  await followsBack(ada, username);
+  await isRefused(ada, username);
+
+  const friend = await Visitor.arrive(browser, mutual.username);
+  await friend.signIn(mutual.displayName);
+  await publishes(ada, friend);
+  await losesConnection(ada, friend);
+  await isSignedOut(friend);
+
+  for (const [view, path] of Object.entries(viewsOf(mutual.username))) {
+    await ada.open(path);
+    await ada.audit(view);
+  }
+  await ada.page.getByRole('button', { name: 'Sign out' }).click();
+  await ada.page.getByRole('heading', { name: 'Look around' }).waitFor();
+  await ask('mutation { logout { userErrors { message } } }', {}, token);
+  say('signed out');
+
+  expect(complaints.length === 0, `the browser complains: ${complaints.join('; ')}`);
+  expect(strangers.size === 0, `requests to others: ${[...strangers].join(', ')}`);
+  say('0 errors in the console, 0 requests to other origins');
+}
+
+mkdirSync(directory, { recursive: true });
+const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+try {
+  await visit(browser);
+} catch (error) {
+  console.error(error.message);
+  process.exitCode = 1;
+} finally {
+  await browser.close();
+}
