@@ -6,6 +6,7 @@
 // expected and not seen ends the visit with what it was.
 
 import { mkdirSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
 import axe from 'axe-core';
 import { chromium } from 'playwright-core';
 
@@ -76,6 +77,47 @@ async function followerToFollow(token) {
   return found.username;
 }
 
+/** A wire to the server that can be cut. */
+class Wire {
+  isCut = false;
+  ends = new Set();
+
+  static async to({ hostname, port }) {
+    const wire = new Wire();
+    wire.server = createServer((near) => wire.join(near, connect(Number(port), hostname)));
+    await new Promise((resolve) => wire.server.listen(0, '127.0.0.1', resolve));
+    wire.origin = `http://127.0.0.1:${wire.server.address().port}`;
+    return wire;
+  }
+
+  join(near, far) {
+    for (const [end, other] of [[near, far], [far, near]]) {
+      this.ends.add(end);
+      end.on('error', () => other.destroy());
+      end.on('close', () => {
+        other.destroy();
+        this.ends.delete(end);
+      });
+      end.pipe(other);
+    }
+    if (this.isCut) near.destroy();
+  }
+
+  cut() {
+    this.isCut = true;
+    this.ends.forEach((end) => end.destroy());
+  }
+
+  mend() {
+    this.isCut = false;
+  }
+
+  close() {
+    this.cut();
+    this.server.close();
+  }
+}
+
 // ---- A visitor ----
 
 const complaints = [];
@@ -85,13 +127,13 @@ class Visitor {
   /** What a browser says of requests that this test breaks is no complaint. */
   isDisturbed = false;
 
-  static async arrive(browser, name) {
+  static async arrive(browser, name, at = origin) {
     const context = await browser.newContext({ viewport: SIZES.desk, reducedMotion: 'reduce', colorScheme: 'light' });
     context.setDefaultTimeout(PATIENCE);
     const visitor = new Visitor();
-    Object.assign(visitor, { name, context, page: await context.newPage() });
+    Object.assign(visitor, { name, origin: at, context, page: await context.newPage() });
     visitor.listen();
-    await visitor.page.goto(`${origin}/demo/`);
+    await visitor.page.goto(`${at}/demo/`);
     return visitor;
   }
 
@@ -107,7 +149,7 @@ class Visitor {
 
   note(url) {
     const { protocol, host } = new URL(url);
-    if (protocol !== 'data:' && host !== new URL(origin).host) strangers.add(url);
+    if (protocol !== 'data:' && host !== new URL(this.origin).host) strangers.add(url);
   }
 
   /** Does something that makes the browser complain of the network. */
@@ -141,7 +183,7 @@ class Visitor {
   }
 
   async open(path) {
-    await this.page.goto(`${origin}/demo${path}`);
+    await this.page.goto(`${this.origin}/demo${path}`);
     await this.page.getByRole('heading', { level: 1 }).waitFor({ state: 'attached' });
     await this.page.waitForLoadState('networkidle');
   }
@@ -296,13 +338,14 @@ async function publishes(ada, friend) {
   say('deleted posts went away, here and there');
 }
 
-async function losesConnection(ada, friend) {
+async function losesConnection(ada, friend, wire) {
   const content = `Published while somebody was away ${Date.now()}`;
   await friend.disturbed(async () => {
-    await friend.context.setOffline(true);
+    wire.cut();
     await friend.page.getByText('Connection lost').waitFor();
     await ada.publish(content);
-    await friend.context.setOffline(false);
+    expect((await friend.post(content).count()) === 0, 'a post came without a connection');
+    wire.mend();
     await friend.post(content).waitFor();
     await friend.page.getByText('Connected again').waitFor();
   });
@@ -349,11 +392,14 @@ async function visit(browser) {
   await followsBack(ada, username);
   await isRefused(ada, username);
 
-  const friend = await Visitor.arrive(browser, mutual.username);
+  const wire = await Wire.to(new URL(origin));
+  const friend = await Visitor.arrive(browser, mutual.username, wire.origin);
   await friend.signIn(mutual.displayName);
   await publishes(ada, friend);
-  await losesConnection(ada, friend);
+  await losesConnection(ada, friend, wire);
   await isSignedOut(friend);
+  await friend.context.close();
+  wire.close();
 
   for (const [view, path] of Object.entries(viewsOf(mutual.username))) {
     await ada.open(path);

@@ -15,11 +15,17 @@ export function useReading<Data, Variables extends AnyVariables>(options: UseQue
   const { error } = result;
   const again = () => execute({ requestPolicy: 'network-only' });
 
+  const isWaiting = error !== undefined && isPassing(error);
+
   useEffect(() => {
-    if (!error || !isPassing(error)) return;
-    const timer = setTimeout(again, reachable === 'back' ? 0 : RETRY_AFTER);
+    if (!isWaiting) return;
+    const timer = setTimeout(again, RETRY_AFTER);
     return () => clearTimeout(timer);
-  }, [error, reachable]);
+  }, [error]);
+
+  useEffect(() => {
+    if (isWaiting && reachable === 'back') again();
+  }, [reachable]);
 
   return { ...result, again };
 }

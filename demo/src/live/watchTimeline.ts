@@ -37,7 +37,8 @@ const READ_AGAIN_AFTER = 2_000;
 export function watchTimeline(client: Client): { readAnew: () => void; stop: () => void } {
   let stopWatching = () => {};
   let timer: ReturnType<typeof setTimeout>;
-  let isStopped = false;
+  /** Which reading is the last one; what comes of an earlier one is not wanted any more. */
+  let turn = 0;
 
   const watchFrom = (start: string | null | undefined) => {
     let after = start ?? undefined;
@@ -54,21 +55,21 @@ export function watchTimeline(client: Client): { readAnew: () => void; stop: () 
   };
 
   const read = async (requestPolicy: 'cache-first' | 'network-only') => {
-    stopWatching();
+    stop();
+    const ownTurn = turn;
     const { data, error } = await client.query(HomeTimeline, {}, { requestPolicy });
-    if (isStopped) return;
+    if (ownTurn !== turn) return;
     if (error?.networkError) connection.lost();
     if (data?.viewer) watchFrom(data.viewer.timeline.pageInfo.startCursor);
     else timer = setTimeout(() => void read('network-only'), READ_AGAIN_AFTER);
   };
 
-  void read('cache-first');
-  return {
-    readAnew: () => void read('network-only'),
-    stop: () => {
-      isStopped = true;
-      clearTimeout(timer);
-      stopWatching();
-    },
+  const stop = () => {
+    turn += 1;
+    clearTimeout(timer);
+    stopWatching();
   };
+
+  void read('cache-first');
+  return { readAnew: () => void read('network-only'), stop };
 }

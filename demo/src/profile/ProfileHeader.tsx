@@ -69,13 +69,13 @@ export function ProfileHeader({ user }: { user: FragmentType<typeof ProfileHeade
         {relation?.followingSince && (
           <li>
             <Icon name="following" />
-            You follow since <Moment at={relation.followingSince} isDay />
+            Following since <Moment at={relation.followingSince} isDay />
           </li>
         )}
         {relation?.followerSince && (
           <li>
             <Icon name="follower" />
-            Follows you since <Moment at={relation.followerSince} isDay />
+            Follower since <Moment at={relation.followerSince} isDay />
           </li>
         )}
       </ul>

@@ -1,6 +1,6 @@
 // What is around every page.
 
-import type { ReactNode } from 'react';
+import type { MouseEvent, ReactNode } from 'react';
 import { Link } from '../navigation/Link';
 import { paths } from '../navigation/routes';
 import { ConnectionBanner } from './ConnectionBanner';
@@ -9,10 +9,15 @@ import { Navigation } from './Navigation';
 import { Notices } from './Notices';
 import { WhoAmI } from './WhoAmI';
 
+function skipToPage(event: MouseEvent) {
+  event.preventDefault();
+  document.getElementById('main')?.focus();
+}
+
 export function Shell({ children }: { children: ReactNode }) {
   return (
     <div className="shell">
-      <a className="skip" href="#main">
+      <a className="skip" href="#main" onClick={skipToPage}>
         Skip to the page
       </a>
       <header className="masthead">

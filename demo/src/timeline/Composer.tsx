@@ -39,11 +39,11 @@ export function Composer() {
   const [content, setContent] = useState('');
   const [errors, setErrors] = useState<string[]>([]);
   const [{ fetching }, publish] = useMutation(Publish);
-  const attempt = useRef({ content: '', key: '' });
+  const attempt = useRef<{ content: string; key: string }>(null);
   const left = MOST_CHARACTERS - [...content].length;
 
   const keyOf = (content: string) => {
-    if (attempt.current.content !== content) attempt.current = { content, key: randomKey() };
+    if (attempt.current?.content !== content) attempt.current = { content, key: randomKey() };
     return attempt.current.key;
   };
 
@@ -55,7 +55,7 @@ export function Composer() {
     if (error) setErrors([`${explain(error)} Nothing is lost: try again.`]);
     else if (refusals.length > 0) setErrors([...errorsAt(refusals, 'content'), ...errorsElsewhere(refusals, ['content'])]);
     else {
-      attempt.current = { content: '', key: '' };
+      attempt.current = null;
       setContent('');
     }
   };

@@ -1,6 +1,6 @@
 // Deletes one's own post, once one has said so twice.
 
-import { useState } from 'react';
+import { type KeyboardEvent, useState } from 'react';
 import { useClient, useMutation } from 'urql';
 import { explain } from '../api/failures';
 import { graphql, readFragment } from '../generated';
@@ -27,9 +27,14 @@ interface DeletePostButtonProps {
 }
 
 export function DeletePostButton({ postId, onDeleted }: DeletePostButtonProps) {
-  const [isAsking, setAsking] = useState(false);
+  const [step, setStep] = useState<'waiting' | 'asking' | 'kept'>('waiting');
   const [{ fetching }, deletePost] = useMutation(DeletePost);
   const client = useClient();
+
+  const keep = () => setStep('kept');
+  const keepByKey = (event: KeyboardEvent) => {
+    if (event.key === 'Escape') keep();
+  };
 
   const confirm = async () => {
     onDeleted();
@@ -40,12 +45,13 @@ export function DeletePostButton({ postId, onDeleted }: DeletePostButtonProps) {
     else void refreshOwnCounts(client);
   };
 
-  if (!isAsking) {
+  if (step !== 'asking') {
     return (
       <button
         type="button"
         className="button bare icon-button delete"
-        onClick={() => setAsking(true)}
+        autoFocus={step === 'kept'}
+        onClick={() => setStep('asking')}
         aria-label="Delete this post"
       >
         <Icon name="trash" />
@@ -53,11 +59,11 @@ export function DeletePostButton({ postId, onDeleted }: DeletePostButtonProps) {
     );
   }
   return (
-    <span className="confirm" role="group" aria-label="Delete this post?">
+    <span className="confirm" role="group" aria-label="Delete this post?" onKeyDown={keepByKey}>
       <button type="button" className="button danger" autoFocus disabled={fetching} onClick={() => void confirm()}>
         Delete for ever
       </button>
-      <button type="button" className="button quiet" disabled={fetching} onClick={() => setAsking(false)}>
+      <button type="button" className="button quiet" disabled={fetching} onClick={keep}>
         Keep
       </button>
     </span>
