@@ -126,6 +126,10 @@ const strangers = new Set();
 class Visitor {
   /** What a browser says of requests that this test breaks is no complaint. */
   isDisturbed = false;
+  /** How often the server has asked to read the timeline anew. */
+  resyncs = 0;
+  /** How often it was told that a relation has changed. */
+  relationEvents = 0;
 
   static async arrive(browser, name, at = origin) {
     const context = await browser.newContext({ viewport: SIZES.desk, reducedMotion: 'reduce', colorScheme: 'light' });
@@ -144,7 +148,13 @@ class Visitor {
     });
     page.on('pageerror', (error) => complaints.push(`${name}: ${error.message}`));
     page.on('request', (request) => this.note(request.url()));
-    page.on('websocket', (socket) => this.note(socket.url()));
+    page.on('websocket', (socket) => {
+      this.note(socket.url());
+      socket.on('framereceived', ({ payload }) => {
+        if (payload.includes('RESYNC_REQUIRED')) this.resyncs += 1;
+        if (payload.includes('"relationChanged"')) this.relationEvents += 1;
+      });
+    });
   }
 
   note(url) {
@@ -166,6 +176,11 @@ class Visitor {
 
   posts() {
     return this.page.getByRole('feed').locator('article');
+  }
+
+  /** The ids of the posts that are shown. */
+  shown() {
+    return this.posts().evaluateAll((posts) => posts.map((post) => post.dataset.post));
   }
 
   post(content) {
@@ -234,10 +249,10 @@ async function scrolls(ada, token) {
     await ada.posts().last().scrollIntoViewIfNeeded();
     await until(async () => (await ada.posts().count()) > before, `more than ${before} posts`);
   }
-  const shown = await ada.posts().evaluateAll((posts) => posts.map((post) => post.dataset.post));
+  const shown = await ada.shown();
   expect(new Set(shown).size === shown.length, 'a post is shown twice');
   const expected = await timelineOf(token, shown.length);
-  expect(JSON.stringify(shown) === JSON.stringify(expected), 'the posts are not those of the API, in their order');
+  expect(shown.join() === expected.join(), 'the posts are not those of the API, in their order');
   say(`scrolled past 200 posts: none twice, none left out`);
   await ada.page.evaluate(() => scrollTo(0, 0));
 }
@@ -289,6 +304,7 @@ async function followsBack(ada, username) {
   expect(count > 1, 'the profile shows how one stands in its head and at each post');
   await header.getByRole('button', { name: 'Unfollow' }).click();
   await until(async () => (await ada.badges()).every((badge) => badge === 'Follows you'), 'all badges of the profile change');
+  await until(() => ada.relationEvents === 2, 'both changes are told');
   say(`the profile says so, too, and all its ${count} badges change at once`);
 }
 
@@ -355,6 +371,30 @@ async function losesConnection(ada, friend, wire) {
   say('after the connection was lost the timeline went on, with what had happened meanwhile');
 }
 
+async function fallsFarBehind(friend, wire, token) {
+  const MORE_THAN_IS_TOLD = 1_001;
+  const AT_A_TIME = 13;
+  const publish = 'mutation ($input: PublishInput!) { publish(input: $input) { post { id } } }';
+  await friend.disturbed(async () => {
+    wire.cut();
+    for (let number = 0; number < MORE_THAN_IS_TOLD; number += AT_A_TIME) {
+      const contents = Array.from({ length: AT_A_TIME }, (_, index) => `Number ${number + index} of very many`);
+      await Promise.all(contents.map((content) => ask(publish, { input: { content } }, token)));
+    }
+    const { publish: last } = await ask(publish, { input: { content: 'The last of very many' } }, token);
+    wire.mend();
+    await friend.page.locator(`[data-post="${last.post.id}"]`).waitFor();
+  });
+  expect(friend.resyncs === 1, `the server asked ${friend.resyncs} times to read the timeline anew`);
+  const content = `After very many ${Date.now()}`;
+  await ask(publish, { input: { content } }, token);
+  await friend.post(content).waitFor();
+  const shown = await friend.shown();
+  const expected = await timelineOf(await tokenOf(friend.name), shown.length);
+  expect(shown.join() === expected.join(), 'the timeline that was read anew is not that of the API');
+  say('too far behind to be told all, the timeline was read anew and went on');
+}
+
 async function isSignedOut(friend) {
   const token = await friend.page.evaluate(() => sessionStorage.getItem('fanfold.demo.token'));
   await friend.disturbed(async () => {
@@ -397,14 +437,17 @@ async function visit(browser) {
   await friend.signIn(mutual.displayName);
   await publishes(ada, friend);
   await losesConnection(ada, friend, wire);
-  await isSignedOut(friend);
-  await friend.context.close();
-  wire.close();
 
   for (const [view, path] of Object.entries(viewsOf(mutual.username))) {
     await ada.open(path);
     await ada.audit(view);
   }
+
+  await fallsFarBehind(friend, wire, token);
+  await isSignedOut(friend);
+  await friend.context.close();
+  wire.close();
+
   await ada.page.getByRole('button', { name: 'Sign out' }).click();
   await ada.page.getByRole('heading', { name: 'Look around' }).waitFor();
   await ask('mutation { logout { userErrors { message } } }', {}, token);

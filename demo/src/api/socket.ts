@@ -48,7 +48,8 @@ export const forwardTo =
     subscribe: (sink) => ({
       unsubscribe: socket.subscribe({ query, variables }, {
         next: sink.next as (value: unknown) => void,
-        complete: sink.complete,
+        // What is watched has no end of its own.
+        complete: () => sink.error(new Error('The server has ended it.')),
         // A list is what the server has refused; anything else is a connection that was lost.
         error: (cause) => sink.error(Array.isArray(cause) ? cause : new Error('The connection was lost.')),
       }),

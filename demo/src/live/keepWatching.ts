@@ -34,6 +34,8 @@ export function keepWatching<Data>({ begin, onData, onRefused }: Watching<Data>)
   };
 
   const fail = (error: CombinedError) => {
+    // What is refused is ended, too; it fails once.
+    if (timer !== undefined) return;
     if (error.networkError) connection.lost();
     else if (!(onRefused?.(error) ?? true)) return;
     const wait = Math.min(FIRST_WAIT * 2 ** failures, LONGEST_WAIT);

@@ -24,13 +24,15 @@ export function PersonRow({ user }: { user: FragmentType<typeof PersonRowUser> }
     <li className="person" data-username={person.username}>
       <Avatar {...person} />
       <div className="person-words">
-        <p className="names">
-          <Link to={paths.profile(person.username)} className="name">
-            <bdi>{person.displayName}</bdi>
-          </Link>
-          {person.isViewer ? <span className="badge">You</span> : <RelationBadge user={person} />}
-        </p>
-        <p className="hint">@{person.username}</p>
+        <div className="person-names">
+          <p className="names">
+            <Link to={paths.profile(person.username)} className="name">
+              <bdi>{person.displayName}</bdi>
+            </Link>
+            {person.isViewer ? <span className="badge">You</span> : <RelationBadge user={person} />}
+          </p>
+          <p className="hint">@{person.username}</p>
+        </div>
         {person.bio && <p className="person-bio">{person.bio}</p>}
       </div>
       <RelationButton user={person} />

@@ -16,8 +16,8 @@ export const RegionParts = graphql(`
   }
 `);
 
-/** "Lisboa, Portugal", "Portugal", or that it is not said. */
+/** "Lisboa, Portugal", "Portugal", or that it was not given. */
 export function regionName(region: RegionPartsFragment | null | undefined): string {
-  if (!region) return 'Not told';
+  if (!region) return 'Not given';
   return region.subdivision ? `${region.subdivision.name}, ${region.country.name}` : region.country.name;
 }

@@ -44,7 +44,7 @@ export function RegionFields({ codes, onChange, errors }: RegionFieldsProps) {
             value={codes.country}
             onChange={(event) => onChange({ country: event.target.value, subdivision: '' })}
           >
-            <option value="">Not told</option>
+            <option value="">Not given</option>
             {countries.map(({ code, name }) => (
               <option key={code} value={code}>
                 {name}
