@@ -3,6 +3,7 @@
 
 .PHONY: help run test bench lint setup setup-tests schema tools web
 .SECONDEXPANSION:
+.PRECIOUS: %/node_modules/.package-lock.json
 
 TOOLS := target/tools
 PYTHON := target/clients/python
@@ -26,7 +27,7 @@ run: setup
 	target/release/fanfold serve --data-dir $(DATA)
 
 # The pages, each file compressed: the server sends them as they are.
-web: web/playground/index.html.gz
+web: web/playground/index.html.gz web/demo/index.html.gz
 
 web/%/index.html.gz: %/node_modules/.package-lock.json schema.graphql \
 		$$(shell find $$* -type f -not -path '*/node_modules/*' -not -path '*/generated/*')

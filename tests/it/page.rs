@@ -32,7 +32,7 @@ fn named<'a>(page: &'a str, extension: &str) -> &'a str {
 #[tokio::test]
 async fn pages_are_sent_with_a_policy_and_their_files_are_kept_for_ever() {
     let world = World::new().await;
-    for (path, elsewhere) in [("/", "/playground/assets/none.js")] {
+    for (path, elsewhere) in [("/", "/playground/assets/none.js"), ("/demo", "/demo/assets/none.js")] {
         let (status, headers, body) = get(&world, path, &[]).await;
         assert_eq!(
             (status, &headers[header::CONTENT_TYPE]),
@@ -70,6 +70,12 @@ async fn pages_are_sent_with_a_policy_and_their_files_are_kept_for_ever() {
         let (_, _, body) = get(&world, outside, &[]).await;
         assert!(!String::from_utf8_lossy(&body).contains("rust-version"), "{outside}");
     }
+    // Any place in the demo is the demo's to find.
+    let (status, headers, _) = get(&world, "/demo/users/ada.lovelace", &[]).await;
+    assert_eq!(
+        (status, &headers[header::CONTENT_TYPE]),
+        (StatusCode::OK, &"text/html; charset=utf-8".parse().unwrap())
+    );
 }
 
 #[test]
@@ -162,6 +168,24 @@ fn a_visitor_of_the_playground_finds_its_way() {
         "the panel signs in as ada",
         "a subscription is told of a post",
         "a link leads to",
+    ] {
+        assert!(said.contains(seen), "{said}");
+    }
+}
+
+#[test]
+fn a_visitor_of_the_demo_finds_its_way() {
+    let (_redis, server) = demo_server();
+    let said = run("demo.mjs", &[&format!("http://{}", server.address), PICTURES]);
+    for seen in [
+        "scrolled past 200 posts: none twice, none left out",
+        "followed a follower: the badge changed before the server had answered",
+        "a follow that did not reach the server was taken back and told",
+        "a post came to a follower who had the page open",
+        "deleted posts went away, here and there",
+        "after the connection was lost the timeline went on",
+        "too far behind to be told all, the timeline was read anew and went on",
+        "0 errors in the console, 0 requests to other origins",
     ] {
         assert!(said.contains(seen), "{said}");
     }
