@@ -161,6 +161,8 @@ pub(super) fn take_apart(mut parts: Map<String, Value>) -> Result<GraphqlRequest
         Some(id) => Some(DocumentHash::parse(&id).ok_or_else(|| Failure::of(RequestError::not_found()))?),
         None => None,
     };
+    // Clients whose protocol insists on a text send an empty one beside a name.
+    let query = query.filter(|query| !query.is_empty() || announced.or(named).is_none());
     if query.is_none() && announced.or(named).is_none() {
         let message = "`query` is missing: it must be a string with the document. A document that is known may be \
             named by `documentId` instead.";

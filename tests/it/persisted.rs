@@ -81,6 +81,8 @@ async fn a_document_that_was_sent_with_its_hash_is_known_by_it_from_then_on() {
     );
     let id = format!("sha256:{name}");
     assert_eq!(ask(&world, json!({ "documentId": id, "variables": variables })).await, found);
+    // Clients whose protocol insists on a text send none.
+    assert_eq!(ask(&world, json!({ "query": "", "documentId": id, "variables": variables })).await, found);
 
     let extensions =
         format!("%7B%22persistedQuery%22:%7B%22version%22:1,%22sha256Hash%22:%22{name}%22%7D%7D");

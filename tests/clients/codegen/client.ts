@@ -64,10 +64,9 @@ export class Client {
       url: this.url.replace(/^http/, "ws"),
       webSocketImpl: WebSocket,
       connectionParams: this.headers,
-      // The library insists on a text; the server, that it be the one with this hash.
-      jsonMessageReplacer: (key, value: unknown) => (key === "query" && value === "" ? undefined : value),
     });
     try {
+      // The library insists on a text.
       const payload = { query: "", ...named(document, variables) };
       for await (const answer of socket.iterate<Result>(payload)) yield dataOf(answer);
     } finally {
