@@ -14,7 +14,7 @@ export function Failure({ error, onRetry }: FailureProps) {
     <div className="failure" role="alert">
       <Icon name="warning" />
       <p>
-        {explain(error)} {isPassing(error) && 'Trying again in a moment.'}
+        {explain(error)} {isPassing(error) && 'It is tried again by itself.'}
       </p>
       <button type="button" className="button quiet" onClick={onRetry}>
         Try now
