@@ -62,7 +62,9 @@ function removeEverywhere(cache: Cache, postId: string): void {
 type Input = { input: { userId: string } };
 type Published = { publish: { post: { id: string } | null } | null };
 type Deleted = { deletePost: { deletedId: string | null } | null };
-type Happened = { timeline: { __typename: 'PostAdded'; post: { id: string } } | { __typename: 'PostRemoved'; postId: string } };
+type Happened = {
+  timeline: { __typename: 'PostAdded'; post: { id: string } } | { __typename: 'PostRemoved'; postId: string };
+};
 
 const onPublish: UpdateResolver<Published> = ({ publish }, _input, cache) => {
   const post = publish?.post && `Post:${publish.post.id}`;

@@ -20,7 +20,12 @@ export function openClient(token: string): { client: Client; close: () => void }
   const client = new Client({
     ...common,
     fetchOptions: { headers: { authorization: `Bearer ${token}` } },
-    exchanges: [noticeSignOut, cache(), fetchExchange, subscriptionExchange({ forwardSubscription: forwardTo(socket) })],
+    exchanges: [
+      noticeSignOut,
+      cache(),
+      fetchExchange,
+      subscriptionExchange({ forwardSubscription: forwardTo(socket) }),
+    ],
   });
   return { client, close };
 }

@@ -1,5 +1,5 @@
-// Keeps a subscription alive: when the connection is lost it is begun again, after a while that grows with each failure,
-// and at once when the browser is back online.
+// Keeps a subscription alive: when the connection is lost it is begun again, after a while that grows with each
+// failure, and at once when the browser is back online.
 
 import type { CombinedError, OperationResultSource, OperationResult } from 'urql';
 import { connection } from './connection';

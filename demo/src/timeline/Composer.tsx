@@ -53,8 +53,9 @@ export function Composer() {
     const { data, error } = await publish({ input: { content, platform: 'web', idempotencyKey: keyOf(content) } });
     const refusals = readFragment(UserErrorParts, data?.publish?.userErrors ?? []);
     if (error) setErrors([`${explain(error)} Nothing is lost: try again.`]);
-    else if (refusals.length > 0) setErrors([...errorsAt(refusals, 'content'), ...errorsElsewhere(refusals, ['content'])]);
-    else {
+    else if (refusals.length > 0) {
+      setErrors([...errorsAt(refusals, 'content'), ...errorsElsewhere(refusals, ['content'])]);
+    } else {
       attempt.current = null;
       setContent('');
     }

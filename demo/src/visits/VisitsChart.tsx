@@ -32,7 +32,10 @@ export function VisitsChart({ days }: { days: Day[] }) {
       className="visits-chart"
       height={HEIGHT}
       role="img"
-      aria-label={`Unique visitors of the last ${days.length} days: ${formatCount(today)} today, ${formatCount(most)} on the best day.`}
+      aria-label={
+        `Unique visitors of the last ${days.length} days: ` +
+        `${formatCount(today)} today, ${formatCount(most)} on the best day.`
+      }
     >
       <line x1="0" x2={width} y1={FLOOR} y2={FLOOR} />
       {days.map(({ day, uniqueVisitors }, index) => {
