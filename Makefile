@@ -43,8 +43,9 @@ test: setup-tests web lint
 bench: setup
 	cargo bench --locked --bench '*'
 
-lint: tools
+lint: tools tests/npm/node_modules/.package-lock.json
 	cargo fmt --check
+	tests/npm/node_modules/.bin/prettier --check --log-level warn playground demo tests
 	cargo clippy --locked --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items
 	$(TOOLS)/bin/cargo-machete .
@@ -59,9 +60,8 @@ setup:
 
 setup-tests:
 	@deploy/install web test
-	npm ci --prefix tests/npm --no-audit --no-fund
-	npm ci --prefix tests/clients --no-audit --no-fund
-	@$(MAKE) --no-print-directory $(PYTHON)/installed
+	@$(MAKE) --no-print-directory $(PYTHON)/installed \
+		tests/npm/node_modules/.package-lock.json tests/clients/node_modules/.package-lock.json
 
 $(PYTHON)/installed: tests/clients/python/requirements.txt
 	python3 -m venv --clear $(PYTHON)

@@ -1,30 +1,30 @@
 // Writes src/generated: typed documents out of the GraphQL in the sources (the client preset of GraphQL Code
 // Generator), and the schema as the normalised cache wants it.
 
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { extname, join } from 'node:path';
-import { preset } from '@graphql-codegen/client-preset';
-import { codegen } from '@graphql-codegen/core';
-import { gqlPluckFromCodeString } from '@graphql-tools/graphql-tag-pluck';
-import { getIntrospectedSchema, minifyIntrospectionQuery } from '@urql/introspection';
-import { buildSchema, parse } from 'graphql';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { extname, join } from "node:path";
+import { preset } from "@graphql-codegen/client-preset";
+import { codegen } from "@graphql-codegen/core";
+import { gqlPluckFromCodeString } from "@graphql-tools/graphql-tag-pluck";
+import { getIntrospectedSchema, minifyIntrospectionQuery } from "@urql/introspection";
+import { buildSchema, parse } from "graphql";
 
-const SOURCES = 'src';
-const GENERATED = 'src/generated/';
-const SCHEMA = '../schema.graphql';
+const SOURCES = "src";
+const GENERATED = "src/generated/";
+const SCHEMA = "../schema.graphql";
 
-const sdl = readFileSync(SCHEMA, 'utf8');
+const sdl = readFileSync(SCHEMA, "utf8");
 
 const sourceFiles = readdirSync(SOURCES, { recursive: true })
   .map((path) => join(SOURCES, path))
-  .filter((path) => ['.ts', '.tsx'].includes(extname(path)) && !path.startsWith(GENERATED))
+  .filter((path) => [".ts", ".tsx"].includes(extname(path)) && !path.startsWith(GENERATED))
   .sort();
 
 const documents = (
   await Promise.all(
     sourceFiles.map(async (location) => {
-      const plucked = await gqlPluckFromCodeString(location, readFileSync(location, 'utf8'), {
-        globalGqlIdentifierName: 'graphql',
+      const plucked = await gqlPluckFromCodeString(location, readFileSync(location, "utf8"), {
+        globalGqlIdentifierName: "graphql",
         skipIndent: true,
       });
       return plucked.map(({ body }) => ({ location, rawSDL: body, document: parse(body) }));
@@ -34,11 +34,11 @@ const documents = (
 
 const sections = await preset.buildGeneratesSection({
   baseOutputDir: GENERATED,
-  presetConfig: { fragmentMasking: { unmaskFunctionName: 'readFragment' } },
+  presetConfig: { fragmentMasking: { unmaskFunctionName: "readFragment" } },
   config: {
     strictScalars: true,
-    scalars: { Date: 'string', DateTime: 'string' },
-    enumType: 'string-literal',
+    scalars: { Date: "string", DateTime: "string" },
+    enumType: "string-literal",
     useTypeImports: true,
   },
   schema: parse(sdl),
@@ -54,6 +54,6 @@ mkdirSync(GENERATED, { recursive: true });
 for (const section of sections) writeFileSync(section.filename, await codegen(section));
 
 const introspection = minifyIntrospectionQuery(getIntrospectedSchema(sdl));
-writeFileSync(join(GENERATED, 'schema.json'), JSON.stringify(introspection));
+writeFileSync(join(GENERATED, "schema.json"), JSON.stringify(introspection));
 
 console.log(`${GENERATED}: ${documents.length} documents of ${sourceFiles.length} files`);

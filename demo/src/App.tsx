@@ -1,13 +1,13 @@
 // Whoever is signed in sees a page; who is not, where to sign in.
 
-import { usePlace } from './navigation/location';
-import { routeOf } from './navigation/routes';
-import { session } from './session/session';
-import { SignedIn } from './session/SignedIn';
-import { SignInPage } from './session/SignInPage';
-import { Page } from './shell/Page';
-import { Shell } from './shell/Shell';
-import { useStore } from './ui/store';
+import { usePlace } from "./navigation/location";
+import { routeOf } from "./navigation/routes";
+import { session } from "./session/session";
+import { SignedIn } from "./session/SignedIn";
+import { SignInPage } from "./session/SignInPage";
+import { Page } from "./shell/Page";
+import { Shell } from "./shell/Shell";
+import { useStore } from "./ui/store";
 
 export function App() {
   const { token } = useStore(session.store);

@@ -12,8 +12,22 @@ interface Palette {
   argument: string;
 }
 
-const LIGHT: Palette = { ground: "#ffffff", accent: "#9a3412", lineNumber: "#237893", number: "#05683f", comment: "#007000", argument: "#5b57c4" };
-const DARK: Palette = { ground: "#212a3b", accent: "#fdba74", lineNumber: "#a3acbb", number: "#b5cea8", comment: "#8dbb7a", argument: "#908aff" };
+const LIGHT: Palette = {
+  ground: "#ffffff",
+  accent: "#9a3412",
+  lineNumber: "#237893",
+  number: "#05683f",
+  comment: "#007000",
+  argument: "#5b57c4",
+};
+const DARK: Palette = {
+  ground: "#212a3b",
+  accent: "#fdba74",
+  lineNumber: "#a3acbb",
+  number: "#b5cea8",
+  comment: "#8dbb7a",
+  argument: "#908aff",
+};
 
 function colours({ ground, accent, lineNumber }: Palette): Record<string, string> {
   const faint = `${accent}22`;

@@ -21,7 +21,10 @@ export interface Stop {
 
 /** `../tour/09-home-timeline.graphql` is about the `Home timeline`. */
 function title(path: string): string {
-  const words = path.replace(/^.*\/\d+-/, "").replace(/\.graphql$/, "").replaceAll("-", " ");
+  const words = path
+    .replace(/^.*\/\d+-/, "")
+    .replace(/\.graphql$/, "")
+    .replaceAll("-", " ");
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 

@@ -1,8 +1,8 @@
 // Runs the audits of the graphql-http library against a server, and prints those that are not passed.
-import { auditServer } from 'graphql-http';
+import { auditServer } from "graphql-http";
 
 const results = await auditServer({ url: process.argv[2] });
-const failed = results.filter((result) => result.status !== 'ok');
+const failed = results.filter((result) => result.status !== "ok");
 for (const { status, id, name, reason } of failed) {
   console.log(`${status} ${id} ${name}: ${reason}`);
 }

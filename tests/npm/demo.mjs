@@ -5,16 +5,16 @@
 // The origin serves the demo and a world of `fanfold demo`. Each thing that was seen is told in a line. What was
 // expected and not seen ends the visit with what it was.
 
-import { mkdirSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { mkdirSync } from "node:fs";
+import { connect, createServer } from "node:net";
 
-import { barriers, launch } from './browser.mjs';
+import { barriers, launch } from "./browser.mjs";
 
 const [origin, directory] = process.argv.slice(2);
-const PASSWORD = 'demo-password';
+const PASSWORD = "demo-password";
 /** A desk and a small phone. */
 const SIZES = { desk: { width: 1280, height: 860 }, phone: { width: 360, height: 740 } };
-const SCHEMES = ['light', 'dark'];
+const SCHEMES = ["light", "dark"];
 const PATIENCE = 60_000;
 
 const say = (line) => console.log(line);
@@ -34,22 +34,27 @@ async function until(isSo, what) {
 
 /** Asks the API itself. */
 async function ask(query, variables, token) {
-  const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) };
-  const response = await fetch(`${origin}/graphql`, { method: 'POST', headers, body: JSON.stringify({ query, variables }) });
+  const headers = { "content-type": "application/json", ...(token && { authorization: `Bearer ${token}` }) };
+  const response = await fetch(`${origin}/graphql`, {
+    method: "POST",
+    headers,
+    body: JSON.stringify({ query, variables }),
+  });
   const { data, errors } = await response.json();
   expect(!errors, `the API answers ${JSON.stringify(errors)}`);
   return data;
 }
 
 async function tokenOf(username) {
-  const query = 'mutation ($input: LoginInput!) { login(input: $input) { token } }';
-  const { login } = await ask(query, { input: { username, password: PASSWORD, label: 'demo test' } });
+  const query = "mutation ($input: LoginInput!) { login(input: $input) { token } }";
+  const { login } = await ask(query, { input: { username, password: PASSWORD, label: "demo test" } });
   return login.token;
 }
 
 /** The newest posts of a timeline, as the API tells them. */
 async function timelineOf(token, count) {
-  const query = 'query ($after: String) { viewer { timeline(first: 50, after: $after) { nodes { id } pageInfo { endCursor } } } }';
+  const query =
+    "query ($after: String) { viewer { timeline(first: 50, after: $after) { nodes { id } pageInfo { endCursor } } } }";
   const ids = [];
   let after = null;
   while (ids.length < count) {
@@ -67,8 +72,8 @@ async function followerToFollow(token) {
     viewer { user { followers(first: 100) { nodes { username relation { status } posts(first: 1) { totalCount } } } } }
   }`;
   const { nodes } = (await ask(query, {}, token)).viewer.user.followers;
-  const found = nodes.find(({ relation, posts }) => relation.status === 'FOLLOWER' && posts.totalCount > 0);
-  expect(found, 'nobody follows without being followed');
+  const found = nodes.find(({ relation, posts }) => relation.status === "FOLLOWER" && posts.totalCount > 0);
+  expect(found, "nobody follows without being followed");
   return found.username;
 }
 
@@ -80,16 +85,19 @@ class Wire {
   static async to({ hostname, port }) {
     const wire = new Wire();
     wire.server = createServer((near) => wire.join(near, connect(Number(port), hostname)));
-    await new Promise((resolve) => wire.server.listen(0, '127.0.0.1', resolve));
+    await new Promise((resolve) => wire.server.listen(0, "127.0.0.1", resolve));
     wire.origin = `http://127.0.0.1:${wire.server.address().port}`;
     return wire;
   }
 
   join(near, far) {
-    for (const [end, other] of [[near, far], [far, near]]) {
+    for (const [end, other] of [
+      [near, far],
+      [far, near],
+    ]) {
       this.ends.add(end);
-      end.on('error', () => other.destroy());
-      end.on('close', () => {
+      end.on("error", () => other.destroy());
+      end.on("close", () => {
         other.destroy();
         this.ends.delete(end);
       });
@@ -127,7 +135,7 @@ class Visitor {
   relationEvents = 0;
 
   static async arrive(browser, name, at = origin) {
-    const context = await browser.newContext({ viewport: SIZES.desk, reducedMotion: 'reduce', colorScheme: 'light' });
+    const context = await browser.newContext({ viewport: SIZES.desk, reducedMotion: "reduce", colorScheme: "light" });
     context.setDefaultTimeout(PATIENCE);
     const visitor = new Visitor();
     Object.assign(visitor, { name, origin: at, context, page: await context.newPage() });
@@ -138,15 +146,15 @@ class Visitor {
 
   listen() {
     const { page, name } = this;
-    page.on('console', (message) => {
-      if (message.type() === 'error' && !this.isDisturbed) complaints.push(`${name}: ${message.text()}`);
+    page.on("console", (message) => {
+      if (message.type() === "error" && !this.isDisturbed) complaints.push(`${name}: ${message.text()}`);
     });
-    page.on('pageerror', (error) => complaints.push(`${name}: ${error.message}`));
-    page.on('request', (request) => this.note(request.url()));
-    page.on('websocket', (socket) => {
+    page.on("pageerror", (error) => complaints.push(`${name}: ${error.message}`));
+    page.on("request", (request) => this.note(request.url()));
+    page.on("websocket", (socket) => {
       this.note(socket.url());
-      socket.on('framereceived', ({ payload }) => {
-        if (payload.includes('RESYNC_REQUIRED')) this.resyncs += 1;
+      socket.on("framereceived", ({ payload }) => {
+        if (payload.includes("RESYNC_REQUIRED")) this.resyncs += 1;
         if (payload.includes('"relationChanged"')) this.relationEvents += 1;
       });
     });
@@ -154,7 +162,7 @@ class Visitor {
 
   note(url) {
     const { protocol, host } = new URL(url);
-    if (protocol !== 'data:' && host !== new URL(this.origin).host) strangers.add(url);
+    if (protocol !== "data:" && host !== new URL(this.origin).host) strangers.add(url);
   }
 
   /** Does something that makes the browser complain of the network. */
@@ -165,12 +173,12 @@ class Visitor {
   }
 
   async signIn(name) {
-    await this.page.getByRole('button', { name }).click();
+    await this.page.getByRole("button", { name }).click();
     await this.posts().first().waitFor();
   }
 
   posts() {
-    return this.page.getByRole('feed').locator('article');
+    return this.page.getByRole("feed").locator("article");
   }
 
   /** The ids of the posts that are shown. */
@@ -182,33 +190,36 @@ class Visitor {
     return this.posts().filter({ hasText: content });
   }
 
-  badges(within = this.page.locator('main')) {
-    return within.locator('.badge').allTextContents();
+  badges(within = this.page.locator("main")) {
+    return within.locator(".badge").allTextContents();
   }
 
   /** Goes by a link of the page, and expects the focus to go along. */
   async follow(link) {
     await link.click();
-    await until(() => this.page.evaluate(() => document.activeElement?.tagName === 'H1'), 'the focus is on the heading');
+    await until(
+      () => this.page.evaluate(() => document.activeElement?.tagName === "H1"),
+      "the focus is on the heading",
+    );
   }
 
   async open(path) {
     await this.page.goto(`${this.origin}/demo${path}`);
-    await this.page.getByRole('heading', { level: 1 }).waitFor({ state: 'attached' });
-    await this.page.waitForLoadState('networkidle');
+    await this.page.getByRole("heading", { level: 1 }).waitFor({ state: "attached" });
+    await this.page.waitForLoadState("networkidle");
   }
 
   async publish(content) {
-    await this.page.getByRole('textbox', { name: 'What do you want to say?' }).fill(content);
-    await this.page.getByRole('button', { name: 'Publish' }).click();
+    await this.page.getByRole("textbox", { name: "What do you want to say?" }).fill(content);
+    await this.page.getByRole("button", { name: "Publish" }).click();
     await this.post(content).waitFor();
   }
 
   async remove(content) {
     const post = this.post(content);
-    await post.getByRole('button', { name: 'Delete this post' }).click();
-    await post.getByRole('button', { name: 'Delete for ever' }).click();
-    await post.waitFor({ state: 'detached' });
+    await post.getByRole("button", { name: "Delete this post" }).click();
+    await post.getByRole("button", { name: "Delete for ever" }).click();
+    await post.waitFor({ state: "detached" });
   }
 
   /** Looks at the view in each size and scheme: takes its picture, and has axe judge it. */
@@ -220,14 +231,16 @@ class Visitor {
         await page.emulateMedia({ colorScheme });
         await page.screenshot({ path: `${directory}/${view}-${size}-${colorScheme}.png` });
         const where = `${view}, ${size}, ${colorScheme}`;
-        const overhang = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+        const overhang = await page.evaluate(
+          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        );
         expect(overhang <= 0, `${where} is ${overhang} px too wide`);
         const grave = await barriers(page);
-        expect(grave.length === 0, `axe on ${where}: ${grave.join('; ')}`);
+        expect(grave.length === 0, `axe on ${where}: ${grave.join("; ")}`);
       }
     }
     await page.setViewportSize(SIZES.desk);
-    await page.emulateMedia({ colorScheme: 'light' });
+    await page.emulateMedia({ colorScheme: "light" });
     say(`${view}: nothing serious for axe, light and dark, 1280 and 360 px wide`);
   }
 }
@@ -242,9 +255,9 @@ async function scrolls(ada, token) {
     await until(async () => (await ada.posts().count()) > before, `more than ${before} posts`);
   }
   const shown = await ada.shown();
-  expect(new Set(shown).size === shown.length, 'a post is shown twice');
+  expect(new Set(shown).size === shown.length, "a post is shown twice");
   const expected = await timelineOf(token, shown.length);
-  expect(shown.join() === expected.join(), 'the posts are not those of the API, in their order');
+  expect(shown.join() === expected.join(), "the posts are not those of the API, in their order");
   say(`scrolled past 200 posts: none twice, none left out`);
   await ada.page.evaluate(() => scrollTo(0, 0));
 }
@@ -256,47 +269,56 @@ async function hold(page, operation) {
     if (route.request().postDataJSON()?.operationName === operation) held.push(route);
     else void route.continue();
   };
-  await page.route('**/graphql', handler);
+  await page.route("**/graphql", handler);
   const each = async (act) => {
     await until(() => held.length > 0, `${operation} is sent`);
     await Promise.all(held.map(act));
-    await page.unroute('**/graphql', handler);
+    await page.unroute("**/graphql", handler);
   };
-  return { letGo: () => each((route) => route.continue()), tear: () => each((route) => route.abort('connectionfailed')) };
+  return {
+    letGo: () => each((route) => route.continue()),
+    tear: () => each((route) => route.abort("connectionfailed")),
+  };
 }
 
 /** Follows somebody of the list of followers, looks for it everywhere, and takes it back. */
 async function followsBack(ada, username) {
   const { page } = ada;
-  await ada.follow(page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Profile' }));
-  await page.getByRole('navigation', { name: 'Profile' }).getByRole('link', { name: 'Followers' }).click();
+  await ada.follow(page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Profile" }));
+  await page.getByRole("navigation", { name: "Profile" }).getByRole("link", { name: "Followers" }).click();
   const person = page.locator(`li.person[data-username=${username}]`);
   await until(async () => {
-    await page.locator('li.person').last().scrollIntoViewIfNeeded();
+    await page.locator("li.person").last().scrollIntoViewIfNeeded();
     return person.isVisible();
   }, `@${username} is among the followers`);
 
-  const answer = await hold(page, 'Follow');
-  await person.getByRole('button', { name: 'Follow back' }).click();
-  await until(async () => (await ada.badges(person)).join() === 'Mutual', 'the badge changes before the server has answered');
+  const answer = await hold(page, "Follow");
+  await person.getByRole("button", { name: "Follow back" }).click();
+  await until(
+    async () => (await ada.badges(person)).join() === "Mutual",
+    "the badge changes before the server has answered",
+  );
   await answer.letGo();
-  await person.getByRole('button', { name: 'Unfollow' }).waitFor();
-  say('followed a follower: the badge changed before the server had answered');
+  await person.getByRole("button", { name: "Unfollow" }).waitFor();
+  say("followed a follower: the badge changed before the server had answered");
 
-  await ada.follow(person.getByRole('link'));
-  const header = page.locator('.profile-header');
-  await until(async () => (await ada.badges(header)).join() === 'Mutual', 'the profile says so, too');
+  await ada.follow(person.getByRole("link"));
+  const header = page.locator(".profile-header");
+  await until(async () => (await ada.badges(header)).join() === "Mutual", "the profile says so, too");
   await page.goBack();
   await person.waitFor();
-  expect((await ada.badges(person)).join() === 'Mutual', 'the list still says so');
+  expect((await ada.badges(person)).join() === "Mutual", "the list still says so");
 
-  await ada.follow(person.getByRole('link'));
+  await ada.follow(person.getByRole("link"));
   await ada.posts().first().waitFor();
   const count = (await ada.badges()).length;
-  expect(count > 1, 'the profile shows how one stands in its head and at each post');
-  await header.getByRole('button', { name: 'Unfollow' }).click();
-  await until(async () => (await ada.badges()).every((badge) => badge === 'Follows you'), 'all badges of the profile change');
-  await until(() => ada.relationEvents === 2, 'both changes are told');
+  expect(count > 1, "the profile shows how one stands in its head and at each post");
+  await header.getByRole("button", { name: "Unfollow" }).click();
+  await until(
+    async () => (await ada.badges()).every((badge) => badge === "Follows you"),
+    "all badges of the profile change",
+  );
+  await until(() => ada.relationEvents === 2, "both changes are told");
   say(`the profile says so, too, and all its ${count} badges change at once`);
 }
 
@@ -304,76 +326,80 @@ async function isRefused(ada, username) {
   const { page } = ada;
   await page.goBack();
   const person = page.locator(`li.person[data-username=${username}]`);
-  await until(async () => (await ada.badges(person)).join() === 'Follows you', 'the list knows of the change');
+  await until(async () => (await ada.badges(person)).join() === "Follows you", "the list knows of the change");
   await ada.disturbed(async () => {
-    const answer = await hold(page, 'Follow');
-    await person.getByRole('button', { name: 'Follow back' }).click();
-    await until(async () => (await ada.badges(person)).join() === 'Mutual', 'the badge changes at first');
+    const answer = await hold(page, "Follow");
+    await person.getByRole("button", { name: "Follow back" }).click();
+    await until(async () => (await ada.badges(person)).join() === "Mutual", "the badge changes at first");
     await answer.tear();
-    await page.getByRole('alert').filter({ hasText: 'could not be followed' }).waitFor();
+    await page.getByRole("alert").filter({ hasText: "could not be followed" }).waitFor();
   });
-  await until(async () => (await ada.badges(person)).join() === 'Follows you', 'the badge changes back');
-  await ada.audit('followers');
-  await page.getByRole('alert').getByRole('button', { name: 'OK' }).click();
-  say('a follow that did not reach the server was taken back and told');
+  await until(async () => (await ada.badges(person)).join() === "Follows you", "the badge changes back");
+  await ada.audit("followers");
+  await page.getByRole("alert").getByRole("button", { name: "OK" }).click();
+  say("a follow that did not reach the server was taken back and told");
 }
 
 async function publishes(ada, friend) {
-  const [first, second] = ['first', 'second'].map((which) => `The ${which} post of visit ${Date.now()}`);
-  await ada.follow(ada.page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Home' }));
+  const [first, second] = ["first", "second"].map((which) => `The ${which} post of visit ${Date.now()}`);
+  await ada.follow(ada.page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Home" }));
   await ada.publish(first);
   await friend.post(first).waitFor();
-  say('a post came to a follower who had the page open');
+  say("a post came to a follower who had the page open");
 
   await friend.posts().nth(12).scrollIntoViewIfNeeded();
   await friend.page.evaluate(() => scrollTo(0, 1_500));
-  await until(() => friend.page.evaluate(() => scrollY > 1_000), 'the follower reads further down');
-  const placeOf = () => friend.posts().nth(12).evaluate((post) => post.getBoundingClientRect().top);
+  await until(() => friend.page.evaluate(() => scrollY > 1_000), "the follower reads further down");
+  const placeOf = () =>
+    friend
+      .posts()
+      .nth(12)
+      .evaluate((post) => post.getBoundingClientRect().top);
   const place = await placeOf();
   await ada.publish(second);
-  const waiting = friend.page.getByRole('button', { name: '1 new post' });
+  const waiting = friend.page.getByRole("button", { name: "1 new post" });
   await waiting.waitFor();
-  expect((await placeOf()) === place, 'what the follower reads has moved');
-  await friend.audit('home-waiting');
+  expect((await placeOf()) === place, "what the follower reads has moved");
+  await friend.audit("home-waiting");
   await waiting.click();
   await friend.post(second).waitFor();
-  say('while the follower read further down a post waited, and nothing moved');
+  say("while the follower read further down a post waited, and nothing moved");
 
   for (const content of [first, second]) {
     await ada.remove(content);
-    await friend.post(content).waitFor({ state: 'detached' });
+    await friend.post(content).waitFor({ state: "detached" });
   }
-  say('deleted posts went away, here and there');
+  say("deleted posts went away, here and there");
 }
 
 async function losesConnection(ada, friend, wire) {
   const content = `Published while somebody was away ${Date.now()}`;
   await friend.disturbed(async () => {
     wire.cut();
-    await friend.page.getByText('Connection lost').waitFor();
+    await friend.page.getByText("Connection lost").waitFor();
     await ada.publish(content);
-    expect((await friend.post(content).count()) === 0, 'a post came without a connection');
+    expect((await friend.post(content).count()) === 0, "a post came without a connection");
     wire.mend();
     await friend.post(content).waitFor();
-    await friend.page.getByText('Connected again').waitFor();
+    await friend.page.getByText("Connected again").waitFor();
   });
-  expect((await friend.post(content).count()) === 1, 'the post came more than once');
+  expect((await friend.post(content).count()) === 1, "the post came more than once");
   await ada.remove(content);
-  await friend.post(content).waitFor({ state: 'detached' });
-  say('after the connection was lost the timeline went on, with what had happened meanwhile');
+  await friend.post(content).waitFor({ state: "detached" });
+  say("after the connection was lost the timeline went on, with what had happened meanwhile");
 }
 
 async function fallsFarBehind(friend, wire, token) {
   const MORE_THAN_IS_TOLD = 1_001;
   const AT_A_TIME = 13;
-  const publish = 'mutation ($input: PublishInput!) { publish(input: $input) { post { id } } }';
+  const publish = "mutation ($input: PublishInput!) { publish(input: $input) { post { id } } }";
   await friend.disturbed(async () => {
     wire.cut();
     for (let number = 0; number < MORE_THAN_IS_TOLD; number += AT_A_TIME) {
       const contents = Array.from({ length: AT_A_TIME }, (_, index) => `Number ${number + index} of very many`);
       await Promise.all(contents.map((content) => ask(publish, { input: { content } }, token)));
     }
-    const { publish: last } = await ask(publish, { input: { content: 'The last of very many' } }, token);
+    const { publish: last } = await ask(publish, { input: { content: "The last of very many" } }, token);
     wire.mend();
     await friend.page.locator(`[data-post="${last.post.id}"]`).waitFor();
   });
@@ -383,41 +409,43 @@ async function fallsFarBehind(friend, wire, token) {
   await friend.post(content).waitFor();
   const shown = await friend.shown();
   const expected = await timelineOf(await tokenOf(friend.name), shown.length);
-  expect(shown.join() === expected.join(), 'the timeline that was read anew is not that of the API');
-  say('too far behind to be told all, the timeline was read anew and went on');
+  expect(shown.join() === expected.join(), "the timeline that was read anew is not that of the API");
+  say("too far behind to be told all, the timeline was read anew and went on");
 }
 
 async function isSignedOut(friend) {
-  const token = await friend.page.evaluate(() => sessionStorage.getItem('fanfold.demo.token'));
+  const token = await friend.page.evaluate(() => sessionStorage.getItem("fanfold.demo.token"));
   await friend.disturbed(async () => {
-    await ask('mutation { logout { userErrors { message } } }', {}, token);
-    await friend.page.getByText('Your session has ended').waitFor();
+    await ask("mutation { logout { userErrors { message } } }", {}, token);
+    await friend.page.getByText("Your session has ended").waitFor();
   });
-  await friend.audit('signed-out');
-  say('a session that has ended led back to where one signs in');
+  await friend.audit("signed-out");
+  say("a session that has ended led back to where one signs in");
 }
 
 /** Each view with the path that leads to it. */
 const viewsOf = (friend) => ({
-  'own-profile': '/@ada',
+  "own-profile": "/@ada",
   profile: `/@${friend}`,
   following: `/@${friend}/following`,
-  visitors: '/visitors',
-  settings: '/settings',
-  nobody: '/@nobody_of_this_name',
+  visitors: "/visitors",
+  settings: "/settings",
+  nobody: "/@nobody_of_this_name",
 });
 
 async function visit(browser) {
-  const { user } = await ask('{ user(by: { username: "ada" }) { displayName mutuals(first: 1) { nodes { username displayName } } } }');
+  const { user } = await ask(
+    '{ user(by: { username: "ada" }) { displayName mutuals(first: 1) { nodes { username displayName } } } }',
+  );
   const [mutual] = user.mutuals.nodes;
-  const token = await tokenOf('ada');
+  const token = await tokenOf("ada");
 
-  const ada = await Visitor.arrive(browser, 'ada');
-  await ada.page.getByRole('button', { name: user.displayName }).waitFor();
-  await ada.audit('sign-in');
+  const ada = await Visitor.arrive(browser, "ada");
+  await ada.page.getByRole("button", { name: user.displayName }).waitFor();
+  await ada.audit("sign-in");
   await ada.signIn(user.displayName);
   say(`signed in as ${user.displayName}`);
-  await ada.audit('home');
+  await ada.audit("home");
   await scrolls(ada, token);
 
   const username = await followerToFollow(token);
@@ -440,14 +468,14 @@ async function visit(browser) {
   await friend.context.close();
   wire.close();
 
-  await ada.page.getByRole('button', { name: 'Sign out' }).click();
-  await ada.page.getByRole('heading', { name: 'Look around' }).waitFor();
-  await ask('mutation { logout { userErrors { message } } }', {}, token);
-  say('signed out');
+  await ada.page.getByRole("button", { name: "Sign out" }).click();
+  await ada.page.getByRole("heading", { name: "Look around" }).waitFor();
+  await ask("mutation { logout { userErrors { message } } }", {}, token);
+  say("signed out");
 
-  expect(complaints.length === 0, `the browser complains: ${complaints.join('; ')}`);
-  expect(strangers.size === 0, `requests to others: ${[...strangers].join(', ')}`);
-  say('0 errors in the console, 0 requests to other origins');
+  expect(complaints.length === 0, `the browser complains: ${complaints.join("; ")}`);
+  expect(strangers.size === 0, `requests to others: ${[...strangers].join(", ")}`);
+  say("0 errors in the console, 0 requests to other origins");
 }
 
 mkdirSync(directory, { recursive: true });

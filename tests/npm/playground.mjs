@@ -60,7 +60,7 @@ async function type(page, text) {
 
 async function complete(page) {
   await page.getByRole("button", { name: "New tab" }).click();
-  await type(page, "{ user(by: { username: \"ada\" }) { displ");
+  await type(page, '{ user(by: { username: "ada" }) { displ');
   const name = page.locator(".suggest-widget.visible").getByText("displayName").first();
   // Nothing says when the editor knows the schema.
   while (!(await name.isVisible())) {
@@ -72,7 +72,8 @@ async function complete(page) {
 
 /** What was copied, as soon as it is of this form. */
 async function copied(page, form) {
-  const has = ([source]) => navigator.clipboard.readText().then((text) => (new RegExp(source).test(text) ? text : null));
+  const has = ([source]) =>
+    navigator.clipboard.readText().then((text) => (new RegExp(source).test(text) ? text : null));
   return (await page.waitForFunction(has, [form.source])).jsonValue();
 }
 

@@ -81,6 +81,9 @@ await watch(cursor, 3, ["five", "six"]);
 
 // What cannot be executed, and who is not known, is told as the protocol says.
 const refused = clients[kind]().iterate({ query: "subscription { nothing }" });
-const failure = await refused.next().then(() => "nothing", (error) => error);
+const failure = await refused.next().then(
+  () => "nothing",
+  (error) => error,
+);
 console.log(Array.isArray(failure) ? failure[0].extensions.code : failure.response?.status);
 process.exit(0);

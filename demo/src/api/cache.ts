@@ -1,77 +1,77 @@
 // The normalised cache: every user, post and relation is kept once, so that what changes in one place changes in all
 // of them. Changes of relations are shown before the server has agreed, and taken back if it does not.
 
-import { cacheExchange, type Cache, type UpdateResolver } from '@urql/exchange-graphcache';
-import schema from '../generated/schema.json';
-import type { RelationStatus } from '../generated/graphql';
-import { endlessList, insertIntoList, pagesOf, removeFromList } from './pages';
+import { cacheExchange, type Cache, type UpdateResolver } from "@urql/exchange-graphcache";
+import schema from "../generated/schema.json";
+import type { RelationStatus } from "../generated/graphql";
+import { endlessList, insertIntoList, pagesOf, removeFromList } from "./pages";
 
 const embedded = () => null;
 
 /** How the viewer stands to somebody after following or unfollowing. */
-const AFTER: Record<'follow' | 'unfollow', Record<RelationStatus, RelationStatus>> = {
-  follow: { NONE: 'FOLLOWING', FOLLOWING: 'FOLLOWING', FOLLOWER: 'MUTUAL', MUTUAL: 'MUTUAL' },
-  unfollow: { NONE: 'NONE', FOLLOWING: 'NONE', FOLLOWER: 'FOLLOWER', MUTUAL: 'FOLLOWER' },
+const AFTER: Record<"follow" | "unfollow", Record<RelationStatus, RelationStatus>> = {
+  follow: { NONE: "FOLLOWING", FOLLOWING: "FOLLOWING", FOLLOWER: "MUTUAL", MUTUAL: "MUTUAL" },
+  unfollow: { NONE: "NONE", FOLLOWING: "NONE", FOLLOWER: "FOLLOWER", MUTUAL: "FOLLOWER" },
 };
 
 /** What `follow` or `unfollow` will answer, if all goes well. */
-function expectedChange(change: 'follow' | 'unfollow', userId: string, cache: Cache) {
-  const user = { __typename: 'User', id: userId };
-  const relation = cache.resolve(user, 'relation') as string;
-  const status = cache.resolve(relation, 'status') as RelationStatus;
-  const followers = cache.resolve(user, 'followers', { first: 1 }) as string | undefined;
+function expectedChange(change: "follow" | "unfollow", userId: string, cache: Cache) {
+  const user = { __typename: "User", id: userId };
+  const relation = cache.resolve(user, "relation") as string;
+  const status = cache.resolve(relation, "status") as RelationStatus;
+  const followers = cache.resolve(user, "followers", { first: 1 }) as string | undefined;
   const expected = AFTER[change][status];
-  const step = expected === status ? 0 : change === 'follow' ? 1 : -1;
+  const step = expected === status ? 0 : change === "follow" ? 1 : -1;
   return {
-    __typename: change === 'follow' ? 'FollowPayload' : 'UnfollowPayload',
+    __typename: change === "follow" ? "FollowPayload" : "UnfollowPayload",
     userErrors: [],
     user: {
       ...user,
       relation: {
-        __typename: 'Relation',
+        __typename: "Relation",
         user,
         status: expected,
-        followingSince: change === 'follow' ? new Date().toISOString() : null,
-        followerSince: (cache.resolve(relation, 'followerSince') as string | null | undefined) ?? null,
+        followingSince: change === "follow" ? new Date().toISOString() : null,
+        followerSince: (cache.resolve(relation, "followerSince") as string | null | undefined) ?? null,
       },
       followers: {
-        __typename: 'FollowConnection',
-        totalCount: followers === undefined ? 0 : (cache.resolve(followers, 'totalCount') as number) + step,
+        __typename: "FollowConnection",
+        totalCount: followers === undefined ? 0 : (cache.resolve(followers, "totalCount") as number) + step,
       },
     },
   };
 }
 
-const VIEWER = 'Query.viewer';
+const VIEWER = "Query.viewer";
 
 /** Puts a post where it belongs in the home timeline. */
 function addToTimeline(cache: Cache, post: string): void {
-  const time = (post: string) => cache.resolve(post, 'createdAt') as string;
+  const time = (post: string) => cache.resolve(post, "createdAt") as string;
   const own = time(post);
-  insertIntoList(cache, VIEWER, 'timeline', post, (other) => time(other) <= own);
+  insertIntoList(cache, VIEWER, "timeline", post, (other) => time(other) <= own);
 }
 
 /** Takes a post out of every list that has it. */
 function removeEverywhere(cache: Cache, postId: string): void {
   const post = `Post:${postId}`;
-  removeFromList(cache, VIEWER, 'timeline', post);
-  const author = cache.resolve(post, 'author');
-  if (typeof author === 'string') removeFromList(cache, author, 'posts', post);
+  removeFromList(cache, VIEWER, "timeline", post);
+  const author = cache.resolve(post, "author");
+  if (typeof author === "string") removeFromList(cache, author, "posts", post);
 }
 
 type Input = { input: { userId: string } };
 type Published = { publish: { post: { id: string } | null } | null };
 type Deleted = { deletePost: { deletedId: string | null } | null };
 type Happened = {
-  timeline: { __typename: 'PostAdded'; post: { id: string } } | { __typename: 'PostRemoved'; postId: string };
+  timeline: { __typename: "PostAdded"; post: { id: string } } | { __typename: "PostRemoved"; postId: string };
 };
 
 const onPublish: UpdateResolver<Published> = ({ publish }, _input, cache) => {
   const post = publish?.post && `Post:${publish.post.id}`;
   if (!post) return;
   addToTimeline(cache, post);
-  const author = cache.resolve(post, 'author') as string;
-  if (pagesOf(cache, author, 'posts').length > 0) insertIntoList(cache, author, 'posts', post, () => true);
+  const author = cache.resolve(post, "author") as string;
+  if (pagesOf(cache, author, "posts").length > 0) insertIntoList(cache, author, "posts", post, () => true);
 };
 
 const onDelete: UpdateResolver<Deleted> = ({ deletePost }, _input, cache) => {
@@ -79,7 +79,7 @@ const onDelete: UpdateResolver<Deleted> = ({ deletePost }, _input, cache) => {
 };
 
 const onEvent: UpdateResolver<Happened> = ({ timeline: event }, _input, cache) => {
-  if (event.__typename === 'PostAdded') addToTimeline(cache, `Post:${event.post.id}`);
+  if (event.__typename === "PostAdded") addToTimeline(cache, `Post:${event.post.id}`);
   else removeEverywhere(cache, event.postId);
 };
 
@@ -115,8 +115,8 @@ export const cache = () =>
       },
     },
     optimistic: {
-      follow: ({ input }: Input, cache: Cache) => expectedChange('follow', input.userId, cache),
-      unfollow: ({ input }: Input, cache: Cache) => expectedChange('unfollow', input.userId, cache),
+      follow: ({ input }: Input, cache: Cache) => expectedChange("follow", input.userId, cache),
+      unfollow: ({ input }: Input, cache: Cache) => expectedChange("unfollow", input.userId, cache),
     },
     updates: {
       Mutation: { publish: onPublish, deletePost: onDelete },

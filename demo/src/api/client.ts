@@ -1,12 +1,12 @@
 // The GraphQL client of a session, and the one of nobody, for signing in.
 
-import { Client, fetchExchange, mapExchange, subscriptionExchange } from 'urql';
-import { session } from '../session/session';
-import { cache } from './cache';
-import { isSignedOut } from './failures';
-import { forwardTo, openSocket } from './socket';
+import { Client, fetchExchange, mapExchange, subscriptionExchange } from "urql";
+import { session } from "../session/session";
+import { cache } from "./cache";
+import { isSignedOut } from "./failures";
+import { forwardTo, openSocket } from "./socket";
 
-const common = { url: '/graphql', preferGetMethod: false } as const;
+const common = { url: "/graphql", preferGetMethod: false } as const;
 
 const noticeSignOut = mapExchange({
   onError: (error) => {

@@ -1,7 +1,7 @@
 // Endless lists in the cache: the pages of a connection, put together in the order in which their cursors lead from
 // one to the next. A first page that is read anew begins a new chain, so pages that no longer fit drop out.
 
-import type { Cache, Resolver } from '@urql/exchange-graphcache';
+import type { Cache, Resolver } from "@urql/exchange-graphcache";
 
 /** How many entries a page has; queries for pages say the same. */
 export const PAGE_SIZE = 20;
@@ -18,13 +18,13 @@ function pageAt(cache: Cache, parentKey: string, fieldName: string, after: strin
     given?.first === PAGE_SIZE && (given.after ?? null) === after;
   const field = cache.inspectFields(parentKey).find((field) => field.fieldName === fieldName && isPage(field));
   const key = field && cache.resolve(parentKey, field.fieldKey);
-  if (typeof key !== 'string') return null;
-  const pageInfo = cache.resolve(key, 'pageInfo') as string;
+  if (typeof key !== "string") return null;
+  const pageInfo = cache.resolve(key, "pageInfo") as string;
   return {
     key,
-    nodes: (cache.resolve(key, 'nodes') as string[] | undefined) ?? [],
-    endCursor: (cache.resolve(pageInfo, 'endCursor') as string | null | undefined) ?? null,
-    hasNextPage: cache.resolve(pageInfo, 'hasNextPage') === true,
+    nodes: (cache.resolve(key, "nodes") as string[] | undefined) ?? [],
+    endCursor: (cache.resolve(pageInfo, "endCursor") as string | null | undefined) ?? null,
+    hasNextPage: cache.resolve(pageInfo, "hasNextPage") === true,
   };
 }
 
@@ -50,12 +50,12 @@ export const endlessList: Resolver = (_parent, variables, cache, info) => {
   // The page that is asked for is still to come; until then there are those before it.
   if (requested === undefined) info.partial = true;
   return {
-    __typename: cache.resolve(last.key, '__typename') as string,
-    totalCount: cache.resolve(pages[0].key, 'totalCount') as number,
+    __typename: cache.resolve(last.key, "__typename") as string,
+    totalCount: cache.resolve(pages[0].key, "totalCount") as number,
     nodes: [...new Set(pages.flatMap((page) => page.nodes))],
     pageInfo: {
-      __typename: 'PageInfo',
-      startCursor: cache.resolve(cache.resolve(pages[0].key, 'pageInfo') as string, 'startCursor') as string | null,
+      __typename: "PageInfo",
+      startCursor: cache.resolve(cache.resolve(pages[0].key, "pageInfo") as string, "startCursor") as string | null,
       endCursor: last.endCursor,
       hasNextPage: last.hasNextPage,
     },
@@ -66,7 +66,11 @@ export const endlessList: Resolver = (_parent, variables, cache, info) => {
 export function removeFromList(cache: Cache, parentKey: string, fieldName: string, node: string): void {
   for (const { key, nodes } of pagesOf(cache, parentKey, fieldName)) {
     if (nodes.includes(node)) {
-      cache.link(key, 'nodes', nodes.filter((other) => other !== node));
+      cache.link(
+        key,
+        "nodes",
+        nodes.filter((other) => other !== node),
+      );
     }
   }
 }
@@ -85,5 +89,5 @@ export function insertIntoList(
   if (page === undefined) return;
   const place = page.nodes.findIndex(isAfter);
   const index = place === -1 ? page.nodes.length : place;
-  cache.link(page.key, 'nodes', page.nodes.toSpliced(index, 0, node));
+  cache.link(page.key, "nodes", page.nodes.toSpliced(index, 0, node));
 }

@@ -1,10 +1,10 @@
 // Subscriptions over one WebSocket. It is opened when something is watched, says who is signed in, and notices when the
 // server has gone silent. What was lost is not begun again here: whoever watches knows from where to go on.
 
-import { createClient, type Client } from 'graphql-ws';
-import type { SubscriptionForwarder } from '@urql/core';
-import { connection } from '../live/connection';
-import { session } from '../session/session';
+import { createClient, type Client } from "graphql-ws";
+import type { SubscriptionForwarder } from "@urql/core";
+import { connection } from "../live/connection";
+import { session } from "../session/session";
 
 /** How often the server is asked whether it is there, and how long it may take to say so. */
 const PING_INTERVAL = 10_000;
@@ -15,7 +15,7 @@ const FORBIDDEN = 4403;
 export function openSocket(token: string): { socket: Client; close: () => void } {
   let silence: ReturnType<typeof setTimeout>;
   const socket = createClient({
-    url: `${location.origin.replace(/^http/, 'ws')}/graphql`,
+    url: `${location.origin.replace(/^http/, "ws")}/graphql`,
     connectionParams: { authorization: `Bearer ${token}` },
     retryAttempts: 0,
     keepAlive: PING_INTERVAL,
@@ -33,9 +33,9 @@ export function openSocket(token: string): { socket: Client; close: () => void }
   });
   // Whoever is offline need not wait for the silence to be noticed.
   const giveUp = () => socket.terminate();
-  addEventListener('offline', giveUp);
+  addEventListener("offline", giveUp);
   const close = () => {
-    removeEventListener('offline', giveUp);
+    removeEventListener("offline", giveUp);
     void socket.dispose();
   };
   return { socket, close };
@@ -44,14 +44,17 @@ export function openSocket(token: string): { socket: Client; close: () => void }
 /** Hands subscriptions of urql to the socket. */
 export const forwardTo =
   (socket: Client): SubscriptionForwarder =>
-  ({ query = '', variables }) => ({
+  ({ query = "", variables }) => ({
     subscribe: (sink) => ({
-      unsubscribe: socket.subscribe({ query, variables }, {
-        next: sink.next as (value: unknown) => void,
-        // What is watched has no end of its own.
-        complete: () => sink.error(new Error('The server has ended it.')),
-        // A list is what the server has refused; anything else is a connection that was lost.
-        error: (cause) => sink.error(Array.isArray(cause) ? cause : new Error('The connection was lost.')),
-      }),
+      unsubscribe: socket.subscribe(
+        { query, variables },
+        {
+          next: sink.next as (value: unknown) => void,
+          // What is watched has no end of its own.
+          complete: () => sink.error(new Error("The server has ended it.")),
+          // A list is what the server has refused; anything else is a connection that was lost.
+          error: (cause) => sink.error(Array.isArray(cause) ? cause : new Error("The connection was lost.")),
+        },
+      ),
     }),
   });

@@ -1,11 +1,11 @@
 // A query that does not give up: what failed for a reason that passes is tried again, and at once when the connection
 // is back.
 
-import { useEffect } from 'react';
-import { type AnyVariables, useQuery, type UseQueryArgs } from 'urql';
-import { connection } from '../live/connection';
-import { useStore } from '../ui/store';
-import { isPassing } from './failures';
+import { useEffect } from "react";
+import { type AnyVariables, useQuery, type UseQueryArgs } from "urql";
+import { connection } from "../live/connection";
+import { useStore } from "../ui/store";
+import { isPassing } from "./failures";
 
 const RETRY_AFTER = 5_000;
 
@@ -13,7 +13,7 @@ export function useReading<Data, Variables extends AnyVariables>(options: UseQue
   const [result, execute] = useQuery(options);
   const reachable = useStore(connection.store);
   const { error } = result;
-  const again = () => execute({ requestPolicy: 'network-only' });
+  const again = () => execute({ requestPolicy: "network-only" });
 
   const isWaiting = error !== undefined && isPassing(error);
 
@@ -24,7 +24,7 @@ export function useReading<Data, Variables extends AnyVariables>(options: UseQue
   }, [error]);
 
   useEffect(() => {
-    if (isWaiting && reachable === 'back') again();
+    if (isWaiting && reachable === "back") again();
   }, [reachable]);
 
   return { ...result, again };

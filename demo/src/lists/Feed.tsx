@@ -1,7 +1,7 @@
 // A list of articles that goes on while one reads. Page Down and Page Up go from one article to the next, as assistive
 // technology expects of a feed.
 
-import { Children, type KeyboardEvent, type ReactNode } from 'react';
+import { Children, type KeyboardEvent, type ReactNode } from "react";
 
 const STEPS: Record<string, number> = { PageDown: 1, PageUp: -1 };
 
@@ -15,13 +15,13 @@ interface FeedProps {
 export function Feed({ label, isBusy, children }: FeedProps) {
   const step = (event: KeyboardEvent<HTMLDivElement>) => {
     const by = STEPS[event.key];
-    const article = (event.target as Element).closest('article');
+    const article = (event.target as Element).closest("article");
     if (by === undefined || article === null || event.target instanceof HTMLTextAreaElement) return;
     const neighbour = by > 0 ? article.nextElementSibling : article.previousElementSibling;
     if (neighbour instanceof HTMLElement) {
       event.preventDefault();
       neighbour.focus();
-      neighbour.scrollIntoView({ block: 'nearest' });
+      neighbour.scrollIntoView({ block: "nearest" });
     }
   };
   if (Children.count(children) === 0) return null;

@@ -1,12 +1,12 @@
 // The end of an endless list: asks for more when it comes near, and says how it goes.
 
-import { useEffect, useRef } from 'react';
-import type { CombinedError } from 'urql';
-import { Failure } from '../ui/Failure';
-import { Loading } from '../ui/Loading';
+import { useEffect, useRef } from "react";
+import type { CombinedError } from "urql";
+import { Failure } from "../ui/Failure";
+import { Loading } from "../ui/Loading";
 
 /** How far below the window the end may be when more is asked for. */
-const NEAR = '900px';
+const NEAR = "900px";
 
 interface ListEndProps {
   /** What the list is of, such as "posts". */

@@ -1,9 +1,9 @@
 // Watches what happens as long as somebody is signed in, whatever page is shown.
 
-import { createContext, type ReactNode, useContext, useEffect, useMemo, useRef } from 'react';
-import { useClient } from 'urql';
-import { watchRelations } from './watchRelations';
-import { watchTimeline } from './watchTimeline';
+import { createContext, type ReactNode, useContext, useEffect, useMemo, useRef } from "react";
+import { useClient } from "urql";
+import { watchRelations } from "./watchRelations";
+import { watchTimeline } from "./watchTimeline";
 
 interface LiveActions {
   /** Reads the home timeline anew, because whom it is made of has changed. */

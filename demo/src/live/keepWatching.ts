@@ -1,8 +1,8 @@
 // Keeps a subscription alive: when the connection is lost it is begun again, after a while that grows with each
 // failure, and at once when the browser is back online.
 
-import type { CombinedError, OperationResultSource, OperationResult } from 'urql';
-import { connection } from './connection';
+import type { CombinedError, OperationResultSource, OperationResult } from "urql";
+import { connection } from "./connection";
 
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 15_000;
@@ -47,10 +47,10 @@ export function keepWatching<Data>({ begin, onData, onRefused }: Watching<Data>)
     if (timer !== undefined) watch();
   };
 
-  addEventListener('online', watchAtOnce);
+  addEventListener("online", watchAtOnce);
   watch();
   return () => {
-    removeEventListener('online', watchAtOnce);
+    removeEventListener("online", watchAtOnce);
     clearTimeout(timer);
     watched?.unsubscribe();
   };

@@ -1,11 +1,11 @@
 // Watches the home timeline. The cache puts what happens where it belongs; here is only kept from where to go on.
 
-import type { Client } from 'urql';
-import { mustReadAnew } from '../api/failures';
-import { graphql } from '../generated';
-import { HomeTimeline } from '../timeline/homeTimeline';
-import { connection } from './connection';
-import { keepWatching } from './keepWatching';
+import type { Client } from "urql";
+import { mustReadAnew } from "../api/failures";
+import { graphql } from "../generated";
+import { HomeTimeline } from "../timeline/homeTimeline";
+import { connection } from "./connection";
+import { keepWatching } from "./keepWatching";
 
 const TimelineEvents = graphql(`
   subscription TimelineEvents($after: String) {
@@ -48,20 +48,20 @@ export function watchTimeline(client: Client): { readAnew: () => void; stop: () 
         after = timeline.cursor;
       },
       onRefused: (error) => {
-        if (mustReadAnew(error)) void read('network-only');
+        if (mustReadAnew(error)) void read("network-only");
         return !mustReadAnew(error);
       },
     });
   };
 
-  const read = async (requestPolicy: 'cache-first' | 'network-only') => {
+  const read = async (requestPolicy: "cache-first" | "network-only") => {
     stop();
     const ownTurn = turn;
     const { data, error } = await client.query(HomeTimeline, {}, { requestPolicy });
     if (ownTurn !== turn) return;
     if (error?.networkError) connection.lost();
     if (data?.viewer) watchFrom(data.viewer.timeline.pageInfo.startCursor);
-    else timer = setTimeout(() => void read('network-only'), READ_AGAIN_AFTER);
+    else timer = setTimeout(() => void read("network-only"), READ_AGAIN_AFTER);
   };
 
   const stop = () => {
@@ -70,6 +70,6 @@ export function watchTimeline(client: Client): { readAnew: () => void; stop: () 
     stopWatching();
   };
 
-  void read('cache-first');
-  return { readAnew: () => void read('network-only'), stop };
+  void read("cache-first");
+  return { readAnew: () => void read("network-only"), stop };
 }

@@ -1,9 +1,9 @@
 // A link to a page of the demo.
 
-import type { ComponentProps, MouseEvent } from 'react';
-import { hrefOf, navigate } from './location';
+import type { ComponentProps, MouseEvent } from "react";
+import { hrefOf, navigate } from "./location";
 
-interface LinkProps extends Omit<ComponentProps<'a'>, 'href'> {
+interface LinkProps extends Omit<ComponentProps<"a">, "href"> {
   to: string;
   keepsPlace?: boolean;
 }

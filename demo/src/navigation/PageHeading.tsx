@@ -1,8 +1,8 @@
 // The heading of a page: names the tab of the browser, and takes the focus when one comes to the page, so that a screen
 // reader says where one is.
 
-import { type ReactNode, useEffect, useLayoutEffect, useRef } from 'react';
-import { usePlace } from './location';
+import { type ReactNode, useEffect, useLayoutEffect, useRef } from "react";
+import { usePlace } from "./location";
 
 interface PageHeadingProps {
   /** What the tab is called. */
@@ -22,7 +22,7 @@ export function PageHeading({ title, className, children }: PageHeadingProps) {
   useLayoutEffect(() => {
     if (scrollTo === null) return;
     if (move > 0) heading.current?.focus({ preventScroll: true });
-    window.scrollTo({ top: scrollTo, behavior: 'instant' });
+    window.scrollTo({ top: scrollTo, behavior: "instant" });
   }, [move, scrollTo]);
 
   return (

@@ -1,9 +1,9 @@
 // Where one is: the path below /demo, kept in the history of the browser, with how far each entry was scrolled.
 
-import { randomKey } from '../ui/randomKey';
-import { createStore, useStore } from '../ui/store';
+import { randomKey } from "../ui/randomKey";
+import { createStore, useStore } from "../ui/store";
 
-const BASE = import.meta.env.BASE_URL.replace(/\/$/, '');
+const BASE = import.meta.env.BASE_URL.replace(/\/$/, "");
 
 export interface Place {
   path: string;
@@ -13,18 +13,18 @@ export interface Place {
   scrollTo: number | null;
 }
 
-const pathNow = () => location.pathname.slice(BASE.length) || '/';
+const pathNow = () => location.pathname.slice(BASE.length) || "/";
 
 const scrolled = new Map<string, number>();
 let entry: string = history.state?.entry ?? randomKey();
-history.replaceState({ entry }, '');
-history.scrollRestoration = 'manual';
+history.replaceState({ entry }, "");
+history.scrollRestoration = "manual";
 
 const store = createStore<Place>({ path: pathNow(), move: 0, scrollTo: 0 });
 
 const moveTo = (scrollTo: number | null) => store.set({ path: pathNow(), move: store.get().move + 1, scrollTo });
 
-addEventListener('popstate', (event) => {
+addEventListener("popstate", (event) => {
   scrolled.set(entry, scrollY);
   entry = event.state?.entry ?? randomKey();
   moveTo(scrolled.get(entry) ?? 0);
@@ -36,7 +36,7 @@ export const hrefOf = (path: string) => BASE + path;
 export function navigate(path: string, { keepsPlace = false, replaces = false } = {}): void {
   scrolled.set(entry, scrollY);
   if (!replaces) entry = randomKey();
-  history[replaces ? 'replaceState' : 'pushState']({ entry }, '', hrefOf(path));
+  history[replaces ? "replaceState" : "pushState"]({ entry }, "", hrefOf(path));
   moveTo(keepsPlace ? null : 0);
 }
 

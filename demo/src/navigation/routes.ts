@@ -1,31 +1,31 @@
 // Which page a path means, and the paths of pages.
 
-export const PEOPLE_TABS = ['followers', 'following', 'mutuals', 'known'] as const;
+export const PEOPLE_TABS = ["followers", "following", "mutuals", "known"] as const;
 export type PeopleTab = (typeof PEOPLE_TABS)[number];
-export type ProfileTab = 'posts' | PeopleTab;
+export type ProfileTab = "posts" | PeopleTab;
 
 export type Route =
-  | { page: 'home' }
-  | { page: 'profile'; username: string; tab: ProfileTab }
-  | { page: 'visitors' }
-  | { page: 'settings' }
-  | { page: 'unknown' };
+  | { page: "home" }
+  | { page: "profile"; username: string; tab: ProfileTab }
+  | { page: "visitors" }
+  | { page: "settings" }
+  | { page: "unknown" };
 
 export const paths = {
-  home: '/',
-  visitors: '/visitors',
-  settings: '/settings',
-  profile: (username: string, tab: ProfileTab = 'posts') => `/@${username}${tab === 'posts' ? '' : `/${tab}`}`,
+  home: "/",
+  visitors: "/visitors",
+  settings: "/settings",
+  profile: (username: string, tab: ProfileTab = "posts") => `/@${username}${tab === "posts" ? "" : `/${tab}`}`,
 };
 
-const PROFILE = new RegExp(`^/@(\\w{2,30})(?:/(${PEOPLE_TABS.join('|')}))?$`);
+const PROFILE = new RegExp(`^/@(\\w{2,30})(?:/(${PEOPLE_TABS.join("|")}))?$`);
 
 export function routeOf(path: string): Route {
-  const plain = path.replace(/(.)\/+$/, '$1');
-  if (plain === paths.home) return { page: 'home' };
-  if (plain === paths.visitors) return { page: 'visitors' };
-  if (plain === paths.settings) return { page: 'settings' };
-  const [, username, tab = 'posts'] = PROFILE.exec(plain) ?? [];
-  if (username === undefined) return { page: 'unknown' };
-  return { page: 'profile', username: username.toLowerCase(), tab: tab as ProfileTab };
+  const plain = path.replace(/(.)\/+$/, "$1");
+  if (plain === paths.home) return { page: "home" };
+  if (plain === paths.visitors) return { page: "visitors" };
+  if (plain === paths.settings) return { page: "settings" };
+  const [, username, tab = "posts"] = PROFILE.exec(plain) ?? [];
+  if (username === undefined) return { page: "unknown" };
+  return { page: "profile", username: username.toLowerCase(), tab: tab as ProfileTab };
 }

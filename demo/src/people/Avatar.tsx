@@ -3,16 +3,16 @@
 interface AvatarProps {
   username: string;
   displayName: string;
-  size?: 'small' | 'large';
+  size?: "small" | "large";
 }
 
 const graphemes = new Intl.Segmenter();
-const firstOf = (word: string) => graphemes.segment(word)[Symbol.iterator]().next().value?.segment ?? '';
+const firstOf = (word: string) => graphemes.segment(word)[Symbol.iterator]().next().value?.segment ?? "";
 
 function initials(name: string): string {
   const words = name.trim().split(/\s+/);
   const ends = words.length > 1 ? [words[0], words.at(-1)] : [words[0]];
-  return ends.map((word) => firstOf(word ?? '').toLocaleUpperCase()).join('');
+  return ends.map((word) => firstOf(word ?? "").toLocaleUpperCase()).join("");
 }
 
 /** Spreads names over the circle of colours (FNV-1a). */
@@ -23,7 +23,7 @@ function hue(name: string): number {
 
 export function Avatar({ username, displayName, size }: AvatarProps) {
   return (
-    <span className={`avatar ${size ?? ''}`} style={{ '--hue': hue(username) } as object} aria-hidden="true">
+    <span className={`avatar ${size ?? ""}`} style={{ "--hue": hue(username) } as object} aria-hidden="true">
       {initials(displayName)}
     </span>
   );

@@ -1,11 +1,11 @@
 // Somebody in a list: who it is, how one stands, and a button to change that.
 
-import { type FragmentType, graphql, readFragment } from '../generated';
-import { Link } from '../navigation/Link';
-import { paths } from '../navigation/routes';
-import { Avatar } from './Avatar';
-import { RelationBadge } from './RelationBadge';
-import { RelationButton } from './RelationButton';
+import { type FragmentType, graphql, readFragment } from "../generated";
+import { Link } from "../navigation/Link";
+import { paths } from "../navigation/routes";
+import { Avatar } from "./Avatar";
+import { RelationBadge } from "./RelationBadge";
+import { RelationButton } from "./RelationButton";
 
 export const PersonRowUser = graphql(`
   fragment PersonRow on User {

@@ -1,8 +1,8 @@
 // Follows somebody, or unfollows; nothing for the viewer itself.
 
-import { type FragmentType, graphql, readFragment } from '../generated';
-import { Standing, WORDS } from './standing';
-import { useRelationChange } from './useRelationChange';
+import { type FragmentType, graphql, readFragment } from "../generated";
+import { Standing, WORDS } from "./standing";
+import { useRelationChange } from "./useRelationChange";
 
 export const FollowTarget = graphql(`
   fragment FollowTarget on User {
@@ -22,7 +22,7 @@ export function RelationButton({ user }: { user: FragmentType<typeof FollowTarge
   return (
     <button
       type="button"
-      className={isFollowing ? 'button quiet' : 'button'}
+      className={isFollowing ? "button quiet" : "button"}
       aria-label={`${action} ${target.displayName}`}
       aria-disabled={isUnderWay}
       onClick={() => void change(isFollowing)}

@@ -1,7 +1,7 @@
 // The four lists of people on a profile, and what is asked for each.
 
-import { graphql } from '../generated';
-import type { PeopleTab } from '../navigation/routes';
+import { graphql } from "../generated";
+import type { PeopleTab } from "../navigation/routes";
 
 export const PeoplePage = graphql(`
   fragment PeoplePage on FollowConnection {
@@ -62,8 +62,8 @@ const KnownFollowers = graphql(`
 `);
 
 export const LISTS = {
-  followers: { query: Followers, heading: 'Followers', empty: 'Nobody yet.' },
-  following: { query: Following, heading: 'Following', empty: 'Nobody yet.' },
-  mutuals: { query: Mutuals, heading: 'Mutuals', empty: 'Nobody yet follows back.' },
-  known: { query: KnownFollowers, heading: 'Followers you follow', empty: 'Nobody whom you follow.' },
+  followers: { query: Followers, heading: "Followers", empty: "Nobody yet." },
+  following: { query: Following, heading: "Following", empty: "Nobody yet." },
+  mutuals: { query: Mutuals, heading: "Mutuals", empty: "Nobody yet follows back." },
+  known: { query: KnownFollowers, heading: "Followers you follow", empty: "Nobody whom you follow." },
 } satisfies Record<PeopleTab, object>;

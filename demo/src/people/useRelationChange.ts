@@ -1,12 +1,12 @@
 // Following and unfollowing: shown at once, taken back and told if it was refused.
 
-import { useState } from 'react';
-import { useMutation } from 'urql';
-import { explain } from '../api/failures';
-import { graphql, readFragment } from '../generated';
-import { useLive } from '../live/Live';
-import { notices } from '../shell/notices';
-import { UserErrorParts } from '../ui/userErrors';
+import { useState } from "react";
+import { useMutation } from "urql";
+import { explain } from "../api/failures";
+import { graphql, readFragment } from "../generated";
+import { useLive } from "../live/Live";
+import { notices } from "../shell/notices";
+import { UserErrorParts } from "../ui/userErrors";
 
 const Follow = graphql(`
   mutation Follow($input: FollowInput!) {
@@ -54,9 +54,9 @@ export function useRelationChange(user: { id: string; displayName: string }) {
     const { data, error } = await (isFollowing ? unfollow : follow)({ input: { userId: user.id } });
     setUnderWay(false);
     const refusals = readFragment(UserErrorParts, data?.change?.userErrors ?? []);
-    const reason = error ? explain(error) : refusals.map(({ message }) => message).join(' ');
+    const reason = error ? explain(error) : refusals.map(({ message }) => message).join(" ");
     if (reason) {
-      notices.tell(`${user.displayName} could not be ${isFollowing ? 'unfollowed' : 'followed'}. ${reason}`);
+      notices.tell(`${user.displayName} could not be ${isFollowing ? "unfollowed" : "followed"}. ${reason}`);
     } else {
       readTimelineAnew();
     }

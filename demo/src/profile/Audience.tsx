@@ -1,14 +1,14 @@
 // Who looked at the viewer's profile, by region. Who it was is not told.
 
-import { useState } from 'react';
-import { useReading } from '../api/useReading';
-import { graphql, readFragment } from '../generated';
-import { type Bar, Bars } from '../ui/Bars';
-import { Choice } from '../ui/Choice';
-import { Failure } from '../ui/Failure';
-import { Loading } from '../ui/Loading';
-import { counted } from '../ui/numbers';
-import { regionName, RegionParts } from './regionName';
+import { useState } from "react";
+import { useReading } from "../api/useReading";
+import { graphql, readFragment } from "../generated";
+import { type Bar, Bars } from "../ui/Bars";
+import { Choice } from "../ui/Choice";
+import { Failure } from "../ui/Failure";
+import { Loading } from "../ui/Loading";
+import { counted } from "../ui/numbers";
+import { regionName, RegionParts } from "./regionName";
 
 const AudienceQuery = graphql(`
   query Audience($days: Int!) {
@@ -34,7 +34,7 @@ export function Audience() {
   const { data, fetching, error, again } = useReading({
     query: AudienceQuery,
     variables: { days },
-    requestPolicy: 'cache-and-network',
+    requestPolicy: "cache-and-network",
   });
   if (error) return <Failure error={error} onRetry={again} />;
   if (fetching && !data) return <Loading what="visitors" />;
@@ -49,7 +49,7 @@ export function Audience() {
     <div className="audience">
       <Choice label="Days" options={SPANS} chosen={days} onChoose={setDays} />
       <p className="figure" role="status">
-        {counted(audience.uniqueVisitors, 'visitor')}
+        {counted(audience.uniqueVisitors, "visitor")}
       </p>
       {bars.length > 0 && <Bars bars={bars} unit="visitors" />}
     </div>

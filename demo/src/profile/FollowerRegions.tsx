@@ -1,9 +1,9 @@
 // Where somebody's followers are.
 
-import { type FragmentType, graphql, readFragment } from '../generated';
-import { Bars } from '../ui/Bars';
-import { counted, formatCount } from '../ui/numbers';
-import { regionName, RegionParts } from './regionName';
+import { type FragmentType, graphql, readFragment } from "../generated";
+import { Bars } from "../ui/Bars";
+import { counted, formatCount } from "../ui/numbers";
+import { regionName, RegionParts } from "./regionName";
 
 export const FollowerRegionsUser = graphql(`
   fragment FollowerRegions on User {
@@ -35,8 +35,8 @@ export function FollowerRegions({ user }: { user: FragmentType<typeof FollowerRe
       <Bars bars={bars} unit="followers" />
       <p className="hint">
         {regions.sampled < regions.total
-          ? `From ${formatCount(regions.sampled)} of ${counted(regions.total, 'follower')}.`
-          : `Of ${counted(regions.total, 'follower')}.`}
+          ? `From ${formatCount(regions.sampled)} of ${counted(regions.total, "follower")}.`
+          : `Of ${counted(regions.total, "follower")}.`}
       </p>
     </>
   );

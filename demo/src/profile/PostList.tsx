@@ -1,11 +1,11 @@
 // What somebody has posted, without an end.
 
-import { useState } from 'react';
-import { useReading } from '../api/useReading';
-import { graphql } from '../generated';
-import { Feed } from '../lists/Feed';
-import { ListEnd } from '../lists/ListEnd';
-import { PostCard } from '../timeline/PostCard';
+import { useState } from "react";
+import { useReading } from "../api/useReading";
+import { graphql } from "../generated";
+import { Feed } from "../lists/Feed";
+import { ListEnd } from "../lists/ListEnd";
+import { PostCard } from "../timeline/PostCard";
 
 const PostsOf = graphql(`
   query PostsOf($username: String!, $after: String) {
@@ -30,7 +30,7 @@ export function PostList({ username }: { username: string }) {
   const { data, fetching, stale, error, again } = useReading({
     query: PostsOf,
     variables: { username, after },
-    requestPolicy: after === undefined ? 'cache-and-network' : 'cache-first',
+    requestPolicy: after === undefined ? "cache-and-network" : "cache-first",
   });
   const posts = data?.user?.posts;
   const next = posts?.pageInfo.hasNextPage ? posts.pageInfo.endCursor : null;
@@ -44,7 +44,7 @@ export function PostList({ username }: { username: string }) {
       </Feed>
       <ListEnd
         what="posts"
-        atEnd={posts?.nodes.length === 0 ? 'Nothing posted yet.' : 'That is all.'}
+        atEnd={posts?.nodes.length === 0 ? "Nothing posted yet." : "That is all."}
         isFetching={isFetching}
         error={error}
         next={next}

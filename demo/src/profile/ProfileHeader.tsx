@@ -1,16 +1,16 @@
 // Who somebody is, and how one stands.
 
-import { type FragmentType, graphql, readFragment } from '../generated';
-import { Link } from '../navigation/Link';
-import { PageHeading } from '../navigation/PageHeading';
-import { paths } from '../navigation/routes';
-import { Avatar } from '../people/Avatar';
-import { RelationBadge } from '../people/RelationBadge';
-import { RelationButton } from '../people/RelationButton';
-import { Standing } from '../people/standing';
-import { Icon } from '../ui/Icon';
-import { Moment } from '../ui/Moment';
-import { regionName, RegionParts } from './regionName';
+import { type FragmentType, graphql, readFragment } from "../generated";
+import { Link } from "../navigation/Link";
+import { PageHeading } from "../navigation/PageHeading";
+import { paths } from "../navigation/routes";
+import { Avatar } from "../people/Avatar";
+import { RelationBadge } from "../people/RelationBadge";
+import { RelationButton } from "../people/RelationButton";
+import { Standing } from "../people/standing";
+import { Icon } from "../ui/Icon";
+import { Moment } from "../ui/Moment";
+import { regionName, RegionParts } from "./regionName";
 
 export const ProfileHeaderUser = graphql(`
   fragment ProfileHeader on User {

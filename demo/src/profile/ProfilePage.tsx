@@ -1,18 +1,18 @@
 // Somebody's profile.
 
-import { useReading } from '../api/useReading';
-import { graphql } from '../generated';
-import type { ProfileTab } from '../navigation/routes';
-import { PeopleList } from '../people/PeopleList';
-import { Nothing } from '../shell/Nothing';
-import { Failure } from '../ui/Failure';
-import { Loading } from '../ui/Loading';
-import { Panel } from '../ui/Panel';
-import { Audience } from './Audience';
-import { FollowerRegions } from './FollowerRegions';
-import { PostList } from './PostList';
-import { ProfileHeader } from './ProfileHeader';
-import { ProfileTabs } from './ProfileTabs';
+import { useReading } from "../api/useReading";
+import { graphql } from "../generated";
+import type { ProfileTab } from "../navigation/routes";
+import { PeopleList } from "../people/PeopleList";
+import { Nothing } from "../shell/Nothing";
+import { Failure } from "../ui/Failure";
+import { Loading } from "../ui/Loading";
+import { Panel } from "../ui/Panel";
+import { Audience } from "./Audience";
+import { FollowerRegions } from "./FollowerRegions";
+import { PostList } from "./PostList";
+import { ProfileHeader } from "./ProfileHeader";
+import { ProfileTabs } from "./ProfileTabs";
 
 const Profile = graphql(`
   query Profile($username: String!) {
@@ -35,7 +35,7 @@ export function ProfilePage({ username, tab }: ProfilePageProps) {
   const { data, error, again } = useReading({
     query: Profile,
     variables: { username },
-    requestPolicy: 'cache-and-network',
+    requestPolicy: "cache-and-network",
   });
   if (!data) return error ? <Failure error={error} onRetry={again} /> : <Loading what={`@${username}`} />;
   const { user } = data;
@@ -57,7 +57,7 @@ export function ProfilePage({ username, tab }: ProfilePageProps) {
       </aside>
       <div className="column">
         <ProfileTabs username={username} isViewer={user.isViewer} tab={tab} user={user} />
-        {tab === 'posts' ? (
+        {tab === "posts" ? (
           <PostList key={username} username={username} />
         ) : (
           <PeopleList key={`${username} ${tab}`} username={username} list={tab} />

@@ -1,9 +1,9 @@
 // The parts of a profile, each with how much is in it.
 
-import { type FragmentType, graphql, readFragment } from '../generated';
-import { Link } from '../navigation/Link';
-import { paths, type ProfileTab } from '../navigation/routes';
-import { formatCount } from '../ui/numbers';
+import { type FragmentType, graphql, readFragment } from "../generated";
+import { Link } from "../navigation/Link";
+import { paths, type ProfileTab } from "../navigation/routes";
+import { formatCount } from "../ui/numbers";
 
 export const CountsUser = graphql(`
   fragment Counts on User {
@@ -36,19 +36,19 @@ interface ProfileTabsProps {
 export function ProfileTabs({ username, isViewer, tab, user }: ProfileTabsProps) {
   const counts = readFragment(CountsUser, user);
   const tabs: { name: ProfileTab; label: string; count: number }[] = [
-    { name: 'posts', label: 'Posts', count: counts.posts.totalCount },
-    { name: 'followers', label: 'Followers', count: counts.followers.totalCount },
-    { name: 'following', label: 'Following', count: counts.following.totalCount },
-    { name: 'mutuals', label: 'Mutuals', count: counts.mutuals.totalCount },
+    { name: "posts", label: "Posts", count: counts.posts.totalCount },
+    { name: "followers", label: "Followers", count: counts.followers.totalCount },
+    { name: "following", label: "Following", count: counts.following.totalCount },
+    { name: "mutuals", label: "Mutuals", count: counts.mutuals.totalCount },
     // Of one's own followers these would be the mutuals.
-    ...(isViewer ? [] : [{ name: 'known', label: 'You know', count: counts.knownFollowers.totalCount } as const]),
+    ...(isViewer ? [] : [{ name: "known", label: "You know", count: counts.knownFollowers.totalCount } as const]),
   ];
   return (
     <nav className="tabs" aria-label="Profile">
       <ul>
         {tabs.map(({ name, label, count }) => (
           <li key={name}>
-            <Link to={paths.profile(username, name)} keepsPlace aria-current={name === tab ? 'page' : undefined}>
+            <Link to={paths.profile(username, name)} keepsPlace aria-current={name === tab ? "page" : undefined}>
               <strong>{formatCount(count)}</strong> <span>{label}</span>
             </Link>
           </li>

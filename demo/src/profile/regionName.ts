@@ -1,7 +1,7 @@
 // A region in words.
 
-import { graphql } from '../generated';
-import type { RegionPartsFragment } from '../generated/graphql';
+import { graphql } from "../generated";
+import type { RegionPartsFragment } from "../generated/graphql";
 
 export const RegionParts = graphql(`
   fragment RegionParts on Region {
@@ -18,6 +18,6 @@ export const RegionParts = graphql(`
 
 /** "Lisboa, Portugal", "Portugal", or that it was not given. */
 export function regionName(region: RegionPartsFragment | null | undefined): string {
-  if (!region) return 'Not given';
+  if (!region) return "Not given";
   return region.subdivision ? `${region.subdivision.name}, ${region.country.name}` : region.country.name;
 }

@@ -1,17 +1,17 @@
 // Signs in by name and password, or makes an account of them.
 
-import { type FormEvent, useState } from 'react';
-import { Field } from '../ui/Field';
-import { errorsAt, errorsElsewhere } from '../ui/userErrors';
-import { useAccount } from './useAccount';
+import { type FormEvent, useState } from "react";
+import { Field } from "../ui/Field";
+import { errorsAt, errorsElsewhere } from "../ui/userErrors";
+import { useAccount } from "./useAccount";
 
-const FIELDS = ['username', 'password', 'displayName'];
+const FIELDS = ["username", "password", "displayName"];
 
 export function AccountForm() {
   const [isNew, setNew] = useState(false);
-  const [username, setUsername] = useState('');
-  const [password, setPassword] = useState('');
-  const [displayName, setDisplayName] = useState('');
+  const [username, setUsername] = useState("");
+  const [password, setPassword] = useState("");
+  const [displayName, setDisplayName] = useState("");
   const { isUnderWay, refusals, failure, signIn, register } = useAccount();
 
   const submit = (event: FormEvent) => {
@@ -24,9 +24,9 @@ export function AccountForm() {
   const general = [...(failure ? [failure] : []), ...errorsElsewhere(refusals, FIELDS)];
   return (
     <section className="card">
-      <h2>{isNew ? 'Make an account' : 'Sign in by name'}</h2>
+      <h2>{isNew ? "Make an account" : "Sign in by name"}</h2>
       <form className="form" onSubmit={submit}>
-        <Field label="Username" hint={isNew && '2 to 30 of a–z, 0–9 and _.'} errors={errorsAt(refusals, 'username')}>
+        <Field label="Username" hint={isNew && "2 to 30 of a–z, 0–9 and _."} errors={errorsAt(refusals, "username")}>
           {(wiring) => (
             <input
               {...wiring}
@@ -40,7 +40,7 @@ export function AccountForm() {
           )}
         </Field>
         {isNew && (
-          <Field label="Name (if you like)" errors={errorsAt(refusals, 'displayName')}>
+          <Field label="Name (if you like)" errors={errorsAt(refusals, "displayName")}>
             {(wiring) => (
               <input
                 {...wiring}
@@ -51,14 +51,14 @@ export function AccountForm() {
             )}
           </Field>
         )}
-        <Field label="Password" hint={isNew && 'At least 8 characters.'} errors={errorsAt(refusals, 'password')}>
+        <Field label="Password" hint={isNew && "At least 8 characters."} errors={errorsAt(refusals, "password")}>
           {(wiring) => (
             <input
               {...wiring}
               type="password"
               value={password}
               required
-              autoComplete={isNew ? 'new-password' : 'current-password'}
+              autoComplete={isNew ? "new-password" : "current-password"}
               onChange={(event) => setPassword(event.target.value)}
             />
           )}
@@ -72,10 +72,10 @@ export function AccountForm() {
         </div>
         <div className="form-foot">
           <button type="submit" className="button" aria-disabled={isUnderWay}>
-            {isNew ? 'Make it' : 'Sign in'}
+            {isNew ? "Make it" : "Sign in"}
           </button>
           <button type="button" className="button bare" onClick={() => setNew(!isNew)}>
-            {isNew ? 'I have an account' : 'I am new here'}
+            {isNew ? "I have an account" : "I am new here"}
           </button>
         </div>
       </form>

@@ -1,20 +1,20 @@
 // Where one signs in, as somebody of the demo world or as oneself, or makes an account.
 
-import { useEffect, useMemo, useRef } from 'react';
-import { Provider } from 'urql';
-import { openAnonymousClient } from '../api/client';
-import { Logo } from '../shell/Logo';
-import { useStore } from '../ui/store';
-import { AccountForm } from './AccountForm';
-import { session } from './session';
-import { SuggestedUsers } from './SuggestedUsers';
+import { useEffect, useMemo, useRef } from "react";
+import { Provider } from "urql";
+import { openAnonymousClient } from "../api/client";
+import { Logo } from "../shell/Logo";
+import { useStore } from "../ui/store";
+import { AccountForm } from "./AccountForm";
+import { session } from "./session";
+import { SuggestedUsers } from "./SuggestedUsers";
 
 export function SignInPage() {
   const client = useMemo(openAnonymousClient, []);
   const { message } = useStore(session.store);
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    document.title = 'Sign in · Fanfold';
+    document.title = "Sign in · Fanfold";
     if (message) heading.current?.focus();
   }, [message]);
   return (

@@ -1,8 +1,8 @@
 // Somebody to be signed in as.
 
-import { graphql } from '../generated';
-import type { SuggestedUserFragment } from '../generated/graphql';
-import { Avatar } from '../people/Avatar';
+import { graphql } from "../generated";
+import type { SuggestedUserFragment } from "../generated/graphql";
+import { Avatar } from "../people/Avatar";
 
 export const SuggestedUserUser = graphql(`
   fragment SuggestedUser on User {
@@ -24,7 +24,7 @@ export function SuggestedUser({ person, isUnderWay, onChoose }: SuggestedUserPro
         <Avatar {...person} />
         <span>
           <bdi className="name">{person.displayName}</bdi>
-          <span className="username">{isUnderWay ? 'Signing in …' : `@${person.username}`}</span>
+          <span className="username">{isUnderWay ? "Signing in …" : `@${person.username}`}</span>
         </span>
       </button>
     </li>

@@ -1,14 +1,14 @@
 // People of a demo world to be signed in as with one press: Ada, and some who follow her and whom she follows. On a
 // server without a demo world there are none.
 
-import { useState } from 'react';
-import { useQuery } from 'urql';
-import { graphql, readFragment } from '../generated';
-import { SuggestedUser, SuggestedUserUser } from './SuggestedUser';
-import { useAccount } from './useAccount';
+import { useState } from "react";
+import { useQuery } from "urql";
+import { graphql, readFragment } from "../generated";
+import { SuggestedUser, SuggestedUserUser } from "./SuggestedUser";
+import { useAccount } from "./useAccount";
 
 /** What everybody's password is in the world of `fanfold demo`. */
-const DEMO_PASSWORD = 'demo-password';
+const DEMO_PASSWORD = "demo-password";
 
 const Suggestions = graphql(`
   query Suggestions {

@@ -1,8 +1,8 @@
 // Who is signed in: the token lasts as long as the tab.
 
-import { createStore } from '../ui/store';
+import { createStore } from "../ui/store";
 
-const STORED = 'fanfold.demo.token';
+const STORED = "fanfold.demo.token";
 
 export interface Session {
   token: string | null;
@@ -23,6 +23,6 @@ export const session = {
     store.set({ token: null, message });
   },
   expire: () => {
-    if (store.get().token !== null) session.end('Your session has ended. Sign in again to go on.');
+    if (store.get().token !== null) session.end("Your session has ended. Sign in again to go on.");
   },
 };

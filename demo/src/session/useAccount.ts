@@ -1,12 +1,12 @@
 // Signing in, and making an account: both begin a session, or say why not.
 
-import { useState } from 'react';
-import { type OperationResult, useMutation } from 'urql';
-import { explain } from '../api/failures';
-import { type FragmentType, graphql, readFragment } from '../generated';
-import type { LoginInput, RegisterInput, UserErrorPartsFragment } from '../generated/graphql';
-import { UserErrorParts } from '../ui/userErrors';
-import { session } from './session';
+import { useState } from "react";
+import { type OperationResult, useMutation } from "urql";
+import { explain } from "../api/failures";
+import { type FragmentType, graphql, readFragment } from "../generated";
+import type { LoginInput, RegisterInput, UserErrorPartsFragment } from "../generated/graphql";
+import { UserErrorParts } from "../ui/userErrors";
+import { session } from "./session";
 
 const Login = graphql(`
   mutation Login($input: LoginInput!) {
@@ -31,7 +31,7 @@ const Register = graphql(`
 `);
 
 /** What the sessions of this client are called in the list of sessions. */
-const LABEL = 'Demo';
+const LABEL = "Demo";
 
 interface Answer {
   account: { token: string | null; userErrors: readonly FragmentType<typeof UserErrorParts>[] } | null;

@@ -1,14 +1,14 @@
 // Changes what others see of the viewer.
 
-import { type FormEvent, useState } from 'react';
-import { useMutation } from 'urql';
-import { explain } from '../api/failures';
-import { type FragmentType, graphql, readFragment } from '../generated';
-import type { UserErrorPartsFragment } from '../generated/graphql';
-import { RegionParts } from '../profile/regionName';
-import { Field } from '../ui/Field';
-import { errorsAt, errorsElsewhere, UserErrorParts } from '../ui/userErrors';
-import { RegionFields, type RegionCodes } from './RegionFields';
+import { type FormEvent, useState } from "react";
+import { useMutation } from "urql";
+import { explain } from "../api/failures";
+import { type FragmentType, graphql, readFragment } from "../generated";
+import type { UserErrorPartsFragment } from "../generated/graphql";
+import { RegionParts } from "../profile/regionName";
+import { Field } from "../ui/Field";
+import { errorsAt, errorsElsewhere, UserErrorParts } from "../ui/userErrors";
+import { RegionFields, type RegionCodes } from "./RegionFields";
 
 export const ProfileFormUser = graphql(`
   fragment ProfileForm on User {
@@ -34,7 +34,7 @@ const UpdateProfile = graphql(`
   }
 `);
 
-const FIELDS = ['displayName', 'bio', 'country', 'subdivision'];
+const FIELDS = ["displayName", "bio", "country", "subdivision"];
 
 export function ProfileForm({ user }: { user: FragmentType<typeof ProfileFormUser> }) {
   const stored = readFragment(ProfileFormUser, user);
@@ -42,28 +42,28 @@ export function ProfileForm({ user }: { user: FragmentType<typeof ProfileFormUse
   const [displayName, setDisplayName] = useState(stored.displayName);
   const [bio, setBio] = useState(stored.bio);
   const [codes, setCodes] = useState<RegionCodes>({
-    country: region?.country.code ?? '',
-    subdivision: region?.subdivision?.code ?? '',
+    country: region?.country.code ?? "",
+    subdivision: region?.subdivision?.code ?? "",
   });
   const [refusals, setRefusals] = useState<readonly UserErrorPartsFragment[]>([]);
-  const [message, setMessage] = useState('');
+  const [message, setMessage] = useState("");
   const [{ fetching }, updateProfile] = useMutation(UpdateProfile);
 
   const save = async (event: FormEvent) => {
     event.preventDefault();
-    setMessage('');
+    setMessage("");
     const region = codes.country ? { country: codes.country, subdivision: codes.subdivision || null } : null;
     const { data, error } = await updateProfile({ input: { displayName, bio, region } });
     const refused = readFragment(UserErrorParts, data?.updateProfile?.userErrors ?? []);
     setRefusals(refused);
     if (error) setMessage(`${explain(error)} Try again.`);
-    else if (refused.length > 0) setMessage(errorsElsewhere(refused, FIELDS).join(' '));
-    else setMessage('Saved.');
+    else if (refused.length > 0) setMessage(errorsElsewhere(refused, FIELDS).join(" "));
+    else setMessage("Saved.");
   };
 
   return (
     <form className="form" onSubmit={(event) => void save(event)}>
-      <Field label="Name" hint="1 to 50 characters of any script." errors={errorsAt(refusals, 'displayName')}>
+      <Field label="Name" hint="1 to 50 characters of any script." errors={errorsAt(refusals, "displayName")}>
         {(wiring) => (
           <input
             {...wiring}
@@ -73,15 +73,13 @@ export function ProfileForm({ user }: { user: FragmentType<typeof ProfileFormUse
           />
         )}
       </Field>
-      <Field label="About you" hint="Up to 500 characters." errors={errorsAt(refusals, 'bio')}>
-        {(wiring) => (
-          <textarea {...wiring} rows={3} value={bio} onChange={(event) => setBio(event.target.value)} />
-        )}
+      <Field label="About you" hint="Up to 500 characters." errors={errorsAt(refusals, "bio")}>
+        {(wiring) => <textarea {...wiring} rows={3} value={bio} onChange={(event) => setBio(event.target.value)} />}
       </Field>
       <RegionFields
         codes={codes}
         onChange={setCodes}
-        errors={{ country: errorsAt(refusals, 'country'), subdivision: errorsAt(refusals, 'subdivision') }}
+        errors={{ country: errorsAt(refusals, "country"), subdivision: errorsAt(refusals, "subdivision") }}
       />
       <div className="form-foot">
         <button type="submit" className="button" aria-disabled={fetching}>

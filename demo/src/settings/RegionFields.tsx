@@ -1,8 +1,8 @@
 // A country, and one of its subdivisions, chosen from those of ISO 3166.
 
-import { useQuery } from 'urql';
-import { graphql } from '../generated';
-import { Field } from '../ui/Field';
+import { useQuery } from "urql";
+import { graphql } from "../generated";
+import { Field } from "../ui/Field";
 
 const Countries = graphql(`
   query Countries {
@@ -29,7 +29,7 @@ interface RegionFieldsProps {
   errors: { country: string[]; subdivision: string[] };
 }
 
-const byName = (one: { name: string }, other: { name: string }) => one.name.localeCompare(other.name, 'en');
+const byName = (one: { name: string }, other: { name: string }) => one.name.localeCompare(other.name, "en");
 
 export function RegionFields({ codes, onChange, errors }: RegionFieldsProps) {
   const [{ data }] = useQuery({ query: Countries });
@@ -42,7 +42,7 @@ export function RegionFields({ codes, onChange, errors }: RegionFieldsProps) {
           <select
             {...wiring}
             value={codes.country}
-            onChange={(event) => onChange({ country: event.target.value, subdivision: '' })}
+            onChange={(event) => onChange({ country: event.target.value, subdivision: "" })}
           >
             <option value="">Not given</option>
             {countries.map(({ code, name }) => (

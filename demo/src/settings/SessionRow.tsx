@@ -1,7 +1,7 @@
 // A sign-in on some device, and the way to end it.
 
-import { type FragmentType, graphql, readFragment } from '../generated';
-import { Moment } from '../ui/Moment';
+import { type FragmentType, graphql, readFragment } from "../generated";
+import { Moment } from "../ui/Moment";
 
 export const SessionRowSession = graphql(`
   fragment SessionRow on Session {
@@ -23,7 +23,7 @@ export function SessionRow({ session, onRevoke }: SessionRowProps) {
     <li>
       <div>
         <p className="name">
-          {label || 'No name given'} {isCurrent && <span className="badge">This one</span>}
+          {label || "No name given"} {isCurrent && <span className="badge">This one</span>}
         </p>
         <p className="hint">
           Since <Moment at={createdAt} />, last used <Moment at={lastSeenAt} />

@@ -1,11 +1,11 @@
 // Where the viewer is signed in.
 
-import { useMutation } from 'urql';
-import { explain } from '../api/failures';
-import { type FragmentType, graphql, readFragment } from '../generated';
-import { notices } from '../shell/notices';
-import { UserErrorParts } from '../ui/userErrors';
-import { SessionRow, type SessionRowSession } from './SessionRow';
+import { useMutation } from "urql";
+import { explain } from "../api/failures";
+import { type FragmentType, graphql, readFragment } from "../generated";
+import { notices } from "../shell/notices";
+import { UserErrorParts } from "../ui/userErrors";
+import { SessionRow, type SessionRowSession } from "./SessionRow";
 
 const RevokeSession = graphql(`
   mutation RevokeSession($input: RevokeSessionInput!) {
@@ -30,7 +30,7 @@ export function Sessions({ sessions, onChanged }: SessionsProps) {
   const revoke = async (sessionId: string) => {
     const { data, error } = await revokeSession({ input: { sessionId } });
     const refusals = readFragment(UserErrorParts, data?.revokeSession?.userErrors ?? []);
-    const reason = error ? explain(error) : refusals.map(({ message }) => message).join(' ');
+    const reason = error ? explain(error) : refusals.map(({ message }) => message).join(" ");
     if (reason) notices.tell(`The session could not be ended. ${reason}`);
     else onChanged();
   };

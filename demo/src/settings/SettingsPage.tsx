@@ -1,12 +1,12 @@
 // What one can change of oneself: the profile, and where one is signed in.
 
-import { useReading } from '../api/useReading';
-import { graphql } from '../generated';
-import { PageHeading } from '../navigation/PageHeading';
-import { Failure } from '../ui/Failure';
-import { Loading } from '../ui/Loading';
-import { ProfileForm } from './ProfileForm';
-import { Sessions } from './Sessions';
+import { useReading } from "../api/useReading";
+import { graphql } from "../generated";
+import { PageHeading } from "../navigation/PageHeading";
+import { Failure } from "../ui/Failure";
+import { Loading } from "../ui/Loading";
+import { ProfileForm } from "./ProfileForm";
+import { Sessions } from "./Sessions";
 
 const Settings = graphql(`
   query Settings {
@@ -24,7 +24,7 @@ const Settings = graphql(`
 `);
 
 export function SettingsPage() {
-  const { data, error, again } = useReading({ query: Settings, requestPolicy: 'cache-and-network' });
+  const { data, error, again } = useReading({ query: Settings, requestPolicy: "cache-and-network" });
   const viewer = data?.viewer;
   return (
     <div className="page">

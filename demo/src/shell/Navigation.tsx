@@ -1,13 +1,13 @@
 // The main navigation: beside the page, or below it on a phone.
 
-import { useQuery } from 'urql';
-import { Link } from '../navigation/Link';
-import { usePlace } from '../navigation/location';
-import { paths, routeOf } from '../navigation/routes';
-import { useWaitingPosts } from '../timeline/useWaitingPosts';
-import { Icon, type IconName } from '../ui/Icon';
-import { counted } from '../ui/numbers';
-import { ViewerQuery } from './viewerQuery';
+import { useQuery } from "urql";
+import { Link } from "../navigation/Link";
+import { usePlace } from "../navigation/location";
+import { paths, routeOf } from "../navigation/routes";
+import { useWaitingPosts } from "../timeline/useWaitingPosts";
+import { Icon, type IconName } from "../ui/Icon";
+import { counted } from "../ui/numbers";
+import { ViewerQuery } from "./viewerQuery";
 
 interface Entry {
   to: string;
@@ -22,27 +22,27 @@ export function Navigation() {
   const [{ data }] = useQuery({ query: ViewerQuery });
   const waiting = useWaitingPosts();
   const username = data?.viewer?.user.username;
-  const isOwnProfile = route.page === 'profile' && route.username === username;
+  const isOwnProfile = route.page === "profile" && route.username === username;
   const entries: Entry[] = [
-    { to: paths.home, icon: 'home', label: 'Home', isHere: route.page === 'home', news: waiting },
+    { to: paths.home, icon: "home", label: "Home", isHere: route.page === "home", news: waiting },
     ...(username
-      ? [{ to: paths.profile(username), icon: 'person', label: 'Profile', isHere: isOwnProfile } as const]
+      ? [{ to: paths.profile(username), icon: "person", label: "Profile", isHere: isOwnProfile } as const]
       : []),
-    { to: paths.visitors, icon: 'chart', label: 'Visitors', isHere: route.page === 'visitors' },
-    { to: paths.settings, icon: 'settings', label: 'Settings', isHere: route.page === 'settings' },
+    { to: paths.visitors, icon: "chart", label: "Visitors", isHere: route.page === "visitors" },
+    { to: paths.settings, icon: "settings", label: "Settings", isHere: route.page === "settings" },
   ];
   return (
     <nav className="navigation" aria-label="Main">
       <ul>
         {entries.map(({ to, icon, label, isHere, news = 0 }) => (
           <li key={label}>
-            <Link to={to} aria-current={isHere ? 'page' : undefined}>
+            <Link to={to} aria-current={isHere ? "page" : undefined}>
               <Icon name={icon} />
               <span>{label}</span>
               {news > 0 && (
                 <span className="news">
                   <span aria-hidden="true">{news}</span>
-                  <span className="visually-hidden">, {counted(news, 'new post')}</span>
+                  <span className="visually-hidden">, {counted(news, "new post")}</span>
                 </span>
               )}
             </Link>

@@ -1,9 +1,9 @@
 // A page that says that there is nothing here.
 
-import type { ReactNode } from 'react';
-import { Link } from '../navigation/Link';
-import { PageHeading } from '../navigation/PageHeading';
-import { paths } from '../navigation/routes';
+import type { ReactNode } from "react";
+import { Link } from "../navigation/Link";
+import { PageHeading } from "../navigation/PageHeading";
+import { paths } from "../navigation/routes";
 
 interface NothingProps {
   title: string;

@@ -1,8 +1,8 @@
 // Tells notices, to those who see and those who listen.
 
-import { Icon } from '../ui/Icon';
-import { useStore } from '../ui/store';
-import { notices } from './notices';
+import { Icon } from "../ui/Icon";
+import { useStore } from "../ui/store";
+import { notices } from "./notices";
 
 export function Notices() {
   const shown = useStore(notices.store);

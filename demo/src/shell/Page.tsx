@@ -1,23 +1,23 @@
 // The page of a route.
 
-import type { Route } from '../navigation/routes';
-import { ProfilePage } from '../profile/ProfilePage';
-import { SettingsPage } from '../settings/SettingsPage';
-import { HomePage } from '../timeline/HomePage';
-import { VisitorsPage } from '../visits/VisitorsPage';
-import { Nothing } from './Nothing';
+import type { Route } from "../navigation/routes";
+import { ProfilePage } from "../profile/ProfilePage";
+import { SettingsPage } from "../settings/SettingsPage";
+import { HomePage } from "../timeline/HomePage";
+import { VisitorsPage } from "../visits/VisitorsPage";
+import { Nothing } from "./Nothing";
 
 export function Page({ route }: { route: Route }) {
   switch (route.page) {
-    case 'home':
+    case "home":
       return <HomePage />;
-    case 'profile':
+    case "profile":
       return <ProfilePage key={route.username} username={route.username} tab={route.tab} />;
-    case 'visitors':
+    case "visitors":
       return <VisitorsPage />;
-    case 'settings':
+    case "settings":
       return <SettingsPage />;
-    case 'unknown':
+    case "unknown":
       return <Nothing title="No such page">There is no such page.</Nothing>;
   }
 }

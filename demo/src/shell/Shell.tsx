@@ -1,17 +1,17 @@
 // What is around every page.
 
-import type { MouseEvent, ReactNode } from 'react';
-import { Link } from '../navigation/Link';
-import { paths } from '../navigation/routes';
-import { ConnectionBanner } from './ConnectionBanner';
-import { Logo } from './Logo';
-import { Navigation } from './Navigation';
-import { Notices } from './Notices';
-import { WhoAmI } from './WhoAmI';
+import type { MouseEvent, ReactNode } from "react";
+import { Link } from "../navigation/Link";
+import { paths } from "../navigation/routes";
+import { ConnectionBanner } from "./ConnectionBanner";
+import { Logo } from "./Logo";
+import { Navigation } from "./Navigation";
+import { Notices } from "./Notices";
+import { WhoAmI } from "./WhoAmI";
 
 function skipToPage(event: MouseEvent) {
   event.preventDefault();
-  document.getElementById('main')?.focus();
+  document.getElementById("main")?.focus();
 }
 
 export function Shell({ children }: { children: ReactNode }) {

@@ -1,11 +1,11 @@
 // Who is signed in, and the way out.
 
-import { useMutation, useQuery } from 'urql';
-import { graphql } from '../generated';
-import { Avatar } from '../people/Avatar';
-import { session } from '../session/session';
-import { Icon } from '../ui/Icon';
-import { ViewerQuery } from './viewerQuery';
+import { useMutation, useQuery } from "urql";
+import { graphql } from "../generated";
+import { Avatar } from "../people/Avatar";
+import { session } from "../session/session";
+import { Icon } from "../ui/Icon";
+import { ViewerQuery } from "./viewerQuery";
 
 const Logout = graphql(`
   mutation Logout {

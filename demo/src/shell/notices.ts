@@ -1,6 +1,6 @@
 // What has to be told in passing, such as that a change was refused. It stays until it is put away.
 
-import { createStore } from '../ui/store';
+import { createStore } from "../ui/store";
 
 export interface Notice {
   number: number;

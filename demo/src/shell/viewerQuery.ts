@@ -1,6 +1,6 @@
 // Who is signed in.
 
-import { graphql } from '../generated';
+import { graphql } from "../generated";
 
 export const ViewerQuery = graphql(`
   query Viewer {

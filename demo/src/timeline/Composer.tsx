@@ -1,13 +1,13 @@
 // Where one writes a post. An attempt has a key, so that sending it again after a failure does not publish it twice.
 
-import { type FormEvent, type KeyboardEvent, useRef, useState } from 'react';
-import { useMutation } from 'urql';
-import { explain } from '../api/failures';
-import { graphql, readFragment } from '../generated';
-import { Field } from '../ui/Field';
-import { formatCount } from '../ui/numbers';
-import { randomKey } from '../ui/randomKey';
-import { errorsAt, errorsElsewhere, UserErrorParts } from '../ui/userErrors';
+import { type FormEvent, type KeyboardEvent, useRef, useState } from "react";
+import { useMutation } from "urql";
+import { explain } from "../api/failures";
+import { graphql, readFragment } from "../generated";
+import { Field } from "../ui/Field";
+import { formatCount } from "../ui/numbers";
+import { randomKey } from "../ui/randomKey";
+import { errorsAt, errorsElsewhere, UserErrorParts } from "../ui/userErrors";
 
 const Publish = graphql(`
   mutation Publish($input: PublishInput!) {
@@ -36,7 +36,7 @@ const MOST_CHARACTERS = 2_000;
 const TOLD_FROM = 200;
 
 export function Composer() {
-  const [content, setContent] = useState('');
+  const [content, setContent] = useState("");
   const [errors, setErrors] = useState<string[]>([]);
   const [{ fetching }, publish] = useMutation(Publish);
   const attempt = useRef<{ content: string; key: string }>(null);
@@ -50,14 +50,14 @@ export function Composer() {
   const send = async () => {
     if (fetching) return;
     setErrors([]);
-    const { data, error } = await publish({ input: { content, platform: 'web', idempotencyKey: keyOf(content) } });
+    const { data, error } = await publish({ input: { content, platform: "web", idempotencyKey: keyOf(content) } });
     const refusals = readFragment(UserErrorParts, data?.publish?.userErrors ?? []);
     if (error) setErrors([`${explain(error)} Nothing is lost: try again.`]);
     else if (refusals.length > 0) {
-      setErrors([...errorsAt(refusals, 'content'), ...errorsElsewhere(refusals, ['content'])]);
+      setErrors([...errorsAt(refusals, "content"), ...errorsElsewhere(refusals, ["content"])]);
     } else {
       attempt.current = null;
-      setContent('');
+      setContent("");
     }
   };
 
@@ -66,7 +66,7 @@ export function Composer() {
     void send();
   };
   const sendByKey = (event: KeyboardEvent) => {
-    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void send();
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void send();
   };
 
   return (
@@ -84,11 +84,11 @@ export function Composer() {
         )}
       </Field>
       <div className="composer-foot">
-        <span className={left < 0 ? 'too-long' : 'quiet-text'}>
+        <span className={left < 0 ? "too-long" : "quiet-text"}>
           {left <= TOLD_FROM && `${formatCount(left)} characters left`}
         </span>
         <button type="submit" className="button" aria-disabled={fetching}>
-          {fetching ? 'Publishing …' : 'Publish'}
+          {fetching ? "Publishing …" : "Publish"}
         </button>
       </div>
     </form>

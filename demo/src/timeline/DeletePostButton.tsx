@@ -1,13 +1,13 @@
 // Deletes one's own post, once one has said so twice.
 
-import { type KeyboardEvent, useState } from 'react';
-import { useClient, useMutation } from 'urql';
-import { explain } from '../api/failures';
-import { graphql, readFragment } from '../generated';
-import { refreshOwnCounts } from '../live/watchRelations';
-import { notices } from '../shell/notices';
-import { Icon } from '../ui/Icon';
-import { UserErrorParts } from '../ui/userErrors';
+import { type KeyboardEvent, useState } from "react";
+import { useClient, useMutation } from "urql";
+import { explain } from "../api/failures";
+import { graphql, readFragment } from "../generated";
+import { refreshOwnCounts } from "../live/watchRelations";
+import { notices } from "../shell/notices";
+import { Icon } from "../ui/Icon";
+import { UserErrorParts } from "../ui/userErrors";
 
 const DeletePost = graphql(`
   mutation DeletePost($input: DeletePostInput!) {
@@ -27,31 +27,31 @@ interface DeletePostButtonProps {
 }
 
 export function DeletePostButton({ postId, onDeleted }: DeletePostButtonProps) {
-  const [step, setStep] = useState<'waiting' | 'asking' | 'kept'>('waiting');
+  const [step, setStep] = useState<"waiting" | "asking" | "kept">("waiting");
   const [{ fetching }, deletePost] = useMutation(DeletePost);
   const client = useClient();
 
-  const keep = () => setStep('kept');
+  const keep = () => setStep("kept");
   const keepByKey = (event: KeyboardEvent) => {
-    if (event.key === 'Escape') keep();
+    if (event.key === "Escape") keep();
   };
 
   const confirm = async () => {
     onDeleted();
     const { data, error } = await deletePost({ input: { postId } });
     const refusals = readFragment(UserErrorParts, data?.deletePost?.userErrors ?? []);
-    const reason = error ? explain(error) : refusals.map(({ message }) => message).join(' ');
+    const reason = error ? explain(error) : refusals.map(({ message }) => message).join(" ");
     if (reason) notices.tell(`The post could not be deleted. ${reason}`);
     else void refreshOwnCounts(client);
   };
 
-  if (step !== 'asking') {
+  if (step !== "asking") {
     return (
       <button
         type="button"
         className="button bare icon-button delete"
-        autoFocus={step === 'kept'}
-        onClick={() => setStep('asking')}
+        autoFocus={step === "kept"}
+        onClick={() => setStep("asking")}
         aria-label="Delete this post"
       >
         <Icon name="trash" />

@@ -1,10 +1,10 @@
 // The first page: a place to write, and the home timeline.
 
-import { PageHeading } from '../navigation/PageHeading';
-import { Panel } from '../ui/Panel';
-import { Visits } from '../visits/Visits';
-import { Composer } from './Composer';
-import { Timeline } from './Timeline';
+import { PageHeading } from "../navigation/PageHeading";
+import { Panel } from "../ui/Panel";
+import { Visits } from "../visits/Visits";
+import { Composer } from "./Composer";
+import { Timeline } from "./Timeline";
 
 export function HomePage() {
   return (

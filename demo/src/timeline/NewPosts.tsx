@@ -1,7 +1,7 @@
 // Says that new posts wait at the top, and shows them.
 
-import { Icon } from '../ui/Icon';
-import { counted } from '../ui/numbers';
+import { Icon } from "../ui/Icon";
+import { counted } from "../ui/numbers";
 
 interface NewPostsProps {
   count: number;
@@ -14,7 +14,7 @@ export function NewPosts({ count, onReveal }: NewPostsProps) {
       {count > 0 && (
         <button type="button" className="button" onClick={onReveal}>
           <Icon name="up" />
-          {counted(count, 'new post')}
+          {counted(count, "new post")}
         </button>
       )}
     </div>

@@ -1,13 +1,13 @@
 // A post: who says it, when and what.
 
-import { useId, useRef } from 'react';
-import { type FragmentType, graphql, readFragment } from '../generated';
-import { Link } from '../navigation/Link';
-import { paths } from '../navigation/routes';
-import { Avatar } from '../people/Avatar';
-import { RelationBadge } from '../people/RelationBadge';
-import { Moment } from '../ui/Moment';
-import { DeletePostButton } from './DeletePostButton';
+import { useId, useRef } from "react";
+import { type FragmentType, graphql, readFragment } from "../generated";
+import { Link } from "../navigation/Link";
+import { paths } from "../navigation/routes";
+import { Avatar } from "../people/Avatar";
+import { RelationBadge } from "../people/RelationBadge";
+import { Moment } from "../ui/Moment";
+import { DeletePostButton } from "./DeletePostButton";
 
 export const PostCardPost = graphql(`
   fragment PostCard on Post {

@@ -1,13 +1,13 @@
 // The home timeline, without an end, and with what comes to it while one reads.
 
-import { useState } from 'react';
-import { useReading } from '../api/useReading';
-import { Feed } from '../lists/Feed';
-import { ListEnd } from '../lists/ListEnd';
-import { HomeTimeline } from './homeTimeline';
-import { NewPosts } from './NewPosts';
-import { PostCard } from './PostCard';
-import { useArrivals } from './useArrivals';
+import { useState } from "react";
+import { useReading } from "../api/useReading";
+import { Feed } from "../lists/Feed";
+import { ListEnd } from "../lists/ListEnd";
+import { HomeTimeline } from "./homeTimeline";
+import { NewPosts } from "./NewPosts";
+import { PostCard } from "./PostCard";
+import { useArrivals } from "./useArrivals";
 
 export function Timeline() {
   const [after, setAfter] = useState<string>();
@@ -26,7 +26,7 @@ export function Timeline() {
       </Feed>
       <ListEnd
         what="posts"
-        atEnd={shown.length === 0 ? 'Nothing here yet: follow somebody, or write a post.' : 'That is all.'}
+        atEnd={shown.length === 0 ? "Nothing here yet: follow somebody, or write a post." : "That is all."}
         isFetching={isFetching}
         error={error}
         next={next}

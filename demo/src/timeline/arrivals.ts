@@ -1,6 +1,6 @@
 // Which posts wait to be looked at: those that came while one was reading further down. What one reads does not move.
 
-import { createStore } from '../ui/store';
+import { createStore } from "../ui/store";
 
 /** When the newest post that was on the page was written; null while all are shown as they come. */
 export const newestShown = createStore<string | null>(null);

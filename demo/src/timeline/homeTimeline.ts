@@ -1,6 +1,6 @@
 // The home timeline: what is asked for.
 
-import { graphql } from '../generated';
+import { graphql } from "../generated";
 
 export const HomeTimeline = graphql(`
   query HomeTimeline($after: String) {

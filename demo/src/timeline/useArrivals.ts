@@ -1,8 +1,8 @@
 // The posts of a timeline that are shown, and those that wait until one goes to the top.
 
-import { useEffect } from 'react';
-import { useStore } from '../ui/store';
-import { newestShown, splitArrivals } from './arrivals';
+import { useEffect } from "react";
+import { useStore } from "../ui/store";
+import { newestShown, splitArrivals } from "./arrivals";
 
 /** As far down one is still at the top. */
 const TOP = 80;
@@ -21,8 +21,8 @@ export function useArrivals<Post extends { createdAt: string; author: { isViewer
       else newestShown.set(null);
     };
     look();
-    addEventListener('scroll', look, { passive: true });
-    return () => removeEventListener('scroll', look);
+    addEventListener("scroll", look, { passive: true });
+    return () => removeEventListener("scroll", look);
   }, [first]);
 
   // On another page all that comes waits.

@@ -1,11 +1,11 @@
 // How many posts wait on the home timeline, on whatever page one is.
 
-import { useQuery } from 'urql';
-import { useStore } from '../ui/store';
-import { newestShown, splitArrivals } from './arrivals';
-import { HomeTimeline } from './homeTimeline';
+import { useQuery } from "urql";
+import { useStore } from "../ui/store";
+import { newestShown, splitArrivals } from "./arrivals";
+import { HomeTimeline } from "./homeTimeline";
 
 export function useWaitingPosts(): number {
-  const [{ data }] = useQuery({ query: HomeTimeline, variables: {}, requestPolicy: 'cache-only' });
+  const [{ data }] = useQuery({ query: HomeTimeline, variables: {}, requestPolicy: "cache-only" });
   return splitArrivals(data?.viewer?.timeline.nodes ?? [], useStore(newestShown)).waiting;
 }

@@ -1,6 +1,6 @@
 // Shares of a whole as bars, each with its name and number beside it.
 
-import { formatCount, formatShare } from './numbers';
+import { formatCount, formatShare } from "./numbers";
 
 export interface Bar {
   name: string;

@@ -1,6 +1,6 @@
 // One of a few spans of days, as buttons side by side.
 
-import { counted } from './numbers';
+import { counted } from "./numbers";
 
 interface ChoiceProps {
   label: string;
@@ -14,7 +14,7 @@ export function Choice({ label, options, chosen, onChoose }: ChoiceProps) {
     <div className="choice" role="group" aria-label={label}>
       {options.map((option) => (
         <button key={option} type="button" aria-pressed={option === chosen} onClick={() => onChoose(option)}>
-          {counted(option, 'day')}
+          {counted(option, "day")}
         </button>
       ))}
     </div>

@@ -1,21 +1,21 @@
 // A field of a form with its label, a hint, and why it was refused.
 
-import { type ComponentProps, type ReactNode, useId } from 'react';
+import { type ComponentProps, type ReactNode, useId } from "react";
 
 interface FieldProps {
   label: string;
   hint?: ReactNode;
   errors?: string[];
-  children: (wiring: Pick<ComponentProps<'input'>, 'id' | 'aria-describedby' | 'aria-invalid'>) => ReactNode;
+  children: (wiring: Pick<ComponentProps<"input">, "id" | "aria-describedby" | "aria-invalid">) => ReactNode;
 }
 
 export function Field({ label, hint, errors = [], children }: FieldProps) {
   const id = useId();
-  const described = [hint && `${id}-hint`, errors.length > 0 && `${id}-errors`].filter(Boolean).join(' ');
+  const described = [hint && `${id}-hint`, errors.length > 0 && `${id}-errors`].filter(Boolean).join(" ");
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
-      {children({ id, 'aria-describedby': described || undefined, 'aria-invalid': errors.length > 0 })}
+      {children({ id, "aria-describedby": described || undefined, "aria-invalid": errors.length > 0 })}
       {hint && (
         <p id={`${id}-hint`} className="hint">
           {hint}

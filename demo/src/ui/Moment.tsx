@@ -4,15 +4,15 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-const ago = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' });
-const date = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' });
-const exact = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short' });
+const ago = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
+const date = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
+const exact = new Intl.DateTimeFormat("en-GB", { dateStyle: "long", timeStyle: "short" });
 
 function inWords(instant: Date): string {
   const age = Date.now() - instant.getTime();
-  if (age < MINUTE) return 'just now';
-  if (age < HOUR) return ago.format(-Math.floor(age / MINUTE), 'minute');
-  if (age < DAY) return ago.format(-Math.floor(age / HOUR), 'hour');
+  if (age < MINUTE) return "just now";
+  if (age < HOUR) return ago.format(-Math.floor(age / MINUTE), "minute");
+  if (age < DAY) return ago.format(-Math.floor(age / HOUR), "hour");
   return date.format(instant);
 }
 

@@ -1,14 +1,14 @@
 // Something beside the main matter: open where there is room beside it, to be opened where there is not.
 
-import { type ReactNode, useSyncExternalStore } from 'react';
+import { type ReactNode, useSyncExternalStore } from "react";
 
-const wide = matchMedia('(min-width: 68rem)');
+const wide = matchMedia("(min-width: 68rem)");
 
 const useIsWide = () =>
   useSyncExternalStore(
     (listener) => {
-      wide.addEventListener('change', listener);
-      return () => wide.removeEventListener('change', listener);
+      wide.addEventListener("change", listener);
+      return () => wide.removeEventListener("change", listener);
     },
     () => wide.matches,
   );

@@ -1,7 +1,7 @@
 // Numbers as people read them.
 
-const whole = new Intl.NumberFormat('en');
-const percent = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 0 });
+const whole = new Intl.NumberFormat("en");
+const percent = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 0 });
 
 export const formatCount = (count: number) => whole.format(count);
 export const formatShare = (share: number) => percent.format(share);

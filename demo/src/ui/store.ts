@@ -1,6 +1,6 @@
 // A value outside of React that components can follow.
 
-import { useSyncExternalStore } from 'react';
+import { useSyncExternalStore } from "react";
 
 export interface Store<Value> {
   get: () => Value;

@@ -1,6 +1,6 @@
 // How wide an element is, now and when that changes.
 
-import { useLayoutEffect, useRef, useState } from 'react';
+import { useLayoutEffect, useRef, useState } from "react";
 
 export function useWidth<Of extends Element>() {
   const element = useRef<Of>(null);

@@ -1,7 +1,7 @@
 // Refusals that a person can do something about: each is shown at the field that it is about.
 
-import { graphql } from '../generated';
-import type { UserErrorPartsFragment } from '../generated/graphql';
+import { graphql } from "../generated";
+import type { UserErrorPartsFragment } from "../generated/graphql";
 
 export const UserErrorParts = graphql(`
   fragment UserErrorParts on UserError {
@@ -19,4 +19,4 @@ export const errorsAt = (errors: UserErrors, field: string): string[] =>
 
 /** What is said of none of these fields. */
 export const errorsElsewhere = (errors: UserErrors, fields: readonly string[]): string[] =>
-  errors.filter((error) => !fields.includes(error.field?.at(-1) ?? '')).map(({ message }) => message);
+  errors.filter((error) => !fields.includes(error.field?.at(-1) ?? "")).map(({ message }) => message);

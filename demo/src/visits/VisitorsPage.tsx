@@ -1,10 +1,10 @@
 // Who comes: to this server, and to one's own profile.
 
-import { useState } from 'react';
-import { PageHeading } from '../navigation/PageHeading';
-import { Audience } from '../profile/Audience';
-import { Choice } from '../ui/Choice';
-import { Visits } from './Visits';
+import { useState } from "react";
+import { PageHeading } from "../navigation/PageHeading";
+import { Audience } from "../profile/Audience";
+import { Choice } from "../ui/Choice";
+import { Visits } from "./Visits";
 
 const SPANS = [7, 14, 30];
 

@@ -1,12 +1,12 @@
 // How many users came each day, as a chart and as a table.
 
-import { useReading } from '../api/useReading';
-import { graphql } from '../generated';
-import { Failure } from '../ui/Failure';
-import { Loading } from '../ui/Loading';
-import { lastDays } from './days';
-import { VisitsChart } from './VisitsChart';
-import { VisitsTable } from './VisitsTable';
+import { useReading } from "../api/useReading";
+import { graphql } from "../generated";
+import { Failure } from "../ui/Failure";
+import { Loading } from "../ui/Loading";
+import { lastDays } from "./days";
+import { VisitsChart } from "./VisitsChart";
+import { VisitsTable } from "./VisitsTable";
 
 const VisitsQuery = graphql(`
   query Visits($first: Int!) {
@@ -21,7 +21,7 @@ export function Visits({ days }: { days: number }) {
   const { data, error, again } = useReading({
     query: VisitsQuery,
     variables: { first: days },
-    requestPolicy: 'cache-and-network',
+    requestPolicy: "cache-and-network",
   });
   if (error) return <Failure error={error} onRetry={again} />;
   if (!data) return <Loading what="visits" />;

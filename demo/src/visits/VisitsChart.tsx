@@ -1,8 +1,8 @@
 // Unique visitors per day as columns.
 
-import { formatCount } from '../ui/numbers';
-import { useWidth } from '../ui/useWidth';
-import { type Day, dayInWords } from './days';
+import { formatCount } from "../ui/numbers";
+import { useWidth } from "../ui/useWidth";
+import { type Day, dayInWords } from "./days";
 
 const HEIGHT = 170;
 const TOP = 30;
@@ -62,7 +62,7 @@ export function VisitsChart({ days }: { days: Day[] }) {
             )}
             {(days.length - 1 - index) % namedEvery === 0 && (
               <text x={middle} y={HEIGHT - 8}>
-                {isToday ? 'today' : dayInWords(day)}
+                {isToday ? "today" : dayInWords(day)}
               </text>
             )}
           </g>

@@ -1,7 +1,7 @@
 // The numbers of the chart, newest first.
 
-import { formatCount } from '../ui/numbers';
-import { type Day, dayInWords } from './days';
+import { formatCount } from "../ui/numbers";
+import { type Day, dayInWords } from "./days";
 
 export function VisitsTable({ days }: { days: Day[] }) {
   return (
@@ -18,7 +18,7 @@ export function VisitsTable({ days }: { days: Day[] }) {
             <th scope="row">
               <time dateTime={day}>{dayInWords(day)}</time>
             </th>
-            <td>{uniqueVisitors === null ? 'not counted' : formatCount(uniqueVisitors)}</td>
+            <td>{uniqueVisitors === null ? "not counted" : formatCount(uniqueVisitors)}</td>
           </tr>
         ))}
       </tbody>

@@ -18,6 +18,6 @@ export function lastDays(count: number, known: readonly { day: string; uniqueVis
   });
 }
 
-const short = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+const short = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 
 export const dayInWords = (day: string) => short.format(new Date(day));

@@ -24,7 +24,7 @@ function text(): string {
 
 /** Tells what is on the page as soon as it is something else than before. */
 async function look(): Promise<void> {
-  for (const end = Date.now() + PATIENCE; text() === seen; ) {
+  for (const end = Date.now() + PATIENCE; text() === seen;) {
     if (Date.now() > end) throw new Error(`The page stays as it is:\n${seen}`);
     await act(() => new Promise<void>((resolve) => setTimeout(resolve, 5)));
   }
