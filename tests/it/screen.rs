@@ -27,24 +27,16 @@ pub(crate) struct Screen {
     seen: Option<Seen>,
     /// Posts that were read beside the page whose cursor it goes on from, and may come once more.
     read_since: Vec<u64>,
-    /// All that it was shown since it began, in order, each with the delivered mark of when the client came for it.
-    shown: Vec<(u64, u64)>,
     /// How often it had to begin again.
     pub(crate) resyncs: usize,
 }
 
 impl Screen {
-    /// Whether a post had perhaps not come yet when a newer one was shown.
-    pub(crate) fn may_have_come_late(&self, post: u64) -> bool {
-        self.shown.iter().find(|(shown, _)| *shown > post).is_some_and(|(_, mark)| *mark < post)
-    }
-
     /// Shows what has happened.
-    fn show(&mut self, (event, seen): (TimelineEvent, Seen), mark: u64, wrong: &mut Vec<String>) {
+    fn show(&mut self, (event, seen): (TimelineEvent, Seen), wrong: &mut Vec<String>) {
         match event {
             TimelineEvent::Added(entry) => {
                 let post = entry.post.id.get();
-                self.shown.push((post, mark));
                 if !self.posts.contains(&post) {
                     self.posts.push(post);
                 } else if self.read_since.contains(&post) {
@@ -59,9 +51,8 @@ impl Screen {
     }
 }
 
-/// Watches from what was seen last on, until nothing happens any more, or the same client watches anew. The delivered
-/// mark is `mark` when it begins.
-pub(crate) async fn watch(app: &App, viewer: &Viewer, who: u64, mark: u64, told: &Mutex<Told>) {
+/// Watches from what was seen last on, until nothing happens any more, or the same client watches anew.
+pub(crate) async fn watch(app: &App, viewer: &Viewer, who: u64, told: &Mutex<Told>) {
     let turn = {
         let turns = &mut told.lock().unwrap().turns;
         *turns.entry(who).and_modify(|turn| *turn += 1).or_insert(0)
@@ -77,8 +68,7 @@ pub(crate) async fn watch(app: &App, viewer: &Viewer, who: u64, mark: u64, told:
                 begun.map(|(watching, screen)| {
                     let told = &mut *told.lock().unwrap();
                     if is_mine(told) {
-                        let shown = screen.posts.iter().map(|post| (*post, mark)).collect();
-                        told.screens.insert(who, Screen { shown, resyncs, ..screen });
+                        told.screens.insert(who, Screen { resyncs, ..screen });
                     }
                     watching
                 })
@@ -93,7 +83,7 @@ pub(crate) async fn watch(app: &App, viewer: &Viewer, who: u64, mark: u64, told:
             }
             let screen = told.screens.get_mut(&who).unwrap();
             match next {
-                Ok(Some(next)) => screen.show(next, mark, &mut told.wrong),
+                Ok(Some(next)) => screen.show(next, &mut told.wrong),
                 Err(Error::Refused(Refused::Resync)) => {
                     *screen = Screen { resyncs: screen.resyncs + 1, ..Screen::default() };
                     break;

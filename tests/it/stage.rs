@@ -241,8 +241,8 @@ impl Stage {
                 Actor::begin(&self.app, work).await
             }
             Call::Watch(who) => {
-                let (viewer, mark) = (viewer(who), self.delivered_mark());
-                let work = async move |app: App| watch(&app, &viewer, who, mark, &told).await;
+                let viewer = viewer(who);
+                let work = async move |app: App| watch(&app, &viewer, who, &told).await;
                 Actor::begin(&self.app, work).await
             }
             Call::Outage => self.begin_outage().await,
@@ -364,20 +364,6 @@ impl Stage {
         posts.sort_unstable();
         posts.reverse();
         posts
-    }
-
-    /// Up to which post everything has come to all timelines.
-    fn delivered_mark(&self) -> u64 {
-        let raw = &self.world.redis;
-        let issued: Option<u64> = raw.raw(&["GET", "ff:{g}:next:post"]);
-        let mut mark = issued.unwrap_or(0);
-        let mut under_way = raw.raw::<Vec<String>>(&["KEYS", "ff:{f*}:fanout:open"]);
-        under_way.push("ff:{g}:publishing".to_owned());
-        for key in under_way {
-            let first: Vec<(String, u64)> = raw.raw(&["ZRANGE", &key, "0", "0", "WITHSCORES"]);
-            mark = first.first().map_or(mark, |(_, post)| mark.min(post - 1));
-        }
-        mark
     }
 
     /// What a user sees, walking forward and backward.

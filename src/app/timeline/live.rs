@@ -10,9 +10,9 @@
 //! newest one it has seen misses those. Were what was taken out read after the timeline, a post could be told to be
 //! removed before it is told to be there.
 //!
-//! What comes late to a place below the timeline's floor is not kept in it, and not told: it is read where it stands,
-//! by whoever pages so far. So whoever has seen the newest post that is kept need never begin again, however far
-//! behind deliveries are.
+//! What comes late to a place below the timeline's floor is not kept in it, and is looked for where it stands: with its
+//! author. Were it not, or were whoever looks told to begin again, then whoever begins again would be told so again, for
+//! as long as something is late.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use std::time::Duration;
 use crate::app::App;
 use crate::app::error::{Broken, Error, Refused};
 use crate::app::live::Listener;
-use crate::app::timeline::{Entry, TimelinePage};
+use crate::app::timeline::{Entry, Part, TimelinePage};
 use crate::app::viewer::Viewer;
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
@@ -30,6 +30,8 @@ use crate::store::timeline;
 
 /// Most posts, or removals, that may have come since somebody has looked last.
 const MOST_BEHIND: usize = 1_000;
+/// Most posts that are looked for below the floor: as many as a page may have.
+const MOST_LATE: usize = 100;
 /// How long it takes to look again when the store does not answer.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -50,14 +52,15 @@ impl Seen {
     /// What lies between the mark and the page is told, though it may be read on a later page: it may also come later.
     pub(super) fn of_entry(page: &TimelinePage, index: usize) -> Self {
         let entries = &page.page.entries;
+        // Where nothing lies above it, nothing that had come by then was left out.
         let is_newest = page.is_top && index == 0;
-        let upto = if is_newest { page.settled } else { page.mark.min(entries[index].post.id.get()) };
+        let upto = if is_newest { page.mark } else { page.mark.min(entries[index].post.id.get()) };
         let above = entries[index..].iter().rev().map(|entry| entry.post.id);
         let beyond = above.skip_while(|post| post.get() <= upto).collect();
         Self { upto, beyond, removed: page.at }
     }
 
-    /// The newest post that it knows of, or later.
+    /// The newest post that it knows of, or a later one.
     fn newest(&self) -> u64 {
         self.beyond.last().map_or(self.upto, |post| post.get().max(self.upto))
     }
@@ -126,17 +129,32 @@ impl App {
     async fn all_seen(&self, owner: UserId) -> Result<Seen, Error> {
         let mark = self.delivered_mark().await?;
         let newest = Window { direction: Direction::Forward, size: MOST_BEHIND, from: None };
-        let part = self.refresh(owner, &newest).await?;
+        let Part { view, at, .. } = self.refresh(owner, &newest).await?;
         // Who delivers may be far behind: what comes late below the thousandth post is not told.
-        let last = part.view.posts.get(MOST_BEHIND - 1).map_or(0, |last| last.get());
-        let upto = part.settled(mark).max(last);
-        let mut seen = Seen { upto, beyond: Vec::new(), removed: part.at };
-        seen.add(part.view.posts, 0);
+        let last = view.posts.get(MOST_BEHIND - 1).map_or(0, |last| last.get());
+        let upto = mark.max(last);
+        let late = self.late_posts(owner, upto, view.floor).await?;
+        let upto = if late.is_none() { upto.max(view.floor - 1) } else { upto };
+        let mut seen = Seen { upto, beyond: Vec::new(), removed: at };
+        seen.add([late.unwrap_or_default(), view.posts].concat(), 0);
         Ok(seen)
     }
 
+    /// The posts above this one that lie below the floor of a timeline, oldest first; `None` if they are very many. No
+    /// round trip where the floor is not above it.
+    async fn late_posts(&self, owner: UserId, above: u64, floor: u64) -> Result<Option<Vec<PostId>>, Error> {
+        if floor <= above + 1 {
+            return Ok(Some(Vec::new()));
+        }
+        let window = Window { direction: Direction::Backward, size: MOST_LATE + 1, from: PostId::new(above) };
+        let mut posts = self.posts_of_all(owner, &window).await?;
+        posts.retain(|post| post.get() < floor);
+        Ok((posts.len() <= MOST_LATE).then_some(posts))
+    }
+
     /// What has come and gone since somebody has seen this. Two round trips for the mark, two for what was taken out and
-    /// the timeline, two more to pull, and two to read posts and authors.
+    /// the timeline, two more to pull, and two to read posts and authors; where the mark is below the floor, also what a
+    /// page below it costs.
     async fn steps_since(&self, owner: UserId, seen: &Seen, author: UserFields) -> Result<Vec<Step>, Error> {
         let resync = || Err(Error::Refused(Refused::Resync));
         let mark = self.delivered_mark().await?;
@@ -144,20 +162,18 @@ impl App {
         let Some(removals) = removed.send("live: removed", self.store()).await? else { return resync() };
         let size = MOST_BEHIND + seen.beyond.len() + 1;
         let above = Window { direction: Direction::Backward, size, from: PostId::new(seen.upto) };
-        let part = self.refresh(owner, &above).await?;
-        if part.nonce.is_none() {
+        let Part { nonce: Some(_), view, .. } = self.refresh(owner, &above).await? else {
             return Err(Broken::GaveUp("watching a timeline that cannot be kept now").into());
-        }
-        let settled = part.settled(mark);
-        let view = part.view;
-        // Something may have come above all that was seen, and be gone.
-        let is_cut_off = view.floor > seen.newest() + 1;
-        let mut new = view.posts;
+        };
+        let late = self.late_posts(owner, seen.upto, view.floor).await?;
+        // Something may have come above all that was seen, and be below the floor by now.
+        let is_cut_off = late.is_none() && view.floor > seen.newest() + 1;
+        let mut new = late.unwrap_or_default();
+        new.extend(view.posts.into_iter().rev());
         new.retain(|post| seen.beyond.binary_search(post).is_err());
         if is_cut_off || new.len() > MOST_BEHIND || removals.posts.len() > MOST_BEHIND {
             return resync();
         }
-        new.reverse();
         let mut entries = self.read_entries(owner, new.clone(), author).await?;
         entries.sort_by_key(|entry| entry.post.id);
 
@@ -172,12 +188,12 @@ impl App {
         for entry in entries {
             let (passed, left) = rest.split_at(rest.partition_point(|post| *post <= entry.post.id));
             // All up to the next that is not told yet.
-            let upto = left.first().map_or(settled, |next| settled.min(next.get() - 1));
+            let upto = left.first().map_or(mark, |next| mark.min(next.get() - 1));
             let event = Some(TimelineEvent::Added(entry));
             steps.push(Step { event, posts: passed.to_vec(), upto, removed: removals.at });
             rest = left;
         }
-        steps.push(Step { event: None, posts: rest.to_vec(), upto: settled, removed: removals.at });
+        steps.push(Step { event: None, posts: rest.to_vec(), upto: mark, removed: removals.at });
         Ok(steps)
     }
 }

@@ -81,14 +81,6 @@ struct Part {
     at: Option<Timestamp>,
 }
 
-impl Part {
-    /// Up to which post nothing comes to it any more, given the delivered mark: neither what is delivered, nor what would
-    /// lie below its floor.
-    fn settled(&self, mark: u64) -> u64 {
-        if self.nonce.is_some() { mark.max(self.view.floor.saturating_sub(1)) } else { mark }
-    }
-}
-
 impl From<Opened> for Part {
     fn from(Opened { nonce, view, at, .. }: Opened) -> Self {
         Self { nonce: Some(nonce), view, at: Some(at) }
@@ -115,8 +107,6 @@ pub struct TimelinePage {
     is_top: bool,
     /// A delivered mark of before it was read.
     mark: u64,
-    /// Up to which post nothing comes to the timeline any more.
-    settled: u64,
     /// When it was read, by the clock of Redis.
     at: Option<Timestamp>,
 }
@@ -154,9 +144,7 @@ impl App {
         let TimelineQuery { window, author, .. } = query;
         // One more than the page tells whether there are others.
         let wanted = Window { size: window.size + 1, ..window };
-        let part = self.refresh(owner, &wanted).await?;
-        let settled = part.settled(mark);
-        let Part { nonce, view, at } = part;
+        let Part { nonce, view, at } = self.refresh(owner, &wanted).await?;
         let nonce = nonce.as_ref();
         let found = self.collect(owner, nonce, wanted, Some(view), author);
         let back = async {
@@ -180,7 +168,7 @@ impl App {
         };
         let page = Page { entries: entries.into(), has_previous, has_next };
         let is_top = window.direction == Direction::Forward && window.from.is_none();
-        Ok(TimelinePage { page, is_top, mark, settled, at })
+        Ok(TimelinePage { page, is_top, mark, at })
     }
 
     /// Steps 1 to 4. Answers a part of the timeline; where nothing can be written, an empty part that says
