@@ -4,7 +4,7 @@ import type { GraphiQLPlugin } from "@graphiql/react";
 import { useState, type FormEvent } from "react";
 
 import { ask } from "./fetcher";
-import { setSession, useSession } from "./session";
+import { beginSession, endSession, useSession, type Session } from "./session";
 
 /** Some of whom `fanfold demo` makes, and the password that it gives them unless told otherwise. */
 const DEMO_USERS = ["ada", "elif_lopez", "chen_rahman", "chidi_obrien", "amara_mbeki", "olga_cohen"];
@@ -24,11 +24,13 @@ interface Login {
 async function signIn(username: string, password: string) {
   const { login } = await ask<Login>(LOGIN, { username, password });
   if (!login?.token) throw new Error(login?.userErrors[0]?.message ?? "The server has not answered.");
-  setSession({ username, token: login.token });
+  beginSession({ username, token: login.token });
 }
 
-async function signOut() {
-  await ask("mutation Logout { logout { userErrors { message } } }", {}).finally(() => setSession(null));
+/** The token is forgotten at once, also if the server cannot be told. */
+async function signOut({ token }: Session) {
+  endSession(false);
+  await ask("mutation Logout { logout { userErrors { message } } }", {}, token).catch(() => undefined);
 }
 
 /** For other clients. */
@@ -37,7 +39,7 @@ async function copy(token: string) {
 }
 
 function SignInPanel() {
-  const session = useSession();
+  const { session, hasEnded } = useSession();
   const [said, setSaid] = useState("");
   const [isBusy, setBusy] = useState(false);
   const attempt = async (work: () => Promise<void>) => {
@@ -58,14 +60,14 @@ function SignInPanel() {
           <button type="button" onClick={() => void attempt(() => copy(session.token))}>
             Copy the token
           </button>
-          <button type="button" disabled={isBusy} onClick={() => void attempt(signOut)}>
+          <button type="button" disabled={isBusy} onClick={() => void attempt(() => signOut(session))}>
             Sign out
           </button>
         </>
       ) : (
         <SignInForm isBusy={isBusy} onSubmit={(name, password) => void attempt(() => signIn(name, password))} />
       )}
-      <p role="alert">{said}</p>
+      <p role="alert">{said || (hasEnded && "Your session has ended. Sign in again.")}</p>
     </section>
   );
 }

@@ -10,7 +10,7 @@ const MARK = "#tab=";
 
 function encode(text: string): string {
   const bytes = new TextEncoder().encode(text);
-  const base64 = btoa(String.fromCharCode(...bytes));
+  const base64 = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
   return base64.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
@@ -27,8 +27,8 @@ export function linkTo(tab: SharedTab): string {
 export function takeSharedTab(): SharedTab | null {
   if (!location.hash.startsWith(MARK)) return null;
   try {
-    const [query, variables] = JSON.parse(decode(location.hash.slice(MARK.length))) as string[];
-    return { query: query ?? "", variables: variables ?? "" };
+    const [query, variables] = JSON.parse(decode(location.hash.slice(MARK.length))) as unknown[];
+    return typeof query === "string" && typeof variables === "string" ? { query, variables } : null;
   } catch {
     return null;
   } finally {

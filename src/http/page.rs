@@ -31,6 +31,9 @@ const DEMO_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'sel
                            img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; \
                            form-action 'self'; frame-ancestors 'none'";
 
+/// The folder of each page where the name of a file says what is in it.
+const ASSETS: &str = "assets/";
+
 /// What `make web` has built.
 #[derive(Embed)]
 #[folder = "web/"]
@@ -46,7 +49,7 @@ pub(super) async fn playground(headers: HeaderMap) -> Response {
 
 /// A file of the playground.
 pub(super) async fn playground_file(Path(path): Path<String>, headers: HeaderMap) -> Response {
-    let file = file(&format!("playground/{path}"), &headers);
+    let file = part("playground", &path, &headers);
     file.map_or_else(not_found, |file| with_policy(file, PLAYGROUND_POLICY))
 }
 
@@ -62,9 +65,9 @@ pub(super) async fn demo(headers: HeaderMap) -> Response {
 
 /// A file of the demo client; what is none is a place in the client, which finds its way by itself.
 pub(super) async fn demo_file(Path(path): Path<String>, headers: HeaderMap) -> Response {
-    match file(&format!("demo/{path}"), &headers) {
+    match part("demo", &path, &headers) {
         Some(file) => with_policy(file, DEMO_POLICY),
-        None if path.starts_with("assets/") => not_found(),
+        None if path.starts_with(ASSETS) => not_found(),
         None => demo(headers).await,
     }
 }
@@ -73,40 +76,43 @@ fn not_found() -> Response {
     Failure::not_found().into_response(MediaType::Json)
 }
 
+/// A file of one of the pages, if there is such a file. What is in the folder of assets may be kept for ever: its name
+/// says what is in it.
+fn part(page: &str, path: &str, headers: &HeaderMap) -> Option<Response> {
+    // Names go down, whatever files are read from.
+    if path.split('/').any(|name| name.is_empty() || name.starts_with('.')) {
+        return None;
+    }
+    let mut file = file(&format!("{page}/{path}"), headers)?;
+    if path.starts_with(ASSETS) {
+        let for_ever = HeaderValue::from_static("public, max-age=31536000, immutable");
+        file.headers_mut().insert(header::CACHE_CONTROL, for_ever);
+    }
+    Some(file)
+}
+
 /// A file that was built, if there is such a file.
 fn file(path: &str, headers: &HeaderMap) -> Option<Response> {
     let content_type = content_type(path)?;
     let compressed = Files::get(&format!("{path}.gz"));
     let is_compressed = compressed.is_some();
     let file = compressed.or_else(|| Files::get(path))?;
-    let tag = tag(&file);
-    let mut response = response::unless_known(headers, &tag, || {
-        if is_compressed && !response::takes_gzip(headers) {
-            return decompressed(content_type, &file);
-        }
-        let mut response = response::text(content_type, file.data.into_owned());
-        if is_compressed {
-            response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        }
-        response
-    });
+    let is_sent_compressed = is_compressed && response::takes_gzip(headers);
+    let bytes = if is_compressed && !is_sent_compressed { decompressed(&file)? } else { file.data.to_vec() };
+    let mut response = response::unless_known(headers, &tag(&file), || response::text(content_type, bytes));
     let headers = response.headers_mut();
     headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
-    if path.contains("/assets/") {
-        // Its name says what is in it.
-        let for_ever = HeaderValue::from_static("public, max-age=31536000, immutable");
-        headers.insert(header::CACHE_CONTROL, for_ever);
+    if is_sent_compressed && headers.contains_key(header::CONTENT_TYPE) {
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
     Some(response)
 }
 
 /// The file as a client is sent it that takes nothing compressed.
-fn decompressed(content_type: &'static str, file: &EmbeddedFile) -> Response {
-    let mut text = Vec::new();
-    match GzDecoder::new(&*file.data).read_to_end(&mut text) {
-        Ok(_) => response::text(content_type, text),
-        Err(_) => not_found(),
-    }
+fn decompressed(file: &EmbeddedFile) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    GzDecoder::new(&*file.data).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
 }
 
 /// Weak, because the bytes depend on how they are compressed.

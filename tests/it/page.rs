@@ -64,11 +64,19 @@ async fn pages_are_sent_with_a_policy_and_their_files_are_kept_for_ever() {
         let (status, _, _) = get(&world, elsewhere, &[]).await;
         assert_eq!(status, StatusCode::NOT_FOUND);
     }
-    for outside in
-        ["/playground/..%2F..%2FCargo.toml", "/demo/..%2F..%2FCargo.toml", "/playground/.gitignore"]
-    {
-        let (_, _, body) = get(&world, outside, &[]).await;
-        assert!(!String::from_utf8_lossy(&body).contains("rust-version"), "{outside}");
+    // What lies elsewhere, under names of files that are sent; and what lies here, under other names.
+    for path in [
+        "/playground/..%2F..%2Fplayground%2Fplain.html",
+        "/playground/%2E%2E/demo/index.html",
+        "/playground/..%2fdemo%2findex.html",
+        "/playground/assets/..%2Findex.html",
+        "/playground//index.html",
+        "/playground/.gitignore",
+        "/demo/assets/..%2Findex.html",
+        "/demo/assets/",
+    ] {
+        let (status, headers, _) = get(&world, path, &[]).await;
+        assert_eq!((status, headers.get(header::CACHE_CONTROL)), (StatusCode::NOT_FOUND, None), "{path}");
     }
     // Any place in the demo is the demo's to find.
     let (status, headers, _) = get(&world, "/demo/users/ada.lovelace", &[]).await;

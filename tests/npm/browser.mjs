@@ -2,10 +2,11 @@
 
 import { createRequire } from "node:module";
 import { existsSync, readFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
 
 import { chromium } from "playwright-core";
 
-const PROGRAMS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const PROGRAMS = ["chromium", "chromium-browser", "google-chrome"];
 const QUIET = ["--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 /** How long something may take to be there, in milliseconds: the machine may be busy with other tests. */
 const PATIENCE = 60_000;
@@ -13,7 +14,8 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 
 /** A browser of the system's. */
 export async function launch() {
-  const executablePath = PROGRAMS.find(existsSync);
+  const places = process.env.PATH.split(delimiter).flatMap((place) => PROGRAMS.map((program) => join(place, program)));
+  const executablePath = places.find(existsSync);
   if (!executablePath) throw new Error("there is no Chromium; `make setup-tests` installs it");
   const args = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", ...QUIET];
   return chromium.launch({ executablePath, args });

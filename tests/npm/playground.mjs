@@ -30,7 +30,12 @@ async function signIn(username) {
   return login.token;
 }
 
-const execute = (page) => page.getByRole("button", { name: /^Execute query/ }).click();
+/** Sends what stands in the editor, once that is there. */
+async function execute(page) {
+  await page.locator(".graphiql-query-editor .view-line").first().waitFor();
+  await page.getByRole("button", { name: /^Execute query/ }).click();
+}
+
 const answer = (page, text) => page.locator(".result-window", { hasText: text }).waitFor();
 const picture = (page, name) => page.screenshot({ path: `${pictures}/playground-${name}.png` });
 
@@ -89,8 +94,9 @@ async function signInByPanel(page) {
 }
 
 async function openStop(page, title) {
-  await page.getByRole("button", { name: "Show Tour" }).click();
-  await page.getByRole("region", { name: "Tour" }).getByRole("button", { name: title, exact: true }).click();
+  const panel = page.getByRole("region", { name: "Tour" });
+  if (!(await panel.isVisible())) await page.getByRole("button", { name: "Show Tour" }).click();
+  await panel.getByRole("button", { name: title, exact: true }).click();
 }
 
 async function askAsViewer(page) {
@@ -108,7 +114,6 @@ async function watch(page) {
     await signIn("ada"),
   );
   const author = await signIn(viewer.user.following.nodes[0].username);
-  await page.getByRole("button", { name: "Hide Tour" }).click();
   await openStop(page, "Watch");
   await execute(page);
   // Nothing says when the server watches; what is published before that is not told.
@@ -137,6 +142,33 @@ async function followLink(page) {
   console.log("a link leads to what stands in a tab");
 }
 
+/** What is kept or linked to may be garbage: the page comes all the same. */
+async function meetGarbage() {
+  for (const garbage of ["[1,2]", '[{"a":1},{"b":2}]', "{", ""]) {
+    const page = await open(browser, origin, faults);
+    await page.addInitScript(() => sessionStorage.setItem("fanfold:session", "{garbage"));
+    await page.goto(`${origin}/#tab=${btoa(garbage)}`);
+    await page.getByRole("button", { name: "AProfile" }).waitFor();
+    await page.context().close();
+  }
+  console.log("links and sessions that are none are passed over");
+}
+
+/** The session ends elsewhere; what anybody may ask can still be asked. */
+async function loseSession(page) {
+  const token = await page.evaluate(() => JSON.parse(sessionStorage.getItem("fanfold:session")).token);
+  await ask("mutation { logout { userErrors { code } } }", token);
+  await openStop(page, "A profile");
+  const refused = page.waitForResponse((response) => response.status() === 401);
+  await execute(page);
+  await refused;
+  await page.getByRole("button", { name: "Show Sign in" }).click();
+  await page.getByText("Your session has ended.").waitFor();
+  await execute(page);
+  await answer(page, "Ada Okafor");
+  console.log("a session that has ended is told, and forgotten");
+}
+
 async function tour() {
   const page = await visit("light");
   const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime);
@@ -145,7 +177,12 @@ async function tour() {
   await askAsViewer(page);
   await watch(page);
   await followLink(page);
+  await meetGarbage();
   await visit("dark");
+  const before = faults.length;
+  await loseSession(page);
+  // The browser complains of every answer that is a refusal.
+  faults.push(...faults.splice(before).filter((fault) => !fault.includes("401")));
   console.log(`first paint after ${Math.round(paint)} ms`);
 }
 
