@@ -129,12 +129,14 @@ impl App {
     async fn all_seen(&self, owner: UserId) -> Result<Seen, Error> {
         let mark = self.delivered_mark().await?;
         let newest = Window { direction: Direction::Forward, size: MOST_BEHIND, from: None };
-        let Part { view, at, .. } = self.refresh(owner, &newest).await?;
-        // Who delivers may be far behind: what comes late below the thousandth post is not told.
+        let Part { nonce, view, at } = self.refresh(owner, &newest).await?;
+        // Who delivers may be far behind: what comes late below the thousandth post, or below the floor where very much
+        // is there already, is not told.
         let last = view.posts.get(MOST_BEHIND - 1).map_or(0, |last| last.get());
         let upto = mark.max(last);
         let late = self.late_posts(owner, upto, view.floor).await?;
-        let upto = if late.is_none() { upto.max(view.floor - 1) } else { upto };
+        let is_far_behind = late.is_none() && nonce.is_some();
+        let upto = if is_far_behind { view.floor - 1 } else { upto };
         let mut seen = Seen { upto, beyond: Vec::new(), removed: at };
         seen.add([late.unwrap_or_default(), view.posts].concat(), 0);
         Ok(seen)
