@@ -389,6 +389,55 @@ async function losesConnection(ada, friend, wire) {
   say("after the connection was lost the timeline went on, with what had happened meanwhile");
 }
 
+/** Somebody new who follows somebody without posts, and is away when the first one is published. */
+async function beginsFromNothing(browser, wire) {
+  const register = `mutation ($input: RegisterInput!) {
+    register(input: $input) { token viewer { user { id username } } }
+  }`;
+  const [writer, reader] = await Promise.all(
+    ["writer", "reader"].map(async (role) => {
+      const input = { username: `${role}_${Date.now()}`, password: PASSWORD };
+      return (await ask(register, { input })).register;
+    }),
+  );
+  const follow = "mutation ($input: FollowInput!) { follow(input: $input) { userErrors { message } } }";
+  await ask(follow, { input: { userId: writer.viewer.user.id } }, reader.token);
+
+  const visitor = await Visitor.arrive(browser, reader.viewer.user.username, wire.origin);
+  const { page } = visitor;
+  await page.getByLabel("Username").fill(visitor.name);
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  await page.getByText("Nothing here yet").waitFor();
+  const content = `The first post of all ${Date.now()}`;
+  await visitor.disturbed(async () => {
+    wire.cut();
+    await page.getByText("Connection lost").waitFor();
+    const publish = "mutation ($input: PublishInput!) { publish(input: $input) { post { id } } }";
+    await ask(publish, { input: { content } }, writer.token);
+    wire.mend();
+    await visitor.post(content).waitFor();
+  });
+  await visitor.context.close();
+  say("what was published while somebody without a timeline was away came, too");
+}
+
+/** Goes on writing while a post is being published. */
+async function writesOn(ada) {
+  const content = `Published while more is written ${Date.now()}`;
+  const box = ada.page.getByRole("textbox", { name: "What do you want to say?" });
+  const answer = await hold(ada.page, "Publish");
+  await box.fill(content);
+  await ada.page.getByRole("button", { name: "Publish" }).click();
+  await box.fill("What comes next");
+  await answer.letGo();
+  await ada.post(content).waitFor();
+  expect((await box.inputValue()) === "What comes next", "what was written meanwhile stays");
+  await box.fill("");
+  await ada.remove(content);
+  say("what was written while a post was published stayed");
+}
+
 async function fallsFarBehind(friend, wire, token) {
   const MORE_THAN_IS_TOLD = 1_001;
   const AT_A_TIME = 13;
@@ -456,6 +505,7 @@ async function visit(browser) {
   const friend = await Visitor.arrive(browser, mutual.username, wire.origin);
   await friend.signIn(mutual.displayName);
   await publishes(ada, friend);
+  await writesOn(ada);
   await losesConnection(ada, friend, wire);
 
   for (const [view, path] of Object.entries(viewsOf(mutual.username))) {
@@ -466,6 +516,7 @@ async function visit(browser) {
   await fallsFarBehind(friend, wire, token);
   await isSignedOut(friend);
   await friend.context.close();
+  await beginsFromNothing(browser, wire);
   wire.close();
 
   await ada.page.getByRole("button", { name: "Sign out" }).click();
@@ -488,3 +539,5 @@ try {
 } finally {
   await browser.close();
 }
+// A wire that was left open does not hold it back.
+process.exit();

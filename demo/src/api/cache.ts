@@ -51,17 +51,25 @@ function addToTimeline(cache: Cache, post: string): void {
   insertIntoList(cache, VIEWER, "timeline", post, (other) => time(other) <= own);
 }
 
+/** Takes all posts of an author out of the home timeline. */
+function removeAuthor(cache: Cache, author: string): void {
+  removeFromList(cache, VIEWER, "timeline", (post) => cache.resolve(post, "author") === author);
+}
+
 /** Takes a post out of every list that has it. */
 function removeEverywhere(cache: Cache, postId: string): void {
   const post = `Post:${postId}`;
-  removeFromList(cache, VIEWER, "timeline", post);
+  removeFromList(cache, VIEWER, "timeline", (other) => other === post);
   const author = cache.resolve(post, "author");
-  if (typeof author === "string") removeFromList(cache, author, "posts", post);
+  if (typeof author === "string") removeFromList(cache, author, "posts", (other) => other === post);
 }
 
 type Input = { input: { userId: string } };
 type Published = { publish: { post: { id: string } | null } | null };
 type Deleted = { deletePost: { deletedId: string | null } | null };
+type RelationChanged = {
+  relationChanged: { user: { id: string; relation: { followingSince: string | null } | null } };
+};
 type Happened = {
   timeline: { __typename: "PostAdded"; post: { id: string } } | { __typename: "PostRemoved"; postId: string };
 };
@@ -81,6 +89,18 @@ const onDelete: UpdateResolver<Deleted> = ({ deletePost }, _input, cache) => {
 const onEvent: UpdateResolver<Happened> = ({ timeline: event }, _input, cache) => {
   if (event.__typename === "PostAdded") addToTimeline(cache, `Post:${event.post.id}`);
   else removeEverywhere(cache, event.postId);
+};
+
+const onUnfollow: UpdateResolver<object, Input> = (_answer, { input }, cache) => {
+  const author = `User:${input.userId}`;
+  const relation = cache.resolve(author, "relation") as string;
+  // If it was refused, the viewer still follows.
+  if (cache.resolve(relation, "followingSince") === null) removeAuthor(cache, author);
+};
+
+/** Unfollowing may also happen elsewhere. */
+const onRelationChange: UpdateResolver<RelationChanged> = ({ relationChanged: { user } }, _input, cache) => {
+  if (user.relation?.followingSince === null) removeAuthor(cache, `User:${user.id}`);
 };
 
 export const cache = () =>
@@ -119,7 +139,7 @@ export const cache = () =>
       unfollow: ({ input }: Input, cache: Cache) => expectedChange("unfollow", input.userId, cache),
     },
     updates: {
-      Mutation: { publish: onPublish, deletePost: onDelete },
-      Subscription: { timeline: onEvent },
+      Mutation: { publish: onPublish, deletePost: onDelete, unfollow: onUnfollow },
+      Subscription: { timeline: onEvent, relationChanged: onRelationChange },
     },
   });

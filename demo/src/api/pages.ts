@@ -62,16 +62,16 @@ export const endlessList: Resolver = (_parent, variables, cache, info) => {
   };
 };
 
-/** Takes a node out of all pages of a list. */
-export function removeFromList(cache: Cache, parentKey: string, fieldName: string, node: string): void {
+/** Takes nodes out of all pages of a list. */
+export function removeFromList(
+  cache: Cache,
+  parentKey: string,
+  fieldName: string,
+  isToGo: (node: string) => boolean,
+): void {
   for (const { key, nodes } of pagesOf(cache, parentKey, fieldName)) {
-    if (nodes.includes(node)) {
-      cache.link(
-        key,
-        "nodes",
-        nodes.filter((other) => other !== node),
-      );
-    }
+    const kept = nodes.filter((node) => !isToGo(node));
+    if (kept.length < nodes.length) cache.link(key, "nodes", kept);
   }
 }
 

@@ -6,11 +6,11 @@ import { watchRelations } from "./watchRelations";
 import { watchTimeline } from "./watchTimeline";
 
 interface LiveActions {
-  /** Reads the home timeline anew, because whom it is made of has changed. */
-  readTimelineAnew: () => void;
+  /** Takes somebody whom the viewer follows since then into the home timeline. */
+  takeUp: (userId: string, since: string) => void;
 }
 
-const LiveContext = createContext<LiveActions>({ readTimelineAnew: () => {} });
+const LiveContext = createContext<LiveActions>({ takeUp: () => {} });
 
 export const useLive = () => useContext(LiveContext);
 
@@ -21,13 +21,16 @@ export function Live({ children }: { children: ReactNode }) {
   useEffect(() => {
     const watched = watchTimeline(client);
     timeline.current = watched;
-    const stopRelations = watchRelations(client);
+    const stopRelations = watchRelations(client, { onFollowed: watched.takeUp, onReconnected: watched.readAnew });
     return () => {
       watched.stop();
       stopRelations();
     };
   }, [client]);
 
-  const actions = useMemo(() => ({ readTimelineAnew: () => timeline.current?.readAnew() }), []);
+  const actions = useMemo<LiveActions>(
+    () => ({ takeUp: (userId, since) => timeline.current?.takeUp(userId, since) }),
+    [],
+  );
   return <LiveContext value={actions}>{children}</LiveContext>;
 }

@@ -9,6 +9,7 @@ const store = createStore<Connection>("unknown");
 
 export const connection = {
   store,
+  isFound: () => store.get() === "here" || store.get() === "back",
   lost: () => store.set("lost"),
   found: () => store.set(store.get() === "lost" ? "back" : "here"),
   forget: () => store.set("unknown"),

@@ -1,7 +1,9 @@
 // Watches how others and the viewer stand, so that badges stay right whoever changes it, and wherever.
 
 import type { Client } from "urql";
-import { graphql } from "../generated";
+import { graphql, readFragment } from "../generated";
+import type { StandingFragment } from "../generated/graphql";
+import { Standing } from "../people/standing";
 import { connection } from "./connection";
 import { keepWatching } from "./keepWatching";
 import { shownUsers } from "./shownUsers";
@@ -59,13 +61,32 @@ async function refreshShown(client: Client): Promise<void> {
   await refreshOwnCounts(client);
 }
 
-export function watchRelations(client: Client): () => void {
+/** Since when the viewer follows somebody, if that is what has changed last; else the other one has changed it. */
+function followedJustNow(relation: StandingFragment["relation"]): string | null {
+  const { followingSince = null, followerSince = null } = relation ?? {};
+  if (followingSince === null || followerSince === null) return followingSince;
+  return Date.parse(followingSince) >= Date.parse(followerSince) ? followingSince : null;
+}
+
+interface RelationsWatcher {
+  /** The viewer has begun to follow somebody, here or elsewhere. */
+  onFollowed: (userId: string, since: string) => void;
+  /** Whatever has changed while there was no connection is not told. */
+  onReconnected: () => void;
+}
+
+export function watchRelations(client: Client, { onFollowed, onReconnected }: RelationsWatcher): () => void {
   const stopWatching = keepWatching({
     begin: () => client.subscription(RelationChanges, {}),
-    onData: () => void refreshOwnCounts(client),
+    onData: ({ relationChanged: { user } }) => {
+      void refreshOwnCounts(client);
+      const since = followedJustNow(readFragment(Standing, user).relation);
+      if (since !== null) onFollowed(user.id, since);
+    },
   });
   const stopFollowing = connection.store.subscribe(() => {
-    if (connection.store.get() === "back") void refreshShown(client);
+    if (connection.store.get() !== "back") return;
+    void refreshShown(client).then(onReconnected);
   });
   return () => {
     stopWatching();

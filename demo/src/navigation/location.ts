@@ -13,7 +13,15 @@ export interface Place {
   scrollTo: number | null;
 }
 
-const pathNow = () => location.pathname.slice(BASE.length) || "/";
+function pathNow(): string {
+  const path = location.pathname.slice(BASE.length) || "/";
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    // What is no text in UTF-8 is no page either.
+    return path;
+  }
+}
 
 const scrolled = new Map<string, number>();
 let entry: string = history.state?.entry ?? randomKey();

@@ -7,6 +7,7 @@ import { graphql, readFragment } from "../generated";
 import { useLive } from "../live/Live";
 import { notices } from "../shell/notices";
 import { UserErrorParts } from "../ui/userErrors";
+import { Standing } from "./standing";
 
 const Follow = graphql(`
   mutation Follow($input: FollowInput!) {
@@ -46,7 +47,7 @@ export function useRelationChange(user: { id: string; displayName: string }) {
   const [isUnderWay, setUnderWay] = useState(false);
   const [, follow] = useMutation(Follow);
   const [, unfollow] = useMutation(Unfollow);
-  const { readTimelineAnew } = useLive();
+  const { takeUp } = useLive();
 
   const change = async (isFollowing: boolean) => {
     if (isUnderWay) return;
@@ -57,9 +58,10 @@ export function useRelationChange(user: { id: string; displayName: string }) {
     const reason = error ? explain(error) : refusals.map(({ message }) => message).join(" ");
     if (reason) {
       notices.tell(`${user.displayName} could not be ${isFollowing ? "unfollowed" : "followed"}. ${reason}`);
-    } else {
-      readTimelineAnew();
+      return;
     }
+    const since = readFragment(Standing, data?.change?.user)?.relation?.followingSince;
+    if (since) takeUp(user.id, since);
   };
   return { isUnderWay, change };
 }

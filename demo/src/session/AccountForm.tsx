@@ -5,6 +5,8 @@ import { Field } from "../ui/Field";
 import { errorsAt, errorsElsewhere } from "../ui/userErrors";
 import { useAccount } from "./useAccount";
 
+/** The server counts the bytes of UTF-8. */
+const PASSWORD_RULE = "8 to 256 bytes: a letter of English is one, of other scripts two or more.";
 const FIELDS = ["username", "password", "displayName"];
 
 export function AccountForm() {
@@ -12,13 +14,18 @@ export function AccountForm() {
   const [username, setUsername] = useState("");
   const [password, setPassword] = useState("");
   const [displayName, setDisplayName] = useState("");
-  const { isUnderWay, refusals, failure, signIn, register } = useAccount();
+  const { isUnderWay, refusals, failure, forget, signIn, register } = useAccount();
 
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (isUnderWay) return;
     if (isNew) void register({ username, password, displayName: displayName || null });
     else void signIn({ username, password });
+  };
+
+  const change = () => {
+    forget();
+    setNew(!isNew);
   };
 
   const general = [...(failure ? [failure] : []), ...errorsElsewhere(refusals, FIELDS)];
@@ -51,7 +58,7 @@ export function AccountForm() {
             )}
           </Field>
         )}
-        <Field label="Password" hint={isNew && "At least 8 characters."} errors={errorsAt(refusals, "password")}>
+        <Field label="Password" hint={isNew && PASSWORD_RULE} errors={errorsAt(refusals, "password")}>
           {(wiring) => (
             <input
               {...wiring}
@@ -74,7 +81,7 @@ export function AccountForm() {
           <button type="submit" className="button" aria-disabled={isUnderWay}>
             {isNew ? "Make it" : "Sign in"}
           </button>
-          <button type="button" className="button bare" onClick={() => setNew(!isNew)}>
+          <button type="button" className="button bare" onClick={change}>
             {isNew ? "I have an account" : "I am new here"}
           </button>
         </div>

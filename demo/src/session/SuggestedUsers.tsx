@@ -2,7 +2,7 @@
 // server without a demo world there are none.
 
 import { useState } from "react";
-import { useQuery } from "urql";
+import { useReading } from "../api/useReading";
 import { graphql, readFragment } from "../generated";
 import { SuggestedUser, SuggestedUserUser } from "./SuggestedUser";
 import { useAccount } from "./useAccount";
@@ -24,12 +24,13 @@ const Suggestions = graphql(`
 `);
 
 export function SuggestedUsers() {
-  const [{ data }] = useQuery({ query: Suggestions });
+  const { data } = useReading({ query: Suggestions });
   const { isUnderWay, messages, signIn } = useAccount();
   const [chosen, setChosen] = useState<string>();
   if (!data?.user) return null;
   const people = readFragment(SuggestedUserUser, [data.user, ...data.user.mutuals.nodes]);
   const choose = (username: string) => {
+    if (isUnderWay) return;
     setChosen(username);
     void signIn({ username, password: DEMO_PASSWORD });
   };

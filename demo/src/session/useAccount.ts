@@ -43,9 +43,13 @@ export function useAccount() {
   const [refusals, setRefusals] = useState<readonly UserErrorPartsFragment[]>([]);
   const [failure, setFailure] = useState<string>();
 
-  const take = async (asking: Promise<OperationResult<Answer>>) => {
+  const forget = () => {
     setRefusals([]);
     setFailure(undefined);
+  };
+
+  const take = async (asking: Promise<OperationResult<Answer>>) => {
+    forget();
     const { data, error } = await asking;
     if (error) setFailure(explain(error));
     else if (data?.account?.token) session.begin(data.account.token);
@@ -58,6 +62,8 @@ export function useAccount() {
     failure,
     /** All that is to be told, where there are no fields to tell it at. */
     messages: [...(failure ? [failure] : []), ...refusals.map(({ message }) => message)],
+    /** Forgets why it was refused. */
+    forget,
     signIn: (input: LoginInput) => take(login({ input: { ...input, label: LABEL } })),
     register: (input: RegisterInput) => take(register({ input: { ...input, label: LABEL } })),
   };

@@ -51,6 +51,7 @@ export function ProfileForm({ user }: { user: FragmentType<typeof ProfileFormUse
 
   const save = async (event: FormEvent) => {
     event.preventDefault();
+    if (fetching) return;
     setMessage("");
     const region = codes.country ? { country: codes.country, subdivision: codes.subdivision || null } : null;
     const { data, error } = await updateProfile({ input: { displayName, bio, region } });

@@ -1,8 +1,10 @@
 // A country, and one of its subdivisions, chosen from those of ISO 3166.
 
-import { useQuery } from "urql";
+import { useReading } from "../api/useReading";
 import { graphql } from "../generated";
+import { Failure } from "../ui/Failure";
 import { Field } from "../ui/Field";
+import { Loading } from "../ui/Loading";
 
 const Countries = graphql(`
   query Countries {
@@ -32,8 +34,9 @@ interface RegionFieldsProps {
 const byName = (one: { name: string }, other: { name: string }) => one.name.localeCompare(other.name, "en");
 
 export function RegionFields({ codes, onChange, errors }: RegionFieldsProps) {
-  const [{ data }] = useQuery({ query: Countries });
-  const countries = data?.countries.toSorted(byName) ?? [];
+  const { data, error, again } = useReading({ query: Countries });
+  if (!data) return error ? <Failure error={error} onRetry={again} /> : <Loading what="countries" />;
+  const countries = data.countries.toSorted(byName);
   const subdivisions = countries.find(({ code }) => code === codes.country)?.subdivisions.toSorted(byName) ?? [];
   return (
     <div className="side-by-side">

@@ -1,6 +1,6 @@
 // The main navigation: beside the page, or below it on a phone.
 
-import { useQuery } from "urql";
+import { useReading } from "../api/useReading";
 import { Link } from "../navigation/Link";
 import { usePlace } from "../navigation/location";
 import { paths, routeOf } from "../navigation/routes";
@@ -19,7 +19,7 @@ interface Entry {
 
 export function Navigation() {
   const route = routeOf(usePlace().path);
-  const [{ data }] = useQuery({ query: ViewerQuery });
+  const { data } = useReading({ query: ViewerQuery });
   const waiting = useWaitingPosts();
   const username = data?.viewer?.user.username;
   const isOwnProfile = route.page === "profile" && route.username === username;

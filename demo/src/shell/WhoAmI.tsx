@@ -1,32 +1,14 @@
 // Who is signed in, and the way out.
 
-import { useMutation, useQuery } from "urql";
-import { graphql } from "../generated";
+import { useReading } from "../api/useReading";
 import { Avatar } from "../people/Avatar";
-import { session } from "../session/session";
+import { signOut } from "../session/signOut";
 import { Icon } from "../ui/Icon";
 import { ViewerQuery } from "./viewerQuery";
 
-const Logout = graphql(`
-  mutation Logout {
-    logout {
-      userErrors {
-        message
-      }
-    }
-  }
-`);
-
 export function WhoAmI() {
-  const [{ data }] = useQuery({ query: ViewerQuery });
-  const [, logout] = useMutation(Logout);
+  const { data } = useReading({ query: ViewerQuery });
   const user = data?.viewer?.user;
-
-  // The token is forgotten even if the server cannot be told.
-  const signOut = async () => {
-    await logout({});
-    session.end();
-  };
 
   return (
     <div className="who-am-i">
@@ -39,7 +21,7 @@ export function WhoAmI() {
           </span>
         </>
       )}
-      <button type="button" className="button quiet icon-button" onClick={() => void signOut()} aria-label="Sign out">
+      <button type="button" className="button quiet icon-button" onClick={signOut} aria-label="Sign out">
         <Icon name="leave" />
       </button>
     </div>

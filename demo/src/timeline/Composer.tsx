@@ -1,13 +1,16 @@
 // Where one writes a post. An attempt has a key, so that sending it again after a failure does not publish it twice.
 
-import { type FormEvent, type KeyboardEvent, useRef, useState } from "react";
+import { type FormEvent, type KeyboardEvent, useState } from "react";
 import { useMutation } from "urql";
 import { explain } from "../api/failures";
+import { useReading } from "../api/useReading";
 import { graphql, readFragment } from "../generated";
+import { ViewerQuery } from "../shell/viewerQuery";
 import { Field } from "../ui/Field";
 import { formatCount } from "../ui/numbers";
-import { randomKey } from "../ui/randomKey";
+import { useStore } from "../ui/store";
 import { errorsAt, errorsElsewhere, UserErrorParts } from "../ui/userErrors";
+import { drafts } from "./drafts";
 
 const Publish = graphql(`
   mutation Publish($input: PublishInput!) {
@@ -36,28 +39,26 @@ const MOST_CHARACTERS = 2_000;
 const TOLD_FROM = 200;
 
 export function Composer() {
-  const [content, setContent] = useState("");
+  const { data: viewing } = useReading({ query: ViewerQuery });
+  // The draft is somebody's: until it is known whose, nothing can be written.
+  const username = viewing?.viewer?.user.username;
+  const written = useStore(drafts.store);
+  const content = (username && written[username]?.content) || "";
   const [errors, setErrors] = useState<string[]>([]);
   const [{ fetching }, publish] = useMutation(Publish);
-  const attempt = useRef<{ content: string; key: string }>(null);
   const left = MOST_CHARACTERS - [...content].length;
 
-  const keyOf = (content: string) => {
-    if (attempt.current?.content !== content) attempt.current = { content, key: randomKey() };
-    return attempt.current.key;
-  };
-
   const send = async () => {
-    if (fetching) return;
+    if (fetching || !username) return;
     setErrors([]);
-    const { data, error } = await publish({ input: { content, platform: "web", idempotencyKey: keyOf(content) } });
+    const idempotencyKey = drafts.keyOf(username, content);
+    const { data, error } = await publish({ input: { content, platform: "web", idempotencyKey } });
     const refusals = readFragment(UserErrorParts, data?.publish?.userErrors ?? []);
     if (error) setErrors([`${explain(error)} Nothing is lost: try again.`]);
     else if (refusals.length > 0) {
       setErrors([...errorsAt(refusals, "content"), ...errorsElsewhere(refusals, ["content"])]);
     } else {
-      attempt.current = null;
-      setContent("");
+      drafts.published(username, content);
     }
   };
 
@@ -78,7 +79,8 @@ export function Composer() {
             rows={2}
             value={content}
             dir="auto"
-            onChange={(event) => setContent(event.target.value)}
+            disabled={!username}
+            onChange={(event) => username && drafts.write(username, event.target.value)}
             onKeyDown={sendByKey}
           />
         )}

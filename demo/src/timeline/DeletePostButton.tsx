@@ -22,27 +22,34 @@ const DeletePost = graphql(`
 
 interface DeletePostButtonProps {
   postId: string;
-  /** Called before the post is gone. */
-  onDeleted: () => void;
+  /** Called before the post is gone; what it gives back, when it is. */
+  onDelete: () => () => void;
 }
 
-export function DeletePostButton({ postId, onDeleted }: DeletePostButtonProps) {
+export function DeletePostButton({ postId, onDelete }: DeletePostButtonProps) {
   const [step, setStep] = useState<"waiting" | "asking" | "kept">("waiting");
   const [{ fetching }, deletePost] = useMutation(DeletePost);
   const client = useClient();
 
-  const keep = () => setStep("kept");
+  const keep = () => {
+    if (!fetching) setStep("kept");
+  };
   const keepByKey = (event: KeyboardEvent) => {
     if (event.key === "Escape") keep();
   };
 
   const confirm = async () => {
-    onDeleted();
+    if (fetching) return;
+    const onDeleted = onDelete();
     const { data, error } = await deletePost({ input: { postId } });
     const refusals = readFragment(UserErrorParts, data?.deletePost?.userErrors ?? []);
     const reason = error ? explain(error) : refusals.map(({ message }) => message).join(" ");
-    if (reason) notices.tell(`The post could not be deleted. ${reason}`);
-    else void refreshOwnCounts(client);
+    if (reason) {
+      notices.tell(`The post could not be deleted. ${reason}`);
+    } else {
+      onDeleted();
+      void refreshOwnCounts(client);
+    }
   };
 
   if (step !== "asking") {
@@ -60,10 +67,10 @@ export function DeletePostButton({ postId, onDeleted }: DeletePostButtonProps) {
   }
   return (
     <span className="confirm" role="group" aria-label="Delete this post?" onKeyDown={keepByKey}>
-      <button type="button" className="button danger" autoFocus disabled={fetching} onClick={() => void confirm()}>
+      <button type="button" className="button danger" autoFocus aria-disabled={fetching} onClick={() => void confirm()}>
         Delete for ever
       </button>
-      <button type="button" className="button quiet" disabled={fetching} onClick={keep}>
+      <button type="button" className="button quiet" aria-disabled={fetching} onClick={keep}>
         Keep
       </button>
     </span>

@@ -36,10 +36,14 @@ export function PostCard({ post, position }: PostCardProps) {
   const card = useRef<HTMLElement>(null);
   const labelId = useId();
 
-  // Focus goes to a neighbour, so that it is not lost with the card.
-  const leave = () => {
-    const neighbour = card.current?.nextElementSibling ?? card.current?.previousElementSibling;
-    if (neighbour instanceof HTMLElement) neighbour.focus();
+  // When the card is gone focus goes to a neighbour, so that it is not lost with it.
+  const prepareToLeave = () => {
+    const own = card.current;
+    const neighbour = own?.nextElementSibling ?? own?.previousElementSibling;
+    return () => {
+      const isElsewhere = document.activeElement !== document.body && !own?.contains(document.activeElement);
+      if (!isElsewhere && neighbour instanceof HTMLElement) neighbour.focus();
+    };
   };
 
   return (
@@ -70,7 +74,7 @@ export function PostCard({ post, position }: PostCardProps) {
         <p className="post-content" id={`${labelId}-content`} dir="auto">
           {content}
         </p>
-        {author.isViewer && <DeletePostButton postId={id} onDeleted={leave} />}
+        {author.isViewer && <DeletePostButton postId={id} onDelete={prepareToLeave} />}
       </div>
     </article>
   );

@@ -4,18 +4,22 @@ import { useState } from "react";
 import { useReading } from "../api/useReading";
 import { Feed } from "../lists/Feed";
 import { ListEnd } from "../lists/ListEnd";
+import { useStore } from "../ui/store";
 import { HomeTimeline } from "./homeTimeline";
+import { isReadAnew } from "./isReadAnew";
 import { NewPosts } from "./NewPosts";
 import { PostCard } from "./PostCard";
 import { useArrivals } from "./useArrivals";
+import { useSteady } from "./useSteady";
 
 export function Timeline() {
   const [after, setAfter] = useState<string>();
   const { data, fetching, stale, error, again } = useReading({ query: HomeTimeline, variables: { after } });
-  const timeline = data?.viewer?.timeline;
+  const isInTheMaking = useStore(isReadAnew);
+  const timeline = useSteady(data?.viewer?.timeline, isInTheMaking);
   const { shown, waiting, reveal } = useArrivals(timeline?.nodes ?? []);
   const next = timeline?.pageInfo.hasNextPage ? timeline.pageInfo.endCursor : null;
-  const isFetching = fetching || stale;
+  const isFetching = fetching || stale || isInTheMaking;
   return (
     <div className="timeline">
       <NewPosts count={waiting} onReveal={reveal} />

@@ -1,8 +1,13 @@
-// When something was, in words that are short while it is recent.
+// When something was, in words that are short while it is recent, and that change while one looks.
 
-const MINUTE = 60_000;
+import { useSyncExternalStore } from "react";
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
+/** How often the words are looked at again. */
+const LOOK_EVERY = 10 * SECOND;
 
 const ago = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
 const date = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
@@ -16,6 +21,14 @@ function inWords(instant: Date): string {
   return date.format(instant);
 }
 
+const looks = new Set<() => void>();
+setInterval(() => looks.forEach((look) => look()), LOOK_EVERY);
+
+function followTime(look: () => void): () => void {
+  looks.add(look);
+  return () => void looks.delete(look);
+}
+
 interface MomentProps {
   at: string;
   /** Tells the day, however recent it is. */
@@ -24,9 +37,10 @@ interface MomentProps {
 
 export function Moment({ at, isDay = false }: MomentProps) {
   const instant = new Date(at);
+  const words = useSyncExternalStore(followTime, () => (isDay ? date.format(instant) : inWords(instant)));
   return (
     <time dateTime={at} title={exact.format(instant)}>
-      {isDay ? date.format(instant) : inWords(instant)}
+      {words}
     </time>
   );
 }

@@ -8,10 +8,14 @@ export interface Day {
 
 const DAY = 86_400_000;
 
-/** The last days, oldest first, each with its number if there is one. */
+/** The last days up to the newest that is known, oldest first, each with its number if there is one. */
 export function lastDays(count: number, known: readonly { day: string; uniqueVisitors: number }[]): Day[] {
   const numbers = new Map(known.map(({ day, uniqueVisitors }) => [day, uniqueVisitors]));
-  const today = Date.now();
+  const newest = known
+    .map(({ day }) => day)
+    .toSorted()
+    .at(-1);
+  const today = newest === undefined ? Date.now() : Date.parse(newest);
   return Array.from({ length: count }, (_, index) => {
     const day = new Date(today - (count - 1 - index) * DAY).toISOString().slice(0, 10);
     return { day, uniqueVisitors: numbers.get(day) ?? null };
