@@ -23,21 +23,24 @@ export async function launch() {
 
 /**
  * A page in a context of its own. What is told to the console as an error, thrown, or asked of another origin is added
- * to `faults`.
+ * to `faults`; what is told to the console is not while the test `isDisturbing` the network itself.
  */
-export async function open(browser, origin, faults, options = {}) {
+export async function open(browser, origin, faults, { isDisturbing = () => false, ...options } = {}) {
   const context = await browser.newContext(options);
   context.setDefaultTimeout(PATIENCE);
   const page = await context.newPage();
   page.on("console", (message) => {
-    if (message.type() === "error") faults.push(`console: ${message.text()}`);
+    if (message.type() === "error" && !isDisturbing()) faults.push(`console: ${message.text()}`);
   });
   page.on("pageerror", (error) => faults.push(`thrown: ${error.message}`));
-  context.on("request", (request) => {
-    const { protocol, origin: asked } = new URL(request.url());
-    const isInside = asked === origin || ["data:", "blob:"].includes(protocol);
-    if (!isInside) faults.push(`asked of another origin: ${request.url()}`);
-  });
+  const { host } = new URL(origin);
+  const note = (url) => {
+    const { protocol, host: asked } = new URL(url);
+    const isInside = asked === host || ["data:", "blob:"].includes(protocol);
+    if (!isInside) faults.push(`asked of another origin: ${url}`);
+  };
+  context.on("request", (request) => note(request.url()));
+  page.on("websocket", (socket) => note(socket.url()));
   return page;
 }
 

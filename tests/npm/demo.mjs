@@ -8,7 +8,7 @@
 import { mkdirSync } from "node:fs";
 import { connect, createServer } from "node:net";
 
-import { barriers, launch } from "./browser.mjs";
+import { barriers, end, launch, open } from "./browser.mjs";
 
 const [origin, directory] = process.argv.slice(2);
 const PASSWORD = "demo-password";
@@ -123,8 +123,7 @@ class Wire {
 
 // ---- A visitor ----
 
-const complaints = [];
-const strangers = new Set();
+const faults = [];
 
 class Visitor {
   /** What a browser says of requests that this test breaks is no complaint. */
@@ -135,34 +134,26 @@ class Visitor {
   relationEvents = 0;
 
   static async arrive(browser, name, at = origin) {
-    const context = await browser.newContext({ viewport: SIZES.desk, reducedMotion: "reduce", colorScheme: "light" });
-    context.setDefaultTimeout(PATIENCE);
     const visitor = new Visitor();
-    Object.assign(visitor, { name, origin: at, context, page: await context.newPage() });
+    const page = await open(browser, at, faults, {
+      isDisturbing: () => visitor.isDisturbed,
+      viewport: SIZES.desk,
+      reducedMotion: "reduce",
+      colorScheme: "light",
+    });
+    Object.assign(visitor, { name, origin: at, context: page.context(), page });
     visitor.listen();
     await visitor.page.goto(`${at}/demo/`);
     return visitor;
   }
 
   listen() {
-    const { page, name } = this;
-    page.on("console", (message) => {
-      if (message.type() === "error" && !this.isDisturbed) complaints.push(`${name}: ${message.text()}`);
-    });
-    page.on("pageerror", (error) => complaints.push(`${name}: ${error.message}`));
-    page.on("request", (request) => this.note(request.url()));
-    page.on("websocket", (socket) => {
-      this.note(socket.url());
+    this.page.on("websocket", (socket) => {
       socket.on("framereceived", ({ payload }) => {
         if (payload.includes("RESYNC_REQUIRED")) this.resyncs += 1;
         if (payload.includes('"relationChanged"')) this.relationEvents += 1;
       });
     });
-  }
-
-  note(url) {
-    const { protocol, host } = new URL(url);
-    if (protocol !== "data:" && host !== new URL(this.origin).host) strangers.add(url);
   }
 
   /** Does something that makes the browser complain of the network. */
@@ -524,9 +515,7 @@ async function visit(browser) {
   await ask("mutation { logout { userErrors { message } } }", {}, token);
   say("signed out");
 
-  expect(complaints.length === 0, `the browser complains: ${complaints.join("; ")}`);
-  expect(strangers.size === 0, `requests to others: ${[...strangers].join(", ")}`);
-  say("0 errors in the console, 0 requests to other origins");
+  if (faults.length === 0) say("0 errors in the console, 0 requests to other origins");
 }
 
 mkdirSync(directory, { recursive: true });
@@ -534,10 +523,8 @@ const browser = await launch();
 try {
   await visit(browser);
 } catch (error) {
-  console.error(error.message);
-  process.exitCode = 1;
+  faults.push(error.message);
 } finally {
   await browser.close();
 }
-// A wire that was left open does not hold it back.
-process.exit();
+end(faults);

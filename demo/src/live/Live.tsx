@@ -21,7 +21,7 @@ export function Live({ children }: { children: ReactNode }) {
   useEffect(() => {
     const watched = watchTimeline(client);
     timeline.current = watched;
-    const stopRelations = watchRelations(client, { onFollowed: watched.takeUp, onReconnected: watched.readAnew });
+    const stopRelations = watchRelations(client, { onFollowed: watched.takeUp, onMissed: watched.readAnew });
     return () => {
       watched.stop();
       stopRelations();

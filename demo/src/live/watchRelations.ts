@@ -38,6 +38,9 @@ const OwnCounts = graphql(`
     viewer {
       user {
         id
+        following(first: 1) {
+          totalCount
+        }
         ...Counts
       }
     }
@@ -58,7 +61,14 @@ async function refreshShown(client: Client): Promise<void> {
     const userIds = ids.slice(start, start + MOST_IDS);
     await client.query(RelationsOf, { userIds }, { requestPolicy: "network-only" });
   }
-  await refreshOwnCounts(client);
+}
+
+/** Reads again how many the viewer follows, and tells whether it is as many as was known. */
+async function followsAsMany(client: Client): Promise<boolean> {
+  const known = await client.query(OwnCounts, {}, { requestPolicy: "cache-only" });
+  const current = await refreshOwnCounts(client);
+  const [before, after] = [known, current].map(({ data }) => data?.viewer?.user.following.totalCount);
+  return before !== undefined && before === after;
 }
 
 /** Since when the viewer follows somebody, if that is what has changed last; else the other one has changed it. */
@@ -71,11 +81,11 @@ function followedJustNow(relation: StandingFragment["relation"]): string | null 
 interface RelationsWatcher {
   /** The viewer has begun to follow somebody, here or elsewhere. */
   onFollowed: (userId: string, since: string) => void;
-  /** Whatever has changed while there was no connection is not told. */
-  onReconnected: () => void;
+  /** The viewer has followed or unfollowed somebody elsewhere while there was no connection, or may have. */
+  onMissed: () => void;
 }
 
-export function watchRelations(client: Client, { onFollowed, onReconnected }: RelationsWatcher): () => void {
+export function watchRelations(client: Client, { onFollowed, onMissed }: RelationsWatcher): () => void {
   const stopWatching = keepWatching({
     begin: () => client.subscription(RelationChanges, {}),
     onData: ({ relationChanged: { user } }) => {
@@ -86,7 +96,10 @@ export function watchRelations(client: Client, { onFollowed, onReconnected }: Re
   });
   const stopFollowing = connection.store.subscribe(() => {
     if (connection.store.get() !== "back") return;
-    void refreshShown(client).then(onReconnected);
+    void refreshShown(client);
+    void followsAsMany(client).then((isSo) => {
+      if (!isSo) onMissed();
+    });
   });
   return () => {
     stopWatching();
