@@ -2,6 +2,7 @@
 
 pub mod app;
 pub mod archive;
+pub mod budget;
 pub mod cli;
 pub mod config;
 pub mod gate;

@@ -18,7 +18,7 @@ use crate::store::batch::Batch;
 pub use crate::store::audience::DAYS as MOST_DAYS;
 
 /// About how many visitors are read at most.
-const MOST_VISITORS: usize = 500_000;
+const MOST_VISITORS: usize = 50_000;
 /// In how many digits of their hash visitors may differ who are not read: those by which shards do.
 const MOST_DIGITS: u32 = audience::GENERATIONS - 1;
 

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use crate::archive;
+use crate::budget::Exceeded;
 use crate::model::region::{Part, Region};
 use crate::model::text::{Breach, Violation};
 use crate::store;
@@ -38,6 +39,8 @@ pub enum Refused {
     },
     /// More has happened since than is told one by one.
     Resync,
+    /// The operation needs more than it may use.
+    OverBudget(Exceeded),
     /// Rules that a person can do something about.
     Rules(Vec<Refusal>),
 }
@@ -183,14 +186,24 @@ impl Error {
 impl From<store::error::Error> for Error {
     fn from(error: store::error::Error) -> Self {
         Self::Broken(match &error {
+            store::error::Error::OverBudget(exceeded) => return (*exceeded).into(),
             store::error::Error::Unavailable(_) => Broken::Unreachable(error),
             store::error::Error::Refused(_) | store::error::Error::Corrupt(_) => Broken::Store(error),
         })
     }
 }
 
+impl From<Exceeded> for Error {
+    fn from(exceeded: Exceeded) -> Self {
+        Self::Refused(Refused::OverBudget(exceeded))
+    }
+}
+
 impl From<archive::error::Error> for Error {
     fn from(error: archive::error::Error) -> Self {
+        if let archive::error::Error::OverBudget(exceeded) = error {
+            return exceeded.into();
+        }
         Self::Broken(if error.is_passing() { Broken::ArchiveAway(error) } else { Broken::Archive(error) })
     }
 }

@@ -39,7 +39,7 @@ use crate::app::live::Listeners;
 use crate::app::once::Once;
 use crate::app::password::Passwords;
 use crate::app::timeline::Strategy;
-use crate::app::visit::Visits;
+use crate::app::visit::{Counts, Visits};
 use crate::archive::Archive;
 use crate::config::RulesConfig;
 use crate::gate::Gate;
@@ -68,6 +68,8 @@ struct Parts {
     strategy: Strategy,
     /// What this process knows of who came today.
     visits: Visits,
+    /// Counts of days with very many visitors.
+    visitor_counts: Counts,
     /// Whose profile was looked at today by whom.
     views: Once<(UserId, UserId)>,
     /// Who listens in this process.
@@ -104,6 +106,7 @@ impl App {
             passwords,
             strategy: Strategy::default(),
             visits: Visits::default(),
+            visitor_counts: Counts::default(),
             views: Once::default(),
             listeners: Listeners::default(),
             delivered_mark: DeliveredMark::default(),
@@ -132,6 +135,7 @@ impl App {
             passwords: passwords.clone(),
             strategy: Strategy::default(),
             visits: Visits::default(),
+            visitor_counts: Counts::default(),
             views: Once::default(),
             listeners: Listeners::default(),
             delivered_mark: DeliveredMark::default(),
@@ -173,6 +177,12 @@ impl App {
     #[must_use]
     pub fn archive_connections(&self) -> u32 {
         self.0.archive.connections()
+    }
+
+    /// The rules that an operator has set.
+    #[must_use]
+    pub fn rules(&self) -> &RulesConfig {
+        &self.0.rules
     }
 
     fn keys(&self) -> &Keys {

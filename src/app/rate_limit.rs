@@ -91,6 +91,23 @@ impl App {
         }
     }
 
+    /// Charges a viewer, or an address where no one is signed in, for what an operation has used beyond what it was charged
+    /// for before. Takes no more than there is. One round trip.
+    pub async fn charge_afterwards(&self, viewer: &Viewer, address: Option<Address>, charge: Charge) {
+        let bucket = match (viewer.user(), address) {
+            (Some(user), _) => self.keys().cost_of(user),
+            (None, Some(address)) => self.keys().cost_from(address.digest()),
+            (None, None) => return,
+        };
+        let drain = bucket::drain(&bucket, charge.limit(), charge.cost, self.now());
+        if let Err(error) = drain.send("charge afterwards", self.store()).await {
+            tracing::debug!(
+                error = &error as &dyn std::error::Error,
+                "an operation could not be charged afterwards"
+            );
+        }
+    }
+
     /// Who comes from no address, is not charged.
     async fn charge_address(
         &self,

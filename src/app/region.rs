@@ -15,6 +15,8 @@ const LEAST_SAMPLED: usize = 100;
 const MOST_TOGETHER: usize = 100_000;
 /// In how many places of a list a sample is taken.
 const SPANS: usize = 100;
+/// The least that is taken in a place.
+const LEAST_SPAN: usize = 10;
 
 /// How many users are somewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,9 +40,9 @@ pub fn shares(regions: impl IntoIterator<Item = Option<Region>>) -> Vec<Share> {
     shares
 }
 
-/// How many followers are looked at of each of so many users.
-pub(super) fn sample_size(users: usize) -> usize {
-    (MOST_TOGETHER / users.max(1)).clamp(LEAST_SAMPLED, MOST_SAMPLED)
+/// How many followers are looked at of each of so many users, of all of whom together `most` may be.
+pub(super) fn sample_size(users: usize, most: usize) -> usize {
+    (most.min(MOST_TOGETHER) / users.max(1)).clamp(LEAST_SAMPLED, MOST_SAMPLED)
 }
 
 /// Where in a list of so many entries to look, and at how many in each place: at all of them or, if there are more than
@@ -51,15 +53,16 @@ pub(super) fn sample_spans(count: u64, most: usize, chance: u64) -> Vec<(usize, 
     if count <= most {
         return (0..count).step_by(PROBE).map(|start| (start, PROBE)).collect();
     }
-    let size = most / SPANS;
+    let spans = (most / LEAST_SPAN).clamp(1, SPANS);
+    let size = most / spans;
     let offset = usize::try_from(chance % count as u64).unwrap_or(0);
     let span = |number: usize| {
-        let start = (count / SPANS * number + count % SPANS * number / SPANS + offset) % count;
+        let start = (count / spans * number + count % spans * number / spans + offset) % count;
         // What goes over the end goes on at the beginning.
         let beyond = (start + size).saturating_sub(count);
         [(start, size - beyond), (0, beyond)]
     };
-    (0..SPANS).flat_map(span).filter(|(_, size)| *size > 0).collect()
+    (0..spans).flat_map(span).filter(|(_, size)| *size > 0).collect()
 }
 
 #[cfg(test)]
@@ -99,9 +102,11 @@ mod tests {
 
     #[test]
     fn of_many_users_fewer_followers_are_looked_at() {
-        assert_eq!([0, 1, 10, 20, 100, 10_000].map(sample_size), [10_000, 10_000, 10_000, 5_000, 1_000, 100]);
+        let size = |users| sample_size(users, usize::MAX);
+        assert_eq!([0, 1, 10, 20, 100, 10_000].map(size), [10_000, 10_000, 10_000, 5_000, 1_000, 100]);
+        assert_eq!([8_000, 500, 0].map(|most| sample_size(10, most)), [800, 100, 100]);
         let looked_at =
-            |count| sample_spans(count, sample_size(10_000), 7).iter().map(|(_, size)| size).sum::<usize>();
+            |count| sample_spans(count, size(10_000), 7).iter().map(|(_, size)| size).sum::<usize>();
         assert_eq!(looked_at(101), 100);
         assert_eq!(looked_at(1_000_000), 100);
     }

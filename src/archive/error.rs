@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use sqlx::migrate::MigrateError;
 
+use crate::budget::Exceeded;
+
 /// A failure of the archive. Cheap to clone: one failed query fails every question in it.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
@@ -85,6 +87,9 @@ pub enum Error {
     /// The database refuses what it was sent.
     #[error("the archive refuses a statement")]
     Refused(#[source] Arc<sqlx::Error>),
+    /// The budget of the operation does not allow it.
+    #[error("an operation exceeds its budget: {0}")]
+    OverBudget(Exceeded),
 }
 
 impl Error {
@@ -92,6 +97,12 @@ impl Error {
     #[must_use]
     pub fn is_passing(&self) -> bool {
         matches!(self, Self::Unreachable(_) | Self::Slow | Self::Unseen | Self::Full(_))
+    }
+}
+
+impl From<Exceeded> for Error {
+    fn from(exceeded: Exceeded) -> Self {
+        Self::OverBudget(exceeded)
     }
 }
 

@@ -11,6 +11,7 @@ use crate::archive::dialect::Dialect;
 use crate::archive::error::Error;
 use crate::archive::pool::on;
 use crate::archive::{ANSWER, Archive, WRITE, number};
+use crate::budget::{self, Resource};
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::Direction;
@@ -63,6 +64,12 @@ impl Row {
             Self::Live(post) => Some(post),
             Self::Tombstone { .. } => None,
         }
+    }
+
+    /// The bytes that it takes, by estimate.
+    fn size(&self) -> u64 {
+        let content = if let Self::Live(post) = self { post.content.len() } else { 0 };
+        (size_of::<Self>() + content) as u64
     }
 }
 
@@ -135,7 +142,8 @@ impl Archive {
 
     /// What there is of these posts, in any order.
     pub async fn read(&self, ids: &[PostId]) -> Result<Vec<Row>, Error> {
-        self.ask("archive: read", ANSWER, async |lease| {
+        budget::spend(Resource::Statements, ids.len().div_ceil(MOST_ROWS) as u64)?;
+        let rows = self.ask("archive: read", ANSWER, async |lease| {
             on!(lease, |connection, Sql| {
                 let mut rows: Vec<Columns> = Vec::with_capacity(ids.len());
                 for ids in ids.chunks(MOST_ROWS) {
@@ -144,14 +152,17 @@ impl Archive {
                     push_in(&mut read, " WHERE id", ids.iter().map(|id| id.get()));
                     rows.extend(read.build_query_as::<Columns>().fetch_all(&mut *connection).await?);
                 }
-                rows.into_iter().map(row).collect()
+                rows.into_iter().map(row).collect::<Result<Vec<Row>, Error>>()
             })
-        })
-        .await
+        });
+        let rows = rows.await?;
+        budget::spend(Resource::ReplyBytes, rows.iter().map(Row::size).sum())?;
+        Ok(rows)
     }
 
     /// The posts of each of these ranges that were not deleted, in the order in which they are come to.
     pub async fn posts_of(&self, ranges: &[Range]) -> Result<Vec<Vec<Post>>, Error> {
+        spend_statements(ranges)?;
         let rows = self.ask("archive: posts", ANSWER, async |lease| {
             on!(lease, |connection, Sql| {
                 let mut rows: Vec<PartColumns> = Vec::new();
@@ -168,6 +179,7 @@ impl Archive {
         });
         let post = |(part, id, author, created_at, content, platform, delivery, followers): PartColumns| {
             let row = row((id, author, created_at, content, platform, delivery, followers))?;
+            budget::spend(Resource::ReplyBytes, row.size())?;
             Ok(row.live().map(|post| (part, post)))
         };
         let posts: Result<Vec<Option<(i64, Post)>>, Error> = rows.await?.into_iter().map(post).collect();
@@ -177,6 +189,7 @@ impl Archive {
     /// The ids of the posts of each of these ranges that were not deleted, in the order in which they are
     /// come to.
     pub async fn ids_of(&self, ranges: &[Range]) -> Result<Vec<Vec<PostId>>, Error> {
+        spend_statements(ranges)?;
         let rows = self.ask("archive: ids", ANSWER, async |lease| {
             on!(lease, |connection, Sql| {
                 let mut rows: Vec<(i64, i64)> = Vec::new();
@@ -242,6 +255,15 @@ impl Archive {
             .await?;
         Ok(greatest.unwrap_or(0).unsigned_abs())
     }
+}
+
+/// Takes what reading these ranges counts as from the budget of the current operation: a union keeps a database as busy
+/// as several plain statements.
+fn spend_statements(ranges: &[Range]) -> Result<(), Error> {
+    /// Ranges that a database reads in the time of one plain statement.
+    const RANGES_PER_STATEMENT: usize = 32;
+    let statements = ranges.len().div_ceil(MOST_RANGES) + ranges.len() / RANGES_PER_STATEMENT;
+    Ok(budget::spend(Resource::Statements, statements as u64)?)
 }
 
 /// The ranges that go into one statement, each time with the number of the first of them.

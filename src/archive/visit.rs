@@ -8,6 +8,7 @@ use crate::archive::dialect::Dialect as _;
 use crate::archive::error::Error;
 use crate::archive::pool::on;
 use crate::archive::{ANSWER, Archive, number};
+use crate::budget::{self, Resource};
 use crate::model::clock::Day;
 
 impl Archive {
@@ -27,6 +28,7 @@ impl Archive {
 
     /// How many users came on each of the last `limit` days up to this one of which that is known, the newest first.
     pub async fn visits(&self, newest: Day, limit: usize) -> Result<Vec<(Day, u64)>, Error> {
+        budget::spend(Resource::Statements, 1)?;
         let visits: Vec<(i64, i64)> = self
             .ask("archive: visits", ANSWER, async |lease| {
                 on!(lease, |connection, Sql| {

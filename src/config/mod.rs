@@ -4,6 +4,7 @@
 //! command line, `FANFOLD_RELATION_STRATEGY` in the environment. A storey is given its section by
 //! value. Nothing needs to be set: the server starts with no configuration at all.
 
+mod budget;
 mod value;
 
 use std::net::SocketAddr;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use ipnet::IpNet;
 
+pub use crate::config::budget::BudgetConfig;
 pub use crate::config::value::SecretUrl;
 use crate::config::value::{collector, key_prefix, network, origin};
 
@@ -299,6 +301,10 @@ pub struct GraphqlConfig {
     #[arg(long, value_name = "N", env = "FANFOLD_GRAPHQL_COST_LIMIT", default_value_t = 5_000)]
     #[arg(value_parser = clap::value_parser!(u64).range(100..=1_000_000_000))]
     pub graphql_cost_limit: u64,
+
+    /// What it may really use.
+    #[command(flatten)]
+    pub budget: BudgetConfig,
 
     /// About how many objects one user may ask for in a minute [default: no limit].
     ///

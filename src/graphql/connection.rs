@@ -175,7 +175,7 @@ pub(super) async fn load_timeline(
         Direction::Backward => info.field("hasNextPage").exists(),
     };
     let query = TimelineQuery { window, author: author.fields, looks_back };
-    let page = scope.app.timeline(scope.viewer(), query).await?;
+    let page = scope.loader.timeline(scope.viewer(), query).await?;
     let node = |(index, entry): (usize, &Entry)| {
         let place = TimelinePlace { post: entry.post.id, seen: page.seen_from(index) };
         (place, Post::of_entry(scope, entry))

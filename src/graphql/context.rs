@@ -11,8 +11,10 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
 use crate::app::App;
+use crate::app::error::Error;
 use crate::app::rate_limit::RateLimit;
 use crate::app::viewer::{Asker, Viewer};
+use crate::budget::{Budget, Resource};
 use crate::graphql::loader::Loader;
 use crate::model::address::Address;
 use crate::model::id::UserId;
@@ -23,6 +25,8 @@ pub(super) struct Scope {
     pub(super) app: App,
     pub(super) loader: Loader,
     asker: Asker,
+    /// What the operation may use, and has used.
+    budget: Arc<Budget>,
     /// Whether a field of this document has ended the session that asks.
     has_ended: AtomicBool,
     /// Whose profiles were shown.
@@ -30,9 +34,9 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    pub(super) fn new(app: App, asker: Asker) -> Self {
-        let loader = Loader::new(app.clone());
-        Self { app, loader, asker, has_ended: AtomicBool::new(false), shown: Mutex::default() }
+    pub(super) fn new(app: App, asker: Asker, budget: Arc<Budget>) -> Self {
+        let loader = Loader::new(app.clone(), Arc::clone(&budget));
+        Self { app, loader, asker, budget, has_ended: AtomicBool::new(false), shown: Mutex::default() }
     }
 
     /// The scope of the request.
@@ -47,7 +51,24 @@ impl Scope {
 
     /// Another viewer, with nothing read yet.
     pub(super) fn seen_by(&self, viewer: Viewer) -> Arc<Self> {
-        Arc::new(Self::new(self.app.clone(), Asker { viewer, ..self.asker.clone() }))
+        let asker = Asker { viewer, ..self.asker.clone() };
+        Arc::new(Self::new(self.app.clone(), asker, Arc::clone(&self.budget)))
+    }
+
+    /// The same viewer with nothing read yet and nothing used: for an event of a subscription.
+    pub(super) fn for_event(&self) -> Arc<Self> {
+        Arc::new(Self::new(self.app.clone(), self.asker.clone(), self.budget.renewed()))
+    }
+
+    /// The budget of the operation.
+    pub(super) fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+
+    /// A text of the response, if there is room for it.
+    pub(super) fn text<'a>(&self, text: &'a str) -> Result<&'a str, Error> {
+        self.budget.spend(Resource::ResponseBytes, text.len() as u64)?;
+        Ok(text)
     }
 
     /// Who is asking: nobody any more, once a field has ended the session.

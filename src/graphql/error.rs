@@ -8,6 +8,7 @@ use async_graphql::{ErrorExtensionValues, Response, ServerError, Value};
 
 use crate::app::error::{Broken, Error, Refused};
 use crate::app::rate_limit::RateLimit;
+use crate::budget::Exceeded;
 use crate::graphql::document::lexer::Refusal;
 
 /// Most errors of fields in an answer; a last one says how many were left out.
@@ -91,6 +92,8 @@ pub enum GraphqlResponse {
         fault: Option<Code>,
         /// When to come back, if a field failed for lack of room.
         retry_after: Option<Duration>,
+        /// The bytes that it may have when it is printed.
+        limit: u64,
     },
 }
 
@@ -131,6 +134,12 @@ impl RequestError {
         Self::new(Code::TooComplex, format!("The document is too complex: {what}."))
     }
 
+    /// An operation that exceeds its budget when it is executed.
+    #[must_use]
+    pub fn over_budget(exceeded: &Exceeded) -> Self {
+        Self::new(Code::TooComplex, over_budget(exceeded))
+    }
+
     /// An operation for which there is not enough left, which will be there after `wait`.
     pub(super) fn rate_limited(RateLimit { cost, remaining, limit, .. }: RateLimit, wait: Duration) -> Self {
         let seconds = wait.as_millis().div_ceil(1_000);
@@ -167,8 +176,18 @@ impl RequestError {
     }
 }
 
-/// Gives every error of a response its code.
-pub(super) fn finish(response: Response, request_id: &str) -> GraphqlResponse {
+fn over_budget(exceeded: &Exceeded) -> String {
+    format!("The operation is too complex: {exceeded}. Ask for smaller pages, or for fewer of them at once.")
+}
+
+/// The response to an operation that exceeds its budget.
+pub(super) fn over(exceeded: &Exceeded, limit: u64) -> GraphqlResponse {
+    let RequestError { code, errors, .. } = RequestError::over_budget(exceeded);
+    GraphqlResponse::Executed { data: Value::Null, errors, fault: Some(code), retry_after: None, limit }
+}
+
+/// Gives every error of a response its code. Printed, it may have `limit` bytes.
+pub(super) fn finish(response: Response, request_id: &str, limit: u64) -> GraphqlResponse {
     let Response { data, errors, .. } = response;
     let mut retry_after = None;
     let mut code = Code::Internal;
@@ -192,7 +211,7 @@ pub(super) fn finish(response: Response, request_id: &str) -> GraphqlResponse {
         let message = format!("{left_out} further errors were left out.");
         errors.push(coded(ServerError::new(message, None), code));
     }
-    GraphqlResponse::Executed { data, errors, fault, retry_after }
+    GraphqlResponse::Executed { data, errors, fault, retry_after, limit }
 }
 
 /// An error as it may be seen.
@@ -227,6 +246,7 @@ fn show<'a>(error: &Error, request_id: &'a str) -> Shown<'a> {
             let message = "More has happened since than is told one by one. Read anew, and go on from there.";
             plain(Code::ResyncRequired, message)
         }
+        Error::Refused(Refused::OverBudget(exceeded)) => plain(Code::TooComplex, &over_budget(exceeded)),
         // Mutations put these into their payloads; elsewhere there are none.
         Error::Refused(Refused::Rules(refusals)) => {
             let messages: Vec<&str> = refusals.iter().map(|refusal| refusal.message.as_str()).collect();

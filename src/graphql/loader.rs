@@ -12,19 +12,25 @@
 //! is one question, for its lock is held while a batch is under way, and every key is hashed often.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::hash::Hash;
+use std::sync::{Arc, PoisonError};
 
 use dataloader::BatchFn;
 use dataloader::cached;
-use futures::future::{join, join_all};
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, join, join_all};
 use metrics::histogram;
+use tokio::sync::{Mutex, OnceCell};
 
 use crate::app::App;
 use crate::app::archive::Listed;
 use crate::app::audience::{Audience, Visitors};
 use crate::app::error::Error;
-use crate::app::question::{Answer, Answered, Delivered, Question, Shared, mismatch};
-use crate::app::visit::history::{DailyVisits, History};
+use crate::app::question::{Answer, Answered, Delivered, Question, Shared, TooMany, mismatch};
+use crate::app::timeline::{TimelinePage, TimelineQuery};
+use crate::app::viewer::Viewer;
+use crate::app::visit::history::{DailyVisits, History, Layout};
+use crate::budget::{Budget, Resource};
 use crate::model::clock::Day;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Position, Window};
@@ -41,6 +47,12 @@ const YIELDS: usize = 1;
 /// Most questions in one batch. Beyond, the batch is sent before all of a level have asked.
 const MOST_QUESTIONS: usize = 10_000;
 
+/// Most shards of days whose visitors are counted for one operation.
+const MOST_SHARDS: u32 = 2_048;
+
+/// Users whom one may follow for mutuals to be read in one round trip: more than most do.
+const FEW_FOLLOWED: usize = 200;
+
 /// Users in the order in which they were asked for.
 pub(super) type Users = Arc<[Option<Arc<User>>]>;
 
@@ -48,28 +60,63 @@ pub(super) type Users = Arc<[Option<Arc<User>>]>;
 pub(super) type Posts = Arc<[Option<Arc<Post>>]>;
 
 /// Answers questions in batches and remembers the answers.
-pub(super) struct Loader(cached::Loader<Question, Answered, Batches>);
+pub(super) struct Loader {
+    app: App,
+    budget: Arc<Budget>,
+    questions: cached::Loader<Question, Answered, Batches>,
+    timelines: Memo<TimelineQuery, Arc<TimelinePage>>,
+    /// Pages of the timeline are read one at a time: if it has to be filled, the first does so and the others find it
+    /// done.
+    timeline_turn: Mutex<()>,
+    audiences: Memo<(UserId, i64), Visitors>,
+}
 
-/// Sends the batches.
-struct Batches(App);
+/// What takes several round trips to read, each of it read once.
+struct Memo<K, V>(std::sync::Mutex<HashMap<K, Arc<OnceCell<V>>>>);
+
+impl<K: Eq + Hash, V: Clone> Memo<K, V> {
+    fn new() -> Self {
+        Self(std::sync::Mutex::new(HashMap::new()))
+    }
+
+    async fn get_or_read(&self, key: K, read: BoxFuture<'_, Result<V, Error>>) -> Result<V, Error> {
+        let value = Arc::clone(self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default());
+        value.get_or_try_init(|| read).await.cloned()
+    }
+}
+
+/// Sends the batches, within a budget.
+struct Batches {
+    app: App,
+    budget: Arc<Budget>,
+}
 
 impl BatchFn<Question, Answered> for Batches {
     async fn load(&mut self, questions: &[Question]) -> HashMap<Question, Answered> {
         #[expect(clippy::cast_precision_loss, reason = "a figure is a double")]
         histogram!("fanfold_loader_questions").record(questions.len() as f64);
-        self.0.answer(questions).await
+        self.budget.limit(self.app.answer(questions)).boxed().await
     }
 }
 
 impl Loader {
-    pub(super) fn new(app: App) -> Self {
-        let loader = cached::Loader::new(Batches(app));
-        Self(loader.with_yield_count(YIELDS).with_max_batch_size(MOST_QUESTIONS))
+    pub(super) fn new(app: App, budget: Arc<Budget>) -> Self {
+        let batches = Batches { app: app.clone(), budget: Arc::clone(&budget) };
+        let questions = cached::Loader::new(batches);
+        let questions = questions.with_yield_count(YIELDS).with_max_batch_size(MOST_QUESTIONS);
+        Self {
+            app,
+            budget,
+            questions,
+            timelines: Memo::new(),
+            timeline_turn: Mutex::default(),
+            audiences: Memo::new(),
+        }
     }
 
     async fn ask(&self, question: Question) -> Answered {
         loop {
-            if let Ok(answered) = self.0.try_load(question.clone()).await {
+            if let Ok(answered) = self.questions.try_load(question.clone()).await {
                 return answered;
             }
         }
@@ -117,11 +164,19 @@ impl Loader {
 
     /// Who looked at a user's profile within so many days up to this one. A round trip, or some if they are very many.
     pub(super) async fn audience(&self, user: UserId, today: Day, days: i64) -> Result<Visitors, Error> {
+        // In a box, as the next ones: resolvers nest, and hold the stack for what hardly any of them needs.
+        self.audiences.get_or_read((user, days), self.read_audience(user, today, days).boxed()).await
+    }
+
+    async fn read_audience(&self, user: UserId, today: Day, days: i64) -> Result<Visitors, Error> {
         let mut audience = Audience::new(today, days);
         loop {
             let open = audience.take_open();
             if open.is_empty() {
-                return Ok(audience.finish());
+                let visitors = audience.finish();
+                // To sort them takes the server as long as walking them takes Redis.
+                self.budget.spend(Resource::Commands, visitors.some.len() as u64 / 8)?;
+                return Ok(visitors);
             }
             let found = open.iter().map(|(day, shard)| self.ask(Question::Audience(user, *day, *shard)));
             for ((day, shard), found) in open.iter().zip(join_all(found).await) {
@@ -143,7 +198,8 @@ impl Loader {
     ) -> Result<Vec<DailyVisits>, Error> {
         let Answer::VisitDays(days) = self.ask(Question::VisitDays).await? else { mismatch() };
         let history = History::new(&days, today, first, before);
-        let counted = history.open().iter().map(|layout| self.ask(Question::Visitors(*layout)));
+        let shards: u32 = history.open().iter().map(|layout| layout.shards).sum();
+        let counted = history.open().iter().map(|layout| self.visitors(*layout, shards > MOST_SHARDS));
         let archived = async {
             match history.archived() {
                 None => Ok(Vec::new()),
@@ -154,12 +210,19 @@ impl Loader {
             }
         };
         let (counted, archived) = join(join_all(counted), archived).await;
-        let count = |answered: Answered| match answered? {
+        let counted: Vec<u64> = counted.into_iter().collect::<Result<_, Error>>()?;
+        history.tell(&counted, archived)
+    }
+
+    /// How many users came on a day that is not archived: now or, where that takes very many commands, some seconds ago.
+    async fn visitors(&self, layout: Layout, is_large: bool) -> Result<u64, Error> {
+        if is_large {
+            return self.app.recent_visitors(layout).boxed().await;
+        }
+        match self.ask(Question::Visitors(layout)).await? {
             Answer::Count(count) => Ok(count),
             _ => mismatch(),
-        };
-        let counted: Vec<u64> = counted.into_iter().map(count).collect::<Result<_, Error>>()?;
-        history.tell(&counted, archived)
+        }
     }
 
     /// How the viewer and another stand.
@@ -247,9 +310,31 @@ impl Loader {
         }
     }
 
-    /// Everybody whom a user follows and who follows back.
+    /// Everybody whom a user follows and who follows back. A round trip more for one who follows many: what it takes
+    /// grows with their number, which the budget must know first.
     pub(super) async fn mutuals(&self, user: UserId) -> Result<Arc<[Follow]>, Error> {
-        self.follows(Question::Mutuals(user)).await
+        let mut most = FEW_FOLLOWED;
+        loop {
+            match self.ask(Question::Mutuals(user, most)).await? {
+                Answer::Mutuals(Ok(mutuals)) => return Ok(mutuals),
+                // Some may be added meanwhile.
+                Answer::Mutuals(Err(TooMany(following))) => most = following + FEW_FOLLOWED,
+                _ => mismatch(),
+            }
+        }
+    }
+
+    /// A page of the viewer's home timeline.
+    pub(super) async fn timeline(
+        &self,
+        viewer: &Viewer,
+        query: TimelineQuery,
+    ) -> Result<Arc<TimelinePage>, Error> {
+        let read = async {
+            let _turn = self.timeline_turn.lock().await;
+            self.app.timeline(viewer, query).await.map(Arc::new)
+        };
+        self.timelines.get_or_read(query, self.budget.limit(read).boxed()).await
     }
 
     /// Everybody who follows a user and whom the viewer follows. A round trip more than the others,

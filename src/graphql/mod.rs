@@ -14,6 +14,7 @@ mod mutation;
 mod query;
 mod subscription;
 mod types;
+mod usage;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,8 +27,9 @@ use tracing::Instrument as _;
 use crate::app::App;
 use crate::app::error::Error;
 use crate::app::rate_limit::Charge;
-use crate::app::viewer::Asker;
-use crate::config::GraphqlConfig;
+use crate::app::viewer::{Asker, Viewer};
+use crate::budget::{Budget, Resource};
+use crate::config::{GraphqlConfig, RulesConfig};
 use crate::graphql::context::Scope;
 use crate::graphql::document::{Documents, Operation, OperationType, cost};
 use crate::graphql::error::{Code, GraphqlResponse, RequestError};
@@ -142,13 +144,31 @@ impl Api {
 
     /// What plans cost, of what one may ask for in a minute; `None` if that is not limited.
     fn charge<'a>(&self, plans: impl Iterator<Item = &'a Plan>) -> Option<Charge> {
+        // Also what asks for no object is a request.
+        self.charge_of(plans.map(|Plan(operation)| operation.costs.total().max(1)).sum())
+    }
+
+    /// A charge of so much; `None` if what may be asked for is not limited.
+    fn charge_of(&self, cost: u64) -> Option<Charge> {
         let number = |cost| u32::try_from(cost).unwrap_or(u32::MAX);
         let per_minute = self.config.graphql_rate_limit?;
         let capacity = per_minute.max(number(self.config.graphql_cost_limit));
-        // Also what asks for no object is a request.
-        let cost = plans.map(|Plan(operation)| operation.costs.total().max(1)).sum();
         // What may be asked for at all is never more than there may be.
         Some(Charge { cost: number(cost).min(capacity), capacity, per_minute })
+    }
+
+    /// Charges what was used beyond what was predicted, without waiting for it.
+    fn charge_afterwards(&self, viewer: &Viewer, address: Option<Address>, excess: u64) {
+        let Some(charge) = self.charge_of(excess).filter(|charge| charge.cost > 0) else { return };
+        let (app, viewer) = (self.app.clone(), viewer.clone());
+        self.tasks.spawn(async move { app.charge_afterwards(&viewer, address, charge).await });
+    }
+
+    /// Charges an address for a document that was rejected: by its length, on which the work of reading it depends. Who
+    /// sent it is not known yet, and a token that no one has verified must not be charged.
+    pub fn charge_rejected(&self, address: Option<Address>, bytes: usize) {
+        const BYTES: u64 = 1_024;
+        self.charge_afterwards(&Viewer::Anonymous, address, 1 + bytes as u64 / BYTES);
     }
 
     /// Executes a plan for who was admitted, if there was enough left, and waits for it as long as the configuration
@@ -156,10 +176,38 @@ impl Api {
     ///
     /// Who waits no longer takes a query away, but leaves no change half done.
     pub async fn execute(&self, plan: Plan, asker: Asker, request_id: &str) -> GraphqlResponse {
+        let (budget, cost) = (self.budget(), plan.0.costs.total());
+        let (viewer, address) = (asker.viewer.clone(), asker.address);
+        let response = self.execute_within(&budget, plan, asker, request_id).await;
+        self.settle(&budget, cost, &viewer, address);
+        response
+    }
+
+    /// A budget for an operation, or for several that share it.
+    #[must_use]
+    pub fn budget(&self) -> Arc<Budget> {
+        let RulesConfig { relation, timeline, .. } = self.app.rules();
+        Budget::new(self.config.budget.limits(relation.relation_follow_limit, timeline.timeline_strategy))
+    }
+
+    /// Records what operations have used of their budget, and charges for what that is beyond their predicted cost.
+    pub fn settle(&self, budget: &Budget, cost: u64, viewer: &Viewer, address: Option<Address>) {
+        usage::record(cost, budget);
+        self.charge_afterwards(viewer, address, budget.cost().saturating_sub(cost));
+    }
+
+    /// The same as [`Self::execute`], not yet settled, within a budget that other operations may share.
+    pub async fn execute_within(
+        &self,
+        budget: &Arc<Budget>,
+        plan: Plan,
+        asker: Asker,
+        request_id: &str,
+    ) -> GraphqlResponse {
         if let Err(error) = check_rate_limit(&asker) {
             return GraphqlResponse::Refused(error);
         }
-        let scope = Arc::new(Scope::new(self.app.clone(), asker));
+        let scope = Arc::new(Scope::new(self.app.clone(), asker, Arc::clone(budget)));
         let summary = plan.summary();
         let span = tracing::trace_span!(
             "execute",
@@ -183,7 +231,11 @@ impl Api {
         };
         // What was read is told even if this takes long.
         scope.record_views(&self.tasks).await;
-        response
+        // A part of what was asked for would pass for the whole.
+        match scope.budget().exceeded() {
+            Some(exceeded) => error::over(&exceeded, scope.budget().limit_of(Resource::ResponseBytes)),
+            None => response,
+        }
     }
 
     async fn mutate(&self, plan: Plan, scope: Arc<Scope>, request_id: &str) -> GraphqlResponse {
@@ -205,7 +257,8 @@ impl Api {
     }
 
     async fn run(&self, plan: Plan, scope: &Arc<Scope>, request_id: &str) -> GraphqlResponse {
-        error::finish(self.schema.execute(request(plan, scope)).await, request_id)
+        let limit = scope.budget().limit_of(Resource::ResponseBytes);
+        error::finish(self.schema.execute(request(plan, scope)).await, request_id, limit)
     }
 
     /// Executes a subscription for who was admitted, if there was enough left: an answer for each event, until it is
@@ -221,10 +274,12 @@ impl Api {
         check_rate_limit(&asker)?;
         let (app, viewer, charge) =
             (self.app.clone(), asker.viewer.clone(), self.charge(std::iter::once(&plan)));
-        let scope = Arc::new(Scope::new(self.app.clone(), asker));
+        let budget = self.budget();
+        let limit = budget.limit_of(Resource::ResponseBytes);
+        let scope = Arc::new(Scope::new(self.app.clone(), asker, budget));
         let request_id = request_id.to_owned();
         let events = self.schema.execute_stream(request(plan, &scope));
-        let answers = events.map(move |response| error::finish(response, &request_id));
+        let answers = events.map(move |response| error::finish(response, &request_id, limit));
         let answers = answers.then(move |answer| {
             let (app, viewer) = (app.clone(), viewer.clone());
             async move {

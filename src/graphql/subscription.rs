@@ -46,7 +46,7 @@ impl Subscription {
             Ok(match event {
                 live::TimelineEvent::Added(entry) => TimelineEvent::Added(PostAdded {
                     cursor: cursor(entry.post.id),
-                    post: Post::of_entry(&scope.afresh(), &entry),
+                    post: Post::of_entry(&scope.for_event(), &entry),
                 }),
                 live::TimelineEvent::Removed(post) => TimelineEvent::Removed(PostRemoved {
                     cursor: cursor(post),
@@ -71,7 +71,7 @@ impl Subscription {
             loop {
                 let other = Arc::new([watch.next().await?]);
                 // In a box: the types of what it waits for nest deeper than the compiler looks.
-                let users = load_users(&scope.afresh(), other, selection).boxed().await?;
+                let users = load_users(&scope.for_event(), other, selection).boxed().await?;
                 let relation = users.into_iter().flatten().find_map(|user| user.loaded_relation());
                 if let Some(relation) = relation {
                     return Ok(relation);

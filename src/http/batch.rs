@@ -24,8 +24,9 @@ pub(super) async fn answer(
     id: &RequestId,
     account: &mut Account,
 ) -> Result<Vec<GraphqlResponse>, Failure> {
+    let address = address::of(head, &server.config.http_trusted_proxies);
     let plan = |request: Result<_, Failure>| {
-        let plan = request.map_err(Failure::into_error).and_then(|one| server.plan(one))?;
+        let plan = request.map_err(Failure::into_error).and_then(|one| server.plan(one, address))?;
         if plan.watches() {
             return Err(RequestError::new(Code::BadRequest, "A subscription cannot be part of a batch."));
         }
@@ -40,13 +41,13 @@ pub(super) async fn answer(
     if plans.iter().all(Result::is_err) {
         return Ok(plans.into_iter().filter_map(Result::err).map(GraphqlResponse::Refused).collect());
     }
-    let (token, address) =
-        (auth::token(&head.headers)?, address::of(head, &server.config.http_trusted_proxies));
+    let token = auth::token(&head.headers)?;
     let refused = |error| RequestError::of(&error, id.as_str());
     let admitted = server.api.admit(plans.iter().flatten(), token, address).await;
     let first = admitted.map_err(refused).map_err(Failure::of)?;
     account.admit(&first);
     check_rate_limit(&first).map_err(Failure::of)?;
+    let (budget, viewer) = (server.api.budget(), first.viewer.clone());
     let mut asking = Ok(first);
     let account_of_all = &*account;
     let mut may_have_ended = false;
@@ -63,10 +64,10 @@ pub(super) async fn answer(
                 ended => ended,
             };
         }
-        let asker = asking.clone();
+        let (asker, budget) = (asking.clone(), &budget);
         begun.push(async move {
             let answer = match (plan, asker) {
-                (Ok(plan), Ok(asker)) => server.api.execute(plan, asker, id.as_str()).await,
+                (Ok(plan), Ok(asker)) => server.api.execute_within(budget, plan, asker, id.as_str()).await,
                 (Err(error), _) | (_, Err(error)) => GraphqlResponse::Refused(error),
             };
             account_of_all.count(summary.as_ref(), &answer);
@@ -79,6 +80,8 @@ pub(super) async fn answer(
         may_have_ended = is_change;
     }
     answers.extend(join_all(begun).await);
-    account.operation = Some(Summary::of_batch(summaries.iter().flatten()));
+    let summary = Summary::of_batch(summaries.iter().flatten());
+    server.api.settle(&budget, summary.cost, &viewer, address);
+    account.operation = Some(summary);
     Ok(answers)
 }

@@ -149,11 +149,11 @@ async fn answer(
         }
     };
     // Nothing is asked of the store before the document is known to be one.
-    let plan = server.plan(incoming).map_err(Failure::of)?;
+    let address = address::of(&head, &server.config.http_trusted_proxies);
+    let plan = server.plan(incoming, address).map_err(Failure::of)?;
     account.operation = Some(plan.summary());
     check_way(&plan, is_post, form)?;
     let token = auth::token(&head.headers)?;
-    let address = address::of(&head, &server.config.http_trusted_proxies);
     let admitted = server.api.admit(std::iter::once(&plan), token, address).await;
     let asker = admitted.map_err(|error| Failure::of(RequestError::of(&error, id.as_str())))?;
     account.admit(&asker);

@@ -16,6 +16,7 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
 use crate::app::archive::Transit;
 use crate::app::delivery::Backlog;
+use crate::budget::Resource;
 use crate::http::{Server, response};
 
 /// How long Redis may take to tell how the queues stand.
@@ -29,6 +30,8 @@ const REQUEST_SECONDS: [f64; 12] = [0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.
 /// Seconds: what round trips to Redis take.
 const REDIS_SECONDS: [f64; 11] =
     [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5];
+/// What an operation may use: commands, statements, bytes.
+const USED: [f64; 9] = [1.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0, 1e6, 1e7, 1e8];
 /// Questions that travel together.
 const QUESTIONS: [f64; 9] = [1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 1_000.0, 10_000.0];
 
@@ -40,7 +43,15 @@ static RECORDER: LazyLock<Option<PrometheusHandle>> = LazyLock::new(|| {
     let builder = buckets(PrometheusBuilder::new(), "fanfold_request_seconds", &REQUEST_SECONDS)?;
     let builder = buckets(builder, "fanfold_redis_seconds", &REDIS_SECONDS)?;
     let builder = buckets(builder, "fanfold_loader_questions", &QUESTIONS)?;
+    let builder = buckets(builder, "fanfold_operation_cost", &USED)?;
+    let builder = buckets(builder, "fanfold_operation_used", &USED)?;
     let handle = builder.install_recorder().ok()?;
+    describe_histogram!("fanfold_operation_cost", "What operations were predicted to cost.");
+    describe_histogram!("fanfold_operation_used", "What operations used of each resource.");
+    describe_counter!(
+        "fanfold_operations_over_budget_total",
+        "Operations that exceeded a limit, by resource."
+    );
     describe_counter!(
         "fanfold_requests_total",
         "Operations that were answered, by type and by what became of them."
@@ -119,6 +130,11 @@ pub(super) fn count(kind: &'static str, code: &'static str, took: Duration) {
 /// A document was not executed, for this reason.
 pub(super) fn refuse(code: &'static str) {
     counter!("fanfold_documents_refused_total", "code" => code).increment(1);
+}
+
+/// The response to an operation exceeded a limit when it was printed.
+pub(super) fn exceed(resource: Resource) {
+    counter!("fanfold_operations_over_budget_total", "resource" => resource.as_str()).increment(1);
 }
 
 /// All figures of this process, and those of the queues, which are the same whatever process is asked.

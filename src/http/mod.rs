@@ -14,6 +14,7 @@ mod metrics;
 mod operation;
 mod origin;
 mod page;
+mod print;
 mod request;
 mod response;
 mod schema;
@@ -37,6 +38,7 @@ use crate::graphql::{Api, GraphqlRequest, Plan};
 use crate::http::connection::turns_true;
 use crate::http::response::{Failure, MediaType};
 use crate::http::schema::Contract;
+use crate::model::address::Address;
 
 /// The header that names a request, in and out.
 const REQUEST_ID: &str = "x-request-id";
@@ -66,11 +68,13 @@ impl Server {
         Self { api, config, contract, began, stopping, sockets, tasks }
     }
 
-    /// Makes a request's document ready to be executed, and counts it if it is refused.
-    fn plan(&self, incoming: GraphqlRequest) -> Result<Plan, RequestError> {
+    /// Makes a request's document ready to be executed; counts it if it is rejected, and charges where it came from.
+    fn plan(&self, incoming: GraphqlRequest, address: Option<Address>) -> Result<Plan, RequestError> {
+        let bytes = incoming.query.as_ref().map_or(0, String::len);
         let planned = tracing::trace_span!("plan").in_scope(|| self.api.plan(incoming));
         if let Err(refused) = &planned {
             self::metrics::refuse(refused.code.as_str());
+            self.api.charge_rejected(address, bytes);
         }
         planned
     }

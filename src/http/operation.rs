@@ -13,8 +13,8 @@ use tokio::task::AbortHandle;
 use crate::graphql::error::{GraphqlResponse, RequestError};
 use crate::graphql::{Api, Plan};
 use crate::http::log::{Outcome, Told};
+use crate::http::print;
 use crate::http::request::RequestId;
-use crate::http::response;
 use crate::model::address::Address;
 
 /// What an operation has to say.
@@ -96,14 +96,14 @@ impl Operation {
                 let mut fault = None;
                 while let Some(answer) = answers.next().await {
                     fault = answer.code();
-                    to.say(AnswerMessage::Next(response::print(&answer))).await;
+                    to.say(AnswerMessage::Next(print::answer(&answer))).await;
                 }
                 return Ok(fault);
             }
             match api.execute(plan, asker, id).await {
                 GraphqlResponse::Refused(error) => Err(error),
                 answer @ GraphqlResponse::Executed { .. } => {
-                    to.say(AnswerMessage::Next(response::print(&answer))).await;
+                    to.say(AnswerMessage::Next(print::answer(&answer))).await;
                     Ok(answer.code())
                 }
             }

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use async_graphql::{ServerError, Value};
+use async_graphql::Value;
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use serde::Serialize;
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
@@ -14,6 +13,7 @@ use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove
 use crate::app::rate_limit::RateLimit;
 use crate::config::HttpConfig;
 use crate::graphql::error::{Code, GraphqlResponse, RequestError};
+use crate::http::print;
 use crate::http::stream::EVENT_STREAM;
 use crate::model::clock::Timestamp;
 
@@ -192,12 +192,7 @@ impl Failure {
 
     pub(super) fn into_response(self, media_type: MediaType) -> Response {
         let status = self.status.unwrap_or_else(|| status(self.error.code, media_type));
-        let mut response = write(
-            status,
-            media_type,
-            &Answered { data: None, errors: &self.error.errors },
-            self.error.retry_after,
-        );
+        let mut response = write(status, media_type, print::refused(&self.error), self.error.retry_after);
         if status == StatusCode::METHOD_NOT_ALLOWED {
             response.headers_mut().entry(header::ALLOW).or_insert(HeaderValue::from_static("POST"));
         }
@@ -232,7 +227,7 @@ fn status(code: Code, media_type: MediaType) -> StatusCode {
 pub(super) fn of_answer(answer: GraphqlResponse, media_type: MediaType) -> Response {
     match answer {
         GraphqlResponse::Refused(error) => Failure::of(error).into_response(media_type),
-        GraphqlResponse::Executed { data, errors, retry_after, .. } => {
+        GraphqlResponse::Executed { data, errors, retry_after, limit, .. } => {
             // Who has got something shall not come back for all of it.
             let has_nothing = match &data {
                 Value::Object(fields) => fields.values().all(|value| *value == Value::Null),
@@ -240,7 +235,8 @@ pub(super) fn of_answer(answer: GraphqlResponse, media_type: MediaType) -> Respo
             };
             let is_busy = retry_after.is_some() && has_nothing;
             let status = if is_busy { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
-            write(status, media_type, &Answered { data: Some(&data), errors: &errors }, retry_after)
+            let body = print::executed(&data, &errors, limit);
+            write(status, media_type, body, retry_after)
         }
     }
 }
@@ -280,8 +276,8 @@ pub(super) fn of_batch(answers: &[GraphqlResponse], media_type: MediaType) -> Re
         GraphqlResponse::Refused(RequestError { retry_after, .. })
         | GraphqlResponse::Executed { retry_after, .. } => *retry_after,
     });
-    let answered: Vec<Answered> = answers.iter().map(Answered::of).collect();
-    write(StatusCode::OK, media_type, &answered, retry_after.max())
+    let body = print::batch(answers);
+    write(StatusCode::OK, media_type, body, retry_after.max())
 }
 
 /// This path does not take this method.
@@ -333,46 +329,8 @@ pub(super) fn takes_gzip(headers: &HeaderMap) -> bool {
     named.or_else(|| ranges.iter().find(|range| range.name == "*")).is_some_and(|range| range.quality > 0)
 }
 
-/// The body of an answer. Without `data` the request was not executed.
-#[derive(Serialize)]
-struct Answered<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    data: Option<&'a Value>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    errors: &'a [ServerError],
-}
-
-impl<'a> Answered<'a> {
-    fn of(answer: &'a GraphqlResponse) -> Self {
-        match answer {
-            GraphqlResponse::Refused(error) => Self { data: None, errors: &error.errors },
-            GraphqlResponse::Executed { data, errors, .. } => Self { data: Some(data), errors },
-        }
-    }
-}
-
-/// The body of an answer, for those who send it on in a way of their own.
-pub(super) fn print(answer: &GraphqlResponse) -> String {
-    print_as_json(&Answered::of(answer))
-}
-
-/// The errors of a request that was not executed, by themselves.
-pub(super) fn print_errors(error: &RequestError) -> String {
-    print_as_json(&error.errors)
-}
-
-/// Data and errors are trees of strings and numbers: to write them cannot fail.
-fn print_as_json(answered: &impl Serialize) -> String {
-    serde_json::to_string(answered).unwrap_or_default()
-}
-
-fn write(
-    status: StatusCode,
-    media_type: MediaType,
-    answered: &impl Serialize,
-    retry_after: Option<Duration>,
-) -> Response {
-    let mut response = Response::new(Body::from(print_as_json(answered)));
+fn write(status: StatusCode, media_type: MediaType, body: String, retry_after: Option<Duration>) -> Response {
+    let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, media_type.header());

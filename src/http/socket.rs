@@ -27,7 +27,7 @@ use crate::http::connection::turns_true;
 use crate::http::operation::{Answer, AnswerMessage, Credentials, Line, Operation, Running};
 use crate::http::request::{self, RequestId};
 use crate::http::response::{Failure, MediaType};
-use crate::http::{Server, address, auth, origin, response, trace};
+use crate::http::{Server, address, auth, origin, print, trace};
 use crate::model::address::Address;
 
 /// The subprotocol.
@@ -311,7 +311,7 @@ impl Conversation {
             let incoming = request::take_apart(payload).map_err(Failure::into_error);
             // A panic ends one operation and no more.
             let plan = |incoming| {
-                let planned = catch_unwind(AssertUnwindSafe(|| self.server.plan(incoming)));
+                let planned = catch_unwind(AssertUnwindSafe(|| self.server.plan(incoming, self.address)));
                 planned.unwrap_or_else(|_panic| Err(RequestError::internal(self.id.as_str())))
             };
             incoming.and_then(plan)
@@ -364,7 +364,7 @@ impl Conversation {
     }
 
     async fn say_error(&mut self, id: &str, error: &RequestError) -> Result<(), End> {
-        let errors = response::print_errors(error);
+        let errors = print::errors(error);
         let id = Value::String(id.to_owned());
         self.send(Message::Text(format!(r#"{{"id":{id},"type":"error","payload":{errors}}}"#).into())).await
     }

@@ -22,7 +22,7 @@ use crate::graphql::error::{GraphqlResponse, RequestError};
 use crate::http::connection::turns_true;
 use crate::http::request::RequestId;
 use crate::http::response::Failure;
-use crate::http::{Server, response};
+use crate::http::{Server, print, response};
 
 /// The media type.
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
@@ -98,5 +98,5 @@ impl Feed {
 }
 
 fn next(answer: &GraphqlResponse) -> String {
-    format!("event: next\ndata: {}\n\n", response::print(answer))
+    format!("event: next\ndata: {}\n\n", print::answer(answer))
 }

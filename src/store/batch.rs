@@ -8,6 +8,7 @@
 use redis::{Cmd, Pipeline, ServerErrorKind, Value};
 use tracing::Instrument as _;
 
+use crate::budget::{self, Resource};
 use crate::gate::Moment;
 use crate::store::Store;
 use crate::store::command::{Body, Command, Decode};
@@ -18,6 +19,8 @@ use crate::store::script::Script;
 pub struct Batch {
     name: &'static str,
     bodies: Vec<Body>,
+    /// What its commands count as in a budget.
+    weight: u64,
 }
 
 /// The claim on one answer of a batch.
@@ -36,7 +39,7 @@ impl Batch {
     /// An empty batch. The name says which step of what it is, for gates, logs and metrics.
     #[must_use]
     pub fn new(name: &'static str) -> Self {
-        Self { name, bodies: Vec::new() }
+        Self { name, bodies: Vec::new(), weight: 0 }
     }
 
     /// Whether there is nothing to send.
@@ -47,6 +50,7 @@ impl Batch {
 
     /// Adds a command.
     pub fn push<T>(&mut self, command: Command<T>) -> Ticket<T> {
+        self.weight += command.weight;
         self.bodies.push(command.body);
         Ticket { index: self.bodies.len() - 1, decode: command.decode }
     }
@@ -54,11 +58,13 @@ impl Batch {
     /// Sends the commands and waits for all answers: one round trip, or none if it is empty.
     ///
     /// Fails as a whole only if Redis does not answer; a command that Redis refuses fails alone,
-    /// when its answer is claimed.
+    /// when its answer is claimed. What exceeds the budget of the current operation is not sent, and a batch of very
+    /// many commands goes out in portions, so that one whose replies exceed it is sent no further.
     pub async fn send(self, store: &Store) -> Result<Replies, Error> {
         if self.is_empty() {
             return Ok(Replies { values: Vec::new() });
         }
+        budget::spend(Resource::Commands, self.weight)?;
         store.pass(Moment::Before, self.name).await;
         let span = tracing::trace_span!(
             "redis",
@@ -67,9 +73,43 @@ impl Batch {
             "db.system.name" = "redis",
             "db.operation.batch.size" = self.bodies.len(),
         );
-        let answered = Packed::of(self.bodies).send(self.name, store).instrument(span).await;
+        let answered = send(self.name, self.bodies, store).instrument(span).await;
         store.pass(Moment::After, self.name).await;
         answered
+    }
+}
+
+/// Most commands that are sent together: bounds for how long others wait behind them.
+const PORTION: usize = 2_000;
+
+/// Sends commands, portion by portion.
+async fn send(name: &'static str, mut bodies: Vec<Body>, store: &Store) -> Result<Replies, Error> {
+    let mut values = Vec::new();
+    loop {
+        let rest = bodies.split_off(bodies.len().min(PORTION));
+        let answered = Packed::of(bodies).send(name, store).await?;
+        budget::spend(Resource::ReplyBytes, answered.iter().map(size).sum())?;
+        if values.is_empty() {
+            values = answered;
+        } else {
+            values.extend(answered);
+        }
+        if rest.is_empty() {
+            return Ok(Replies { values });
+        }
+        bodies = rest;
+    }
+}
+
+/// The bytes of a reply, and of what holds it.
+fn size(value: &Value) -> u64 {
+    let held = size_of::<Value>() as u64;
+    held + match value {
+        Value::BulkString(bytes) => bytes.len() as u64,
+        Value::SimpleString(text) => text.len() as u64,
+        Value::Array(values) | Value::Set(values) => values.iter().map(size).sum(),
+        Value::Map(pairs) => pairs.iter().map(|(key, value)| size(key) + size(value)).sum(),
+        _ => 0,
     }
 }
 
@@ -129,10 +169,10 @@ impl Packed {
         packed
     }
 
-    async fn send(self, step: &'static str, store: &Store) -> Result<Replies, Error> {
+    async fn send(self, step: &'static str, store: &Store) -> Result<Vec<Value>, Error> {
         let mut values = self.values(store.exchange(step, &self.pipeline).await?)?;
         self.retry_unknown_scripts(step, store, &mut values).await?;
-        Ok(Replies { values })
+        Ok(values)
     }
 
     /// The answer to each command.

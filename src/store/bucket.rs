@@ -59,6 +59,11 @@ pub fn draw(bucket: &Key<Bucket>, limit: Limit, amount: u32, now: Timestamp) -> 
     draw.reply::<(u64, u64)>().map(move |(wait, full)| Ok(Drawn::read(limit, wait, full)))
 }
 
+/// Takes what was used already, but no more than there is. Sent twice, it may take twice: one has the less of it.
+pub fn drain(bucket: &Key<Bucket>, limit: Limit, used: u32, now: Timestamp) -> Command<u64> {
+    drawing(call(&script::DRAIN).key(bucket).arg(now.as_millis()), limit, used).reply()
+}
+
 /// The arguments of a script that say how much is drawn, and of how much.
 pub(super) fn drawing(call: Builder, limit: Limit, amount: u32) -> Builder {
     call.arg(limit.interval()).arg(limit.capacity).arg(amount)

@@ -18,9 +18,18 @@ use crate::store::script::Script;
 pub struct Command<T> {
     pub(super) body: Body,
     pub(super) decode: Decode<T>,
+    /// What it counts as in a budget: the number of simple commands that keep Redis as busy.
+    pub(super) weight: u64,
 }
 
 pub(super) type Decode<T> = Box<dyn FnOnce(Value) -> Result<T, Error> + Send>;
+
+/// What a script counts as in a budget, beside the members it walks: it sends a few commands itself.
+const SCRIPT_WEIGHT: u64 = 3;
+/// Members that Redis walks in the time of one simple command, some two microseconds.
+const MEMBERS_PER_COMMAND: u64 = 8;
+/// Members that Redis looks up in a sorted set in that time.
+const PROBES_PER_COMMAND: u64 = 4;
 
 pub(super) enum Body {
     Single(Cmd),
@@ -35,8 +44,18 @@ impl<T> Command<T> {
     where
         T: 'static,
     {
-        let decode = self.decode;
-        Command { body: self.body, decode: Box::new(move |value| turn(decode(value)?)) }
+        let Self { body, decode, weight } = self;
+        Command { body, decode: Box::new(move |value| turn(decode(value)?)), weight }
+    }
+
+    /// The same command, which also walks this many members of a set or list.
+    pub(super) fn walking(self, members: usize) -> Self {
+        Self { weight: self.weight + members as u64 / MEMBERS_PER_COMMAND, ..self }
+    }
+
+    /// The same command, which also looks this many members up in a sorted set.
+    pub(super) fn probing(self, members: usize) -> Self {
+        Self { weight: self.weight + members as u64 / PROBES_PER_COMMAND, ..self }
     }
 }
 
@@ -82,23 +101,25 @@ impl Builder {
 
     /// The finished command, its reply read as a `T`.
     pub(super) fn reply<T: FromRedisValue + 'static>(self) -> Command<T> {
-        let body = match self.script {
-            Some(script) => Body::Script { script, keys: self.keys, arguments: self.cmd },
-            None => Body::Single(self.cmd),
+        let (body, weight) = match self.script {
+            Some(script) => (Body::Script { script, keys: self.keys, arguments: self.cmd }, SCRIPT_WEIGHT),
+            None => (Body::Single(self.cmd), 1),
         };
-        Command { body, decode: Box::new(read) }
+        Command { body, decode: Box::new(read), weight }
     }
 }
 
 /// Commands of one tag that happen at once; the answer is the list of theirs.
 pub(super) fn transaction<T: FromRedisValue + 'static>(commands: Vec<Builder>) -> Command<T> {
-    Command { body: Body::Transaction(of_one_tag(commands)), decode: Box::new(read) }
+    let weight = commands.len() as u64;
+    Command { body: Body::Transaction(of_one_tag(commands)), decode: Box::new(read), weight }
 }
 
 /// Commands of one tag that are asked for together, but need not happen at once; the answer is the
 /// list of theirs. A Redis that is full refuses every transaction, even one that only reads.
 pub(super) fn several<T: FromRedisValue + 'static>(commands: Vec<Builder>) -> Command<T> {
-    Command { body: Body::Several(of_one_tag(commands)), decode: Box::new(read) }
+    let weight = commands.len() as u64;
+    Command { body: Body::Several(of_one_tag(commands)), decode: Box::new(read), weight }
 }
 
 /// # Panics

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
+use crate::budget::Exceeded;
+
 /// A failure of the hot store. Cheap to clone: one failed batch fails every question in it.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
@@ -20,6 +22,9 @@ pub enum Error {
     /// What is stored has not the form it should have.
     #[error("stored data cannot be read: {0}")]
     Corrupt(Box<str>),
+    /// The budget of the operation does not allow it.
+    #[error("an operation exceeds its budget: {0}")]
+    OverBudget(Exceeded),
 }
 
 impl Error {
@@ -37,7 +42,7 @@ impl Error {
     pub fn is_read_only(&self) -> bool {
         match self {
             Self::Unavailable(error) | Self::Refused(error) => error.code().is_some_and(refuses_writes),
-            Self::Corrupt(_) => false,
+            Self::Corrupt(_) | Self::OverBudget(_) => false,
         }
     }
 }
@@ -60,6 +65,12 @@ impl From<RedisError> for Error {
             _ => error.is_io_error() || error.is_timeout(),
         };
         if not_now { Self::Unavailable(Arc::new(error)) } else { Self::Refused(Arc::new(error)) }
+    }
+}
+
+impl From<Exceeded> for Error {
+    fn from(exceeded: Exceeded) -> Self {
+        Self::OverBudget(exceeded)
     }
 }
 

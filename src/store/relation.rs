@@ -70,7 +70,8 @@ pub fn page(keys: &Keys, user: UserId, side: Side, window: &Window<Position>) ->
             let page = call(&script::PAGE).key(&list(keys, user, side));
             let page = page.arg(window.direction.as_str()).arg(window.size);
             let page = page.arg(from.at.as_millis()).arg(from.user.get());
-            page.reply::<(bool, bool, Follows)>().map(|(has_previous, has_next, Follows(follows))| {
+            let page = page.reply::<(bool, bool, Follows)>().walking(window.size);
+            page.map(|(has_previous, has_next, Follows(follows))| {
                 Ok(Page { entries: follows.into(), has_previous, has_next })
             })
         }
@@ -86,7 +87,7 @@ fn outermost_page(keys: &Keys, user: UserId, side: Side, window: &Window<Positio
         Direction::Backward => (-1 - i64::try_from(size).unwrap_or(i64::MAX - 1), -1),
     };
     let range = command("ZREVRANGE").key(&list(keys, user, side)).arg(start).arg(stop).arg("WITHSCORES");
-    range.reply::<Follows>().map(move |Follows(mut follows)| {
+    range.reply::<Follows>().walking(size).map(move |Follows(mut follows)| {
         let more = follows.len() > size;
         match direction {
             Direction::Forward => follows.truncate(size),
@@ -109,7 +110,8 @@ pub fn count(keys: &Keys, user: UserId, side: Side) -> Command<u64> {
 /// The entries of a list by rank, newest first, `count` of them from `start` on: for walks over all.
 pub fn range(keys: &Keys, user: UserId, side: Side, start: usize, count: usize) -> Command<Vec<Follow>> {
     let range = command("ZREVRANGE").key(&list(keys, user, side)).arg(start).arg(start + count - 1);
-    range.arg("WITHSCORES").reply::<Follows>().map(|Follows(follows)| Ok(follows))
+    let range = range.arg("WITHSCORES").reply::<Follows>().walking(count);
+    range.map(|Follows(follows)| Ok(follows))
 }
 
 /// Everybody in a list, newest first. For `following`, which the follow limit bounds.
@@ -118,15 +120,25 @@ pub fn all(keys: &Keys, user: UserId, side: Side) -> Command<Vec<Follow>> {
     range.arg("WITHSCORES").reply::<Follows>().map(|Follows(follows)| Ok(follows))
 }
 
-/// Everybody whom a user follows and who follows back, by when the user followed them, newest
-/// first. `O(number followed × log)`: the smaller set is walked and the other one probed.
-pub fn mutuals(keys: &Keys, user: UserId) -> Command<Vec<Follow>> {
-    let inter = command("ZINTER").arg(2).key(&keys.following(user)).key(&keys.followers(user));
-    let inter = inter.arg("WEIGHTS").arg(1).arg(0).arg("WITHSCORES");
-    inter.reply::<Follows>().map(|Follows(mut follows)| {
-        // ZINTER answers oldest first.
+/// The mutuals of a user, or why they were not read.
+pub type Mutuals = Result<Vec<Follow>, TooMany>;
+
+/// The user follows this many, which is more than were to be walked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooMany(pub usize);
+
+/// Everybody whom a user follows and who follows back, by when the user followed them, newest first, unless the user
+/// follows more than `most`. `O(number followed × log)`: the smaller set is walked and the other one probed.
+pub fn mutuals(keys: &Keys, user: UserId, most: usize) -> Command<Mutuals> {
+    let read = call(&script::MUTUALS).key(&keys.following(user)).key(&keys.followers(user)).arg(most);
+    let read = read.reply::<(usize, Follows)>().walking(most).probing(most);
+    read.map(move |(following, Follows(mut follows))| {
+        if following > most {
+            return Ok(Err(TooMany(following)));
+        }
+        // Redis sorts the oldest first.
         follows.reverse();
-        Ok(follows)
+        Ok(Ok(follows))
     })
 }
 
@@ -139,6 +151,7 @@ pub fn times(keys: &Keys, user: UserId, side: Side, others: &[UserId]) -> Comman
     let probe = command("ZMSCORE").key(&list(keys, user, side)).args(others.iter().map(|id| id.get()));
     probe
         .reply::<Vec<Option<Score>>>()
+        .probing(others.len())
         .map(|scores| Ok(scores.into_iter().map(|score| score.map(|Score(at)| at)).collect()))
 }
 
@@ -155,9 +168,13 @@ pub fn relations(
     nonce: u64,
 ) -> Command<Vec<Relation>> {
     assert!((1..=PROBE).contains(&others.len()), "a page has 1 to {PROBE} users");
+    /// How often a transaction looks each of them up, or does what takes as long.
+    const LOOKS: usize = 5;
     match strategy {
-        RelationStrategy::Zinterstore => by_intersection(keys, viewer, others, nonce),
-        RelationStrategy::Zmscore => by_probe(keys, viewer, others),
+        RelationStrategy::Zinterstore => {
+            by_intersection(keys, viewer, others, nonce).probing(others.len() * LOOKS)
+        }
+        RelationStrategy::Zmscore => by_probe(keys, viewer, others).probing(others.len() * 2),
     }
 }
 

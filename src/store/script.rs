@@ -38,6 +38,7 @@ scripts! {
     CREATE_USER = "create_user";
     DELETE_POST = "part/void" "part/timeline" "part/tell" "part/remove" "delete_post";
     DELIVER = "part/ids" "part/timeline" "part/tell" "part/deliver" "deliver";
+    DRAIN = "part/bucket" "drain";
     DRAW = "part/bucket" "draw";
     DROP_POST = "drop_post";
     END_MEASURING = "end_measuring";
@@ -55,6 +56,7 @@ scripts! {
     MAKE_STAR = "make_star";
     MARK_DELIVERED = "mark_delivered";
     MERGE_TIMELINE = "part/ids" "part/timeline" "part/tell" "merge_timeline";
+    MUTUALS = "mutuals";
     NOTE_PROGRESS = "note_progress";
     OPEN_SESSION = "part/tell" "open_session";
     OPEN_TIMELINE = "part/ids" "part/timeline" "open_timeline";

@@ -17,6 +17,7 @@ mod archiving;
 mod audience;
 mod batch;
 mod batching;
+mod budget;
 mod caching;
 mod check;
 mod clients;

@@ -171,7 +171,7 @@ fn a_request_is_a_line_of_the_log_if_that_is_wished_for() {
         assert_eq!((&fields["operation"], &fields["name"]), (&json!("query"), &json!("Who")));
         assert_eq!((&fields["code"], &fields["status"]), (&json!("ok"), &json!(200)));
         assert_eq!(fields["viewer"], "1");
-        assert_eq!(fields["cost"], 2);
+        assert_eq!(fields["cost"], 3);
         assert_eq!(fields["bytes"], answer.len());
         assert!(fields["milliseconds"].as_f64().unwrap() > 0.0);
         let refused = answered.last().unwrap();

@@ -23,8 +23,9 @@ use crate::world::{Knobs, StillClock, World, app, codes, model_config};
 
 /// A hundred at once, and one comes back each second.
 const LIMITED: [&str; 4] = ["--graphql-cost-limit", "100", "--graphql-rate-limit", "60"];
-/// Costs 32: a user, a list, and up to thirty in it.
-const PAGE: &str = "{ user(by: { username: \"ada\" }) { followers(first: 30) { nodes { username } } } }";
+/// Costs 32: a user, a list, up to twenty-seven in it, and as many names, of which ten cost as much as a user.
+const PAGE: &str = "{ user(by: { username: \"ada\" }) { followers(first: 27) { nodes { username } } } }";
+/// Costs 2: an object and four fields without fields.
 const LEFT: &str = "{ rateLimit { limit cost remaining resetAt } }";
 
 /// The router of another server process.
@@ -80,10 +81,10 @@ async fn what_is_asked_for_is_drawn_and_refused_when_there_is_not_enough_and_com
     assert_eq!(headers["retry-after"], "28");
     // What is small is still heard.
     let (status, _, answer) = ask(&world, token, 1, LEFT).await;
-    let left = json!({ "limit": 100, "cost": 1, "remaining": 3, "resetAt": "2026-01-01T00:01:37.000Z" });
+    let left = json!({ "limit": 100, "cost": 2, "remaining": 2, "resetAt": "2026-01-01T00:01:38.000Z" });
     assert_eq!((status, &answer["data"]["rateLimit"]), (StatusCode::OK, &left));
 
-    world.clock.turn(Duration::from_millis(28_001));
+    world.clock.turn(Duration::from_millis(29_001));
     let (status, headers, _) = ask(&world, token, 1, PAGE).await;
     assert_eq!((status, &headers["retry-after"]), (StatusCode::TOO_MANY_REQUESTS, &"1".parse().unwrap()));
     world.clock.turn(Duration::from_millis(999));
@@ -140,7 +141,7 @@ async fn servers_share_the_bucket_and_a_burst_gets_no_more_out_of_it() {
 }
 
 #[tokio::test]
-async fn what_is_refused_for_another_reason_draws_nothing() {
+async fn what_is_rejected_charges_its_address_and_no_user() {
     let world = World::with(&LIMITED).await;
     let ada = world.register("ada").await;
     let token = Some(&*ada.token);
@@ -148,17 +149,29 @@ async fn what_is_refused_for_another_reason_draws_nothing() {
         let (_, headers, answer) = ask(&world, token, 1, query).await;
         assert!(answer["errors"].is_array() && told(&world, &headers).is_none(), "{query}: {answer}");
     }
+    // A document that is rejected is charged to where it came from, when it has been answered.
+    let expected = (StillClock::BEGINNING + 4_000) * 1_000;
+    let address = loop {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        let buckets: Vec<String> = world.redis.raw(&["KEYS", "ff:*:cost"]);
+        if let [address] = &buckets[..]
+            && world.redis.raw::<i64>(&["GET", address]) == expected
+        {
+            break address.clone();
+        }
+    };
     // A token that opens nothing uses nothing up of whose id it carries.
     let mut forged = ada.token.clone();
     forged.replace_range(30..34, "AAAA");
     assert_eq!(ask(&world, Some(&forged), 1, PAGE).await.0, StatusCode::UNAUTHORIZED);
     let (_, headers, _) = ask(&world, token, 1, LEFT).await;
-    assert_eq!(told(&world, &headers).unwrap()[2], 99);
+    assert_eq!(told(&world, &headers).unwrap()[2], 98);
     world.clock.turn(Duration::from_hours(24 * 31));
     assert_eq!(ask(&world, token, 1, PAGE).await.0, StatusCode::UNAUTHORIZED);
-    let buckets: Vec<String> = world.redis.raw(&["KEYS", "ff:*:cost"]);
+    let mut buckets: Vec<String> = world.redis.raw(&["KEYS", "ff:*:cost"]);
+    buckets.retain(|bucket| *bucket != address);
     let full: i64 = world.redis.raw(&["GET", &buckets[0]]);
-    assert_eq!((buckets.len(), full), (1, (StillClock::BEGINNING + 1_000) * 1_000), "an expired one neither");
+    assert_eq!((buckets.len(), full), (1, (StillClock::BEGINNING + 2_000) * 1_000), "an expired one neither");
     // It is forgotten soon after it is full.
     assert!((1..=62).contains(&world.redis.raw::<i64>(&["TTL", &buckets[0]])));
 }
@@ -215,6 +228,7 @@ async fn where_redis_cannot_write_who_reads_is_let_in() {
 enum Step {
     Pass(u32),
     Draw(u32),
+    Drain(u32),
     GiveBack,
 }
 
@@ -222,6 +236,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         (0..3_000_u32).prop_map(Step::Pass),
         (1..12_u32).prop_map(Step::Draw),
+        (1..30_u32).prop_map(Step::Drain),
         Just(Step::GiveBack),
     ];
     proptest::collection::vec(step, 1..40)
@@ -262,6 +277,13 @@ proptest! {
                         prop_assert_eq!(drawn.wait, wait);
                         prop_assert_eq!(drawn.remaining, level / 1_000);
                         prop_assert_eq!(drawn.full_in, Duration::from_millis((full - level).into()));
+                    }
+                    Step::Drain(used) => {
+                        let drain = bucket::drain(&bucket, limit, used, clock.now()).send("drain", store);
+                        let full_in = runtime.block_on(drain).unwrap();
+                        level -= used.min(level / 1_000) * 1_000;
+                        last = 0;
+                        prop_assert_eq!(full_in, u64::from(full - level) * 1_000);
                     }
                     Step::GiveBack => {
                         runtime.block_on(bucket::give_back(&bucket, limit, last, clock.now()).send("give back", store)).unwrap();

@@ -21,7 +21,7 @@ use crate::store::batch::{Batch, Replies, Ticket};
 use crate::store::fanout::{self, Kind, Progress, Task};
 use crate::store::name::{self, Holder};
 use crate::store::post::{self, PostPage, Record, Trace};
-use crate::store::relation::{self, PROBE};
+use crate::store::relation::{self, Mutuals, PROBE};
 use crate::store::session;
 use crate::store::user;
 use crate::store::visit::{self, Days};
@@ -40,6 +40,7 @@ pub(super) enum Claim {
     Delivery(Ticket<Option<Progress>>, Ticket<Option<Trace>>),
     Count(Ticket<u64>),
     Follows(Ticket<Vec<Follow>>),
+    Mutuals(Ticket<Mutuals>),
     Times(Shared<Follow>, Vec<Ticket<Vec<Option<Timestamp>>>>),
     Sessions(Ticket<Vec<(Vec<u8>, Session)>>),
     Sample(Vec<Ticket<Vec<Follow>>>),
@@ -105,7 +106,9 @@ impl App {
             Question::Following(user) => {
                 Claim::Follows(batch.push(relation::all(keys, *user, Side::Following)))
             }
-            Question::Mutuals(user) => Claim::Follows(batch.push(relation::mutuals(keys, *user))),
+            Question::Mutuals(user, most) => {
+                Claim::Mutuals(batch.push(relation::mutuals(keys, *user, *most)))
+            }
             Question::FollowersAmong(user, among) => {
                 let times = among.0.chunks(PROBE).map(|chunk| {
                     let chunk: Vec<UserId> = chunk.iter().map(|follow| follow.user).collect();
@@ -194,6 +197,7 @@ impl Claim {
             Self::Page(ticket) => Answer::Page(Arc::new(replies.take(ticket)?)),
             Self::Count(ticket) => Answer::Count(replies.take(ticket)?),
             Self::Follows(ticket) => Answer::Follows(replies.take(ticket)?.into()),
+            Self::Mutuals(ticket) => Answer::Mutuals(replies.take(ticket)?.map(Into::into)),
             Self::Times(among, tickets) => {
                 Answer::Follows(present(&among.0, replies.take_all(tickets)?.concat()))
             }

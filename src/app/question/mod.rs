@@ -17,6 +17,7 @@ use crate::app::App;
 use crate::app::archive::{Listed, Wanted};
 use crate::app::error::Error;
 use crate::app::region::sample_size;
+use crate::budget::{self, Resource};
 use crate::model::clock::Day;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Position, Window};
@@ -29,6 +30,7 @@ use crate::store::audience::Shard;
 use crate::store::batch::Batch;
 use crate::store::key::Layout;
 use crate::store::region;
+pub use crate::store::relation::TooMany;
 use crate::store::visit::Days;
 
 use self::claim::{Answering, Claim, Half};
@@ -68,8 +70,9 @@ pub enum Question {
     Count(UserId, Side),
     /// Whom does this user follow? Answered by [`Answer::Follows`], newest first.
     Following(UserId),
-    /// Whom does this user follow who follows back? Answered by [`Answer::Follows`], newest first.
-    Mutuals(UserId),
+    /// Whom does this user follow who follows back, if it follows at most this many? Answered by [`Answer::Mutuals`],
+    /// newest first.
+    Mutuals(UserId, usize),
     /// Which of these follow this user, and since when? Answered by [`Answer::Follows`], newest first.
     FollowersAmong(UserId, Shared<Follow>),
     /// What do these posts say? Answered by [`Answer::Posts`]. Those that were read with their list are not
@@ -126,6 +129,7 @@ pub enum Answer {
     Delivery(Delivered),
     Count(u64),
     Follows(Arc<[Follow]>),
+    Mutuals(Result<Arc<[Follow]>, TooMany>),
     Sessions(Arc<[Session]>),
 }
 
@@ -148,7 +152,10 @@ impl App {
     pub async fn answer(&self, questions: &[Question]) -> HashMap<Question, Answered> {
         let mut batch = Batch::new("answer");
         let samples = questions.iter().filter(|question| matches!(question, Question::Followers(..))).count();
-        let mut together = Together { sample_size: sample_size(samples), ..Together::default() };
+        // The rest is for reading where they are, and for other lists of this level.
+        let share = |left: u64| usize::try_from(left * 3 / 5).unwrap_or(usize::MAX);
+        let together = budget::left(Resource::Commands).map_or(usize::MAX, share);
+        let mut together = Together { sample_size: sample_size(samples, together), ..Together::default() };
         let claim = |question: &Question| (question.clone(), self.claim(&mut batch, &mut together, question));
         let claims: Vec<(Question, Claim)> = questions.iter().map(claim).collect();
         let Together { others, residents, .. } = together;

@@ -40,6 +40,7 @@ use crate::app::question::{Answer, Question, Shared, mismatch};
 use crate::app::timeline::live::Seen;
 use crate::app::timeline::pull::Reach;
 use crate::app::viewer::Viewer;
+use crate::budget;
 use crate::config::TimelineStrategy;
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
@@ -120,7 +121,7 @@ impl TimelinePage {
 }
 
 /// What is asked of a timeline.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimelineQuery {
     /// Which page.
     pub window: Window<PostId>,
@@ -149,10 +150,7 @@ impl App {
         let found = self.collect(owner, nonce, wanted, Some(view), author);
         let back = async {
             match behind(&window).filter(|_| query.looks_back) {
-                Some(behind) => {
-                    let found = self.collect(owner, nonce, behind, None, UserFields::NONE).await?;
-                    Ok(!found.is_empty())
-                }
+                Some(behind) => self.has_entry(owner, nonce, behind).await,
                 None => Ok(false),
             }
         };
@@ -169,6 +167,27 @@ impl App {
         let page = Page { entries: entries.into(), has_previous, has_next };
         let is_top = window.direction == Direction::Forward && window.from.is_none();
         Ok(TimelinePage { page, is_top, mark, at })
+    }
+
+    /// Whether there is an entry behind the position of a window. The entry at the position itself is looked at first: it
+    /// is nearly always there.
+    async fn has_entry(
+        &self,
+        owner: UserId,
+        nonce: Option<&Nonce>,
+        behind: Window<PostId>,
+    ) -> Result<bool, Error> {
+        let nearest = behind.from.and_then(|from| {
+            PostId::new(match behind.direction {
+                Direction::Forward => from.get().saturating_sub(1),
+                Direction::Backward => from.get() + 1,
+            })
+        });
+        let nearest = self.read_entries(owner, nearest.into_iter().collect(), UserFields::NONE).await?;
+        if !nearest.is_empty() {
+            return Ok(true);
+        }
+        Ok(!self.collect(owner, nonce, behind, None, UserFields::NONE).await?.is_empty())
     }
 
     /// Steps 1 to 4. Answers a part of the timeline; where nothing can be written, an empty part that says
@@ -193,8 +212,13 @@ impl App {
             }
             let (watermark, stars) = self.watermark().await?;
             let opened = self.open_to_pull(owner, generation, &stars.authors, window).await?;
-            let pulled = self.pull(&opened).await?;
             let is_full = opened.mark.is_none();
+            // A timeline is filled once, for all operations that read it from then on.
+            let pulled = if is_full {
+                Box::pin(budget::unlimited(self.pull(&opened))).await?
+            } else {
+                self.pull(&opened).await?
+            };
             if !is_full && pulled.posts.is_empty() && pulled.cut == 0 {
                 // The mark may stay where it is: an old one does no harm.
                 return Ok(opened.into());
@@ -284,7 +308,12 @@ impl App {
             let posts = self.posts_from(owner, nonce, &wanted, view.take()).await?;
             let is_last = posts.len() < wanted.size;
             let from = posts.last().copied();
-            entries.extend(self.read_entries(owner, posts, author).await?);
+            // There may be more of them than were asked for.
+            for portion in posts.chunks(wanted.size.max(1)) {
+                if entries.len() < window.size {
+                    entries.extend(self.read_entries(owner, portion.to_vec(), author).await?);
+                }
+            }
             if is_last || entries.len() >= window.size {
                 entries.truncate(window.size);
                 return Ok(entries);
@@ -295,7 +324,7 @@ impl App {
     }
 
     /// The ids of a window, in the order in which they are come to from its position: what the timeline
-    /// has, and below its floor what those followed have.
+    /// has, and below its floor what those followed have. More than the window's size where more are known.
     async fn posts_from(
         &self,
         owner: UserId,
@@ -353,7 +382,8 @@ impl App {
     }
 
     /// The posts of a window that everybody whom the owner follows and the owner have, in the order in
-    /// which they are come to: merged, since there is no seam that they have in common.
+    /// which they are come to: merged, since there is no seam that they have in common. More than the window's size
+    /// where more are known.
     async fn posts_of_all(&self, owner: UserId, window: &Window<PostId>) -> Result<Vec<PostId>, Error> {
         let following = relation::all(self.keys(), owner, Side::Following);
         let following = following.send("timeline: following", self.store()).await?;

@@ -78,7 +78,7 @@ impl App {
     }
 
     /// The posts of a window that these authors have, in the order in which they are come to from its
-    /// position. One round trip where they post about equally much; else another one or two, for those
+    /// position: as many as its size or, where more are known, more. One round trip where they post about equally much; else another one or two, for those
     /// who post much. With as many queries to the archive, if it may have any of them.
     pub(super) async fn merge_posts(
         &self,
@@ -92,6 +92,8 @@ impl App {
         let mut open: Vec<(UserId, Option<PostId>)> = authors.iter().map(|&author| (author, from)).collect();
         let mut posts: Vec<PostId> = Vec::new();
         let mut greatest_cold = 0;
+        // How far the posts of all authors are known.
+        let mut known_to: Option<PostId> = None;
         while !open.is_empty() {
             let mut unfinished = Vec::new();
             for (author, part) in self.read_parts(step, reach, &open, direction, limit).await? {
@@ -105,18 +107,32 @@ impl App {
             if direction == Direction::Forward {
                 posts.reverse();
             }
-            posts.truncate(size);
             // Who has not come beyond the last that there is room for may have more that come before it.
-            let is_full = posts.len() == size;
-            let last = posts.last().copied().filter(|_| is_full);
+            let last = size.checked_sub(1).and_then(|last| posts.get(last)).copied();
             let may_have_more = |outermost: PostId| match (last, direction) {
-                (None, _) => true,
+                (None, _) => size > 0,
                 (Some(last), Direction::Forward) => outermost > last,
                 (Some(last), Direction::Backward) => outermost < last,
             };
-            unfinished.retain(|(_, outermost)| may_have_more(*outermost));
+            unfinished.retain(|&(_, outermost)| {
+                let is_open = may_have_more(outermost);
+                if !is_open {
+                    let nearest = match direction {
+                        Direction::Forward => known_to.max(Some(outermost)),
+                        Direction::Backward => Some(known_to.map_or(outermost, |known| known.min(outermost))),
+                    };
+                    known_to = nearest;
+                }
+                is_open
+            });
             open = unfinished.into_iter().map(|(author, outermost)| (author, Some(outermost))).collect();
             limit = (limit * 4).min(size);
+        }
+        if let Some(known_to) = known_to {
+            posts.retain(|&post| match direction {
+                Direction::Forward => post >= known_to,
+                Direction::Backward => post <= known_to,
+            });
         }
         Ok(Merged { posts, cold: greatest_cold })
     }

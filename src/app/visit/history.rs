@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::app::error::Error;
 use crate::model::clock::Day;
-use crate::store::key::Layout;
+pub use crate::store::key::Layout;
 use crate::store::visit::Days;
 
 /// How many users came on a day.

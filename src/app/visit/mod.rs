@@ -17,8 +17,10 @@
 //! Not here: telling what was counted (`history`).
 
 mod close;
+mod count;
 pub mod history;
 mod record;
 
 pub use self::close::CLOSED_AFTER;
+pub(super) use self::count::Counts;
 pub(super) use self::record::Visits;

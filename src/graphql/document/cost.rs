@@ -1,7 +1,8 @@
 //! What an operation may cost: about how many objects it asks for, and how deep it goes.
 //!
-//! An object costs one, and what is asked of each entry of a list is counted as often as the list may have entries. So
-//! the cost is known before anything is read, from the sizes of the pages that are asked for.
+//! An object costs one and any other field a tenth, and what is asked of each entry of a list is counted as often as the
+//! list may have entries. So the cost is known before anything is read, from the sizes of the pages that are asked for.
+//! It is a prediction: what an operation really uses is bounded by its budget (`crate::budget`).
 
 use apollo_compiler::executable::Field;
 use apollo_compiler::{Name, Node};
@@ -19,12 +20,17 @@ const MOST_INTROSPECTIONS: usize = 3;
 const MOST_REPEATED: usize = 2;
 const INTROSPECTION_LISTS: [&str; 4] = ["fields", "inputFields", "possibleTypes", "interfaces"];
 
+/// In how many parts costs are counted.
+const PARTS: u64 = 10;
+/// What a field without fields costs, in parts.
+const LEAF: u64 = 1;
+
 /// Counts what an operation costs.
 #[derive(Debug)]
 pub(in crate::graphql) struct Costs {
     limit: u64,
-    /// So far.
-    total: u64,
+    /// So far, in parts.
+    parts: u64,
     /// Whether it has a field that costs the work of a password.
     has_sign_in: bool,
     /// How often the schema is asked for.
@@ -37,7 +43,7 @@ pub(in crate::graphql) fn check_together<'a>(
 ) -> Result<(), RequestError> {
     let (mut total, mut sign_ins, mut introspections) = (0_u64, 0, 0);
     for costs in all {
-        total = total.saturating_add(costs.total);
+        total = total.saturating_add(costs.total());
         sign_ins += u32::from(costs.has_sign_in);
         introspections += costs.introspections;
         if total > costs.limit {
@@ -54,8 +60,9 @@ pub(in crate::graphql) fn check_together<'a>(
 }
 
 fn too_many(limit: u64) -> RequestError {
-    let what =
-        format!("it asks for more than {limit} objects. Ask for smaller pages, or for fewer of them at once");
+    let what = format!(
+        "it costs more than {limit}, at 1 for an object and 0.1 for any other field. Ask for smaller pages, or for fewer of them at once"
+    );
     RequestError::too_complex(&what)
 }
 
@@ -87,12 +94,25 @@ impl Place {
 
 impl Costs {
     pub(super) fn new(limit: u64) -> Self {
-        Self { limit, total: 0, has_sign_in: false, introspections: 0 }
+        Self { limit, parts: 0, has_sign_in: false, introspections: 0 }
     }
 
     /// About how many objects are asked for.
     pub(in crate::graphql) fn total(&self) -> u64 {
-        self.total
+        self.parts.div_ceil(PARTS)
+    }
+
+    /// Counts a field that has no fields itself, of every object that there may be.
+    pub(super) fn leaf(&mut self, place: &Place) -> Result<(), RequestError> {
+        if place.introspection.is_some() {
+            return Ok(());
+        }
+        self.add(place.objects.saturating_mul(LEAF))
+    }
+
+    fn add(&mut self, parts: u64) -> Result<(), RequestError> {
+        self.parts = self.parts.saturating_add(parts);
+        if self.total() > self.limit { Err(too_many(self.limit)) } else { Ok(()) }
     }
 
     /// Goes into a field that has fields itself.
@@ -128,10 +148,7 @@ impl Costs {
         let times = if is_list { own.unwrap_or(place.entries) } else { 1 };
         let objects = place.objects.saturating_mul(times);
         let weight = place.objects.saturating_mul(weight(object, &field.name));
-        self.total = self.total.saturating_add(objects).saturating_add(weight);
-        if self.total > self.limit {
-            return Err(too_many(self.limit));
-        }
+        self.add(objects.saturating_add(weight).saturating_mul(PARTS))?;
         let entries = if is_list { 1 } else { own.unwrap_or(1) };
         Ok(Place { levels, objects, entries, introspection: None })
     }
@@ -188,7 +205,7 @@ fn weight(object: &str, field: &str) -> u64 {
     match (object, field) {
         ("User", "followersByRegion") | ("Viewer", "audience") => 50,
         ("Query", "visits") => 20,
-        ("User", "mutuals" | "knownFollowers") => 10,
+        ("User", "mutuals" | "knownFollowers") | ("Viewer", "timeline") => 10,
         _ => 0,
     }
 }

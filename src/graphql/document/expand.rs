@@ -12,6 +12,8 @@ use crate::graphql::error::{Code, RequestError};
 
 /// Most selections of an operation, those in fragments counted wherever they are spread.
 const MOST_SELECTIONS: u64 = 2_000;
+/// Most selections of all operations of a document together: each is validated with all its fragments.
+const MOST_TOGETHER: u64 = 4_000;
 /// Most levels of selections, those in fragments counted where they are spread. Introspection goes to 15.
 const MOST_LEVELS: u64 = 16;
 
@@ -55,8 +57,10 @@ pub(super) fn guard(document: &Document) -> Result<(), RequestError> {
         let size = size(fragments[name], &sizes);
         sizes.insert(name, size);
     }
+    let mut together = Size::default();
     for operation in operations {
         let Size { selections, levels } = size(operation, &sizes);
+        together = together.beside(Size { selections, levels });
         for (count, limit, what) in
             [(selections, MOST_SELECTIONS, "selections"), (levels, MOST_LEVELS, "levels of selections")]
         {
@@ -65,6 +69,12 @@ pub(super) fn guard(document: &Document) -> Result<(), RequestError> {
                 return Err(RequestError::too_complex(&what));
             }
         }
+    }
+    if together.selections > MOST_TOGETHER {
+        let what = format!(
+            "with their fragments spread, its operations together have more than {MOST_TOGETHER} selections"
+        );
+        return Err(RequestError::too_complex(&what));
     }
     Ok(())
 }

@@ -225,6 +225,8 @@ impl<'a> Builder<'a> {
             let place = self.costs.enter(place, object, field, &arguments)?;
             let sets: Vec<&SelectionSet> = fields.iter().map(|field| &field.selection_set).collect();
             selection_set = self.selection_set(ty, &sets, &place)?;
+        } else {
+            self.costs.leaf(place)?;
         }
         Ok(executed::Field {
             alias: (*key != field.name).then(|| unplaced(async_graphql::Name::new(key))),

@@ -47,8 +47,8 @@ impl Post {
     }
 
     /// What it says: 1 to 2,000 characters of any script, with line breaks.
-    async fn content(&self) -> &str {
-        &self.record.content
+    async fn content(&self) -> Result<&str, Error> {
+        self.scope.text(&self.record.content)
     }
 
     /// The client it was written with, such as web; null if not told.

@@ -87,6 +87,12 @@ impl User {
         record.ok_or_else(|| Broken::NoRecord(self.id).into())
     }
 
+    /// A text of the record, as it goes into the response.
+    fn text(&self, text: Option<&str>) -> Result<String, Error> {
+        let text = text.ok_or(Broken::NoRecord(self.id))?;
+        Ok(self.scope.text(text)?.to_owned())
+    }
+
     async fn list(
         &self,
         context: &Context<'_>,
@@ -108,19 +114,20 @@ impl User {
 
     /// The name the user signs in with: 2 to 30 of a–z, 0–9 and _. Unique.
     async fn username(&self) -> Result<String, Error> {
-        Ok(self.record(UserFields::NONE).await?.username.clone())
+        let record = self.record(UserFields::NONE).await?;
+        Ok(self.scope.text(&record.username)?.to_owned())
     }
 
     /// The name shown to people: 1 to 50 characters of any script.
     async fn display_name(&self) -> Result<String, Error> {
         let record = self.record(UserFields::DISPLAY_NAME).await?;
-        record.display_name.clone().ok_or_else(|| Broken::NoRecord(self.id).into())
+        self.text(record.display_name.as_deref())
     }
 
     /// What the user says of itself: up to 500 characters; empty if it says nothing.
     async fn bio(&self) -> Result<String, Error> {
         let record = self.record(UserFields::BIO).await?;
-        record.bio.clone().ok_or_else(|| Broken::NoRecord(self.id).into())
+        self.text(record.bio.as_deref())
     }
 
     /// When the account was made.

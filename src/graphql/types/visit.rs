@@ -45,7 +45,7 @@ impl Audience {
 #[Object]
 impl Audience {
     /// How many users looked at it, each counted once: who asked for the viewer by id or name, signed in, and for its
-    /// username, displayName, bio, createdAt or region. An estimate if there are some hundred thousand.
+    /// username, displayName, bio, createdAt or region. An estimate beyond some fifty thousand.
     async fn unique_visitors(&self) -> i32 {
         number(self.visitors.some.len() as u64 * self.visitors.weight)
     }

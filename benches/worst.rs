@@ -1,0 +1,82 @@
+//! The worst request: documents made from the schema as an attacker would make them, each of which passes validation,
+//! and what the worst of them takes of the server and of Redis.
+//!
+//! `cargo bench` tries 50,000 documents and holds them to all bounds; under `cargo test` 2,000, to those that do not
+//! depend on how the program was compiled. A document that exceeds a bound is made as small as it can be and printed.
+
+#![allow(clippy::unwrap_used, reason = "a bench that cannot go on shall panic")]
+#![allow(clippy::print_stdout, reason = "this is what it is for")]
+#![allow(clippy::disallowed_methods, reason = "a bench measures time")]
+
+#[path = "worst/document.rs"]
+mod document;
+mod ground;
+#[path = "ground/people.rs"]
+mod people;
+#[path = "worst/usage.rs"]
+mod usage;
+#[path = "worst/world.rs"]
+mod world;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use tokio::runtime;
+
+use crate::document::{Choices, Generator};
+use crate::ground::is_measured;
+use crate::usage::{Usage, Worst};
+use crate::world::{Sizes, World};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// What no document may exceed.
+const BOUNDS: Usage = Usage {
+    redis_micros: 50_000,
+    commands: 20_000,
+    server_micros: 100_000,
+    response_bytes: 8 << 20,
+    resident_bytes: 64 << 20,
+};
+
+fn main() {
+    let (cases, sizes) = if is_measured() { (50_000, Sizes::LARGE) } else { (2_000, Sizes::SMALL) };
+    // One thread, so that what a request takes of the processor is known.
+    let runtime =
+        runtime::Builder::new_current_thread().enable_all().thread_stack_size(8 << 20).build().unwrap();
+    let world = runtime.block_on(World::build(&sizes));
+    let generator = Generator::new(world.pool());
+    let worst = std::cell::RefCell::new(Worst::default());
+    let mut runner = TestRunner::new_with_rng(
+        Config { cases, failure_persistence: None, max_shrink_iters: 200, ..Config::default() },
+        proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha),
+    );
+    let choices = proptest::collection::vec(any::<u16>(), 1..400);
+    let tried = runner.run(&choices, |choices| {
+        let document = generator.document(&mut Choices::new(&choices), |text| world.is_admissible(text));
+        let Some(document) = document else {
+            return Err(TestCaseError::reject("too large however small its pages"));
+        };
+        let usage = runtime.block_on(world.measure(&document));
+        worst.borrow_mut().note(&usage, &document);
+        match usage.beyond(&bounds()) {
+            None => Ok(()),
+            // What else the machine does may slow one attempt down, but hardly three.
+            Some(_)
+                if (0..2).any(|_| runtime.block_on(world.measure(&document)).beyond(&bounds()).is_none()) =>
+            {
+                Ok(())
+            }
+            Some(which) => Err(TestCaseError::fail(format!("{which}: {usage:?}\n{}", document.text))),
+        }
+    });
+    worst.borrow().print(cases);
+    if let Err(error) = tried {
+        panic!("{error}");
+    }
+}
+
+/// The bounds that hold for this program: without optimisation it is many times slower.
+fn bounds() -> Usage {
+    if cfg!(debug_assertions) { Usage { server_micros: u64::MAX, ..BOUNDS } } else { BOUNDS }
+}

@@ -1,0 +1,208 @@
+//! A world in which requests can cost much, and a viewer who can see all of it.
+
+use std::fmt::Write as _;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, header};
+use clap::Parser;
+use fanfold::app::App;
+use fanfold::app::import::ImportFollow;
+use fanfold::app::post::NewPost;
+use fanfold::config::{GraphqlConfig, HttpConfig};
+use fanfold::graphql::{Api, GraphqlRequest};
+use fanfold::model::clock::Timestamp;
+use fanfold::model::id::UserId;
+use fanfold::model::post::Content;
+use fanfold::store::audience;
+use fanfold::store::batch::Batch;
+use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tower::ServiceExt as _;
+
+use crate::document::{Document, Pool};
+use crate::ground::Redis;
+use crate::people::users;
+use crate::usage::{Before, Usage};
+
+/// How large a world is.
+pub(crate) struct Sizes {
+    users: usize,
+    /// Users who follow five thousand others, the viewer among them.
+    hubs: usize,
+    /// Users with a thousand posts in Redis, and some in the archive.
+    authors: usize,
+    /// Who have looked at the viewer's profile.
+    visitors: usize,
+}
+
+impl Sizes {
+    pub(crate) const LARGE: Self = Self { users: 20_000, hubs: 100, authors: 100, visitors: 10_000 };
+    pub(crate) const SMALL: Self = Self { users: 6_000, hubs: 20, authors: 12, visitors: 2_000 };
+}
+
+/// As many as one may follow.
+const FOLLOWED: usize = 5_000;
+/// As many posts as Redis keeps of an author, and some that are archived.
+const POSTS: usize = 1_100;
+/// As much as a post may say.
+const CHARACTERS: usize = 2_000;
+
+pub(crate) struct World {
+    redis: Redis,
+    api: Api,
+    router: Router,
+    token: String,
+    pool: Pool,
+}
+
+#[derive(Parser)]
+struct Options {
+    #[command(flatten)]
+    graphql: GraphqlConfig,
+    #[command(flatten)]
+    http: HttpConfig,
+}
+
+impl World {
+    pub(crate) async fn build(sizes: &Sizes) -> Self {
+        let redis = Redis::start();
+        let app = redis.app(&[]).await;
+        let opened = app.register("viewer", "correct horse", None, None, None).await.unwrap();
+        let viewer = opened.viewer.user().unwrap();
+        let ids = users(&app, sizes.users).await;
+        follow(&app, viewer, &ids, sizes.hubs).await;
+        publish(&app, &ids[..sizes.authors], viewer).await;
+        app.mover().drain(std::time::Duration::ZERO).await.unwrap();
+        look_at(&app, viewer, &ids[..sizes.visitors]).await;
+        let Options { graphql, http } = Options::parse_from(["bench"]);
+        let api = Api::open(app, graphql).unwrap();
+        let router = fanfold::http::router(api.clone(), http, watch::channel(false).1);
+        let token = opened.token.expose();
+        let mut world = Self { redis, api, router, token, pool: Pool::default() };
+        world.fill_pool(&ids, sizes).await;
+        world
+    }
+
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// Whether a document may be executed.
+    pub(crate) fn is_admissible(&self, document: &Document) -> bool {
+        let request = GraphqlRequest {
+            query: Some(document.text.clone()),
+            variables: Value::Null,
+            ..GraphqlRequest::default()
+        };
+        self.api.plan(request).is_ok()
+    }
+
+    /// Sends a document as a client would, and measures what that takes.
+    pub(crate) async fn measure(&self, document: &Document) -> Usage {
+        let mut connection = self.redis.client().get_connection().unwrap();
+        let before = Before::note(&mut connection);
+        let bytes = self.send(&document.text, document.is_signed_in).await;
+        before.usage(&mut connection, bytes.len() as u64)
+    }
+
+    async fn send(&self, query: &str, is_signed_in: bool) -> Vec<u8> {
+        let mut request = Request::post("/graphql").header(header::CONTENT_TYPE, "application/json");
+        if is_signed_in {
+            request = request.header(header::AUTHORIZATION, format!("Bearer {}", self.token));
+        }
+        let body = Body::from(json!({ "query": query }).to_string());
+        let response = self.router.clone().oneshot(request.body(body).unwrap()).await.unwrap();
+        response.into_body().collect().await.unwrap().to_bytes().to_vec()
+    }
+
+    async fn data(&self, query: &str) -> Value {
+        let answer: Value = serde_json::from_slice(&self.send(query, true).await).unwrap();
+        assert_eq!(answer.get("errors"), None, "{query}");
+        answer["data"].clone()
+    }
+
+    /// Collects ids and cursors that lead to what costs much.
+    async fn fill_pool(&mut self, ids: &[UserId], sizes: &Sizes) {
+        let mut query = String::from(
+            "{ viewer { user { id } timeline(first: 100) { pageInfo { endCursor } nodes { id } } } ",
+        );
+        // Authors, hubs, and others.
+        let numbers = [0, 1, sizes.authors - 1, sizes.authors, sizes.hubs, ids.len() - 1];
+        for number in numbers {
+            write!(query, "u{number}: user(by: {{ username: \"u{number}\" }}) {{ id posts(first: 100) {{ pageInfo {{ endCursor }} nodes {{ id }} }} followers(first: 100) {{ pageInfo {{ endCursor }} }} }} ").unwrap();
+        }
+        let data = self.data(&format!("{query}}}")).await;
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let mut pool =
+            Pool { names: numbers.iter().map(|number| format!("u{number}")).collect(), ..Pool::default() };
+        pool.names.push("viewer".to_owned());
+        pool.users.extend(text(&data["viewer"]["user"]["id"]));
+        for number in numbers {
+            let user = &data[&format!("u{number}")];
+            pool.users.extend(text(&user["id"]));
+            pool.posts.extend(text(&user["posts"]["nodes"][0]["id"]));
+            pool.posts.extend(text(&user["posts"]["nodes"][99]["id"]));
+            pool.cursors.extend(text(&user["posts"]["pageInfo"]["endCursor"]));
+            pool.cursors.extend(text(&user["followers"]["pageInfo"]["endCursor"]));
+        }
+        // Down the timeline, to where it lies in the archive.
+        let mut cursor = text(&data["viewer"]["timeline"]["pageInfo"]["endCursor"]);
+        for _ in 0..12 {
+            let Some(after) = cursor.take() else { break };
+            let query = format!(
+                "{{ viewer {{ timeline(first: 100, after: \"{after}\") {{ pageInfo {{ endCursor }} }} }} }}"
+            );
+            cursor = text(&self.data(&query).await["viewer"]["timeline"]["pageInfo"]["endCursor"]);
+            pool.cursors.push(after);
+        }
+        self.pool = pool;
+    }
+}
+
+/// The viewer and other hubs follow as many as they may, among them all authors; some follow back.
+async fn follow(app: &App, viewer: UserId, ids: &[UserId], hubs: usize) {
+    let at = Timestamp::from_millis(1_000);
+    let hubs = std::iter::once(viewer).chain(ids.iter().rev().take(hubs - 1).copied());
+    for hub in hubs {
+        let followed = ids.iter().filter(|id| **id != hub).take(FOLLOWED);
+        let edges = |&other: &UserId| {
+            [
+                ImportFollow { follower: hub, followee: other, at },
+                ImportFollow { follower: other, followee: hub, at },
+            ]
+        };
+        let edges: Vec<ImportFollow> = followed.flat_map(edges).collect();
+        for edges in edges.chunks(5_000) {
+            app.import_follows(edges.to_vec()).await.unwrap();
+        }
+    }
+}
+
+/// Posts of as many characters as there may be, some of them of one byte each, some of four.
+async fn publish(app: &App, authors: &[UserId], viewer: UserId) {
+    let contents = ["x", "\u{1f980}"].map(|character| Content::parse(&character.repeat(CHARACTERS)).unwrap());
+    for number in 0..POSTS {
+        let post = |(index, &author): (usize, &UserId)| NewPost {
+            author,
+            // Few of them are wide, as anywhere.
+            content: contents[usize::from(index % 8 == 0)].clone(),
+            platform: None,
+            created_at: Timestamp::from_millis(i64::try_from(number).unwrap()),
+        };
+        let posts: Vec<NewPost> = authors.iter().chain([&viewer]).enumerate().map(post).collect();
+        app.import_posts(&posts).await.unwrap();
+    }
+}
+
+/// Each of these looks at the viewer's profile.
+async fn look_at(app: &App, viewer: UserId, visitors: &[UserId]) {
+    for visitors in visitors.chunks(1_000) {
+        let mut batch = Batch::new("bench: look at");
+        let keys = app.store().keys();
+        let record = |&visitor: &UserId| batch.push(audience::record(keys, viewer, app.today(), visitor));
+        let tickets = visitors.iter().map(record).collect();
+        batch.send(app.store()).await.unwrap().take_all(tickets).unwrap();
+    }
+}

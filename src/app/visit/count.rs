@@ -1,0 +1,72 @@
+//! Counting the visitors of a day that has very many shards: once for all who ask within some seconds.
+//!
+//! A day of ten million expected visitors has some forty thousand shards, each of them a command or two. No request may
+//! cost that, so a process counts such a day at most once in [`FRESH`], a portion at a time, and every request in between
+//! gets that count.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use crate::app::App;
+use crate::app::error::Error;
+use crate::store::batch::Batch;
+use crate::store::key::Layout;
+use crate::store::visit;
+
+/// How long a count is served.
+const FRESH: Duration = Duration::from_secs(10);
+/// Shards that are counted in one round trip: bounds for how long others wait behind them.
+const PORTION: u32 = 500;
+
+/// The counts of a process, by day.
+#[derive(Default)]
+pub(in crate::app) struct Counts(std::sync::Mutex<HashMap<Layout, Arc<Counted>>>);
+
+/// The count of a day, and when it was made. Who counts holds the lock; the others wait for the result.
+type Counted = Mutex<Option<(Instant, u64)>>;
+
+impl Counts {
+    /// The count of a day. Days that are asked for no longer are forgotten.
+    fn of(&self, layout: Layout) -> Arc<Counted> {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.retain(|other, counted| {
+            let is_fresh =
+                |counted: &Option<(Instant, u64)>| counted.is_none_or(|(at, _)| at.elapsed() < FRESH);
+            *other == layout || counted.try_lock().map_or(true, |counted| is_fresh(&counted))
+        });
+        Arc::clone(counts.entry(layout).or_default())
+    }
+}
+
+impl App {
+    /// How many users came on a day that is not archived, at most ten seconds ago. No round trip for most who ask;
+    /// for the others one for every five hundred shards.
+    pub async fn recent_visitors(&self, layout: Layout) -> Result<u64, Error> {
+        let counted = self.0.visitor_counts.of(layout);
+        let mut counted = counted.lock().await;
+        if let Some((at, visitors)) = *counted
+            && at.elapsed() < FRESH
+        {
+            return Ok(visitors);
+        }
+        let visitors = self.count_visitors(layout).await?;
+        *counted = Some((Instant::now(), visitors));
+        Ok(visitors)
+    }
+
+    async fn count_visitors(&self, layout: Layout) -> Result<u64, Error> {
+        let mut visitors = 0;
+        for first in (0..layout.shards).step_by(PORTION as usize) {
+            let mut batch = Batch::new("visits: count");
+            let shards = first..layout.shards.min(first + PORTION);
+            let tickets = shards.map(|shard| batch.push(visit::count(self.keys(), layout, shard))).collect();
+            let counts: Vec<u64> = batch.send(self.store()).await?.take_all(tickets)?;
+            visitors += counts.iter().sum::<u64>();
+        }
+        Ok(visitors)
+    }
+}

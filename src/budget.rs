@@ -1,0 +1,211 @@
+//! Bounds what one operation really uses.
+//!
+//! The cost of a document is a prediction, made before anything is read. A [`Budget`] is the bound: it counts the
+//! commands that are sent for an operation, the bytes of their replies, the statements to the archive and the bytes of
+//! the response, and rejects what would exceed a limit. Not here: which limits there are by default (`config`), or what
+//! an operation is predicted to cost (`graphql::document`).
+//!
+//! # Why the task carries it
+//! A read passes through every storey, and most of the code on its way has no use for a budget. It is part of the
+//! context of a request as tracing spans are: a future that is [limited](Budget::limit) spends from it, whichever
+//! function sends the command. Writes are never limited: a sequence of writes that stops in the middle is left to the
+//! repairer.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a budget counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resource {
+    /// Commands sent to Redis. One that reads many members counts as several, by its work.
+    Commands,
+    /// Bytes of the replies of Redis.
+    ReplyBytes,
+    /// Statements sent to the archive.
+    Statements,
+    /// Bytes of the response.
+    ResponseBytes,
+}
+
+impl Resource {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Commands, Self::ReplyBytes, Self::Statements, Self::ResponseBytes];
+
+    /// Its name in metrics.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Commands => "commands",
+            Self::ReplyBytes => "reply_bytes",
+            Self::Statements => "statements",
+            Self::ResponseBytes => "response_bytes",
+        }
+    }
+}
+
+/// An amount of each resource, in the order of [`Resource::ALL`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amounts(pub [u64; 4]);
+
+impl Amounts {
+    /// The amount of one resource.
+    #[must_use]
+    pub fn of(&self, resource: Resource) -> u64 {
+        self.0[resource as usize]
+    }
+}
+
+/// A limit that an operation would have exceeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exceeded {
+    /// Of what.
+    pub resource: Resource,
+    /// The limit.
+    pub limit: u64,
+}
+
+impl fmt::Display for Exceeded {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let limit = self.limit;
+        match self.resource {
+            Resource::Commands => write!(formatter, "it needs more than {limit} commands to the store"),
+            Resource::ReplyBytes => write!(formatter, "it reads more than {limit} bytes from the store"),
+            Resource::Statements => write!(formatter, "it needs more than {limit} statements to the archive"),
+            Resource::ResponseBytes => write!(formatter, "its response has more than {limit} bytes"),
+        }
+    }
+}
+
+tokio::task_local! {
+    /// The budget of the current operation; `None` for a part of it that is not limited.
+    static CURRENT: Option<Arc<Budget>>;
+}
+
+/// What one operation may use, and what it has used so far.
+#[derive(Debug)]
+pub struct Budget {
+    limits: Amounts,
+    used: [AtomicU64; 4],
+    exceeded: OnceLock<Exceeded>,
+}
+
+impl Budget {
+    /// A budget of which nothing is used.
+    #[must_use]
+    pub fn new(limits: Amounts) -> Arc<Self> {
+        Arc::new(Self { limits, used: Default::default(), exceeded: OnceLock::new() })
+    }
+
+    /// A budget of the same limits, of which nothing is used.
+    #[must_use]
+    pub fn renewed(&self) -> Arc<Self> {
+        Self::new(self.limits)
+    }
+
+    /// Runs a future that spends from this budget.
+    pub async fn limit<T>(self: &Arc<Self>, work: impl Future<Output = T>) -> T {
+        CURRENT.scope(Some(Arc::clone(self)), work).await
+    }
+
+    /// Takes an amount, if there is as much left; otherwise takes nothing.
+    pub fn spend(&self, resource: Resource, amount: u64) -> Result<(), Exceeded> {
+        let limit = self.limits.of(resource);
+        let used = &self.used[resource as usize];
+        let spend = |used: u64| used.checked_add(amount).filter(|sum| *sum <= limit);
+        match used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(*self.exceeded.get_or_init(|| Exceeded { resource, limit })),
+        }
+    }
+
+    /// The amounts used so far.
+    #[must_use]
+    pub fn used(&self) -> Amounts {
+        Amounts(self.used.each_ref().map(|used| used.load(Ordering::Relaxed)))
+    }
+
+    /// What was used, in the unit of predicted costs: one stands for some ten microseconds of the store or the server.
+    #[must_use]
+    pub fn cost(&self) -> u64 {
+        const COMMANDS: u64 = 4;
+        const REPLY_BYTES: u64 = 8_192;
+        const RESPONSE_BYTES: u64 = 4_096;
+        let used = self.used();
+        used.of(Resource::Commands) / COMMANDS
+            + used.of(Resource::ReplyBytes) / REPLY_BYTES
+            + used.of(Resource::Statements) * 10
+            + used.of(Resource::ResponseBytes) / RESPONSE_BYTES
+    }
+
+    /// The amount that is left of a resource.
+    #[must_use]
+    pub fn left(&self, resource: Resource) -> u64 {
+        self.limits.of(resource).saturating_sub(self.used().of(resource))
+    }
+
+    /// The limit of a resource.
+    #[must_use]
+    pub fn limit_of(&self, resource: Resource) -> u64 {
+        self.limits.of(resource)
+    }
+
+    /// The first limit that would have been exceeded; `None` if none was.
+    #[must_use]
+    pub fn exceeded(&self) -> Option<Exceeded> {
+        self.exceeded.get().copied()
+    }
+}
+
+/// Takes an amount from the budget of the current operation, if it has one.
+pub fn spend(resource: Resource, amount: u64) -> Result<(), Exceeded> {
+    current(|budget| budget.spend(resource, amount)).unwrap_or(Ok(()))
+}
+
+/// The amount that the current operation has left of a resource; `None` if it is not limited.
+#[must_use]
+pub fn left(resource: Resource) -> Option<u64> {
+    current(|budget| budget.left(resource))
+}
+
+/// Runs a future that spends from no budget: for work that is done once for many operations to come.
+pub async fn unlimited<T>(work: impl Future<Output = T>) -> T {
+    CURRENT.scope(None, work).await
+}
+
+fn current<T>(look: impl FnOnce(&Budget) -> T) -> Option<T> {
+    CURRENT.try_with(|budget| budget.as_deref().map(look)).ok().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_budget_is_spent_by_the_future_that_it_limits_and_no_other() {
+        let budget = Budget::new(Amounts([10, 0, 1, 1]));
+        assert_eq!(spend(Resource::Commands, 1_000), Ok(()), "nothing is limited here");
+        budget
+            .limit(async {
+                assert_eq!(spend(Resource::Commands, 4), Ok(()));
+                tokio::task::yield_now().await;
+                assert_eq!(left(Resource::Commands), Some(6));
+                assert_eq!(unlimited(async { spend(Resource::Commands, 1_000) }).await, Ok(()));
+            })
+            .await;
+        assert_eq!(left(Resource::Commands), None);
+        assert_eq!(budget.used().of(Resource::Commands), 4);
+    }
+
+    #[test]
+    fn what_exceeds_a_limit_takes_nothing() {
+        let budget = Budget::new(Amounts([10, 0, 1, 1]));
+        assert_eq!(budget.spend(Resource::Commands, 10), Ok(()));
+        let exceeded = Exceeded { resource: Resource::Commands, limit: 10 };
+        assert_eq!(budget.spend(Resource::Commands, u64::MAX), Err(exceeded));
+        assert_eq!(budget.spend(Resource::Commands, 0), Ok(()));
+        assert_eq!(budget.exceeded(), Some(exceeded));
+        assert_eq!(budget.used(), Amounts([10, 0, 0, 0]));
+    }
+}

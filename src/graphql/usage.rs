@@ -1,0 +1,38 @@
+//! Metrics of what operations were predicted to cost and really used.
+
+use std::cell::OnceCell;
+
+use metrics::{Histogram, counter, histogram};
+
+use crate::budget::{Budget, Resource};
+
+/// The histograms of a thread: looked up once, so that recording costs no allocation and no lock.
+struct Histograms {
+    cost: Histogram,
+    used: [Histogram; 4],
+}
+
+thread_local! {
+    static HISTOGRAMS: OnceCell<Histograms> = const { OnceCell::new() };
+}
+
+/// Records what an operation was predicted to cost, and what it used.
+#[expect(clippy::cast_precision_loss, reason = "metrics are doubles")]
+pub(super) fn record(cost: u64, budget: &Budget) {
+    HISTOGRAMS.with(|histograms| {
+        let Histograms { cost: predicted, used } = histograms.get_or_init(|| Histograms {
+            cost: histogram!("fanfold_operation_cost"),
+            used: Resource::ALL
+                .map(|resource| histogram!("fanfold_operation_used", "resource" => resource.as_str())),
+        });
+        predicted.record(cost as f64);
+        let amounts = budget.used();
+        for (resource, histogram) in Resource::ALL.into_iter().zip(used) {
+            histogram.record(amounts.of(resource) as f64);
+        }
+    });
+    if let Some(exceeded) = budget.exceeded() {
+        counter!("fanfold_operations_over_budget_total", "resource" => exceeded.resource.as_str())
+            .increment(1);
+    }
+}
