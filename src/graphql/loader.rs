@@ -13,14 +13,13 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use dataloader::BatchFn;
 use dataloader::cached;
 use futures::FutureExt as _;
-use futures::future::{BoxFuture, join, join_all};
+use futures::future::{join, join_all};
 use metrics::histogram;
-use tokio::sync::{Mutex, OnceCell};
 
 use crate::app::App;
 use crate::app::archive::Listed;
@@ -67,21 +66,25 @@ pub(super) struct Loader {
     timelines: Memo<TimelineQuery, Arc<TimelinePage>>,
     /// Pages of the timeline are read one at a time: if it has to be filled, the first does so and the others find it
     /// done.
-    timeline_turn: Mutex<()>,
+    timeline_turn: tokio::sync::Mutex<()>,
     audiences: Memo<(UserId, i64), Visitors>,
 }
 
-/// What takes several round trips to read, each of it read once.
-struct Memo<K, V>(std::sync::Mutex<HashMap<K, Arc<OnceCell<V>>>>);
+/// Results that took several round trips to read.
+struct Memo<K, V>(Mutex<HashMap<K, V>>);
 
 impl<K: Eq + Hash, V: Clone> Memo<K, V> {
     fn new() -> Self {
-        Self(std::sync::Mutex::new(HashMap::new()))
+        Self(Mutex::new(HashMap::new()))
     }
 
-    async fn get_or_read(&self, key: K, read: BoxFuture<'_, Result<V, Error>>) -> Result<V, Error> {
-        let value = Arc::clone(self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default());
-        value.get_or_try_init(|| read).await.cloned()
+    fn get(&self, key: &K) -> Option<V> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+    }
+
+    /// Keeps a result, and returns the one that was kept first.
+    fn keep(&self, key: K, value: V) -> V {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(value).clone()
     }
 }
 
@@ -109,7 +112,7 @@ impl Loader {
             budget,
             questions,
             timelines: Memo::new(),
-            timeline_turn: Mutex::default(),
+            timeline_turn: tokio::sync::Mutex::default(),
             audiences: Memo::new(),
         }
     }
@@ -164,8 +167,13 @@ impl Loader {
 
     /// Who looked at a user's profile within so many days up to this one. A round trip, or some if they are very many.
     pub(super) async fn audience(&self, user: UserId, today: Day, days: i64) -> Result<Visitors, Error> {
-        // In a box, as the next ones: resolvers nest, and hold the stack for what hardly any of them needs.
-        self.audiences.get_or_read((user, days), self.read_audience(user, today, days).boxed()).await
+        let key = (user, days);
+        if let Some(visitors) = self.audiences.get(&key) {
+            return Ok(visitors);
+        }
+        // In a box: resolvers nest, and hold the stack for what hardly any of them needs.
+        let visitors = self.read_audience(user, today, days).boxed().await?;
+        Ok(self.audiences.keep(key, visitors))
     }
 
     async fn read_audience(&self, user: UserId, today: Day, days: i64) -> Result<Visitors, Error> {
@@ -330,11 +338,13 @@ impl Loader {
         viewer: &Viewer,
         query: TimelineQuery,
     ) -> Result<Arc<TimelinePage>, Error> {
-        let read = async {
-            let _turn = self.timeline_turn.lock().await;
-            self.app.timeline(viewer, query).await.map(Arc::new)
-        };
-        self.timelines.get_or_read(query, self.budget.limit(read).boxed()).await
+        let _turn = self.timeline_turn.lock().await;
+        if let Some(page) = self.timelines.get(&query) {
+            return Ok(page);
+        }
+        // In a box, as above.
+        let page = self.budget.limit(self.app.timeline(viewer, query)).boxed().await?;
+        Ok(self.timelines.keep(query, Arc::new(page)))
     }
 
     /// Everybody who follows a user and whom the viewer follows. A round trip more than the others,
