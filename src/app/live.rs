@@ -36,8 +36,8 @@ const MOST_RELATIONS: usize = 1_000;
 /// What has changed for a user since that was last asked.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
-    /// The home timeline, perhaps.
-    pub timeline: bool,
+    /// When the home timeline has last changed, perhaps.
+    pub timeline: Option<Instant>,
     /// Which sessions there are, perhaps.
     pub sessions: bool,
     /// How the user and these stand.
@@ -49,16 +49,20 @@ pub struct Changes {
 impl Changes {
     /// Whether nothing has changed.
     fn is_empty(&self) -> bool {
-        !self.timeline && !self.sessions && self.relations.is_empty() && !self.has_missed
+        self.timeline.is_none() && !self.sessions && self.relations.is_empty() && !self.has_missed
     }
 
     /// What may have changed while nobody listened.
     fn anything() -> Self {
-        Self { timeline: true, sessions: true, ..Self::default() }
+        Self { sessions: true, ..Self::of_timeline(Instant::now()) }
+    }
+
+    fn of_timeline(at: Instant) -> Self {
+        Self { timeline: Some(at), ..Self::default() }
     }
 
     fn add(&mut self, other: Self) {
-        self.timeline |= other.timeline;
+        self.timeline = self.timeline.max(other.timeline);
         self.sessions |= other.sessions;
         self.has_missed |= other.has_missed;
         self.relations.extend(other.relations);
@@ -151,8 +155,8 @@ impl Listener {
             let is_rung = timeout_at(self.looked_at, self.mailbox.bell.notified()).await.is_ok();
             let changes = std::mem::take(&mut *lock(&self.mailbox.changes));
             if !is_rung {
-                self.looked_at = Instant::now() + LOOKED_AFTER;
-                let mut all = Changes::anything();
+                let due = std::mem::replace(&mut self.looked_at, Instant::now() + LOOKED_AFTER);
+                let mut all = Changes { sessions: true, ..Changes::of_timeline(due) };
                 all.add(changes);
                 return all;
             }
@@ -160,6 +164,13 @@ impl Listener {
                 return changes;
             }
         }
+    }
+}
+
+impl Listener {
+    /// A look has begun at this time: the next is due some time after that. Those who have shared it share the next.
+    pub(super) fn look_after(&mut self, began: Instant) {
+        self.looked_at = began + LOOKED_AFTER;
     }
 }
 
@@ -240,7 +251,7 @@ impl App {
         while let Some(signal) = ear.hear().await {
             let changes = Changes::default();
             match signal {
-                Signal::Timeline(user) => listeners.put(user, &Changes { timeline: true, ..changes }),
+                Signal::Timeline(user) => listeners.put(user, &Changes::of_timeline(Instant::now())),
                 Signal::Sessions(user) => listeners.put(user, &Changes { sessions: true, ..changes }),
                 Signal::Relation(user, other) => {
                     listeners.put(user, &Changes { relations: BTreeSet::from([other]), ..changes });
@@ -258,8 +269,7 @@ impl App {
             // Whoever is woken for nothing finds nothing.
             Err(_) => users,
         };
-        let changes = Changes { timeline: true, ..Changes::default() };
-        self.0.listeners.put_all(&readers, &changes);
+        self.0.listeners.put_all(&readers, &Changes::of_timeline(Instant::now()));
     }
 
     /// Those of these users who follow an author. One round trip.

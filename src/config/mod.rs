@@ -4,6 +4,7 @@
 //! command line, `FANFOLD_RELATION_STRATEGY` in the environment. A storey is given its section by
 //! value. Nothing needs to be set: the server starts with no configuration at all.
 
+mod client;
 mod value;
 
 use std::net::SocketAddr;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use ipnet::IpNet;
 
+pub use crate::config::client::ClientConfig;
 pub use crate::config::value::SecretUrl;
 use crate::config::value::{collector, key_prefix, network, origin};
 
@@ -420,6 +422,10 @@ pub struct HttpConfig {
     #[arg(long, value_name = "N", env = "FANFOLD_HTTP_SOCKETS", default_value_t = 10_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub http_sockets: u32,
+
+    /// How much one client may have.
+    #[command(flatten)]
+    pub clients: ClientConfig,
 
     /// Seconds that requests under way are given to finish when the server stops.
     #[arg(long, value_name = "SECONDS", env = "FANFOLD_HTTP_SHUTDOWN_TIMEOUT", default_value_t = 10)]

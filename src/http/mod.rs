@@ -17,6 +17,7 @@ mod page;
 mod request;
 mod response;
 mod schema;
+mod seat;
 mod socket;
 mod stream;
 mod trace;
@@ -27,7 +28,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::routing::get;
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
@@ -37,6 +38,7 @@ use crate::graphql::{Api, GraphqlRequest, Plan};
 use crate::http::connection::turns_true;
 use crate::http::response::{Failure, MediaType};
 use crate::http::schema::Contract;
+use crate::http::seat::Seats;
 
 /// The header that names a request, in and out.
 const REQUEST_ID: &str = "x-request-id";
@@ -54,16 +56,16 @@ struct Server {
     /// Turns true when the server is about to stop.
     stopping: watch::Receiver<bool>,
     /// Room for sockets, and streams of events.
-    sockets: Arc<Semaphore>,
+    seats: Arc<Seats>,
     /// The sockets, while they are under way.
     tasks: TaskTracker,
 }
 
 impl Server {
     fn new(api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) -> Self {
-        let sockets = Arc::new(Semaphore::new(config.http_sockets as usize));
+        let seats = Seats::new(&config);
         let (contract, began, tasks) = (Contract::new(), Instant::now(), TaskTracker::new());
-        Self { api, config, contract, began, stopping, sockets, tasks }
+        Self { api, config, contract, began, stopping, seats, tasks }
     }
 
     /// Makes a request's document ready to be executed, and counts it if it is refused.

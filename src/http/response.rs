@@ -164,12 +164,6 @@ impl Failure {
         Self::new(StatusCode::NOT_ACCEPTABLE, Code::BadRequest, message)
     }
 
-    /// There is no room for another who watches.
-    pub(super) fn full() -> Self {
-        let message = "There are as many sockets and streams as there may be. Try again later.";
-        Self::of(RequestError::new(Code::Unavailable, message))
-    }
-
     /// The client accepts no form that there is.
     pub(super) fn not_acceptable() -> Self {
         let message = "Answers come as application/graphql-response+json, application/json or text/event-stream, in UTF-8.";

@@ -30,7 +30,7 @@ const HOMES: [(&str, &[&str]); 31] = [
     ("quick_cache", &["graphql/document"]),
     ("dataloader", &["graphql/loader.rs"]),
     ("axum", &["http"]),
-    ("clap", &["config/mod.rs", "cli", "main.rs"]),
+    ("clap", &["config/mod.rs", "config/client.rs", "cli", "main.rs"]),
     ("hyper", &["http/connection.rs"]),
     ("hyper_rustls", &["cli/trace.rs"]),
     ("hyper_util", &["http/connection.rs"]),

@@ -50,6 +50,7 @@ mod schema;
 mod screen;
 mod server;
 mod serving;
+mod share;
 mod socket;
 mod sql;
 mod stage;
