@@ -248,3 +248,27 @@ async fn the_id_of_an_operation_has_a_length() {
         }
     }
 }
+
+#[tokio::test]
+async fn an_ended_session_waits_for_no_other_signals() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let token = server.token("ada");
+    let mut socket = Socket::greeted(&server, Some(&token)).await;
+    // The channel of the user is listened to.
+    assert!(eventually(|| !redis.raw::<Vec<String>>(&["PUBSUB", "CHANNELS", "ff:{u1}:live"]).is_empty()));
+    let mut connection = redis::Client::open(redis.url()).unwrap().get_connection().unwrap();
+    let mut flood = redis::pipe();
+    for author in 0..40_000 {
+        flood.cmd("PUBLISH").arg("ff:{g}:pulled").arg(2 + author % 20_000).ignore();
+    }
+    let logout = std::thread::scope(|scope| {
+        scope.spawn(|| flood.query::<()>(&mut connection).unwrap()).join().unwrap();
+        server.ask_as(&token, "mutation { logout { userErrors { code } } }")
+    });
+    assert_eq!(logout["errors"], Value::Null);
+    let began = Instant::now();
+    assert_eq!(socket.hear().await, json!([4403, "The session has ended"]));
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(1), "it took {took:?}");
+}
