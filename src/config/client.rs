@@ -22,4 +22,12 @@ pub struct ClientConfig {
     #[arg(long, value_name = "N", env = "FANFOLD_WATCHES_PER_SOCKET", default_value_t = 100)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub watches_per_socket: u32,
+
+    /// Connections that may be open from one address in this process; never more than half of all.
+    ///
+    /// Those of --http-trusted-proxies are not limited. An idle connection is closed to make room for another. How many
+    /// there may be in all follows from the limit of open files.
+    #[arg(long, value_name = "N", env = "FANFOLD_CONNECTIONS_PER_ADDRESS", default_value_t = 4_000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub connections_per_address: u32,
 }

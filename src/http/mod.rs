@@ -14,6 +14,7 @@ mod metrics;
 mod operation;
 mod origin;
 mod page;
+mod peer;
 mod request;
 mod response;
 mod schema;
@@ -36,6 +37,7 @@ use crate::config::HttpConfig;
 use crate::graphql::error::RequestError;
 use crate::graphql::{Api, GraphqlRequest, Plan};
 use crate::http::connection::turns_true;
+use crate::http::peer::Peers;
 use crate::http::response::{Failure, MediaType};
 use crate::http::schema::Contract;
 use crate::http::seat::Seats;
@@ -109,12 +111,19 @@ pub fn begin_figures() {
 }
 
 /// Serves until `stopping` turns true, then finishes what is under way, also what nobody waits for any more, but waits
-/// no longer than the configuration says.
-pub async fn serve(listener: TcpListener, api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) {
+/// no longer than the configuration says. Connections open no more than so many files.
+pub async fn serve(
+    listener: TcpListener,
+    api: Api,
+    config: HttpConfig,
+    files: usize,
+    stopping: watch::Receiver<bool>,
+) {
     let idle = Duration::from_secs(config.http_idle_timeout.into());
     let patience = config.shutdown_timeout();
+    let peers = Peers::new(&config, files);
     let server = Arc::new(Server::new(api, config, stopping.clone()));
-    let connected = connection::serve(listener, route(Arc::clone(&server)), idle, stopping.clone());
+    let connected = connection::serve(listener, route(Arc::clone(&server)), peers, idle, stopping.clone());
     let serving = async {
         connected.await;
         server.tasks.close();

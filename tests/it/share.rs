@@ -272,3 +272,96 @@ async fn an_ended_session_waits_for_no_other_signals() {
     let took = began.elapsed();
     assert!(took < Duration::from_secs(1), "it took {took:?}");
 }
+
+/// A server that may open so many files.
+fn with_files(redis: &Redis, files: u32, options: &[&str]) -> Server {
+    let limited = format!("ulimit -n {files}; exec \"$0\" \"$@\"");
+    let (url, directory) = (redis.url(), redis.directory());
+    let fixed = ["serve", "--listen", "127.0.0.1:0", "--redis-url", &url, "--data-dir", directory];
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &limited]).arg(command(&[]).get_program()).args(fixed).args(options);
+    Server::run(shell.stdin(std::process::Stdio::null()))
+}
+
+/// The status of what is answered to this request in some seconds; 0 if nothing is.
+fn status(server: &Server, path: &str) -> u16 {
+    let Ok(mut stream) = TcpStream::connect(&server.address) else { return 0 };
+    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let _ = write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer);
+    answer.get(9..12).and_then(|status| status.parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn silent_connections_keep_nobody_out() {
+    let redis = Redis::start();
+    let server = with_files(&redis, 256, &[]);
+    let address = server.address.parse().unwrap();
+    let connect = |_| TcpStream::connect_timeout(&address, Duration::from_secs(1)).ok();
+    let silent: Vec<TcpStream> = (0..300).filter_map(connect).collect();
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(status(&server, "/healthz"), 200);
+    assert_eq!(status(&server, "/graphql?query={__typename}"), 200);
+    drop(silent);
+}
+
+#[tokio::test]
+async fn a_server_whose_connections_are_all_busy_still_answers_probes() {
+    let redis = Redis::start();
+    let options = ["--sockets-per-address", "1000"];
+    let server = with_files(&redis, 256, &options);
+    let mut sockets = Vec::new();
+    while let Ok(socket) =
+        tokio::time::timeout(Duration::from_secs(5), Socket::open(&server, &[PROTOCOL])).await.unwrap()
+    {
+        sockets.push(socket);
+        assert!(sockets.len() < 256, "there are only so many files");
+    }
+    assert!(sockets.len() > 30, "{}", sockets.len());
+    assert_eq!([status(&server, "/healthz"), status(&server, "/readyz")], [200, 200]);
+    assert_eq!(status(&server, "/graphql?query={__typename}"), 429);
+    // Nor do those keep probes out that say nothing.
+    let silent: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(&server.address).unwrap()).collect();
+    assert_eq!(status(&server, "/healthz"), 200);
+    drop((sockets, silent));
+    assert!(eventually(|| status(&server, "/graphql?query={__typename}") == 200));
+}
+
+#[test]
+fn a_first_head_comes_soon_and_a_next_one_may_take_its_time() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let connect = || {
+        let stream = TcpStream::connect(&server.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(14))).unwrap();
+        stream
+    };
+    let (mut silent, mut kept) = (connect(), connect());
+    let request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    let mut answer = [0; 1_024];
+    kept.write_all(request).unwrap();
+    assert!(kept.read(&mut answer).unwrap() > 0);
+    let began = Instant::now();
+    assert_eq!(silent.read(&mut answer).unwrap(), 0, "it is hung up on");
+    assert!((8..13).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
+    kept.write_all(request).unwrap();
+    assert!(kept.read(&mut answer).unwrap() > 0);
+}
+
+#[tokio::test]
+async fn connections_of_an_address_are_limited_and_those_of_a_trusted_proxy_are_not() {
+    let redis = Redis::start();
+    let limit = ["--connections-per-address", "5"];
+    let (plain, proxied) = (
+        Server::over(&redis, &limit),
+        Server::over(&redis, &[&limit[..], &["--http-trusted-proxies", "127.0.0.0/8"]].concat()),
+    );
+    for (server, most) in [(&plain, 5), (&proxied, 20)] {
+        let mut open = Vec::new();
+        for _ in 0..20 {
+            open.extend(Socket::open(server, &[PROTOCOL]).await.ok());
+        }
+        assert_eq!(open.len(), most);
+    }
+}
