@@ -16,7 +16,7 @@ use ipnet::IpNet;
 
 pub use crate::config::client::ClientConfig;
 pub use crate::config::value::SecretUrl;
-use crate::config::value::{collector, key_prefix, network, origin};
+use crate::config::value::{collector, host, key_prefix, network, origin};
 
 /// What every command that works on data takes.
 #[derive(Args, Clone, Debug)]
@@ -401,6 +401,14 @@ pub struct HttpConfig {
     #[arg(long, value_name = "ORIGINS", env = "FANFOLD_HTTP_CORS_ORIGINS", value_delimiter = ',')]
     #[arg(value_parser = origin)]
     pub http_cors_origins: Vec<String>,
+
+    /// Names that this server answers to, such as feed.example.org, separated by commas [default: any].
+    ///
+    /// A request for any other is rejected (421), except for /healthz and /readyz. A name may have a port, and stands for
+    /// all ports without one. If none is given, a server that listens on this machine only is known by its address and as
+    /// localhost.
+    #[arg(long, value_name = "HOSTS", env = "FANFOLD_HTTP_HOSTS", value_delimiter = ',', value_parser = host)]
+    pub http_hosts: Vec<String>,
 
     /// Proxies before this server, such as 10.0.0.0/8 or 192.0.2.7, separated by commas.
     ///

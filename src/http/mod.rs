@@ -9,6 +9,7 @@ mod batch;
 mod connection;
 mod exchange;
 mod health;
+mod host;
 mod log;
 mod metrics;
 mod operation;
@@ -27,6 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -88,7 +90,7 @@ pub fn router(api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) -> 
 
 fn route(server: Arc<Server>) -> Router {
     let graphql = get(exchange::graphql).post(exchange::graphql).options(exchange::preflight);
-    Router::new()
+    let router = Router::new()
         .route("/", get(page::playground))
         .route("/playground/{*path}", get(page::playground_file))
         .route("/demo", get(page::demo))
@@ -101,8 +103,12 @@ fn route(server: Arc<Server>) -> Router {
         .route("/metrics", get(self::metrics::page))
         .fallback(async || Failure::not_found().into_response(MediaType::Json))
         .method_not_allowed_fallback(async || response::method_not_allowed())
-        .with_state(server)
-        .layer(response::compression())
+        .with_state(Arc::clone(&server))
+        .layer(response::compression());
+    if server.config.http_hosts.is_empty() {
+        return router;
+    }
+    router.layer(from_fn_with_state(server, host::check))
 }
 
 /// Begins to keep the figures that `/metrics` shows; without it, those of before the page is first asked for are lost.
