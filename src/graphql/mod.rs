@@ -89,6 +89,12 @@ impl Plan {
         self.0.costs.total()
     }
 
+    /// How many selections it has, those in fragments counted wherever they are spread: what it takes of memory.
+    #[must_use]
+    pub fn selections(&self) -> usize {
+        pace::selections(&self.0.document)
+    }
+
     /// What is told of it.
     #[must_use]
     pub fn summary(&self) -> Summary {

@@ -36,6 +36,8 @@ pub(super) enum AnswerMessage {
 pub(super) struct Running {
     pub(super) number: u64,
     pub(super) watches: bool,
+    /// How many selections it has.
+    pub(super) selections: usize,
     pub(super) task: AbortHandle,
 }
 

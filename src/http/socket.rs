@@ -22,6 +22,7 @@ use tracing::Instrument as _;
 
 use crate::app::error::Error;
 use crate::app::viewer::Viewer;
+use crate::graphql::Plan;
 use crate::graphql::error::{Code, RequestError};
 use crate::graphql::pace::Room;
 use crate::http::connection::turns_true;
@@ -52,6 +53,8 @@ const MOST_OPERATIONS: usize = 100;
 /// Most operations, and events of those that watch, that are executed at a time, or are done and have not been sent. Of
 /// large ones, fewer.
 const MOST_AT_WORK: u32 = 8;
+/// Most selections of all operations together: ten times what one may have.
+const MOST_SELECTIONS: usize = 20_000;
 /// Bytes of the id of an operation.
 const LONGEST_ID: usize = 512;
 /// Most answers that wait to be sent.
@@ -333,13 +336,13 @@ impl Conversation {
             planned.unwrap_or_else(|_panic| Err(RequestError::internal(self.id.as_str())))
         };
         let planned = self.check_room(None).and(incoming).and_then(plan);
-        let planned = planned.and_then(|plan| self.check_room(Some(plan.watches())).map(|()| plan));
+        let planned = planned.and_then(|plan| self.check_room(Some(&plan)).map(|()| plan));
         let plan = match planned {
             Ok(plan) => plan,
             Err(error) => return self.say_error(&id, &error).await,
         };
         self.begun += 1;
-        let (number, watches) = (self.begun, plan.watches());
+        let (number, watches, selections) = (self.begun, plan.watches(), plan.selections());
         let operation = Operation {
             api: self.server.api.clone(),
             plan,
@@ -352,25 +355,30 @@ impl Conversation {
         let span = trace::name(&operation.request_id);
         let trace = span.in_scope(|| trace::begin(&Method::GET, &self.headers, &operation.request_id));
         let task = tokio::spawn(operation.run().boxed().instrument(trace).instrument(span)).abort_handle();
-        self.running.insert(id, Running { number, watches, task });
+        self.running.insert(id, Running { number, watches, selections, task });
         Ok(())
     }
 
-    /// Rejects what there are too many of: operations that watch, or do not, or of either if it is not known which.
-    fn check_room(&self, watches: Option<bool>) -> Result<(), RequestError> {
+    /// Rejects an operation for which there is no room beside the others; if it is not known yet, one of either kind.
+    fn check_room(&self, plan: Option<&Plan>) -> Result<(), RequestError> {
         let most_watches = self.server.config.clients.watches_per_socket as usize;
         let all = self.running.len();
         let watching = self.running.values().filter(|running| running.watches).count();
-        let (count, most, what) = match watches {
+        let (count, most, what) = match plan.map(Plan::watches) {
             None => (all, most_watches + MOST_OPERATIONS, "operations"),
             Some(true) => (watching, most_watches, "subscriptions"),
             Some(false) => (all - watching, MOST_OPERATIONS, "operations"),
         };
-        if count < most {
-            return Ok(());
+        let too_complex = |what| RequestError::new(Code::TooComplex, format!("This is too much: {what}."));
+        if count >= most {
+            return Err(too_complex(format!("there are {most} {what} on this socket already")));
         }
-        let what = format!("there are {most} {what} on this socket already");
-        Err(RequestError::new(Code::TooComplex, format!("This is too much: {what}.")))
+        let selections = self.running.values().map(|running| running.selections).sum::<usize>();
+        if selections + plan.map_or(0, Plan::selections) > MOST_SELECTIONS {
+            let what = "the operations of a socket may together have";
+            return Err(too_complex(format!("{what} {MOST_SELECTIONS} selections")));
+        }
+        Ok(())
     }
 
     /// Passes on what an operation says, unless it was ended meanwhile.

@@ -1,9 +1,13 @@
 //! Shares: what one client, user or address gets of a server that also serves others.
 
+use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use fanfold::app::timeline::live::Seen;
+use fanfold::model::id::PostId;
+use fanfold::model::user::UserFields;
 use serde_json::{Value, json};
 use tokio::net::TcpSocket;
 use tokio::time::Instant;
@@ -16,7 +20,7 @@ use crate::observe::figure;
 use crate::server::{Server, command, eventually};
 use crate::socket::{Socket, memory};
 use crate::watch::{TIMELINE, follow, publish};
-use crate::world::Redis;
+use crate::world::{Redis, World};
 
 const PROTOCOL: (&str, &str) = ("sec-websocket-protocol", "graphql-transport-ws");
 
@@ -246,6 +250,48 @@ async fn the_id_of_an_operation_has_a_length() {
         } else {
             assert_eq!(heard, json!([4400, "The id has more than 512 bytes"]));
         }
+    }
+}
+
+#[tokio::test]
+async fn the_documents_of_a_socket_have_a_size_together() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let token = server.token("ada");
+    let mut socket = Socket::greeted(&server, Some(&token)).await;
+    let fields = "id username displayName bio createdAt";
+    let mut authors = String::new();
+    for alias in 0..29 {
+        write!(authors, " a{alias}: author {{ {fields} relation {{ status user {{ {fields} }} }} }}")
+            .unwrap();
+    }
+    let query = format!("subscription {{ timeline {{ ... on PostAdded {{ post {{ {authors} }} }} }} }}");
+    for number in 0..100 {
+        socket.subscribe(&number.to_string(), &query, Value::Null).await;
+    }
+    let heard = socket.hear().await;
+    let message = "This is too much: the operations of a socket may together have 20000 selections.";
+    assert_eq!(heard["payload"][0]["message"], message, "{heard}");
+    let taken = heard["id"].as_str().unwrap().parse::<u32>().unwrap();
+    assert!((40..60).contains(&taken), "{taken} of 380 selections each");
+    // What ends makes room.
+    while !socket.is_silent().await {}
+    socket.say(json!({ "id": "0", "type": "complete" })).await;
+    socket.subscribe("again", &query, Value::Null).await;
+    assert!(socket.is_silent().await);
+}
+
+#[tokio::test]
+async fn a_cursor_that_names_very_many_posts_begins_anew() {
+    let world = World::new().await;
+    let ada = world.register("ada").await;
+    let viewer = world.app.recognise(&ada.token).await.unwrap();
+    for (count, is_taken) in [(4_000, true), (4_001, false)] {
+        let beyond = (1_000..1_000 + count).map(|id| PostId::new(id).unwrap()).collect();
+        let seen = Seen { upto: 0, beyond, removed: None };
+        let mut watch = world.app.watch_timeline(&viewer, Some(seen), UserFields::NONE).await.unwrap();
+        let next = watch.next_by_now().await;
+        assert_eq!(next.is_ok(), is_taken, "{count}");
     }
 }
 

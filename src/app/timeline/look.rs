@@ -27,6 +27,8 @@ use crate::store::timeline;
 
 /// Most posts, or removals, that a watch may be behind.
 pub(super) const MOST_BEHIND: usize = 1_000;
+/// Most posts above the mark that may be named as seen. Every event names them again.
+const MOST_SEEN: usize = 4 * MOST_BEHIND;
 /// Most posts that are looked for below the floor: as many as a page may have.
 const MOST_LATE: usize = 100;
 /// Portions that a look keeps: watches with different selections take turns.
@@ -120,6 +122,9 @@ impl App {
     async fn look_from(&self, owner: UserId, seen: &Seen) -> Result<TimelineLook, Error> {
         let began = Instant::now();
         let resync = || Err(Error::Refused(Refused::Resync));
+        if seen.beyond.len() > MOST_SEEN {
+            return resync();
+        }
         let mark = self.delivered_mark().await?;
         let removed = timeline::removed(self.keys(), owner, seen.removed, MOST_BEHIND + 1);
         let Some(removals) = removed.send("live: removed", self.store()).await? else { return resync() };
