@@ -34,6 +34,7 @@ mod house;
 mod input;
 mod lists;
 mod live;
+mod look;
 mod memory;
 mod midnight;
 mod moving;
