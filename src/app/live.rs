@@ -3,9 +3,14 @@
 //! A process has one connection over which Redis says what changes for the users it listens for. What is said only
 //! wakes; who is woken looks for itself, and looks now and then in any case, for what is said may be lost.
 //!
+//! Signals are taken as fast as they come, so that none waits behind another: an ended session closes its sockets at
+//! once. For whom a post matters that is pulled must be asked, which takes a round trip. Their authors wait in a set,
+//! and are asked for together.
+//!
 //! Not here: what is looked at (`app::timeline::live`), or what Redis says (`store::signal`).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -32,12 +37,17 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(500);
 /// Most changed relations that wait to be looked at.
 const MOST_RELATIONS: usize = 1_000;
+/// Most authors with pulled posts that wait until their readers are woken. Beyond, everybody is.
+const MOST_PULLED: usize = 10_000;
+/// Most authors whose readers are asked for together, and most pairs of author and reader.
+const MOST_AUTHORS: usize = 100;
+const MOST_PAIRS: usize = 100_000;
 
 /// What has changed for a user since that was last asked.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
-    /// The home timeline, perhaps.
-    pub timeline: bool,
+    /// When the home timeline has last changed, perhaps.
+    pub timeline: Option<Instant>,
     /// Which sessions there are, perhaps.
     pub sessions: bool,
     /// How the user and these stand.
@@ -49,16 +59,20 @@ pub struct Changes {
 impl Changes {
     /// Whether nothing has changed.
     fn is_empty(&self) -> bool {
-        !self.timeline && !self.sessions && self.relations.is_empty() && !self.has_missed
+        self.timeline.is_none() && !self.sessions && self.relations.is_empty() && !self.has_missed
     }
 
     /// What may have changed while nobody listened.
     fn anything() -> Self {
-        Self { timeline: true, sessions: true, ..Self::default() }
+        Self { sessions: true, ..Self::of_timeline(Instant::now()) }
+    }
+
+    fn of_timeline(at: Instant) -> Self {
+        Self { timeline: Some(at), ..Self::default() }
     }
 
     fn add(&mut self, other: Self) {
-        self.timeline |= other.timeline;
+        self.timeline = self.timeline.max(other.timeline);
         self.sessions |= other.sessions;
         self.has_missed |= other.has_missed;
         self.relations.extend(other.relations);
@@ -151,8 +165,8 @@ impl Listener {
             let is_rung = timeout_at(self.looked_at, self.mailbox.bell.notified()).await.is_ok();
             let changes = std::mem::take(&mut *lock(&self.mailbox.changes));
             if !is_rung {
-                self.looked_at = Instant::now() + LOOKED_AFTER;
-                let mut all = Changes::anything();
+                let due = std::mem::replace(&mut self.looked_at, Instant::now() + LOOKED_AFTER);
+                let mut all = Changes { sessions: true, ..Changes::of_timeline(due) };
                 all.add(changes);
                 return all;
             }
@@ -160,6 +174,13 @@ impl Listener {
                 return changes;
             }
         }
+    }
+}
+
+impl Listener {
+    /// A look has begun at this time: the next is due some time after that. Those who have shared it share the next.
+    pub(super) fn look_after(&mut self, began: Instant) {
+        self.looked_at = began + LOOKED_AFTER;
     }
 }
 
@@ -199,7 +220,7 @@ impl App {
         }
     }
 
-    async fn listen_once(&self, is_told: &mut bool) -> Result<std::convert::Infallible, Error> {
+    async fn listen_once(&self, is_told: &mut bool) -> Result<Infallible, Error> {
         let ear = timeout(PATIENCE, self.store().listen()).await.map_err(|_| too_slow())??;
         let mut dial = ear.dial();
         let users = self.0.listeners.users();
@@ -208,18 +229,16 @@ impl App {
         let missed = Changes { has_missed: *is_told, ..Changes::anything() };
         self.0.listeners.put_all(&users, &missed);
         *is_told = false;
+        let pulled = Pulled::default();
         tokio::select! {
             tuned = self.keep_tuning(&mut dial, users.into_iter().collect()) => tuned,
-            () = self.wake(ear) => Err(Broken::GaveUp("listening: the connection is gone").into()),
+            never = self.keep_waking_readers(&pulled) => match never {},
+            () = self.wake(ear, &pulled) => Err(Broken::GaveUp("listening: the connection is gone").into()),
         }
     }
 
     /// Sees to it that the connection listens for everybody for whom somebody listens here.
-    async fn keep_tuning(
-        &self,
-        dial: &mut Dial,
-        mut heard: HashSet<UserId>,
-    ) -> Result<std::convert::Infallible, Error> {
+    async fn keep_tuning(&self, dial: &mut Dial, mut heard: HashSet<UserId>) -> Result<Infallible, Error> {
         let listeners = &self.0.listeners;
         loop {
             if timeout(PINGED, listeners.bell.notified()).await.is_err() {
@@ -235,42 +254,92 @@ impl App {
         }
     }
 
-    async fn wake(&self, mut ear: Ear) {
+    /// Passes signals on until the connection is gone. Waits for nothing else.
+    async fn wake(&self, mut ear: Ear, pulled: &Pulled) {
         let listeners = &self.0.listeners;
         while let Some(signal) = ear.hear().await {
             let changes = Changes::default();
             match signal {
-                Signal::Timeline(user) => listeners.put(user, &Changes { timeline: true, ..changes }),
+                Signal::Timeline(user) => listeners.put(user, &Changes::of_timeline(Instant::now())),
                 Signal::Sessions(user) => listeners.put(user, &Changes { sessions: true, ..changes }),
                 Signal::Relation(user, other) => {
                     listeners.put(user, &Changes { relations: BTreeSet::from([other]), ..changes });
                 }
-                Signal::Pulled(author) => self.wake_readers(author).await,
+                Signal::Pulled(author) => pulled.put(author),
             }
         }
     }
 
-    /// Wakes those who follow an author whose posts are not brought to them.
-    async fn wake_readers(&self, author: UserId) {
-        let users = self.0.listeners.users();
-        let readers = match self.those_who_follow(author, &users).await {
-            Ok(readers) => readers,
-            // Whoever is woken for nothing finds nothing.
-            Err(_) => users,
-        };
-        let changes = Changes { timeline: true, ..Changes::default() };
-        self.0.listeners.put_all(&readers, &changes);
+    /// Wakes the readers of authors whose posts are not brought to them. Spends no more than half of the time asking.
+    async fn keep_waking_readers(&self, pulled: &Pulled) -> Infallible {
+        loop {
+            pulled.bell.notified().await;
+            let began = Instant::now();
+            let users = self.0.listeners.users();
+            let most = (MOST_PAIRS / users.len().max(1)).clamp(1, MOST_AUTHORS);
+            let readers = match pulled.take(most) {
+                // Whoever is woken for nothing finds nothing.
+                None => users,
+                Some(authors) => self.those_who_follow(&authors, &users).await.unwrap_or(users),
+            };
+            self.0.listeners.put_all(&readers, &Changes::of_timeline(Instant::now()));
+            tokio::time::sleep(began.elapsed()).await;
+        }
     }
 
-    /// Those of these users who follow an author. One round trip.
-    async fn those_who_follow(&self, author: UserId, users: &[UserId]) -> Result<Vec<UserId>, Error> {
+    /// Those of these users who follow one of these authors. One round trip.
+    async fn those_who_follow(&self, authors: &[UserId], users: &[UserId]) -> Result<Vec<UserId>, Error> {
         let mut batch = Batch::new("live: readers");
-        let times =
-            |users: &[UserId]| batch.push(relation::times(self.keys(), author, Side::Followers, users));
-        let tickets = users.chunks(relation::PROBE).map(times).collect();
-        let times = batch.send(self.store()).await?.take_all(tickets)?.concat();
-        let follows = users.iter().zip(times).filter(|(_, time)| time.is_some());
-        Ok(follows.map(|(user, _)| *user).collect())
+        let mut tickets = Vec::new();
+        for author in authors {
+            for part in users.chunks(relation::PROBE) {
+                let times = relation::times(self.keys(), *author, Side::Followers, part);
+                tickets.push((part, batch.push(times)));
+            }
+        }
+        let mut replies = batch.send(self.store()).await?;
+        let mut readers = HashSet::new();
+        for (part, ticket) in tickets {
+            let times = replies.take(ticket)?;
+            let follows = part.iter().zip(times).filter(|(_, time)| time.is_some());
+            readers.extend(follows.map(|(user, _)| *user));
+        }
+        Ok(readers.into_iter().collect())
+    }
+}
+
+/// Authors with pulled posts whose readers were not woken yet.
+#[derive(Default)]
+struct Pulled {
+    authors: Mutex<HashSet<UserId>>,
+    bell: Notify,
+}
+
+impl Pulled {
+    fn put(&self, author: UserId) {
+        let mut authors = lock(&self.authors);
+        if authors.len() <= MOST_PULLED {
+            authors.insert(author);
+        }
+        drop(authors);
+        self.bell.notify_one();
+    }
+
+    /// Takes some of the authors; `None` if there are more than are known.
+    fn take(&self, most: usize) -> Option<Vec<UserId>> {
+        let mut authors = lock(&self.authors);
+        if authors.len() > MOST_PULLED {
+            authors.clear();
+            return None;
+        }
+        let taken: Vec<UserId> = authors.iter().copied().take(most).collect();
+        for author in &taken {
+            authors.remove(author);
+        }
+        if !authors.is_empty() {
+            self.bell.notify_one();
+        }
+        Some(taken)
     }
 }
 
@@ -291,4 +360,29 @@ fn too_slow() -> Error {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn authors_wait_once_each_and_if_they_are_too_many_nobody_is_left_out() {
+        let author = |number: usize| UserId::new(number as u64).unwrap();
+        let pulled = Pulled::default();
+        for number in (1..=MOST_PULLED).chain(1..=MOST_PULLED) {
+            pulled.put(author(number));
+        }
+        let mut taken = HashSet::new();
+        for _ in 0..MOST_PULLED / MOST_AUTHORS {
+            taken.extend(pulled.take(MOST_AUTHORS).unwrap());
+        }
+        assert_eq!(taken.len(), MOST_PULLED);
+        assert_eq!(pulled.take(MOST_AUTHORS), Some(vec![]));
+        for number in 1..=MOST_PULLED + 1 {
+            pulled.put(author(number));
+        }
+        assert_eq!(pulled.take(MOST_AUTHORS), None);
+        assert_eq!(pulled.take(MOST_AUTHORS), Some(vec![]));
+    }
 }

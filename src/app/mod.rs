@@ -16,6 +16,7 @@ pub mod live;
 pub mod memory;
 mod once;
 mod password;
+mod per_user;
 pub mod post;
 pub mod question;
 pub mod rate_limit;
@@ -38,7 +39,9 @@ use crate::app::delivery::mark::DeliveredMark;
 use crate::app::live::Listeners;
 use crate::app::once::Once;
 use crate::app::password::Passwords;
+use crate::app::per_user::PerUser;
 use crate::app::timeline::Strategy;
+use crate::app::timeline::look::TimelineLooks;
 use crate::app::visit::{Counts, Visits};
 use crate::archive::Archive;
 use crate::config::RulesConfig;
@@ -74,6 +77,10 @@ struct Parts {
     views: Once<(UserId, UserId)>,
     /// Who listens in this process.
     listeners: Listeners,
+    /// The last look at each timeline that is watched.
+    looks: PerUser<TimelineLooks>,
+    /// Held by the one event of a user that waits for its allowance.
+    allowances: PerUser<tokio::sync::Mutex<()>>,
     /// Up to where posts have been delivered, as far as this process knows.
     delivered_mark: DeliveredMark,
     /// The greatest post id this process has issued.
@@ -109,6 +116,8 @@ impl App {
             visitor_counts: Counts::default(),
             views: Once::default(),
             listeners: Listeners::default(),
+            looks: PerUser::default(),
+            allowances: PerUser::default(),
             delivered_mark: DeliveredMark::default(),
             last_issued: AtomicU64::new(0),
             mender,
@@ -138,6 +147,8 @@ impl App {
             visitor_counts: Counts::default(),
             views: Once::default(),
             listeners: Listeners::default(),
+            looks: PerUser::default(),
+            allowances: PerUser::default(),
             delivered_mark: DeliveredMark::default(),
             last_issued: AtomicU64::new(0),
             mender: chance.nonce(),

@@ -77,11 +77,15 @@ impl App {
         Ok(Asker { viewer, address, rate_limit })
     }
 
-    /// Charges a viewer for something that is told it unasked, and waits until there is enough. Where nothing can be
-    /// written, nothing is limited.
+    /// Charges a viewer for an event, and waits until there is enough. Where nothing can be written, nothing is limited.
+    ///
+    /// The events of a user wait in turn: were they all to wait at once, they would all take tokens again whenever one
+    /// comes back.
     pub async fn wait_for_allowance(&self, viewer: &Viewer, charge: Option<Charge>) {
         let (Some(user), Some(charge)) = (viewer.user(), charge) else { return };
         let bucket = self.keys().cost_of(user);
+        let turns = self.0.allowances.of(user);
+        let _turn = turns.lock().await;
         loop {
             let draw = bucket::draw(&bucket, charge.limit(), charge.cost, self.now());
             match draw.send("charge event", self.store()).await.map(|drawn| drawn.wait) {

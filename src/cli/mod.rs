@@ -7,6 +7,7 @@ mod archive;
 mod check;
 mod deliver;
 mod demo;
+mod files;
 mod import;
 mod memory;
 mod people;
@@ -56,7 +57,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Serve(serve::Serve),
+    Serve(Box<serve::Serve>),
     Deliver(deliver::Deliver),
     Archive(archive::Archive),
     Schema(schema::Schema),

@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 use crate::app::App;
 use crate::cli::archive::keep_archiving;
 use crate::cli::deliver::keep_delivering;
+use crate::cli::files;
 use crate::cli::trace::Traces;
 use crate::cli::{
     Beside, Data, Outcome, Signals, begin_log, begin_log_and_traces, keep, say, stop_on_signal, work_until,
@@ -61,6 +62,7 @@ impl Serve {
 
     async fn serve(self) -> Outcome {
         let mut signals = Signals::listen();
+        let files = files::for_connections(&self.data);
         let address = self.http.listen;
         let cannot = |error| format!("cannot listen on {address} ({error}); choose another with --listen");
         let listener = TcpListener::bind(address).await.map_err(cannot)?;
@@ -81,7 +83,7 @@ impl Serve {
         let stop_serving = Arc::new(stop_serving);
         let duties = begin_duties(&self.duties, &data.app, &stopping);
         tokio::spawn(stop_on_signal(signals, Arc::clone(&stop_serving)));
-        let served = serve(listener, api, self.http, stopping).await;
+        let served = serve(listener, api, self.http, files, stopping).await;
         // Also if serving has ended by itself.
         stop_serving.send_replace(true);
         end_duties(duties).await;
@@ -94,10 +96,11 @@ async fn serve(
     listener: TcpListener,
     api: Api,
     config: HttpConfig,
+    files: usize,
     stopping: watch::Receiver<bool>,
 ) -> Outcome {
     say(&format!("Fanfold listens on http://{}/", listener.local_addr()?))?;
-    http::serve(listener, api, config, stopping).await;
+    http::serve(listener, api, config, files, stopping).await;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -5,6 +5,7 @@
 //! value. Nothing needs to be set: the server starts with no configuration at all.
 
 mod budget;
+mod client;
 mod value;
 
 use std::net::SocketAddr;
@@ -15,8 +16,9 @@ use clap::{Args, ValueEnum};
 use ipnet::IpNet;
 
 pub use crate::config::budget::BudgetConfig;
+pub use crate::config::client::ClientConfig;
 pub use crate::config::value::SecretUrl;
-use crate::config::value::{collector, key_prefix, network, origin};
+use crate::config::value::{collector, host, key_prefix, network, origin};
 
 /// What every command that works on data takes.
 #[derive(Args, Clone, Debug)]
@@ -406,6 +408,14 @@ pub struct HttpConfig {
     #[arg(value_parser = origin)]
     pub http_cors_origins: Vec<String>,
 
+    /// Names that this server answers to, such as feed.example.org, separated by commas [default: any].
+    ///
+    /// A request for any other is rejected (421), except for /healthz and /readyz. A name may have a port, and stands for
+    /// all ports without one. If none is given, a server that listens on this machine only is known by its address and as
+    /// localhost.
+    #[arg(long, value_name = "HOSTS", env = "FANFOLD_HTTP_HOSTS", value_delimiter = ',', value_parser = host)]
+    pub http_hosts: Vec<String>,
+
     /// Proxies before this server, such as 10.0.0.0/8 or 192.0.2.7, separated by commas.
     ///
     /// A request that comes from one of them is taken to come from the last address in X-Forwarded-For that is none of
@@ -426,6 +436,10 @@ pub struct HttpConfig {
     #[arg(long, value_name = "N", env = "FANFOLD_HTTP_SOCKETS", default_value_t = 10_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub http_sockets: u32,
+
+    /// How much one client may have.
+    #[command(flatten)]
+    pub clients: ClientConfig,
 
     /// Seconds that requests under way are given to finish when the server stops.
     #[arg(long, value_name = "SECONDS", env = "FANFOLD_HTTP_SHUTDOWN_TIMEOUT", default_value_t = 10)]

@@ -49,6 +49,17 @@ pub(super) fn origin(text: &str) -> Result<String, String> {
     Err("a site is a scheme and a host, such as https://app.example.org".to_owned())
 }
 
+/// A name or address under which a server is reached, perhaps with a port.
+pub(super) fn host(text: &str) -> Result<String, String> {
+    let host = text.trim().to_ascii_lowercase();
+    if host.is_empty() || host.contains(['/', '?', '#', '@', '*', ' ']) {
+        return Err(
+            "a host is a name or an address, perhaps with a port, such as feed.example.org".to_owned()
+        );
+    }
+    Ok(host)
+}
+
 /// A network, or a single address.
 pub(super) fn network(text: &str) -> Result<IpNet, String> {
     let text = text.trim();
@@ -101,6 +112,15 @@ mod tests {
             ["", "a.example", "ftp://a.example", "https://", "https://a.example/path", "https://*.example"]
         {
             assert!(origin(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_host_is_a_name_without_a_scheme() {
+        assert_eq!(host(" Feed.example.org:8443 ").as_deref(), Ok("feed.example.org:8443"));
+        assert_eq!(host("[::1]").as_deref(), Ok("[::1]"));
+        for text in ["", "https://a.example", "a.example/", "*.a.example"] {
+            assert!(host(text).is_err(), "{text:?}");
         }
     }
 

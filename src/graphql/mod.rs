@@ -11,6 +11,7 @@ pub mod error;
 mod id;
 mod loader;
 mod mutation;
+pub mod pace;
 mod query;
 mod subscription;
 mod types;
@@ -34,6 +35,7 @@ use crate::graphql::context::Scope;
 use crate::graphql::document::{Documents, Operation, OperationType, cost};
 use crate::graphql::error::{Code, GraphqlResponse, RequestError};
 use crate::graphql::mutation::Mutation;
+use crate::graphql::pace::{Pace, Permit, Room};
 use crate::graphql::query::Query;
 use crate::graphql::subscription::Subscription;
 use crate::model::address::Address;
@@ -81,6 +83,18 @@ impl Plan {
     #[must_use]
     pub fn watches(&self) -> bool {
         self.0.kind == OperationType::Subscription
+    }
+
+    /// About how many objects it asks for.
+    #[must_use]
+    pub fn objects(&self) -> u64 {
+        self.0.costs.total()
+    }
+
+    /// How many selections it has, those in fragments counted wherever they are spread: what it takes of memory.
+    #[must_use]
+    pub fn selections(&self) -> usize {
+        pace::selections(&self.0.document)
     }
 
     /// What is told of it.
@@ -262,36 +276,31 @@ impl Api {
     }
 
     /// Executes a subscription for who was admitted, if there was enough left: an answer for each event, until it is
-    /// dropped. Each is charged like an operation, and comes when there is enough. An answer without data is the last:
-    /// its event was not told, and whoever goes on from the one before is told it. Who asks here sees to it that it ends
-    /// when the session does.
+    /// dropped. Each is charged like an operation, and takes a place on the connection, before it is read. An answer
+    /// without data is the last: its event was not told, and whoever goes on from the one before is told it. Who asks here
+    /// sees to it that it ends when the session does.
     pub fn subscribe(
         &self,
         plan: Plan,
         asker: Asker,
         request_id: &str,
-    ) -> Result<impl Stream<Item = GraphqlResponse> + Send + use<>, RequestError> {
+        room: Option<Room>,
+    ) -> Result<impl Stream<Item = (GraphqlResponse, Option<Permit>)> + Send + use<>, RequestError> {
         check_rate_limit(&asker)?;
-        let (app, viewer, charge) =
-            (self.app.clone(), asker.viewer.clone(), self.charge(std::iter::once(&plan)));
+        let (viewer, charge) = (asker.viewer.clone(), self.charge(std::iter::once(&plan)));
+        let pace = Arc::new(Pace::new(self.app.clone(), viewer, charge, room, plan.objects()));
         let budget = self.budget();
         let limit = budget.limit_of(Resource::ResponseBytes);
         let scope = Arc::new(Scope::new(self.app.clone(), asker, budget));
         let request_id = request_id.to_owned();
-        let events = self.schema.execute_stream(request(plan, &scope));
+        let events = self.schema.execute_stream(request(plan, &scope).data(Arc::clone(&pace)));
         let answers = events.map(move |response| error::finish(response, &request_id, limit));
-        let answers = answers.then(move |answer| {
-            let (app, viewer) = (app.clone(), viewer.clone());
-            async move {
-                app.wait_for_allowance(&viewer, charge).await;
-                answer
-            }
-        });
-        Ok(unfold(Some(Box::pin(answers)), async |answers| {
-            let mut answers = answers?;
+        Ok(unfold(Some((Box::pin(answers), pace)), async |state| {
+            let (mut answers, pace) = state?;
             let answer = answers.next().await?;
-            let rest = (!answer.has_no_data()).then_some(answers);
-            Some((answer, rest))
+            let place = pace.pass_on();
+            let rest = (!answer.has_no_data()).then_some((answers, pace));
+            Some(((answer, place), rest))
         }))
     }
 

@@ -15,6 +15,7 @@ use crate::graphql::connection::{UserSelection, load_users};
 use crate::graphql::context::Scope;
 use crate::graphql::cursor::{self, TimelineList, TimelinePlace};
 use crate::graphql::id::GlobalId;
+use crate::graphql::pace::Pace;
 use crate::graphql::types::event::{PostAdded, PostRemoved, TimelineEvent};
 use crate::graphql::types::post::Post;
 use crate::graphql::types::relation::Relation;
@@ -40,8 +41,16 @@ impl Subscription {
         let author = UserSelection::of(&[context.look_ahead().field("post").field("author")]);
         let seen = seen.map(|TimelinePlace { seen, .. }| seen);
         let watch = scope.app.watch_timeline(scope.viewer(), seen, author.fields).await?;
+        let pace = Arc::clone(context.data_unchecked::<Arc<Pace>>());
         let next = async move |watch: &mut TimelineWatch| {
-            let (event, seen) = watch.next().await?;
+            let (event, seen) = loop {
+                watch.ready().await?;
+                pace.enter().await;
+                match watch.take().await? {
+                    Some(next) => break next,
+                    None => pace.step_back(),
+                }
+            };
             let cursor = |post| cursor::print(list, &TimelinePlace { post, seen });
             Ok(match event {
                 live::TimelineEvent::Added(entry) => TimelineEvent::Added(PostAdded {
@@ -67,15 +76,18 @@ impl Subscription {
         let watch = scope.app.watch_relations(scope.viewer())?;
         let selection = UserSelection::of(&[context.look_ahead().field("user")]);
         let selection = UserSelection { relation: true, ..selection };
+        let pace = Arc::clone(context.data_unchecked::<Arc<Pace>>());
         let next = async move |watch: &mut RelationWatch| {
             loop {
                 let other = Arc::new([watch.next().await?]);
+                pace.enter().await;
                 // In a box: the types of what it waits for nest deeper than the compiler looks.
                 let users = load_users(&scope.for_event(), other, selection).boxed().await?;
                 let relation = users.into_iter().flatten().find_map(|user| user.loaded_relation());
                 if let Some(relation) = relation {
                     return Ok(relation);
                 }
+                pace.step_back();
             }
         };
         Ok(until_it_fails(watch, next))

@@ -21,16 +21,21 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// from, so from its end backwards it tells the truth up to the first that is not trusted.
 pub(super) fn of(head: &Parts, trusted: &[IpNet]) -> Option<Address> {
     let ConnectInfo(peer) = head.extensions.get::<ConnectInfo<SocketAddr>>()?;
-    let is_trusted = |address: IpAddr| trusted.iter().any(|network| network.contains(&address));
     let mut nearest = peer.ip().to_canonical();
     let values = head.headers.get_all(FORWARDED_FOR).iter().rev();
-    let mut told = values.flat_map(|value| value.to_str().unwrap_or_default().rsplit(','));
-    while is_trusted(nearest) {
+    // A byte of its own that the client sends must not hide what proxies have added.
+    let mut told = values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b','));
+    while is_trusted(nearest, trusted) {
         // What is no address tells as little as nothing.
-        let Some(next) = told.next().and_then(read) else { break };
+        let Some(next) = told.next().and_then(|text| read(std::str::from_utf8(text).ok()?)) else { break };
         nearest = next;
     }
     Some(nearest.into())
+}
+
+/// Whether a peer is one of these proxies.
+pub(super) fn is_trusted(peer: IpAddr, trusted: &[IpNet]) -> bool {
+    trusted.iter().any(|network| network.contains(&peer.to_canonical()))
 }
 
 /// An address, which some proxies write with a port.
@@ -43,7 +48,7 @@ fn read(text: &str) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::Request;
+    use axum::http::{HeaderValue, Request};
 
     use super::*;
 
@@ -87,6 +92,19 @@ mod tests {
             (&["10.3.3.3, 10.2.2.2"], "10.3.3.3"),
         ] {
             assert_eq!(found("10.1.1.1", headers, &trusted), Some(address(expected)), "{headers:?}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_hide_no_address_that_a_proxy_has_added() {
+        for client in [&b"\xff"[..], b"a\x80b", b"203.0.113.9\xe9", b"\xc3\xbc, \xff"] {
+            let added = [client, b", 198.51.100.1"].concat();
+            let mut request = Request::new(());
+            request.headers_mut().append(FORWARDED_FOR, HeaderValue::from_bytes(&added).unwrap());
+            let peer = SocketAddr::new("10.1.1.1".parse().unwrap(), 9_999);
+            request.extensions_mut().insert(ConnectInfo(peer));
+            let trusted = ["10.0.0.0/8".parse().unwrap()];
+            assert_eq!(of(&request.into_parts().0, &trusted), Some(address("198.51.100.1")), "{added:?}");
         }
     }
 

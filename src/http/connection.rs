@@ -1,33 +1,52 @@
 //! Connections: how they are taken, kept and closed.
+//!
+//! Not here: how many there may be, and which make room for others (`http::peer`).
 
+use std::convert::Infallible;
+use std::io::{IoSlice, Result as IoResult};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::ConnectInfo;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
 use axum::serve::{Listener as _, ListenerExt as _};
 use hyper::Request;
-use hyper::body::Incoming;
+use hyper::body::{Body as HttpBody, Bytes, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::task::TaskTracker;
 
+use crate::http::peer::{Entry, Full, Peer, Peers};
+use crate::http::response::{Failure, MediaType};
+
 /// Most bytes of a head, and of what is read of a body before it is asked for.
 const BUFFER: usize = 65_536;
 /// How long a client may take to take anything of what it is sent.
 const TAKEN_WITHIN: Duration = Duration::from_secs(30);
+/// How long the first head may take to come; on a connection for probes, less.
+const FIRST_HEAD: Duration = Duration::from_secs(10);
+const FIRST_HEAD_OF_SPARE: Duration = Duration::from_secs(3);
+/// What is answered on connections for probes.
+const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 /// Serves all who come until `stopping` turns true, then finishes the requests whose head was read. A connection on
 /// which for so long no request has come, or not all of its head, is closed.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
+    peers: Arc<Peers>,
     idle: Duration,
     stopping: watch::Receiver<bool>,
 ) {
@@ -35,50 +54,187 @@ pub(super) async fn serve(
     let mut listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
     let mut protocol = http1::Builder::new();
     protocol.timer(TokioTimer::new()).header_read_timeout(idle).max_buf_size(BUFFER);
+    let common = Common { protocol, router, peers, stopping: stopping.clone() };
     let connections = TaskTracker::new();
-    let mut stopped = std::pin::pin!(turns_true(stopping.clone()));
+    let mut stopped = std::pin::pin!(turns_true(stopping));
     loop {
         let (stream, peer) = tokio::select! {
             // If it cannot be taken, it is tried again.
             accepted = listener.accept() => accepted,
             () = &mut stopped => break,
         };
-        connections.spawn(keep(stream, peer, protocol.clone(), router.clone(), stopping.clone()));
+        match common.peers.enter(peer.ip()) {
+            Ok(entry) => drop(connections.spawn(keep(stream, peer, entry, common.clone()))),
+            Err(full) => reject(&stream, full),
+        }
     }
     drop(listener);
     connections.close();
     connections.wait().await;
 }
 
-/// Serves one connection to its end. How that comes is its client's affair.
-async fn keep(
-    stream: TcpStream,
-    peer: SocketAddr,
+/// What all connections share.
+#[derive(Clone)]
+struct Common {
     protocol: http1::Builder,
     router: Router,
+    peers: Arc<Peers>,
     stopping: watch::Receiver<bool>,
-) {
-    let mut stream = TimeoutStream::new(stream);
+}
+
+/// Says why a connection is not taken, if that can be said at once, and closes it.
+fn reject(stream: &TcpStream, full: Full) {
+    let status = full.status();
+    let head =
+        format!("HTTP/1.1 {status}\r\nconnection: close\r\nretry-after: 10\r\ncontent-length: 0\r\n\r\n");
+    drop(stream.try_write(head.as_bytes()));
+}
+
+/// Serves one connection to its end. How that comes is its client's affair.
+async fn keep(stream: TcpStream, from: SocketAddr, entry: Entry, common: Common) {
+    let Common { protocol, router, peers, stopping } = common;
+    let peer = Arc::clone(&entry.peer);
+    let mut stream = TimeoutStream::new(Counted { stream, _entry: entry });
     stream.set_write_timeout(Some(TAKEN_WITHIN));
     let router = TowerToHyperService::new(router);
-    let has_asked = AtomicBool::new(false);
     let service = service_fn(|mut request: Request<Incoming>| {
-        has_asked.store(true, Ordering::Relaxed);
-        request.extensions_mut().insert(ConnectInfo(peer));
-        router.call(request)
+        let under_way = UnderWay::begin(&peers, &peer);
+        request.extensions_mut().insert(ConnectInfo(from));
+        let full = peer.spare.filter(|_| !PROBES.contains(&request.uri().path()));
+        let answering = full.map_or_else(|| Ok(router.call(request)), Err);
+        async move {
+            let mut response = match answering {
+                Ok(answering) => answering.await?,
+                Err(full) => Failure::busy(full.status()).into_response(MediaType::Json),
+            };
+            if under_way.peer.spare.is_some() {
+                response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok::<_, Infallible>(under_way.until_sent(response))
+        }
     });
     let connection = protocol.serve_connection(TokioIo::new(Box::pin(stream)), service);
     let mut connection = std::pin::pin!(connection.with_upgrades());
-    tokio::select! {
-        _ = &mut connection => return,
-        // Of a request that has no whole head yet nothing is lost.
-        () = turns_true(stopping) => if has_asked.load(Ordering::Relaxed) {
-            connection.as_mut().graceful_shutdown();
-        } else {
-            return;
-        },
+    let first_head = if peer.spare.is_some() { FIRST_HEAD_OF_SPARE } else { FIRST_HEAD };
+    let mut first_head = std::pin::pin!(tokio::time::sleep(first_head));
+    let mut is_first_due = true;
+    let mut stopped = std::pin::pin!(turns_true(stopping));
+    loop {
+        tokio::select! {
+            _ = &mut connection => return,
+            // Of a request that has no whole head yet nothing is lost.
+            () = &mut stopped => if peer.has_asked() {
+                connection.as_mut().graceful_shutdown();
+                break;
+            } else {
+                return;
+            },
+            () = &mut first_head, if is_first_due => if peer.has_asked() {
+                is_first_due = false;
+            } else {
+                return;
+            },
+            () = peer.closing() => if !peers.keeps(&peer) {
+                return;
+            },
+        }
     }
     drop(connection.await);
+}
+
+/// A request under way: until all of its answer is sent, or for good if its connection becomes a socket.
+struct UnderWay {
+    peers: Arc<Peers>,
+    peer: Arc<Peer>,
+    is_socket: bool,
+}
+
+impl UnderWay {
+    fn begin(peers: &Arc<Peers>, peer: &Arc<Peer>) -> Self {
+        peer.begin();
+        Self { peers: Arc::clone(peers), peer: Arc::clone(peer), is_socket: false }
+    }
+
+    fn until_sent(mut self, response: Response) -> axum::http::Response<Answer> {
+        self.is_socket = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+        response.map(|body| Answer { body, _under_way: self })
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        if !self.is_socket {
+            self.peers.end(&self.peer);
+        }
+    }
+}
+
+/// The body of an answer, which is under way as long as there is more of it.
+struct Answer {
+    body: Body,
+    _under_way: UnderWay,
+}
+
+impl HttpBody for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.get_mut().body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A stream that is counted until it is closed, also if it has become a socket.
+struct Counted {
+    stream: TcpStream,
+    _entry: Entry,
+}
+
+impl AsyncRead for Counted {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<IoResult<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Counted {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<IoResult<usize>> {
+        Pin::new(&mut self.get_mut().stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<IoResult<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<IoResult<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<IoResult<usize>> {
+        Pin::new(&mut self.get_mut().stream).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
 }
 
 /// Waits until this turns true.

@@ -165,8 +165,7 @@ fn show_process(server: &Server) {
     gauge!("fanfold_redis_connections").set(app.store().connections());
     gauge!("fanfold_archive_connections").set(app.archive_connections());
     gauge!("fanfold_passwords_waiting").set(number(app.waiting_passwords() as u64));
-    let sockets = (server.config.http_sockets as usize).saturating_sub(server.sockets.available_permits());
-    gauge!("fanfold_sockets").set(number(sockets as u64));
+    gauge!("fanfold_sockets").set(number(server.seats.taken() as u64));
     gauge!("fanfold_uptime_seconds").set(server.began.elapsed().as_secs_f64());
     gauge!("fanfold_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
 }

@@ -9,15 +9,18 @@ mod batch;
 mod connection;
 mod exchange;
 mod health;
+mod host;
 mod log;
 mod metrics;
 mod operation;
 mod origin;
 mod page;
+mod peer;
 mod print;
 mod request;
 mod response;
 mod schema;
+mod seat;
 mod socket;
 mod stream;
 mod trace;
@@ -26,9 +29,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
@@ -36,8 +40,10 @@ use crate::config::HttpConfig;
 use crate::graphql::error::RequestError;
 use crate::graphql::{Api, GraphqlRequest, Plan};
 use crate::http::connection::turns_true;
+use crate::http::peer::Peers;
 use crate::http::response::{Failure, MediaType};
 use crate::http::schema::Contract;
+use crate::http::seat::Seats;
 use crate::model::address::Address;
 
 /// The header that names a request, in and out.
@@ -56,16 +62,16 @@ struct Server {
     /// Turns true when the server is about to stop.
     stopping: watch::Receiver<bool>,
     /// Room for sockets, and streams of events.
-    sockets: Arc<Semaphore>,
+    seats: Arc<Seats>,
     /// The sockets, while they are under way.
     tasks: TaskTracker,
 }
 
 impl Server {
     fn new(api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) -> Self {
-        let sockets = Arc::new(Semaphore::new(config.http_sockets as usize));
+        let seats = Seats::new(&config);
         let (contract, began, tasks) = (Contract::new(), Instant::now(), TaskTracker::new());
-        Self { api, config, contract, began, stopping, sockets, tasks }
+        Self { api, config, contract, began, stopping, seats, tasks }
     }
 
     /// Makes a request's document ready to be executed; counts it if it is rejected, and charges where it came from.
@@ -88,7 +94,7 @@ pub fn router(api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) -> 
 
 fn route(server: Arc<Server>) -> Router {
     let graphql = get(exchange::graphql).post(exchange::graphql).options(exchange::preflight);
-    Router::new()
+    let router = Router::new()
         .route("/", get(page::playground))
         .route("/playground/{*path}", get(page::playground_file))
         .route("/demo", get(page::demo))
@@ -101,8 +107,12 @@ fn route(server: Arc<Server>) -> Router {
         .route("/metrics", get(self::metrics::page))
         .fallback(async || Failure::not_found().into_response(MediaType::Json))
         .method_not_allowed_fallback(async || response::method_not_allowed())
-        .with_state(server)
-        .layer(response::compression())
+        .with_state(Arc::clone(&server))
+        .layer(response::compression());
+    if server.config.http_hosts.is_empty() {
+        return router;
+    }
+    router.layer(from_fn_with_state(server, host::check))
 }
 
 /// Begins to keep the figures that `/metrics` shows; without it, those of before the page is first asked for are lost.
@@ -111,12 +121,19 @@ pub fn begin_figures() {
 }
 
 /// Serves until `stopping` turns true, then finishes what is under way, also what nobody waits for any more, but waits
-/// no longer than the configuration says.
-pub async fn serve(listener: TcpListener, api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) {
+/// no longer than the configuration says. Connections open no more than so many files.
+pub async fn serve(
+    listener: TcpListener,
+    api: Api,
+    config: HttpConfig,
+    files: usize,
+    stopping: watch::Receiver<bool>,
+) {
     let idle = Duration::from_secs(config.http_idle_timeout.into());
     let patience = config.shutdown_timeout();
+    let peers = Peers::new(&config, files);
     let server = Arc::new(Server::new(api, config, stopping.clone()));
-    let connected = connection::serve(listener, route(Arc::clone(&server)), idle, stopping.clone());
+    let connected = connection::serve(listener, route(Arc::clone(&server)), peers, idle, stopping.clone());
     let serving = async {
         connected.await;
         server.tasks.close();

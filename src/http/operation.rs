@@ -6,11 +6,11 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::{FutureExt as _, StreamExt as _};
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::Sender;
 use tokio::task::AbortHandle;
 
 use crate::graphql::error::{GraphqlResponse, RequestError};
+use crate::graphql::pace::{Permit, Room};
 use crate::graphql::{Api, Plan};
 use crate::http::log::{Outcome, Told};
 use crate::http::print;
@@ -19,15 +19,15 @@ use crate::model::address::Address;
 
 /// What an operation has to say.
 pub(super) struct Answer {
-    pub(super) id: String,
+    pub(super) id: Arc<str>,
     /// Which operation of this name it was.
     pub(super) number: u64,
     pub(super) message: AnswerMessage,
 }
 
 pub(super) enum AnswerMessage {
-    /// A result, as JSON.
-    Next(String),
+    /// A result, as the text of its message, and the place that it has until it is sent.
+    Next(String, Option<Permit>),
     Error(RequestError),
     Complete,
 }
@@ -36,6 +36,8 @@ pub(super) enum AnswerMessage {
 pub(super) struct Running {
     pub(super) number: u64,
     pub(super) watches: bool,
+    /// How many selections it has.
+    pub(super) selections: usize,
     pub(super) task: AbortHandle,
 }
 
@@ -54,7 +56,7 @@ pub(super) struct Credentials {
 
 /// The way from an operation to its client.
 pub(super) struct Line {
-    pub(super) id: String,
+    pub(super) id: Arc<str>,
     pub(super) number: u64,
     pub(super) answers: Sender<Answer>,
 }
@@ -62,8 +64,19 @@ pub(super) struct Line {
 impl Line {
     /// Says something when there is room for it. Nobody listens any more if the socket is closed.
     async fn say(&self, message: AnswerMessage) {
-        let answer = Answer { id: self.id.clone(), number: self.number, message };
+        let answer = Answer { id: Arc::clone(&self.id), number: self.number, message };
         drop(self.answers.send(answer).await);
+    }
+}
+
+impl Line {
+    /// Sends a result when there is room for it. Its place is given up when it is sent.
+    async fn send(&self, answer: &GraphqlResponse, place: Option<Permit>) {
+        let id = serde_json::Value::from(&*self.id);
+        let mut text = print::answer(answer);
+        text.insert_str(0, &format!(r#"{{"id":{id},"type":"next","payload":"#));
+        text.push('}');
+        self.say(AnswerMessage::Next(text, place)).await;
     }
 }
 
@@ -73,7 +86,7 @@ pub(super) struct Operation {
     pub(super) plan: Plan,
     pub(super) credentials: Credentials,
     pub(super) address: Option<Address>,
-    pub(super) at_work: Arc<Semaphore>,
+    pub(super) room: Room,
     pub(super) request_id: RequestId,
     pub(super) to: Line,
 }
@@ -82,28 +95,28 @@ impl Operation {
     /// A panic in it ends it and no other.
     pub(super) async fn run(self) {
         let mut told = Told::begin(self.plan.summary());
-        let Self { api, plan, credentials, address, at_work, request_id, to } = self;
+        let Self { api, plan, credentials, address, room, request_id, to } = self;
         let id = request_id.as_str();
         let executing = async {
-            // Held until the answer is on its way.
-            let _place = if plan.watches() { None } else { at_work.acquire().await.ok() };
+            // Held until the answer is sent. Each event of what is watched takes one of its own.
+            let place = if plan.watches() { None } else { Some(room.enter(plan.objects()).await) };
             let token = credentials.token.as_deref();
             let admitted = api.admit(std::iter::once(&plan), token, address).await;
             let asker = admitted.map_err(|error| RequestError::of(&error, id))?;
             told.viewer = asker.viewer.user();
             if plan.watches() {
-                let mut answers = std::pin::pin!(api.subscribe(plan, asker, id)?);
+                let mut answers = std::pin::pin!(api.subscribe(plan, asker, id, Some(room))?);
                 let mut fault = None;
-                while let Some(answer) = answers.next().await {
+                while let Some((answer, place)) = answers.next().await {
                     fault = answer.code();
-                    to.say(AnswerMessage::Next(print::answer(&answer))).await;
+                    to.send(&answer, place).await;
                 }
                 return Ok(fault);
             }
             match api.execute(plan, asker, id).await {
                 GraphqlResponse::Refused(error) => Err(error),
                 answer @ GraphqlResponse::Executed { .. } => {
-                    to.say(AnswerMessage::Next(print::answer(&answer))).await;
+                    to.send(&answer, place).await;
                     Ok(answer.code())
                 }
             }

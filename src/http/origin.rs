@@ -32,8 +32,10 @@ pub(super) fn judge(headers: &HeaderMap, config: &HttpConfig) -> Result<Origin, 
     let is_listed =
         |origin: &str| config.http_cors_origins.iter().any(|allowed| allowed == "*" || allowed == origin);
     let is_own = |host: &str| {
-        // A name that anybody may lead to this machine says nothing of whose page it is.
-        let is_safe = !config.listen.ip().is_loopback() || is_certain(host);
+        // A name that anybody may lead to this machine says nothing of whose page it is. Where names are listed, others
+        // have been rejected before (`http::host`).
+        let is_known = !config.http_hosts.is_empty();
+        let is_safe = is_known || !config.listen.ip().is_loopback() || is_certain(host);
         is_safe || ["http", "https"].iter().any(|scheme| is_listed(&format!("{scheme}://{host}")))
     };
     if host.as_deref().is_some_and(|host| !is_own(host)) {

@@ -26,6 +26,9 @@ const RATE_LIMIT: [HeaderName; 4] = [
     HeaderName::from_static("x-ratelimit-reset"),
 ];
 
+/// When to come back for a connection.
+const RETRY_AFTER: Duration = Duration::from_secs(10);
+
 /// The forms in which an answer may come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MediaType {
@@ -164,10 +167,11 @@ impl Failure {
         Self::new(StatusCode::NOT_ACCEPTABLE, Code::BadRequest, message)
     }
 
-    /// There is no room for another who watches.
-    pub(super) fn full() -> Self {
-        let message = "There are as many sockets and streams as there may be. Try again later.";
-        Self::of(RequestError::new(Code::Unavailable, message))
+    /// There is no room for the request of another connection.
+    pub(super) fn busy(status: StatusCode) -> Self {
+        let message = "There are as many connections as there may be. Try again later.";
+        let error = RequestError::new(Code::Unavailable, message);
+        Self::of(RequestError { retry_after: Some(RETRY_AFTER), ..error }).with_status(status)
     }
 
     /// The client accepts no form that there is.

@@ -15,18 +15,21 @@ use axum::response::Response;
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, SinkExt as _};
 use serde_json::{Map, Value, json};
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 use tracing::Instrument as _;
 
 use crate::app::error::Error;
 use crate::app::viewer::Viewer;
+use crate::graphql::Plan;
 use crate::graphql::error::{Code, RequestError};
+use crate::graphql::pace::Room;
 use crate::http::connection::turns_true;
 use crate::http::operation::{Answer, AnswerMessage, Credentials, Line, Operation, Running};
 use crate::http::request::{self, RequestId};
 use crate::http::response::{Failure, MediaType};
+use crate::http::seat::Seat;
 use crate::http::{Server, address, auth, origin, print, trace};
 use crate::model::address::Address;
 
@@ -45,10 +48,15 @@ const GONE_AFTER: Duration = Duration::from_mins(1);
 const FINISHED_WITHIN: Duration = Duration::from_secs(5);
 /// How long it may take to close the connection, once it is told to.
 const CLOSED_WITHIN: Duration = Duration::from_secs(2);
-/// Most operations at a time.
+/// Most operations at a time, besides those that watch.
 const MOST_OPERATIONS: usize = 100;
-/// Most of them that are executed at a time, but for what is watched, or are done and have not been sent.
-const MOST_AT_WORK: usize = 8;
+/// Most operations, and events of those that watch, that are executed at a time, or are done and have not been sent. Of
+/// large ones, fewer.
+const MOST_AT_WORK: u32 = 8;
+/// Most selections of all operations together: ten times what one may have.
+const MOST_SELECTIONS: usize = 20_000;
+/// Bytes of the id of an operation.
+const LONGEST_ID: usize = 512;
 /// Most answers that wait to be sent.
 const MOST_ANSWERS: usize = 1;
 /// Bytes that are read, or written, at a time: most sockets are quiet, and there may be very many.
@@ -108,13 +116,14 @@ pub(super) async fn accept(server: &Arc<Server>, request: Request, id: RequestId
             return failure.into_response(MediaType::Json);
         }
     };
-    let Ok(place) = Arc::clone(&server.sockets).try_acquire_owned() else {
-        return Failure::full().into_response(MediaType::Json);
+    let address = address::of(&head, &server.config.http_trusted_proxies);
+    let (seat, leave) = match server.seats.enter(address) {
+        Ok(entered) => entered,
+        Err(full) => return full.into_failure().into_response(MediaType::Json),
     };
     let limit = usize::try_from(server.config.http_body_limit).unwrap_or(usize::MAX);
     let upgrade = upgrade.protocols([PROTOCOL]).max_message_size(limit).max_frame_size(limit);
     let upgrade = upgrade.read_buffer_size(BUFFER).write_buffer_size(BUFFER);
-    let address = address::of(&head, &server.config.http_trusted_proxies);
     let under_way = server.tasks.token();
     let (answers, heard) = mpsc::channel(MOST_ANSWERS);
     let server = Arc::clone(server);
@@ -125,16 +134,18 @@ pub(super) async fn accept(server: &Arc<Server>, request: Request, id: RequestId
             id,
             headers: head.headers,
             address,
+            seat: Some(seat),
+            leave,
             is_greeted: false,
             credentials: None,
             session_end: std::future::pending().boxed(),
             running: HashMap::new(),
             begun: 0,
-            at_work: Arc::new(Semaphore::new(MOST_AT_WORK)),
+            room: Room::new(MOST_AT_WORK),
             answers,
         };
         conversation.hold(heard).await;
-        drop((place, under_way));
+        drop(under_way);
     })
 }
 
@@ -145,15 +156,19 @@ struct Conversation {
     id: RequestId,
     headers: HeaderMap,
     address: Option<Address>,
+    /// `None` once the socket is being closed.
+    seat: Option<Seat>,
+    /// Fails when the seat is needed for others before the client has said who it is.
+    leave: oneshot::Receiver<()>,
     /// Whether the client has begun to say who it is.
     is_greeted: bool,
     /// What it has said; `None` until that is known to be right.
     credentials: Option<Credentials>,
     session_end: BoxFuture<'static, ()>,
-    running: HashMap<String, Running>,
+    running: HashMap<Arc<str>, Running>,
     /// How many operations there were.
     begun: u64,
-    at_work: Arc<Semaphore>,
+    room: Room,
     answers: Sender<Answer>,
 }
 
@@ -164,6 +179,7 @@ impl Conversation {
             _ => Close::because(4406, "Subprotocol not acceptable").into(),
         };
         self.running.clear();
+        self.seat = None;
         let End::Close(close) = end else { return };
         let closing = async {
             self.socket.send(close.frame()).await?;
@@ -191,6 +207,9 @@ impl Conversation {
                 }
                 () = tokio::time::sleep_until(began + INIT), if self.credentials.is_none() => {
                     Err(Close::because(4408, "Connection initialisation timeout").into())
+                }
+                _ = &mut self.leave, if self.credentials.is_none() => {
+                    Err(Close::because(4408, "Others are waiting to connect").into())
                 }
                 _ = pings.tick() => {
                     if last_heard.elapsed() > GONE_AFTER { Err(End::Gone) } else { self.send(Message::Ping("".into())).await }
@@ -258,7 +277,7 @@ impl Conversation {
                 self.begin(id, payload).await
             }
             (Some("complete"), _) => {
-                self.running.remove(&operation_id(message)?);
+                self.running.remove(&*operation_id(message)?);
                 Ok(())
             }
             (Some("connection_init" | "ping" | "pong" | "subscribe"), _) => {
@@ -295,6 +314,8 @@ impl Conversation {
             Error::Broken(_) => Close::because(close_code::AGAIN, "Try again later"),
             _ => forbidden(),
         })?;
+        let settled = self.seat.as_mut().map_or(Ok(()), |seat| seat.settle(viewer.user()));
+        settled.map_err(|full| Close::because(close_code::AGAIN, full.reason()))?;
         self.credentials = Some(Credentials { token: token.map(str::to_owned) });
         self.session_end = async move { app.session_end(&viewer).await }.boxed();
         self.say(json!({ "type": "connection_ack" })).await
@@ -304,40 +325,59 @@ impl Conversation {
         let Some(credentials) = self.credentials.clone() else {
             return Err(Close::because(4401, "Unauthorized").into());
         };
+        let id: Arc<str> = id.into();
         if self.running.contains_key(&id) {
             return Err(Close::because(4409, format!("Subscriber for {id} already exists")).into());
         }
-        let planned = if self.running.len() < MOST_OPERATIONS {
-            let incoming = request::take_apart(payload).map_err(Failure::into_error);
-            // A panic ends one operation and no more.
-            let plan = |incoming| {
-                let planned = catch_unwind(AssertUnwindSafe(|| self.server.plan(incoming, self.address)));
-                planned.unwrap_or_else(|_panic| Err(RequestError::internal(self.id.as_str())))
-            };
-            incoming.and_then(plan)
-        } else {
-            let what = format!("there are {MOST_OPERATIONS} operations on this socket already");
-            Err(RequestError::new(Code::TooComplex, format!("This is too much: {what}.")))
+        let incoming = request::take_apart(payload).map_err(Failure::into_error);
+        // A panic ends one operation and no more.
+        let plan = |incoming| {
+            let planned = catch_unwind(AssertUnwindSafe(|| self.server.plan(incoming, self.address)));
+            planned.unwrap_or_else(|_panic| Err(RequestError::internal(self.id.as_str())))
         };
+        let planned = self.check_room(None).and(incoming).and_then(plan);
+        let planned = planned.and_then(|plan| self.check_room(Some(&plan)).map(|()| plan));
         let plan = match planned {
             Ok(plan) => plan,
             Err(error) => return self.say_error(&id, &error).await,
         };
         self.begun += 1;
-        let (number, watches) = (self.begun, plan.watches());
+        let (number, watches, selections) = (self.begun, plan.watches(), plan.selections());
         let operation = Operation {
             api: self.server.api.clone(),
             plan,
             credentials,
             address: self.address,
-            at_work: Arc::clone(&self.at_work),
+            room: self.room.clone(),
             request_id: self.id.numbered(number),
-            to: Line { id: id.clone(), number, answers: self.answers.clone() },
+            to: Line { id: Arc::clone(&id), number, answers: self.answers.clone() },
         };
         let span = trace::name(&operation.request_id);
         let trace = span.in_scope(|| trace::begin(&Method::GET, &self.headers, &operation.request_id));
         let task = tokio::spawn(operation.run().boxed().instrument(trace).instrument(span)).abort_handle();
-        self.running.insert(id, Running { number, watches, task });
+        self.running.insert(id, Running { number, watches, selections, task });
+        Ok(())
+    }
+
+    /// Rejects an operation for which there is no room beside the others; if it is not known yet, one of either kind.
+    fn check_room(&self, plan: Option<&Plan>) -> Result<(), RequestError> {
+        let most_watches = self.server.config.clients.watches_per_socket as usize;
+        let all = self.running.len();
+        let watching = self.running.values().filter(|running| running.watches).count();
+        let (count, most, what) = match plan.map(Plan::watches) {
+            None => (all, most_watches + MOST_OPERATIONS, "operations"),
+            Some(true) => (watching, most_watches, "subscriptions"),
+            Some(false) => (all - watching, MOST_OPERATIONS, "operations"),
+        };
+        let too_complex = |what| RequestError::new(Code::TooComplex, format!("This is too much: {what}."));
+        if count >= most {
+            return Err(too_complex(format!("there are {most} {what} on this socket already")));
+        }
+        let selections = self.running.values().map(|running| running.selections).sum::<usize>();
+        if selections + plan.map_or(0, Plan::selections) > MOST_SELECTIONS {
+            let what = "the operations of a socket may together have";
+            return Err(too_complex(format!("{what} {MOST_SELECTIONS} selections")));
+        }
         Ok(())
     }
 
@@ -347,18 +387,14 @@ impl Conversation {
             return Ok(());
         }
         match message {
-            AnswerMessage::Next(answer) => {
-                let id = Value::String(id);
-                let text = format!(r#"{{"id":{id},"type":"next","payload":{answer}}}"#);
-                self.send(Message::Text(text.into())).await
-            }
+            AnswerMessage::Next(text, _place) => self.send(Message::Text(text.into())).await,
             AnswerMessage::Error(error) => {
                 self.running.remove(&id);
                 self.say_error(&id, &error).await
             }
             AnswerMessage::Complete => {
                 self.running.remove(&id);
-                self.say(json!({ "id": id, "type": "complete" })).await
+                self.say(json!({ "id": *id, "type": "complete" })).await
             }
         }
     }
@@ -390,6 +426,9 @@ async fn in_time(taking: impl Future<Output = Result<(), axum::Error>>) -> Resul
 
 fn operation_id(mut message: Map<String, Value>) -> Result<String, Close> {
     match message.remove("id") {
+        Some(Value::String(id)) if id.len() > LONGEST_ID => {
+            Err(Close::because(4400, format!("The id has more than {LONGEST_ID} bytes")))
+        }
         Some(Value::String(id)) if !id.is_empty() => Ok(id),
         _ => Err(Close::invalid("The message needs an id: a text that is not empty")),
     }

@@ -4,7 +4,6 @@
 //! Nothing is kept for a client that does not read: the next event is asked for when there is room for it.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -12,7 +11,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::stream::{self, BoxStream, StreamExt as _};
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::app::error::{Error, Refused};
@@ -22,6 +21,7 @@ use crate::graphql::error::{GraphqlResponse, RequestError};
 use crate::http::connection::turns_true;
 use crate::http::request::RequestId;
 use crate::http::response::Failure;
+use crate::http::seat::{Full, Seat};
 use crate::http::{Server, print, response};
 
 /// The media type.
@@ -54,12 +54,13 @@ pub(super) async fn answer(
         let answer = next(&server.api.execute(plan, asker, id.as_str()).await);
         return Ok(response::text(EVENT_STREAM, format!("{answer}{COMPLETE}")));
     }
-    let place = Arc::clone(&server.sockets).try_acquire_owned().map_err(|_| Failure::full())?;
+    let seat = server.seats.enter_as(asker.address, asker.viewer.user()).map_err(Full::into_failure)?;
     let (app, viewer) = (server.api.app().clone(), asker.viewer.clone());
-    let answers = server.api.subscribe(plan, asker, id.as_str()).map_err(Failure::of)?.boxed();
+    let answers = server.api.subscribe(plan, asker, id.as_str(), None).map_err(Failure::of)?;
+    let answers = answers.map(|(answer, _)| answer).boxed();
     let session_end = async move { app.session_end(&viewer).await }.boxed();
     let (stopping, id) = (server.stopping.clone(), id.as_str().to_owned());
-    let feed = Feed { answers, session_end, stopping, id, _place: place };
+    let feed = Feed { answers, session_end, stopping, id, _seat: seat };
     let events = stream::unfold(Some(feed), async |feed| feed?.event().await);
     let mut response = response::text(EVENT_STREAM, Body::from_stream(events.map(Ok::<_, Infallible>)));
     // Proxies that collect answers before they pass them on know this one.
@@ -73,7 +74,7 @@ struct Feed {
     session_end: BoxFuture<'static, ()>,
     stopping: watch::Receiver<bool>,
     id: String,
-    _place: OwnedSemaphorePermit,
+    _seat: Seat,
 }
 
 impl Feed {

@@ -236,7 +236,10 @@ async fn a_change_takes_effect_though_its_payload_exceeds_the_budget() {
     publish_wide(&world, 2, 20).await;
     let mutation = "mutation ($id: ID!) { follow(input: { userId: $id }) { user { posts(first: 20) { nodes { content } } } } }";
     let answer = world.ask(Some(&people[0].token), mutation, json!({ "id": people[1].id })).await;
-    assert_eq!((codes(&answer), &answer["data"]), (vec!["QUERY_TOO_COMPLEX"], &json!({ "follow": { "user": null } })));
+    assert_eq!(
+        (codes(&answer), &answer["data"]),
+        (vec!["QUERY_TOO_COMPLEX"], &json!({ "follow": { "user": null } }))
+    );
     assert_eq!(answer["errors"][0]["path"][0], "follow");
     let query = "{ viewer { user { following { totalCount } } } }";
     let data = world.data(Some(&people[0].token), query, Value::Null).await;

@@ -37,7 +37,7 @@ impl Logged {
 }
 
 /// The value of a figure; 0 if it is not there.
-fn figure(server: &Server, name: &str) -> f64 {
+pub(crate) fn figure(server: &Server, name: &str) -> f64 {
     let (status, page) = server.send("GET /metrics", "");
     assert_eq!(status, 200);
     let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));

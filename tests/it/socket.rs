@@ -279,7 +279,7 @@ async fn a_client_that_reads_nothing_is_dropped_and_nothing_is_kept_for_it() {
 }
 
 /// Bytes of memory that a server has.
-fn memory(server: &Server) -> u64 {
+pub(crate) fn memory(server: &Server) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.process.id())).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1_024

@@ -219,6 +219,53 @@ async fn pages_of_other_sites_may_not_send_requests_unless_they_are_allowed() {
 }
 
 #[tokio::test]
+async fn a_server_that_knows_its_names_answers_to_no_other() {
+    let hosts = ["--http-hosts", "feed.example.org,localhost:8080"];
+    for listen in ["127.0.0.1:8080", "0.0.0.0:8080"] {
+        let world = World::with(&[&hosts[..], &["--listen", listen]].concat()).await;
+        for (host, is_known) in [
+            ("feed.example.org", true),
+            ("FEED.example.org:443", true),
+            ("localhost:8080", true),
+            ("localhost", false),
+            ("127.0.0.1:8080", false),
+            ("evil.example", false),
+            ("feed.example.org.evil.example", false),
+        ] {
+            let host = ("host", host);
+            let (status, _, answer) = send(&world, Method::POST, "/graphql", &[JSON, host], QUERY).await;
+            if is_known {
+                assert_eq!(status, StatusCode::OK, "{host:?}");
+            } else {
+                assert_eq!(
+                    (status, codes(&answer)),
+                    (StatusCode::MISDIRECTED_REQUEST, vec!["BAD_REQUEST"]),
+                    "{host:?}"
+                );
+            }
+            for (path, is_probe) in [
+                ("/", false),
+                ("/demo", false),
+                ("/schema.graphql", false),
+                ("/metrics", false),
+                ("/nothing", false),
+                ("/healthz", true),
+                ("/readyz", true),
+            ] {
+                let (status, ..) = send(&world, Method::GET, path, &[host], "").await;
+                let is_rejected = status == StatusCode::MISDIRECTED_REQUEST;
+                assert_eq!(is_rejected, !is_known && !is_probe, "{host:?} {path} {status}");
+            }
+        }
+        // Pages of its own may send requests, under any of its names.
+        let own = [JSON, ("host", "feed.example.org"), ("origin", "https://feed.example.org")];
+        assert_eq!(send(&world, Method::POST, "/graphql", &own, QUERY).await.0, StatusCode::OK);
+        let (status, ..) = send(&world, Method::POST, "/graphql", &[JSON], QUERY).await;
+        assert_eq!(status, StatusCode::MISDIRECTED_REQUEST, "no host at all");
+    }
+}
+
+#[tokio::test]
 async fn what_is_large_is_compressed_for_who_takes_it() {
     let world = World::new().await;
     let large = "{\"query\":\"{ countries { code name } }\"}";

@@ -15,23 +15,24 @@
 //! as long as something is late.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use crate::app::App;
-use crate::app::error::{Broken, Error, Refused};
+use crate::app::error::{Broken, Error};
 use crate::app::live::Listener;
+use crate::app::timeline::look::{MOST_BEHIND, TimelineLook, TimelineLooks};
 use crate::app::timeline::{Entry, Part, TimelinePage};
 use crate::app::viewer::Viewer;
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Window};
 use crate::model::user::UserFields;
-use crate::store::timeline;
 
-/// Most posts, or removals, that may have come since somebody has looked last.
-const MOST_BEHIND: usize = 1_000;
-/// Most posts that are looked for below the floor: as many as a page may have.
-const MOST_LATE: usize = 100;
+/// Posts that are loaded together. A client that does not read holds no more than these.
+const PORTION: usize = 8;
 /// How long it takes to look again when the store does not answer.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -60,8 +61,13 @@ impl Seen {
         Self { upto, beyond, removed: page.at }
     }
 
+    /// Whether this post is among what was seen.
+    pub(super) fn has(&self, post: PostId) -> bool {
+        post.get() <= self.upto || self.beyond.binary_search(&post).is_ok()
+    }
+
     /// The newest post that it knows of, or a later one.
-    fn newest(&self) -> u64 {
+    pub(super) fn newest(&self) -> u64 {
         self.beyond.last().map_or(self.upto, |post| post.get().max(self.upto))
     }
 
@@ -84,13 +90,56 @@ pub enum TimelineEvent {
     Removed(PostId),
 }
 
-/// What comes next, and what has been seen after it.
-struct Step {
-    /// `None` if there is nothing to be told of what was seen.
-    event: Option<TimelineEvent>,
-    posts: Vec<PostId>,
-    upto: u64,
-    removed: Timestamp,
+/// What a look has found that a watch has not passed on yet.
+struct Found {
+    look: Arc<TimelineLook>,
+    /// How many of the removals of the look were passed.
+    removals: usize,
+    /// How many of its posts were passed.
+    posts: usize,
+    /// How many of its posts were loaded, or passed.
+    loaded: usize,
+    /// Those that were loaded, are there, and were not passed; the least first.
+    entries: VecDeque<Entry>,
+}
+
+impl Found {
+    /// What a look has found beyond what was seen.
+    fn new(look: Arc<TimelineLook>, seen: &Seen) -> Self {
+        let removals = look.removals.partition_point(|(_, at)| Some(*at) <= seen.removed);
+        let mut found = Self { look, removals, posts: 0, loaded: 0, entries: VecDeque::new() };
+        found.skip(seen);
+        found
+    }
+
+    /// Passes posts that were seen.
+    fn skip(&mut self, seen: &Seen) {
+        self.posts += self.look.posts[self.posts..].iter().take_while(|post| seen.has(**post)).count();
+    }
+
+    /// The next post, if it was not passed yet.
+    fn next(&self) -> Option<PostId> {
+        self.look.posts.get(self.posts).copied()
+    }
+
+    fn is_passed(&self) -> bool {
+        self.removals == self.look.removals.len() && self.next().is_none()
+    }
+
+    /// Loads the next posts, unless they are.
+    async fn load(&mut self, app: &App, owner: UserId, seen: &Seen, author: UserFields) -> Result<(), Error> {
+        if self.loaded > self.posts {
+            return Ok(());
+        }
+        let rest = self.look.posts.iter().enumerate().skip(self.posts);
+        let portion: Vec<_> = rest.filter(|(_, post)| !seen.has(**post)).take(PORTION).collect();
+        let loaded = portion.last().map_or(self.posts, |(index, _)| index + 1);
+        let posts = portion.into_iter().map(|(_, post)| *post).collect();
+        let entries = self.look.load(app, owner, posts, author).await?;
+        self.entries = entries.iter().cloned().collect();
+        self.loaded = loaded;
+        Ok(())
+    }
 }
 
 /// Somebody who watches its home timeline, until it is dropped.
@@ -99,11 +148,13 @@ pub struct TimelineWatch {
     owner: UserId,
     author: UserFields,
     listener: Listener,
+    looks: Arc<TimelineLooks>,
     seen: Seen,
-    /// What was found and is not told yet.
-    found: VecDeque<Step>,
-    /// Whether it may have changed since it was looked at.
-    is_stale: bool,
+    found: Option<Found>,
+    /// It may have changed by then, and was not looked at since.
+    changed: Option<Instant>,
+    /// Whether the store did not answer just now.
+    is_put_off: bool,
 }
 
 impl App {
@@ -116,13 +167,16 @@ impl App {
         author: UserFields,
     ) -> Result<TimelineWatch, Error> {
         let owner = viewer.signed_in()?.user;
-        let listener = self.listen(viewer)?;
-        let seen = match after {
-            Some(seen) => seen,
-            None => self.all_seen(owner).await?,
+        let (listener, looks) = (self.listen(viewer)?, self.0.looks.of(owner));
+        let changed = Some(Instant::now());
+        let seen = if let Some(seen) = after {
+            seen
+        } else {
+            let _turn = looks.lock().await;
+            self.all_seen(owner).await?
         };
-        let (app, found) = (self.clone(), VecDeque::new());
-        Ok(TimelineWatch { app, owner, author, listener, seen, found, is_stale: true })
+        let (app, found, is_put_off) = (self.clone(), None, false);
+        Ok(TimelineWatch { app, owner, author, listener, looks, seen, found, changed, is_put_off })
     }
 
     /// What who begins to watch now has seen.
@@ -141,103 +195,106 @@ impl App {
         seen.add([late.unwrap_or_default(), view.posts].concat(), 0);
         Ok(seen)
     }
-
-    /// The posts above this one that lie below the floor of a timeline, oldest first; `None` if they are very many. No
-    /// round trip where the floor is not above it.
-    async fn late_posts(&self, owner: UserId, above: u64, floor: u64) -> Result<Option<Vec<PostId>>, Error> {
-        if floor <= above + 1 {
-            return Ok(Some(Vec::new()));
-        }
-        let window = Window { direction: Direction::Backward, size: MOST_LATE + 1, from: PostId::new(above) };
-        let mut posts = self.posts_of_all(owner, &window).await?;
-        posts.retain(|post| post.get() < floor);
-        Ok((posts.len() <= MOST_LATE).then_some(posts))
-    }
-
-    /// What has come and gone since somebody has seen this. Two round trips for the mark, two for what was taken out and
-    /// the timeline, two more to pull, and two to read posts and authors; where the mark is below the floor, also what a
-    /// page below it costs.
-    async fn steps_since(&self, owner: UserId, seen: &Seen, author: UserFields) -> Result<Vec<Step>, Error> {
-        let resync = || Err(Error::Refused(Refused::Resync));
-        let mark = self.delivered_mark().await?;
-        let removed = timeline::removed(self.keys(), owner, seen.removed, MOST_BEHIND + 1);
-        let Some(removals) = removed.send("live: removed", self.store()).await? else { return resync() };
-        let size = MOST_BEHIND + seen.beyond.len() + 1;
-        let above = Window { direction: Direction::Backward, size, from: PostId::new(seen.upto) };
-        let Part { nonce: Some(_), view, .. } = self.refresh(owner, &above).await? else {
-            return Err(Broken::GaveUp("watching a timeline that cannot be kept now").into());
-        };
-        let late = self.late_posts(owner, seen.upto, view.floor).await?;
-        // Something may have come above all that was seen, and be below the floor by now.
-        let is_cut_off = late.is_none() && view.floor > seen.newest() + 1;
-        let mut new = late.unwrap_or_default();
-        new.extend(view.posts.into_iter().rev());
-        new.retain(|post| seen.beyond.binary_search(post).is_err());
-        if is_cut_off || new.len() > MOST_BEHIND || removals.posts.len() > MOST_BEHIND {
-            return resync();
-        }
-        let mut entries = self.read_entries(owner, new.clone(), author).await?;
-        entries.sort_by_key(|entry| entry.post.id);
-
-        let removal = |(post, at)| Step {
-            event: Some(TimelineEvent::Removed(post)),
-            posts: Vec::new(),
-            upto: 0,
-            removed: at,
-        };
-        let mut steps: Vec<Step> = removals.posts.into_iter().map(removal).collect();
-        let mut rest = new.as_slice();
-        for entry in entries {
-            let (passed, left) = rest.split_at(rest.partition_point(|post| *post <= entry.post.id));
-            // All up to the next that is not told yet.
-            let upto = left.first().map_or(mark, |next| mark.min(next.get() - 1));
-            let event = Some(TimelineEvent::Added(entry));
-            steps.push(Step { event, posts: passed.to_vec(), upto, removed: removals.at });
-            rest = left;
-        }
-        steps.push(Step { event: None, posts: rest.to_vec(), upto: mark, removed: removals.at });
-        Ok(steps)
-    }
 }
 
 impl TimelineWatch {
-    /// What happens next, and what has been seen after that. Waits until something does. Where the store does not
+    /// Waits until something may have happened that [`TimelineWatch::take`] has not returned. Where the store does not
     /// answer, it goes on when it does.
     ///
-    /// Refused if more has happened than can be told one by one.
-    pub async fn next(&mut self) -> Result<(TimelineEvent, Seen), Error> {
+    /// Refused if more has happened than can be sent one by one.
+    pub async fn ready(&mut self) -> Result<(), Error> {
         loop {
-            match self.next_by_now().await {
-                Ok(Some(next)) => return Ok(next),
-                Ok(None) => self.wait().await,
-                Err(Error::Broken(Broken::Unreachable(_) | Broken::ArchiveAway(_) | Broken::GaveUp(_))) => {
-                    tokio::time::sleep(PAUSE).await;
-                }
-                Err(error) => return Err(error),
+            if std::mem::take(&mut self.is_put_off) {
+                tokio::time::sleep(PAUSE).await;
+            }
+            match self.look().await {
+                Ok(true) => return Ok(()),
+                Ok(false) => self.wait().await,
+                Err(error) => self.put_off(error)?,
             }
         }
     }
 
-    /// The next thing that has happened by now; `None` if nothing has that is not told.
-    pub async fn next_by_now(&mut self) -> Result<Option<(TimelineEvent, Seen)>, Error> {
-        if self.found.is_empty() && self.is_stale {
-            self.found = self.app.steps_since(self.owner, &self.seen, self.author).await?.into();
-            self.is_stale = false;
+    /// The next thing that has happened, and what has been seen after it; `None` if it is not known yet, or could not be
+    /// read now.
+    pub async fn take(&mut self) -> Result<Option<(TimelineEvent, Seen)>, Error> {
+        match self.take_found().await {
+            Ok(next) => Ok(next),
+            Err(error) => self.put_off(error).map(|()| None),
         }
-        while let Some(Step { event, posts, upto, removed }) = self.found.pop_front() {
-            self.seen.add(posts, upto);
-            self.seen.removed = Some(removed);
-            if let Some(event) = event {
-                return Ok(Some((event, self.seen.clone())));
+    }
+
+    /// The next thing that has happened by now; `None` if nothing has that was not returned.
+    pub async fn next_by_now(&mut self) -> Result<Option<(TimelineEvent, Seen)>, Error> {
+        while self.look().await? {
+            if let Some(next) = self.take_found().await? {
+                return Ok(Some(next));
             }
         }
         Ok(None)
     }
 
+    /// TimelineLooks, if the timeline may have changed and all that was found before is passed. Returns whether anything is
+    /// found that is not.
+    async fn look(&mut self) -> Result<bool, Error> {
+        while self.found.as_ref().is_none_or(Found::is_passed) {
+            self.settle();
+            let Some(changed) = self.changed else { return Ok(false) };
+            let look = self.app.look_at_timeline(&self.looks, self.owner, &self.seen, changed).await?;
+            self.changed = None;
+            self.listener.look_after(look.began);
+            self.found = Some(Found::new(look, &self.seen));
+        }
+        Ok(true)
+    }
+
+    /// All that was found is seen.
+    fn settle(&mut self) {
+        if let Some(Found { look, .. }) = self.found.take() {
+            self.seen.add(Vec::new(), look.mark);
+            self.seen.removed = self.seen.removed.max(Some(look.at));
+        }
+    }
+
+    async fn take_found(&mut self) -> Result<Option<(TimelineEvent, Seen)>, Error> {
+        let Some(found) = &mut self.found else { return Ok(None) };
+        if let Some((post, at)) = found.look.removals.get(found.removals).copied() {
+            found.removals += 1;
+            self.seen.removed = Some(at);
+            return Ok(Some((TimelineEvent::Removed(post), self.seen.clone())));
+        }
+        while let Some(post) = found.next() {
+            found.load(&self.app, self.owner, &self.seen, self.author).await?;
+            let entry = found.entries.pop_front_if(|entry| entry.post.id == post);
+            found.posts += 1;
+            found.skip(&self.seen);
+            // All up to the next that was not sent yet.
+            let mark = found.look.mark;
+            let upto = found.next().map_or(mark, |next| mark.min(next.get() - 1));
+            self.seen.add(vec![post], upto);
+            self.seen.removed = self.seen.removed.max(Some(found.look.at));
+            if let Some(entry) = entry {
+                return Ok(Some((TimelineEvent::Added(entry), self.seen.clone())));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where the store does not answer, the same is tried again.
+    fn put_off(&mut self, error: Error) -> Result<(), Error> {
+        match error {
+            Error::Broken(Broken::Unreachable(_) | Broken::ArchiveAway(_) | Broken::GaveUp(_)) => {
+                self.is_put_off = true;
+                Ok(())
+            }
+            error => Err(error),
+        }
+    }
+
     /// Waits until the timeline may have changed.
     async fn wait(&mut self) {
-        while !self.is_stale {
-            self.is_stale = self.listener.changes().await.timeline;
+        while self.changed.is_none() {
+            self.changed = self.listener.changes().await.timeline;
         }
     }
 }

@@ -26,6 +26,7 @@
 //! no others: some may have been deleted.
 
 pub mod live;
+pub(super) mod look;
 mod pull;
 
 use std::collections::{HashMap, HashSet};

@@ -1,0 +1,34 @@
+//! A server as clients have it.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use crate::ground::Redis;
+
+/// A server in a process of its own.
+pub(crate) struct Server {
+    pub(crate) process: Child,
+    pub(crate) address: String,
+}
+
+impl Server {
+    pub(crate) fn start(redis: &Redis) -> Self {
+        let directory = redis.directory();
+        let arguments =
+            ["serve", "--listen", "127.0.0.1:0", "--redis-url", &redis.url(), "--data-dir", directory];
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fanfold"));
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut process = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("Fanfold listens on http://").unwrap().trim_end_matches('/');
+        Self { process, address: address.to_owned() }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

@@ -1,0 +1,288 @@
+//! What a client takes of a server that does over a socket all that it may, and reads slowly: memory, and the time of
+//! others.
+//!
+//! Each client has as many subscriptions as a socket may have, each of them hundreds of long posts behind and of a
+//! document as large as one may be, and as many queries with answers of megabytes. It reads 8 KB a second, and comes
+//! back when it is dropped.
+//!
+//! `cargo bench` measures; under `cargo test` a few clients show that it works.
+
+#![allow(clippy::unwrap_used, reason = "a bench that cannot go on shall panic")]
+#![allow(clippy::print_stdout, reason = "this is what it is for")]
+#![allow(clippy::disallowed_methods, reason = "a bench measures time")]
+
+mod ground;
+#[path = "ground/requests.rs"]
+mod requests;
+#[path = "ground/server.rs"]
+mod server;
+#[path = "ground/times.rs"]
+mod times;
+
+use std::fmt::Write as _;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fanfold::app::App;
+use fanfold::app::session::Opened;
+use futures::SinkExt as _;
+use futures::stream::{self, StreamExt as _};
+use serde_json::{Value, json};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpSocket;
+use tokio::time::{sleep, timeout};
+use tokio_tungstenite::client_async;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::http::HeaderValue;
+
+use crate::ground::{Redis, is_measured};
+use crate::requests::{request, send_at_rate};
+use crate::server::Server;
+use crate::times::Times;
+
+/// How much is done.
+struct Sizes {
+    /// Posts that each subscription is behind.
+    posts: usize,
+    users: usize,
+    clients: usize,
+    /// For how long one client, and then all of them, are watched.
+    time: Duration,
+    /// How often queries of others are measured with clients and without, in turns.
+    rounds: u32,
+}
+
+/// Bytes that a client reads in a second.
+const READ: usize = 8_192;
+/// Operations over one socket: as many as there may be, of each kind.
+const OPERATIONS: usize = 100;
+/// Queries of others, in a second.
+const QUERIES: u32 = 100;
+/// What the process is told that reads slowly.
+const SLOW: &str = "slow";
+
+/// So many users who are signed in.
+async fn register(app: &App, prefix: &str, count: usize) -> Vec<Opened> {
+    let register = async |number: usize| {
+        app.register(&format!("{prefix}{number}"), "correct horse", None, None, None).await.unwrap()
+    };
+    stream::iter(0..count).map(register).buffered(4).collect().await
+}
+
+/// What is answered to a document, by a server that has nothing to complain of.
+async fn ask(server: &Server, token: &str, query: &str) -> Value {
+    let body = json!({ "query": query }).to_string();
+    let url = format!("http://{}/graphql", server.address);
+    let authorization = format!("Bearer {token}");
+    let ask = move || {
+        let request = minreq::post(url).with_header("content-type", "application/json");
+        request.with_header("authorization", authorization).with_body(body).send().unwrap()
+    };
+    let answer = tokio::task::spawn_blocking(ask).await.unwrap();
+    let answer: Value = answer.json().unwrap();
+    assert_eq!(answer.get("errors"), None, "{query}");
+    answer
+}
+
+/// A subscription with as many fields as a document may have.
+fn large_subscription() -> String {
+    let mut fields = String::new();
+    for number in 0..28 {
+        write!(fields, " a{number}: author {{ id username displayName bio createdAt }}").unwrap();
+    }
+    format!(
+        "subscription ($after: String) {{ timeline(after: $after) {{ ... on PostAdded {{ cursor post {{ content {fields} }} }} }} }}"
+    )
+}
+
+/// A query whose answer has some megabytes.
+fn large_query(author: &str) -> String {
+    let ids = format!("\"{author}\", ").repeat(9);
+    format!("{{ nodes(ids: [{ids}]) {{ ... on User {{ posts(first: 100) {{ nodes {{ content }} }} }} }} }}")
+}
+
+/// Does over a socket all that it may, and reads slowly, until it is dropped.
+async fn read_slowly(address: &str, token: &str, after: &Value, query: &str) -> Option<()> {
+    let connection = TcpSocket::new_v4().unwrap();
+    connection.set_recv_buffer_size(4_096).unwrap();
+    let connection = connection.connect(address.parse().unwrap()).await.ok()?;
+    let mut request = format!("ws://{address}/graphql").into_client_request().unwrap();
+    let protocol = HeaderValue::from_static("graphql-transport-ws");
+    request.headers_mut().insert("sec-websocket-protocol", protocol);
+    let (mut socket, _) = client_async(request, connection).await.ok()?;
+    let mut messages = vec![json!({
+        "type": "connection_init", "payload": { "Authorization": format!("Bearer {token}") }
+    })];
+    let watch = json!({ "query": large_subscription(), "variables": { "after": after } });
+    for number in 0..OPERATIONS {
+        // The ids are as long as they may be.
+        let id = |kind: &str| format!("{kind}{number:0>511}");
+        messages.push(json!({ "id": id("w"), "type": "subscribe", "payload": watch }));
+        messages.push(json!({ "id": id("q"), "type": "subscribe", "payload": { "query": query } }));
+    }
+    let (mut writing, mut read) = (true, vec![0; READ]);
+    let mut messages = messages.into_iter();
+    let mut next = messages.next();
+    loop {
+        let until = Instant::now() + Duration::from_secs(1);
+        // It goes on to say something while the server takes it.
+        while let Some(message) = next.as_ref().filter(|_| writing) {
+            let said = socket.send(Message::text(message.to_string()));
+            match timeout(until.saturating_duration_since(Instant::now()), said).await {
+                Ok(Ok(())) => next = messages.next(),
+                Ok(Err(_)) => return None,
+                // What is half said must not be begun anew.
+                Err(_elapsed) => writing = false,
+            }
+        }
+        let mut left = READ;
+        while left > 0 {
+            let reading = socket.get_mut().read(&mut read[..left]);
+            match timeout(until.saturating_duration_since(Instant::now()), reading).await {
+                Ok(Ok(0) | Err(_)) => return None,
+                Ok(Ok(bytes)) => left -= bytes,
+                Err(_elapsed) => break,
+            }
+        }
+        sleep(until.saturating_duration_since(Instant::now())).await;
+    }
+}
+
+/// Clients that read slowly, each of one of these users, for ever.
+async fn keep_reading_slowly(address: &str, clients: usize, users: Vec<(String, Value)>, query: String) {
+    let users = Arc::new(users);
+    let mut reading = Vec::new();
+    for client in 0..clients {
+        let (users, address, query) = (Arc::clone(&users), address.to_owned(), query.clone());
+        reading.push(tokio::spawn(async move {
+            let (token, after) = &users[client % users.len()];
+            loop {
+                read_slowly(&address, token, after, &query).await;
+                sleep(Duration::from_millis(500)).await;
+            }
+        }));
+    }
+    futures::future::join_all(reading).await;
+}
+
+/// Bytes of memory that a server has.
+fn memory(server: &Server) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.process.id())).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
+}
+
+/// Clients in a process of their own, so that only the server is shared.
+struct Slow(std::process::Child);
+
+impl Slow {
+    fn begin(server: &Server, clients: usize, users: &[(String, Value)], query: &str) -> Self {
+        let users = serde_json::to_string(users).unwrap();
+        let arguments = [SLOW, &server.address, &clients.to_string(), &users, query];
+        Self(Command::new(std::env::current_exe().unwrap()).args(arguments).spawn().unwrap())
+    }
+}
+
+impl Drop for Slow {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The most memory that a server has in a time.
+async fn most_memory(server: &Server, time: Duration) -> u64 {
+    let (began, mut most) = (Instant::now(), 0);
+    while began.elapsed() < time {
+        most = most.max(memory(server));
+        sleep(Duration::from_millis(50)).await;
+    }
+    most
+}
+
+/// Users whose home timelines have so many long posts after a cursor; and who has written these.
+async fn prepare(server: &Server, app: &App, sizes: &Sizes) -> (Vec<(String, Value)>, String) {
+    let author = register(app, "author", 1).await.remove(0);
+    let users = register(app, "user", sizes.users).await;
+    for user in &users {
+        app.follow(&user.viewer, author.viewer.user().unwrap()).await.unwrap();
+    }
+    let publish = async |content: &str| app.publish(&author.viewer, content, None, None).await.unwrap();
+    let mut cursors = Vec::new();
+    publish("start").await;
+    for user in users {
+        let token = user.token.expose().clone();
+        let page = "{ viewer { timeline { pageInfo { startCursor } } } }";
+        let answer = ask(server, &token, page).await;
+        cursors.push((token, answer["data"]["viewer"]["timeline"]["pageInfo"]["startCursor"].clone()));
+    }
+    // As long as a post may be, of characters of four bytes.
+    let long = "\u{1f426}".repeat(2_000);
+    for _ in 0..sizes.posts {
+        publish(&long).await;
+    }
+    let id = ask(server, &author.token.expose(), "{ viewer { user { id } } }").await;
+    (cursors, id["data"]["viewer"]["user"]["id"].as_str().unwrap().to_owned())
+}
+
+async fn measure_memory(server: &Server, sizes: &Sizes, users: &[(String, Value)], query: &str) {
+    println!("{:<54} {:>9} {:>9}", "clients that do all they may and read 8 KB/s", "before", "MiB more");
+    for clients in [1, sizes.clients] {
+        let before = memory(server);
+        let slow = Slow::begin(server, clients, users, query);
+        let most = most_memory(server, sizes.time).await;
+        drop(slow);
+        println!("{clients:<54} {:>9} {:>9}", before >> 20, most.saturating_sub(before) >> 20);
+        sleep(Duration::from_secs(2)).await;
+    }
+}
+
+async fn measure_others(server: &Server, app: &App, sizes: &Sizes, users: &[(String, Value)], query: &str) {
+    let victim = register(app, "victim", 1).await.remove(0);
+    for fan in register(app, "fan", 40).await {
+        app.follow(&fan.viewer, victim.viewer.user().unwrap()).await.unwrap();
+    }
+    let good = "{ viewer { user { followers(first: 20) { nodes { displayName relation { status } } } } } }";
+    let authorization = format!("authorization: Bearer {}\r\n", victim.token.expose());
+    let good = Arc::new(vec![request(good, &authorization)]);
+    let mut times = [Times::default(), Times::default()];
+    for _ in 0..sizes.rounds {
+        for (clients, times) in [0, sizes.clients].into_iter().zip(&mut times) {
+            let slow = (clients > 0).then(|| Slow::begin(server, clients, users, query));
+            sleep(Duration::from_secs(1)).await;
+            times.0.extend(send_at_rate(&server.address, QUERIES, sizes.time / 3, Arc::clone(&good)).await);
+            drop(slow);
+            sleep(Duration::from_secs(1)).await;
+        }
+    }
+    println!("{:<54} {:>9} {:>9} {:>9}", "milliseconds of a good query", "median", "90 %", "most");
+    times[0].print("alone");
+    times[1].print(&format!("beside {} such clients", sizes.clients));
+    let [alone, beside] = times.map(|times| times.quantile(99));
+    println!("99 %: {alone:.2} and {beside:.2}, ratio {:.2}", beside / alone);
+}
+
+#[tokio::main]
+async fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [SLOW, address, clients, users, query] =
+        arguments.iter().map(String::as_str).collect::<Vec<_>>()[..]
+    {
+        let users = serde_json::from_str(users).unwrap();
+        return keep_reading_slowly(address, clients.parse().unwrap(), users, query.to_owned()).await;
+    }
+    let sizes = if is_measured() {
+        Sizes { posts: 900, users: 20, clients: 100, time: Duration::from_secs(30), rounds: 3 }
+    } else {
+        Sizes { posts: 30, users: 2, clients: 3, time: Duration::from_secs(2), rounds: 1 }
+    };
+    let redis = Redis::start();
+    let app = redis.app(&[]).await;
+    let server = Server::start(&redis);
+    let (users, author) = prepare(&server, &app, &sizes).await;
+    let query = large_query(&author);
+    measure_memory(&server, &sizes, &users, &query).await;
+    measure_others(&server, &app, &sizes, &users, &query).await;
+}

@@ -1,0 +1,64 @@
+//! Values of which there is one for each user, for as long as anything in this process holds it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use crate::model::id::UserId;
+
+/// Fewest users before those are forgotten whose value is held no longer.
+const FEWEST: usize = 64;
+
+/// One value for each user.
+pub(super) struct PerUser<T>(Mutex<Values<T>>);
+
+struct Values<T> {
+    of: HashMap<UserId, Weak<T>>,
+    /// How many there may be before the dead ones are removed.
+    most: usize,
+}
+
+impl<T> Default for PerUser<T> {
+    fn default() -> Self {
+        Self(Mutex::new(Values { of: HashMap::new(), most: FEWEST }))
+    }
+}
+
+impl<T: Default> PerUser<T> {
+    /// The value of a user: the same for all callers while one of them holds it, and a new one afterwards.
+    pub(super) fn of(&self, user: UserId) -> Arc<T> {
+        let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(value) = values.of.get(&user).and_then(Weak::upgrade) {
+            return value;
+        }
+        if values.of.len() >= values.most {
+            values.of.retain(|_, value| value.strong_count() > 0);
+            values.most = FEWEST.max(2 * values.of.len());
+        }
+        let value = Arc::<T>::default();
+        values.of.insert(user, Arc::downgrade(&value));
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn a_value_is_shared_while_it_is_held_and_takes_no_room_afterwards() {
+        let values = PerUser::<AtomicU64>::default();
+        let user = |number| UserId::new(number).unwrap();
+        let held = values.of(user(1));
+        held.store(7, Ordering::Relaxed);
+        for number in 2..10_000 {
+            assert_eq!(values.of(user(number)).load(Ordering::Relaxed), 0);
+            values.of(user(number)).store(1, Ordering::Relaxed);
+        }
+        assert_eq!(values.of(user(1)).load(Ordering::Relaxed), 7);
+        assert!(values.0.lock().unwrap().of.len() <= 2 * FEWEST);
+        drop(held);
+        assert_eq!(values.of(user(1)).load(Ordering::Relaxed), 0);
+    }
+}

@@ -1,0 +1,113 @@
+//! The pace of a subscription: when its next event is read.
+//!
+//! An event is charged, and has a place on its connection, before anything is loaded for it. So what waits for its
+//! allowance, or for a client that reads slowly, is an id.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_graphql::parser::types::{ExecutableDocument, Selection};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::app::App;
+use crate::app::rate_limit::Charge;
+use crate::app::viewer::Viewer;
+
+/// Objects that a place is for. An operation that asks for more takes several.
+const OBJECTS: u64 = 125;
+
+/// Room on one connection: for what is executed, and for answers that wait to be sent.
+#[derive(Clone)]
+pub struct Room {
+    places: Arc<Semaphore>,
+    most: u32,
+}
+
+/// Room that an operation, or an event, takes until this is dropped.
+pub struct Permit {
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Room {
+    /// Room for so many small operations, or one that asks for as much as one may.
+    #[must_use]
+    pub fn new(places: u32) -> Self {
+        Self { places: Arc::new(Semaphore::new(places as usize)), most: places }
+    }
+
+    /// Waits for room to execute what asks for about so many objects.
+    pub async fn enter(&self, objects: u64) -> Permit {
+        let needed = u32::try_from(objects.div_ceil(OBJECTS)).unwrap_or(u32::MAX).clamp(1, self.most);
+        Permit { _permit: Arc::clone(&self.places).acquire_many_owned(needed).await.ok() }
+    }
+}
+
+/// How many selections there are in a document as it is executed, which has its fragments spread.
+pub(super) fn selections(document: &ExecutableDocument) -> usize {
+    let mut open: Vec<_> = document.operations.iter().map(|(_, one)| &one.node.selection_set.node).collect();
+    let mut count = 0;
+    while let Some(set) = open.pop() {
+        count += set.items.len();
+        open.extend(set.items.iter().filter_map(|selection| match &selection.node {
+            Selection::Field(field) => Some(&field.node.selection_set.node),
+            Selection::InlineFragment(fragment) => Some(&fragment.node.selection_set.node),
+            Selection::FragmentSpread(_) => None,
+        }));
+    }
+    count
+}
+
+/// The pace of one subscription.
+pub(super) struct Pace {
+    app: App,
+    viewer: Viewer,
+    charge: Option<Charge>,
+    /// `None` where nothing else comes over the connection.
+    room: Option<Room>,
+    /// About how many objects an event asks for.
+    objects: u64,
+    event: Mutex<Event>,
+}
+
+/// What the next event has, or the one that is being read.
+#[derive(Default)]
+struct Event {
+    is_charged: bool,
+    place: Option<Permit>,
+}
+
+impl Pace {
+    pub(super) fn new(
+        app: App,
+        viewer: Viewer,
+        charge: Option<Charge>,
+        room: Option<Room>,
+        objects: u64,
+    ) -> Self {
+        Self { app, viewer, charge, room, objects, event: Mutex::default() }
+    }
+
+    /// Waits until the next event may be read. Once it may, this waits no more until it is passed on.
+    pub(super) async fn enter(&self) {
+        if !self.event().is_charged {
+            self.app.wait_for_allowance(&self.viewer, self.charge).await;
+            self.event().is_charged = true;
+        }
+        let Some(room) = self.room.as_ref().filter(|_| self.event().place.is_none()) else { return };
+        let place = room.enter(self.objects).await;
+        self.event().place = Some(place);
+    }
+
+    /// Gives up the place while the event cannot be read; it stays charged.
+    pub(super) fn step_back(&self) {
+        self.event().place = None;
+    }
+
+    /// Passes the event on, with its place; the next one is charged again.
+    pub(super) fn pass_on(&self) -> Option<Permit> {
+        std::mem::take(&mut *self.event()).place
+    }
+
+    fn event(&self) -> MutexGuard<'_, Event> {
+        self.event.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

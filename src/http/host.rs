@@ -1,0 +1,93 @@
+//! Names that a server answers to.
+//!
+//! A page of any site can be led to this server by a name that its owner controls, and then counts as one of the
+//! server's own. So a server that is told its names rejects requests for others, whatever they are for. Probes of
+//! balancers, which know addresses only, are answered.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::Response;
+
+use crate::graphql::error::Code;
+use crate::http::Server;
+use crate::http::response::{Failure, MediaType};
+
+/// What is answered under any name: it says nothing that is worth being led here.
+const PROBES: [&str; 2] = ["/healthz", "/readyz"];
+
+/// Rejects a request for another host.
+pub(super) async fn check(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
+    let is_probe = PROBES.contains(&request.uri().path());
+    if is_probe || is_named(request.uri(), request.headers(), &server.config.http_hosts) {
+        return next.run(request).await;
+    }
+    let message = "This server is not known by this name. The option --http-hosts lists its names.";
+    let failure = Failure::new(StatusCode::MISDIRECTED_REQUEST, Code::BadRequest, message);
+    failure.into_response(MediaType::Json)
+}
+
+/// Whether all that a request says of its host is one of these names.
+fn is_named(uri: &Uri, headers: &HeaderMap, names: &[String]) -> bool {
+    let is_one = |host: &str| {
+        let host = host.trim().to_ascii_lowercase();
+        names.iter().any(|name| *name == host || *name == bare(&host))
+    };
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let said = hosts.next().and_then(|host| host.to_str().ok());
+    let is_only = hosts.next().is_none();
+    let target = uri.authority().map(axum::http::uri::Authority::as_str);
+    is_only && said.is_some_and(is_one) && target.is_none_or(is_one)
+}
+
+/// A host without its port, and without the dot that ends a name.
+fn bare(host: &str) -> &str {
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let name = host.rsplit_once(':').filter(|(_, port)| is_port(port)).map_or(host, |(name, _)| name);
+    name.strip_suffix('.').unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn a_name_stands_for_all_ports_and_a_name_with_a_port_for_this_one() {
+        let names =
+            ["feed.example.org", "other.example:8443", "[2001:db8::1]", "192.0.2.1"].map(str::to_owned);
+        let is = |uri: &str, hosts: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for host in hosts {
+                headers.append(header::HOST, HeaderValue::from_str(host).unwrap());
+            }
+            is_named(&uri.parse().unwrap(), &headers, &names)
+        };
+        for host in [
+            "feed.example.org",
+            "FEED.example.org:8080",
+            "feed.example.org.",
+            "other.example:8443",
+            "[2001:db8::1]:80",
+            "192.0.2.1:1",
+        ] {
+            assert!(is("/", &[host]), "{host}");
+        }
+        for host in [
+            "",
+            "example.org",
+            "feed.example.org.evil.example",
+            "other.example",
+            "other.example:80",
+            "localhost",
+        ] {
+            assert!(!is("/", &[host]), "{host}");
+        }
+        assert!(!is("/", &[]) && !is("/", &["feed.example.org", "feed.example.org"]));
+        assert!(is("http://feed.example.org/", &["feed.example.org"]));
+        assert!(!is("http://evil.example/", &["feed.example.org"]));
+    }
+}

@@ -1,0 +1,320 @@
+//! Peers: those who hold connections, and how these are shared out.
+//!
+//! Where all that there may be are open, those that have been idle longest make room. Nothing is lost with one: a client
+//! sends its request again over another. What is left then are requests under way, sockets and streams. Beside them a
+//! few *spare* connections are taken on which only probes are answered, so that a full server is not taken for a dead
+//! one.
+//!
+//! An address has a share of its own, under the same rules. Trusted proxies have none: behind them are many clients.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::http::StatusCode;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::config::HttpConfig;
+use crate::http::address;
+use crate::model::address::Address;
+
+/// Connections beyond the others, for probes.
+const SPARE: usize = 32;
+/// Connections beside the sockets that there may be, even if more files could be opened: each takes some memory.
+const MOST_BESIDE_SOCKETS: usize = 40_000;
+/// When room is needed, one of so many that are idle is closed, so that not each newcomer looks at all of them.
+const CLOSED_TOGETHER: usize = 32;
+
+/// All connections of a process.
+pub(super) struct Peers {
+    is_proxy: Box<dyn Fn(IpAddr) -> bool + Send + Sync>,
+    most: usize,
+    most_of_address: usize,
+    began: Instant,
+    open: Mutex<Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    all: HashMap<u64, Arc<Peer>>,
+    /// Those that are not spare.
+    ordinary: Count,
+    of_address: HashMap<Address, Count>,
+    spare: Count,
+    /// How many have come.
+    came: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Count {
+    open: usize,
+    /// How many of them were told to close.
+    closing: usize,
+}
+
+impl Count {
+    fn staying(self) -> usize {
+        self.open - self.closing
+    }
+}
+
+/// A connection as others see it.
+pub(super) struct Peer {
+    /// `None` for a trusted proxy.
+    address: Option<Address>,
+    /// Why it is answered nothing but probes, if so.
+    pub(super) spare: Option<Full>,
+    /// Whether a request is under way, or it has become a socket.
+    is_busy: AtomicBool,
+    /// Whether a head has come.
+    has_asked: AtomicBool,
+    /// Since when it was idle, in milliseconds since the process began.
+    idle_since: AtomicU64,
+    /// Whether it was told to close. Changed under the lock of all.
+    is_closing: AtomicBool,
+    close: Notify,
+}
+
+/// A connection among all, until it is dropped.
+pub(super) struct Entry {
+    peers: Arc<Peers>,
+    number: u64,
+    pub(super) peer: Arc<Peer>,
+}
+
+/// Why there is no ordinary connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Full {
+    /// There are as many from its address as there may be, all of them busy.
+    Address,
+    /// There are as many as there may be, all of them busy.
+    All,
+}
+
+impl Full {
+    /// The status of a request that is rejected for it.
+    pub(super) fn status(self) -> StatusCode {
+        match self {
+            Self::Address => StatusCode::TOO_MANY_REQUESTS,
+            Self::All => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+}
+
+impl Peers {
+    /// Connections for which so many files may be opened.
+    pub(super) fn new(config: &HttpConfig, files: usize) -> Arc<Self> {
+        let most = files.saturating_sub(SPARE).max(1);
+        let most = most.min(MOST_BESIDE_SOCKETS + config.http_sockets as usize);
+        let of_address = (config.clients.connections_per_address as usize).min(most / 2).max(1);
+        let proxies = config.http_trusted_proxies.clone();
+        Self::with(most, of_address, move |peer| address::is_trusted(peer, &proxies))
+    }
+
+    fn with(
+        most: usize,
+        most_of_address: usize,
+        is_proxy: impl Fn(IpAddr) -> bool + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        let (is_proxy, began, open) = (Box::new(is_proxy), Instant::now(), Mutex::default());
+        Arc::new(Self { is_proxy, most, most_of_address, began, open })
+    }
+
+    /// Takes a connection from this address, if there is room for it, or can be made.
+    pub(super) fn enter(self: &Arc<Self>, from: IpAddr) -> Result<Entry, Full> {
+        let address = (!(self.is_proxy)(from)).then(|| Address::from(from));
+        let mut open = self.lock();
+        let spare = self.find_room(&mut open, address).err();
+        if let Some(full) = spare
+            && open.spare.staying() >= SPARE
+            && !open.make_room(|peer| peer.spare.is_some())
+        {
+            return Err(full);
+        }
+        let peer = Arc::new(Peer {
+            address,
+            spare,
+            is_busy: AtomicBool::new(false),
+            has_asked: AtomicBool::new(false),
+            idle_since: AtomicU64::new(self.now()),
+            is_closing: AtomicBool::new(false),
+            close: Notify::new(),
+        });
+        open.count(&peer, |count| count.open += 1);
+        let number = open.came;
+        open.came += 1;
+        open.all.insert(number, Arc::clone(&peer));
+        drop(open);
+        Ok(Entry { peers: Arc::clone(self), number, peer })
+    }
+
+    /// Finds room for an ordinary connection, or makes it.
+    fn find_room(&self, open: &mut Open, address: Option<Address>) -> Result<(), Full> {
+        let of_address = address.and_then(|address| open.of_address.get(&address).copied());
+        let has_share = of_address.is_none_or(|count| count.staying() < self.most_of_address);
+        if !has_share && !open.make_room(|peer| peer.spare.is_none() && peer.address == address) {
+            return Err(Full::Address);
+        }
+        let is_full = open.ordinary.staying() >= self.most;
+        if is_full && !open.make_room(|peer| peer.spare.is_none() && peer.address.is_some()) {
+            return Err(Full::All);
+        }
+        Ok(())
+    }
+
+    /// The request that has come over a connection was answered.
+    pub(super) fn end(&self, peer: &Peer) {
+        peer.idle_since.store(self.now(), Ordering::Relaxed);
+        peer.is_busy.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether a connection that was told to close has something to do instead.
+    pub(super) fn keeps(&self, peer: &Peer) -> bool {
+        let is_busy = peer.is_busy.load(Ordering::Relaxed);
+        if is_busy {
+            self.lock().set_closing(peer, false);
+        }
+        is_busy
+    }
+
+    /// Milliseconds since the process began.
+    fn now(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    /// Tells some of those connections to close that have been idle longest. Returns whether there are any.
+    fn make_room(&mut self, is_among: impl Fn(&Peer) -> bool) -> bool {
+        let mut idle: Vec<(u64, u64)> = Vec::new();
+        for (number, peer) in &self.all {
+            if peer.is_idle() && is_among(peer) {
+                idle.push((peer.idle_since.load(Ordering::Relaxed), *number));
+            }
+        }
+        if idle.is_empty() {
+            return false;
+        }
+        let count = idle.len().div_ceil(CLOSED_TOGETHER);
+        idle.select_nth_unstable(count - 1);
+        for (_, number) in &idle[..count] {
+            let Some(peer) = self.all.get(number).map(Arc::clone) else { continue };
+            self.set_closing(&peer, true);
+            peer.close.notify_one();
+        }
+        true
+    }
+
+    fn set_closing(&mut self, peer: &Peer, is_closing: bool) {
+        if peer.is_closing.swap(is_closing, Ordering::Relaxed) != is_closing {
+            self.count(peer, |count| if is_closing { count.closing += 1 } else { count.closing -= 1 });
+        }
+    }
+
+    /// Changes all counts that a connection is in.
+    fn count(&mut self, peer: &Peer, change: impl Fn(&mut Count)) {
+        if peer.spare.is_some() {
+            return change(&mut self.spare);
+        }
+        change(&mut self.ordinary);
+        if let Some(address) = peer.address {
+            let count = self.of_address.entry(address).or_default();
+            change(count);
+            if count.open == 0 {
+                self.of_address.remove(&address);
+            }
+        }
+    }
+}
+
+impl Peer {
+    pub(super) fn has_asked(&self) -> bool {
+        self.has_asked.load(Ordering::Relaxed)
+    }
+
+    /// A request has come.
+    pub(super) fn begin(&self) {
+        self.is_busy.store(true, Ordering::Relaxed);
+        self.has_asked.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits until it is told to close.
+    pub(super) async fn closing(&self) {
+        self.close.notified().await;
+    }
+
+    fn is_idle(&self) -> bool {
+        !self.is_busy.load(Ordering::Relaxed) && !self.is_closing.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let mut open = self.peers.lock();
+        open.set_closing(&self.peer, false);
+        open.count(&self.peer, |count| count.open -= 1);
+        open.all.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(last: u8) -> IpAddr {
+        [192, 0, 2, last].into()
+    }
+
+    #[test]
+    fn an_address_that_has_its_share_makes_room_among_its_own() {
+        let peers = Peers::with(1_000, 3, |_| false);
+        let other = peers.enter(from(2)).ok().unwrap();
+        let held: Vec<Entry> = (0..3).map(|_| peers.enter(from(1)).ok().unwrap()).collect();
+        let fourth = peers.enter(from(1)).ok().unwrap();
+        let closing = |entry: &Entry| entry.peer.is_closing.load(Ordering::Relaxed);
+        assert_eq!(held.iter().filter(|entry| closing(entry)).count(), 1);
+        assert!(!closing(&other) && !closing(&fourth));
+        for entry in held.iter().chain([&fourth]) {
+            entry.peer.begin();
+            // The one that was told to close has something to do.
+            assert!(peers.keeps(&entry.peer));
+        }
+        let spare = peers.enter(from(1)).ok().unwrap();
+        assert_eq!(spare.peer.spare, Some(Full::Address));
+        peers.end(&held[2].peer);
+        let fifth = peers.enter(from(1)).ok().unwrap();
+        assert!(closing(&held[2]) && !peers.keeps(&held[2].peer) && fifth.peer.spare.is_none());
+        drop((other, held, fourth, spare, fifth));
+        let open = peers.lock();
+        let counts = (open.ordinary, open.spare, open.of_address.len(), open.all.len());
+        assert_eq!(counts, (Count::default(), Count::default(), 0, 0));
+    }
+
+    #[test]
+    fn where_all_are_busy_some_are_left_for_probes_and_proxies_have_no_share() {
+        let peers = Peers::with(4, 2, |peer| peer == from(9));
+        let held: Vec<Entry> = (0..4).map(|_| peers.enter(from(9)).ok().unwrap()).collect();
+        assert!(held.iter().all(|entry| entry.peer.spare.is_none()));
+        // Idle ones of proxies are not closed for others.
+        let spare: Vec<Entry> = (0..SPARE).map(|_| peers.enter(from(9)).ok().unwrap()).collect();
+        assert!(spare.iter().all(|entry| entry.peer.spare == Some(Full::All)));
+        // Idle spare ones are.
+        let next = peers.enter(from(9)).ok().unwrap();
+        assert_eq!(next.peer.spare, Some(Full::All));
+        let is_closing = |entry: &&Entry| entry.peer.is_closing.load(Ordering::Relaxed);
+        assert_eq!(spare.iter().filter(is_closing).count(), 1);
+        for entry in spare.iter().chain([&next]) {
+            entry.peer.begin();
+            peers.keeps(&entry.peer);
+        }
+        assert_eq!(peers.enter(from(9)).err(), Some(Full::All));
+        drop(held);
+        assert!(peers.enter(from(1)).ok().is_some_and(|entry| entry.peer.spare.is_none()));
+    }
+}

@@ -1,0 +1,290 @@
+//! Seats: room for WebSockets, and streams of events, and how clients share it.
+//!
+//! A socket has a seat before its client has said who it is. Until then it is a guest, and afterwards it is counted for
+//! its user, or as anonymous. Guests have a small share: the one that has waited longest makes room for the next. An
+//! anonymous client can watch nothing, so half of all seats is for users.
+//!
+//! What is counted is what this process has: behind a balancer, each process grants as much.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use tokio::sync::oneshot;
+
+use crate::config::HttpConfig;
+use crate::graphql::error::{Code, RequestError};
+use crate::http::response::Failure;
+use crate::model::address::Address;
+use crate::model::id::UserId;
+
+/// One seat in so many is for guests, and at least so many are.
+const GUESTS: usize = 8;
+const FEWEST_GUESTS: usize = 16;
+/// When to come back.
+const RETRY_AFTER: Duration = Duration::from_secs(10);
+
+/// All seats of a process.
+pub(super) struct Seats {
+    most: Most,
+    taken: Mutex<Taken>,
+}
+
+/// How many there may be.
+#[derive(Clone, Copy)]
+struct Most {
+    all: usize,
+    anonymous: usize,
+    guests: usize,
+    of_address: usize,
+    of_user: usize,
+}
+
+/// How many there are.
+#[derive(Default)]
+struct Taken {
+    all: usize,
+    anonymous: usize,
+    of_address: HashMap<Address, usize>,
+    of_user: HashMap<UserId, usize>,
+    /// Those who have not said who they are, by the order in which they came; each is dropped to make it leave.
+    guests: BTreeMap<u64, oneshot::Sender<()>>,
+    /// How many guests there were.
+    came: u64,
+}
+
+/// A seat, until it is dropped.
+pub(super) struct Seat {
+    seats: Arc<Seats>,
+    address: Option<Address>,
+    holder: Holder,
+}
+
+/// Whose a seat is.
+#[derive(Clone, Copy)]
+enum Holder {
+    Guest(u64),
+    Anonymous,
+    User(UserId),
+}
+
+/// Why there is no seat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Full {
+    /// All are taken.
+    All,
+    /// All that those may take who are not signed in.
+    Anonymous,
+    /// So many are taken from this address already.
+    Address(usize),
+    /// So many are taken by this user already.
+    User(usize),
+}
+
+impl Seats {
+    pub(super) fn new(config: &HttpConfig) -> Arc<Self> {
+        let all = config.http_sockets as usize;
+        let most = Most {
+            all,
+            anonymous: all.div_ceil(2),
+            guests: (all / GUESTS).max(FEWEST_GUESTS),
+            of_address: config.clients.sockets_per_address as usize,
+            of_user: config.clients.sockets_per_user as usize,
+        };
+        Arc::new(Self { most, taken: Mutex::default() })
+    }
+
+    /// How many are taken.
+    pub(super) fn taken(&self) -> usize {
+        self.lock().all
+    }
+
+    /// A seat for a client that has not said who it is. It has to leave when the receiver fails, unless it has settled
+    /// before.
+    pub(super) fn enter(
+        self: &Arc<Self>,
+        address: Option<Address>,
+    ) -> Result<(Seat, oneshot::Receiver<()>), Full> {
+        let mut taken = self.lock();
+        taken.sit_down(self.most, address)?;
+        if taken.guests.len() >= self.most.guests {
+            taken.guests.pop_first();
+        }
+        let (stay, leave) = oneshot::channel();
+        let number = taken.came;
+        taken.came += 1;
+        taken.guests.insert(number, stay);
+        drop(taken);
+        Ok((Seat { seats: Arc::clone(self), address, holder: Holder::Guest(number) }, leave))
+    }
+
+    /// A seat for a client that is known: a user, or nobody.
+    pub(super) fn enter_as(
+        self: &Arc<Self>,
+        address: Option<Address>,
+        user: Option<UserId>,
+    ) -> Result<Seat, Full> {
+        let mut taken = self.lock();
+        taken.sit_down(self.most, address)?;
+        let holder = taken.settle(self.most, user);
+        if holder.is_err() {
+            taken.stand_up(address);
+        }
+        drop(taken);
+        Ok(Seat { seats: Arc::clone(self), address, holder: holder? })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Taken {
+    fn sit_down(&mut self, most: Most, address: Option<Address>) -> Result<(), Full> {
+        if self.all >= most.all {
+            return Err(Full::All);
+        }
+        if let Some(address) = address {
+            add(&mut self.of_address, address, most.of_address).map_err(Full::Address)?;
+        }
+        self.all += 1;
+        Ok(())
+    }
+
+    fn stand_up(&mut self, address: Option<Address>) {
+        self.all -= 1;
+        if let Some(address) = address {
+            subtract(&mut self.of_address, &address);
+        }
+    }
+
+    fn settle(&mut self, most: Most, user: Option<UserId>) -> Result<Holder, Full> {
+        let Some(user) = user else {
+            if self.anonymous >= most.anonymous {
+                return Err(Full::Anonymous);
+            }
+            self.anonymous += 1;
+            return Ok(Holder::Anonymous);
+        };
+        add(&mut self.of_user, user, most.of_user).map_err(Full::User)?;
+        Ok(Holder::User(user))
+    }
+}
+
+/// Counts one more, if there are fewer than these.
+fn add<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: K, most: usize) -> Result<(), usize> {
+    let count = counts.entry(key).or_default();
+    if *count >= most {
+        return Err(most);
+    }
+    *count += 1;
+    Ok(())
+}
+
+fn subtract<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(key);
+        }
+    }
+}
+
+impl Seat {
+    /// The client has said who it is: a user, or nobody.
+    pub(super) fn settle(&mut self, user: Option<UserId>) -> Result<(), Full> {
+        let mut taken = self.seats.lock();
+        let settled = taken.settle(self.seats.most, user)?;
+        if let Holder::Guest(number) = std::mem::replace(&mut self.holder, settled) {
+            taken.guests.remove(&number);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut taken = self.seats.lock();
+        match self.holder {
+            Holder::Guest(number) => drop(taken.guests.remove(&number)),
+            Holder::Anonymous => taken.anonymous -= 1,
+            Holder::User(user) => subtract(&mut taken.of_user, &user),
+        }
+        taken.stand_up(self.address);
+    }
+}
+
+impl Full {
+    /// The reason, as clients see it.
+    pub(super) fn reason(self) -> String {
+        match self {
+            Self::All => "There are as many sockets and streams as there may be".to_owned(),
+            Self::Anonymous => "There is room for sockets of users who sign in only".to_owned(),
+            Self::Address(most) => format!("There are {most} sockets and streams from this address already"),
+            Self::User(most) => format!("There are {most} sockets and streams of this user already"),
+        }
+    }
+
+    pub(super) fn into_failure(self) -> Failure {
+        let (status, code) = match self {
+            Self::All | Self::Anonymous => (StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable),
+            Self::Address(_) | Self::User(_) => (StatusCode::TOO_MANY_REQUESTS, Code::RateLimited),
+        };
+        let error = RequestError::new(code, format!("{}. Try again later.", self.reason()));
+        Failure::of(RequestError { retry_after: Some(RETRY_AFTER), ..error }).with_status(status)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use super::*;
+
+    fn seats(all: usize, of_address: usize, of_user: usize) -> Arc<Seats> {
+        let most = Most { all, anonymous: all.div_ceil(2), guests: 3, of_address, of_user };
+        Arc::new(Seats { most, taken: Mutex::default() })
+    }
+
+    #[test]
+    fn each_user_and_each_address_has_so_many() {
+        let seats = seats(100, 4, 2);
+        let [one, other] = [1, 2].map(|last| Some(IpAddr::from([192, 0, 2, last]).into()));
+        let user = |number| UserId::new(number);
+        let held = [1, 1, 2].map(|number| seats.enter_as(one, user(number)).ok().unwrap());
+        let full = |found: Result<Seat, Full>| found.err();
+        assert_eq!(full(seats.enter_as(other, user(1))), Some(Full::User(2)));
+        let (mut guest, _leave) = seats.enter(one).ok().unwrap();
+        assert_eq!(seats.enter(one).err(), Some(Full::Address(4)));
+        assert_eq!(guest.settle(user(1)), Err(Full::User(2)));
+        assert_eq!(guest.settle(user(2)), Ok(()));
+        assert_eq!(seats.taken(), 4);
+        drop((held, guest));
+        let taken = seats.lock();
+        assert!(taken.of_address.is_empty() && taken.of_user.is_empty() && taken.guests.is_empty());
+        assert_eq!((taken.all, taken.anonymous), (0, 0));
+    }
+
+    #[test]
+    fn who_is_nobody_leaves_half_to_users_and_a_guest_makes_room_for_another() {
+        let seats = seats(10, 100, 100);
+        let anonymous: Vec<_> = (0..5).map(|_| seats.enter_as(None, None).ok().unwrap()).collect();
+        assert_eq!(seats.enter_as(None, None).err(), Some(Full::Anonymous));
+        let mut guests: Vec<_> = (0..4).map(|_| seats.enter(None).ok().unwrap()).collect();
+        let left: Vec<bool> = guests
+            .iter_mut()
+            .map(|(_, leave)| {
+                leave.try_recv().is_err_and(|error| error == oneshot::error::TryRecvError::Closed)
+            })
+            .collect();
+        assert_eq!(left, [true, false, false, false]);
+        assert_eq!(guests[1].0.settle(None), Err(Full::Anonymous));
+        assert_eq!(guests[1].0.settle(UserId::new(7)), Ok(()));
+        let last = seats.enter(None).ok().unwrap();
+        assert_eq!(seats.enter(None).err(), Some(Full::All));
+        drop((anonymous, guests, last));
+        assert_eq!(seats.taken(), 0);
+    }
+}
