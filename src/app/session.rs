@@ -4,8 +4,8 @@
 //! (`app::throttle`).
 
 use crate::app::App;
-use crate::app::error::{Error, Faults, Field, Reason};
-use crate::app::throttle::{Guess, admit};
+use crate::app::error::{Error, Faults, Field, Reason, Refused};
+use crate::app::throttle::{Guess, admit, source, source_of};
 use crate::app::viewer::{SignedIn, Viewer};
 use crate::model::address::Address;
 use crate::model::clock::Day;
@@ -45,12 +45,18 @@ impl App {
             return Err(faults.into_error());
         };
         let password = Password::attempt(password);
-        let place = self.0.passwords.enter()?;
+        let place = self.0.passwords.enter(source(username, from)).await?;
         // The password may be changed while it is verified; the second attempt sees the new one.
         for _ in 0..2 {
             let (user, guess) = self.user_to_verify(username, from).await?;
             let hash = self.password_to_verify(user, &guess).await?;
-            let right = place.verify(password.clone(), hash.clone()).await?;
+            let right = match place.verify(password.clone(), hash.clone()).await {
+                Err(error @ Error::Refused(_)) => {
+                    self.take_back(&guess).await;
+                    return Err(error);
+                }
+                right => right?,
+            };
             let (Some(verified), true) = (hash, right) else {
                 return Err(wrong_credentials());
             };
@@ -83,9 +89,11 @@ impl App {
     async fn password_to_verify(&self, user: UserId, guess: &Guess) -> Result<Option<PasswordHash>, Error> {
         let mut batch = Batch::new("login: password");
         let drawn = batch.push(self.draw_for(guess));
+        let sign_ins = self.look_at_sign_ins(user, guess.address(), &mut batch);
         let hash = batch.push(user::password(self.keys(), user));
         let mut replies = batch.send(self.store()).await?;
         admit(replies.take(drawn)?)?;
+        sign_ins.judge(&mut replies)?;
         Ok(replies.take(hash)?)
     }
 
@@ -93,10 +101,10 @@ impl App {
     /// beyond the limit those that were not seen for longest.
     async fn welcome(&self, user: UserId, guess: &Guess) -> Result<Ending, Error> {
         let mut batch = Batch::new("login: sessions");
-        let settled = self.settle(guess, &mut batch);
+        let settled = self.settle(user, guess, &mut batch);
         let sessions = batch.push(session::read_all(self.keys(), user));
         let mut replies = batch.send(self.store()).await?;
-        replies.take_all(settled)?;
+        settled.judge(&mut replies)?;
         if self.0.rules.account.sessions_single {
             return Ok(Ending::All);
         }
@@ -148,7 +156,13 @@ impl App {
     }
 
     /// Changes the password of the user who asks and ends all its other sessions. Two round trips.
-    pub async fn change_password(&self, viewer: &Viewer, current: &str, new: &str) -> Result<(), Error> {
+    pub async fn change_password(
+        &self,
+        viewer: &Viewer,
+        current: &str,
+        new: &str,
+        from: Option<Address>,
+    ) -> Result<(), Error> {
         let signed_in = viewer.signed_in()?;
         let SignedIn { user, token, .. } = signed_in;
         let mut faults = Faults::default();
@@ -159,25 +173,41 @@ impl App {
             let message = "The current password is wrong.";
             Error::rule(Reason::WrongCredentials, Field::CurrentPassword, message)
         };
-        let place = self.0.passwords.enter()?;
+        let place = self.0.passwords.enter(source_of(*user, from)).await?;
+        let from = from.map(|from| from.digest());
         let mut batch = Batch::new("change password: read");
         let drawn = batch.push(self.draw_through(signed_in));
+        let sign_ins = self.look_at_sign_ins(*user, from, &mut batch);
         let hash = batch.push(user::password(self.keys(), *user));
         let mut replies = batch.send(self.store()).await?;
         admit(replies.take(drawn)?)?;
+        sign_ins.judge(&mut replies)?;
         let hash = replies.take(hash)?;
-        let right = place.verify(Password::attempt(current), hash.clone()).await?;
-        let (Some(verified), true) = (hash, right) else {
-            return Err(wrong());
+        let verify_and_hash = async {
+            let right = place.verify(Password::attempt(current), hash.clone()).await?;
+            let (Some(verified), true) = (hash, right) else {
+                return Err(wrong());
+            };
+            Ok((verified, place.hash(new).await?))
         };
-        let new = place.hash(new).await?;
+        let (verified, new) = match verify_and_hash.await {
+            Err(error @ Error::Refused(Refused::Busy { .. })) => {
+                let give_back = self.give_back_through(signed_in);
+                // What cannot be given back comes back with time.
+                drop(give_back.send("change password: give back", self.store()).await);
+                return Err(error);
+            }
+            done => done?,
+        };
         let mut batch = Batch::new("change password: write");
         let given_back = batch.push(self.give_back_through(signed_in));
+        let charged = self.charge_sign_in(*user, from, &mut batch);
         let change = user::change_password(self.keys(), *user, &verified, &new, token.as_bytes());
         let changed = batch.push(change);
         let mut replies = batch.send(self.store()).await?;
         let changed = replies.take(changed)?;
         replies.take(given_back)?;
+        replies.take_all(charged)?;
         // Somebody else has changed it meanwhile: what was given is no longer the current one.
         if changed { Ok(()) } else { Err(wrong()) }
     }

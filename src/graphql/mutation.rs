@@ -334,8 +334,9 @@ impl Mutation {
         input: ChangePasswordInput,
     ) -> Option<Result<ChangePasswordPayload, Error>> {
         let scope = Scope::of(context);
-        let done =
-            scope.app.change_password(scope.viewer(), &input.current_password, &input.new_password).await;
+        let ChangePasswordInput { current_password, new_password } = input;
+        let from = scope.address();
+        let done = scope.app.change_password(scope.viewer(), &current_password, &new_password, from).await;
         Some(split(done).map(|(done, user_errors)| ChangePasswordPayload {
             viewer: done.and_then(|()| Viewer::of(&scope.afresh())),
             user_errors,

@@ -40,6 +40,7 @@ mod moving;
 mod observe;
 mod operation;
 mod page;
+mod password;
 mod persisted;
 mod post;
 mod rate_limit;

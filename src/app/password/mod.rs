@@ -2,22 +2,35 @@
 //!
 //! Argon2id with 19 MiB and two passes takes some twenty milliseconds of a processor, by design.
 //! Left alone, a burst of logins would take all of them and all memory. So a fixed number run at a
-//! time, a bounded number wait, and beyond that the client is asked to come back.
+//! time, on threads of a lower priority ([`workers`]); a bounded number wait, in turns by address and account
+//! ([`turns`]); and beyond that the client is asked to come back.
+
+mod turns;
+mod workers;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use argon2::{Argon2, PasswordHasher as _, PasswordVerifier as _};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Semaphore, oneshot};
 
+use self::turns::{Limits, PlaceId};
+use self::workers::{Call, Workers};
 use crate::app::error::{Broken, Error, Refused};
 use crate::config::AccountConfig;
 use crate::model::chance::Chance;
 use crate::model::secret::{Password, PasswordHash};
 
+pub(super) use self::turns::Source;
+
 /// When to come back if the queue is full: about what it takes to work off.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
+/// How long a rejection is held back. A client that does not wait before it asks again gets one a second and
+/// connection, instead of as many as the server can write.
+const HELD_BACK: Duration = Duration::from_secs(1);
+/// Most rejections that are held back at a time; further ones are sent at once.
+const MOST_HELD_BACK: usize = 4_096;
 
 /// Verified in place of the hash of a user who has none or does not exist, so that an unknown name
 /// costs what a wrong password costs.
@@ -29,12 +42,8 @@ static NOBODYS: LazyLock<PasswordHash> = LazyLock::new(|| {
 /// The place where passwords are hashed and verified. Clones share its room.
 #[derive(Clone)]
 pub(super) struct Passwords {
-    /// One permit for each that may be here at all, hashed or waiting.
-    places: Arc<Semaphore>,
-    /// How many permits there are of both kinds.
-    most: (usize, usize),
-    /// One permit for each that may be hashed at the same time.
-    workers: Arc<Semaphore>,
+    workers: Arc<Workers>,
+    rejections: Arc<Semaphore>,
     chance: Arc<Chance>,
     /// How many have been verified.
     verified: Arc<AtomicU64>,
@@ -44,24 +53,37 @@ pub(super) struct Passwords {
 #[derive(Clone)]
 pub(super) struct Place {
     passwords: Passwords,
-    _permit: Arc<OwnedSemaphorePermit>,
+    taken: Arc<Taken>,
+}
+
+/// A place that is given up when this is dropped.
+struct Taken {
+    workers: Arc<Workers>,
+    id: PlaceId,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.workers.leave(self.id);
+    }
 }
 
 impl Passwords {
     pub(super) fn new(config: &AccountConfig, chance: Arc<Chance>) -> Self {
-        let processors = || std::thread::available_parallelism().map_or(1, usize::from);
-        let workers = config.password_workers.map_or_else(processors, usize::from);
-        let places = workers + config.password_queue as usize;
-        let (most, places, workers) = ((places, workers), Semaphore::new(places), Semaphore::new(workers));
-        let (places, workers) = (Arc::new(places), Arc::new(workers));
-        Self { places, most, workers, chance, verified: Arc::default() }
+        let workers = config.password_workers.map_or_else(usual_workers, usize::from);
+        let total = workers + config.password_queue as usize;
+        let limits = Limits { total, per_address: config.passwords_per_address as usize };
+        Self {
+            workers: Arc::new(Workers::new(workers, limits)),
+            rejections: Arc::new(Semaphore::new(MOST_HELD_BACK)),
+            chance,
+            verified: Arc::default(),
+        }
     }
 
     /// How many wait.
     pub(super) fn waiting(&self) -> usize {
-        let (places, workers) = self.most;
-        let here = places.saturating_sub(self.places.available_permits());
-        here.saturating_sub(workers.saturating_sub(self.workers.available_permits()))
+        self.workers.waiting()
     }
 
     /// How many have been verified so far.
@@ -70,10 +92,15 @@ impl Passwords {
     }
 
     /// A place in the queue, to be had before anything else is done for the password.
-    pub(super) fn enter(&self) -> Result<Place, Error> {
-        let permit = Arc::clone(&self.places).try_acquire_owned();
-        let permit = permit.map_err(|_| Error::Refused(Refused::Busy { retry_after: RETRY_AFTER }))?;
-        Ok(Place { passwords: self.clone(), _permit: Arc::new(permit) })
+    pub(super) async fn enter(&self, source: Source) -> Result<Place, Error> {
+        if let Some(id) = self.workers.enter(source) {
+            let taken = Arc::new(Taken { workers: Arc::clone(&self.workers), id });
+            return Ok(Place { passwords: self.clone(), taken });
+        }
+        if let Ok(_held_back) = self.rejections.try_acquire() {
+            tokio::time::sleep(HELD_BACK).await;
+        }
+        Err(busy())
     }
 }
 
@@ -88,9 +115,10 @@ impl Place {
 
     /// Whether the password is the one hashed. Without a hash it is not, after the same work.
     pub(super) async fn verify(&self, password: Password, hash: Option<PasswordHash>) -> Result<bool, Error> {
-        self.passwords.verified.fetch_add(1, Ordering::Relaxed);
         let known = hash.is_some();
+        let verified = Arc::clone(&self.passwords.verified);
         let verify = move || {
+            verified.fetch_add(1, Ordering::Relaxed);
             let hash = hash.as_ref().unwrap_or(&NOBODYS);
             let hash = argon2::PasswordHash::new(hash.expose())?;
             match Argon2::default().verify_password(password.expose(), &hash) {
@@ -106,17 +134,34 @@ impl Place {
         Ok(known && right)
     }
 
+    /// Does the work when it is its turn. [`Refused::Busy`] if another has displaced it.
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
-        let worker = Arc::clone(&self.passwords.workers).acquire_owned().await;
-        let worker = worker.map_err(|error| Broken::Hashing(error.to_string()))?;
-        // Place and permit go with the work: it runs to its end even if the client has gone.
+        let (sender, done) = oneshot::channel();
+        // The place goes with the work: it is taken until that is done, even if the client has gone.
         let place = self.clone();
-        let run = move || {
-            let done = work();
-            drop((worker, place));
-            done
+        let job = move |call| {
+            let done = match call {
+                Call::Run => Ok(work()),
+                Call::Displaced => Err(busy()),
+            };
+            drop(place);
+            // No one is there to receive it if the client has gone.
+            drop(sender.send(done));
         };
-        let run = tokio::task::spawn_blocking(run);
-        Ok(run.await.map_err(|error| Broken::Hashing(error.to_string()))?)
+        self.taken
+            .workers
+            .run(self.taken.id, Box::new(job))
+            .map_err(|error| Broken::Hashing(error.to_string()))?;
+        done.await.map_err(|error| Broken::Hashing(error.to_string()))?
     }
+}
+
+/// Half of the processors: the others serve.
+fn usual_workers() -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    (processors / 2).max(1)
+}
+
+fn busy() -> Error {
+    Error::Refused(Refused::Busy { retry_after: RETRY_AFTER })
 }
