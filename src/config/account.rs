@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::model::clock::Timestamp;
+use crate::model::session::Session;
+
 /// Accounts and sessions.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Accounts")]
@@ -76,16 +79,19 @@ pub struct AccountConfig {
 }
 
 impl AccountConfig {
-    /// How long an unused session lives.
+    /// The time at which a session ends that is not used any more.
     #[must_use]
-    pub fn session_lifetime(&self) -> Duration {
-        days(self.sessions_lifetime)
+    pub fn session_end(&self, created_at: Timestamp, last_seen_at: Timestamp) -> Timestamp {
+        let unused = last_seen_at.plus(days(self.sessions_lifetime));
+        unused.min(created_at.plus(days(self.sessions_max_lifetime)))
     }
 
-    /// The longest time between signing in and the end of a session.
+    /// Whether the token of a session is accepted. A session that was written under a longer lifetime ends with the one
+    /// that is in force now.
     #[must_use]
-    pub fn longest_session(&self) -> Duration {
-        days(self.sessions_max_lifetime)
+    pub fn is_live(&self, session: &Session, now: Timestamp) -> bool {
+        let latest = self.session_end(session.created_at, session.last_seen_at);
+        now < session.expires_at.min(latest)
     }
 }
 

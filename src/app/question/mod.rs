@@ -166,6 +166,7 @@ impl App {
             relations: self.redeem_relations(tickets, &mut replies, &others).await,
             regions: Regions::redeem(places, &mut replies),
             now: self.now(),
+            account: &self.0.rules.account,
             replies,
             wanted: Wanted::default(),
         };
