@@ -11,6 +11,7 @@ mod import;
 mod memory;
 mod people;
 mod posts;
+mod private;
 mod progress;
 mod schema;
 mod serve;
@@ -75,6 +76,7 @@ type Outcome = Result<ExitCode, Box<dyn Error + Send + Sync>>;
 /// Runs a command line and returns the exit code.
 #[must_use]
 pub fn main(cli: Cli) -> ExitCode {
+    private::begin();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(STACK).build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
@@ -180,6 +182,7 @@ impl Data {
     ) -> Result<Option<Self>, Box<dyn Error + Send + Sync>> {
         // An empty variable in the environment is one that is not set.
         redis.redis_url = redis.redis_url.filter(|url| !url.expose().is_empty());
+        private::close(&redis.data_dir);
         let archive = Archive::new(&archive, &redis.data_dir)?;
         let manage = async {
             match (&redis.redis_url, beside) {

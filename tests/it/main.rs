@@ -41,6 +41,7 @@ mod observe;
 mod operation;
 mod page;
 mod password;
+mod permissions;
 mod persisted;
 mod post;
 mod rate_limit;
