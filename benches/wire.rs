@@ -7,13 +7,14 @@
 #![allow(clippy::print_stdout, reason = "this is what it is for")]
 #![allow(clippy::disallowed_methods, reason = "a bench measures time")]
 
+#[path = "ground/exchange.rs"]
+mod exchange;
 mod ground;
 #[path = "ground/times.rs"]
 mod times;
 
 use std::fmt::Write as _;
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -27,14 +28,13 @@ use fanfold::graphql::{Api, GraphqlRequest};
 use futures::stream::{self, StreamExt as _};
 use futures::{SinkExt as _, future::join_all};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_tungstenite::connect_async;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 
+use crate::exchange::{Connection, Server, request, send_at_rate};
 use crate::ground::{Redis, is_measured};
 use crate::times::Times;
 
@@ -55,34 +55,6 @@ const PUBLISHES: u32 = 100;
 const ABUSES: u32 = 50;
 const ABUSERS: u32 = 8;
 const QUERIES: u32 = 100;
-
-/// A server in a process of its own.
-struct Server {
-    process: Child,
-    address: String,
-}
-
-impl Server {
-    fn start(redis: &Redis) -> Self {
-        let directory = redis.directory();
-        let arguments =
-            ["serve", "--listen", "127.0.0.1:0", "--redis-url", &redis.url(), "--data-dir", directory];
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fanfold"));
-        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut process = command.spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("Fanfold listens on http://").unwrap().trim_end_matches('/');
-        Self { process, address: address.to_owned() }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
 
 #[derive(Parser)]
 struct Knobs {
@@ -185,63 +157,6 @@ async fn measure_watching(redis: &Redis, app: &App, server: &Server, sizes: &Siz
     println!("99 %: {:.2}", times.quantile(99));
 }
 
-/// A connection over which one request after the other is sent.
-struct Connection {
-    address: String,
-    stream: Option<TcpStream>,
-}
-
-impl Connection {
-    fn new(address: &str) -> Self {
-        Self { address: address.to_owned(), stream: None }
-    }
-
-    /// Sends a request and reads the answer: its status, and the bytes of its body. A connection that the server has
-    /// closed is opened anew.
-    async fn send(&mut self, request: &[u8]) -> (u16, usize) {
-        loop {
-            let mut stream = match self.stream.take() {
-                Some(stream) => stream,
-                None => TcpStream::connect(&self.address).await.unwrap(),
-            };
-            let _ = stream.write_all(request).await;
-            if let Some((status, bytes)) = read(&mut stream).await {
-                self.stream = (status != 413).then_some(stream);
-                return (status, bytes);
-            }
-        }
-    }
-}
-
-/// The status of an answer that was read to its end, and the bytes of its body.
-async fn read(stream: &mut TcpStream) -> Option<(u16, usize)> {
-    let mut bytes = Vec::new();
-    loop {
-        let read = stream.read_buf(&mut bytes).await.ok()?;
-        let head = bytes.windows(4).position(|end| end == b"\r\n\r\n");
-        if let Some(head) = head {
-            let text = String::from_utf8_lossy(&bytes[..head]).to_ascii_lowercase();
-            let length: usize = text.split("content-length: ").nth(1)?.split('\r').next()?.parse().ok()?;
-            if bytes.len() >= head + 4 + length {
-                return Some((text[9..12].parse().ok()?, length));
-            }
-        }
-        if read == 0 {
-            return None;
-        }
-    }
-}
-
-fn request(query: &str, authorization: &str) -> Vec<u8> {
-    let body = json!({ "query": query }).to_string();
-    format!(
-        "POST /graphql HTTP/1.1\r\nhost: localhost\r\n{authorization}content-type: application/json\r\n\
-         content-length: {}\r\n\r\n{body}",
-        body.len()
-    )
-    .into_bytes()
-}
-
 /// Documents that nobody means well with, as large as a body may be.
 fn abuses() -> Vec<(&'static str, String)> {
     let (mut aliases, mut directives) = (String::from("{"), String::from("{ __typename"));
@@ -289,33 +204,6 @@ async fn measure_refusals(api: &Api, server: &Server) {
         println!("{name:<54} {:>12.0} {status:>7} {bytes:>6}", times.quantile(50) * 1_000.0);
     }
     assert_eq!(api.app().store().round_trips(), round_trips, "Redis is asked nothing");
-}
-
-/// Sends requests at a rate, however long answers take, over as many connections as that needs; how long each took
-/// since it was due.
-async fn send_at_rate(
-    address: &str,
-    rate: u32,
-    time: Duration,
-    requests: Arc<Vec<Vec<u8>>>,
-) -> Vec<Duration> {
-    let mut ticks = interval(Duration::from_secs(1) / rate);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
-    let idle: Arc<Mutex<Vec<Connection>>> = Arc::default();
-    let mut sending = Vec::new();
-    let count = usize::try_from(time.as_millis() * u128::from(rate) / 1_000).unwrap();
-    for number in 0..count {
-        let due = ticks.tick().await.into_std();
-        let (idle, requests, address) = (Arc::clone(&idle), Arc::clone(&requests), address.to_owned());
-        sending.push(tokio::spawn(async move {
-            let free = idle.lock().unwrap().pop();
-            let mut connection = free.unwrap_or_else(|| Connection::new(&address));
-            connection.send(&requests[number % requests.len()]).await;
-            idle.lock().unwrap().push(connection);
-            due.elapsed()
-        }));
-    }
-    join_all(sending).await.into_iter().map(Result::unwrap).collect()
 }
 
 /// What the process is told that sends abuse, or its like.
@@ -417,7 +305,7 @@ async fn main() {
     };
     let redis = Redis::start();
     let app = redis.app(&[]).await;
-    let server = Server::start(&redis);
+    let server = Server::start(&redis, &[]);
     measure_watching(&redis, &app, &server, &sizes).await;
     let victim = measure_abuse(&app, &server, &sizes).await;
     let Knobs { graphql } = Knobs::parse_from(["bench"]);

@@ -50,7 +50,10 @@ impl App {
         // The password may be changed while it is verified; the second attempt sees the new one.
         for _ in 0..2 {
             let (user, guess) = self.user_to_verify(username, from).await?;
-            let hash = self.password_to_verify(user, &guess).await?;
+            let (hash, rejection) = self.password_to_verify(user, &guess).await?;
+            if let Some(rejection) = rejection {
+                return Err(place.reject(rejection).await);
+            }
             let right = match place.verify(password.clone(), hash.clone()).await {
                 Err(error @ Error::Refused(_)) => {
                     self.take_back(&guess).await;
@@ -86,16 +89,20 @@ impl App {
         Ok((user, guess))
     }
 
-    /// The password that a guess has to be; `None` if there is none. Refused if there were too many guesses.
-    async fn password_to_verify(&self, user: UserId, guess: &Guess) -> Result<Option<PasswordHash>, Error> {
+    /// The password that a guess has to be; `None` if there is none. Refused if there were too many guesses. And why it
+    /// is not verified, if there were too many right ones.
+    async fn password_to_verify(
+        &self,
+        user: UserId,
+        guess: &Guess,
+    ) -> Result<(Option<PasswordHash>, Option<Error>), Error> {
         let mut batch = Batch::new("login: password");
         let drawn = batch.push(self.draw_for(guess));
         let sign_ins = self.look_at_sign_ins(user, guess.address(), &mut batch);
         let hash = batch.push(user::password(self.keys(), user));
         let mut replies = batch.send(self.store()).await?;
         admit(replies.take(drawn)?)?;
-        sign_ins.judge(&mut replies)?;
-        Ok(replies.take(hash)?)
+        Ok((replies.take(hash)?, sign_ins.rejection(&mut replies)?))
     }
 
     /// Settles a guess that was right, and tells which sessions end now that another one is opened: expired ones, and
@@ -173,7 +180,10 @@ impl App {
         };
         let place = self.0.passwords.enter(source_of(signed_in.user, from)).await?;
         let from = from.map(|from| from.digest());
-        let hash = self.password_to_change(signed_in, from).await?;
+        let (hash, rejection) = self.password_to_change(signed_in, from).await?;
+        if let Some(rejection) = rejection {
+            return Err(place.reject(rejection).await);
+        }
         let changed = async {
             let right = place.verify(Password::attempt(current), hash.clone()).await?;
             let (Some(verified), true) = (hash, right) else {
@@ -193,20 +203,20 @@ impl App {
         }
     }
 
-    /// The password that is to be given before it is changed. Rejected if there were too many attempts.
+    /// The password that is to be given before it is changed. Rejected if there were too many attempts. And why it is
+    /// not verified, if there were too many right ones.
     async fn password_to_change(
         &self,
         signed_in: &SignedIn,
         from: Option<Digest>,
-    ) -> Result<Option<PasswordHash>, Error> {
+    ) -> Result<(Option<PasswordHash>, Option<Error>), Error> {
         let mut batch = Batch::new("change password: read");
         let drawn = batch.push(self.draw_through(signed_in));
         let sign_ins = self.look_at_sign_ins(signed_in.user, from, &mut batch);
         let hash = batch.push(user::password(self.keys(), signed_in.user));
         let mut replies = batch.send(self.store()).await?;
         admit(replies.take(drawn)?)?;
-        sign_ins.judge(&mut replies)?;
-        Ok(replies.take(hash)?)
+        Ok((replies.take(hash)?, sign_ins.rejection(&mut replies)?))
     }
 
     async fn write_password(

@@ -72,12 +72,13 @@ pub(super) struct SignIns {
 }
 
 impl SignIns {
-    /// Rejects a further one if there were too many.
-    pub(super) fn judge(self, replies: &mut Replies) -> Result<(), Error> {
+    /// Why a further one is rejected; `None` if it is not.
+    pub(super) fn rejection(self, replies: &mut Replies) -> Result<Option<Error>, Error> {
         let of_user = replies.take(self.of_user)?;
-        admit(of_user)?;
-        let Some(from) = self.from.map(|from| replies.take(from)).transpose()? else { return Ok(()) };
-        if of_user.remaining.saturating_add(SPARED) >= self.limit.capacity { Ok(()) } else { admit(from) }
+        let from = self.from.map(|from| replies.take(from)).transpose()?;
+        let is_spared = of_user.remaining.saturating_add(SPARED) >= self.limit.capacity;
+        let from = from.filter(|_| !is_spared);
+        Ok(admit(of_user).and_then(|()| from.map_or(Ok(()), admit)).err())
     }
 }
 

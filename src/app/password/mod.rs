@@ -97,14 +97,26 @@ impl Passwords {
             let taken = Arc::new(Taken { workers: Arc::clone(&self.workers), id });
             return Ok(Place { passwords: self.clone(), taken });
         }
+        Err(self.hold_back(busy()).await)
+    }
+
+    /// Returns a rejection a while later.
+    async fn hold_back(&self, rejection: Error) -> Error {
         if let Ok(_held_back) = self.rejections.try_acquire() {
             tokio::time::sleep(HELD_BACK).await;
         }
-        Err(busy())
+        rejection
     }
 }
 
 impl Place {
+    /// Gives the place up, and returns why a while later.
+    pub(super) async fn reject(self, rejection: Error) -> Error {
+        let Self { passwords, taken } = self;
+        drop(taken);
+        passwords.hold_back(rejection).await
+    }
+
     /// The hash of a password, with a salt of its own.
     pub(super) async fn hash(&self, password: Password) -> Result<PasswordHash, Error> {
         let salt: [u8; 16] = self.passwords.chance.bytes();

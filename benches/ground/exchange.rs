@@ -1,0 +1,134 @@
+//! A server in a process of its own, and connections over which requests are sent to it by hand.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::future::join_all;
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::ground::Redis;
+
+/// A server in a process of its own.
+pub(crate) struct Server {
+    process: Child,
+    pub(crate) address: String,
+}
+
+impl Server {
+    pub(crate) fn start(redis: &Redis, options: &[&str]) -> Self {
+        let directory = redis.directory();
+        let arguments =
+            ["serve", "--listen", "127.0.0.1:0", "--redis-url", &redis.url(), "--data-dir", directory];
+        // Another one may be measured for comparison.
+        let program = std::env::var("FANFOLD_BENCH_PROGRAM");
+        let mut command = Command::new(program.as_deref().unwrap_or(env!("CARGO_BIN_EXE_fanfold")));
+        command
+            .args(arguments)
+            .args(options)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut process = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("Fanfold listens on http://").unwrap().trim_end_matches('/');
+        Self { process, address: address.to_owned() }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A connection over which one request after the other is sent.
+pub(crate) struct Connection {
+    address: String,
+    stream: Option<TcpStream>,
+}
+
+impl Connection {
+    pub(crate) fn new(address: &str) -> Self {
+        Self { address: address.to_owned(), stream: None }
+    }
+
+    /// Sends a request and reads the answer: its status, and the bytes of its body. A connection that the server has
+    /// closed is opened anew.
+    pub(crate) async fn send(&mut self, request: &[u8]) -> (u16, usize) {
+        loop {
+            let mut stream = match self.stream.take() {
+                Some(stream) => stream,
+                None => TcpStream::connect(&self.address).await.unwrap(),
+            };
+            let _ = stream.write_all(request).await;
+            if let Some((status, bytes)) = read(&mut stream).await {
+                self.stream = (status != 413).then_some(stream);
+                return (status, bytes);
+            }
+        }
+    }
+}
+
+/// The status of an answer that was read to its end, and the bytes of its body.
+async fn read(stream: &mut TcpStream) -> Option<(u16, usize)> {
+    let mut bytes = Vec::new();
+    loop {
+        let read = stream.read_buf(&mut bytes).await.ok()?;
+        let head = bytes.windows(4).position(|end| end == b"\r\n\r\n");
+        if let Some(head) = head {
+            let text = String::from_utf8_lossy(&bytes[..head]).to_ascii_lowercase();
+            let length: usize = text.split("content-length: ").nth(1)?.split('\r').next()?.parse().ok()?;
+            if bytes.len() >= head + 4 + length {
+                return Some((text[9..12].parse().ok()?, length));
+            }
+        }
+        if read == 0 {
+            return None;
+        }
+    }
+}
+
+/// A request with more lines of the head.
+pub(crate) fn request(query: &str, head: &str) -> Vec<u8> {
+    let body = json!({ "query": query }).to_string();
+    format!(
+        "POST /graphql HTTP/1.1\r\nhost: localhost\r\n{head}content-type: application/json\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
+}
+
+/// Sends requests at a rate, however long answers take, over as many connections as that needs; how long each took
+/// since it was due.
+pub(crate) async fn send_at_rate(
+    address: &str,
+    rate: u32,
+    time: Duration,
+    requests: Arc<Vec<Vec<u8>>>,
+) -> Vec<Duration> {
+    let mut ticks = interval(Duration::from_secs(1) / rate);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
+    let idle: Arc<Mutex<Vec<Connection>>> = Arc::default();
+    let mut sending = Vec::new();
+    let count = usize::try_from(time.as_millis() * u128::from(rate) / 1_000).unwrap();
+    for number in 0..count {
+        let due = ticks.tick().await.into_std();
+        let (idle, requests, address) = (Arc::clone(&idle), Arc::clone(&requests), address.to_owned());
+        sending.push(tokio::spawn(async move {
+            let free = idle.lock().unwrap().pop();
+            let mut connection = free.unwrap_or_else(|| Connection::new(&address));
+            connection.send(&requests[number % requests.len()]).await;
+            idle.lock().unwrap().push(connection);
+            due.elapsed()
+        }));
+    }
+    join_all(sending).await.into_iter().map(Result::unwrap).collect()
+}
