@@ -52,6 +52,7 @@ impl App {
             let (user, guess) = self.user_to_verify(username, from).await?;
             let (hash, rejection) = self.password_to_verify(user, &guess).await?;
             if let Some(rejection) = rejection {
+                self.take_back(&guess).await;
                 return Err(place.reject(rejection).await);
             }
             let right = match place.verify(password.clone(), hash.clone()).await {
@@ -182,6 +183,7 @@ impl App {
         let from = from.map(|from| from.digest());
         let (hash, rejection) = self.password_to_change(signed_in, from).await?;
         if let Some(rejection) = rejection {
+            self.take_back_through(signed_in).await;
             return Err(place.reject(rejection).await);
         }
         let changed = async {
@@ -194,9 +196,7 @@ impl App {
         match changed.await {
             Ok((verified, new)) => self.write_password(signed_in, &verified, &new, from).await,
             Err(error @ Error::Refused(Refused::Busy { .. })) => {
-                let give_back = self.give_back_through(signed_in);
-                // What cannot be given back comes back with time.
-                drop(give_back.send("change password: give back", self.store()).await);
+                self.take_back_through(signed_in).await;
                 Err(error)
             }
             Err(error) => Err(error),

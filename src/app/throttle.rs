@@ -76,7 +76,7 @@ impl SignIns {
     pub(super) fn rejection(self, replies: &mut Replies) -> Result<Option<Error>, Error> {
         let of_user = replies.take(self.of_user)?;
         let from = self.from.map(|from| replies.take(from)).transpose()?;
-        let is_spared = of_user.remaining.saturating_add(SPARED) >= self.limit.capacity;
+        let is_spared = of_user.remaining.saturating_add(SPARED) > self.limit.capacity;
         let from = from.filter(|_| !is_spared);
         Ok(admit(of_user).and_then(|()| from.map_or(Ok(()), admit)).err())
     }
@@ -210,6 +210,12 @@ impl App {
     pub(super) fn give_back_through(&self, session: &SignedIn) -> Command<bool> {
         let bucket = self.keys().guesses(session.user, session.session);
         bucket::give_back(&bucket, self.limit_by_account(), 1, self.now())
+    }
+
+    /// Gives that back: the password was not looked at. One round trip.
+    pub(super) async fn take_back_through(&self, session: &SignedIn) {
+        // What cannot be given back comes back with time.
+        drop(self.give_back_through(session).send("change password: give back", self.store()).await);
     }
 
     /// Draws on the bucket for accounts that are made from an address.

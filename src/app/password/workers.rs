@@ -12,9 +12,10 @@ use std::thread;
 
 use super::turns::{Limits, PlaceId, Source, Turns};
 
-/// How much nicer the threads are than the others: where both want a processor all the time, they get a tenth of it.
+/// How much nicer the threads are than the others: where both want a processor all the time, they get a quarter of it,
+/// so that signing in goes on.
 #[cfg(target_os = "linux")]
-const NICENESS: i32 = 10;
+const NICENESS: i32 = 5;
 
 /// A piece of work that waits for its turn.
 pub(super) type Job = Box<dyn FnOnce(Call) + Send>;
