@@ -280,7 +280,7 @@ async fn main() {
     };
     let redis = Redis::start();
     let app = redis.app(&[]).await;
-    let server = Server::start(&redis);
+    let server = Server::start(&redis, &[]);
     let (users, author) = prepare(&server, &app, &sizes).await;
     let query = large_query(&author);
     measure_memory(&server, &sizes, &users, &query).await;

@@ -308,7 +308,7 @@ async fn main() {
     };
     let redis = Redis::start();
     let app = redis.app(&[]).await;
-    let server = Server::start(&redis);
+    let server = Server::start(&redis, &[]);
     measure_watching(&redis, &app, &server, &sizes).await;
     let victim = measure_abuse(&app, &server, &sizes).await;
     let Knobs { graphql } = Knobs::parse_from(["bench"]);

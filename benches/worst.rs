@@ -48,10 +48,16 @@ fn main() {
     let generator = Generator::new(world.pool());
     let worst = std::cell::RefCell::new(Worst::default());
     let mut runner = TestRunner::new_with_rng(
-        Config { cases, failure_persistence: None, max_shrink_iters: 200, ..Config::default() },
+        Config {
+            cases,
+            failure_persistence: None,
+            max_shrink_iters: 200,
+            max_global_rejects: 10 * cases,
+            ..Config::default()
+        },
         proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha),
     );
-    let choices = proptest::collection::vec(any::<u16>(), 1..400);
+    let choices = proptest::collection::vec(any::<u16>(), 1..600);
     let tried = runner.run(&choices, |choices| {
         let document = generator.document(&mut Choices::new(&choices), |text| world.is_admissible(text));
         let Some(document) = document else {

@@ -12,12 +12,19 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn start(redis: &Redis) -> Self {
+    pub(crate) fn start(redis: &Redis, options: &[&str]) -> Self {
         let directory = redis.directory();
         let arguments =
             ["serve", "--listen", "127.0.0.1:0", "--redis-url", &redis.url(), "--data-dir", directory];
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fanfold"));
-        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        // Another one may be measured for comparison.
+        let program = std::env::var("FANFOLD_BENCH_PROGRAM");
+        let mut command = Command::new(program.as_deref().unwrap_or(env!("CARGO_BIN_EXE_fanfold")));
+        command
+            .args(arguments)
+            .args(options)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
         let mut process = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();

@@ -122,10 +122,15 @@ impl Generator {
         } else if let Some(object) = self.schema.get_object(ty) {
             let fields: Vec<&FieldDefinition> =
                 object.fields.values().map(|field| &***field).filter(|field| is_usable(ty, field)).collect();
+            let composite =
+                |field: &&FieldDefinition| !self.schema.types[field.ty.inner_named_type()].is_leaf();
+            let deep: Vec<&FieldDefinition> = fields.iter().copied().filter(composite).collect();
             let mut used: Vec<&str> = Vec::new();
             let count = 1 + draft.choices.below(5);
             for _ in 0..count {
-                let field = *draft.choices.of(&fields);
+                // What has fields itself costs most.
+                let is_deep = !deep.is_empty() && level < LEVELS && draft.choices.below(3) > 0;
+                let field = *draft.choices.of(if is_deep { &deep } else { &fields });
                 let is_leaf = self.schema.types[field.ty.inner_named_type()].is_leaf();
                 if draft.fields >= FIELDS
                     || (draft.choices.are_over() && !is_leaf)

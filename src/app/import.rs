@@ -9,6 +9,7 @@ use crate::app::App;
 use crate::app::error::{Broken, Error};
 use crate::app::post::NewPost;
 use crate::app::relation::Edge;
+use crate::app::throttle::source;
 use crate::app::user::{Made, Newcomer};
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
@@ -60,7 +61,8 @@ pub struct ImportFollow {
 impl App {
     /// The hash of a password that many users shall have.
     pub async fn hash_password(&self, password: Password) -> Result<PasswordHash, Error> {
-        self.0.passwords.enter()?.hash(password).await
+        let place = self.0.passwords.enter(source("", None)).await?;
+        place.hash(password).await
     }
 
     /// Makes those users who do not exist yet. No two may have the same name. Some eight round

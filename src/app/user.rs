@@ -14,7 +14,7 @@ use crate::app::App;
 use crate::app::deadline::Deadline;
 use crate::app::error::{Broken, Error, Faults, Field, Reason};
 use crate::app::session::Opened;
-use crate::app::throttle::admit;
+use crate::app::throttle::{admit, source};
 use crate::app::viewer::Viewer;
 use crate::model::address::Address;
 use crate::model::clock::Timestamp;
@@ -128,7 +128,7 @@ impl App {
         else {
             return Err(faults.into_error());
         };
-        let place = self.0.passwords.enter()?;
+        let place = self.0.passwords.enter(source(username.as_str(), from)).await?;
         let mut batch = Batch::new("register: name");
         let drawn = from.map(|from| batch.push(self.draw_for_registration(from)));
         let holder = batch.push(name::holder(self.keys(), &username));
@@ -138,7 +138,11 @@ impl App {
         if replies.take(holder)?.is_some() {
             return Err(taken());
         }
-        let hash = place.hash(password).await?;
+        let hash = place.hash(password).await;
+        if let (Err(Error::Refused(_)), Some(from)) = (&hash, from) {
+            self.take_back_registration(from).await;
+        }
+        let hash = hash?;
         drop(place);
         let newcomer = Newcomer {
             display_name: display_name.flatten().unwrap_or_else(|| (&username).into()),

@@ -117,7 +117,8 @@ impl App {
         let bad = || Error::Refused(Refused::BadToken);
         let now = self.now();
         let read = self.read_session(user, &hash, charge, now).await?;
-        let (session, rate_limit) = read.filter(|(session, _)| session.expires_at > now).ok_or_else(bad)?;
+        let is_live = |session: &Session| self.0.rules.account.is_live(session, now);
+        let (session, rate_limit) = read.filter(|(session, _)| is_live(session)).ok_or_else(bad)?;
         let signed_in = SignedIn { user, session: session.id, day: Day::of(now), token: hash };
         if rate_limit.is_some_and(|rate_limit| rate_limit.wait.is_some()) {
             return Ok((Viewer::SignedIn(signed_in), rate_limit));
@@ -155,7 +156,7 @@ impl App {
         if now.since(session.last_seen_at) < SEEN_WITHIN {
             return Ok(());
         }
-        let expires_at = now.plus(self.0.rules.account.session_lifetime());
+        let expires_at = self.0.rules.account.session_end(session.created_at, now);
         let seen = Session { last_seen_at: now, expires_at, ..session.clone() };
         let before = StoredSession { token: signed_in.token, session };
         session::touch(self.keys(), signed_in.user, &before, &seen).send("mark seen", self.store()).await?;

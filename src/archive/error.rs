@@ -19,9 +19,9 @@ pub enum Error {
          mariadb://… or postgres://…"
     )]
     Url(Cow<'static, str>),
-    /// The directory of the archive cannot be made.
+    /// The file of the archive, or its directory, cannot be made.
     #[error(
-        "the directory {} cannot be made for the archive; choose another with --data-dir or --archive-url",
+        "{} cannot be made for the archive; choose another with --data-dir or --archive-url",
         .0.display()
     )]
     Directory(PathBuf, #[source] Arc<std::io::Error>),

@@ -3,8 +3,8 @@
 //! Not here: what is asked of them (`archive::post`), and what they say differently (`archive::dialect`).
 
 use std::fmt;
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::fs::{DirBuilder, File};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::str::FromStr as _;
 use std::sync::Arc;
@@ -282,11 +282,12 @@ impl Options {
         })
     }
 
-    /// A transaction is on disk before it counts as done: Redis forgets posts after that.
+    /// A transaction is on disk before it counts as done: Redis forgets posts after that. What is deleted is overwritten
+    /// in the file, too.
     fn sqlite(options: SqliteConnectOptions) -> Self {
         let options = options.create_if_missing(true).busy_timeout(BUSY);
         let options = options.journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Full);
-        Self::Sqlite(options.disable_statement_logging())
+        Self::Sqlite(options.pragma("secure_delete", "ON").disable_statement_logging())
     }
 }
 
@@ -319,6 +320,9 @@ async fn make_file(options: &SqliteConnectOptions) -> Result<(), Error> {
 }
 
 async fn try_to_make_file(options: &SqliteConnectOptions) -> Result<(), Error> {
+    // For nobody else to read; the files that SQLite makes beside it have the same mode.
+    let file = File::options().create(true).append(true).mode(0o600).open(options.get_filename());
+    file.map_err(|cause| Error::Directory(options.get_filename().to_owned(), Arc::new(cause)))?;
     let mut connection = options.connect().await?;
     migrate(&mut connection, SQLITE).await?;
     Ok(connection.close().await?)

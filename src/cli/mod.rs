@@ -12,9 +12,11 @@ mod import;
 mod memory;
 mod people;
 mod posts;
+mod private;
 mod progress;
 mod schema;
 mod serve;
+mod signal;
 mod trace;
 mod world;
 
@@ -25,8 +27,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
-use futures::future::select_all;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -36,6 +36,7 @@ use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::app::App;
 use crate::archive::{Archive, LOG_DIRECTIVES};
+use crate::cli::signal::Signals;
 use crate::cli::trace::Traces;
 use crate::config::{DataConfig, LogConfig, LogForm};
 use crate::http;
@@ -76,6 +77,7 @@ type Outcome = Result<ExitCode, Box<dyn Error + Send + Sync>>;
 /// Runs a command line and returns the exit code.
 #[must_use]
 pub fn main(cli: Cli) -> ExitCode {
+    private::begin();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(STACK).build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
@@ -181,6 +183,7 @@ impl Data {
     ) -> Result<Option<Self>, Box<dyn Error + Send + Sync>> {
         // An empty variable in the environment is one that is not set.
         redis.redis_url = redis.redis_url.filter(|url| !url.expose().is_empty());
+        private::close(&redis.data_dir);
         let archive = Archive::new(&archive, &redis.data_dir)?;
         let manage = async {
             match (&redis.redis_url, beside) {
@@ -267,28 +270,6 @@ fn interrupted() -> ExitCode {
 async fn stop(managed: Option<Managed>) {
     if let Some(managed) = managed {
         managed.stop().await;
-    }
-}
-
-/// The signals that ask the process to end. From when they are listened to, they do not end it by
-/// themselves.
-struct Signals(Vec<Signal>);
-
-impl Signals {
-    fn listen() -> Self {
-        let kinds =
-            [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()];
-        // One that cannot be listened to ends the process by itself.
-        Self(kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect())
-    }
-
-    /// Waits for the next one.
-    async fn next(&mut self) {
-        if self.0.is_empty() {
-            return std::future::pending().await;
-        }
-        let next = self.0.iter_mut().map(|signal| Box::pin(signal.recv()));
-        select_all(next).await;
     }
 }
 

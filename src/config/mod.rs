@@ -4,6 +4,7 @@
 //! command line, `FANFOLD_RELATION_STRATEGY` in the environment. A storey is given its section by
 //! value. Nothing needs to be set: the server starts with no configuration at all.
 
+mod account;
 mod budget;
 mod client;
 mod value;
@@ -15,6 +16,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use ipnet::IpNet;
 
+pub use crate::config::account::AccountConfig;
 pub use crate::config::budget::BudgetConfig;
 pub use crate::config::client::ClientConfig;
 pub use crate::config::value::SecretUrl;
@@ -139,58 +141,6 @@ pub enum RelationStrategy {
     Zinterstore,
     /// Look each user of the page up in the viewer's lists: no writes.
     Zmscore,
-}
-
-/// Accounts and sessions.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Accounts")]
-pub struct AccountConfig {
-    /// A login ends all other sessions of the user.
-    #[arg(long, env = "FANFOLD_SESSIONS_SINGLE")]
-    pub sessions_single: bool,
-
-    /// Days after which a session that is not used ends.
-    #[arg(long, value_name = "DAYS", env = "FANFOLD_SESSIONS_LIFETIME", default_value_t = 30)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=3_650))]
-    pub sessions_lifetime: u32,
-
-    /// Wrong passwords that strangers may give for one account, all at once or within an hour.
-    ///
-    /// Whoever comes from an address from which the account was signed in to before may give as many, whatever
-    /// strangers do.
-    #[arg(long, value_name = "N", env = "FANFOLD_LOGINS_PER_ACCOUNT", default_value_t = 20)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub logins_per_account: u32,
-
-    /// Wrong passwords that may be given from one address, for any accounts, all at once or within an hour.
-    ///
-    /// What counts as an address behind a proxy, --http-trusted-proxies tells.
-    #[arg(long, value_name = "N", env = "FANFOLD_LOGINS_PER_ADDRESS", default_value_t = 100)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub logins_per_address: u32,
-
-    /// Accounts that may be made from one address, all at once or within an hour.
-    #[arg(long, value_name = "N", env = "FANFOLD_REGISTRATIONS_PER_ADDRESS", default_value_t = 50)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub registrations_per_address: u32,
-
-    /// Passwords that are hashed at the same time [default: number of processors].
-    #[arg(long, value_name = "N", env = "FANFOLD_PASSWORD_WORKERS")]
-    #[arg(value_parser = clap::value_parser!(u16).range(1..=1_024))]
-    pub password_workers: Option<u16>,
-
-    /// Passwords that may wait to be hashed; beyond that, clients are asked to come back.
-    #[arg(long, value_name = "N", env = "FANFOLD_PASSWORD_QUEUE", default_value_t = 256)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub password_queue: u32,
-}
-
-impl AccountConfig {
-    /// How long an unused session lives.
-    #[must_use]
-    pub fn session_lifetime(&self) -> Duration {
-        Duration::from_secs(u64::from(self.sessions_lifetime) * 86_400)
-    }
 }
 
 /// Posts and timelines.

@@ -4,7 +4,7 @@
 //! what a mutation answers is read anew, and seen by whoever it signed in.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_graphql::Context;
 use tokio_util::task::TaskTracker;
@@ -29,6 +29,8 @@ pub(super) struct Scope {
     budget: Arc<Budget>,
     /// Whether a field of this document has ended the session that asks.
     has_ended: AtomicBool,
+    /// The viewer under the token that a field of this document has put in place of the one that asks.
+    renewed: OnceLock<Viewer>,
     /// Whose profiles were shown.
     shown: Mutex<Vec<UserId>>,
 }
@@ -36,7 +38,8 @@ pub(super) struct Scope {
 impl Scope {
     pub(super) fn new(app: App, asker: Asker, budget: Arc<Budget>) -> Self {
         let loader = Loader::new(app.clone(), Arc::clone(&budget));
-        Self { app, loader, asker, budget, has_ended: AtomicBool::new(false), shown: Mutex::default() }
+        let (has_ended, renewed) = (AtomicBool::new(false), OnceLock::new());
+        Self { app, loader, asker, budget, has_ended, renewed, shown: Mutex::default() }
     }
 
     /// The scope of the request.
@@ -73,7 +76,10 @@ impl Scope {
 
     /// Who is asking: nobody any more, once a field has ended the session.
     pub(super) fn viewer(&self) -> &Viewer {
-        if self.has_ended.load(Ordering::Relaxed) { &Viewer::Anonymous } else { &self.asker.viewer }
+        if self.has_ended.load(Ordering::Relaxed) {
+            return &Viewer::Anonymous;
+        }
+        self.renewed.get().unwrap_or(&self.asker.viewer)
     }
 
     /// From where it is asked, if that is known.
@@ -107,6 +113,12 @@ impl Scope {
         let recording = tasks.spawn(async move { app.record_views(&viewer, &shown).await }.in_current_span());
         // What it has to say is in the log.
         drop(recording.await);
+    }
+
+    /// The session that asks continues under another token: by this viewer the fields that follow in the document ask.
+    /// It happens once, since a document has one field at most that changes a password.
+    pub(super) fn renew_session(&self, viewer: Viewer) {
+        drop(self.renewed.set(viewer));
     }
 
     /// The session that asks has ended: the fields that follow in the document are nobody's.

@@ -180,6 +180,8 @@ pub(super) struct RevokeSessionPayload {
 /// What `changePassword` answers.
 #[derive(SimpleObject)]
 pub(super) struct ChangePasswordPayload {
+    /// The token of the session from now on, for the header `Authorization: Bearer …`; null if refused.
+    token: Option<String>,
     /// The viewer; null if refused.
     viewer: Option<Viewer>,
     /// Why it was refused; empty if it was not.
@@ -327,18 +329,23 @@ impl Mutation {
         }))
     }
 
-    /// Changes the viewer's password and ends all its other sessions.
+    /// Changes the viewer's password. Ends all other sessions, and gives the session that asks a new token: the old one is
+    /// void at once.
     async fn change_password(
         &self,
         context: &Context<'_>,
         input: ChangePasswordInput,
     ) -> Option<Result<ChangePasswordPayload, Error>> {
         let scope = Scope::of(context);
-        let done =
-            scope.app.change_password(scope.viewer(), &input.current_password, &input.new_password).await;
-        Some(split(done).map(|(done, user_errors)| ChangePasswordPayload {
-            viewer: done.and_then(|()| Viewer::of(&scope.afresh())),
-            user_errors,
+        let ChangePasswordInput { current_password, new_password } = input;
+        let from = scope.address();
+        let done = scope.app.change_password(scope.viewer(), &current_password, &new_password, from).await;
+        Some(split(done).map(|(opened, user_errors)| {
+            if let Some(Opened { viewer, .. }) = &opened {
+                scope.renew_session(viewer.clone());
+            }
+            let (token, viewer) = signed_in(&scope, opened);
+            ChangePasswordPayload { token, viewer, user_errors }
         }))
     }
 

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use crate::model::clock::Timestamp;
-use crate::store::command::{Builder, Command, call};
+use crate::store::command::{Builder, Command, call, command};
 use crate::store::key::{Bucket, Key};
 use crate::store::script;
 
@@ -62,6 +62,18 @@ pub fn draw(bucket: &Key<Bucket>, limit: Limit, amount: u32, now: Timestamp) -> 
 /// Takes what was used already, but no more than there is. Sent twice, it may take twice: one has the less of it.
 pub fn drain(bucket: &Key<Bucket>, limit: Limit, used: u32, now: Timestamp) -> Command<u64> {
     drawing(call(&script::DRAIN).key(bucket).arg(now.as_millis()), limit, used).reply()
+}
+
+/// Returns what drawing so much would come to, and draws nothing.
+pub fn peek(bucket: &Key<Bucket>, limit: Limit, amount: u32, now: Timestamp) -> Command<Drawn> {
+    let now = u64::try_from(now.as_millis()).unwrap_or(0).saturating_mul(1_000);
+    let full = command("GET").key(bucket).reply::<Option<u64>>();
+    full.map(move |full| {
+        let full = full.unwrap_or(0).saturating_sub(now);
+        let after = full.saturating_add(limit.interval().saturating_mul(amount.into()));
+        let wait = after.saturating_sub(limit.interval().saturating_mul(limit.capacity.into()));
+        Ok(Drawn::read(limit, wait, full))
+    })
 }
 
 /// The arguments of a script that say how much is drawn, and of how much.

@@ -45,6 +45,7 @@
 //! | `ff:{k2e…}:known` | sorted set | from where this account was signed in to, by when last, see [`crate::store::throttle`]. Kept some months |
 //! | `ff:{u7}:cost`, `ff:{h1f…}:cost` | bucket | what user 7 may ask for, and nobody from this address |
 //! | `ff:{u7}:guesses:N` | bucket | attempts to tell the password through the session with the id N |
+//! | `ff:{u7}:signins`, `ff:{h1f…}:signins` | bucket | right passwords given for user 7, and from this address |
 //! | `ff:{m}:measuring` | text | somebody measures how much memory things take. Kept a minute |
 //! | `ff:{m}:…` | | things kept in a simpler way, for comparison. Kept a minute |
 //! | `ff:{a}:pending` | list | posts that shall become cold, and deleted ones: `post:time`, the time from when they wait; a post may be there more than once |
@@ -517,6 +518,18 @@ impl Keys {
         self.key(Tag::User(user), &format!("guesses:{session}"))
     }
 
+    /// Right passwords given for a user.
+    #[must_use]
+    pub fn sign_ins_of(&self, user: UserId) -> Key<Bucket> {
+        self.key(Tag::User(user), "signins")
+    }
+
+    /// Right passwords given from an address.
+    #[must_use]
+    pub fn sign_ins_from(&self, address: Digest) -> Key<Bucket> {
+        self.key(Tag::Address(address), "signins")
+    }
+
     /// That somebody measures how much memory things take.
     #[must_use]
     pub fn measuring(&self) -> Key<Text> {
@@ -586,6 +599,8 @@ mod tests {
         assert_eq!(keys.registrations_from(digest).name(), format!("ff:{{h{hex}}}:register"));
         assert_eq!(keys.logins_to(digest).name(), format!("ff:{{k{hex}}}:login"));
         assert_eq!(keys.known_logins_to(digest, digest).name(), format!("ff:{{k{hex}}}:login:{hex}"));
+        assert_eq!(keys.sign_ins_of(user).name(), "ff:{u7}:signins");
+        assert_eq!(keys.sign_ins_from(digest).name(), format!("ff:{{h{hex}}}:signins"));
         assert_eq!(keys.cost_of(user).name(), "ff:{u7}:cost");
         assert_eq!(keys.cost_from(digest).name(), format!("ff:{{h{hex}}}:cost"));
         assert_eq!(keys.known_addresses(digest).name(), format!("ff:{{k{hex}}}:known"));

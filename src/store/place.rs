@@ -93,7 +93,6 @@ impl Place {
     pub(super) fn prepare(data_dir: &Path) -> Result<Self, ManagedError> {
         let failed = |cause| ManagedError::Directory { directory: data_dir.to_owned(), cause };
         // The data is nobody else's: password hashes are among it.
-        std::fs::create_dir_all(data_dir).map_err(failed)?;
         let private = DirBuilder::new().recursive(true).mode(0o700).create(data_dir.join("redis"));
         private.map_err(failed)?;
         let directory = data_dir.canonicalize().map_err(failed)?;

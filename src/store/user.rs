@@ -4,7 +4,7 @@
 
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
-use crate::model::secret::PasswordHash;
+use crate::model::secret::{PasswordHash, TokenHash};
 use crate::model::user::{Bio, DisplayName, ProfileChange, User, UserFields, Username};
 use crate::store::command::{Command, call, command};
 use crate::store::error::Error;
@@ -130,15 +130,33 @@ pub fn password(keys: &Keys, user: UserId) -> Command<Option<PasswordHash>> {
     read.reply::<Option<String>>().map(|hash| Ok(hash.map(PasswordHash::from_phc)))
 }
 
-/// Changes the password and ends all sessions but `kept`, if the password is still `verified`.
-/// `false` if it is not.
+/// What has become of a change of the password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PasswordChange {
+    /// It was made.
+    Made,
+    /// The password is no longer the one that was verified.
+    Outdated,
+    /// The session that asks has ended.
+    SessionEnded,
+}
+
+/// Changes the password if it is still `verified`. The session with the token `from` continues under the token `to`;
+/// all others end.
 pub fn change_password(
     keys: &Keys,
     user: UserId,
     verified: &PasswordHash,
     new: &PasswordHash,
-    kept: &[u8],
-) -> Command<bool> {
+    from: &TokenHash,
+    to: &TokenHash,
+) -> Command<PasswordChange> {
     let change = call(&script::CHANGE_PASSWORD).key(&keys.secret(user)).key(&keys.sessions(user));
-    change.arg(verified.expose()).arg(new.expose()).arg(kept).reply()
+    let change = change.arg(verified.expose()).arg(new.expose()).arg(from.as_bytes()).arg(to.as_bytes());
+    change.reply::<i64>().map(|made| match made {
+        1 => Ok(PasswordChange::Made),
+        0 => Ok(PasswordChange::Outdated),
+        -1 => Ok(PasswordChange::SessionEnded),
+        other => Err(Error::corrupt(format!("a change of the password returned {other}"))),
+    })
 }

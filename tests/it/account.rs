@@ -3,10 +3,20 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use fanfold::app::App;
+use fanfold::app::error::{Error, Refused};
+use fanfold::gate::Moment;
+use fanfold::model::chance::Chance;
+use fanfold::model::secret::{PasswordHash, Token};
+use fanfold::store;
+use fanfold::store::user::PasswordChange;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::world::{PASSWORD, Person, World, codes};
+use crate::server::Server;
+use crate::socket::Socket;
+use crate::turnstile::Actor;
+use crate::world::{PASSWORD, Person, Redis, World, app, codes};
 
 const REGISTER: &str = "mutation ($input: RegisterInput!) {
     register(input: $input) { token viewer { user { username displayName } } userErrors { code message field } }
@@ -169,33 +179,124 @@ async fn sessions_are_listed_and_ended_one_by_one() {
     assert_eq!(world.data(Some(&ada.token), revoke, id).await["revokeSession"], not_found);
 }
 
+const CHANGE: &str = "mutation ($current: String!, $new: String!) {
+    changePassword(input: { currentPassword: $current, newPassword: $new }) {
+        token viewer { user { username } sessions { id label createdAt isCurrent } } userErrors { code field }
+    }
+}";
+
 #[tokio::test]
-async fn changing_the_password_ends_all_other_sessions() {
+async fn changing_the_password_ends_all_other_sessions_and_the_token_that_asks() {
     let world = World::new().await;
     let ada = world.register("ada").await;
-    let other = login(&world, "ada", PASSWORD).await["token"].as_str().unwrap().to_owned();
-    let change = "mutation ($current: String!, $new: String!) {
-        changePassword(input: { currentPassword: $current, newPassword: $new }) {
-            viewer { user { username } } userErrors { code field }
-        }
-    }";
+    let input = json!({ "input": { "username": "ada", "password": PASSWORD, "label": "phone" } });
+    let phone = world.data(None, LOGIN, input).await["login"]["token"].as_str().unwrap().to_owned();
     let attempt = async |current: &str, new: &str| {
         let variables = json!({ "current": current, "new": new });
-        world.data(Some(&ada.token), change, variables).await["changePassword"].take()
+        world.data(Some(&phone), CHANGE, variables).await["changePassword"].take()
     };
-    assert_eq!(
-        user_errors(&attempt("wrong", "a new password").await),
-        [("WRONG_CREDENTIALS", "currentPassword")]
-    );
+    let wrong = attempt("wrong", "a new password").await;
+    assert_eq!(user_errors(&wrong), [("WRONG_CREDENTIALS", "currentPassword")]);
+    assert_eq!((&wrong["token"], &wrong["viewer"]), (&Value::Null, &Value::Null));
     assert_eq!(user_errors(&attempt(PASSWORD, "short").await), [("TOO_SHORT", "newPassword")]);
-    assert!(is_signed_in(&world, &other).await);
+    assert!(is_signed_in(&world, &ada.token).await && is_signed_in(&world, &phone).await);
+    let sessions = "{ viewer { sessions { id label createdAt isCurrent } } }";
+    let before = world.data(Some(&phone), sessions, Value::Null).await["viewer"]["sessions"].take();
+    let before = before.as_array().unwrap().iter().find(|session| session["isCurrent"] == true).unwrap();
 
     let changed = attempt(PASSWORD, "a new password").await;
-    assert_eq!(changed, json!({ "viewer": { "user": { "username": "ada" } }, "userErrors": [] }));
-    assert!(is_signed_in(&world, &ada.token).await);
-    assert!(!is_signed_in(&world, &other).await);
+    assert_eq!(user_errors(&changed), []);
+    assert_eq!(changed["viewer"]["user"]["username"], "ada");
+    // It is the same session, under another token.
+    assert_eq!(before["label"], "phone");
+    assert_eq!(changed["viewer"]["sessions"], json!([before]));
+    let token = changed["token"].as_str().unwrap();
+    assert!(is_signed_in(&world, token).await);
+    assert!(!is_signed_in(&world, &phone).await && !is_signed_in(&world, &ada.token).await);
     assert_eq!(user_errors(&login(&world, "ada", PASSWORD).await), [("WRONG_CREDENTIALS", "")]);
     assert_eq!(user_errors(&login(&world, "ada", "a new password").await), []);
+}
+
+#[tokio::test]
+async fn the_rest_of_a_document_that_changes_the_password_asks_by_the_new_token() {
+    let world = World::new().await;
+    let ada = world.register("ada").await;
+    let change =
+        "changePassword(input: { currentPassword: \"correct horse\", newPassword: \"another horse\" })";
+    let document = format!(
+        "mutation {{ {change} {{ token }} updateProfile(input: {{ bio: \"hello\" }}) {{ user {{ bio }} }}
+         logout {{ userErrors {{ code }} }} last: updateProfile(input: {{ bio: \"bye\" }}) {{ user {{ bio }} }} }}"
+    );
+    let answer = world.ask(Some(&ada.token), &document, Value::Null).await;
+    assert_eq!(answer["data"]["updateProfile"]["user"]["bio"], "hello");
+    // It is the new token that is signed out.
+    assert_eq!(codes(&answer), ["UNAUTHENTICATED"]);
+    assert!(!is_signed_in(&world, answer["data"]["changePassword"]["token"].as_str().unwrap()).await);
+    assert_eq!(world.redis.raw::<u64>(&["HLEN", "ff:{u1}:sessions"]), 0);
+}
+
+#[tokio::test]
+async fn a_socket_that_changes_the_password_is_told_the_new_token_before_it_is_closed() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let token = server.token("ada");
+    let mut other = Socket::greeted(&server, Some(&token)).await;
+    let mut socket = Socket::greeted(&server, Some(&token)).await;
+    socket.subscribe("watching", "subscription { relationChanged { status } }", Value::Null).await;
+    let variables = json!({ "current": PASSWORD, "new": "a new password" });
+    socket.subscribe("m", CHANGE, variables).await;
+    let heard = socket.hear().await;
+    let renewed = heard["payload"]["data"]["changePassword"]["token"].as_str().expect("is told").to_owned();
+    assert_eq!(socket.hear().await, json!({ "id": "m", "type": "complete" }));
+    assert_eq!(socket.hear().await, json!([4403, "The session has ended"]));
+    assert_eq!(other.hear().await, json!([4403, "The session has ended"]));
+    assert!(Socket::greeted(&server, Some(&renewed)).await.is_silent().await);
+}
+
+#[tokio::test]
+async fn a_session_that_is_revoked_meanwhile_does_not_change_the_password() {
+    let world = World::new().await;
+    let ada = world.app.register("ada", PASSWORD, None, None, None).await.unwrap().viewer;
+    let owner = login(&world, "ada", PASSWORD).await["token"].as_str().unwrap().to_owned();
+    let change = |app: App| {
+        let thief = ada.clone();
+        async move {
+            let done = app.change_password(&thief, PASSWORD, "another horse", None).await;
+            assert!(matches!(done, Err(Error::Refused(Refused::BadToken))), "{done:?}");
+        }
+    };
+    let app = &world.app;
+    let mut thief = Actor::begin(app, change).await;
+    thief.step_to(Moment::Before, "change password: write").await;
+    app.revoke_session(&app.recognise(&owner).await.unwrap(), ada.signed_in().unwrap().session)
+        .await
+        .unwrap();
+    thief.finish().await;
+    change(app.clone()).await;
+    assert_eq!(user_errors(&login(&world, "ada", PASSWORD).await), []);
+    assert!(is_signed_in(&world, &owner).await);
+}
+
+#[tokio::test]
+async fn a_change_of_the_password_that_is_sent_twice_is_made_once() {
+    let world = World::new().await;
+    let keys = world.app.store().keys().clone();
+    let ada = world.app.register("ada", PASSWORD, None, None, None).await.unwrap();
+    let user = ada.viewer.user().unwrap();
+    let verified = store::user::password(&keys, user).send("test", world.app.store()).await.unwrap().unwrap();
+    let new = PasswordHash::from_phc("new");
+    let token = Token::issue(user, &Chance::from_seed(7));
+    let change = async || {
+        let (from, to) = (ada.token.hash(), token.hash());
+        let change = store::user::change_password(&keys, user, &verified, &new, &from, &to);
+        change.send("test", world.app.store()).await.unwrap()
+    };
+    assert_eq!(change().await, PasswordChange::Made);
+    // Before the repeat, another session is opened: it stays.
+    world.redis.raw::<u64>(&["HSET", "ff:{u1}:sessions", "other", "a\t1\t1\t1\t"]);
+    assert_eq!(change().await, PasswordChange::Made);
+    assert_eq!(world.redis.raw::<u64>(&["HLEN", "ff:{u1}:sessions"]), 2);
+    assert!(is_signed_in(&world, &token.expose()).await && !is_signed_in(&world, &ada.token.expose()).await);
 }
 
 #[tokio::test]
@@ -230,6 +331,34 @@ async fn a_session_lives_while_it_is_used() {
     }
     world.clock.turn(30 * day);
     assert!(!is_signed_in(&world, &ada.token).await);
+}
+
+#[tokio::test]
+async fn a_session_ends_a_year_after_signing_in_however_much_it_is_used() {
+    let world = World::new().await;
+    let ada = world.register("ada").await;
+    let day = Duration::from_hours(24);
+    let count = async |token: &str| {
+        let sessions = "{ viewer { sessions { id } } }";
+        world.data(Some(token), sessions, Value::Null).await["viewer"]["sessions"].as_array().unwrap().len()
+    };
+    for _ in 0..14 {
+        world.clock.turn(26 * day);
+        assert!(is_signed_in(&world, &ada.token).await);
+    }
+    let newer = login(&world, "ada", PASSWORD).await["token"].as_str().unwrap().to_owned();
+    assert_eq!(count(&newer).await, 2);
+    world.clock.turn(Duration::from_hours(24) - Duration::from_millis(1));
+    assert!(is_signed_in(&world, &ada.token).await);
+    world.clock.turn(Duration::from_millis(1));
+    assert!(!is_signed_in(&world, &ada.token).await);
+    assert_eq!(count(&newer).await, 1);
+    // A lifetime that is made shorter holds for the sessions there are.
+    let shorter = app(&world.redis, &world.clock, &["--sessions-max-lifetime", "3"]).await;
+    world.clock.turn(day);
+    assert!(shorter.recognise(&newer).await.is_ok());
+    world.clock.turn(day);
+    assert!(shorter.recognise(&newer).await.is_err());
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! The program: what it prints, how it ends, what it leaves.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::process::{Command, Output};
 
@@ -170,4 +171,46 @@ fn an_acl_user_and_password_are_taken_from_the_url() {
     assert!(with("?user=fan&pass=fold%21").status.success());
     assert_eq!(with("").status.code(), Some(1));
     assert_eq!(with("?user=fan&pass=wrong").status.code(), Some(1));
+}
+
+/// The options that `serve --help` has, each with its default.
+fn options_of_the_server() -> BTreeMap<String, Option<String>> {
+    let help = text(&fanfold(&["serve", "--help"]).stdout);
+    let options = help.split("\n      --").skip(1).map(|option| {
+        let words = option.split_whitespace().collect::<Vec<_>>().join(" ");
+        let name = words.split([' ', '\n']).next().unwrap().to_owned();
+        let default = words.split_once("[default: ").and_then(|(_, rest)| rest.split_once(']'));
+        (format!("--{name}"), default.map(|(default, _)| default.to_owned()))
+    });
+    options.collect()
+}
+
+/// The options that a text names in code.
+fn options_in(text: &str) -> impl Iterator<Item = &str> {
+    let code = text.split('`').skip(1).step_by(2);
+    code.filter(|code| code.starts_with("--")).map(|code| code.split(' ').next().unwrap())
+}
+
+#[test]
+fn the_page_on_security_has_the_bounds_that_the_program_has() {
+    let page = include_str!("../../docs/security.md");
+    let options = options_of_the_server();
+    let unknown: Vec<&str> = options_in(page).filter(|name| !options.contains_key(*name)).collect();
+    assert_eq!(unknown, Vec::<&str>::new(), "there is no such option");
+
+    let mut bounds = BTreeSet::new();
+    for row in page.lines().filter(|line| line.starts_with('|')) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        for name in options_in(cells[2]) {
+            let plain = |default: &str| default.replace(['`', ','], "");
+            assert_eq!(Some(plain(cells[3])), options[name].as_deref().map(plain), "the default of {name}");
+            bounds.insert(name.to_owned());
+        }
+    }
+    let is_bound =
+        |name: &&String| name.contains("-per-") || name.starts_with("--graphql-") && name.ends_with("-limit");
+    let missing: Vec<&String> =
+        options.keys().filter(is_bound).filter(|name| !bounds.contains(*name)).collect();
+    assert_eq!(missing, Vec::<&String>::new(), "these are in no table");
+    assert!(bounds.len() > 10, "the tables were found");
 }

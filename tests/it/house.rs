@@ -24,7 +24,7 @@ const HOMES: [(&str, &[&str]); 31] = [
     ("bb8_redis", &["store"]),
     ("sqlx", &["archive"]),
     ("rustls", &["store/pool.rs"]),
-    ("argon2", &["app/password.rs"]),
+    ("argon2", &["app/password"]),
     ("async_graphql", &["graphql", "http/print.rs", "http/response.rs"]),
     ("async_graphql_value", &["graphql/document"]),
     ("apollo_compiler", &["graphql/document"]),

@@ -42,6 +42,8 @@ mod moving;
 mod observe;
 mod operation;
 mod page;
+mod password;
+mod permissions;
 mod persisted;
 mod post;
 mod rate_limit;

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::json;
+use tempfile::TempDir;
 
 use crate::server::{Server, command, eventually};
 use crate::world::Redis;
@@ -365,13 +366,32 @@ fn a_command_that_cannot_say_anything_still_stops_what_it_started() {
     }
 }
 
+/// A server whose signals are as this program of the system leaves them.
+fn server_by(program: &str, arguments: &[&str], data: &TempDir) -> Server {
+    let serve = [env!("CARGO_BIN_EXE_fanfold"), "serve", "--listen", "127.0.0.1:0", "--data-dir"];
+    let mut command = Command::new(program);
+    Server::run(command.args(arguments).args(serve).arg(data.path()).stdin(Stdio::null()))
+}
+
 #[test]
 fn a_terminal_that_closes_stops_the_server_and_its_redis() {
     for signal in ["-HUP", "-INT", "-QUIT"] {
         let data = tempfile::tempdir().unwrap();
-        let server = Server::on(&data);
+        // The tests may have been started by `nohup`.
+        let server = server_by("env", &["--default-signal"], &data);
         server.signal(signal);
         assert_eq!(server.end(), Some(0), "{signal}");
         assert!(!redis_runs(data.path()), "{signal}");
     }
+}
+
+#[test]
+fn a_server_that_is_started_by_nohup_outlives_its_terminal() {
+    let data = tempfile::tempdir().unwrap();
+    let server = server_by("nohup", &[], &data);
+    server.signal("-HUP");
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(server.register("ada")["data"]["register"]["viewer"].is_object());
+    assert_eq!(server.stop(), Some(0));
+    assert!(!redis_runs(data.path()));
 }

@@ -8,6 +8,7 @@ use crate::app::App;
 use crate::app::archive::{Found, Joint, Listed, Wanted};
 use crate::app::error::Error;
 use crate::app::region::sample_spans;
+use crate::config::AccountConfig;
 use crate::model::clock::{Day, Timestamp};
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Place as _, Position, Window};
@@ -152,16 +153,18 @@ impl App {
 }
 
 /// What claims are redeemed with.
-pub(super) struct Answering {
+pub(super) struct Answering<'a> {
     pub(super) replies: Replies,
     pub(super) relations: Relations,
     pub(super) regions: Regions,
     pub(super) now: Timestamp,
+    /// Which sessions are live.
+    pub(super) account: &'a AccountConfig,
     /// What is to be asked of the archive.
     pub(super) wanted: Wanted,
 }
 
-impl Answering {
+impl Answering<'_> {
     /// A user with where it is, if that was asked. If only that cannot be read, the rest is told all the same.
     fn user(&mut self, fields: UserFields, ticket: Ticket<Option<User>>) -> Result<Option<Arc<User>>, Error> {
         let Some(mut user) = self.replies.take(ticket)? else {
@@ -176,8 +179,8 @@ impl Answering {
 
 impl Claim {
     /// What Redis has answered; what is to be asked of the archive is added to what is wanted.
-    pub(super) fn redeem(self, answering: &mut Answering) -> Result<Half, Error> {
-        let Answering { replies, relations, regions, now, wanted } = answering;
+    pub(super) fn redeem(self, answering: &mut Answering<'_>) -> Result<Half, Error> {
+        let Answering { replies, relations, regions, now, account, wanted } = answering;
         Ok(Half::Whole(match self {
             Self::Named(ticket) => Answer::UserId(match replies.take(ticket)? {
                 Some(Holder::Settled(user)) => Some(user),
@@ -242,7 +245,7 @@ impl Claim {
             Self::Audience(ticket) => {
                 Answer::Visitors(replies.take(ticket)?.into_iter().filter_map(UserId::new).collect())
             }
-            Self::Sessions(ticket) => Answer::Sessions(live(replies.take(ticket)?, *now)),
+            Self::Sessions(ticket) => Answer::Sessions(live(replies.take(ticket)?, account, *now)),
         }))
     }
 }
@@ -278,9 +281,9 @@ fn present(among: &[Follow], times: Vec<Option<Timestamp>>) -> Arc<[Follow]> {
 }
 
 /// Those sessions that have not expired, the one seen last first.
-fn live(sessions: Vec<(Vec<u8>, Session)>, now: Timestamp) -> Arc<[Session]> {
+fn live(sessions: Vec<(Vec<u8>, Session)>, account: &AccountConfig, now: Timestamp) -> Arc<[Session]> {
     let sessions = sessions.into_iter().map(|(_, session)| session);
-    let mut live: Vec<Session> = sessions.filter(|session| session.expires_at > now).collect();
+    let mut live: Vec<Session> = sessions.filter(|session| account.is_live(session, now)).collect();
     live.sort_by_key(|session| std::cmp::Reverse((session.last_seen_at, session.created_at)));
     live.into()
 }

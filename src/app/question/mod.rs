@@ -10,6 +10,7 @@ mod claim;
 mod together;
 
 use std::collections::HashMap;
+use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -91,9 +92,15 @@ pub enum Question {
 }
 
 /// A list that several may hold. Compared by identity, which costs the same whatever its length: the
-/// same list, not an equal one.
-#[derive(Clone, Debug)]
+/// same list, not an equal one. Printed by its length: the loader formats a question of each batch.
+#[derive(Clone)]
 pub struct Shared<T>(pub Arc<[T]>);
+
+impl<T> fmt::Debug for Shared<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Shared({} entries)", self.0.len())
+    }
+}
 
 impl<T> PartialEq for Shared<T> {
     fn eq(&self, other: &Self) -> bool {
@@ -173,6 +180,7 @@ impl App {
             relations: self.redeem_relations(tickets, &mut replies, &others).await,
             regions: Regions::redeem(places, &mut replies),
             now: self.now(),
+            account: &self.0.rules.account,
             replies,
             wanted: Wanted::default(),
         };
@@ -196,4 +204,35 @@ impl App {
 /// A question was not answered, or by an answer of another kind; [`App::answer`] does neither.
 pub fn mismatch() -> ! {
     unreachable!("every question is answered by an answer of its kind")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::clock::Timestamp;
+
+    #[test]
+    fn a_question_prints_as_shortly_however_many_it_is_about() {
+        fn shared<T: Clone>(entry: &T, count: usize) -> Shared<T> {
+            Shared(vec![entry.clone(); count].into())
+        }
+        let user = UserId::MAX;
+        let follow = Follow { user, at: Timestamp::from_millis(i64::MAX) };
+        let post = Listed::Hot(PostId::new(u64::MAX >> 1).unwrap());
+        let questions = |count| {
+            let users = || shared(&user, count);
+            [
+                Question::Users(users(), UserFields::RESIDENCE),
+                Question::Regions(users()),
+                Question::Relations(user, users()),
+                Question::FollowersAmong(user, shared(&follow, count)),
+                Question::Posts(shared(&post, count)),
+            ]
+        };
+        for question in questions(5_000) {
+            let printed = format!("{question:?}");
+            assert!(printed.len() < 200, "{} bytes", printed.len());
+            assert!(printed.contains("5000 entries"), "{printed}");
+        }
+    }
 }

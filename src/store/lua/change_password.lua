@@ -1,13 +1,16 @@
--- Changes a password and ends all sessions but one, if the password is still the one verified.
+-- Changes a password, if it is still the one verified. The session that asks continues under another token; all others
+-- end. Sent twice, it changes nothing more.
 -- KEYS[1]  the secret      KEYS[2]  the sessions
 -- ARGV[1]  the password hash that was verified     ARGV[2]  the new one
--- ARGV[3]  the field of the session to keep
--- Returns  1 if changed, 0 if the password has changed meanwhile
+-- ARGV[3]  the field of the session that asks      ARGV[4]  its field from now on
+-- Returns  1 if changed, 0 if the password has changed meanwhile, -1 if the session has ended
 local held = redis.call('HGET', KEYS[1], 'password')
-if held ~= ARGV[1] and held ~= ARGV[2] then return 0 end
-local kept = redis.call('HGET', KEYS[2], ARGV[3])
+if held == ARGV[2] and redis.call('HEXISTS', KEYS[2], ARGV[4]) == 1 then return 1 end
+if held ~= ARGV[1] then return 0 end
+local session = redis.call('HGET', KEYS[2], ARGV[3])
+if not session then return -1 end
 redis.call('HSET', KEYS[1], 'password', ARGV[2])
 redis.call('DEL', KEYS[2])
-if kept then redis.call('HSET', KEYS[2], ARGV[3], kept) end
+redis.call('HSET', KEYS[2], ARGV[4], session)
 tell(KEYS[2], 'sessions')
 return 1

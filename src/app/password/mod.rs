@@ -1,0 +1,179 @@
+//! Hashing passwords, off the threads that serve, behind a queue with an end.
+//!
+//! Argon2id with 19 MiB and two passes takes some twenty milliseconds of a processor, by design.
+//! Left alone, a burst of logins would take all of them and all memory. So a fixed number run at a
+//! time, on threads of a lower priority ([`workers`]); a bounded number wait, in turns by address and account
+//! ([`turns`]); and beyond that the client is asked to come back.
+
+mod turns;
+mod workers;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use argon2::{Argon2, PasswordHasher as _, PasswordVerifier as _};
+use tokio::sync::{Semaphore, oneshot};
+
+use self::turns::{Limits, PlaceId};
+use self::workers::{Call, Workers};
+use crate::app::error::{Broken, Error, Refused};
+use crate::config::AccountConfig;
+use crate::model::chance::Chance;
+use crate::model::secret::{Password, PasswordHash};
+
+pub(super) use self::turns::Source;
+
+/// When to come back if the queue is full: about what it takes to work off.
+const RETRY_AFTER: Duration = Duration::from_secs(2);
+/// How long a rejection is held back. A client that does not wait before it asks again gets one a second and
+/// connection, instead of as many as the server can write.
+const HELD_BACK: Duration = Duration::from_secs(1);
+/// Most rejections that are held back at a time; further ones are sent at once.
+const MOST_HELD_BACK: usize = 4_096;
+
+/// Verified in place of the hash of a user who has none or does not exist, so that an unknown name
+/// costs what a wrong password costs.
+static NOBODYS: LazyLock<PasswordHash> = LazyLock::new(|| {
+    let hash = Argon2::default().hash_password_with_salt(b"nobody's password", &[0; 16]);
+    PasswordHash::from_phc(hash.map(|hash| hash.to_string()).unwrap_or_default())
+});
+
+/// The place where passwords are hashed and verified. Clones share its room.
+#[derive(Clone)]
+pub(super) struct Passwords {
+    workers: Arc<Workers>,
+    rejections: Arc<Semaphore>,
+    chance: Arc<Chance>,
+    /// How many have been verified.
+    verified: Arc<AtomicU64>,
+}
+
+/// A place in the queue, for one password after another. It is given up with the last clone.
+#[derive(Clone)]
+pub(super) struct Place {
+    passwords: Passwords,
+    taken: Arc<Taken>,
+}
+
+/// A place that is given up when this is dropped.
+struct Taken {
+    workers: Arc<Workers>,
+    id: PlaceId,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.workers.leave(self.id);
+    }
+}
+
+impl Passwords {
+    pub(super) fn new(config: &AccountConfig, chance: Arc<Chance>) -> Self {
+        let workers = config.password_workers.map_or_else(usual_workers, usize::from);
+        let total = workers + config.password_queue as usize;
+        let limits = Limits { total, per_address: config.passwords_per_address as usize };
+        Self {
+            workers: Arc::new(Workers::new(workers, limits)),
+            rejections: Arc::new(Semaphore::new(MOST_HELD_BACK)),
+            chance,
+            verified: Arc::default(),
+        }
+    }
+
+    /// How many wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.workers.waiting()
+    }
+
+    /// How many have been verified so far.
+    pub(super) fn verified(&self) -> u64 {
+        self.verified.load(Ordering::Relaxed)
+    }
+
+    /// A place in the queue, to be had before anything else is done for the password.
+    pub(super) async fn enter(&self, source: Source) -> Result<Place, Error> {
+        if let Some(id) = self.workers.enter(source) {
+            let taken = Arc::new(Taken { workers: Arc::clone(&self.workers), id });
+            return Ok(Place { passwords: self.clone(), taken });
+        }
+        Err(self.hold_back(busy()).await)
+    }
+
+    /// Returns a rejection a while later.
+    async fn hold_back(&self, rejection: Error) -> Error {
+        if let Ok(_held_back) = self.rejections.try_acquire() {
+            tokio::time::sleep(HELD_BACK).await;
+        }
+        rejection
+    }
+}
+
+impl Place {
+    /// Gives the place up, and returns why a while later.
+    pub(super) async fn reject(self, rejection: Error) -> Error {
+        let Self { passwords, taken } = self;
+        drop(taken);
+        passwords.hold_back(rejection).await
+    }
+
+    /// The hash of a password, with a salt of its own.
+    pub(super) async fn hash(&self, password: Password) -> Result<PasswordHash, Error> {
+        let salt: [u8; 16] = self.passwords.chance.bytes();
+        let hash = move || Argon2::default().hash_password_with_salt(password.expose(), &salt);
+        let hash = self.run(hash).await?.map_err(|error| Broken::Hashing(error.to_string()))?;
+        Ok(PasswordHash::from_phc(hash.to_string()))
+    }
+
+    /// Whether the password is the one hashed. Without a hash it is not, after the same work.
+    pub(super) async fn verify(&self, password: Password, hash: Option<PasswordHash>) -> Result<bool, Error> {
+        let known = hash.is_some();
+        let verified = Arc::clone(&self.passwords.verified);
+        let verify = move || {
+            verified.fetch_add(1, Ordering::Relaxed);
+            let hash = hash.as_ref().unwrap_or(&NOBODYS);
+            let hash = argon2::PasswordHash::new(hash.expose())?;
+            match Argon2::default().verify_password(password.expose(), &hash) {
+                Ok(()) => Ok(true),
+                Err(argon2::password_hash::Error::PasswordInvalid) => Ok(false),
+                Err(error) => Err(error),
+            }
+        };
+        let right = self
+            .run(verify)
+            .await?
+            .map_err(|error: argon2::password_hash::Error| Broken::Hashing(error.to_string()))?;
+        Ok(known && right)
+    }
+
+    /// Does the work when it is its turn. [`Refused::Busy`] if another has displaced it.
+    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+        let (sender, done) = oneshot::channel();
+        // The place goes with the work: it is taken until that is done, even if the client has gone.
+        let place = self.clone();
+        let job = move |call| {
+            let done = match call {
+                Call::Run => Ok(work()),
+                Call::Displaced => Err(busy()),
+            };
+            drop(place);
+            // No one is there to receive it if the client has gone.
+            drop(sender.send(done));
+        };
+        self.taken
+            .workers
+            .run(self.taken.id, Box::new(job))
+            .map_err(|error| Broken::Hashing(error.to_string()))?;
+        done.await.map_err(|error| Broken::Hashing(error.to_string()))?
+    }
+}
+
+/// Half of the processors: the others serve.
+fn usual_workers() -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    (processors / 2).max(1)
+}
+
+fn busy() -> Error {
+    Error::Refused(Refused::Busy { retry_after: RETRY_AFTER })
+}

@@ -1,0 +1,146 @@
+//! The threads that hash passwords: a few of their own, and not in a hurry.
+//!
+//! # Why threads of their own
+//! They run at a lower priority than those that serve, so a reader never waits for a processor that hashes; and the
+//! number that run at a time is the number of threads. A priority once lowered cannot be raised again without
+//! privileges, so threads that others use as well would not do.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use super::turns::{Limits, PlaceId, Source, Turns};
+
+/// How much nicer the threads are than the others: where both want a processor all the time, they get a quarter of it,
+/// so that signing in goes on.
+#[cfg(target_os = "linux")]
+const NICENESS: i32 = 5;
+
+/// A piece of work that waits for its turn.
+pub(super) type Job = Box<dyn FnOnce(Call) + Send>;
+
+/// What becomes of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Call {
+    /// It is its turn.
+    Run,
+    /// Another has its place.
+    Displaced,
+}
+
+/// The threads, and the line before them. The threads end when this is dropped.
+pub(super) struct Workers {
+    shared: Arc<Shared>,
+    most_threads: usize,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    bell: Condvar,
+}
+
+struct State {
+    turns: Turns<Job>,
+    /// The threads there are; they are started when there is work for them.
+    threads: usize,
+    /// Those of them that wait for work.
+    idle: usize,
+    is_over: bool,
+}
+
+impl Workers {
+    pub(super) fn new(most_threads: usize, limits: Limits) -> Self {
+        let state = State { turns: Turns::new(limits), threads: 0, idle: 0, is_over: false };
+        let shared = Shared { state: Mutex::new(state), bell: Condvar::new() };
+        Self { shared: Arc::new(shared), most_threads }
+    }
+
+    /// The number of jobs that wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.shared.lock().turns.waiting()
+    }
+
+    /// Takes a place; `None` if there is none.
+    pub(super) fn enter(&self, source: Source) -> Option<PlaceId> {
+        let (place, displaced) = self.shared.lock().turns.enter(source)?;
+        // Not under the lock: the job has a place of its own to give up.
+        if let Some(job) = displaced {
+            job(Call::Displaced);
+        }
+        Some(place)
+    }
+
+    /// Gives a place up.
+    pub(super) fn leave(&self, place: PlaceId) {
+        self.shared.lock().turns.leave(place);
+    }
+
+    /// Puts a job in line on a place.
+    pub(super) fn run(&self, place: PlaceId, job: Job) -> io::Result<()> {
+        let mut state = self.shared.lock();
+        if state.idle <= state.turns.waiting() && state.threads < self.most_threads {
+            let shared = Arc::clone(&self.shared);
+            let started = thread::Builder::new().name("passwords".to_owned()).spawn(move || shared.work());
+            match started {
+                Ok(_detached) => state.threads += 1,
+                // Those there are do the work.
+                Err(_) if state.threads > 0 => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let displaced = state.turns.wait(place, job);
+        drop(state);
+        match displaced {
+            Ok(()) => self.shared.bell.notify_one(),
+            Err(job) => job(Call::Displaced),
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        self.shared.lock().is_over = true;
+        self.shared.bell.notify_all();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self) {
+        lower_priority();
+        while let Some(job) = self.next() {
+            // A panic ends one job; who waits for it learns that its answer will not come.
+            drop(catch_unwind(AssertUnwindSafe(|| job(Call::Run))));
+        }
+    }
+
+    /// Waits for the next job; `None` when there will be none.
+    fn next(&self) -> Option<Job> {
+        let mut state = self.lock();
+        loop {
+            if let Some(job) = state.turns.next() {
+                return Some(job);
+            }
+            if state.is_over {
+                return None;
+            }
+            state.idle += 1;
+            state = self.bell.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.idle -= 1;
+        }
+    }
+}
+
+/// Lowers the priority of this thread, where threads have one of their own.
+fn lower_priority() {
+    #[cfg(target_os = "linux")]
+    {
+        // On Linux this is about the calling thread only. If it cannot be nicer, work is done all the same.
+        let _ = rustix::process::nice(NICENESS);
+    }
+}

@@ -1,0 +1,68 @@
+//! Data that other users of the machine cannot read.
+//!
+//! Whatever the program makes, it makes for its own user alone, and so does the Redis that it starts, which inherits
+//! the mask. What an earlier version left open is closed when it is next used.
+//!
+//! # Which modes are changed
+//! Earlier versions made directories of mode 755 and files of mode 644. Those that still have it are closed. Any other
+//! mode was chosen, such as 750 for a group that makes backups, and stays. So does the mode of a directory in which
+//! there are things of others, such as a home directory.
+
+use std::fs::{self, Metadata, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use rustix::fs::Mode;
+use rustix::process::{geteuid, umask};
+
+/// What the program makes in a data directory, and `make run`.
+const OWN: [&str; 6] =
+    ["archive.db", "archive.db-shm", "archive.db-wal", "demo-unfinished", "fanfold.lock", "redis"];
+
+/// Files from now on are for the user of this process alone, also those of the processes that it starts.
+pub(super) fn begin() {
+    let others = Mode::RWXG | Mode::RWXO;
+    let chosen = umask(others);
+    umask(chosen | others);
+}
+
+/// Closes what an earlier version has left open in this data directory.
+pub(super) fn close(data_dir: &Path) {
+    for file in ["archive.db", "archive.db-wal", "archive.db-shm"] {
+        narrow(&data_dir.join(file), 0o644, 0o600);
+    }
+    if has_only_own(data_dir).unwrap_or(false) {
+        narrow(data_dir, 0o755, 0o700);
+    }
+    if own(data_dir).is_some_and(|directory| directory.mode() & 0o007 != 0) {
+        tracing::warn!(
+            "others can enter the data directory {}; the files in it are closed",
+            data_dir.display()
+        );
+    }
+}
+
+fn narrow(path: &Path, from: u32, to: u32) {
+    if own(path).is_none_or(|found| found.mode() & 0o777 != from) {
+        return;
+    }
+    match fs::set_permissions(path, Permissions::from_mode(to)) {
+        Ok(()) => tracing::info!("{} could be read by others; its mode is {to:o} now", path.display()),
+        Err(error) => tracing::warn!(%error, "{} can be read by others", path.display()),
+    }
+}
+
+/// What is known of a thing that belongs to the user of this process, and is no link.
+fn own(path: &Path) -> Option<Metadata> {
+    fs::symlink_metadata(path).ok().filter(|found| found.uid() == geteuid().as_raw() && !found.is_symlink())
+}
+
+fn has_only_own(directory: &Path) -> io::Result<bool> {
+    for entry in fs::read_dir(directory)? {
+        if !OWN.iter().any(|own| entry.as_ref().is_ok_and(|entry| entry.file_name() == *own)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
