@@ -21,7 +21,7 @@
 //! | `ff:{u7}:following` | sorted set | whom user 7 follows, by time of the follow: the truth of an edge |
 //! | `ff:{u7}:followers` | sorted set | who follows user 7, by time of the follow: its mirror |
 //! | `ff:{u7}:find:N`, `…:a`, `…:b` | sorted set, temporary | a page of users and its two intersections; N is unique |
-//! | `ff:{p9}:post` | hash | `author`, `content`, `created_at`, `platform`, `delivery`; or `author`, `deleted`, and `settled` when the archive knows of it |
+//! | `ff:{p9}:post` | hash | `author`, `content`, `created_at`, `platform`, `delivery`; or `author`, `deleted`, and `settled`: 1 when the archive knows of it, 2 if the post was never visible |
 //! | `ff:{u7}:posts` | list | user 7's posts, greatest id first |
 //! | `ff:{u7}:recent` | sorted set | the newest twenty of them, by id |
 //! | `ff:{u7}:cold` | hash | user 7's posts that have left `posts` for the archive: `greatest`, the greatest of them there ever was; `count`, how many there are |

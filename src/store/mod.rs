@@ -28,6 +28,7 @@ pub mod session;
 pub mod signal;
 pub mod throttle;
 pub mod timeline;
+mod unreadable;
 pub mod user;
 pub mod visit;
 

@@ -183,6 +183,11 @@ pub enum Record {
         /// Whether the archive knows of it.
         is_settled: bool,
     },
+    /// It was never visible and never will be.
+    Void {
+        /// Who would have been its author.
+        author: UserId,
+    },
     /// Nothing: there was no such post, or it is in the archive.
     Missing,
 }
@@ -198,6 +203,10 @@ pub fn read(keys: &Keys, id: PostId) -> Command<Record> {
         };
         let author = UserId::new(author).ok_or_else(|| corrupt("author"))?;
         let Some(content) = content else {
+            // Versions that do not know this take it for a tombstone that needs nothing more, which is right, too.
+            if settled == Some(2) {
+                return Ok(Record::Void { author });
+            }
             return Ok(Record::Tombstone { author, is_settled: settled.is_some() });
         };
         let created_at = Timestamp::from_millis(created_at.ok_or_else(|| corrupt("created_at"))?);

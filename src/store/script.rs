@@ -33,6 +33,8 @@ scripts! {
     CHANGE_PASSWORD = "part/tell" "change_password";
     CLAIM_ATTEMPT = "claim_attempt";
     CLOSE_VISITS = "close_visits";
+    COLD_AND_LISTED = "cold_and_listed";
+    CORRECT_COLD = "correct_cold";
     COUNT_POSTS = "count_posts";
     CREATE_POST = "create_post";
     CREATE_USER = "create_user";

@@ -58,6 +58,7 @@ mod throttle;
 mod timeline;
 mod traces;
 mod turnstile;
+mod unreadable;
 mod visit;
 mod walk;
 mod watch;

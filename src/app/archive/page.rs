@@ -68,7 +68,8 @@ fn range(
 ) -> Option<Range> {
     let upto = cold.greatest.saturating_add(1);
     let below = below.map_or(upto, |below| below.min(upto));
-    let can_be = cold.count > 0 && below > above.saturating_add(1);
+    // By the greatest, not by the count: a count that is wrong hides no post.
+    let can_be = cold.greatest > 0 && below > above.saturating_add(1);
     can_be.then_some(Range { author, direction, above, below, limit })
 }
 
@@ -110,7 +111,9 @@ impl Joint {
     fn is_known_to_go_on(window: &Window<PostId>, PostPage { page, cold }: &PostPage) -> bool {
         let is_full = page.entries.len() == window.size;
         let last = page.entries.last().map_or(0, |last| last.get());
-        window.direction == Direction::Forward && is_full && cold.greatest < last
+        // Where nothing is counted though something became cold, the archive tells whether anything is left.
+        let is_known = cold.count > 0 || cold.greatest == 0;
+        window.direction == Direction::Forward && is_full && cold.greatest < last && is_known
     }
 
     fn range_behind(
@@ -125,7 +128,7 @@ impl Joint {
                 range(author, Direction::Backward, from - 1, None, limit, cold)
             }
             // All that is cold lies there: it need not be asked whether there is anything.
-            Direction::Backward if !page.has_next && cold.greatest > from => {
+            Direction::Backward if !page.has_next && (cold.greatest > from || cold.count == 0) => {
                 range(author, Direction::Forward, 0, Some(from + 1), limit, cold)
             }
             _ => None,
@@ -248,6 +251,7 @@ mod tests {
             is_forward: bool,
             size in 0..5usize,
             from in prop::option::of(1..18u64),
+            is_counted in prop::bool::weighted(0.8),
         ) {
             let direction = if is_forward { Direction::Forward } else { Direction::Backward };
             let window = Window { direction, size, from: from.map(id) };
@@ -257,7 +261,8 @@ mod tests {
             let was_cold = numbers(&places, &[Place::Cold, Place::Gone]);
             let cold = Cold {
                 greatest: was_cold.first().map_or(0, |id| id.get()),
-                count: numbers(&places, &[Place::Cold]).len() as u64,
+                // As low as a wrong count is read.
+                count: if is_counted { numbers(&places, &[Place::Cold]).len() as u64 } else { 0 },
                 gone: numbers(&places, &[Place::Gone]),
             };
             let mut ranges = Vec::new();

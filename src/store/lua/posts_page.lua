@@ -8,6 +8,7 @@
 local length = redis.call('LLEN', KEYS[1])
 local ids, first, last = page(KEYS[1], length, ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]))
 local cold = redis.call('HMGET', KEYS[2], 'greatest', 'count')
+local count = string.format('%.0f', math.max(0, tonumber(cold[2]) or 0))
 local gone = {}
 if cold[1] then gone = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', cold[1]) end
-return { first > 0 and 1 or 0, last + 1 < length and 1 or 0, ids, cold[1] or '0', cold[2] or '0', gone }
+return { first > 0 and 1 or 0, last + 1 < length and 1 or 0, ids, cold[1] or '0', count, gone }
