@@ -35,6 +35,7 @@ use crate::config::HttpConfig;
 use crate::graphql::error::RequestError;
 use crate::graphql::{Api, GraphqlRequest, Plan};
 use crate::http::connection::turns_true;
+use crate::http::health::Health;
 use crate::http::response::{Failure, MediaType};
 use crate::http::schema::Contract;
 
@@ -51,6 +52,7 @@ struct Server {
     config: HttpConfig,
     contract: Contract,
     began: Instant,
+    health: Health,
     /// Turns true when the server is about to stop.
     stopping: watch::Receiver<bool>,
     /// Room for sockets, and streams of events.
@@ -63,7 +65,8 @@ impl Server {
     fn new(api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) -> Self {
         let sockets = Arc::new(Semaphore::new(config.http_sockets as usize));
         let (contract, began, tasks) = (Contract::new(), Instant::now(), TaskTracker::new());
-        Self { api, config, contract, began, stopping, sockets, tasks }
+        let health = Health::default();
+        Self { api, config, contract, began, health, stopping, sockets, tasks }
     }
 
     /// Makes a request's document ready to be executed, and counts it if it is refused.

@@ -32,6 +32,15 @@ impl Error {
         (ErrorKind::Io, "Redis did not answer in time").into()
     }
 
+    /// Whether Redis takes no further data because its memory is full. It still serves what it has.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        match self {
+            Self::Unavailable(error) | Self::Refused(error) => error.code() == Some("OOM"),
+            Self::Corrupt(_) => false,
+        }
+    }
+
     /// Whether Redis would read but not write: its memory or disk is full, or it is a replica.
     #[must_use]
     pub fn is_read_only(&self) -> bool {

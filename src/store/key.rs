@@ -9,6 +9,7 @@
 //! |---|---|---|
 //! | `ff:{g}:layout` | hash | what was fixed when the store was first used: `name_shards`; `archive`, the identity of the archive, and `post_hot_limit`, the limit beyond which all posts have been queued for it; and the strategy of timelines in force: `timeline_strategy`, with the number of those there were, `timeline_generation` |
 //! | `ff:{g}:next:user`, `ff:{g}:next:post` | counter | the last id issued |
+//! | `ff:{g}:probe` | text | when it was last tried to write, for `/readyz`. Kept a minute |
 //! | `ff:{g}:publishing` | sorted set | posts that have an id and are not settled yet, by id, see [`crate::store::draft`] |
 //! | `ff:{g}:stars` | set | authors whose posts are pulled, not pushed |
 //! | `ff:{g}:stars:version` | text | another one with each new star |
@@ -230,6 +231,12 @@ impl Keys {
     #[must_use]
     pub fn next_post(&self) -> Key<Counter> {
         self.key(Tag::Global, "next:post")
+    }
+
+    /// What is written to see whether writes are taken.
+    #[must_use]
+    pub fn probe(&self) -> Key<Text> {
+        self.key(Tag::Global, "probe")
     }
 
     /// Posts that are being published.
@@ -557,6 +564,7 @@ mod tests {
         assert_eq!(keys.followers(user).name(), "ff:{u7}:followers");
         let post = PostId::new(9).unwrap();
         assert_eq!(keys.next_post().name(), "ff:{g}:next:post");
+        assert_eq!(keys.probe().name(), "ff:{g}:probe");
         assert_eq!(keys.publishing().name(), "ff:{g}:publishing");
         assert_eq!(keys.stars().name(), "ff:{g}:stars");
         assert_eq!(keys.stars_version().name(), "ff:{g}:stars:version");

@@ -27,6 +27,7 @@ mod document;
 mod edge;
 mod events;
 mod execution;
+mod failover;
 mod fanout;
 mod generated;
 mod graph;

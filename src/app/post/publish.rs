@@ -9,6 +9,7 @@ use crate::app::error::{Broken, Error, Faults, Field, Reason};
 use crate::app::post::{NewPost, Queue};
 use crate::app::viewer::Viewer;
 use crate::config::TimelineStrategy;
+use crate::model::clock::Timestamp;
 use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
 use crate::model::post::{Content, Delivery, IdempotencyKey, Platform};
@@ -29,6 +30,13 @@ struct Publication<'a> {
     draft: Draft,
     delivery: Delivery,
     attempt: Option<(Digest, Attempt)>,
+}
+
+/// Ids that were issued.
+struct Issued {
+    drafts: Vec<Draft>,
+    /// Each author, how many follow it, and whether it is a star.
+    audiences: Vec<(UserId, u64, bool)>,
 }
 
 impl App {
@@ -142,6 +150,33 @@ impl App {
         // A post that is not pushed is found by those only who know that the strategy has changed.
         self.generation().await?;
         let began = deadline.began();
+        let mut issued = self.issue(posts, attempt, began).await?;
+        while !self.has_recovered() {
+            // Redis was restarted since it was last asked, and may have issued ids anew.
+            draft::settle(self.keys(), &issued.drafts).send("publish: settle", self.store()).await?;
+            deadline.check()?;
+            issued = self.issue(posts, attempt, began).await?;
+        }
+        let mut deliveries = HashMap::new();
+        let mut new_stars = Vec::new();
+        for (author, followers, is_star) in issued.audiences {
+            let delivery = self.delivery(followers, is_star);
+            if delivery == Delivery::Pulled && !is_star {
+                new_stars.push(author);
+            }
+            deliveries.insert(author, delivery);
+        }
+        self.make_stars(&new_stars).await?;
+        let publication = |(post, draft): (&&'a NewPost, Draft)| {
+            let delivery = deliveries[&post.author];
+            Publication { post, draft, delivery, attempt: None }
+        };
+        Ok(posts.iter().zip(issued.drafts).map(publication).collect())
+    }
+
+    /// Step 1, and what step 0 is decided by.
+    async fn issue(&self, posts: &[&NewPost], attempt: u32, began: Timestamp) -> Result<Issued, Error> {
+        self.recover().await?;
         let note = |post: &&NewPost| Note {
             author: post.author,
             created_at: post.created_at,
@@ -167,22 +202,11 @@ impl App {
         if let Some(last) = drafts.last() {
             self.0.last_issued.fetch_max(last.id.get(), Ordering::Relaxed);
         }
-        let mut deliveries = HashMap::new();
-        let mut new_stars = Vec::new();
-        for (author, followers, is_star) in audiences {
-            let (followers, is_star) = (replies.take(followers)?, replies.take(is_star)?);
-            let delivery = self.delivery(followers, is_star);
-            if delivery == Delivery::Pulled && !is_star {
-                new_stars.push(author);
-            }
-            deliveries.insert(author, delivery);
-        }
-        self.make_stars(&new_stars).await?;
-        let publication = |(post, draft): (&&'a NewPost, Draft)| {
-            let delivery = deliveries[&post.author];
-            Publication { post, draft, delivery, attempt: None }
+        let mut read = |(author, followers, is_star): (UserId, _, _)| {
+            Ok((author, replies.take(followers)?, replies.take(is_star)?))
         };
-        Ok(posts.iter().zip(drafts).map(publication).collect())
+        let audiences = audiences.into_iter().map(&mut read).collect::<Result<_, Error>>()?;
+        Ok(Issued { drafts, audiences })
     }
 
     /// Step 0 by itself, for a draft that somebody else began.
