@@ -33,6 +33,9 @@
 //! | `ff:{f3}:fanout` | stream | posts to be brought to timelines |
 //! | `ff:{f3}:sweep` | stream | deleted posts to be taken out of them |
 //! | `ff:{f3}:fanout:open` | sorted set | posts that are still to be brought to timelines, by id |
+//! | `ff:{f3}:fanout:ready` | hash | how many jobs of each author are among those to be brought to timelines |
+//! | `ff:{f3}:fanout:held` | sorted set | further jobs of those authors, which are held back: `author:post:time`, padded; see `store/lua/part/turns.lua` |
+//! | `ff:{f3}:fanout:turns` | sorted set | the authors of those held back, by the time of the first |
 //! | `ff:{f3}:fanout:progress` | hash | how far each of these jobs is: `kind:post` → time, user, timelines served |
 //! | `ff:{f3}:fanout:served` | counter | how many timelines have been served, ever |
 //! | `ff:{f3}:fanout:failed` | stream | jobs that were given up |
@@ -45,6 +48,7 @@
 //! | `ff:{k2e…}:login:3d…` | bucket | those of them from an address that is known, by its digest |
 //! | `ff:{k2e…}:known` | sorted set | from where this account was signed in to, by when last, see [`crate::store::throttle`]. Kept some months |
 //! | `ff:{u7}:cost`, `ff:{h1f…}:cost` | bucket | what user 7 may ask for, and nobody from this address |
+//! | `ff:{u7}:publish` | bucket | posts that user 7 may publish |
 //! | `ff:{u7}:guesses:N` | bucket | attempts to tell the password through the session with the id N |
 //! | `ff:{m}:measuring` | text | somebody measures how much memory things take. Kept a minute |
 //! | `ff:{m}:…` | | things kept in a simpler way, for comparison. Kept a minute |
@@ -404,6 +408,24 @@ impl Keys {
         self.key(Tag::Fanout(partition), "fanout:open")
     }
 
+    /// How many jobs of each author are in the stream of a partition.
+    #[must_use]
+    pub fn fanout_ready(&self, partition: u32) -> Key<Hash> {
+        self.key(Tag::Fanout(partition), "fanout:ready")
+    }
+
+    /// Jobs of a partition that are held back.
+    #[must_use]
+    pub fn fanout_held(&self, partition: u32) -> Key<SortedSet> {
+        self.key(Tag::Fanout(partition), "fanout:held")
+    }
+
+    /// The authors of the jobs of a partition that are held back.
+    #[must_use]
+    pub fn fanout_turns(&self, partition: u32) -> Key<SortedSet> {
+        self.key(Tag::Fanout(partition), "fanout:turns")
+    }
+
     /// How far the jobs of a partition are.
     #[must_use]
     pub fn fanout_progress(&self, partition: u32) -> Key<Hash> {
@@ -494,6 +516,12 @@ impl Keys {
         self.key(Tag::User(user), "cost")
     }
 
+    /// What a user may publish.
+    #[must_use]
+    pub fn publishes_of(&self, user: UserId) -> Key<Bucket> {
+        self.key(Tag::User(user), "publish")
+    }
+
     /// What somebody who is nobody may ask for from an address.
     #[must_use]
     pub fn cost_from(&self, address: Digest) -> Key<Bucket> {
@@ -581,6 +609,9 @@ mod tests {
         assert_eq!(keys.fanout(3).name(), "ff:{f3}:fanout");
         assert_eq!(keys.sweep(3).name(), "ff:{f3}:sweep");
         assert_eq!(keys.fanout_open(3).name(), "ff:{f3}:fanout:open");
+        assert_eq!(keys.fanout_ready(3).name(), "ff:{f3}:fanout:ready");
+        assert_eq!(keys.fanout_held(3).name(), "ff:{f3}:fanout:held");
+        assert_eq!(keys.fanout_turns(3).name(), "ff:{f3}:fanout:turns");
         assert_eq!(keys.fanout_progress(3).name(), "ff:{f3}:fanout:progress");
         assert_eq!(keys.fanout_served(3).name(), "ff:{f3}:fanout:served");
         assert_eq!(keys.fanout_failed(3).name(), "ff:{f3}:fanout:failed");
@@ -595,6 +626,7 @@ mod tests {
         assert_eq!(keys.logins_to(digest).name(), format!("ff:{{k{hex}}}:login"));
         assert_eq!(keys.known_logins_to(digest, digest).name(), format!("ff:{{k{hex}}}:login:{hex}"));
         assert_eq!(keys.cost_of(user).name(), "ff:{u7}:cost");
+        assert_eq!(keys.publishes_of(user).name(), "ff:{u7}:publish");
         assert_eq!(keys.cost_from(digest).name(), format!("ff:{{h{hex}}}:cost"));
         assert_eq!(keys.known_addresses(digest).name(), format!("ff:{{k{hex}}}:known"));
         assert_eq!(keys.regions(12).name(), "ff:{r12}:region");

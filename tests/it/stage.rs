@@ -462,7 +462,8 @@ impl Stage {
         for key in raw.raw::<Vec<String>>(&["KEYS", "ff:{f*}:fanout"]) {
             prop_assert_eq!(raw.raw::<u64>(&["XLEN", &key]), 0, "a job is left");
         }
-        let left = ["ff:*:intents", "ff:{g}:publishing", "ff:*:progress", "ff:*:failed", "ff:*:fanout:open"];
+        let left =
+            ["ff:*:intents", "ff:{g}:publishing", "ff:*:progress", "ff:*:failed", "ff:*:fanout:[orht]*"];
         let unmoved = ["ff:{a}:pending", "ff:{a}:mov*:*", "ff:{a}:unmovable", "ff:*:gone"];
         for pattern in left.into_iter().chain(unmoved) {
             let left: Vec<String> = raw.raw(&["KEYS", pattern]);
