@@ -228,7 +228,7 @@ struct Part {
 }
 
 impl Part {
-    fn of(PostPage { page, cold }: PostPage, direction: Direction) -> Self {
+    fn of(PostPage { page, cold, .. }: PostPage, direction: Direction) -> Self {
         let (outermost, more) = match direction {
             Direction::Forward => (page.entries.last(), page.has_next),
             Direction::Backward => (page.entries.first(), page.has_previous),
