@@ -60,11 +60,11 @@ impl App {
 
     async fn raise_counter(&self, changes: u64) -> Result<(), Error> {
         // An archive that was not opened yet is asked when it is.
-        let archived = match self.0.bound.initialized() {
-            true => {
-                tokio::time::timeout(PATIENCE, self.0.archive.greatest_post()).await.ok().and_then(Result::ok)
-            }
-            false => Some(0),
+        let archived = if self.0.bound.initialized() {
+            let greatest = tokio::time::timeout(PATIENCE, self.0.archive.greatest_post()).await;
+            greatest.ok().and_then(Result::ok)
+        } else {
+            Some(0)
         };
         let seen = self.0.last_issued.load(Ordering::Relaxed);
         let upto = archived.unwrap_or(0).max(seen);

@@ -30,7 +30,7 @@ const EXCHANGE: Duration = Duration::from_secs(20);
 #[derive(Clone)]
 pub(super) struct Pool {
     client: Client,
-    pool: bb8::Pool<Manager>,
+    links: bb8::Pool<Manager>,
     peer: Arc<Peer>,
 }
 
@@ -51,7 +51,7 @@ impl Pool {
     }
 
     fn new(client: Client, connections: u32, peer: Arc<Peer>) -> Self {
-        let pool = bb8::Pool::builder()
+        let links = bb8::Pool::builder()
             .max_size(connections)
             .min_idle(connections)
             .connection_timeout(CONNECT)
@@ -59,7 +59,7 @@ impl Pool {
             .idle_timeout(None)
             .max_lifetime(None)
             .build_unchecked(Manager { client: client.clone(), peer: Arc::clone(&peer) });
-        Self { client, pool, peer }
+        Self { client, links, peer }
     }
 
     /// What makes connections of other kinds.
@@ -79,7 +79,7 @@ impl Pool {
 
     /// How many connections there are.
     pub(super) fn connections(&self) -> u32 {
-        self.pool.state().connections
+        self.links.state().connections
     }
 
     /// Sends a pipeline and waits for its answers.
@@ -108,7 +108,7 @@ impl Pool {
             if error.is_unrecoverable_error() || error.is_timeout() {
                 link.broken.store(true, Ordering::Relaxed);
             }
-            if !error.is_connection_dropped() || dead == self.pool.config().max_size {
+            if !error.is_connection_dropped() || dead == self.links.config().max_size {
                 return Err(error.into());
             }
             dead += 1;
@@ -119,7 +119,7 @@ impl Pool {
     /// asks `has_broken` then, makes another.
     async fn link(&self) -> Result<Link, RedisError> {
         loop {
-            let link = self.pool.get().await.map_err(|error| match error {
+            let link = self.links.get().await.map_err(|error| match error {
                 RunError::User(error) => error,
                 RunError::TimedOut => Error::no_answer(),
             })?;

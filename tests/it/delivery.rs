@@ -255,7 +255,6 @@ async fn an_author_who_publishes_much_keeps_no_other_waiting() {
         let delivery: String = raw.raw(&["HGET", &format!("ff:{{p{other}}}:post"), "delivery"]);
         delivery.starts_with("delivered")
     };
-    let served = || raw.raw::<Option<u64>>(&["HLEN", "ff:{f1}:fanout:progress"]);
     let mut worker = scene.worker();
     // As many round trips as its own followers need, and not those of three hundred posts.
     let before = scene.app.store().round_trips();
@@ -271,7 +270,6 @@ async fn an_author_who_publishes_much_keeps_no_other_waiting() {
         () = &mut drained => panic!("all was delivered before the other post"),
         trips = watched => trips,
     };
-    println!("delivered after {trips} round trips, {:?} jobs under way", served());
     assert!(trips <= 200, "{trips} round trips");
     assert!(scene.jobs().await.0 > 250, "the author who publishes much still waits");
     drained.await;
