@@ -1,5 +1,6 @@
 //! How long `publish` takes and how soon a post is where it belongs, for an author with very many
-//! followers and for one with a few, in turns on the same Redis.
+//! followers and for one with a few, in turns on the same Redis; and how soon while another author of the same
+//! partition publishes as much as its bucket allows.
 //!
 //! `cargo bench` measures; under `cargo test` a few rounds with few followers show that it works.
 
@@ -16,6 +17,7 @@ mod times;
 use std::time::{Duration, Instant};
 
 use fanfold::app::App;
+use fanfold::app::delivery::PARTITIONS;
 use fanfold::app::import::ImportFollow;
 use fanfold::app::viewer::Viewer;
 use fanfold::model::clock::Timestamp;
@@ -35,6 +37,10 @@ struct Sizes {
     /// Followers of the author who has few; all of them have a timeline.
     few: usize,
     rounds: usize,
+    /// Posts that another author publishes at once.
+    flood: usize,
+    /// Followers of that one; all of them have a timeline.
+    crowd: usize,
 }
 
 /// An author who is signed in, and the follower who is served last.
@@ -48,6 +54,8 @@ struct Bench {
     connection: MultiplexedConnection,
     many: Author,
     few: Author,
+    /// One who publishes much, of the partition of `few`.
+    busy: Author,
 }
 
 impl Bench {
@@ -58,15 +66,18 @@ impl Bench {
 
         let many = app.register("many", "correct horse", None, None, None).await.unwrap().viewer;
         let few = app.register("few", "correct horse", None, None, None).await.unwrap().viewer;
+        let busy = same_partition(&app, &few).await;
         let fans = users(&app, sizes.many + sizes.few).await;
         let (of_many, of_few) = fans.split_at(sizes.many);
         follow(&app, of_many, &many).await;
         follow(&app, of_few, &few).await;
+        follow(&app, &of_many[..sizes.crowd], &busy).await;
         let mut bench = Self {
             app,
             connection,
             many: Author { viewer: many, last: of_many[0] },
             few: Author { viewer: few, last: *of_few.last().unwrap() },
+            busy: Author { viewer: busy, last: of_many[sizes.crowd - 1] },
         };
         // Evenly among them, so that every chunk has some.
         let step = sizes.many / sizes.active;
@@ -74,6 +85,9 @@ impl Bench {
         bench.many.last = *active.last().unwrap();
         bench.open_timelines(&active).await;
         bench.open_timelines(of_few).await;
+        let is_open = |fan: &&UserId| active.binary_search(fan).is_ok();
+        let crowd: Vec<UserId> = of_many[..sizes.crowd].iter().filter(|fan| !is_open(fan)).copied().collect();
+        bench.open_timelines(&crowd).await;
         bench
     }
 
@@ -108,11 +122,80 @@ impl Bench {
         }
     }
 
+    /// Publishes a post of the author who has few followers. Returns how long it took until it was published, and from
+    /// then on until the last follower had it.
+    async fn deliver_few(&self) -> (Duration, Duration) {
+        let (post, took) = self.publish(&self.few).await;
+        let began = Instant::now();
+        self.until_received(&self.few, post).await;
+        (took, began.elapsed())
+    }
+
+    /// Another author publishes much at once, and this one a post at a time meanwhile.
+    async fn flood(&self, sizes: &Sizes) {
+        let (mut alone, mut beside) = (Times::default(), Times::default());
+        let (mut publish_alone, mut publish_beside) = (Times::default(), Times::default());
+        for _ in 0..sizes.rounds {
+            self.until_quiet().await;
+            let (published, delivered) = self.deliver_few().await;
+            publish_alone.0.push(published);
+            alone.0.push(delivered);
+        }
+        let began = Instant::now();
+        let publishing: Vec<_> = (0..sizes.flood)
+            .map(|_| {
+                let (app, viewer) = (self.app.clone(), self.busy.viewer.clone());
+                tokio::spawn(async move { app.publish(&viewer, "flood", None, None).await.is_ok() })
+            })
+            .collect();
+        let mut accepted = 0;
+        for publishing in publishing {
+            accepted += u32::from(publishing.await.unwrap());
+        }
+        let published = began.elapsed();
+        while self.app.backlog().await.unwrap().jobs > 1 && beside.0.len() < 100 {
+            let (published, delivered) = self.deliver_few().await;
+            publish_beside.0.push(published);
+            beside.0.push(delivered);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let waiting = self.app.backlog().await.unwrap().jobs;
+        self.until_quiet().await;
+        let (crowd, flood, measured) = (sizes.crowd, sizes.flood, beside.0.len());
+        println!(
+            "\none author with {crowd} followers publishes {flood} times at once: {accepted} accepted in {published:.1?},"
+        );
+        println!(
+            "delivered after {:.1?}; {measured} posts of another author meanwhile, {waiting} jobs left then",
+            began.elapsed()
+        );
+        publish_alone.print("publish, alone");
+        publish_beside.print("publish, beside that");
+        alone.print("published until delivered, alone");
+        beside.print("published until delivered, beside that");
+        if measured > 0 {
+            println!("beside : alone = {:.2} (medians)", beside.quantile(50) / alone.quantile(50));
+        }
+    }
+
     async fn until_quiet(&self) {
         while self.app.backlog().await.unwrap().jobs > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
+}
+
+/// An author of the same partition as another.
+async fn same_partition(app: &App, other: &Viewer) -> Viewer {
+    let partition = |viewer: &Viewer| viewer.user().unwrap().get() % u64::from(PARTITIONS);
+    for number in 0.. {
+        let name = format!("busy{number}");
+        let made = app.register(&name, "correct horse", None, None, None).await.unwrap().viewer;
+        if partition(&made) == partition(other) {
+            return made;
+        }
+    }
+    unreachable!("ids go through all partitions")
 }
 
 async fn follow(app: &App, fans: &[UserId], author: &Viewer) {
@@ -129,9 +212,9 @@ async fn follow(app: &App, fans: &[UserId], author: &Viewer) {
 #[tokio::main]
 async fn main() {
     let sizes = if is_measured() {
-        Sizes { many: 100_000, active: 20_000, few: 10, rounds: 40 }
+        Sizes { many: 100_000, active: 20_000, few: 10, rounds: 40, flood: 2_000, crowd: 9_999 }
     } else {
-        Sizes { many: 300, active: 60, few: 10, rounds: 2 }
+        Sizes { many: 300, active: 60, few: 10, rounds: 2, flood: 20, crowd: 100 }
     };
     let redis = Redis::start();
     let bench = Bench::set(&redis, &sizes).await;
@@ -159,7 +242,7 @@ async fn main() {
         bench.until_received(&bench.few, post).await;
         beside.0.push(began.elapsed());
     }
-    let Sizes { many: followers, active, few: some, rounds } = sizes;
+    let Sizes { many: followers, active, few: some, rounds, .. } = sizes;
     println!("{rounds} rounds; milliseconds {:>37} {:>9} {:>9}", "median", "90 %", "most");
     few.print(&format!("publish, {some} followers"));
     many.print(&format!("publish, {followers} followers"));
@@ -169,4 +252,5 @@ async fn main() {
         "publish, {followers} followers : {some} followers = {:.2} (medians)",
         many.quantile(50) / few.quantile(50)
     );
+    bench.flood(&sizes).await;
 }

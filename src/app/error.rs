@@ -168,12 +168,14 @@ impl Error {
     /// Whether it is what was read or written that is at fault.
     #[must_use]
     pub(super) fn is_about_data(&self) -> bool {
-        use {archive::error::Error as Archived, store::error::Error as Stored};
-        let Self::Broken(broken) = self else { return false };
-        matches!(
-            broken,
-            Broken::Archive(Archived::Refused(_) | Archived::Corrupt(_)) | Broken::Store(Stored::Corrupt(_))
-        )
+        use archive::error::Error as Archived;
+        match self {
+            Self::Broken(Broken::Archive(error)) => {
+                matches!(error, Archived::Refused(_) | Archived::Corrupt(_))
+            }
+            Self::Broken(Broken::Store(error)) => error.is_about_data(),
+            _ => false,
+        }
     }
 
     /// Whether only the archive is away, and may come back by itself.

@@ -20,6 +20,7 @@ mod per_user;
 pub mod post;
 pub mod question;
 pub mod rate_limit;
+mod recovery;
 pub mod region;
 pub mod relation;
 pub mod repair;
@@ -40,6 +41,7 @@ use crate::app::live::Listeners;
 use crate::app::once::Once;
 use crate::app::password::Passwords;
 use crate::app::per_user::PerUser;
+use crate::app::recovery::Recovery;
 use crate::app::timeline::Strategy;
 use crate::app::timeline::look::TimelineLooks;
 use crate::app::visit::{Counts, Visits};
@@ -51,6 +53,19 @@ use crate::model::clock::{Day, SharedClock, Timestamp};
 use crate::model::id::UserId;
 use crate::store::Store;
 use crate::store::key::Keys;
+
+/// What can be done with the hot store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// All there is to do.
+    Ready,
+    /// Reading: its memory is full.
+    Full,
+    /// Reading, but nothing is written: it is a replica, or cannot write to its disk.
+    ReadOnly,
+    /// Nothing.
+    Away,
+}
 
 /// The application: the rules over one store. Cheap to clone.
 #[derive(Clone)]
@@ -83,8 +98,10 @@ struct Parts {
     allowances: PerUser<tokio::sync::Mutex<()>>,
     /// Up to where posts have been delivered, as far as this process knows.
     delivered_mark: DeliveredMark,
-    /// The greatest post id this process has issued.
+    /// The greatest post id this process has issued, or read as a watermark: its readers hold marks up to there.
     last_issued: AtomicU64,
+    /// What was done about the counter of posts since Redis was restarted.
+    recovery: Recovery,
     /// What this process's intents to mend carry as their token.
     mender: u64,
 }
@@ -120,6 +137,7 @@ impl App {
             allowances: PerUser::default(),
             delivered_mark: DeliveredMark::default(),
             last_issued: AtomicU64::new(0),
+            recovery: Recovery::default(),
             mender,
         }))
     }
@@ -151,6 +169,7 @@ impl App {
             allowances: PerUser::default(),
             delivered_mark: DeliveredMark::default(),
             last_issued: AtomicU64::new(0),
+            recovery: Recovery::default(),
             mender: chance.nonce(),
         }))
     }
@@ -161,9 +180,14 @@ impl App {
         &self.0.store
     }
 
-    /// Whether the hot store can be reached, without which nothing can be done. One round trip.
-    pub async fn is_ready(&self) -> Result<(), error::Error> {
-        Ok(self.store().ping().await?)
+    /// Whether the hot store can be reached and written, without which hardly anything can be done. One round trip.
+    pub async fn is_ready(&self) -> Readiness {
+        match self.store().probe(self.now()).await {
+            Ok(()) => Readiness::Ready,
+            Err(error) if error.is_full() => Readiness::Full,
+            Err(error) if error.is_read_only() => Readiness::ReadOnly,
+            Err(_) => Readiness::Away,
+        }
     }
 
     /// How many passwords this process has verified so far.

@@ -49,6 +49,7 @@ impl App {
     /// One round: does again what old intents name. Returns how many it looked at. What cannot be
     /// mended now is left for the next round, and holds nothing else up.
     pub async fn repair(&self) -> Result<usize, Error> {
+        self.finish_recovery().await?;
         let latest = self.now().minus(REPAIRED_AFTER);
         let mut seen = 0;
         // Each partition, and how many of its oldest intents were looked at and stay.

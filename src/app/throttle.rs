@@ -258,7 +258,8 @@ impl App {
     }
 }
 
-fn limit(capacity: u32) -> Limit {
+/// So many at once, or within an hour.
+pub(super) fn limit(capacity: u32) -> Limit {
     Limit { capacity, period: PERIOD }
 }
 
@@ -282,14 +283,18 @@ fn account(name: &str) -> Digest {
 
 /// Goes on if something was drawn.
 pub(super) fn admit(drawn: Drawn) -> Result<(), Error> {
-    let Some(wait) = drawn.wait else { return Ok(()) };
+    drawn.wait.map_or(Ok(()), |wait| Err(throttled(wait, "There were too many attempts.")))
+}
+
+/// Rejects for so long, because there was too much of something.
+pub(super) fn throttled(wait: Duration, too_much: &str) -> Error {
     let (number, unit) = match wait.as_millis().div_ceil(1_000) {
         seconds @ ..=120 => (seconds, "second"),
         seconds => (seconds.div_ceil(60), "minute"),
     };
     let ending = if number == 1 { "" } else { "s" };
-    let message = format!("There were too many attempts. Try again in {number} {unit}{ending}.");
-    Err(Error::rule(Reason::Throttled, None, message))
+    let message = format!("{too_much} Try again in {number} {unit}{ending}.");
+    Error::rule(Reason::Throttled, None, message)
 }
 
 #[cfg(test)]

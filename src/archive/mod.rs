@@ -51,7 +51,7 @@ struct Shared {
     target: Arc<Target>,
     /// The attempt to open it that is under way, or that has succeeded.
     opening: Mutex<Option<Opening>>,
-    asked: AtomicU64,
+    asked: Arc<AtomicU64>,
 }
 
 /// An attempt to open an archive, for which any number may wait.
@@ -62,7 +62,7 @@ impl Archive {
     /// what cannot be a URL is refused.
     pub fn new(config: &ArchiveConfig, data_dir: &Path) -> Result<Self, Error> {
         let target = Arc::new(Target::new(config, data_dir)?);
-        let shared = Shared { target, opening: Mutex::new(None), asked: AtomicU64::new(0) };
+        let shared = Shared { target, opening: Mutex::new(None), asked: Arc::default() };
         Ok(Self { shared: Arc::new(shared), gate: None })
     }
 
@@ -70,6 +70,15 @@ impl Archive {
     #[must_use]
     pub fn with_gate(&self, gate: Arc<dyn Gate>) -> Self {
         Self { gate: Some(gate), ..self.clone() }
+    }
+
+    /// The same archive over a connection of its own, for which no request has to be waited.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        let target = Arc::new(self.shared.target.with_one_connection());
+        let asked = Arc::clone(&self.shared.asked);
+        let shared = Shared { target, opening: Mutex::new(None), asked };
+        Self { shared: Arc::new(shared), gate: self.gate.clone() }
     }
 
     /// Where it is, for people; without user and password.

@@ -27,8 +27,10 @@ const CONNECT: Duration = Duration::from_secs(3);
 /// How long SQLite waits for another process that writes.
 const BUSY: Duration = Duration::from_secs(4);
 
-/// Makes a MySQL refuse what it cannot store as it is, instead of cutting it off.
-const STRICT: &str = "SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')";
+/// Makes a MySQL refuse what it cannot store as it is, instead of cutting it off; and end statements that take longer
+/// than anybody waits for them: MariaDB all of them, MySQL those that read. Each ignores the comment of the other.
+const STRICT: &str = "SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES') \
+    /*M!, SESSION max_statement_time = 30 */ /*!50708 , SESSION max_execution_time = 30000 */";
 /// Makes a MySQL forget migrations that were begun and not finished.
 const FORGET_HALF: &str = "DELETE FROM fanfold_migrations WHERE success = FALSE";
 /// Whether a MySQL has a transaction on disk before it says that it is done. This is for its owner to decide.
@@ -36,6 +38,10 @@ const IS_SAFE: &str = "SELECT @@innodb_flush_log_at_trx_commit = 1";
 /// Makes a PostgreSQL have a transaction on disk before it says that it is done.
 const SAFE: &str = "SELECT set_config('synchronous_commit', 'on', false) \
     WHERE current_setting('synchronous_commit') IN ('off', 'local')";
+/// Makes a PostgreSQL end statements that take longer than anybody waits for them; and, since version 14, those whose
+/// client has gone away.
+const BOUNDED: &str = "SELECT set_config(name, CASE name WHEN 'statement_timeout' THEN '30s' ELSE '1s' END, false) \
+    FROM pg_settings WHERE name IN ('statement_timeout', 'client_connection_check_interval')";
 
 /// The table in which it is noted which migrations have been done.
 const MIGRATIONS: &str = "fanfold_migrations";
@@ -169,11 +175,13 @@ macro_rules! pool_options {
 }
 
 /// Where an archive is, and how to get there.
+#[derive(Clone)]
 pub(super) struct Target {
     options: Options,
     connections: u32,
 }
 
+#[derive(Clone)]
 enum Options {
     Sqlite(SqliteConnectOptions),
     Mysql(MySqlConnectOptions),
@@ -203,6 +211,11 @@ impl Target {
             None => Options::sqlite(SqliteConnectOptions::new().filename(data_dir.join("archive.db"))),
         };
         Ok(Self { options, connections: config.archive_connections })
+    }
+
+    /// The same for whoever does one thing after the other.
+    pub(super) fn with_one_connection(&self) -> Self {
+        Self { connections: 1, ..self.clone() }
     }
 
     /// What kind of database it is, as OpenTelemetry calls it.
@@ -255,7 +268,10 @@ impl Target {
                 connection.close().await?;
                 let options = PgConnectOptions::clone(options);
                 let pool = pool_options!(PgPoolOptions, self.connections).after_connect(|connection, _| {
-                    Box::pin(async move { sqlx::query(SAFE).execute(connection).await.map(drop) })
+                    Box::pin(async move {
+                        sqlx::query(SAFE).execute(&mut *connection).await?;
+                        sqlx::query(BOUNDED).execute(connection).await.map(drop)
+                    })
                 });
                 Pool::Postgres(pool.connect_lazy_with(options))
             }

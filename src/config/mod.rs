@@ -169,6 +169,13 @@ pub struct TimelineConfig {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=3_650))]
     pub timeline_activity: u32,
 
+    /// Posts that one author may publish, all at once or within an hour.
+    ///
+    /// A retry with the same idempotency key does not count. Imports are not limited.
+    #[arg(long, value_name = "N", env = "FANFOLD_PUBLISHES_PER_AUTHOR", default_value_t = 300)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub publishes_per_author: u32,
+
     /// Posts of an author that are kept in Redis; older ones are archived.
     #[arg(long, value_name = "N", env = "FANFOLD_POST_HOT_LIMIT", default_value_t = 1_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]

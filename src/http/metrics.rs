@@ -64,6 +64,10 @@ static RECORDER: LazyLock<Option<PrometheusHandle>> = LazyLock::new(|| {
         "How long round trips to Redis took, by what they were for."
     );
     describe_counter!("fanfold_redis_errors_total", "Round trips to Redis that were not answered.");
+    describe_counter!(
+        "fanfold_unreadable_total",
+        "How often stored data could not be read and was left out, by its kind."
+    );
     describe_gauge!("fanfold_redis_up", "Whether Redis answers.");
     describe_gauge!("fanfold_redis_connections", "Connections to Redis.");
     describe_gauge!("fanfold_archive_connections", "Connections to the archive.");

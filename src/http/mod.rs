@@ -40,6 +40,7 @@ use crate::config::HttpConfig;
 use crate::graphql::error::RequestError;
 use crate::graphql::{Api, GraphqlRequest, Plan};
 use crate::http::connection::turns_true;
+use crate::http::health::Health;
 use crate::http::peer::Peers;
 use crate::http::response::{Failure, MediaType};
 use crate::http::schema::Contract;
@@ -59,6 +60,7 @@ struct Server {
     config: HttpConfig,
     contract: Contract,
     began: Instant,
+    health: Health,
     /// Turns true when the server is about to stop.
     stopping: watch::Receiver<bool>,
     /// Room for sockets, and streams of events.
@@ -71,7 +73,8 @@ impl Server {
     fn new(api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) -> Self {
         let seats = Seats::new(&config);
         let (contract, began, tasks) = (Contract::new(), Instant::now(), TaskTracker::new());
-        Self { api, config, contract, began, stopping, seats, tasks }
+        let health = Health::default();
+        Self { api, config, contract, began, health, stopping, seats, tasks }
     }
 
     /// Makes a request's document ready to be executed; counts it if it is rejected, and charges where it came from.

@@ -8,12 +8,14 @@
 //! (`app::post`).
 
 use std::fmt;
+use std::time::Duration;
 
 use redis::{FromRedisValue, ParsingError, Value};
 
 use crate::model::clock::Timestamp;
 use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
+use crate::store::bucket::{self, Limit};
 use crate::store::command::{Command, call, command};
 use crate::store::error::Error;
 use crate::store::key::Keys;
@@ -147,18 +149,31 @@ pub fn attempt(keys: &Keys, author: UserId, key: Digest) -> Command<Option<Attem
     command("GET").key(&keys.attempt(author, key)).reply()
 }
 
-/// Binds an idempotency key to an attempt, if it stands for `known` (nothing, or an attempt whose post
-/// is void). Answers what it stands for now.
+/// What came of binding an idempotency key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claimed {
+    /// The key identifies this attempt now.
+    Held(Attempt),
+    /// There is no token left for a new one, for so long.
+    Throttled(Duration),
+}
+
+/// Binds an idempotency key to an attempt, if it identifies `known` (nothing, or an attempt whose post is void). A new
+/// attempt takes a token from the author's bucket.
 pub fn claim_attempt(
     keys: &Keys,
     author: UserId,
     key: Digest,
     known: Option<&Attempt>,
     attempt: &Attempt,
-) -> Command<Attempt> {
-    let claim = call(&script::CLAIM_ATTEMPT).key(&keys.attempt(author, key));
+    (limit, now): (Limit, Timestamp),
+) -> Command<Claimed> {
+    let claim = call(&script::CLAIM_ATTEMPT).key(&keys.attempt(author, key)).key(&keys.publishes_of(author));
     let claim = claim.arg(known.map_or(String::new(), |known| known.text(known.is_done)));
-    claim.arg(attempt.text(false)).arg(ATTEMPT_SECONDS).reply()
+    let claim = claim.arg(attempt.text(false)).arg(ATTEMPT_SECONDS).arg(now.as_millis());
+    bucket::drawing(claim, limit, 1).reply::<(Option<Attempt>, u64)>().map(|(held, wait)| {
+        Ok(held.map_or_else(|| Claimed::Throttled(Duration::from_micros(wait)), Claimed::Held))
+    })
 }
 
 #[cfg(test)]

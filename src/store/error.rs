@@ -37,12 +37,49 @@ impl Error {
         (ErrorKind::Io, "Redis did not answer in time").into()
     }
 
+    /// Whether Redis takes no further data because its memory is full. It still serves what it has.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        match self {
+            Self::Unavailable(error) | Self::Refused(error) => error.code() == Some("OOM"),
+            Self::Corrupt(_) | Self::OverBudget(_) => false,
+        }
+    }
+
     /// Whether Redis would read but not write: its memory or disk is full, or it is a replica.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         match self {
             Self::Unavailable(error) | Self::Refused(error) => error.code().is_some_and(refuses_writes),
             Self::Corrupt(_) | Self::OverBudget(_) => false,
+        }
+    }
+}
+
+impl Error {
+    /// Whether what is stored is at fault, and stays so until it is repaired: a key of the wrong type, or a value of
+    /// the wrong form, also where a script came across it.
+    #[must_use]
+    pub fn is_about_data(&self) -> bool {
+        /// Within the text of an error. A script of Redis 6.2 fails without the code of what it called.
+        const OF_DATA: [&str; 8] = [
+            "WRONGTYPE",
+            "value is not an integer",
+            "value is not a valid float",
+            "attempt to compare",
+            "attempt to perform arithmetic",
+            "attempt to index",
+            "attempt to concatenate",
+            "bad argument",
+        ];
+        match self {
+            Self::Corrupt(_) => true,
+            Self::Refused(error) if error.code() == Some("WRONGTYPE") => true,
+            Self::Refused(error) if error.code() == Some("ERR") => {
+                let text = error.to_string();
+                OF_DATA.iter().any(|of_data| text.contains(of_data))
+            }
+            Self::Refused(_) | Self::Unavailable(_) | Self::OverBudget(_) => false,
         }
     }
 }

@@ -13,7 +13,7 @@ use redis::{FromRedisValue, ParsingError, Value};
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::Position;
-use crate::store::command::{Command, call, command};
+use crate::store::command::{Builder, Command, call, command, several};
 use crate::store::key::{FANOUT_PARTITIONS, Key, Keys, Stream};
 use crate::store::post::{Id, ids};
 use crate::store::script;
@@ -160,18 +160,27 @@ pub struct TakenOver {
     pub is_suspect: bool,
 }
 
-/// Adds a job. Sent twice, it is done twice, which does no harm.
+/// Adds the keys by which the authors of a partition take turns.
+fn turns(builder: Builder, keys: &Keys, partition: u32) -> Builder {
+    let builder = builder.key(&keys.fanout_ready(partition)).key(&keys.fanout_held(partition));
+    builder.key(&keys.fanout_turns(partition))
+}
+
+/// Adds a job. One that brings a post to timelines is held back while many of its author are under way. Sent twice, it
+/// is done twice, which does no harm.
 pub fn add(keys: &Keys, task: &Task) -> Command<String> {
     let queue = task.queue();
-    let add = match task.kind {
+    match task.kind {
         Kind::Deliver => {
-            let open = keys.fanout_open(queue.partition);
-            call(&script::ADD_JOB).key(&queue.stream(keys)).key(&open).arg(task.post.get())
+            let add = call(&script::ADD_JOB).key(&queue.stream(keys));
+            let add = turns(add.key(&keys.fanout_open(queue.partition)), keys, queue.partition);
+            add.arg(task.post.get()).arg(task.author.get()).reply()
         }
-        Kind::Remove => command("XADD").key(&queue.stream(keys)).arg("*"),
-    };
-    let add = add.arg("kind").arg(task.kind.word());
-    add.arg("post").arg(task.post.get()).arg("author").arg(task.author.get()).reply()
+        Kind::Remove => {
+            let add = command("XADD").key(&queue.stream(keys)).arg("*").arg("kind").arg(task.kind.word());
+            add.arg("post").arg(task.post.get()).arg("author").arg(task.author.get()).reply()
+        }
+    }
 }
 
 /// The least post that the jobs of a partition are still to bring to timelines; `None` if there is none.
@@ -207,6 +216,10 @@ pub fn take_over<'a>(
     let take = call(&script::TAKE_OVER_JOBS).key(&queue.stream(keys));
     let take = take.key(&keys.fanout_progress(queue.partition)).key(&keys.fanout_failed(queue.partition));
     let take = take.key(&keys.fanout_open(queue.partition));
+    let take = match queue.kind {
+        Kind::Deliver => turns(take, keys, queue.partition),
+        Kind::Remove => take,
+    };
     let take = take.arg(GROUP).arg(worker).arg(idle).arg(MOST_BEGINNINGS).arg(count).args(held);
     take.reply::<(Vec<Job>, bool)>().map(|(jobs, is_suspect)| Ok(TakenOver { jobs, is_suspect }))
 }
@@ -216,7 +229,7 @@ pub fn requeue(keys: &Keys, partition: u32, count: usize) -> Command<u64> {
     let queue = |kind| Queue { kind, partition }.stream(keys);
     let requeue = call(&script::REQUEUE_JOBS).key(&keys.fanout_failed(partition));
     let requeue = requeue.key(&queue(Kind::Deliver)).key(&queue(Kind::Remove));
-    requeue.key(&keys.fanout_open(partition)).arg(count).reply()
+    turns(requeue.key(&keys.fanout_open(partition)), keys, partition).arg(count).reply()
 }
 
 /// Gives back all the jobs of a worker, so that another one takes them over at once. Answers how many.
@@ -258,24 +271,34 @@ pub fn finish(keys: &Keys, job: &str, task: &Task) -> Command<bool> {
     let queue = task.queue();
     let finish = call(&script::FINISH_JOB).key(&queue.stream(keys));
     let finish = finish.key(&keys.fanout_progress(queue.partition)).key(&keys.fanout_open(queue.partition));
+    let finish = turns(finish, keys, queue.partition);
     let brought = match task.kind {
         Kind::Deliver => task.post.to_string(),
         Kind::Remove => String::new(),
     };
-    finish.arg(GROUP).arg(job).arg(task.field()).arg(brought).reply()
+    finish.arg(GROUP).arg(job).arg(task.field()).arg(brought).arg(task.author.get()).reply()
 }
 
 /// How many jobs of a queue wait or are under way.
 pub fn waiting(keys: &Keys, queue: Queue) -> Command<u64> {
-    command("XLEN").key(&queue.stream(keys)).reply()
+    let in_stream = command("XLEN").key(&queue.stream(keys));
+    match queue.kind {
+        Kind::Deliver => {
+            let held = command("ZCARD").key(&keys.fanout_held(queue.partition));
+            several::<(u64, u64)>(vec![in_stream, held]).map(|(in_stream, held)| Ok(in_stream + held))
+        }
+        Kind::Remove => in_stream.reply(),
+    }
 }
 
-/// When the oldest job of a queue was added, by the clock of Redis.
+/// When the oldest job of a queue was added, by the clock of Redis: of those in the stream, and of those held back.
 pub fn oldest(keys: &Keys, queue: Queue) -> Command<Option<Timestamp>> {
     let first = command("XRANGE").key(&queue.stream(keys)).arg("-").arg("+").arg("COUNT").arg(1);
-    first.reply::<Vec<Job>>().map(|jobs| {
+    let held = command("ZRANGE").key(&keys.fanout_turns(queue.partition)).arg(0).arg(0).arg("WITHSCORES");
+    several::<(Vec<Job>, Vec<(u64, i64)>)>(vec![first, held]).map(|(jobs, held)| {
         let millis = |job: &Job| job.id.split('-').next()?.parse().ok();
-        Ok(jobs.first().and_then(millis).map(Timestamp::from_millis))
+        let held = held.first().map(|(_, since)| *since);
+        Ok(jobs.first().and_then(millis).into_iter().chain(held).min().map(Timestamp::from_millis))
     })
 }
 

@@ -23,6 +23,11 @@ pub(super) fn answered(step: &'static str, took: Duration) {
     });
 }
 
+/// Data of this kind could not be read, and was left out.
+pub(super) fn left_out(kind: &'static str) {
+    counter!("fanfold_unreadable_total", "kind" => kind).increment(1);
+}
+
 /// A round trip of this step was not answered.
 pub(super) fn failed(step: &'static str) {
     counter!("fanfold_redis_errors_total", "step" => step).increment(1);

@@ -9,6 +9,7 @@
 //! |---|---|---|
 //! | `ff:{g}:layout` | hash | what was fixed when the store was first used: `name_shards`; `archive`, the identity of the archive, and `post_hot_limit`, the limit beyond which all posts have been queued for it; and the strategy of timelines in force: `timeline_strategy`, with the number of those there were, `timeline_generation` |
 //! | `ff:{g}:next:user`, `ff:{g}:next:post` | counter | the last id issued |
+//! | `ff:{g}:probe` | text | when it was last tried to write, for `/readyz`. Kept a minute |
 //! | `ff:{g}:publishing` | sorted set | posts that have an id and are not settled yet, by id, see [`crate::store::draft`] |
 //! | `ff:{g}:stars` | set | authors whose posts are pulled, not pushed |
 //! | `ff:{g}:stars:version` | text | another one with each new star |
@@ -21,7 +22,7 @@
 //! | `ff:{u7}:following` | sorted set | whom user 7 follows, by time of the follow: the truth of an edge |
 //! | `ff:{u7}:followers` | sorted set | who follows user 7, by time of the follow: its mirror |
 //! | `ff:{u7}:find:N`, `…:a`, `…:b` | sorted set, temporary | a page of users and its two intersections; N is unique |
-//! | `ff:{p9}:post` | hash | `author`, `content`, `created_at`, `platform`, `delivery`; or `author`, `deleted`, and `settled` when the archive knows of it |
+//! | `ff:{p9}:post` | hash | `author`, `content`, `created_at`, `platform`, `delivery`; or `author`, `deleted`, and `settled`: 1 when the archive knows of it, 2 if the post was never visible |
 //! | `ff:{u7}:posts` | list | user 7's posts, greatest id first |
 //! | `ff:{u7}:recent` | sorted set | the newest twenty of them, by id |
 //! | `ff:{u7}:cold` | hash | user 7's posts that have left `posts` for the archive: `greatest`, the greatest of them there ever was; `count`, how many there are |
@@ -32,6 +33,9 @@
 //! | `ff:{f3}:fanout` | stream | posts to be brought to timelines |
 //! | `ff:{f3}:sweep` | stream | deleted posts to be taken out of them |
 //! | `ff:{f3}:fanout:open` | sorted set | posts that are still to be brought to timelines, by id |
+//! | `ff:{f3}:fanout:ready` | hash | how many jobs of each author are among those to be brought to timelines |
+//! | `ff:{f3}:fanout:held` | sorted set | further jobs of those authors, which are held back: `author:post:time`, padded; see `store/lua/part/turns.lua` |
+//! | `ff:{f3}:fanout:turns` | sorted set | the authors of those held back, by the time of the first |
 //! | `ff:{f3}:fanout:progress` | hash | how far each of these jobs is: `kind:post` → time, user, timelines served |
 //! | `ff:{f3}:fanout:served` | counter | how many timelines have been served, ever |
 //! | `ff:{f3}:fanout:failed` | stream | jobs that were given up |
@@ -44,6 +48,7 @@
 //! | `ff:{k2e…}:login:3d…` | bucket | those of them from an address that is known, by its digest |
 //! | `ff:{k2e…}:known` | sorted set | from where this account was signed in to, by when last, see [`crate::store::throttle`]. Kept some months |
 //! | `ff:{u7}:cost`, `ff:{h1f…}:cost` | bucket | what user 7 may ask for, and nobody from this address |
+//! | `ff:{u7}:publish` | bucket | posts that user 7 may publish |
 //! | `ff:{u7}:guesses:N` | bucket | attempts to tell the password through the session with the id N |
 //! | `ff:{u7}:signins`, `ff:{h1f…}:signins` | bucket | right passwords given for user 7, and from this address |
 //! | `ff:{m}:measuring` | text | somebody measures how much memory things take. Kept a minute |
@@ -233,6 +238,12 @@ impl Keys {
         self.key(Tag::Global, "next:post")
     }
 
+    /// What is written to see whether writes are taken.
+    #[must_use]
+    pub fn probe(&self) -> Key<Text> {
+        self.key(Tag::Global, "probe")
+    }
+
     /// Posts that are being published.
     #[must_use]
     pub fn publishing(&self) -> Key<SortedSet> {
@@ -398,6 +409,24 @@ impl Keys {
         self.key(Tag::Fanout(partition), "fanout:open")
     }
 
+    /// How many jobs of each author are in the stream of a partition.
+    #[must_use]
+    pub fn fanout_ready(&self, partition: u32) -> Key<Hash> {
+        self.key(Tag::Fanout(partition), "fanout:ready")
+    }
+
+    /// Jobs of a partition that are held back.
+    #[must_use]
+    pub fn fanout_held(&self, partition: u32) -> Key<SortedSet> {
+        self.key(Tag::Fanout(partition), "fanout:held")
+    }
+
+    /// The authors of the jobs of a partition that are held back.
+    #[must_use]
+    pub fn fanout_turns(&self, partition: u32) -> Key<SortedSet> {
+        self.key(Tag::Fanout(partition), "fanout:turns")
+    }
+
     /// How far the jobs of a partition are.
     #[must_use]
     pub fn fanout_progress(&self, partition: u32) -> Key<Hash> {
@@ -488,6 +517,12 @@ impl Keys {
         self.key(Tag::User(user), "cost")
     }
 
+    /// What a user may publish.
+    #[must_use]
+    pub fn publishes_of(&self, user: UserId) -> Key<Bucket> {
+        self.key(Tag::User(user), "publish")
+    }
+
     /// What somebody who is nobody may ask for from an address.
     #[must_use]
     pub fn cost_from(&self, address: Digest) -> Key<Bucket> {
@@ -570,6 +605,7 @@ mod tests {
         assert_eq!(keys.followers(user).name(), "ff:{u7}:followers");
         let post = PostId::new(9).unwrap();
         assert_eq!(keys.next_post().name(), "ff:{g}:next:post");
+        assert_eq!(keys.probe().name(), "ff:{g}:probe");
         assert_eq!(keys.publishing().name(), "ff:{g}:publishing");
         assert_eq!(keys.stars().name(), "ff:{g}:stars");
         assert_eq!(keys.stars_version().name(), "ff:{g}:stars:version");
@@ -586,6 +622,9 @@ mod tests {
         assert_eq!(keys.fanout(3).name(), "ff:{f3}:fanout");
         assert_eq!(keys.sweep(3).name(), "ff:{f3}:sweep");
         assert_eq!(keys.fanout_open(3).name(), "ff:{f3}:fanout:open");
+        assert_eq!(keys.fanout_ready(3).name(), "ff:{f3}:fanout:ready");
+        assert_eq!(keys.fanout_held(3).name(), "ff:{f3}:fanout:held");
+        assert_eq!(keys.fanout_turns(3).name(), "ff:{f3}:fanout:turns");
         assert_eq!(keys.fanout_progress(3).name(), "ff:{f3}:fanout:progress");
         assert_eq!(keys.fanout_served(3).name(), "ff:{f3}:fanout:served");
         assert_eq!(keys.fanout_failed(3).name(), "ff:{f3}:fanout:failed");
@@ -602,6 +641,7 @@ mod tests {
         assert_eq!(keys.sign_ins_of(user).name(), "ff:{u7}:signins");
         assert_eq!(keys.sign_ins_from(digest).name(), format!("ff:{{h{hex}}}:signins"));
         assert_eq!(keys.cost_of(user).name(), "ff:{u7}:cost");
+        assert_eq!(keys.publishes_of(user).name(), "ff:{u7}:publish");
         assert_eq!(keys.cost_from(digest).name(), format!("ff:{{h{hex}}}:cost"));
         assert_eq!(keys.known_addresses(digest).name(), format!("ff:{{k{hex}}}:known"));
         assert_eq!(keys.regions(12).name(), "ff:{r12}:region");

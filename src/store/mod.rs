@@ -18,6 +18,7 @@ pub mod managed;
 pub mod memory;
 pub mod moving;
 pub mod name;
+mod peer;
 mod place;
 pub mod pool;
 pub mod post;
@@ -28,6 +29,7 @@ pub mod session;
 pub mod signal;
 pub mod throttle;
 pub mod timeline;
+mod unreadable;
 pub mod user;
 pub mod visit;
 
@@ -39,6 +41,7 @@ use tokio::time::Instant;
 
 use crate::config::RedisConfig;
 use crate::gate::{Gate, Moment};
+use crate::model::clock::Timestamp;
 use crate::store::command::command;
 use crate::store::error::Error;
 use crate::store::key::Keys;
@@ -97,9 +100,17 @@ impl Store {
         self.pool.connections()
     }
 
-    /// Whether Redis answers. One round trip.
-    pub async fn ping(&self) -> Result<(), Error> {
-        command("PING").reply::<String>().send("ping", self).await.map(drop)
+    /// Whether Redis answers and takes writes: writes the time, which nothing depends on. One round trip.
+    pub async fn probe(&self, now: Timestamp) -> Result<(), Error> {
+        let probe = command("SET").key(&self.keys.probe()).arg(now.as_millis()).arg("EX").arg(60);
+        probe.reply::<String>().send("probe", self).await.map(drop)
+    }
+
+    /// How often this process has found Redis restarted, or its address leading to another server. Either may have
+    /// lost its last moments.
+    #[must_use]
+    pub fn changes(&self) -> u64 {
+        self.pool.changes()
     }
 
     /// A connection that listens to what Redis says. It is its holder's alone.

@@ -11,7 +11,7 @@ use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::store::command::{Builder, Command, call, command, several};
 use crate::store::key::Keys;
-use crate::store::post::{Cold, Id, ids};
+use crate::store::post::{Id, ids};
 use crate::store::script;
 
 /// Most posts that are put among those that wait by one command, and that a mover takes at once.
@@ -124,19 +124,51 @@ pub fn forget_gone(keys: &Keys, author: UserId, posts: &[PostId]) -> Command<u64
     command("ZREM").key(&keys.gone(author)).args(posts.iter().map(|post| post.get())).reply()
 }
 
-/// What became cold of an author's posts.
+/// What is noted of an author's cold posts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cold {
+    /// The greatest post that ever became cold; 0 if none did.
+    pub greatest: u64,
+    /// How many did and were not deleted; `None` if what is noted cannot be a number of posts.
+    pub count: Option<u64>,
+    /// Those that were deleted and that the archive may still have.
+    pub gone: Vec<PostId>,
+}
+
+impl Cold {
+    fn new((greatest, count): (Option<u64>, Option<String>), gone: Vec<Id>) -> Self {
+        let count = count.map_or(Some(0), |count| count.parse().ok());
+        Self { greatest: greatest.unwrap_or(0), count, gone: ids(gone) }
+    }
+}
+
+/// What is noted of an author's cold posts.
 pub fn cold(keys: &Keys, author: UserId) -> Command<Cold> {
     let cold = command("HMGET").key(&keys.cold(author)).arg("greatest").arg("count");
     let gone = command("ZRANGE").key(&keys.gone(author)).arg(0).arg(-1);
-    several::<((Option<u64>, Option<u64>), Vec<Id>)>(vec![cold, gone]).map(|((greatest, count), gone)| {
-        Ok(Cold { greatest: greatest.unwrap_or(0), count: count.unwrap_or(0), gone: ids(gone) })
-    })
+    several::<((Option<u64>, Option<String>), Vec<Id>)>(vec![cold, gone])
+        .map(|(noted, gone)| Ok(Cold::new(noted, gone)))
 }
 
-/// Notes how many of an author's posts became cold and were not deleted, and which is the greatest that ever did.
-pub fn set_cold(keys: &Keys, author: UserId, count: u64, greatest: u64) -> Command<i64> {
-    let set = command("HSET").key(&keys.cold(author)).arg("count").arg(count);
-    set.arg("greatest").arg(greatest).reply()
+/// The same, together with the posts of the author's list, as of one moment.
+pub fn cold_and_listed(keys: &Keys, author: UserId) -> Command<(Cold, Vec<PostId>)> {
+    let read = call(&script::COLD_AND_LISTED).key(&keys.cold(author)).key(&keys.gone(author));
+    read.key(&keys.posts(author))
+        .reply::<(Option<u64>, Option<String>, Vec<Id>, Vec<Id>)>()
+        .map(|(greatest, count, gone, listed)| Ok((Cold::new((greatest, count), gone), ids(listed))))
+}
+
+/// Corrects what is noted of an author's cold posts to `(count, greatest)`, if it is still as it was read. `true` if
+/// it is right now.
+pub fn correct_cold(
+    keys: &Keys,
+    author: UserId,
+    read: &Cold,
+    (count, greatest): (u64, u64),
+) -> Command<bool> {
+    let correct = call(&script::CORRECT_COLD).key(&keys.cold(author)).key(&keys.gone(author));
+    let noted = read.count.map_or(String::new(), |count| count.to_string());
+    correct.arg(noted).arg(read.greatest).arg(read.gone.len()).arg(count).arg(greatest).reply()
 }
 
 /// Some of an author's posts that its list has no more room for, the greatest first.

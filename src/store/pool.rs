@@ -16,6 +16,7 @@ use redis::{AsyncConnectionConfig, Client, IntoConnectionInfo as _, Pipeline, Re
 use crate::config::RedisConfig;
 use crate::store::OpenError;
 use crate::store::error::Error;
+use crate::store::peer::Peer;
 
 /// How long to wait for a connection that can be used.
 const CONNECT: Duration = Duration::from_secs(2);
@@ -29,7 +30,8 @@ const EXCHANGE: Duration = Duration::from_secs(20);
 #[derive(Clone)]
 pub(super) struct Pool {
     client: Client,
-    pool: bb8::Pool<Manager>,
+    links: bb8::Pool<Manager>,
+    peer: Arc<Peer>,
 }
 
 impl Pool {
@@ -41,22 +43,23 @@ impl Pool {
         let tcp = TcpSettings::default().set_nodelay(true).set_keepalive(keepalive());
         let info = url.into_connection_info().map_err(OpenError::Url)?.set_tcp_settings(tcp);
         let client = Client::open(info).map_err(OpenError::Url)?;
-        let manager = Manager { client: client.clone() };
+        let peer = Arc::<Peer>::default();
+        let manager = Manager { client: client.clone(), peer: Arc::clone(&peer) };
         let address = client.get_connection_info().addr().to_string();
         manager.connect().await.map_err(|cause| OpenError::Connect { address, cause })?;
-        Ok(Self::new(client, config.redis_connections))
+        Ok(Self::new(client, config.redis_connections, peer))
     }
 
-    fn new(client: Client, connections: u32) -> Self {
-        let pool = bb8::Pool::builder()
+    fn new(client: Client, connections: u32, peer: Arc<Peer>) -> Self {
+        let links = bb8::Pool::builder()
             .max_size(connections)
             .min_idle(connections)
             .connection_timeout(CONNECT)
             .test_on_check_out(false)
             .idle_timeout(None)
             .max_lifetime(None)
-            .build_unchecked(Manager { client: client.clone() });
-        Self { client, pool }
+            .build_unchecked(Manager { client: client.clone(), peer: Arc::clone(&peer) });
+        Self { client, links, peer }
     }
 
     /// What makes connections of other kinds.
@@ -66,12 +69,17 @@ impl Pool {
 
     /// One connection to the same Redis, shared with nobody.
     pub(super) fn apart(&self) -> Self {
-        Self::new(self.client.clone(), 1)
+        Self::new(self.client.clone(), 1, Arc::clone(&self.peer))
+    }
+
+    /// How often the server was found to be another one, or the same one restarted.
+    pub(super) fn changes(&self) -> u64 {
+        self.peer.changes()
     }
 
     /// How many connections there are.
     pub(super) fn connections(&self) -> u32 {
-        self.pool.state().connections
+        self.links.state().connections
     }
 
     /// Sends a pipeline and waits for its answers.
@@ -89,14 +97,18 @@ impl Pool {
         loop {
             let mut link = self.link().await?;
             let answered = link.connection.req_packed_commands(pipeline, 0, pipeline.len()).await;
-            let Err(error) = answered else {
-                return Ok(answered?);
+            let error = match answered {
+                Ok(replies) => {
+                    self.peer.judge(&replies, link.generation);
+                    return Ok(replies);
+                }
+                Err(error) => error,
             };
             // What does not answer in time may be the road and not Redis: take another connection.
             if error.is_unrecoverable_error() || error.is_timeout() {
                 link.broken.store(true, Ordering::Relaxed);
             }
-            if !error.is_connection_dropped() || dead == self.pool.config().max_size {
+            if !error.is_connection_dropped() || dead == self.links.config().max_size {
                 return Err(error.into());
             }
             dead += 1;
@@ -107,11 +119,11 @@ impl Pool {
     /// asks `has_broken` then, makes another.
     async fn link(&self) -> Result<Link, RedisError> {
         loop {
-            let link = self.pool.get().await.map_err(|error| match error {
+            let link = self.links.get().await.map_err(|error| match error {
                 RunError::User(error) => error,
                 RunError::TimedOut => Error::no_answer(),
             })?;
-            if !link.broken.load(Ordering::Relaxed) {
+            if !link.is_to_be_replaced(&self.peer) {
                 return Ok(link.clone());
             }
         }
@@ -123,6 +135,14 @@ impl Pool {
 pub(super) struct Link {
     connection: MultiplexedConnection,
     broken: Arc<AtomicBool>,
+    /// The generation of connections that it is of.
+    generation: u64,
+}
+
+impl Link {
+    fn is_to_be_replaced(&self, peer: &Peer) -> bool {
+        self.broken.load(Ordering::Relaxed) || self.generation != peer.generation()
+    }
 }
 
 /// Probes a quiet connection, so that one whose other end is gone is found out.
@@ -133,6 +153,7 @@ fn keepalive() -> socket2::TcpKeepalive {
 /// Makes connections with limits to how long anything may take.
 pub(super) struct Manager {
     client: Client,
+    peer: Arc<Peer>,
 }
 
 impl ManageConnection for Manager {
@@ -143,8 +164,11 @@ impl ManageConnection for Manager {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT))
             .set_response_timeout(Some(ANSWER));
-        let connection = self.client.get_multiplexed_async_connection_with_config(&config).await?;
-        Ok(Link { connection, broken: Arc::default() })
+        // Before it is made: what is replaced meanwhile is replaced again.
+        let generation = self.peer.generation();
+        let mut connection = self.client.get_multiplexed_async_connection_with_config(&config).await?;
+        self.peer.identify(&mut connection).await;
+        Ok(Link { connection, broken: Arc::default(), generation })
     }
 
     async fn is_valid(&self, link: &mut Link) -> Result<(), RedisError> {
@@ -152,6 +176,6 @@ impl ManageConnection for Manager {
     }
 
     fn has_broken(&self, link: &mut Link) -> bool {
-        link.broken.load(Ordering::Relaxed)
+        link.is_to_be_replaced(&self.peer)
     }
 }

@@ -183,6 +183,11 @@ pub enum Record {
         /// Whether the archive knows of it.
         is_settled: bool,
     },
+    /// It was never visible and never will be.
+    Void {
+        /// Who would have been its author.
+        author: UserId,
+    },
     /// Nothing: there was no such post, or it is in the archive.
     Missing,
 }
@@ -198,6 +203,10 @@ pub fn read(keys: &Keys, id: PostId) -> Command<Record> {
         };
         let author = UserId::new(author).ok_or_else(|| corrupt("author"))?;
         let Some(content) = content else {
+            // Versions that do not know this take it for a tombstone that needs nothing more, which is right, too.
+            if settled == Some(2) {
+                return Ok(Record::Void { author });
+            }
             return Ok(Record::Tombstone { author, is_settled: settled.is_some() });
         };
         let created_at = Timestamp::from_millis(created_at.ok_or_else(|| corrupt("created_at"))?);
@@ -321,7 +330,22 @@ pub struct PostPage {
     pub page: Page<PostId>,
     /// What became cold. The posts that are neither there nor in the list are not visible.
     pub cold: Cold,
+    /// Which of those that were deleted the archive may still have.
+    pub gone: Gone,
 }
+
+/// Posts that were deleted and that the archive may still have, next to the position of a page. At most
+/// [`MOST_GONE`] on each side.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gone {
+    /// Those among which the page lies, in its direction.
+    pub beside: Vec<PostId>,
+    /// Those on the other side, away from the position.
+    pub behind: Vec<PostId>,
+}
+
+/// Most posts that were deleted and that come with a page. Movers leave fewer, unless they are away.
+pub const MOST_GONE: usize = 200;
 
 /// What became cold of an author's posts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -330,18 +354,17 @@ pub struct Cold {
     pub greatest: u64,
     /// How many did and were not deleted.
     pub count: u64,
-    /// Which of those that were deleted the archive may still have.
-    pub gone: Vec<PostId>,
 }
 
 /// A page of an author's posts. `O(log n + page)`.
 pub fn page(keys: &Keys, author: UserId, window: &Window<PostId>) -> Command<PostPage> {
     let page = call(&script::POSTS_PAGE).key(&keys.posts(author)).key(&keys.cold(author));
-    let page = windowed(page.key(&keys.gone(author)), window);
-    page.reply::<(bool, bool, Vec<Id>, u64, u64, Vec<Id>)>().map(
-        |(has_previous, has_next, found, greatest, count, gone)| {
+    let page = windowed(page.key(&keys.gone(author)), window).arg(MOST_GONE);
+    page.reply::<(bool, bool, Vec<Id>, u64, u64, Vec<Id>, Vec<Id>)>().map(
+        |(has_previous, has_next, found, greatest, count, beside, behind)| {
             let page = Page { entries: ids(found).into(), has_previous, has_next };
-            Ok(PostPage { page, cold: Cold { greatest, count, gone: ids(gone) } })
+            let gone = Gone { beside: ids(beside), behind: ids(behind) };
+            Ok(PostPage { page, cold: Cold { greatest, count }, gone })
         },
     )
 }

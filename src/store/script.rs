@@ -26,13 +26,15 @@ macro_rules! scripts {
 
 // A script may begin with parts that several have.
 scripts! {
-    ADD_JOB = "add_job";
+    ADD_JOB = "part/turns" "add_job";
     BEGIN_MEASURING = "begin_measuring";
     BURY_POST = "bury_post";
     CHANGE_NAME = "change_name";
     CHANGE_PASSWORD = "part/tell" "change_password";
-    CLAIM_ATTEMPT = "claim_attempt";
+    CLAIM_ATTEMPT = "part/bucket" "claim_attempt";
     CLOSE_VISITS = "close_visits";
+    COLD_AND_LISTED = "cold_and_listed";
+    CORRECT_COLD = "correct_cold";
     COUNT_POSTS = "count_posts";
     CREATE_POST = "create_post";
     CREATE_USER = "create_user";
@@ -46,7 +48,7 @@ scripts! {
     ENTER_STRATEGY = "enter_strategy";
     ERASE_POST = "erase_post";
     FIND_POST = "part/ids" "find_post";
-    FINISH_JOB = "finish_job";
+    FINISH_JOB = "part/turns" "finish_job";
     FINISH_POSTS = "finish_posts";
     FOLLOW = "part/tell" "follow";
     GIVE_BACK = "give_back";
@@ -70,13 +72,13 @@ scripts! {
     RECORD_VISIT = "record_visit";
     REMOVED = "removed";
     REMOVE_ENTRY = "part/timeline" "part/tell" "part/remove" "remove_entry";
-    REQUEUE_JOBS = "requeue_jobs";
+    REQUEUE_JOBS = "part/turns" "requeue_jobs";
     REQUEUE_POSTS = "requeue_posts";
     RESERVE_NAME = "reserve_name";
     REVOKE_SESSION = "part/tell" "revoke_session";
     SETTLE_TOMBSTONE = "settle_tombstone";
     SKIP_POSTS = "skip_posts";
-    TAKE_OVER_JOBS = "take_over_jobs";
+    TAKE_OVER_JOBS = "part/turns" "take_over_jobs";
     TAKE_POSTS = "take_posts";
     TIMELINE_PAGE = "part/ids" "part/timeline" "timeline_page";
     TOUCH_SESSION = "touch_session";

@@ -167,7 +167,7 @@ pub fn view(
 }
 
 /// What an author has for a reader who has pulled before.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pulled {
     /// The posts, greatest first.
     pub posts: Vec<PostId>,

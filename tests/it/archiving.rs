@@ -87,7 +87,7 @@ fn a_server_archives_by_itself_unless_told_not_to() {
 fn a_mover_that_is_killed_with_all_it_has_taken_loses_nothing() {
     const POSTS: usize = 3_000;
     let redis = Redis::start();
-    let options = ["--post-hot-limit", "10", "--archive", "off"];
+    let options = ["--post-hot-limit", "10", "--archive", "off", "--publishes-per-author", "10000"];
     let server = Server::over(&redis, &options);
     let ada = server.token("ada");
     for number in 0..POSTS {

@@ -7,9 +7,11 @@ use axum::body::Body;
 use axum::http::Request;
 use fanfold::app::import::ImportFollow;
 use fanfold::app::post::NewPost;
+use fanfold::app::question::Question;
 use fanfold::model::id::{PostId, UserId};
-use fanfold::model::page::Direction;
+use fanfold::model::page::{Direction, Window};
 use fanfold::model::post::Content;
+use fanfold::store;
 use serde_json::{Value, json};
 
 use crate::graph::Graph;
@@ -390,4 +392,84 @@ async fn whoever_asks_whether_all_is_ready_is_told_that_nothing_can_be_archived(
     database.execute("ALTER TABLE away RENAME TO posts").await;
     until("ready\n").await;
     mover.abort();
+}
+
+#[tokio::test]
+async fn only_those_of_the_deleted_posts_are_read_that_lie_where_the_page_does() {
+    let database = Database::new(Kind::Sqlite).await;
+    let world = world(&database, &["--post-hot-limit", "10"]).await;
+    let person = world.register("ada").await;
+    let author = user_of(&world, &person).await;
+    let all = import(&world, std::iter::repeat_n(author, 900)).await;
+    archive_all(&world.app).await;
+    // Nobody moves the deletions: every second post of the archive, and most of the oldest.
+    let viewer = world.app.recognise(&person.token).await.unwrap();
+    let is_deleted = |id: &&u64| **id <= 890 && (id.is_multiple_of(2) || (100..200).contains(*id));
+    for id in all.iter().filter(is_deleted) {
+        world.app.delete_post(&viewer, PostId::new(*id).unwrap()).await.unwrap();
+    }
+    let gone = async |direction, from: Option<u64>| {
+        let window = Window { direction, size: 10, from: from.and_then(PostId::new) };
+        let store = world.app.store();
+        let page = store::post::page(store.keys(), author, &window).send("test", store).await.unwrap();
+        (page.gone.beside.len(), page.gone.behind.len())
+    };
+    assert_eq!(gone(Direction::Forward, Some(901)).await, (0, 0), "the page is hot");
+    assert_eq!(gone(Direction::Forward, Some(100)).await, (49, 0));
+    assert_eq!(gone(Direction::Backward, Some(850)).await, (20, 200));
+    let expected: Vec<u64> = all.iter().filter(|id| !is_deleted(id)).copied().rev().collect();
+    for (direction, size) in [(Direction::Forward, 7), (Direction::Backward, 100)] {
+        let seen = walk_posts(&world.app, author.get(), direction, size).await.unwrap();
+        let seen: Vec<u64> = seen.into_iter().map(PostId::get).collect();
+        assert_eq!(seen, expected, "{direction:?}");
+    }
+}
+
+/// Locks the table of visits, which posts do not need, until it is dropped.
+async fn lock_visits(database: &Database) -> sqlx::PgConnection {
+    use sqlx::Connection as _;
+    let mut lock = sqlx::PgConnection::connect(&database.url).await.unwrap();
+    sqlx::query("BEGIN").execute(&mut lock).await.unwrap();
+    sqlx::query("LOCK TABLE visits").execute(&mut lock).await.unwrap();
+    lock
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_that_use_all_connections_keep_no_mover_waiting_and_their_statements_end_with_them() {
+    let database = Database::new(Kind::Postgres).await;
+    let world = world(&database, &["--post-hot-limit", "1", "--archive-connections", "2"]).await;
+    let person = world.register("ada").await;
+    world.app.open_archive().await.unwrap();
+    for number in 0..3 {
+        publish(&world, &person, &number.to_string()).await;
+    }
+    let mut lock = lock_visits(&database).await;
+    let ask = |count| {
+        let (app, question) = (world.app.clone(), Question::ArchivedVisits(world.app.today(), count));
+        tokio::spawn(async move { app.answer(&[question]).await.into_values().next().unwrap().is_ok() })
+    };
+    let requests = [ask(1), ask(2)];
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let mover = tokio::spawn(world.app.mover().work(std::future::pending()));
+    let began = tokio::time::Instant::now();
+    while world.app.transit().await.unwrap().moved < 2 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert!(began.elapsed() < Duration::from_secs(3), "it waits for a connection");
+    }
+    mover.abort();
+    for request in requests {
+        assert!(!request.await.unwrap(), "it has waited in vain");
+    }
+    // What nobody waits for any more is not worked on, either.
+    let mut waiting = 2;
+    for _ in 0..100 {
+        let query = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() \
+            AND wait_event_type = 'Lock'";
+        waiting = sqlx::query_scalar::<_, i64>(query).fetch_one(&mut lock).await.unwrap();
+        if waiting == 0 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(waiting, 0);
 }

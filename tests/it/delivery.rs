@@ -24,7 +24,8 @@ impl Scene {
         let world = World::new().await;
         let people = world.people(2).await;
         world.follow(&people[1], &people[0]).await;
-        let app = app(&world.redis, &world.clock, &["--timeline-strategy", "push"]).await;
+        let options = ["--timeline-strategy", "push", "--publishes-per-author", "10000"];
+        let app = app(&world.redis, &world.clock, &options).await;
         let author = app.recognise(&people[0].token).await.unwrap();
         world.redis.raw::<u64>(&["RPUSH", "ff:{u2}:timeline", "=1:0:1:0"]);
         Self { world, app, author }
@@ -219,4 +220,107 @@ async fn a_job_that_fails_again_and_again_is_put_aside_and_others_are_done() {
     stage.world.redis.raw::<i64>(&["ZADD", "ff:{u3}:followers", &followers[0].1, &followers[0].0]);
     stage.calls(&[Publish(3, None)]).await;
     assert_eq!(stage.seen(&stage.app, 1, 2).await.0[0], 2);
+}
+
+/// Users 1 and 5 write, who are in one partition; user 2 follows both, and so do the users from 10 on.
+async fn crowd(followers: u64) -> Scene {
+    let scene = Scene::set().await;
+    for author in [1, 5] {
+        let key = format!("ff:{{u{author}}}:followers");
+        let mut words = vec!["ZADD".to_owned(), key, "1".to_owned(), "2".to_owned()];
+        words.extend((10..10 + followers).flat_map(|user| [user.to_string(), user.to_string()]));
+        scene.world.redis.raw::<i64>(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+    scene
+}
+
+async fn publish_as(app: &App, author: u64) -> u64 {
+    let content = fanfold::model::post::Content::parse("hello").unwrap();
+    let author = fanfold::model::id::UserId::new(author).unwrap();
+    let created_at = crate::graph::Graph::time(0);
+    let post = fanfold::app::post::NewPost { author, content, platform: None, created_at };
+    app.import_posts(&[post]).await.unwrap()[0].get()
+}
+
+#[tokio::test]
+async fn an_author_who_publishes_much_keeps_no_other_waiting() {
+    let scene = crowd(500).await;
+    for _ in 0..300 {
+        publish_as(&scene.app, 1).await;
+    }
+    let raw = &scene.world.redis;
+    assert_eq!((scene.jobs().await.0, raw.raw::<u64>(&["XLEN", "ff:{f1}:fanout"])), (300, 4));
+    let other = publish_as(&scene.app, 5).await.to_string();
+    let is_delivered = || -> bool {
+        let delivery: String = raw.raw(&["HGET", &format!("ff:{{p{other}}}:post"), "delivery"]);
+        delivery.starts_with("delivered")
+    };
+    let mut worker = scene.worker();
+    // As many round trips as its own followers need, and not those of three hundred posts.
+    let before = scene.app.store().round_trips();
+    let drained = async { worker.drain(Duration::ZERO).await.unwrap() };
+    let watched = async {
+        while !is_delivered() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        scene.app.store().round_trips() - before
+    };
+    tokio::pin!(drained);
+    let trips = tokio::select! {
+        () = &mut drained => panic!("all was delivered before the other post"),
+        trips = watched => trips,
+    };
+    assert!(trips <= 200, "{trips} round trips");
+    assert!(scene.jobs().await.0 > 250, "the author who publishes much still waits");
+    drained.await;
+    assert_eq!((scene.received(), scene.jobs().await), (301, (0, 0)));
+    // In order, and nothing is left of their turns.
+    let kept: Vec<u64> = raw.raw(&["LRANGE", "ff:{u2}:timeline", "0", "-2"]);
+    assert!(kept.is_sorted_by(|one, next| one > next));
+    let left: Vec<String> = raw.raw(&["KEYS", "ff:{f1}:fanout:[orht]*"]);
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[tokio::test]
+async fn jobs_that_are_held_back_survive_workers_that_die_and_jobs_that_are_put_aside() {
+    let scene = Scene::set().await;
+    scene.publish(40).await;
+    for _ in 0..5 {
+        let work = async |app: App| {
+            drop(app.worker(1).drain(Duration::ZERO).await);
+        };
+        let mut dying = Actor::begin(&scene.app, work).await;
+        dying.step_to(Moment::Before, "deliver: timelines").await;
+        dying.cut_off().await;
+    }
+    scene.worker().drain(Duration::ZERO).await.unwrap();
+    assert_eq!((scene.received(), scene.jobs().await), (39, (0, 1)));
+    scene.app.check_intents(true).await.unwrap();
+    scene.worker().drain(Duration::ZERO).await.unwrap();
+    assert_eq!((scene.received(), scene.jobs().await), (40, (0, 0)));
+    let left: Vec<String> = scene.world.redis.raw(&["KEYS", "ff:{f1}:fanout:[orht]*"]);
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[tokio::test]
+async fn jobs_are_held_back_by_no_count_that_is_wrong() {
+    let scene = Scene::set().await;
+    // Another version has taken jobs out and has not counted them.
+    scene.world.redis.raw::<i64>(&["HSET", "ff:{f1}:fanout:ready", "1", "4"]);
+    scene.publish(20).await;
+    assert_eq!(scene.world.redis.raw::<u64>(&["EXISTS", "ff:{f1}:fanout"]), 0);
+    assert_eq!(scene.jobs().await, (20, 0));
+    assert!(scene.app.backlog().await.unwrap().oldest < Duration::from_hours(24 * 365 * 10));
+    scene.worker().drain(Duration::ZERO).await.unwrap();
+    assert_eq!((scene.received(), scene.jobs().await), (20, (0, 0)));
+    // Jobs that it has added are not counted, either.
+    for post in 21..=30 {
+        let post = post.to_string();
+        let words = ["XADD", "ff:{f1}:fanout", "*", "kind", "deliver", "post", &post, "author", "1"];
+        scene.world.redis.raw::<String>(&words);
+    }
+    scene.publish(20).await;
+    scene.worker().drain(Duration::ZERO).await.unwrap();
+    assert_eq!((scene.received(), scene.jobs().await), (40, (0, 0)));
+    assert_eq!(scene.world.redis.raw::<u64>(&["EXISTS", "ff:{f1}:fanout:ready"]), 0);
 }

@@ -315,7 +315,7 @@ async fn posts_beyond_the_hot_limit_wait_for_the_archive_and_stay_readable() {
 
 #[tokio::test]
 async fn a_full_timeline_costs_at_most_eleven_bytes_an_entry() {
-    let world = World::new().await;
+    let world = World::with(&["--publishes-per-author", "10000"]).await;
     let people = world.people(2).await;
     // Ids as they are after four billion posts.
     world.redis.raw::<String>(&["SET", "ff:{g}:next:post", "4000000000"]);
@@ -394,4 +394,66 @@ async fn what_is_published_below_what_has_left_for_the_archive_takes_another_id(
 fn waiting(world: &World) -> Vec<u64> {
     let entries: Vec<String> = world.redis.raw(&["LRANGE", "ff:{a}:pending", "0", "-1"]);
     entries.iter().map(|entry| entry.split(':').next().unwrap().parse().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn an_author_publishes_no_more_than_is_allowed_and_retries_do_not_count() {
+    let world = World::with(&["--publishes-per-author", "5"]).await;
+    let people = world.people(2).await;
+    let keyed = json!({ "content": "once", "idempotencyKey": "key" });
+    let first = publish(&world, &people[0], keyed.clone()).await;
+    for _ in 0..20 {
+        assert_eq!(publish(&world, &people[0], keyed.clone()).await, first);
+    }
+    for number in 0..4 {
+        post(&world, &people[0], &number.to_string()).await;
+    }
+    let refused = json!([{
+        "code": "THROTTLED",
+        "message": "You have published too many posts. Try again in 12 minutes.",
+        "field": null,
+    }]);
+    let another = json!({ "content": "another", "idempotencyKey": "another" });
+    for input in [json!({ "content": "one more" }), another.clone()] {
+        let answer = publish(&world, &people[0], input).await;
+        assert_eq!((&answer["post"], &answer["userErrors"]), (&Value::Null, &refused));
+    }
+    // Nothing is left of them, and a post that is there is found by its key all the same.
+    assert_eq!(world.redis.raw::<u64>(&["EXISTS", "ff:{g}:publishing"]), 0);
+    assert_eq!(world.redis.raw::<Vec<String>>(&["KEYS", "ff:{u1}:idem:*"]).len(), 1);
+    assert_eq!(publish(&world, &people[0], keyed).await, first);
+    let other = publish(&world, &people[0], json!({ "content": "x", "idempotencyKey": "key" })).await;
+    assert_eq!(other["userErrors"][0]["code"], "IDEMPOTENCY_MISMATCH");
+    // The bucket is the author's own, and fills again.
+    post(&world, &people[1], "theirs").await;
+    world.clock.turn(Duration::from_mins(12));
+    let published = publish(&world, &people[0], another.clone()).await;
+    assert_eq!(published["post"]["content"], "another");
+    assert_eq!(publish(&world, &people[0], another).await, published);
+    assert_eq!(publish(&world, &people[0], json!({ "content": "y" })).await["userErrors"], refused);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_key_sent_fifty_times_at_once_takes_one_token() {
+    let world = World::with(&["--publishes-per-author", "2"]).await;
+    let people = world.people(1).await;
+    let input = json!({ "content": "once", "idempotencyKey": "key" });
+    let published = join_all((0..50).map(|_| publish(&world, &people[0], input.clone()))).await;
+    assert!(published.iter().all(|answer| *answer == published[0]), "{published:?}");
+    post(&world, &people[0], "another").await;
+    assert_eq!(
+        publish(&world, &people[0], json!({ "content": "a third" })).await["userErrors"][0]["code"],
+        "THROTTLED"
+    );
+}
+
+#[tokio::test]
+async fn who_imports_posts_is_not_limited() {
+    let world = World::with(&["--publishes-per-author", "1"]).await;
+    world.people(1).await;
+    let content = fanfold::model::post::Content::parse("imported").unwrap();
+    let author = fanfold::model::id::UserId::new(1).unwrap();
+    let created_at = Timestamp::from_millis(0);
+    let post = fanfold::app::post::NewPost { author, content, platform: None, created_at };
+    assert_eq!(world.app.import_posts(&vec![post; 50]).await.unwrap().len(), 50);
 }

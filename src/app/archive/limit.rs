@@ -33,12 +33,13 @@ impl App {
         while !open.is_empty() {
             let mut batch = Batch::new("move: beyond");
             let read = |&author: &UserId| batch.push(moving::beyond(self.keys(), author, limit, start));
-            let tickets = open.iter().map(read).collect();
-            let pages = batch.send(self.store()).await?.take_all(tickets)?;
+            let found: Vec<_> = open.iter().map(read).collect();
+            let mut replies = batch.send(self.store()).await?;
             let mut batch = Batch::new("move: queue");
             let mut tickets = Vec::new();
             let mut rest = Vec::new();
-            for (author, mut posts) in open.into_iter().zip(pages) {
+            for (author, found) in open.into_iter().zip(found) {
+                let mut posts = replies.take_readable(found, "posts", author.get())?.unwrap_or_default();
                 queued += posts.len();
                 // What is oldest goes first.
                 posts.reverse();

@@ -89,10 +89,16 @@ impl App {
         self.archive().await.map(drop)
     }
 
-    /// Whether the archive answers, and takes the posts that this process brings, if it does.
+    /// Whether the archive answers. One query.
     pub async fn is_archive_ready(&self) -> bool {
         let answers = async { self.archive().await?.greatest_post().await.map_err(Error::from) };
-        !self.0.is_stuck.load(Ordering::Relaxed) && answers.await.is_ok()
+        answers.await.is_ok()
+    }
+
+    /// Whether the mover of this process fails, if it has one. No query.
+    #[must_use]
+    pub fn is_archiving_stuck(&self) -> bool {
+        self.0.is_stuck.load(Ordering::Relaxed)
     }
 
     /// Closes the archive.

@@ -33,12 +33,16 @@ impl App {
 }
 
 impl Mover {
-    /// Works until `stopping` is done, then gives back what is not finished.
+    /// Works until `stopping` is done, then gives back what is not finished. Over a connection to the archive of its
+    /// own, so that it does not wait for those of requests.
     pub async fn work(self, stopping: impl Future<Output = ()>) {
+        let apart = self.app.over(self.app.store().clone(), self.app.0.archive.apart());
+        let mover = Self { app: apart, name: self.name.clone() };
         tokio::select! {
-            () = self.keep_working() => {}
+            () = mover.keep_working() => {}
             () = stopping => {}
         }
+        mover.app.close_archive().await;
         let give_back = moving::give_back(self.app.keys(), &self.name);
         if let Err(error) = give_back.send("move: give back", self.app.store()).await {
             let error = &error as &dyn std::error::Error;

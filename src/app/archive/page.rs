@@ -10,7 +10,7 @@ use crate::archive::post::Range;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Page, Window};
 use crate::model::post::Post;
-use crate::store::post::{Cold, PostPage};
+use crate::store::post::{Cold, MOST_GONE, PostPage};
 
 /// A post of a list, as far as it has been read.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ impl From<Listed> for PostId {
 pub(in crate::app) fn cold_range(
     author: UserId,
     window: &Window<PostId>,
-    PostPage { page, cold }: &PostPage,
+    PostPage { page, cold, .. }: &PostPage,
 ) -> Option<Range> {
     let Window { direction, size: limit, from } = *window;
     let from = from.map(PostId::get);
@@ -68,7 +68,8 @@ fn range(
 ) -> Option<Range> {
     let upto = cold.greatest.saturating_add(1);
     let below = below.map_or(upto, |below| below.min(upto));
-    let can_be = cold.count > 0 && below > above.saturating_add(1);
+    // By the greatest, not by the count: a count that is wrong hides no post.
+    let can_be = cold.greatest > 0 && below > above.saturating_add(1);
     can_be.then_some(Range { author, direction, above, below, limit })
 }
 
@@ -95,28 +96,29 @@ impl Joint {
             Some(ranges.len() - 1)
         };
         // What is gone may be among what is found, and is left out then.
-        let gone = hot.cold.gone.len();
-        let size = window.size + 1 + gone;
+        let size = window.size + 1 + hot.gone.beside.len();
         let beside = if Self::is_known_to_go_on(&window, &hot) {
             None
         } else {
             ask(cold_range(author, &Window { size, ..window }, &hot))
         };
-        let behind = ask(Self::range_behind(author, &window, &hot, 1 + gone));
+        let behind = ask(Self::range_behind(author, &window, &hot, 1 + hot.gone.behind.len()));
         Self { window, hot, beside, behind }
     }
 
     /// Whether the page is full, and all that is cold lies beyond it.
-    fn is_known_to_go_on(window: &Window<PostId>, PostPage { page, cold }: &PostPage) -> bool {
+    fn is_known_to_go_on(window: &Window<PostId>, PostPage { page, cold, .. }: &PostPage) -> bool {
         let is_full = page.entries.len() == window.size;
         let last = page.entries.last().map_or(0, |last| last.get());
-        window.direction == Direction::Forward && is_full && cold.greatest < last
+        // Where nothing is counted though something became cold, the archive tells whether anything is left.
+        let is_known = cold.count > 0 || cold.greatest == 0;
+        window.direction == Direction::Forward && is_full && cold.greatest < last && is_known
     }
 
     fn range_behind(
         author: UserId,
         window: &Window<PostId>,
-        PostPage { page, cold }: &PostPage,
+        PostPage { page, cold, .. }: &PostPage,
         limit: usize,
     ) -> Option<Range> {
         let from = window.from?.get();
@@ -125,7 +127,7 @@ impl Joint {
                 range(author, Direction::Backward, from - 1, None, limit, cold)
             }
             // All that is cold lies there: it need not be asked whether there is anything.
-            Direction::Backward if !page.has_next && cold.greatest > from => {
+            Direction::Backward if !page.has_next && (cold.greatest > from || cold.count == 0) => {
                 range(author, Direction::Forward, 0, Some(from + 1), limit, cold)
             }
             _ => None,
@@ -146,21 +148,23 @@ impl Joint {
     }
 
     fn join_found(self, found: &[Vec<Arc<Post>>]) -> Page<Listed> {
-        let Self { window, hot: PostPage { page, cold }, beside, behind } = self;
-        let gone: HashSet<PostId> = cold.gone.into_iter().collect();
-        let found = |range: Option<usize>| {
-            let posts = range.map_or(&[][..], |range| &found[range]);
-            posts.iter().filter(|post| !gone.contains(&post.id))
-        };
+        let Self { window, hot: PostPage { page, cold, gone }, beside, behind } = self;
+        let found = |range: Option<usize>| range.map_or(&[][..], |range| &found[range]);
         let mut entries: Vec<Listed> = page.entries.iter().copied().map(Listed::Hot).collect();
-        entries.extend(found(beside).map(|post| Listed::Archived(Arc::clone(post))));
+        entries.extend(without(&gone.beside, found(beside), window.direction));
         // The sort is stable: of a post that both have, Redis says more.
         entries.sort_by_key(Listed::id);
         entries.dedup_by_key(|listed| listed.id());
         if window.direction == Direction::Forward {
             entries.reverse();
         }
-        let has_cold_behind = found(behind).next().is_some();
+        let has_cold_behind = {
+            let opposite = match window.direction {
+                Direction::Forward => Direction::Backward,
+                Direction::Backward => Direction::Forward,
+            };
+            without(&gone.behind, found(behind), opposite).next().is_some()
+        };
         let goes_on = entries.len() > window.size;
         entries.truncate(window.size);
         let (has_previous, has_next) = match window.direction {
@@ -184,6 +188,28 @@ impl Joint {
     }
 }
 
+/// What was found without what is gone. Beyond the last that is known to be gone, should there be more of them than are
+/// told, it is left to the records to say.
+fn without<'a>(
+    gone: &[PostId],
+    found: &'a [Arc<Post>],
+    direction: Direction,
+) -> impl Iterator<Item = Listed> + use<'a> {
+    let last = gone.last().copied().filter(|_| gone.len() == MOST_GONE);
+    let gone: HashSet<PostId> = gone.iter().copied().collect();
+    let is_beyond = move |id: PostId| match (last, direction) {
+        (None, _) => false,
+        (Some(last), Direction::Forward) => id < last,
+        (Some(last), Direction::Backward) => id > last,
+    };
+    let there = found.iter().filter(move |post| !gone.contains(&post.id));
+    there.map(
+        move |post| {
+            if is_beyond(post.id) { Listed::Hot(post.id) } else { Listed::Archived(Arc::clone(post)) }
+        },
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -191,6 +217,7 @@ mod tests {
     use super::*;
     use crate::model::clock::Timestamp;
     use crate::model::post::Delivery;
+    use crate::store::post::Gone;
 
     fn id(number: u64) -> PostId {
         PostId::new(number).unwrap()
@@ -239,6 +266,22 @@ mod tests {
         ids
     }
 
+    /// What Redis tells of posts that are gone, given the greatest first.
+    fn gone_beside(gone: &[PostId], window: &Window<PostId>, page: &Page<PostId>) -> Gone {
+        let from = window.from;
+        let is_behind = |id: &&PostId| match window.direction {
+            Direction::Forward => from.is_some_and(|from| **id >= from),
+            Direction::Backward => from.is_some_and(|from| **id <= from),
+        };
+        let is_on_page = |id: &&PostId| match window.direction {
+            Direction::Forward => !page.has_next || page.entries.last().is_none_or(|last| *id > last),
+            Direction::Backward => !page.has_previous || page.entries.first().is_none_or(|first| *id < first),
+        };
+        let behind = gone.iter().filter(is_behind).copied().collect();
+        let beside = gone.iter().filter(|id| !is_behind(id)).filter(is_on_page).copied().collect();
+        Gone { beside, behind }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { cases: 20_000, ..ProptestConfig::default() })]
 
@@ -248,6 +291,7 @@ mod tests {
             is_forward: bool,
             size in 0..5usize,
             from in prop::option::of(1..18u64),
+            is_counted in prop::bool::weighted(0.8),
         ) {
             let direction = if is_forward { Direction::Forward } else { Direction::Backward };
             let window = Window { direction, size, from: from.map(id) };
@@ -257,11 +301,13 @@ mod tests {
             let was_cold = numbers(&places, &[Place::Cold, Place::Gone]);
             let cold = Cold {
                 greatest: was_cold.first().map_or(0, |id| id.get()),
-                count: numbers(&places, &[Place::Cold]).len() as u64,
-                gone: numbers(&places, &[Place::Gone]),
+                // As low as a wrong count is read.
+                count: if is_counted { numbers(&places, &[Place::Cold]).len() as u64 } else { 0 },
             };
             let mut ranges = Vec::new();
-            let page = PostPage { page: Page::of(&hot, &window), cold };
+            let page = Page::of(&hot, &window);
+            let gone = gone_beside(&numbers(&places, &[Place::Gone]), &window, &page);
+            let page = PostPage { page, cold, gone };
             let joint = Joint::new(UserId::new(7).unwrap(), window, page, &mut ranges);
             let find = |range: &Range| {
                 let inside = |id: &&PostId| range.above < id.get() && id.get() < range.below;

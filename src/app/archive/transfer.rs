@@ -115,7 +115,8 @@ impl App {
                 Record::Live(post) => records.live.push(post),
                 Record::Tombstone { author, is_settled: true } => records.settled.push((id, author)),
                 Record::Tombstone { author, is_settled: false } => records.tombstones.push((id, author)),
-                Record::Missing => records.missing.push(id),
+                // Of a void post there is nothing to be archived.
+                Record::Missing | Record::Void { .. } => records.missing.push(id),
             }
         }
         Ok(records)

@@ -1,9 +1,11 @@
 //! The jobs of one kind that a worker has, and how they go forward together.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::app::App;
 use crate::app::error::Error;
+use crate::model::id::UserId;
 use crate::model::page::{Direction, Page, Position, Window};
 use crate::model::relation::{Follow, Side};
 use crate::store::batch::{Batch, Ticket};
@@ -16,6 +18,8 @@ use crate::store::{post, relation, timeline};
 const CHUNK: usize = 1_000;
 /// Fewest, however many jobs a worker has.
 const LEAST_CHUNK: usize = 50;
+/// Most followers of the jobs of one author in a round: what another author publishes meanwhile waits for its end.
+const AUTHOR_SHARE: usize = 250;
 
 /// The jobs of one kind that a worker has.
 pub(super) struct Lane {
@@ -129,25 +133,25 @@ impl Lane {
         Ok(())
     }
 
-    /// Serves a chunk of followers of each job, some `budget` altogether. Two round trips; one more when
-    /// jobs begin or end.
+    /// Serves a chunk of followers of each job, some `budget` altogether, of which each author has an equal share. Two
+    /// round trips; one more when jobs begin or end.
     pub(super) async fn advance(&mut self, app: &App, name: &str, budget: usize) -> Result<(), Error> {
-        let size = (budget / self.jobs.len().max(1)).clamp(LEAST_CHUNK, CHUNK);
-        self.read(app, size).await?;
+        let shares = Shares::of(&self.jobs, budget);
+        self.read(app, &shares).await?;
         self.serve(app).await?;
-        self.note(app, name, size).await?;
+        self.note(app, name, &shares).await?;
         self.finish(app).await?;
         self.let_go(app).await?;
         self.jobs.retain(|job| !matches!(job.state, State::Gone));
         Ok(())
     }
 
-    async fn read(&mut self, app: &App, size: usize) -> Result<(), Error> {
+    async fn read(&mut self, app: &App, shares: &Shares) -> Result<(), Error> {
         let mut batch = Batch::new("deliver: followers");
         let mut reads = Vec::new();
         for job in &mut self.jobs {
             if let State::Read = job.state {
-                reads.push((batch.push(job.followers(app, size)), job));
+                reads.push((batch.push(job.followers(app, shares.chunk_of(job))), job));
             }
         }
         let mut replies = batch.send(app.store()).await?;
@@ -172,7 +176,10 @@ impl Lane {
             (follow.user, batch.push(command))
         };
         let mut served = Vec::new();
-        for job in &mut self.jobs {
+        let mut jobs: Vec<&mut Active> = self.jobs.iter_mut().collect();
+        // Whoever has the fewest to be served waits for none of the others in this round.
+        jobs.sort_by_key(|job| job.chunk());
+        for job in jobs {
             if let State::Serve(page) = &job.state {
                 let tickets: Vec<_> = page.entries.iter().map(|follow| serve(job.task, follow)).collect();
                 served.push((tickets, job));
@@ -198,7 +205,7 @@ impl Lane {
     }
 
     /// Notes how far the jobs are, and reads the next chunk of those that are not done.
-    async fn note(&mut self, app: &App, name: &str, size: usize) -> Result<(), Error> {
+    async fn note(&mut self, app: &App, name: &str, shares: &Shares) -> Result<(), Error> {
         let mut batch = Batch::new("deliver: progress");
         let mut notes = Vec::new();
         for job in &mut self.jobs {
@@ -207,7 +214,7 @@ impl Lane {
             let note = fanout::note_progress(app.keys(), name, id, task, progress, received);
             let note = batch.push(note);
             let then = match (are_last, task.kind) {
-                (false, _) => Then::Next(batch.push(job.followers(app, size))),
+                (false, _) => Then::Next(batch.push(job.followers(app, shares.chunk_of(job)))),
                 (true, Kind::Deliver) => {
                     Then::Mark(batch.push(post::mark_delivered(app.keys(), task.post, progress.served)))
                 }
@@ -258,6 +265,28 @@ impl Lane {
     }
 }
 
+/// How many followers of each job are served in a round.
+struct Shares {
+    of_each_author: usize,
+    /// How many jobs each author has.
+    jobs: HashMap<UserId, usize>,
+}
+
+impl Shares {
+    fn of(jobs: &[Active], budget: usize) -> Self {
+        let mut counts = HashMap::new();
+        for job in jobs {
+            *counts.entry(job.task.author).or_default() += 1;
+        }
+        Self { of_each_author: (budget / counts.len().max(1)).min(AUTHOR_SHARE), jobs: counts }
+    }
+
+    fn chunk_of(&self, job: &Active) -> usize {
+        let jobs = self.jobs.get(&job.task.author).copied().unwrap_or(1);
+        (self.of_each_author / jobs).clamp(LEAST_CHUNK, CHUNK)
+    }
+}
+
 /// What goes with a note of progress.
 enum Then {
     /// The next followers are read.
@@ -273,6 +302,14 @@ impl Active {
     fn followers(&self, app: &App, size: usize) -> Command<Page<Follow>> {
         let window = Window { direction: Direction::Backward, size, from: self.progress.cursor };
         relation::page(app.keys(), self.task.author, Side::Followers, &window)
+    }
+
+    /// How many followers are to be served now.
+    fn chunk(&self) -> usize {
+        match &self.state {
+            State::Serve(page) => page.entries.len(),
+            _ => 0,
+        }
     }
 
     /// The answer, or `None` if this cannot be done for this job. Fails if nothing can be done now: then

@@ -66,11 +66,14 @@ impl App {
         match replies.take(record)? {
             Record::Live(post) if post.author != author => Err(foreign()),
             Record::Tombstone { author: other, .. } if other != author => Err(missing()),
+            Record::Void { .. } => Err(missing()),
             Record::Tombstone { .. } => Ok(Deletable::Deleted),
             Record::Live(_) => match whereabouts {
                 Whereabouts::Listed => Ok(Deletable::Hot),
                 // It is being archived, or was never visible.
-                Whereabouts::Cold if self.read_row(id).await?.is_some() => Ok(Deletable::Hot),
+                Whereabouts::Cold if self.read_row(id).await?.is_some_and(|row| row.author() == author) => {
+                    Ok(Deletable::Hot)
+                }
                 Whereabouts::Cold | Whereabouts::Absent => Err(missing()),
             },
             Record::Missing => match self.read_row(id).await? {

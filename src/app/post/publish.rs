@@ -7,20 +7,26 @@ use crate::app::App;
 use crate::app::deadline::Deadline;
 use crate::app::error::{Broken, Error, Faults, Field, Reason};
 use crate::app::post::{NewPost, Queue};
+use crate::app::throttle::{limit, throttled};
 use crate::app::viewer::Viewer;
 use crate::config::TimelineStrategy;
+use crate::model::clock::Timestamp;
 use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
 use crate::model::post::{Content, Delivery, IdempotencyKey, Platform};
 use crate::model::relation::Side;
 use crate::store::batch::Batch;
-use crate::store::draft::{self, Attempt, Draft, Note};
+use crate::store::bucket::{self, Limit};
+use crate::store::draft::{self, Attempt, Claimed, Draft, Note};
 use crate::store::post::{self, Settled};
 use crate::store::{relation, timeline};
 
 /// How often an id may turn out not to be usable. With each attempt more of them are skipped, should the
 /// counter have fallen back.
 const ATTEMPTS: u32 = 24;
+
+/// What is said where the bucket of an author is empty.
+const TOO_MANY: &str = "You have published too many posts.";
 
 /// A post on its way through steps 2 to 5.
 #[derive(Clone, Copy)]
@@ -31,8 +37,15 @@ struct Publication<'a> {
     attempt: Option<(Digest, Attempt)>,
 }
 
+/// Ids that were issued.
+struct Issued {
+    drafts: Vec<Draft>,
+    /// Each author, how many follow it, and whether it is a star.
+    audiences: Vec<(UserId, u64, bool)>,
+}
+
 impl App {
-    /// The user who asks publishes a post. Five round trips; two more with an idempotency key.
+    /// The user who asks publishes a post. Six round trips; one more with an idempotency key.
     pub async fn publish(
         &self,
         viewer: &Viewer,
@@ -53,11 +66,24 @@ impl App {
         if let Some(key) = key.flatten() {
             return self.publish_once(&post, key.digest()).await;
         }
+        self.take_token(author).await?;
         let published = self.publish_all(&[post]).await?;
         published.first().copied().ok_or_else(|| Broken::GaveUp("publishing").into())
     }
 
-    /// Publishes posts, all steps for all of them together: five round trips, however many they are.
+    /// Takes a token from the bucket of an author. One round trip.
+    async fn take_token(&self, author: UserId) -> Result<(), Error> {
+        let (bucket, now) = (self.keys().publishes_of(author), self.now());
+        let draw = bucket::draw(&bucket, self.publish_limit(), 1, now);
+        let drawn = draw.send("publish: token", self.store()).await?;
+        drawn.wait.map_or(Ok(()), |wait| Err(throttled(wait, TOO_MANY)))
+    }
+
+    fn publish_limit(&self) -> Limit {
+        limit(self.0.rules.timeline.publishes_per_author)
+    }
+
+    /// Publishes posts, all steps for all of them together: five round trips, however many they are. Takes no token.
     pub(in crate::app) async fn publish_all(&self, posts: &[NewPost]) -> Result<Vec<PostId>, Error> {
         let mut published: Vec<Option<PostId>> = vec![None; posts.len()];
         for attempt in 0..ATTEMPTS {
@@ -122,14 +148,18 @@ impl App {
         let drafted = self.draft(&[post], number, deadline).await?;
         let Publication { draft, delivery, .. } = drafted[0];
         let mine = Attempt { draft, digest, is_done: false };
-        let claim = draft::claim_attempt(self.keys(), post.author, key, known, &mine);
-        let held = claim.send("publish: claim", self.store()).await?;
-        if held == mine {
+        let limit = (self.publish_limit(), self.now());
+        let claim = draft::claim_attempt(self.keys(), post.author, key, known, &mine, limit);
+        let claimed = claim.send("publish: claim", self.store()).await?;
+        if claimed == Claimed::Held(mine) {
             return Ok((mine, Some(delivery)));
         }
         // Nobody will write this draft.
         draft::settle(self.keys(), &[draft]).send("publish: settle", self.store()).await?;
-        Ok((held, None))
+        match claimed {
+            Claimed::Held(held) => Ok((held, None)),
+            Claimed::Throttled(wait) => Err(throttled(wait, TOO_MANY)),
+        }
     }
 
     /// Steps 0 and 1.
@@ -142,6 +172,33 @@ impl App {
         // A post that is not pushed is found by those only who know that the strategy has changed.
         self.generation().await?;
         let began = deadline.began();
+        let mut issued = self.issue(posts, attempt, began).await?;
+        while !self.has_recovered() {
+            // Redis was restarted since it was last asked, and may have issued ids anew.
+            draft::settle(self.keys(), &issued.drafts).send("publish: settle", self.store()).await?;
+            deadline.check()?;
+            issued = self.issue(posts, attempt, began).await?;
+        }
+        let mut deliveries = HashMap::new();
+        let mut new_stars = Vec::new();
+        for (author, followers, is_star) in issued.audiences {
+            let delivery = self.delivery(followers, is_star);
+            if delivery == Delivery::Pulled && !is_star {
+                new_stars.push(author);
+            }
+            deliveries.insert(author, delivery);
+        }
+        self.make_stars(&new_stars).await?;
+        let publication = |(post, draft): (&&'a NewPost, Draft)| {
+            let delivery = deliveries[&post.author];
+            Publication { post, draft, delivery, attempt: None }
+        };
+        Ok(posts.iter().zip(issued.drafts).map(publication).collect())
+    }
+
+    /// Step 1, and what step 0 is decided by.
+    async fn issue(&self, posts: &[&NewPost], attempt: u32, began: Timestamp) -> Result<Issued, Error> {
+        self.recover().await?;
         let note = |post: &&NewPost| Note {
             author: post.author,
             created_at: post.created_at,
@@ -167,22 +224,11 @@ impl App {
         if let Some(last) = drafts.last() {
             self.0.last_issued.fetch_max(last.id.get(), Ordering::Relaxed);
         }
-        let mut deliveries = HashMap::new();
-        let mut new_stars = Vec::new();
-        for (author, followers, is_star) in audiences {
-            let (followers, is_star) = (replies.take(followers)?, replies.take(is_star)?);
-            let delivery = self.delivery(followers, is_star);
-            if delivery == Delivery::Pulled && !is_star {
-                new_stars.push(author);
-            }
-            deliveries.insert(author, delivery);
-        }
-        self.make_stars(&new_stars).await?;
-        let publication = |(post, draft): (&&'a NewPost, Draft)| {
-            let delivery = deliveries[&post.author];
-            Publication { post, draft, delivery, attempt: None }
+        let mut read = |(author, followers, is_star): (UserId, _, _)| {
+            Ok((author, replies.take(followers)?, replies.take(is_star)?))
         };
-        Ok(posts.iter().zip(drafts).map(publication).collect())
+        let audiences = audiences.into_iter().map(&mut read).collect::<Result<_, Error>>()?;
+        Ok(Issued { drafts, audiences })
     }
 
     /// Step 0 by itself, for a draft that somebody else began.

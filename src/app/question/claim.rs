@@ -31,7 +31,7 @@ use crate::store::visit::{self, Days};
 pub(super) enum Claim {
     Named(Ticket<Option<Holder>>),
     User(UserFields, Ticket<Option<User>>),
-    Users(UserFields, Vec<Ticket<Option<User>>>),
+    Users(UserFields, Vec<(UserId, Ticket<Option<User>>)>),
     Regions(Shared<UserId>),
     Relation(Pairs),
     Relations(Pairs),
@@ -91,7 +91,7 @@ impl App {
             }
             Question::Users(users, fields) => {
                 together.note_residents(&users.0, *fields);
-                let read = |user: &UserId| batch.push(user::read(keys, *user, *fields));
+                let read = |user: &UserId| (*user, batch.push(user::read(keys, *user, *fields)));
                 Claim::Users(*fields, users.0.iter().map(read).collect())
             }
             Question::Regions(users) => {
@@ -167,13 +167,25 @@ pub(super) struct Answering<'a> {
 impl Answering<'_> {
     /// A user with where it is, if that was asked. If only that cannot be read, the rest is told all the same.
     fn user(&mut self, fields: UserFields, ticket: Ticket<Option<User>>) -> Result<Option<Arc<User>>, Error> {
-        let Some(mut user) = self.replies.take(ticket)? else {
-            return Ok(None);
-        };
+        let user = self.replies.take(ticket)?;
+        Ok(user.map(|user| self.with_residence(fields, user)))
+    }
+
+    /// The same of one among several: left out if its record cannot be read.
+    fn user_among(
+        &mut self,
+        fields: UserFields,
+        (id, ticket): (UserId, Ticket<Option<User>>),
+    ) -> Result<Option<Arc<User>>, Error> {
+        let user = self.replies.take_readable(ticket, "user", id.get())?.flatten();
+        Ok(user.map(|user| self.with_residence(fields, user)))
+    }
+
+    fn with_residence(&self, fields: UserFields, mut user: User) -> Arc<User> {
         if fields.contains(UserFields::RESIDENCE) {
             user.residence = self.regions.of(user.id).ok().map(Residence);
         }
-        Ok(Some(Arc::new(user)))
+        Arc::new(user)
     }
 }
 
@@ -188,7 +200,7 @@ impl Claim {
             }),
             Self::User(fields, ticket) => Answer::User(answering.user(fields, ticket)?),
             Self::Users(fields, tickets) => {
-                let users = tickets.into_iter().map(|ticket| answering.user(fields, ticket));
+                let users = tickets.into_iter().map(|claimed| answering.user_among(fields, claimed));
                 Answer::Users(users.collect::<Result<_, Error>>()?)
             }
             Self::Regions(users) => {
@@ -207,14 +219,16 @@ impl Claim {
             Self::Posts(posts) => {
                 let mut known = |read| match read {
                     Read::Before(post) => Ok(Known::Post(Some(post))),
-                    Read::Record(id, ticket) => Ok(match replies.take(ticket)? {
-                        Record::Live(post) => Known::Post(Some(Arc::new(post))),
-                        Record::Tombstone { .. } => Known::Post(None),
-                        Record::Missing => {
-                            wanted.ids.push(id);
-                            Known::Missing(id)
-                        }
-                    }),
+                    Read::Record(id, ticket) => {
+                        Ok(match replies.take_readable(ticket, "post", id.get())? {
+                            Some(Record::Live(post)) => Known::Post(Some(Arc::new(post))),
+                            None | Some(Record::Tombstone { .. } | Record::Void { .. }) => Known::Post(None),
+                            Some(Record::Missing) => {
+                                wanted.ids.push(id);
+                                Known::Missing(id)
+                            }
+                        })
+                    }
                 };
                 return Ok(Half::Posts(posts.into_iter().map(&mut known).collect::<Result<_, Error>>()?));
             }

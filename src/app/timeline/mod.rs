@@ -30,6 +30,7 @@ pub(super) mod look;
 mod pull;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::OnceCell;
@@ -250,6 +251,8 @@ impl App {
         let known = Arc::clone(&stars.read().unwrap_or_else(PoisonError::into_inner));
         let read = timeline::watermark(self.keys(), &known.version);
         let read = read.send("timeline: watermark", self.store()).await?;
+        // A counter that falls back in a failover must not issue what readers will have passed.
+        self.0.last_issued.fetch_max(read.mark, Ordering::Relaxed);
         let Some(authors) = read.stars else {
             return Ok((read.mark, known));
         };

@@ -60,14 +60,20 @@ impl App {
         Ok(self.merge_of(posts, cut))
     }
 
-    /// The posts of each of these authors above a mark of its own. One round trip.
+    /// The posts of each of these authors above a mark of its own. Nothing of those of whom nothing can be read.
+    /// One round trip.
     async fn pull_each(&self, step: &'static str, sources: &[(UserId, u64)]) -> Result<Vec<Pulled>, Error> {
         let mut batch = Batch::new(step);
         let pull = |&(author, mark): &(UserId, u64)| {
             batch.push(timeline::pull(self.keys(), author, mark, self.capacity()))
         };
-        let tickets = sources.iter().map(pull).collect();
-        Ok(batch.send(self.store()).await?.take_all(tickets)?)
+        let tickets: Vec<_> = sources.iter().map(pull).collect();
+        let mut replies = batch.send(self.store()).await?;
+        let take = |((author, _), ticket): (&(UserId, u64), _)| {
+            let pulled = replies.take_readable(ticket, "posts", author.get())?;
+            Ok(pulled.unwrap_or_default())
+        };
+        sources.iter().zip(tickets).map(take).collect()
     }
 
     /// As many of the newest posts of these authors as a timeline holds.
@@ -138,7 +144,8 @@ impl App {
     }
 
     /// The posts of each of these authors from a position of its own on: what Redis has, and then what the
-    /// archive has as far as Redis has told. One round trip, and a query if the archive may have any.
+    /// archive has as far as Redis has told. Authors of whom nothing can be read are left out. One round trip, and a
+    /// query if the archive may have any.
     async fn read_parts(
         &self,
         step: &'static str,
@@ -150,12 +157,13 @@ impl App {
         let window = |from| Window { direction, size: limit, from };
         let mut batch = Batch::new(step);
         let read = |&(author, from): &(UserId, _)| batch.push(post::page(self.keys(), author, &window(from)));
-        let tickets = open.iter().map(read).collect();
-        let pages = batch.send(self.store()).await?.take_all(tickets)?;
+        let tickets: Vec<_> = open.iter().map(read).collect();
+        let mut replies = batch.send(self.store()).await?;
 
         let mut ranges = Vec::new();
         let mut parts = Vec::with_capacity(open.len());
-        for (&(author, from), page) in open.iter().zip(pages) {
+        for (&(author, from), ticket) in open.iter().zip(tickets) {
+            let Some(page) = replies.take_readable(ticket, "posts", author.get())? else { continue };
             let range = cold_range(author, &window(from), &page).filter(|_| reach == Reach::Archive);
             let index = range.map(|_| ranges.len());
             ranges.extend(range);
@@ -214,9 +222,13 @@ impl App {
                 continue;
             }
             let capacity = self.0.rules.timeline.timeline_capacity;
-            tickets.push(batch.push(timeline::merge(self.keys(), edge.follower, capacity, &merge, &nothing)));
+            let merge = timeline::merge(self.keys(), edge.follower, capacity, &merge, &nothing);
+            tickets.push((edge.follower, batch.push(merge)));
         }
-        batch.send(self.store()).await?.take_all(tickets)?;
+        let mut replies = batch.send(self.store()).await?;
+        for (follower, ticket) in tickets {
+            replies.take_readable(ticket, "timeline", follower.get())?;
+        }
         Ok(())
     }
 }
@@ -232,7 +244,7 @@ struct Part {
 }
 
 impl Part {
-    fn of(PostPage { page, cold }: PostPage, direction: Direction) -> Self {
+    fn of(PostPage { page, cold, .. }: PostPage, direction: Direction) -> Self {
         let (outermost, more) = match direction {
             Direction::Forward => (page.entries.last(), page.has_next),
             Direction::Backward => (page.entries.first(), page.has_previous),

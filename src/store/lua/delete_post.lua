@@ -13,12 +13,15 @@ for _, id in ipairs(redis.call('LRANGE', KEYS[2], 0, tonumber(ARGV[4]) - 1)) do
   redis.call('ZADD', KEYS[3], id, id)
 end
 remove(KEYS[4], KEYS[7], ARGV[1], tonumber(ARGV[5]))
+-- A void post was never counted. Its record says so, too, unless an earlier version has buried it.
+if redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
 -- The archive may have a post before it has left the list.
 local is_noted = redis.call('ZSCORE', KEYS[1], 'deleted:' .. ARGV[1])
 if not is_noted and redis.call('ZADD', KEYS[6], ARGV[1], ARGV[1]) == 1 and was_there == 0 then
   local greatest = tonumber(redis.call('HGET', KEYS[5], 'greatest') or 0)
   if tonumber(ARGV[1]) <= greatest then
-    redis.call('HINCRBY', KEYS[5], 'count', -1)
+    local count = tonumber(redis.call('HGET', KEYS[5], 'count')) or 0
+    if count > 0 then redis.call('HINCRBY', KEYS[5], 'count', -1) end
     was_there = 1
   end
 end

@@ -10,6 +10,8 @@ if not author then
   return 'erased'
 end
 if author ~= ARGV[1] then return 'foreign' end
+-- It was never visible.
+if redis.call('HGET', KEYS[1], 'settled') == '2' then return 'missing' end
 redis.call('HDEL', KEYS[1], 'content', 'created_at', 'platform')
 redis.call('HSET', KEYS[1], 'deleted', 1)
 return 'erased'

@@ -1,10 +1,18 @@
 -- Takes a job that is done out of the queue. Twice is once.
 -- KEYS[1]  the jobs: a stream      KEYS[2]  their progress
 -- KEYS[3]  posts that are still to be brought to timelines: a sorted set
+-- KEYS[4]  how many jobs of each author are in the stream     KEYS[5]  those held back     KEYS[6]  their authors
 -- ARGV[1]  the group       ARGV[2]  the job's id in the stream
 -- ARGV[3]  the job's field in the progress     ARGV[4]  the post that it has brought to timelines, or ''
+-- ARGV[5]  the author
 -- Returns  1 if it was there, else 0
 redis.call('XACK', KEYS[1], ARGV[1], ARGV[2])
 redis.call('HDEL', KEYS[2], ARGV[3])
-if ARGV[4] ~= '' then redis.call('ZREM', KEYS[3], ARGV[4]) end
-return redis.call('XDEL', KEYS[1], ARGV[2])
+local was_there = redis.call('XDEL', KEYS[1], ARGV[2])
+if ARGV[4] ~= '' then
+  redis.call('ZREM', KEYS[3], ARGV[4])
+  if was_there == 1 then
+    make_room({ stream = KEYS[1], ready = KEYS[4], held = KEYS[5], turns = KEYS[6] }, ARGV[5])
+  end
+end
+return was_there

@@ -2,6 +2,8 @@
 -- the group if need be.
 -- KEYS[1]  the jobs: a stream      KEYS[2]  their progress     KEYS[3]  those put aside: a stream
 -- KEYS[4]  posts that are still to be brought to timelines: a sorted set
+-- KEYS[5]  how many jobs of each author are in the stream     KEYS[6]  those held back     KEYS[7]  their authors;
+--          none of the three if these are jobs that take posts out
 -- ARGV[1]  the group       ARGV[2]  who takes over
 -- ARGV[3]  milliseconds after which another worker is thought to be at a job no more
 -- ARGV[4]  how often a job may be begun without going forward     ARGV[5]  at most so many
@@ -17,6 +19,11 @@ local PATIENCE = 60000
 -- none for progress either: no job is begun then, and none blamed for not going forward.
 local made = redis.pcall('XGROUP', 'CREATE', KEYS[1], ARGV[1], '0', 'MKSTREAM')
 if made.err and not string.find(made.err, 'BUSYGROUP') then return made end
+local turns = KEYS[5] and { stream = KEYS[1], ready = KEYS[5], held = KEYS[6], turns = KEYS[7] }
+-- A worker that has nothing to do while jobs are held back should have some.
+if turns and #ARGV == 5 and redis.call('EXISTS', KEYS[7]) == 1 and redis.call('XLEN', KEYS[1]) <= MOST then
+  recount(turns)
+end
 local held = {}
 for index = 6, #ARGV do held[ARGV[index]] = true end
 local taken = {}
@@ -44,7 +51,10 @@ for _, pending in ipairs(redis.call('XPENDING', KEYS[1], ARGV[1], 'IDLE', ARGV[3
     -- The first two fields of a job are its kind and its post.
     redis.call('HDEL', KEYS[2], (entry[2][2] or '') .. ':' .. (entry[2][4] or ''))
     redis.call('XADD', KEYS[3], 'MAXLEN', '~', 10000, '*', unpack(entry[2]))
-    if entry[2][2] == 'deliver' then redis.call('ZREM', KEYS[4], entry[2][4]) end
+    if entry[2][2] == 'deliver' then
+      redis.call('ZREM', KEYS[4], entry[2][4])
+      if turns and entry[2][6] then make_room(turns, entry[2][6]) end
+    end
   elseif entry and is_suspect then
     if #taken == 0 and #ARGV == 5 then
       redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, pending[1])

@@ -5,11 +5,12 @@
 //! wrong is read a second time before it counts, because a server may be writing meanwhile; what an
 //! intent names is under way and does not count either.
 
-use std::collections::{HashMap, HashSet};
+mod cold;
+
+use std::collections::HashSet;
 use std::ops::AddAssign;
 
 use crate::app::App;
-use crate::app::archive::Transit;
 use crate::app::delivery::Backlog;
 use crate::app::error::Error;
 use crate::app::relation::Edge;
@@ -20,9 +21,7 @@ use crate::model::user::{UserFields, Username};
 use crate::store::batch::Batch;
 use crate::store::intent::{self, Operation};
 use crate::store::key::INTENT_PARTITIONS;
-use crate::store::moving;
 use crate::store::name::{self, Holder};
-use crate::store::post::Cold;
 use crate::store::relation::{self, PROBE};
 use crate::store::user;
 
@@ -131,54 +130,6 @@ impl App {
         }
         findings.miscounted += self.check_cold(&ids, repair).await?;
         Ok(findings)
-    }
-
-    /// Compares how many posts of these users are counted as archived with how many the archive has. While
-    /// posts are on their way there is nothing to be compared.
-    async fn check_cold(&self, ids: &[UserId], repair: bool) -> Result<u64, Error> {
-        let counted = self.cold_counts(ids).await?;
-        if counted.is_empty() || !self.is_still().await? {
-            return Ok(0);
-        }
-        let authors: Vec<UserId> = counted.keys().copied().collect();
-        let archived = self.archive().await?.post_counts(&authors).await?;
-        let archived: HashMap<UserId, (u64, u64)> =
-            archived.into_iter().map(|(author, count, greatest)| (author, (count, greatest))).collect();
-        let again = self.cold_counts(&authors).await?;
-        if !self.is_still().await? {
-            return Ok(0);
-        }
-        let mut wrong = 0;
-        for (author, (count, greatest)) in counted {
-            let (there, greatest_there) = archived.get(&author).copied().unwrap_or_default();
-            let is_right = count == there && greatest >= greatest_there;
-            if is_right || again.get(&author) != Some(&(count, greatest)) {
-                continue;
-            }
-            wrong += 1;
-            if repair {
-                let set = moving::set_cold(self.keys(), author, there, greatest.max(greatest_there));
-                set.send("check: count", self.store()).await?;
-            }
-        }
-        Ok(wrong)
-    }
-
-    /// How many posts are counted as archived, and which is the greatest that became cold, of those users of
-    /// whom there are any and of whom none is being deleted.
-    async fn cold_counts(&self, ids: &[UserId]) -> Result<HashMap<UserId, (u64, u64)>, Error> {
-        let mut batch = Batch::new("check: cold");
-        let tickets = ids.iter().map(|&id| batch.push(moving::cold(self.keys(), id))).collect();
-        let counts = batch.send(self.store()).await?.take_all(tickets)?;
-        let is_still = |(_, cold): &(&UserId, Cold)| cold.greatest > 0 && cold.gone.is_empty();
-        let counts = ids.iter().zip(counts).filter(is_still);
-        Ok(counts.map(|(&id, cold)| (id, (cold.count, cold.greatest))).collect())
-    }
-
-    /// Whether nothing is on its way to the archive.
-    async fn is_still(&self) -> Result<bool, Error> {
-        let Transit { pending, moving, .. } = self.transit().await?;
-        Ok(pending + moving == 0)
     }
 
     /// Checks one shard of the index of names. With `repair`, frees names that lead to nobody.

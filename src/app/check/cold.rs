@@ -1,0 +1,111 @@
+//! The counts of archived posts, compared with the archive, beside movers and deletions that are under way.
+//!
+//! A post of the archive is cold, and counted, unless its author's list still has it (a mover has written it and not
+//! yet trimmed the list) or it is gone (it was deleted, and the archive does not know yet). So while neither list, set
+//! nor count change, the count must be that of the rows without those that lie in either.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::app::App;
+use crate::app::error::Error;
+use crate::archive::post::Row;
+use crate::model::id::{PostId, UserId};
+use crate::store::batch::Batch;
+use crate::store::moving::{self, Cold};
+
+/// How often it is tried to see an author of whom nothing changes meanwhile.
+const ATTEMPTS: usize = 3;
+
+/// Most posts that are read from the archive together.
+const ROWS: usize = 1_000;
+
+/// How many posts the archive has of an author, and the greatest of them.
+type Archived = (u64, u64);
+
+impl App {
+    /// Compares how many posts of these users are counted as archived with how many the archive has. Returns of how
+    /// many users the count is wrong. With `repair`, corrects it. Authors who do not stand still are left out.
+    pub(super) async fn check_cold(&self, ids: &[UserId], repair: bool) -> Result<u64, Error> {
+        let counted = self.cold_counts(ids).await?;
+        if counted.is_empty() {
+            return Ok(0);
+        }
+        let authors: Vec<UserId> = counted.iter().map(|(author, _)| *author).collect();
+        let archived = self.archived_counts(&authors).await?;
+        let mut wrong = 0;
+        for (author, cold) in counted {
+            let (count, greatest) = archived.get(&author).copied().unwrap_or_default();
+            let is_plainly_right =
+                cold.count == Some(count) && cold.greatest >= greatest && cold.gone.is_empty();
+            if !is_plainly_right && self.is_miscounted(author, repair).await? {
+                wrong += 1;
+            }
+        }
+        Ok(wrong)
+    }
+
+    async fn is_miscounted(&self, author: UserId, repair: bool) -> Result<bool, Error> {
+        for _ in 0..ATTEMPTS {
+            let Some((cold, right)) = self.measure_cold(author).await? else {
+                continue;
+            };
+            if (cold.count, cold.greatest) == (Some(right.0), right.1) {
+                return Ok(false);
+            }
+            if !repair
+                || moving::correct_cold(self.keys(), author, &cold, right)
+                    .send("check: count", self.store())
+                    .await?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// What is noted of an author's cold posts, and what should be; `None` if something has changed meanwhile.
+    async fn measure_cold(&self, author: UserId) -> Result<Option<(Cold, Archived)>, Error> {
+        let read = || moving::cold_and_listed(self.keys(), author);
+        let before = read().send("check: listed", self.store()).await?;
+        let archived = self.archived_counts(&[author]).await?;
+        let (cold, listed) = &before;
+        let elsewhere =
+            self.archived_among(author, listed.iter().chain(&cold.gone).copied().collect()).await?;
+        if self.archived_counts(&[author]).await? != archived {
+            return Ok(None);
+        }
+        if read().send("check: listed", self.store()).await? != before {
+            return Ok(None);
+        }
+        let (count, greatest) = archived.get(&author).copied().unwrap_or_default();
+        // One that is still in the list is not cold yet.
+        let is_cold = PostId::new(greatest).is_some_and(|greatest| !elsewhere.contains(&greatest));
+        let greatest = if is_cold { cold.greatest.max(greatest) } else { cold.greatest };
+        Ok(Some((before.0, (count.saturating_sub(elsewhere.len() as u64), greatest))))
+    }
+
+    /// Those of these posts that the archive has of this author, not deleted.
+    async fn archived_among(&self, author: UserId, posts: Vec<PostId>) -> Result<HashSet<PostId>, Error> {
+        let mut found = HashSet::new();
+        for posts in posts.chunks(ROWS) {
+            let rows = self.archive().await?.read(posts).await?;
+            let live = rows.into_iter().filter_map(Row::live);
+            found.extend(live.filter(|post| post.author == author).map(|post| post.id));
+        }
+        Ok(found)
+    }
+
+    async fn archived_counts(&self, authors: &[UserId]) -> Result<HashMap<UserId, Archived>, Error> {
+        let counts = self.archive().await?.post_counts(authors).await?;
+        Ok(counts.into_iter().map(|(author, count, greatest)| (author, (count, greatest))).collect())
+    }
+
+    /// What is noted of the cold posts of those of these users who have, or had, any.
+    async fn cold_counts(&self, ids: &[UserId]) -> Result<Vec<(UserId, Cold)>, Error> {
+        let mut batch = Batch::new("check: cold");
+        let tickets = ids.iter().map(|&id| batch.push(moving::cold(self.keys(), id))).collect();
+        let counts = batch.send(self.store()).await?.take_all(tickets)?;
+        let has_any = |(_, cold): &(UserId, Cold)| cold.greatest > 0 || cold.count != Some(0);
+        Ok(ids.iter().copied().zip(counts).filter(has_any).collect())
+    }
+}

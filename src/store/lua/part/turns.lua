@@ -1,0 +1,66 @@
+-- Part of the scripts on the jobs that bring posts to timelines. Of each author only a few jobs are in the stream, from
+-- which workers take in order; the others are held back, and each that is done makes room for the author's next. So the
+-- jobs of authors who publish much take turns with those of the others. A job that is held back is
+-- `author:post:time`, padded so that an author's posts sort by id, in a sorted set of equal scores.
+-- `keys` are { ready = how many jobs of each author are in the stream: a hash, held = those held back: a sorted set,
+-- turns = the authors of those by the time of their first: a sorted set, stream = the jobs }.
+
+local MOST_READY = 4
+
+local function add_to_stream(keys, author, post)
+  redis.call('HINCRBY', keys.ready, author, 1)
+  return redis.call('XADD', keys.stream, '*', 'kind', 'deliver', 'post', post, 'author', author)
+end
+
+local function first_held(keys, author)
+  local name = string.format('%016.0f', tonumber(author))
+  -- The character after the colon.
+  return redis.call('ZRANGEBYLEX', keys.held, '[' .. name .. ':', '(' .. name .. ';', 'LIMIT', 0, 1)[1]
+end
+
+local function note_turn(keys, author)
+  local first = first_held(keys, author)
+  if first then redis.call('ZADD', keys.turns, string.match(first, '%d+$'), author)
+  else redis.call('ZREM', keys.turns, author) end
+end
+
+-- Adds a job, or holds it back. Returns its id in the stream, or ''.
+local function add_in_turn(keys, author, post)
+  local ready = tonumber(redis.call('HGET', keys.ready, author) or 0)
+  if ready < MOST_READY and not redis.call('ZSCORE', keys.turns, author) then
+    return add_to_stream(keys, author, post)
+  end
+  local time = redis.call('TIME')
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  redis.call('ZADD', keys.held, 0, string.format('%016.0f:%016.0f:%.0f', tonumber(author), tonumber(post), now))
+  note_turn(keys, author)
+  return ''
+end
+
+-- Adds jobs of an author that were held back, while there is room for them.
+local function release(keys, author)
+  local ready = tonumber(redis.call('HGET', keys.ready, author) or 0)
+  while ready < MOST_READY do
+    local first = first_held(keys, author)
+    if not first then break end
+    redis.call('ZREM', keys.held, first)
+    add_to_stream(keys, author, string.match(first, ':0*(%d+):'))
+    ready = ready + 1
+  end
+  note_turn(keys, author)
+end
+
+-- A job of an author has left the stream.
+local function make_room(keys, author)
+  if redis.call('HINCRBY', keys.ready, author, -1) <= 0 then redis.call('HDEL', keys.ready, author) end
+  if redis.call('ZSCORE', keys.turns, author) then release(keys, author) end
+end
+
+-- Counts the jobs in the stream anew, where another version may have taken some out, and fills it up.
+local function recount(keys)
+  redis.call('DEL', keys.ready)
+  for _, entry in ipairs(redis.call('XRANGE', keys.stream, '-', '+')) do
+    if entry[2][2] == 'deliver' and entry[2][6] then redis.call('HINCRBY', keys.ready, entry[2][6], 1) end
+  end
+  for _, author in ipairs(redis.call('ZRANGE', keys.turns, 0, 999)) do release(keys, author) end
+end

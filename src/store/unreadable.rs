@@ -1,0 +1,49 @@
+//! Stored data that cannot be read: what is of one user or post is left out, so that it fails nothing else.
+//!
+//! Only errors about the data itself count as such (a key of the wrong type, a value of the wrong form). Whatever may
+//! pass by itself stays an error, or readers would pass over posts that are merely out of reach.
+
+use std::collections::HashSet;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use crate::store::batch::{Replies, Ticket};
+use crate::store::error::Error;
+use crate::store::figures;
+
+/// Most entries of which it is known that they were logged. Beyond that, they are logged again.
+const MOST_LOGGED: usize = 1_000;
+
+/// What was logged: each entry once, since every reader comes across it.
+static LOGGED: LazyLock<Mutex<HashSet<(&'static str, u64)>>> = LazyLock::new(Mutex::default);
+
+impl Replies {
+    /// Returns the reply to one command, or `None` if what is stored there cannot be read. That is counted, and logged
+    /// as the `kind` of data of the user or post with this `id`.
+    pub fn take_readable<T>(
+        &mut self,
+        ticket: Ticket<T>,
+        kind: &'static str,
+        id: u64,
+    ) -> Result<Option<T>, Error> {
+        match self.take(ticket) {
+            Ok(reply) => Ok(Some(reply)),
+            Err(error) if error.is_about_data() => {
+                leave_out(kind, id, &error);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn leave_out(kind: &'static str, id: u64, error: &Error) {
+    figures::left_out(kind);
+    let mut logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
+    if logged.len() >= MOST_LOGGED {
+        logged.clear();
+    }
+    if logged.insert((kind, id)) {
+        let error = error as &dyn std::error::Error;
+        tracing::error!(error, kind, id, "stored data cannot be read; it is left out until it is repaired");
+    }
+}
