@@ -128,6 +128,7 @@ impl App {
     pub async fn logout(&self, viewer: &Viewer) -> Result<(), Error> {
         let SignedIn { user, token, .. } = viewer.signed_in()?;
         session::end(self.keys(), *user, token.as_bytes()).send("logout", self.store()).await?;
+        self.store().persist().await;
         Ok(())
     }
 
@@ -135,6 +136,7 @@ impl App {
     pub async fn logout_everywhere(&self, viewer: &Viewer) -> Result<(), Error> {
         let user = viewer.signed_in()?.user;
         session::end_all(self.keys(), user).send("logout everywhere", self.store()).await?;
+        self.store().persist().await;
         Ok(())
     }
 
@@ -142,6 +144,7 @@ impl App {
     pub async fn revoke_session(&self, viewer: &Viewer, session: SessionId) -> Result<(), Error> {
         let user = viewer.signed_in()?.user;
         if session::revoke(self.keys(), user, session).send("revoke session", self.store()).await? {
+            self.store().persist().await;
             return Ok(());
         }
         Err(Error::rule(Reason::NotFound, Field::SessionId, "You have no such session."))
@@ -178,6 +181,7 @@ impl App {
         let mut replies = batch.send(self.store()).await?;
         let changed = replies.take(changed)?;
         replies.take(given_back)?;
+        self.store().persist().await;
         // Somebody else has changed it meanwhile: what was given is no longer the current one.
         if changed { Ok(()) } else { Err(wrong()) }
     }
