@@ -146,6 +146,7 @@ impl App {
     pub async fn logout(&self, viewer: &Viewer) -> Result<(), Error> {
         let SignedIn { user, token, .. } = viewer.signed_in()?;
         session::end(self.keys(), *user, token.as_bytes()).send("logout", self.store()).await?;
+        self.store().persist().await;
         Ok(())
     }
 
@@ -153,6 +154,7 @@ impl App {
     pub async fn logout_everywhere(&self, viewer: &Viewer) -> Result<(), Error> {
         let user = viewer.signed_in()?.user;
         session::end_all(self.keys(), user).send("logout everywhere", self.store()).await?;
+        self.store().persist().await;
         Ok(())
     }
 
@@ -160,6 +162,7 @@ impl App {
     pub async fn revoke_session(&self, viewer: &Viewer, session: SessionId) -> Result<(), Error> {
         let user = viewer.signed_in()?.user;
         if session::revoke(self.keys(), user, session).send("revoke session", self.store()).await? {
+            self.store().persist().await;
             return Ok(());
         }
         Err(Error::rule(Reason::NotFound, Field::SessionId, "You have no such session."))
@@ -237,6 +240,7 @@ impl App {
         let changed = replies.take(change)?;
         replies.take(given_back)?;
         replies.take_all(charged)?;
+        self.store().persist().await;
         match changed {
             PasswordChange::Made => {
                 let viewer = Viewer::SignedIn(SignedIn { token: token.hash(), ..signed_in.clone() });

@@ -9,6 +9,7 @@ pub mod batch;
 pub mod bucket;
 pub mod command;
 pub mod draft;
+mod durable;
 pub mod error;
 pub mod fanout;
 mod figures;
@@ -43,6 +44,7 @@ use crate::config::RedisConfig;
 use crate::gate::{Gate, Moment};
 use crate::model::clock::Timestamp;
 use crate::store::command::command;
+use crate::store::durable::Durable;
 use crate::store::error::Error;
 use crate::store::key::Keys;
 use crate::store::pool::Pool;
@@ -55,6 +57,8 @@ pub struct Store {
     keys: Keys,
     round_trips: Arc<AtomicU64>,
     gate: Option<Arc<dyn Gate>>,
+    /// Where Redis tells when something is on disk.
+    durable: Option<Arc<Durable>>,
 }
 
 impl Store {
@@ -62,9 +66,15 @@ impl Store {
     /// fixes it where the store is new. Some round trips.
     pub async fn open(config: &RedisConfig) -> Result<Self, OpenError> {
         let pool = Pool::connect(config).await?;
-        let mut store =
-            Self { pool, keys: Keys::new(&config.redis_prefix, 1), round_trips: Arc::default(), gate: None };
-        store.check_server(config.redis_allow_eviction).await?;
+        let mut store = Self {
+            pool,
+            keys: Keys::new(&config.redis_prefix, 1),
+            round_trips: Arc::default(),
+            gate: None,
+            durable: None,
+        };
+        let can_wait = store.check_server(config.redis_allow_eviction).await?;
+        store.durable = can_wait.then(|| Arc::new(Durable::new(store.pool.apart())));
         let name_shards = store.fix_layout(config.redis_expected_users).await?;
         store.keys = Keys::new(&config.redis_prefix, name_shards);
         Ok(store)
@@ -106,6 +116,15 @@ impl Store {
         probe.reply::<String>().send("probe", self).await.map(drop)
     }
 
+    /// Waits until all that was written is on disk, so that it survives a crash of Redis; where Redis is older than 7.2
+    /// or keeps no append-only file, does nothing.
+    pub async fn persist(&self) {
+        let Some(durable) = &self.durable else { return };
+        if !matches!(durable.wait(&self.keys).await, Ok(true)) {
+            tracing::warn!("Redis does not confirm that a revocation is on disk; it is in force");
+        }
+    }
+
     /// How often this process has found Redis restarted, or its address leading to another server. Either may have
     /// lost its last moments.
     #[must_use]
@@ -136,17 +155,18 @@ impl Store {
         }
     }
 
-    /// Refuses a Redis that is too old for the commands used here, or that may throw data away.
-    async fn check_server(&self, allow_eviction: bool) -> Result<(), OpenError> {
+    /// Refuses a Redis that is too old for the commands used here, or that may throw data away. Returns whether it tells
+    /// when something is on disk.
+    async fn check_server(&self, allow_eviction: bool) -> Result<bool, OpenError> {
         let info = command("INFO").reply::<redis::InfoDict>().send("open: info", self).await?;
         let version: String = info.get("redis_version").unwrap_or_default();
-        if !is_at_least_6_2(&version) {
+        if !is_at_least(&version, (6, 2)) {
             return Err(OpenError::TooOld(version));
         }
         // INFO tells the policy where CONFIG is not allowed.
         let policy: String = info.get("maxmemory_policy").unwrap_or_default();
         if policy == "noeviction" || policy.is_empty() || allow_eviction {
-            return Ok(());
+            return Ok(is_at_least(&version, (7, 2)) && info.get("aof_enabled") == Some(1));
         }
         Err(OpenError::Evicts(policy))
     }
@@ -170,9 +190,9 @@ impl Store {
     }
 }
 
-fn is_at_least_6_2(version: &str) -> bool {
+fn is_at_least(version: &str, least: (u32, u32)) -> bool {
     let mut numbers = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
-    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (6, 2)
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= least
 }
 
 /// Why a store could not be opened. Each says what to do about it.
@@ -213,6 +233,7 @@ mod tests {
 
     #[test]
     fn versions_are_compared_as_numbers() {
+        let is_at_least_6_2 = |version| is_at_least(version, (6, 2));
         assert!(is_at_least_6_2("6.2.0") && is_at_least_6_2("7.0.15") && is_at_least_6_2("10.1"));
         assert!(!is_at_least_6_2("6.0.16") && !is_at_least_6_2("5.9") && !is_at_least_6_2(""));
     }

@@ -14,12 +14,10 @@ use crate::store::error::Error as StoreError;
 use crate::store::fanout::{self, Job, Kind, Progress, Queue, TakenOver, Task};
 use crate::store::{post, relation, timeline};
 
-/// Most followers of one job in a chunk.
-const CHUNK: usize = 1_000;
-/// Fewest, however many jobs a worker has.
-const LEAST_CHUNK: usize = 50;
+/// Fewest followers of one job in a chunk, however many jobs a worker has.
+const LEAST_CHUNK: usize = 25;
 /// Most followers of the jobs of one author in a round: what another author publishes meanwhile waits for its end.
-const AUTHOR_SHARE: usize = 250;
+const AUTHOR_SHARE: usize = 100;
 
 /// The jobs of one kind that a worker has.
 pub(super) struct Lane {
@@ -283,7 +281,7 @@ impl Shares {
 
     fn chunk_of(&self, job: &Active) -> usize {
         let jobs = self.jobs.get(&job.task.author).copied().unwrap_or(1);
-        (self.of_each_author / jobs).clamp(LEAST_CHUNK, CHUNK)
+        (self.of_each_author / jobs).max(LEAST_CHUNK)
     }
 }
 

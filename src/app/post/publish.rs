@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use crate::app::App;
 use crate::app::deadline::Deadline;
@@ -42,10 +43,13 @@ struct Issued {
     drafts: Vec<Draft>,
     /// Each author, how many follow it, and whether it is a star.
     audiences: Vec<(UserId, u64, bool)>,
+    /// For how long there is no token for them.
+    wait: Option<Duration>,
 }
 
 impl App {
-    /// The user who asks publishes a post. Six round trips; one more with an idempotency key.
+    /// The user who asks publishes a post, for a token of its bucket. Five round trips; two more with an idempotency
+    /// key.
     pub async fn publish(
         &self,
         viewer: &Viewer,
@@ -66,17 +70,8 @@ impl App {
         if let Some(key) = key.flatten() {
             return self.publish_once(&post, key.digest()).await;
         }
-        self.take_token(author).await?;
-        let published = self.publish_all(&[post]).await?;
+        let published = self.publish_each(&[post], Some(author)).await?;
         published.first().copied().ok_or_else(|| Broken::GaveUp("publishing").into())
-    }
-
-    /// Takes a token from the bucket of an author. One round trip.
-    async fn take_token(&self, author: UserId) -> Result<(), Error> {
-        let (bucket, now) = (self.keys().publishes_of(author), self.now());
-        let draw = bucket::draw(&bucket, self.publish_limit(), 1, now);
-        let drawn = draw.send("publish: token", self.store()).await?;
-        drawn.wait.map_or(Ok(()), |wait| Err(throttled(wait, TOO_MANY)))
     }
 
     fn publish_limit(&self) -> Limit {
@@ -85,6 +80,15 @@ impl App {
 
     /// Publishes posts, all steps for all of them together: five round trips, however many they are. Takes no token.
     pub(in crate::app) async fn publish_all(&self, posts: &[NewPost]) -> Result<Vec<PostId>, Error> {
+        self.publish_each(posts, None).await
+    }
+
+    /// The same, for a token of this user's bucket.
+    async fn publish_each(
+        &self,
+        posts: &[NewPost],
+        mut charged: Option<UserId>,
+    ) -> Result<Vec<PostId>, Error> {
         let mut published: Vec<Option<PostId>> = vec![None; posts.len()];
         for attempt in 0..ATTEMPTS {
             let open: Vec<usize> = (0..posts.len()).filter(|&index| published[index].is_none()).collect();
@@ -93,7 +97,7 @@ impl App {
             }
             let deadline = Deadline::start(&*self.0.clock);
             let open_posts: Vec<&NewPost> = open.iter().map(|&index| &posts[index]).collect();
-            let publications = self.draft(&open_posts, attempt, &deadline).await?;
+            let publications = self.draft(&open_posts, attempt, &deadline, charged.take()).await?;
             for (index, outcome) in open.into_iter().zip(self.write(&publications, &deadline).await?) {
                 published[index] = outcome;
             }
@@ -145,7 +149,7 @@ impl App {
         number: u32,
         deadline: &Deadline<'_>,
     ) -> Result<(Attempt, Option<Delivery>), Error> {
-        let drafted = self.draft(&[post], number, deadline).await?;
+        let drafted = self.draft(&[post], number, deadline, None).await?;
         let Publication { draft, delivery, .. } = drafted[0];
         let mine = Attempt { draft, digest, is_done: false };
         let limit = (self.publish_limit(), self.now());
@@ -162,22 +166,27 @@ impl App {
         }
     }
 
-    /// Steps 0 and 1.
+    /// Steps 0 and 1. Rejected if a user is charged whose bucket is empty.
     async fn draft<'a>(
         &self,
         posts: &[&'a NewPost],
         attempt: u32,
         deadline: &Deadline<'_>,
+        charged: Option<UserId>,
     ) -> Result<Vec<Publication<'a>>, Error> {
         // A post that is not pushed is found by those only who know that the strategy has changed.
         self.generation().await?;
         let began = deadline.began();
-        let mut issued = self.issue(posts, attempt, began).await?;
+        let mut issued = self.issue(posts, attempt, began, charged).await?;
+        if let Some(wait) = issued.wait {
+            draft::settle(self.keys(), &issued.drafts).send("publish: settle", self.store()).await?;
+            return Err(throttled(wait, TOO_MANY));
+        }
         while !self.has_recovered() {
             // Redis was restarted since it was last asked, and may have issued ids anew.
             draft::settle(self.keys(), &issued.drafts).send("publish: settle", self.store()).await?;
             deadline.check()?;
-            issued = self.issue(posts, attempt, began).await?;
+            issued = self.issue(posts, attempt, began, None).await?;
         }
         let mut deliveries = HashMap::new();
         let mut new_stars = Vec::new();
@@ -196,8 +205,15 @@ impl App {
         Ok(posts.iter().zip(issued.drafts).map(publication).collect())
     }
 
-    /// Step 1, and what step 0 is decided by.
-    async fn issue(&self, posts: &[&NewPost], attempt: u32, began: Timestamp) -> Result<Issued, Error> {
+    /// Step 1, and what step 0 is decided by. The token is taken in the same round trip: where there is none, the ids
+    /// are not used.
+    async fn issue(
+        &self,
+        posts: &[&NewPost],
+        attempt: u32,
+        began: Timestamp,
+        charged: Option<UserId>,
+    ) -> Result<Issued, Error> {
         self.recover().await?;
         let note = |post: &&NewPost| Note {
             author: post.author,
@@ -218,6 +234,11 @@ impl App {
             (author, followers, batch.push(timeline::is_star(self.keys(), author)))
         };
         let audiences: Vec<_> = authors.iter().map(audience).collect();
+        let token = |author| {
+            let bucket = self.keys().publishes_of(author);
+            batch.push(bucket::draw(&bucket, self.publish_limit(), 1, self.now()))
+        };
+        let token = charged.map(token);
         let mut replies = batch.send(self.store()).await?;
 
         let drafts = replies.take(drafts)?;
@@ -228,7 +249,8 @@ impl App {
             Ok((author, replies.take(followers)?, replies.take(is_star)?))
         };
         let audiences = audiences.into_iter().map(&mut read).collect::<Result<_, Error>>()?;
-        Ok(Issued { drafts, audiences })
+        let drawn = token.map(|token| replies.take(token)).transpose()?;
+        Ok(Issued { drafts, audiences, wait: drawn.and_then(|drawn| drawn.wait) })
     }
 
     /// Step 0 by itself, for a draft that somebody else began.

@@ -7,9 +7,19 @@
 -- Returns  { has_previous (0 or 1), has_next (0 or 1), { the posts }, the greatest that became cold or 0,
 --            how many became cold and were not deleted, { those of the deleted among which the page lies, in its
 --            direction from the position on }, { those on the other side of the position, away from it } }
-local length = redis.call('LLEN', KEYS[1])
 local size, from, most = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
-local ids, first, last = page(KEYS[1], length, ARGV[1], size, from)
+
+-- Most lists are this short, and read whole: a search in them would take more commands.
+local SHORT = 64
+local length, ids, first, last
+local head = redis.call('LRANGE', KEYS[1], 0, SHORT - 1)
+if #head < SHORT then
+  length = #head
+  ids, first, last = page_of(head, ARGV[1], size, from)
+else
+  length = redis.call('LLEN', KEYS[1])
+  ids, first, last = page(KEYS[1], length, ARGV[1], size, from)
+end
 local has_previous, has_next = first > 0, last + 1 < length
 local cold = redis.call('HMGET', KEYS[2], 'greatest', 'count')
 local count = string.format('%.0f', math.max(0, tonumber(cold[2]) or 0))

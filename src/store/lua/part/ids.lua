@@ -39,3 +39,23 @@ local function page(key, length, direction, size, from)
   if first <= last then ids = redis.call('LRANGE', key, first, last) end
   return ids, first, last
 end
+
+-- The same of a list that was read whole.
+local function page_of(list, direction, size, from)
+  local function above(id)
+    local count = 0
+    while count < #list and tonumber(list[count + 1]) > id do count = count + 1 end
+    return count
+  end
+  local first, last
+  if direction == 'forward' then
+    first = from and above(from - 1) or 0
+    last = math.min(first + size, #list) - 1
+  else
+    last = (from and above(from) or #list) - 1
+    first = math.max(0, last + 1 - size)
+  end
+  local ids = {}
+  for index = first, last do ids[#ids + 1] = list[index + 1] end
+  return ids, first, last
+end
