@@ -87,7 +87,7 @@ async fn what_is_asked_over_sockets_and_streams_is_charged() {
     let server = Server::over(&redis, &["--graphql-rate-limit", "1", "--graphql-cost-limit", "100"]);
     let token = server.token("ada");
     let mut socket = Socket::greeted(&server, Some(&token)).await;
-    let large = "{ viewer { user { followers(first: 45) { nodes { id } edges { cursor } } } } }";
+    let large = "{ viewer { user { followers(first: 40) { nodes { id } edges { cursor } } } } }";
     socket.subscribe("1", large, Value::Null).await;
     assert_eq!(socket.hear().await["type"], "next");
     assert_eq!(socket.hear().await["type"], "complete");
