@@ -19,6 +19,9 @@ use crate::store::script;
 /// command: bounds how long one of them can hold Redis up.
 pub const PROBE: usize = 1_000;
 
+/// How often a transaction of relations looks each user up, or does what takes as long.
+const LOOKS: usize = 5;
+
 /// For how long a temporary set may stay if Redis stops in the wrong moment.
 const FIND_MILLIS: u64 = 10_000;
 
@@ -168,8 +171,6 @@ pub fn relations(
     nonce: u64,
 ) -> Command<Vec<Relation>> {
     assert!((1..=PROBE).contains(&others.len()), "a page has 1 to {PROBE} users");
-    /// How often a transaction looks each of them up, or does what takes as long.
-    const LOOKS: usize = 5;
     match strategy {
         RelationStrategy::Zinterstore => {
             by_intersection(keys, viewer, others, nonce).probing(others.len() * LOOKS)

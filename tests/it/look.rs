@@ -52,9 +52,12 @@ impl Wanderer {
 
     fn has_all(&self, published: &BTreeSet<PostId>, deleted: &BTreeSet<PostId>) -> bool {
         let added: BTreeSet<PostId> = self.added.iter().copied().collect();
-        let is_right = |post: &PostId| match deleted.contains(post) {
-            true => !added.contains(post) || self.removed.contains(post),
-            false => added.contains(post),
+        let is_right = |post: &PostId| {
+            if deleted.contains(post) {
+                !added.contains(post) || self.removed.contains(post)
+            } else {
+                added.contains(post)
+            }
         };
         published.iter().all(is_right)
     }

@@ -81,8 +81,9 @@ struct Stage {
 impl Stage {
     async fn set() -> Self {
         let database = Database::new(Kind::Sqlite).await;
-        let options =
-            ["--archive-url", &database.url, "--visits-expected", "600", "--sessions-lifetime", "3650"];
+        let sessions = ["--sessions-lifetime", "3650", "--sessions-max-lifetime", "3650"];
+        let options = ["--archive-url", &database.url, "--visits-expected", "600"];
+        let options = [&options[..], &sessions].concat();
         let world = World::with(&options).await;
         let people = world.people(PEOPLE).await;
         world.app.open_archive().await.unwrap();

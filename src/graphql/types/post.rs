@@ -47,6 +47,7 @@ impl Post {
     }
 
     /// What it says: 1 to 2,000 characters of any script, with line breaks.
+    #[expect(clippy::unused_async, reason = "the library wants it so")]
     async fn content(&self) -> Result<&str, Error> {
         self.scope.text(&self.record.content)
     }
