@@ -10,6 +10,7 @@ use apollo_compiler::ast::Type;
 use apollo_compiler::schema::{ExtendedType, FieldDefinition};
 use apollo_compiler::validation::Valid;
 use apollo_compiler::{Node, Schema};
+use serde_json::{Map, Value};
 
 /// Most levels of fields, and other names, that the server takes.
 const LEVELS: usize = 11;
@@ -28,9 +29,10 @@ pub(crate) struct Pool {
     pub(crate) cursors: Vec<String>,
 }
 
-/// A document, and whether it is sent by somebody.
+/// A document with its variables, and whether it is sent by somebody.
 pub(crate) struct Document {
     pub(crate) text: String,
+    pub(crate) variables: Map<String, Value>,
     pub(crate) is_signed_in: bool,
 }
 
@@ -74,6 +76,24 @@ struct Draft<'a, 'c> {
     fields: usize,
     /// By what all pages are divided.
     divisor: u32,
+    /// What variables are declared as, and their values.
+    declarations: Vec<String>,
+    variables: Map<String, Value>,
+}
+
+impl Draft<'_, '_> {
+    /// A value as it stands in the document: itself or, if that is chosen and JSON has it, a variable.
+    fn pass(&mut self, ty: &str, value: String) -> String {
+        match serde_json::from_str(&value) {
+            Ok(json) if self.choices.below(4) == 3 => {
+                let name = format!("v{}", self.declarations.len());
+                self.declarations.push(format!("${name}: {ty}"));
+                self.variables.insert(name.clone(), json);
+                format!("${name}")
+            }
+            _ => value,
+        }
+    }
 }
 
 impl Generator {
@@ -98,12 +118,21 @@ impl Generator {
     fn chosen(&self, choices: &Choices<'_>, divisor: u32) -> Document {
         let is_signed_in = choices.below(4) != 3;
         let is_mutation = is_signed_in && choices.below(8) == 7;
-        let mut draft = Draft { text: String::new(), choices, aliases: 0, fields: 0, divisor };
-        if is_mutation {
-            draft.text.push_str("mutation ");
-        }
-        self.write_selections(&mut draft, if is_mutation { "Mutation" } else { "Query" }, 1);
-        Document { text: draft.text, is_signed_in }
+        let mut draft = Draft {
+            text: String::new(),
+            choices,
+            aliases: 0,
+            fields: 0,
+            divisor,
+            declarations: Vec::new(),
+            variables: Map::new(),
+        };
+        let (kind, root) = if is_mutation { ("mutation", "Mutation") } else { ("query", "Query") };
+        self.write_selections(&mut draft, root, 1);
+        let Draft { text, declarations, variables, .. } = draft;
+        let declared =
+            if declarations.is_empty() { String::new() } else { format!("({}) ", declarations.join(", ")) };
+        Document { text: format!("{kind} {declared}{text}"), variables, is_signed_in }
     }
 
     /// Some fields of a type; at least one that has no fields.
@@ -178,26 +207,34 @@ impl Generator {
     }
 
     fn write_arguments(&self, draft: &mut Draft<'_, '_>, ty: &str, field: &FieldDefinition) {
-        let mut arguments = Vec::new();
-        let names: Vec<&str> = field.arguments.iter().map(|argument| argument.name.as_str()).collect();
-        if names.contains(&"after") {
+        let mut arguments: Vec<(String, String)> = Vec::new();
+        if field.arguments.iter().any(|argument| argument.name == "after") {
             let size = (draft.choices.of(&SIZES) / draft.divisor).max(1);
             let is_backward = draft.choices.below(4) == 3;
             let (many, from) = if is_backward { ("last", "before") } else { ("first", "after") };
-            arguments.push(format!("{many}: {size}"));
+            arguments.push((many.to_owned(), size.to_string()));
             if draft.choices.below(2) == 1 && !self.pool.cursors.is_empty() {
-                arguments.push(format!("{from}: {:?}", draft.choices.of(&self.pool.cursors)));
+                arguments.push((from.to_owned(), format!("{:?}", draft.choices.of(&self.pool.cursors))));
             }
         } else {
             let given = field.arguments.iter().filter_map(|argument| {
                 let value = self.value(draft, ty, field, &argument.name, &argument.ty)?;
-                Some(format!("{}: {value}", argument.name))
+                Some((argument.name.to_string(), value))
             });
             arguments.extend(given);
         }
-        if !arguments.is_empty() {
-            write!(draft.text, "({})", arguments.join(", ")).unwrap();
+        if arguments.is_empty() {
+            return;
         }
+        let arguments: Vec<String> = arguments
+            .into_iter()
+            .map(|(name, value)| {
+                let declared =
+                    field.arguments.iter().find(|argument| argument.name == name.as_str()).unwrap();
+                format!("{name}: {}", draft.pass(&declared.ty.to_string(), value))
+            })
+            .collect();
+        write!(draft.text, "({})", arguments.join(", ")).unwrap();
     }
 
     fn value(

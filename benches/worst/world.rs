@@ -17,7 +17,7 @@ use fanfold::model::post::Content;
 use fanfold::store::audience;
 use fanfold::store::batch::Batch;
 use http_body_util::BodyExt as _;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tower::ServiceExt as _;
 
@@ -93,7 +93,7 @@ impl World {
     pub(crate) fn is_admissible(&self, document: &Document) -> bool {
         let request = GraphqlRequest {
             query: Some(document.text.clone()),
-            variables: Value::Null,
+            variables: Value::Object(document.variables.clone()),
             ..GraphqlRequest::default()
         };
         self.api.plan(request).is_ok()
@@ -103,22 +103,22 @@ impl World {
     pub(crate) async fn measure(&self, document: &Document) -> Usage {
         let mut connection = self.redis.client().get_connection().unwrap();
         let before = Before::note(&mut connection);
-        let bytes = self.send(&document.text, document.is_signed_in).await;
+        let bytes = self.send(&document.text, &document.variables, document.is_signed_in).await;
         before.usage(&mut connection, bytes.len() as u64)
     }
 
-    async fn send(&self, query: &str, is_signed_in: bool) -> Vec<u8> {
+    async fn send(&self, query: &str, variables: &Map<String, Value>, is_signed_in: bool) -> Vec<u8> {
         let mut request = Request::post("/graphql").header(header::CONTENT_TYPE, "application/json");
         if is_signed_in {
             request = request.header(header::AUTHORIZATION, format!("Bearer {}", self.token));
         }
-        let body = Body::from(json!({ "query": query }).to_string());
+        let body = Body::from(json!({ "query": query, "variables": variables }).to_string());
         let response = self.router.clone().oneshot(request.body(body).unwrap()).await.unwrap();
         response.into_body().collect().await.unwrap().to_bytes().to_vec()
     }
 
     async fn data(&self, query: &str) -> Value {
-        let answer: Value = serde_json::from_slice(&self.send(query, true).await).unwrap();
+        let answer: Value = serde_json::from_slice(&self.send(query, &Map::new(), true).await).unwrap();
         assert_eq!(answer.get("errors"), None, "{query}");
         answer["data"].clone()
     }
