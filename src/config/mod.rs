@@ -256,7 +256,7 @@ pub enum Switch {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "API")]
 pub struct GraphqlConfig {
-    /// About how many objects one operation may ask for.
+    /// Predicted cost that one operation may have: 1 for an object and 0.1 for any other field.
     #[arg(long, value_name = "N", env = "FANFOLD_GRAPHQL_COST_LIMIT", default_value_t = 5_000)]
     #[arg(value_parser = clap::value_parser!(u64).range(100..=1_000_000_000))]
     pub graphql_cost_limit: u64,
@@ -265,10 +265,10 @@ pub struct GraphqlConfig {
     #[command(flatten)]
     pub budget: BudgetConfig,
 
-    /// About how many objects one user may ask for in a minute [default: no limit].
+    /// Cost that the operations of one user may have in a minute [default: no limit].
     ///
-    /// Who is not signed in is counted by address; what counts as one behind a proxy, --http-trusted-proxies tells. So
-    /// many objects, and at least those of one operation, may also be asked for at once.
+    /// Anonymous clients are counted by address; --http-trusted-proxies tells what counts as one behind a proxy. As much,
+    /// and at least what one operation may cost, may also be used at once.
     #[arg(long, value_name = "N", env = "FANFOLD_GRAPHQL_RATE_LIMIT")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub graphql_rate_limit: Option<u32>,

@@ -60,7 +60,7 @@ async fn until_quiet(server: &Server, step: &str) {
 #[tokio::test]
 async fn watches_that_resume_load_their_posts_as_their_client_reads() {
     let redis = Redis::start();
-    let server = Server::over(&redis, &[]);
+    let server = Server::over(&redis, &["--publishes-per-author", "1000"]);
     let token = server.token("ada");
     publish(&server, &token, "start");
     let start = cursor(&server, &token);

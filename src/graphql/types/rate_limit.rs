@@ -5,8 +5,8 @@ use async_graphql::SimpleObject;
 use crate::app::rate_limit;
 use crate::graphql::types::scalar::DateTime;
 
-/// What the viewer, or an anonymous request's address, may still ask for. It is counted in about as many objects as
-/// operations ask for, pages within pages multiplied, and comes back with time.
+/// The cost that operations of the viewer, or of an anonymous request's address, may still have: 1 for an object and 0.1
+/// for any other field, pages within pages multiplied. It comes back with time.
 #[derive(SimpleObject)]
 pub(in crate::graphql) struct RateLimit {
     /// How much may be asked for at once, when nothing was asked for some time.
