@@ -40,7 +40,8 @@ pub fn shares(regions: impl IntoIterator<Item = Option<Region>>) -> Vec<Share> {
     shares
 }
 
-/// How many followers are looked at of each of so many users, of all of whom together `most` may be.
+/// The size of the sample of each user's followers, where this many users are asked for and `most` followers may be read
+/// together.
 pub(super) fn sample_size(users: usize, most: usize) -> usize {
     (most.min(MOST_TOGETHER) / users.max(1)).clamp(LEAST_SAMPLED, MOST_SAMPLED)
 }
