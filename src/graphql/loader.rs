@@ -47,7 +47,7 @@ const YIELDS: usize = 1;
 const MOST_QUESTIONS: usize = 10_000;
 
 /// Most shards of days whose visitors are counted for one operation.
-const MOST_SHARDS: u32 = 2_048;
+const MOST_SHARDS: u32 = 4_096;
 
 /// Users whom one may follow for mutuals to be read in one round trip: more than most do.
 const FEW_FOLLOWED: usize = 200;
