@@ -134,7 +134,8 @@ pub struct TooMany(pub usize);
 /// follows more than `most`. `O(number followed × log)`: the smaller set is walked and the other one probed.
 pub fn mutuals(keys: &Keys, user: UserId, most: usize) -> Command<Mutuals> {
     let read = call(&script::MUTUALS).key(&keys.following(user)).key(&keys.followers(user)).arg(most);
-    let read = read.reply::<(usize, Follows)>().walking(most).probing(most);
+    // Each is looked up, and handed over by the script.
+    let read = read.reply::<(usize, Follows)>().walking(most).probing(2 * most);
     read.map(move |(following, Follows(mut follows))| {
         if following > most {
             return Ok(Err(TooMany(following)));

@@ -185,7 +185,7 @@ async fn a_page_that_has_to_be_made_up_for_asks_each_author_once() {
 
 #[tokio::test]
 async fn mutuals_are_bounded_by_how_many_are_followed_not_by_how_many_are_shown() {
-    let world = World::with(&["--graphql-command-limit", "1000"]).await;
+    let world = World::with(&["--graphql-command-limit", "2000"]).await;
     let ids = Graph { users: 1_500, follows: Vec::new() }.load(&world.app, None).await;
     follow_all(&world, ids[1..].iter().flat_map(|id| [(ids[0], *id), (*id, ids[0])])).await;
     let count = |number: usize| {
@@ -208,7 +208,7 @@ async fn mutuals_are_bounded_by_how_many_are_followed_not_by_how_many_are_shown(
         ))
     );
     let (answer, _, _) = measured(&world, None, &query).await;
-    assert_over(&answer, "it needs more than 1000 commands to the store");
+    assert_over(&answer, "it needs more than 2000 commands to the store");
     // Nothing was intersected: what is too much is known before it is sent.
     let stats: String = world.redis.raw(&["INFO", "commandstats"]);
     assert!(!stats.contains("cmdstat_zinter:"), "{stats}");
