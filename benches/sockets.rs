@@ -279,7 +279,7 @@ async fn main() {
         Sizes { posts: 30, users: 2, clients: 3, time: Duration::from_secs(2), rounds: 1 }
     };
     let redis = Redis::start();
-    let app = redis.app(&[]).await;
+    let app = redis.app(&["--publishes-per-author", "1000000"]).await;
     let server = Server::start(&redis, &[]);
     let (users, author) = prepare(&server, &app, &sizes).await;
     let query = large_query(&author);

@@ -16,7 +16,10 @@ use crate::store::{post, relation, timeline};
 
 /// Fewest followers of one job in a chunk, however many jobs a worker has.
 const LEAST_CHUNK: usize = 25;
-/// Most followers of the jobs of one author in a round: what another author publishes meanwhile waits for its end.
+/// Most followers of one job in a chunk: what another author publishes meanwhile waits for its end.
+const CHUNK: usize = 1_000;
+/// Most followers of an author with several jobs in a round, so that an author who publishes post after post keeps others
+/// waiting less for each.
 const AUTHOR_SHARE: usize = 100;
 
 /// The jobs of one kind that a worker has.
@@ -276,12 +279,14 @@ impl Shares {
         for job in jobs {
             *counts.entry(job.task.author).or_default() += 1;
         }
-        Self { of_each_author: (budget / counts.len().max(1)).min(AUTHOR_SHARE), jobs: counts }
+        Self { of_each_author: budget / counts.len().max(1), jobs: counts }
     }
 
     fn chunk_of(&self, job: &Active) -> usize {
-        let jobs = self.jobs.get(&job.task.author).copied().unwrap_or(1);
-        (self.of_each_author / jobs).max(LEAST_CHUNK)
+        match self.jobs.get(&job.task.author) {
+            Some(&jobs) if jobs > 1 => (self.of_each_author.min(AUTHOR_SHARE) / jobs).max(LEAST_CHUNK),
+            _ => self.of_each_author.clamp(LEAST_CHUNK, CHUNK),
+        }
     }
 }
 
