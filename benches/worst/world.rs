@@ -14,8 +14,9 @@ use fanfold::graphql::{Api, GraphqlRequest};
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::UserId;
 use fanfold::model::post::Content;
-use fanfold::store::audience;
+use fanfold::model::region::Table;
 use fanfold::store::batch::Batch;
+use fanfold::store::{audience, region};
 use http_body_util::BodyExt as _;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
@@ -72,6 +73,7 @@ impl World {
         let opened = app.register("viewer", "correct horse", None, None, None).await.unwrap();
         let viewer = opened.viewer.user().unwrap();
         let ids = users(&app, sizes.users).await;
+        settle(&app, &ids).await;
         follow(&app, viewer, &ids, sizes.hubs).await;
         publish(&app, &ids[..sizes.authors], viewer).await;
         app.mover().drain(std::time::Duration::ZERO).await.unwrap();
@@ -158,6 +160,17 @@ impl World {
             pool.cursors.push(after);
         }
         self.pool = pool;
+    }
+}
+
+/// All users say that they are in a country with very many subdivisions.
+async fn settle(app: &App, ids: &[UserId]) {
+    let region = Table::current().find("SI", None).ok();
+    for ids in ids.chunks(1_000) {
+        let mut batch = Batch::new("bench: settle");
+        let tickets =
+            ids.iter().map(|&id| batch.push(region::write(app.store().keys(), id, region))).collect();
+        batch.send(app.store()).await.unwrap().take_all(tickets).unwrap();
     }
 }
 

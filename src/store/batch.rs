@@ -80,7 +80,7 @@ impl Batch {
 }
 
 /// Most commands that are sent together: bounds for how long others wait behind them.
-const PORTION: usize = 2_000;
+const PORTION: usize = 4_000;
 
 /// Sends commands, portion by portion.
 async fn send(name: &'static str, mut bodies: Vec<Body>, store: &Store) -> Result<Replies, Error> {

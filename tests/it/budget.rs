@@ -324,3 +324,23 @@ async fn statements_to_the_archive_are_bounded() {
         "it needs more than 10 statements to the archive",
     );
 }
+
+#[tokio::test]
+async fn a_country_with_very_many_subdivisions_uses_more_than_was_predicted() {
+    let world = World::new().await;
+    // All there are fit.
+    let all = "{ countries { code name subdivisions { code name __typename } __typename } }";
+    assert_eq!(world.ask(None, all, Value::Null).await.get("errors"), None);
+    let ada = world.register("ada").await;
+    let settle = "mutation { updateProfile(input: { region: { country: \"SI\" } }) { user { id } } }";
+    world.data(Some(&ada.token), settle, Value::Null).await;
+    let ids = vec![format!("{:?}", ada.id); 80].join(", ");
+    let aliases = many(20, |number| format!("a{number}: name"));
+    let query = format!(
+        "{{ nodes(ids: [{ids}]) {{ ... on User {{ region {{ country {{ subdivisions {{ {aliases} }} }} }} }} }} }}"
+    );
+    assert_over(
+        &world.ask(None, &query, Value::Null).await,
+        "it needs more than 20000 commands to the store",
+    );
+}

@@ -440,6 +440,12 @@ async function fallsFarBehind(friend, wire, token) {
       await Promise.all(contents.map((content) => ask(publish, { input: { content } }, token)));
     }
     const { publish: last } = await ask(publish, { input: { content: "The last of very many" } }, token);
+    // Posts of one author are delivered a few at a time: until all are, a reader is not so far behind.
+    const delivery = "query ($id: ID!) { post(id: $id) { delivery { delivered total } } }";
+    await until(async () => {
+      const { post } = await ask(delivery, { id: last.post.id }, token);
+      return post.delivery.delivered === post.delivery.total;
+    }, "the last of very many is delivered");
     wire.mend();
     await friend.page.locator(`[data-post="${last.post.id}"]`).waitFor();
   });
