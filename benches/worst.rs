@@ -1,7 +1,8 @@
 //! The worst request: documents made from the schema as an attacker would make them, each of which passes validation,
 //! and what the worst of them takes of the server and of Redis.
 //!
-//! `cargo bench` tries 50,000 documents and holds them to all bounds; under `cargo test` 2,000, to all but those of time. A document that exceeds a bound is made as small as it can be and printed.
+//! `cargo bench` tries 50,000 documents and holds them to all bounds; under `cargo test` 2,000, to all but those of time.
+//! A document that exceeds a bound is made as small as it can be and printed.
 
 #![allow(clippy::unwrap_used, reason = "a bench that cannot go on shall panic")]
 #![allow(clippy::print_stdout, reason = "this is what it is for")]
