@@ -278,7 +278,7 @@ impl App {
             let users = self.0.listeners.users();
             let most = (MOST_PAIRS / users.len().max(1)).clamp(1, MOST_AUTHORS);
             let readers = match pulled.take(most) {
-                // Whoever is woken for nothing finds nothing.
+                // A spurious wake-up is harmless: the listener finds nothing new.
                 None => users,
                 Some(authors) => self.those_who_follow(&authors, &users).await.unwrap_or(users),
             };

@@ -258,7 +258,7 @@ impl App {
     }
 }
 
-/// So many at once, or within an hour.
+/// A limit of N at once, or within an hour.
 pub(super) fn limit(capacity: u32) -> Limit {
     Limit { capacity, period: PERIOD }
 }

@@ -110,7 +110,7 @@ impl Joint {
     fn is_known_to_go_on(window: &Window<PostId>, PostPage { page, cold, .. }: &PostPage) -> bool {
         let is_full = page.entries.len() == window.size;
         let last = page.entries.last().map_or(0, |last| last.get());
-        // Where nothing is counted though something became cold, the archive tells whether anything is left.
+        // Where the count is 0 though something became cold, the archive decides whether anything is left.
         let is_known = cold.count > 0 || cold.greatest == 0;
         window.direction == Direction::Forward && is_full && cold.greatest < last && is_known
     }
@@ -188,8 +188,8 @@ impl Joint {
     }
 }
 
-/// What was found without what is gone. Beyond the last that is known to be gone, should there be more of them than are
-/// told, it is left to the records to say.
+/// What was found without what is gone. Where more are gone than Redis returned, the records decide beyond
+/// the last of them.
 fn without<'a>(
     gone: &[PostId],
     found: &'a [Arc<Post>],
@@ -266,7 +266,7 @@ mod tests {
         ids
     }
 
-    /// What Redis tells of posts that are gone, given the greatest first.
+    /// The posts that are gone as Redis returns them, the greatest first.
     fn gone_beside(gone: &[PostId], window: &Window<PostId>, page: &Page<PostId>) -> Gone {
         let from = window.from;
         let is_behind = |id: &&PostId| match window.direction {

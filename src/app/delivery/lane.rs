@@ -178,7 +178,7 @@ impl Lane {
         };
         let mut served = Vec::new();
         let mut jobs: Vec<&mut Active> = self.jobs.iter_mut().collect();
-        // Whoever has the fewest to be served waits for none of the others in this round.
+        // The smallest chunk goes first, so that it waits for no other in this round.
         jobs.sort_by_key(|job| job.chunk());
         for job in jobs {
             if let State::Serve(page) = &job.state {

@@ -11,7 +11,8 @@
 //! begun by itself the next time (unless nobody has time for that for a minute), and after the fifth time
 //! put aside. All the jobs of a worker go forward together, so that nobody's large audience keeps another's
 //! waiting. Of each author only a few jobs are in the queue, the others are held back until these are done, and a round
-//! serves as many followers of each author (`store/lua/part/turns.lua`), so nobody who publishes much does, either; while posts are brought, deleted ones are taken out but slowly, since nobody sees them.
+//! serves as many followers of each author (`store/lua/part/turns.lua`), so an author who publishes much keeps no other
+//! waiting, either. While posts are delivered, deleted ones are removed slowly: they are hidden already.
 //!
 //! Not here: how jobs are kept (`store::fanout`), who adds them (`app::post`).
 

@@ -234,7 +234,7 @@ mod tests {
         Turns::new(Limits { total, per_address })
     }
 
-    /// Takes a place and waits on it. Tells who was displaced, or that there was no place.
+    /// Takes a place and waits on it. Returns the job that was displaced, or that there was no place.
     fn join(turns: &mut Turns<(u8, u8)>, address: u8, account: u8) -> Result<Option<(u8, u8)>, ()> {
         let (place, displaced) = turns.enter(source(address, account)).ok_or(())?;
         turns.wait(place, (address, account)).unwrap();

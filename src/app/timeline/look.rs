@@ -34,7 +34,7 @@ const MOST_LATE: usize = 100;
 /// Portions that a look keeps: watches with different selections take turns.
 const PORTIONS: usize = 2;
 
-/// The last look at the timeline of one user. Locked while somebody looks: one watch at a time.
+/// The last look at the timeline of one user. Locked during a look: one watch at a time.
 pub(in crate::app) type TimelineLooks = Mutex<Option<Arc<TimelineLook>>>;
 
 /// All that has come to a timeline, and was taken out of it, since a position.
@@ -64,7 +64,7 @@ struct Portion {
 }
 
 impl TimelineLook {
-    /// Whether it has all that somebody needs who has seen this.
+    /// Whether it covers what a watch needs that has seen this.
     fn serves(&self, seen: &Seen, needed: Instant) -> bool {
         let reaches_back = seen.removed.is_some_and(|removed| self.since <= removed);
         self.is_whole && self.began >= needed && self.above <= seen.upto && reaches_back
