@@ -126,13 +126,17 @@ async fn reader(options: &[&str]) -> (World, Person) {
     (world, reader)
 }
 
+/// The cursor after the first entries of the viewer's timeline, as it stands in a document.
+async fn end_cursor(world: &World, token: Option<&str>, first: usize) -> Value {
+    let query = format!("{{ viewer {{ timeline(first: {first}) {{ pageInfo {{ endCursor }} }} }} }}");
+    world.data(token, &query, Value::Null).await["viewer"]["timeline"]["pageInfo"]["endCursor"].take()
+}
+
 #[tokio::test]
 async fn one_page_of_a_timeline_under_many_names_is_read_once() {
     let (world, reader) = reader(&[]).await;
     let token = Some(&*reader.token);
-    let first = "{ viewer { timeline(first: 20) { pageInfo { endCursor } } } }";
-    let data = world.data(token, first, Value::Null).await;
-    let cursor = data["viewer"]["timeline"]["pageInfo"]["endCursor"].clone();
+    let cursor = end_cursor(&world, token, 20).await;
     let page = format!("timeline(first: 20, after: {cursor}) {{ nodes {{ content }} }}");
     let one = format!("{{ viewer {{ {page} }} }}");
     world.data(token, &one, Value::Null).await;
@@ -164,9 +168,7 @@ async fn many_pages_far_down_a_timeline_take_no_more_commands_than_they_may() {
 async fn a_page_that_has_to_be_made_up_for_asks_each_author_once() {
     let (world, reader) = reader(&[]).await;
     let token = Some(&*reader.token);
-    let query = "{ viewer { timeline(first: 12) { pageInfo { endCursor } } } }";
-    let data = world.data(token, query, Value::Null).await;
-    let cursor = data["viewer"]["timeline"]["pageInfo"]["endCursor"].clone();
+    let cursor = end_cursor(&world, token, 12).await;
     let page = format!(
         "{{ viewer {{ timeline(first: 20, after: {cursor}) {{ nodes {{ content }} pageInfo {{ hasPreviousPage hasNextPage }} }} }} }}"
     );
@@ -273,9 +275,7 @@ async fn what_an_operation_used_beyond_its_cost_is_charged_afterwards() {
         let data = world.data(token, "{ rateLimit { remaining } }", Value::Null).await;
         data["rateLimit"]["remaining"].as_u64().unwrap()
     };
-    let first = "{ viewer { timeline(first: 20) { pageInfo { endCursor } } } }";
-    let data = world.data(token, first, Value::Null).await;
-    let cursor = data["viewer"]["timeline"]["pageInfo"]["endCursor"].clone();
+    let cursor = end_cursor(&world, token, 20).await;
     world.clock.turn(Duration::from_hours(1));
     let before = left().await;
     // Predicted to cost a few objects; each author followed is asked.
