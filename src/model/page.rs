@@ -71,6 +71,15 @@ impl Direction {
             Self::Backward => "backward",
         }
     }
+
+    /// Whether one place comes before another for those who go in this direction.
+    #[must_use]
+    pub fn is_before<P: Place>(self, one: P, other: P) -> bool {
+        match self {
+            Self::Forward => one.in_list_order(&other).is_lt(),
+            Self::Backward => one.in_list_order(&other).is_gt(),
+        }
+    }
 }
 
 /// A page as asked for.

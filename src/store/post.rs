@@ -10,9 +10,9 @@ use redis::{FromRedisValue, ParsingError, Value};
 use crate::model::clock::Timestamp;
 use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
-use crate::model::page::{Page, Window};
+use crate::model::page::{Direction, Page, Window};
 use crate::model::post::{Content, Delivery, Platform, Post};
-use crate::store::command::{Builder, Command, call, command};
+use crate::store::command::{Builder, Command, call, command, several};
 use crate::store::draft::{Attempt, Draft, Note};
 use crate::store::error::Error;
 use crate::store::key::Keys;
@@ -367,6 +367,45 @@ pub fn page(keys: &Keys, author: UserId, window: &Window<PostId>) -> Command<Pos
             Ok(PostPage { page, cold: Cold { greatest, count }, gone })
         },
     )
+}
+
+/// What is known of where an author's posts begin, for those who come from one end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nearest {
+    /// The first of those in the list.
+    pub hot: Option<PostId>,
+    /// The greatest that became cold.
+    pub cold: Option<PostId>,
+}
+
+impl Nearest {
+    /// Whether the author has no posts.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.hot.is_none() && self.cold.is_none()
+    }
+
+    /// The post before which there is none in this direction. `None` if that is not known, or there is no post.
+    #[must_use]
+    pub fn bound(&self, direction: Direction) -> Option<PostId> {
+        match direction {
+            Direction::Forward => self.hot.max(self.cold),
+            Direction::Backward => self.hot.filter(|_| self.cold.is_none()),
+        }
+    }
+}
+
+/// Where an author's posts begin. Far cheaper than a page.
+pub fn nearest(keys: &Keys, author: UserId, direction: Direction) -> Command<Nearest> {
+    let index = match direction {
+        Direction::Forward => 0,
+        Direction::Backward => -1,
+    };
+    // In this order: a post that becomes cold between the two is in one of them.
+    let hot = command("LINDEX").key(&keys.posts(author)).arg(index);
+    let cold = command("HGET").key(&keys.cold(author)).arg("greatest");
+    several::<(Option<Id>, Option<u64>)>(vec![hot, cold])
+        .map(|(hot, cold)| Ok(Nearest { hot: hot.map(|Id(id)| id), cold: cold.and_then(PostId::new) }))
 }
 
 /// How many posts an author has, wherever they are.

@@ -38,6 +38,7 @@ mod lists;
 mod live;
 mod look;
 mod memory;
+mod merge;
 mod midnight;
 mod moving;
 mod observe;

@@ -27,6 +27,7 @@
 
 pub mod live;
 pub(super) mod look;
+mod merge;
 mod pull;
 
 use std::collections::{HashMap, HashSet};
@@ -40,7 +41,7 @@ use crate::app::archive::Listed;
 use crate::app::error::{Broken, Error};
 use crate::app::question::{Answer, Question, Shared, mismatch};
 use crate::app::timeline::live::Seen;
-use crate::app::timeline::pull::Reach;
+use crate::app::timeline::merge::Reach;
 use crate::app::viewer::Viewer;
 use crate::budget;
 use crate::config::TimelineStrategy;

@@ -1,0 +1,249 @@
+//! The posts of several authors, merged into one order.
+//!
+//! There is no list of them that they have in common: each author's own is read, and no further than the window
+//! goes. Of very many authors the post is read first that is nearest to where the window begins, which is far
+//! cheaper than a page: whoever has none that can be in the window is not asked for one.
+//!
+//! Not here: whose posts are merged, and what for (`app::timeline`, `app::timeline::pull`).
+
+use crate::app::App;
+use crate::app::archive::cold_range;
+use crate::app::error::Error;
+use crate::model::id::{PostId, UserId};
+use crate::model::page::{Direction, Window};
+use crate::store::batch::Batch;
+use crate::store::post::{self, Nearest, PostPage};
+
+/// Fewest posts that are taken of an author at once when those of several are merged.
+const FEWEST: usize = 20;
+
+/// Of how many authors the nearest posts are read first, and of how many they are read to see whether most can be
+/// left out.
+const MANY: usize = 500;
+
+/// How far back posts are merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// As far as they are in Redis.
+    Hot,
+    /// As far as there are any.
+    Archive,
+}
+
+/// Posts of several authors.
+pub(super) struct Merged {
+    /// In the order in which they are come to.
+    pub(super) posts: Vec<PostId>,
+    /// The greatest post of one of the authors that has become cold; 0 if none has.
+    pub(super) cold: u64,
+}
+
+/// Whose posts are not all known yet.
+#[derive(Clone, Copy)]
+struct Open {
+    author: UserId,
+    /// The position from which they are read.
+    from: Option<PostId>,
+    /// The post to which, and not beyond which, they may be known.
+    nearest: PostId,
+}
+
+impl App {
+    /// The posts of a window that these authors have, in the order in which they are come to from its
+    /// position: as many as its size or, where more are known, more. One round trip where they post about equally
+    /// much; else another one or two, for those who post much; and before it one or two where there are very many
+    /// authors. With as many queries to the archive, if it may have any of them.
+    pub(super) async fn merge_posts(
+        &self,
+        step: &'static str,
+        reach: Reach,
+        authors: &[UserId],
+        window: &Window<PostId>,
+    ) -> Result<Merged, Error> {
+        let Window { direction, size, from } = *window;
+        let mut limit = FEWEST.max(2 * size / authors.len().max(1)).min(size);
+        let Ahead { read, mut deferred } = self.look_ahead(authors, window).await?;
+        let mut next: Vec<_> = read.into_iter().map(|author| (author, from)).collect();
+        let mut posts: Vec<PostId> = Vec::new();
+        let mut cold = 0;
+        // How far the posts of all authors are known.
+        let mut known_to: Option<PostId> = None;
+        while !next.is_empty() {
+            let mut open = std::mem::take(&mut deferred);
+            for (author, part) in self.read_parts(step, reach, &next, direction, limit).await? {
+                cold = cold.max(part.greatest_cold);
+                open.extend(part.goes_on_from.map(|nearest| Open { author, from: Some(nearest), nearest }));
+                posts.extend(part.posts);
+            }
+            posts.sort_unstable();
+            // While it moved, a post may have been in both.
+            posts.dedup();
+            if direction == Direction::Forward {
+                posts.reverse();
+            }
+            // Who has not come beyond the last that there is room for may have more that come before it.
+            let last = size.checked_sub(1).and_then(|last| posts.get(last)).copied();
+            let may_have_more = |nearest: PostId| match last {
+                None => size > 0,
+                Some(last) => direction.is_before(nearest, last),
+            };
+            let (still_open, known): (Vec<_>, Vec<_>) =
+                open.into_iter().partition(|open| may_have_more(open.nearest));
+            for Open { nearest, .. } in known {
+                known_to = Some(match known_to {
+                    Some(known) if direction.is_before(known, nearest) => known,
+                    _ => nearest,
+                });
+            }
+            next = still_open.into_iter().map(|open| (open.author, open.from)).collect();
+            limit = (limit * 4).min(size);
+        }
+        if let Some(known_to) = known_to {
+            posts.retain(|&post| !direction.is_before(known_to, post));
+        }
+        Ok(Merged { posts, cold })
+    }
+
+    /// Of which authors pages are to be read. Everybody, unless they are very many; then those who may have posts of
+    /// a window, as far as that can be told at little cost. No round trip for a few, one or two for many.
+    async fn look_ahead(&self, authors: &[UserId], window: &Window<PostId>) -> Result<Ahead, Error> {
+        if authors.len() <= MANY || window.size == 0 {
+            return Ok(Ahead { read: authors.to_vec(), deferred: Vec::new() });
+        }
+        let (some, others) = authors.split_at(MANY);
+        let mut nearest = self.nearest(some, window.direction).await?;
+        let ahead = Ahead::of(&nearest, window);
+        if 2 * ahead.read.len() > MANY {
+            // Most have to be read anyway: looking at the others would save little.
+            let read = [&ahead.read, others].concat();
+            return Ok(Ahead { read, ..ahead });
+        }
+        nearest.extend(self.nearest(others, window.direction).await?);
+        Ok(Ahead::of(&nearest, window))
+    }
+
+    /// Which of an author's posts is the nearest to where one begins to read. Authors of whom nothing can be read
+    /// are left out. One round trip.
+    async fn nearest(
+        &self,
+        authors: &[UserId],
+        direction: Direction,
+    ) -> Result<Vec<(UserId, Nearest)>, Error> {
+        let mut batch = Batch::new("timeline: nearest");
+        let read = |&author: &UserId| batch.push(post::nearest(self.keys(), author, direction));
+        let tickets: Vec<_> = authors.iter().map(read).collect();
+        let mut replies = batch.send(self.store()).await?;
+        let take = |(&author, ticket): (&UserId, _)| {
+            let nearest = replies.take_readable(ticket, "posts", author.get())?;
+            Ok(nearest.map(|nearest| (author, nearest)))
+        };
+        authors.iter().zip(tickets).map(take).filter_map(Result::transpose).collect()
+    }
+
+    /// The posts of each of these authors from a position of its own on: what Redis has, and then what the
+    /// archive has as far as Redis has told. Authors of whom nothing can be read are left out. One round trip, and a
+    /// query if the archive may have any.
+    async fn read_parts(
+        &self,
+        step: &'static str,
+        reach: Reach,
+        open: &[(UserId, Option<PostId>)],
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(UserId, Part)>, Error> {
+        let window = |from| Window { direction, size: limit, from };
+        let mut batch = Batch::new(step);
+        let read = |&(author, from): &(UserId, _)| batch.push(post::page(self.keys(), author, &window(from)));
+        let tickets: Vec<_> = open.iter().map(read).collect();
+        let mut replies = batch.send(self.store()).await?;
+
+        let mut ranges = Vec::new();
+        let mut parts = Vec::with_capacity(open.len());
+        for (&(author, from), ticket) in open.iter().zip(tickets) {
+            let Some(page) = replies.take_readable(ticket, "posts", author.get())? else { continue };
+            let range = cold_range(author, &window(from), &page).filter(|_| reach == Reach::Archive);
+            let index = range.map(|_| ranges.len());
+            ranges.extend(range);
+            parts.push((author, Part::of(page, direction), index));
+        }
+        if !ranges.is_empty() {
+            let found = Box::pin(self.archived_ids(&ranges)).await?;
+            for (_, part, index) in &mut parts {
+                if let Some(index) = *index {
+                    part.add(&found[index], limit);
+                }
+            }
+        }
+        Ok(parts.into_iter().map(|(author, part, _)| (author, part)).collect())
+    }
+}
+
+/// What the nearest posts of authors tell.
+struct Ahead {
+    /// Whose posts are to be read.
+    read: Vec<UserId>,
+    /// Who has no posts in the window, unless some of the others' are deleted meanwhile.
+    deferred: Vec<Open>,
+}
+
+impl Ahead {
+    fn of(nearest: &[(UserId, Nearest)], window: &Window<PostId>) -> Self {
+        let Window { direction, size, from } = *window;
+        let is_in_window = |&post: &PostId| from.is_none_or(|from| direction.is_before(from, post));
+        // Nobody has a post that comes before this one. Of the others that is not known: their nearest post lies
+        // before the window, or in the archive.
+        let bound = |nearest: &Nearest| nearest.bound(direction).filter(is_in_window);
+        let is_there = |(_, nearest): &&(UserId, Nearest)| bound(nearest) == nearest.hot;
+        let mut best: Vec<PostId> =
+            nearest.iter().filter(is_there).filter_map(|(_, nearest)| nearest.hot).collect();
+        best.sort_unstable();
+        if direction == Direction::Forward {
+            best.reverse();
+        }
+        let last = size.checked_sub(1).and_then(|last| best.get(last)).copied();
+
+        let (mut read, mut deferred) = (Vec::new(), Vec::new());
+        for &(author, nearest) in nearest {
+            match bound(&nearest) {
+                Some(post) if last.is_some_and(|last| direction.is_before(last, post)) => {
+                    deferred.push(Open { author, from, nearest: post });
+                }
+                None if nearest.is_none() => {}
+                _ => read.push(author),
+            }
+        }
+        Self { read, deferred }
+    }
+}
+/// Some posts of one author.
+struct Part {
+    /// In any order.
+    posts: Vec<PostId>,
+    /// From where there are more, if there are.
+    goes_on_from: Option<PostId>,
+    /// The greatest that has become cold; 0 if none has.
+    greatest_cold: u64,
+}
+
+impl Part {
+    fn of(PostPage { page, cold, .. }: PostPage, direction: Direction) -> Self {
+        let (outermost, more) = match direction {
+            Direction::Forward => (page.entries.last(), page.has_next),
+            Direction::Backward => (page.entries.first(), page.has_previous),
+        };
+        Self {
+            goes_on_from: outermost.copied().filter(|_| more),
+            posts: page.entries.to_vec(),
+            greatest_cold: cold.greatest,
+        }
+    }
+
+    /// Adds what the archive has, in the order in which it is come to. Where it was not all told, the part
+    /// ends.
+    fn add(&mut self, archived: &[PostId], limit: usize) {
+        self.posts.extend(archived);
+        if let Some(last) = archived.last().filter(|_| archived.len() == limit) {
+            self.goes_on_from = Some(*last);
+        }
+    }
+}
