@@ -271,6 +271,8 @@ async fn main() {
         arguments.iter().map(String::as_str).collect::<Vec<_>>()[..]
     {
         let users = serde_json::from_str(users).unwrap();
+        // What clients do is done elsewhere, as a rule: it must not take processors from the server.
+        let _ = rustix::process::nice(19);
         return keep_reading_slowly(address, clients.parse().unwrap(), users, query.to_owned()).await;
     }
     let sizes = if is_measured() {

@@ -10,3 +10,4 @@ pub mod graphql;
 pub mod http;
 pub mod model;
 pub mod store;
+pub mod thread;

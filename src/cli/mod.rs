@@ -44,6 +44,7 @@ use crate::model::chance::Chance;
 use crate::model::clock::SystemClock;
 use crate::store::Store;
 use crate::store::managed::Managed;
+use crate::thread;
 
 /// A self-hosted social graph and feed server: one GraphQL API over Redis.
 ///
@@ -68,9 +69,6 @@ enum Command {
     Memory(memory::Memory),
 }
 
-/// Bytes of a worker's stack: resolvers nest as deep as documents may, and without optimisation they take much.
-pub const STACK: usize = 8 << 20;
-
 /// What a command comes to: done, or an error to be shown to a person.
 type Outcome = Result<ExitCode, Box<dyn Error + Send + Sync>>;
 
@@ -78,7 +76,8 @@ type Outcome = Result<ExitCode, Box<dyn Error + Send + Sync>>;
 #[must_use]
 pub fn main(cli: Cli) -> ExitCode {
     private::begin();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(STACK).build();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(thread::STACK).build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => return fail(&error),

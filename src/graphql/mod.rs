@@ -14,6 +14,7 @@ mod mutation;
 pub mod pace;
 mod query;
 mod subscription;
+mod turn;
 mod types;
 mod usage;
 
@@ -21,6 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_graphql::{Request, SDLExportOptions, ValidationMode};
+use futures::future::BoxFuture;
 use futures::stream::{Stream, StreamExt as _, unfold};
 use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
@@ -35,9 +37,10 @@ use crate::graphql::context::Scope;
 use crate::graphql::document::{Documents, Operation, OperationType, cost};
 use crate::graphql::error::{Code, GraphqlResponse, RequestError};
 use crate::graphql::mutation::Mutation;
-use crate::graphql::pace::{Pace, Permit, Room};
+use crate::graphql::pace::{Pace, Paced, Room, Space};
 use crate::graphql::query::Query;
 use crate::graphql::subscription::Subscription;
+use crate::graphql::turn::Turns;
 use crate::model::address::Address;
 
 type Schema = async_graphql::Schema<Query, Mutation, Subscription>;
@@ -52,6 +55,7 @@ pub struct Api {
     documents: Arc<Documents>,
     config: GraphqlConfig,
     app: App,
+    turns: Turns,
     /// What is finished even if nobody waits for it.
     tasks: TaskTracker,
 }
@@ -119,7 +123,7 @@ impl Api {
     /// The API over an application. Reads the file of the documents that are to be trusted, if one is configured.
     pub fn open(app: App, config: GraphqlConfig) -> Result<Self, TrustedError> {
         let documents = Arc::new(Documents::open(&sdl(), &config)?);
-        Ok(Self { schema: schema(), documents, config, app, tasks: TaskTracker::new() })
+        Ok(Self { schema: schema(), documents, config, app, turns: Turns::new(), tasks: TaskTracker::new() })
     }
 
     /// The application under the API.
@@ -195,6 +199,21 @@ impl Api {
         let response = self.execute_within(&budget, plan, asker, request_id).await;
         self.settle(&budget, cost, &viewer, address);
         response
+    }
+
+    /// Executes, and prints, operations that together cost so much. Large ones wait for a turn, no longer than a query may
+    /// take, and run on a thread of their own.
+    pub async fn in_turn<T: Send + 'static>(
+        &self,
+        cost: u64,
+        address: Option<Address>,
+        work: BoxFuture<'static, T>,
+    ) -> Result<T, RequestError> {
+        let patience = self.config.query_timeout();
+        let Ok(turn) = tokio::time::timeout(patience, self.turns.enter(cost, address)).await else {
+            return Err(RequestError::new(Code::Timeout, took_longer(patience)));
+        };
+        Ok(turn.run(work).await)
     }
 
     /// A budget for an operation, or for several that share it.
@@ -285,10 +304,12 @@ impl Api {
         asker: Asker,
         request_id: &str,
         room: Option<Room>,
-    ) -> Result<impl Stream<Item = (GraphqlResponse, Option<Permit>)> + Send + use<>, RequestError> {
+    ) -> Result<impl Stream<Item = Paced> + Send + use<>, RequestError> {
         check_rate_limit(&asker)?;
-        let (viewer, charge) = (asker.viewer.clone(), self.charge(std::iter::once(&plan)));
-        let pace = Arc::new(Pace::new(self.app.clone(), viewer, charge, room, plan.objects()));
+        let (viewer, address) = (asker.viewer.clone(), asker.address);
+        let charge = self.charge(std::iter::once(&plan));
+        let space = Space { room, turns: self.turns.clone(), address, cost: plan.objects() };
+        let pace = Arc::new(Pace::new(self.app.clone(), viewer, charge, space));
         let budget = self.budget();
         let limit = budget.limit_of(Resource::ResponseBytes);
         let scope = Arc::new(Scope::new(self.app.clone(), asker, budget));
@@ -298,9 +319,9 @@ impl Api {
         Ok(unfold(Some((Box::pin(answers), pace)), async |state| {
             let (mut answers, pace) = state?;
             let answer = answers.next().await?;
-            let place = pace.pass_on();
+            let (place, turn) = pace.pass_on();
             let rest = (!answer.has_no_data()).then_some((answers, pace));
-            Some(((answer, place), rest))
+            Some((Paced { answer, place, turn }, rest))
         }))
     }
 

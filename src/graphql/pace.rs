@@ -11,6 +11,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::app::App;
 use crate::app::rate_limit::Charge;
 use crate::app::viewer::Viewer;
+use crate::graphql::error::GraphqlResponse;
+use crate::graphql::turn::{Turn, Turns};
+use crate::model::address::Address;
 
 /// Objects that a place is for. An operation that asks for more takes several.
 const OBJECTS: u64 = 125;
@@ -56,16 +59,35 @@ pub(super) fn selections(document: &ExecutableDocument) -> usize {
     count
 }
 
+/// An event as it is passed on.
+pub struct Paced {
+    /// What is told of it.
+    pub answer: GraphqlResponse,
+    /// Its place on the connection, to be held until it is sent.
+    pub place: Option<Permit>,
+    /// Its turn, to be held until it is printed.
+    pub turn: Turn,
+}
+
 /// The pace of one subscription.
 pub(super) struct Pace {
     app: App,
     viewer: Viewer,
     charge: Option<Charge>,
-    /// `None` where nothing else comes over the connection.
-    room: Option<Room>,
-    /// About how many objects an event asks for.
-    objects: u64,
+    space: Space,
     event: Mutex<Event>,
+}
+
+/// Where an event finds room.
+pub(super) struct Space {
+    /// On its connection; `None` where nothing else comes over it.
+    pub(super) room: Option<Room>,
+    /// In the process.
+    pub(super) turns: Turns,
+    /// Where the connection comes from.
+    pub(super) address: Option<Address>,
+    /// What an event costs.
+    pub(super) cost: u64,
 }
 
 /// What the next event has, or the one that is being read.
@@ -73,17 +95,12 @@ pub(super) struct Pace {
 struct Event {
     is_charged: bool,
     place: Option<Permit>,
+    turn: Turn,
 }
 
 impl Pace {
-    pub(super) fn new(
-        app: App,
-        viewer: Viewer,
-        charge: Option<Charge>,
-        room: Option<Room>,
-        objects: u64,
-    ) -> Self {
-        Self { app, viewer, charge, room, objects, event: Mutex::default() }
+    pub(super) fn new(app: App, viewer: Viewer, charge: Option<Charge>, space: Space) -> Self {
+        Self { app, viewer, charge, space, event: Mutex::default() }
     }
 
     /// Waits until the next event may be read. Once it may, this waits no more until it is passed on.
@@ -92,19 +109,25 @@ impl Pace {
             self.app.wait_for_allowance(&self.viewer, self.charge).await;
             self.event().is_charged = true;
         }
-        let Some(room) = self.room.as_ref().filter(|_| self.event().place.is_none()) else { return };
-        let place = room.enter(self.objects).await;
-        self.event().place = Some(place);
+        let Space { room, turns, address, cost } = &self.space;
+        if let Some(room) = room.as_ref().filter(|_| self.event().place.is_none()) {
+            let place = room.enter(*cost).await;
+            self.event().place = Some(place);
+        }
+        let turn = turns.enter(*cost, *address).await;
+        self.event().turn = turn;
     }
 
-    /// Gives up the place while the event cannot be read; it stays charged.
+    /// Gives up the place and the turn while the event cannot be read; it stays charged.
     pub(super) fn step_back(&self) {
-        self.event().place = None;
+        let mut event = self.event();
+        (event.place, event.turn) = (None, Turn::default());
     }
 
-    /// Passes the event on, with its place; the next one is charged again.
-    pub(super) fn pass_on(&self) -> Option<Permit> {
-        std::mem::take(&mut *self.event()).place
+    /// Passes the event on, with its place and its turn; the next one is charged again.
+    pub(super) fn pass_on(&self) -> (Option<Permit>, Turn) {
+        let Event { place, turn, .. } = std::mem::take(&mut *self.event());
+        (place, turn)
     }
 
     fn event(&self) -> MutexGuard<'_, Event> {

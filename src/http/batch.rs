@@ -5,25 +5,32 @@
 //! begins when all before it is done, and what follows begins when it is done. Queries between two mutations can see no
 //! difference and are executed together.
 
+use std::sync::Arc;
+
 use axum::http::StatusCode;
 use axum::http::request::Parts;
+use futures::FutureExt as _;
 use futures::future::join_all;
+use tokio::time::Instant;
 
+use crate::app::viewer::Asker;
 use crate::graphql::error::{Code, GraphqlResponse, RequestError};
 use crate::graphql::{GraphqlRequest, Plan, Summary, check_rate_limit};
-use crate::http::log::Account;
+use crate::http::exchange::Answer;
+use crate::http::log::{self, Account};
 use crate::http::request::RequestId;
-use crate::http::response::Failure;
+use crate::http::response::{self, Failure, MediaType};
 use crate::http::{Server, address, auth};
 
 /// Executes what a batch asks for, and answers in its order. A batch that asks for too much is refused as a whole.
 pub(super) async fn answer(
-    server: &Server,
+    server: &Arc<Server>,
     requests: Vec<Result<GraphqlRequest, Failure>>,
     head: &Parts,
     id: &RequestId,
     account: &mut Account,
-) -> Result<Vec<GraphqlResponse>, Failure> {
+    media_type: MediaType,
+) -> Result<Answer, Failure> {
     let address = address::of(head, &server.config.http_trusted_proxies);
     let plan = |request: Result<_, Failure>| {
         let plan = request.map_err(Failure::into_error).and_then(|one| server.plan(one, address))?;
@@ -33,55 +40,86 @@ pub(super) async fn answer(
         Ok(plan)
     };
     let plans: Vec<Result<Plan, RequestError>> = requests.into_iter().map(plan).collect();
-    let summaries: Vec<Option<Summary>> =
-        plans.iter().map(|plan| plan.as_ref().ok().map(Plan::summary)).collect();
     let together = Plan::check_together(plans.iter().flatten());
     together.map_err(|error| Failure::of(error).with_status(StatusCode::BAD_REQUEST))?;
 
     if plans.iter().all(Result::is_err) {
-        return Ok(plans.into_iter().filter_map(Result::err).map(GraphqlResponse::Refused).collect());
+        let refused = plans.into_iter().filter_map(Result::err).map(GraphqlResponse::Refused);
+        return Ok(print(&refused.collect::<Vec<_>>(), media_type));
     }
     let token = auth::token(&head.headers)?;
-    let refused = |error| RequestError::of(&error, id.as_str());
     let admitted = server.api.admit(plans.iter().flatten(), token, address).await;
-    let first = admitted.map_err(refused).map_err(Failure::of)?;
-    account.admit(&first);
-    check_rate_limit(&first).map_err(Failure::of)?;
-    let (budget, viewer) = (server.api.budget(), first.viewer.clone());
-    let mut asking = Ok(first);
-    let account_of_all = &*account;
-    let mut may_have_ended = false;
-    let mut answers = Vec::with_capacity(plans.len());
-    let mut begun = Vec::new();
-    for (plan, summary) in plans.into_iter().zip(&summaries) {
-        let is_change = plan.as_ref().is_ok_and(|plan| !plan.reads());
-        if is_change {
-            answers.extend(join_all(begun.drain(..)).await);
-        }
-        if may_have_ended {
-            asking = match asking {
-                Ok(asker) => server.api.admit_again(token, asker).await.map_err(refused),
-                ended => ended,
-            };
-        }
-        let (asker, budget) = (asking.clone(), &budget);
-        begun.push(async move {
-            let answer = match (plan, asker) {
-                (Ok(plan), Ok(asker)) => server.api.execute_within(budget, plan, asker, id.as_str()).await,
-                (Err(error), _) | (_, Err(error)) => GraphqlResponse::Refused(error),
-            };
-            account_of_all.count(summary.as_ref(), &answer);
-            answer
-        });
-        if is_change {
-            answers.extend(join_all(begun.drain(..)).await);
-        }
-        // A change may end the session that asks.
-        may_have_ended = is_change;
-    }
-    answers.extend(join_all(begun).await);
-    let summary = Summary::of_batch(summaries.iter().flatten());
-    server.api.settle(&budget, summary.cost, &viewer, address);
+    let asker = admitted.map_err(|error| Failure::of(RequestError::of(&error, id.as_str())))?;
+    account.admit(&asker);
+    check_rate_limit(&asker).map_err(Failure::of)?;
+    let summary = Summary::of_batch(plans.iter().flatten().map(Plan::summary));
+    let cost = summary.cost;
     account.operation = Some(summary);
-    Ok(answers)
+    let (server, token, began) = (Arc::clone(server), token.map(str::to_owned), account.began);
+    let batch = Batch { server: Arc::clone(&server), plans, token, asker, id: id.clone(), began };
+    let executing = async move { print(&batch.execute().await, media_type) };
+    server.api.in_turn(cost, address, executing.boxed()).await.map_err(Failure::of)
+}
+
+fn print(answers: &[GraphqlResponse], media_type: MediaType) -> Answer {
+    let fault = answers.iter().find_map(GraphqlResponse::code);
+    Answer { response: response::of_batch(answers, media_type), fault }
+}
+
+/// A batch whose client was admitted.
+struct Batch {
+    server: Arc<Server>,
+    plans: Vec<Result<Plan, RequestError>>,
+    token: Option<String>,
+    asker: Asker,
+    id: RequestId,
+    /// When the request came.
+    began: Instant,
+}
+
+impl Batch {
+    /// The answers, in order.
+    async fn execute(self) -> Vec<GraphqlResponse> {
+        let Self { server, plans, token, asker, id, began } = self;
+        let (api, id) = (&server.api, id.as_str());
+        let (budget, viewer, address) = (&api.budget(), asker.viewer.clone(), asker.address);
+        let cost = plans.iter().flatten().map(Plan::objects).sum();
+        let mut asking = Ok(asker);
+        let mut may_have_ended = false;
+        let mut answers = Vec::with_capacity(plans.len());
+        let mut begun = Vec::new();
+        for plan in plans {
+            let is_change = plan.as_ref().is_ok_and(|plan| !plan.reads());
+            if is_change {
+                answers.extend(join_all(begun.drain(..)).await);
+            }
+            if may_have_ended {
+                asking = match asking {
+                    Ok(asker) => {
+                        let again = api.admit_again(token.as_deref(), asker).await;
+                        again.map_err(|error| RequestError::of(&error, id))
+                    }
+                    ended => ended,
+                };
+            }
+            let asker = asking.clone();
+            begun.push(async move {
+                let summary = plan.as_ref().ok().map(Plan::summary);
+                let answer = match (plan, asker) {
+                    (Ok(plan), Ok(asker)) => api.execute_within(budget, plan, asker, id).await,
+                    (Err(error), _) | (_, Err(error)) => GraphqlResponse::Refused(error),
+                };
+                log::count_one(began, summary.as_ref(), &answer);
+                answer
+            });
+            if is_change {
+                answers.extend(join_all(begun.drain(..)).await);
+            }
+            // A change may end the session that asks.
+            may_have_ended = is_change;
+        }
+        answers.extend(join_all(begun).await);
+        api.settle(budget, cost, &viewer, address);
+        answers
+    }
 }

@@ -10,7 +10,7 @@ use futures::FutureExt as _;
 use tracing::Instrument as _;
 
 use crate::graphql::Plan;
-use crate::graphql::error::{Code, GraphqlResponse, RequestError};
+use crate::graphql::error::{Code, RequestError};
 use crate::http::log::Account;
 use crate::http::request::{self, Incoming, RequestId};
 use crate::http::response::{self, Failure, MediaType};
@@ -35,22 +35,17 @@ pub(super) async fn preflight(State(server): State<Arc<Server>>, headers: Header
     told.unwrap_or_else(|failure| failure.into_response(MediaType::Json))
 }
 
-async fn respond(server: &Server, request: Request, id: &RequestId) -> Response {
+async fn respond(server: &Arc<Server>, request: Request, id: &RequestId) -> Response {
     let mut account = Account::begin(request.method());
     let form = Form::of(request.headers());
     let (answered, origin) = match origin::judge(request.headers(), &server.config) {
         Err(failure) => (Err(failure), None),
         Ok(origin) => (answer_safely(server, request, id, form, &mut account).await, Some(origin)),
     };
-    let fault = answered.as_ref().map_or_else(|failure| Some(failure.code()), Answer::fault);
-    let media_type = form.media_type();
-    let mut response = match answered {
-        Ok(Answer::One(answer)) => response::of_answer(answer, media_type),
-        Ok(Answer::Public(answer)) => response::for_everybody(answer, media_type, &server.config),
-        Ok(Answer::Batch(answers)) => response::of_batch(&answers, media_type),
-        Ok(Answer::Events(response)) => response,
-        Err(failure) => failure.into_response(media_type),
-    };
+    let Answer { mut response, fault } = answered.unwrap_or_else(|failure| Answer {
+        fault: Some(failure.code()),
+        response: failure.into_response(form.media_type()),
+    });
     if let Some(rate_limit) = account.rate_limit {
         response::tell_rate_limit(&mut response, rate_limit);
     }
@@ -88,28 +83,15 @@ impl Form {
 }
 
 /// What a request is answered.
-enum Answer {
-    One(GraphqlResponse),
-    /// The same for whoever asks the same.
-    Public(GraphqlResponse),
-    Batch(Vec<GraphqlResponse>),
-    Events(Response),
-}
-
-impl Answer {
+pub(super) struct Answer {
+    pub(super) response: Response,
     /// The code of what went wrong first; `None` if all went well, so far.
-    fn fault(&self) -> Option<Code> {
-        match self {
-            Self::One(answer) | Self::Public(answer) => answer.code(),
-            Self::Batch(answers) => answers.iter().find_map(GraphqlResponse::code),
-            Self::Events(_) => None,
-        }
-    }
+    pub(super) fault: Option<Code>,
 }
 
 /// A panic is told as an internal error; it harms no other request.
 async fn answer_safely(
-    server: &Server,
+    server: &Arc<Server>,
     request: Request,
     id: &RequestId,
     form: Form,
@@ -124,7 +106,7 @@ async fn answer_safely(
 }
 
 async fn answer(
-    server: &Server,
+    server: &Arc<Server>,
     request: Request,
     id: &RequestId,
     form: Form,
@@ -145,7 +127,7 @@ async fn answer(
         Incoming::One(incoming) => incoming,
         Incoming::Batch(_) if form.whole.is_none() => return Err(Failure::not_acceptable()),
         Incoming::Batch(requests) => {
-            return batch::answer(server, requests, &head, id, account).await.map(Answer::Batch);
+            return batch::answer(server, requests, &head, id, account, form.media_type()).await;
         }
     };
     // Nothing is asked of the store before the document is known to be one.
@@ -158,11 +140,25 @@ async fn answer(
     let asker = admitted.map_err(|error| Failure::of(RequestError::of(&error, id.as_str())))?;
     account.admit(&asker);
     if plan.watches() || form.whole.is_none() {
-        return stream::answer(server, plan, asker, id).await.map(Answer::Events);
+        let response = stream::answer(server, plan, asker, id).await?;
+        return Ok(Answer { response, fault: None });
     }
     let is_public = !is_post && plan.is_public() && account.viewer.is_none();
-    let answer = server.api.execute(plan, asker, id.as_str()).await;
-    Ok(if is_public { Answer::Public(answer) } else { Answer::One(answer) })
+    let (cost, media_type) = (plan.objects(), form.media_type());
+    let executing = {
+        let (server, id) = (Arc::clone(server), id.clone());
+        async move {
+            let answer = server.api.execute(plan, asker, id.as_str()).await;
+            let fault = answer.code();
+            let response = if is_public {
+                response::for_everybody(answer, media_type, &server.config)
+            } else {
+                response::of_answer(answer, media_type)
+            };
+            Answer { response, fault }
+        }
+    };
+    server.api.in_turn(cost, address, executing.boxed()).await.map_err(Failure::of)
 }
 
 /// Changes come by POST, and what is watched is answered as events.

@@ -23,7 +23,7 @@ const LONGEST_NAME: usize = 100;
 pub(super) struct Account {
     method: Method,
     /// By the clock of the runtime: it is told, and nothing depends on it.
-    began: Instant,
+    pub(super) began: Instant,
     /// What it asked for, as far as that was understood.
     pub(super) operation: Option<Summary>,
     /// Who asked, as far as that was found out.
@@ -49,11 +49,6 @@ impl Account {
         self.rate_limit = asker.rate_limit;
     }
 
-    /// One of several operations of the request is done.
-    pub(super) fn count(&self, operation: Option<&Summary>, answer: &GraphqlResponse) {
-        count(kind(operation), code(answer.code()), self.began.elapsed());
-    }
-
     /// The request is answered, with this code unless all went well.
     pub(super) fn close(&self, fault: Option<Code>, response: &Response) {
         let operation = self.operation.as_ref();
@@ -77,6 +72,11 @@ impl Account {
             "answered"
         );
     }
+}
+
+/// Counts one of several operations of a request that began then; it is done.
+pub(super) fn count_one(began: Instant, operation: Option<&Summary>, answer: &GraphqlResponse) {
+    count(kind(operation), code(answer.code()), began.elapsed());
 }
 
 /// What is told of an operation that has come over a socket, when it has ended, in whatever way.

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::Sender;
 use tokio::task::AbortHandle;
 
 use crate::graphql::error::{GraphqlResponse, RequestError};
-use crate::graphql::pace::{Permit, Room};
+use crate::graphql::pace::{Paced, Permit, Room};
 use crate::graphql::{Api, Plan};
 use crate::http::log::{Outcome, Told};
 use crate::http::print;
@@ -70,13 +70,10 @@ impl Line {
 }
 
 impl Line {
-    /// Sends a result when there is room for it. Its place is given up when it is sent.
-    async fn send(&self, answer: &GraphqlResponse, place: Option<Permit>) {
-        let id = serde_json::Value::from(&*self.id);
-        let mut text = print::answer(answer);
-        text.insert_str(0, &format!(r#"{{"id":{id},"type":"next","payload":"#));
-        text.push('}');
-        self.say(AnswerMessage::Next(text, place)).await;
+    /// A result as the text of its message. What waits to be sent is that alone.
+    fn print(id: &str, answer: &GraphqlResponse) -> String {
+        let id = serde_json::Value::from(id);
+        print::answer_between(&format!(r#"{{"id":{id},"type":"next","payload":"#), answer, "}")
     }
 }
 
@@ -107,19 +104,29 @@ impl Operation {
             if plan.watches() {
                 let mut answers = std::pin::pin!(api.subscribe(plan, asker, id, Some(room))?);
                 let mut fault = None;
-                while let Some((answer, place)) = answers.next().await {
+                while let Some(Paced { answer, place, turn }) = answers.next().await {
                     fault = answer.code();
-                    to.send(&answer, place).await;
+                    let text = Line::print(&to.id, &answer);
+                    drop((answer, turn));
+                    to.say(AnswerMessage::Next(text, place)).await;
                 }
                 return Ok(fault);
             }
-            match api.execute(plan, asker, id).await {
-                GraphqlResponse::Refused(error) => Err(error),
-                answer @ GraphqlResponse::Executed { .. } => {
-                    to.send(&answer, place).await;
-                    Ok(answer.code())
+            let (cost, request_id, name) = (plan.objects(), request_id.clone(), Arc::clone(&to.id));
+            let executing = {
+                let api = api.clone();
+                async move {
+                    match api.execute(plan, asker, request_id.as_str()).await {
+                        GraphqlResponse::Refused(error) => Err(error),
+                        answer @ GraphqlResponse::Executed { .. } => {
+                            Ok((answer.code(), Line::print(&name, &answer)))
+                        }
+                    }
                 }
-            }
+            };
+            let (fault, text) = api.in_turn(cost, address, executing.boxed()).await??;
+            to.say(AnswerMessage::Next(text, place)).await;
+            Ok(fault)
         };
         let executed = AssertUnwindSafe(executing).catch_unwind().await;
         let executed = executed.unwrap_or_else(|_panic| Err(RequestError::internal(id)));

@@ -29,15 +29,18 @@ impl<'a> Answered<'a> {
     }
 }
 
-/// The body of a response, for those who send it on in a way of their own.
-pub(super) fn answer(answer: &GraphqlResponse) -> String {
+/// The body of a response in the frame of a protocol: between what comes before it and what comes after it.
+pub(super) fn answer_between(before: &str, answer: &GraphqlResponse, after: &str) -> String {
     let limit = limit_of(answer);
-    within(&Answered::of(answer), limit).unwrap_or_else(|| refused_as_data(&too_large(limit)))
+    let mut text = within(before, &Answered::of(answer), limit)
+        .unwrap_or_else(|| format!("{before}{}", refused_as_data(&too_large(limit))));
+    text.push_str(after);
+    text
 }
 
 /// The body of the response to an operation that was executed.
 pub(super) fn executed(data: &Value, errors: &[ServerError], limit: u64) -> String {
-    within(&Answered { data: Some(data), errors }, limit)
+    within("", &Answered { data: Some(data), errors }, limit)
         .unwrap_or_else(|| refused_as_data(&too_large(limit)))
 }
 
@@ -50,7 +53,7 @@ pub(super) fn refused(error: &RequestError) -> String {
 pub(super) fn batch(answers: &[GraphqlResponse]) -> String {
     let limit = answers.iter().map(limit_of).min().unwrap_or(u64::MAX);
     let answered: Vec<Answered> = answers.iter().map(Answered::of).collect();
-    within(&answered, limit).unwrap_or_else(|| {
+    within("", &answered, limit).unwrap_or_else(|| {
         let error = too_large(limit);
         let each = answers.iter().map(|_| Answered { data: Some(&Value::Null), errors: &error.errors });
         print_as_json(&each.collect::<Vec<_>>())
@@ -74,12 +77,33 @@ fn limit_of(answer: &GraphqlResponse) -> u64 {
     }
 }
 
-/// The JSON of a response; `None` if it has more bytes, of which nothing is printed beyond the limit.
-fn within(answered: &impl Serialize, limit: u64) -> Option<String> {
-    let left = usize::try_from(limit).unwrap_or(usize::MAX);
-    let mut body = Bounded { bytes: Vec::with_capacity(1_024), left };
-    serde_json::to_writer(&mut body, answered).ok()?;
-    String::from_utf8(body.bytes).ok()
+/// The bytes up to which a response is printed without knowing how many it will have.
+const SMALL: usize = 256 << 10;
+
+/// The JSON of a response behind a prefix; `None` if it has more bytes, of which nothing is printed beyond the limit.
+fn within(before: &str, answered: &impl Serialize, limit: u64) -> Option<String> {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let small = Vec::with_capacity(1_024);
+    let bytes = match print(before, answered, small, limit.min(SMALL)) {
+        None if limit > SMALL => {
+            // A buffer that grows with a large response would take several times its memory.
+            let mut size = Size { bytes: 0, limit };
+            serde_json::to_writer(&mut size, answered).ok()?;
+            print(before, answered, Vec::with_capacity(before.len() + size.bytes + ROOM_BEHIND), limit)?
+        }
+        printed => printed?,
+    };
+    String::from_utf8(bytes).ok()
+}
+
+/// Room for what a protocol adds behind a response.
+const ROOM_BEHIND: usize = 16;
+
+fn print(before: &str, answered: &impl Serialize, mut bytes: Vec<u8>, limit: usize) -> Option<Vec<u8>> {
+    bytes.extend_from_slice(before.as_bytes());
+    let mut bounded = Bounded { bytes, left: limit };
+    serde_json::to_writer(&mut bounded, answered).ok()?;
+    Some(bounded.bytes)
 }
 
 /// Takes as many bytes as there is room for.
@@ -97,6 +121,23 @@ impl io::Write for Bounded {
         self.left = self.left.checked_sub(bytes.len()).ok_or(io::ErrorKind::FileTooLarge)?;
         self.bytes.extend_from_slice(bytes);
         Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Counts bytes, up to a limit.
+struct Size {
+    bytes: usize,
+    limit: usize,
+}
+
+impl io::Write for Size {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes += bytes.len();
+        if self.bytes > self.limit { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes.len()) }
     }
 
     fn flush(&mut self) -> io::Result<()> {

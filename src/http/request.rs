@@ -17,6 +17,7 @@ use crate::http::response::Failure;
 const BODY: Duration = Duration::from_secs(10);
 
 /// What a request is called in answers and logs: what the client calls it, or something random.
+#[derive(Clone)]
 pub(super) struct RequestId(String);
 
 impl RequestId {

@@ -53,8 +53,9 @@ const MOST_OPERATIONS: usize = 100;
 /// Most operations, and events of those that watch, that are executed at a time, or are done and have not been sent. Of
 /// large ones, fewer.
 const MOST_AT_WORK: u32 = 8;
-/// Most selections of all operations together: ten times what one may have.
-const MOST_SELECTIONS: usize = 20_000;
+/// Most selections of all operations together, twice what one may have: each takes some hundred bytes until its
+/// operation ends.
+const MOST_SELECTIONS: usize = 4_000;
 /// Bytes of the id of an operation.
 const LONGEST_ID: usize = 512;
 /// Most answers that wait to be sent.
@@ -196,8 +197,8 @@ impl Conversation {
         let mut pings = tokio::time::interval_at(began + PINGED, PINGED);
         let mut stopping = std::pin::pin!(turns_true(self.server.stopping.clone()));
         loop {
-            // Who sends without a pause has its turn, and then others have theirs.
-            tokio::task::consume_budget().await;
+            // Who sends without a pause has a message taken, and then others have theirs.
+            tokio::task::yield_now().await;
             let done = tokio::select! {
                 () = &mut stopping => {
                     return self.finish(heard, Close::because(close_code::AWAY, "Going away")).await;

@@ -4,6 +4,7 @@
 //! Nothing is kept for a client that does not read: the next event is asked for when there is room for it.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -18,6 +19,7 @@ use crate::app::error::{Error, Refused};
 use crate::app::viewer::Asker;
 use crate::graphql::Plan;
 use crate::graphql::error::{GraphqlResponse, RequestError};
+use crate::graphql::pace::Paced;
 use crate::http::connection::turns_true;
 use crate::http::request::RequestId;
 use crate::http::response::Failure;
@@ -45,19 +47,24 @@ pub(super) fn is_accepted(headers: &HeaderMap) -> bool {
 
 /// The events of a subscription, or the one answer to another operation.
 pub(super) async fn answer(
-    server: &Server,
+    server: &Arc<Server>,
     plan: Plan,
     asker: Asker,
     id: &RequestId,
 ) -> Result<Response, Failure> {
     if !plan.watches() {
-        let answer = next(&server.api.execute(plan, asker, id.as_str()).await);
+        let (cost, address) = (plan.objects(), asker.address);
+        let executing = {
+            let (server, id) = (Arc::clone(server), id.clone());
+            async move { next(&server.api.execute(plan, asker, id.as_str()).await) }
+        };
+        let answer = server.api.in_turn(cost, address, executing.boxed()).await.map_err(Failure::of)?;
         return Ok(response::text(EVENT_STREAM, format!("{answer}{COMPLETE}")));
     }
     let seat = server.seats.enter_as(asker.address, asker.viewer.user()).map_err(Full::into_failure)?;
     let (app, viewer) = (server.api.app().clone(), asker.viewer.clone());
     let answers = server.api.subscribe(plan, asker, id.as_str(), None).map_err(Failure::of)?;
-    let answers = answers.map(|(answer, _)| answer).boxed();
+    let answers = answers.map(|Paced { answer, .. }| answer).boxed();
     let session_end = async move { app.session_end(&viewer).await }.boxed();
     let (stopping, id) = (server.stopping.clone(), id.as_str().to_owned());
     let feed = Feed { answers, session_end, stopping, id, _seat: seat };
@@ -99,5 +106,5 @@ impl Feed {
 }
 
 fn next(answer: &GraphqlResponse) -> String {
-    format!("event: next\ndata: {}\n\n", print::answer(answer))
+    print::answer_between("event: next\ndata: ", answer, "\n\n")
 }

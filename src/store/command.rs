@@ -27,9 +27,9 @@ pub(super) type Decode<T> = Box<dyn FnOnce(Value) -> Result<T, Error> + Send>;
 /// What a script counts as in a budget, beside the members it walks: it sends a few commands itself.
 const SCRIPT_WEIGHT: u64 = 3;
 /// Members that Redis walks in the time of one simple command, some two microseconds.
-const MEMBERS_PER_COMMAND: u64 = 8;
+const MEMBERS_PER_COMMAND: u64 = 5;
 /// Members that Redis looks up in a sorted set in that time.
-const PROBES_PER_COMMAND: u64 = 4;
+const PROBES_PER_COMMAND: u64 = 3;
 
 pub(super) enum Body {
     Single(Cmd),

@@ -5,17 +5,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each storey and the storeys it may import. Everybody may import `model` and `config`.
-const STOREYS: [(&str, &[&str]); 10] = [
+const STOREYS: [(&str, &[&str]); 11] = [
     ("model", &[]),
     ("config", &["budget"]),
     ("gate", &[]),
     ("budget", &[]),
+    ("thread", &[]),
     ("store", &["gate", "budget"]),
     ("archive", &["gate", "budget"]),
-    ("app", &["store", "archive", "gate", "budget"]),
-    ("graphql", &["app", "budget"]),
+    ("app", &["store", "archive", "gate", "budget", "thread"]),
+    ("graphql", &["app", "budget", "thread"]),
     ("http", &["graphql", "app", "budget"]),
-    ("cli", &["http", "graphql", "app", "store", "archive"]),
+    ("cli", &["http", "graphql", "app", "store", "archive", "thread"]),
 ];
 
 /// Each foreign crate that has a home, and the places where it may be named.

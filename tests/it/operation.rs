@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use fanfold::app::viewer::{Asker, Viewer};
-use fanfold::cli::STACK;
 use fanfold::graphql::{Api, GraphqlRequest};
+use fanfold::thread::STACK;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};

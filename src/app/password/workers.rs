@@ -1,21 +1,13 @@
-//! The threads that hash passwords: a few of their own, and not in a hurry.
-//!
-//! # Why threads of their own
-//! They run at a lower priority than those that serve, so a reader never waits for a processor that hashes; and the
-//! number that run at a time is the number of threads. A priority once lowered cannot be raised again without
-//! privileges, so threads that others use as well would not do.
+//! The threads that hash passwords: a few of their own, of low priority. As many passwords are hashed at a time as there
+//! are threads.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
+
+use crate::thread;
 
 use super::turns::{Limits, PlaceId, Source, Turns};
-
-/// How much nicer the threads are than the others: where both want a processor all the time, they get a quarter of it,
-/// so that signing in goes on.
-#[cfg(target_os = "linux")]
-const NICENESS: i32 = 5;
 
 /// A piece of work that waits for its turn.
 pub(super) type Job = Box<dyn FnOnce(Call) + Send>;
@@ -81,9 +73,8 @@ impl Workers {
         let mut state = self.shared.lock();
         if state.idle <= state.turns.waiting() && state.threads < self.most_threads {
             let shared = Arc::clone(&self.shared);
-            let started = thread::Builder::new().name("passwords".to_owned()).spawn(move || shared.work());
-            match started {
-                Ok(_detached) => state.threads += 1,
+            match thread::spawn("passwords", move || shared.work()) {
+                Ok(()) => state.threads += 1,
                 // Those there are do the work.
                 Err(_) if state.threads > 0 => {}
                 Err(error) => return Err(error),
@@ -112,7 +103,6 @@ impl Shared {
     }
 
     fn work(&self) {
-        lower_priority();
         while let Some(job) = self.next() {
             // A panic ends one job; who waits for it learns that its answer will not come.
             drop(catch_unwind(AssertUnwindSafe(|| job(Call::Run))));
@@ -133,14 +123,5 @@ impl Shared {
             state = self.bell.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.idle -= 1;
         }
-    }
-}
-
-/// Lowers the priority of this thread, where threads have one of their own.
-fn lower_priority() {
-    #[cfg(target_os = "linux")]
-    {
-        // On Linux this is about the calling thread only. If it cannot be nicer, work is done all the same.
-        let _ = rustix::process::nice(NICENESS);
     }
 }

@@ -99,7 +99,7 @@ impl Summary {
     }
 
     /// Several operations together.
-    pub fn of_batch<'a>(operations: impl Iterator<Item = &'a Self>) -> Self {
+    pub fn of_batch(operations: impl Iterator<Item = Self>) -> Self {
         let cost = operations.fold(0, |sum: u64, operation| sum.saturating_add(operation.cost));
         Self { kind: Self::BATCH, name: None, cost }
     }

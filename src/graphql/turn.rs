@@ -1,0 +1,192 @@
+//! Turns: of the operations that ask for much, few are executed at a time, and on threads of low priority. So the others
+//! find the processors free, and what is in memory of responses until they are printed is bounded.
+//!
+//! An address has only some of the turns at a time. So whoever asks for much without a pause waits behind its own, and
+//! each of the others waits behind one address after the other.
+
+use std::collections::HashMap;
+use std::future::pending;
+use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::available_parallelism;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tracing::Instrument as _;
+
+use crate::model::address::Address;
+use crate::thread;
+
+/// The cost above which an operation waits for a turn: a page of a hundred posts with authors and relations costs more,
+/// and takes some milliseconds.
+const LARGE: u64 = 250;
+
+/// The turns of a process.
+#[derive(Clone, Debug)]
+pub(super) struct Turns(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    all: Arc<Semaphore>,
+    per_address: usize,
+    /// The turns of each address of which an operation has one, or waits for one.
+    addresses: Mutex<HashMap<Option<Address>, Arc<Semaphore>>>,
+}
+
+/// A turn of an operation, until this is dropped; nothing if the operation needs none.
+#[derive(Debug, Default)]
+pub struct Turn {
+    taken: Option<Taken>,
+}
+
+#[derive(Debug)]
+struct Taken {
+    _of_all: OwnedSemaphorePermit,
+    _of_address: OfAddress,
+}
+
+/// A turn of an address, or a wait for one.
+#[derive(Debug)]
+struct OfAddress {
+    turns: Turns,
+    address: Option<Address>,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Turns {
+    /// A turn for each processor, half of them for an address.
+    pub(super) fn new() -> Self {
+        let processors = available_parallelism().map_or(1, usize::from);
+        let all = Arc::new(Semaphore::new(processors.max(2)));
+        Self(Arc::new(Inner { all, per_address: (processors / 2).max(1), addresses: Mutex::default() }))
+    }
+
+    /// Waits for a turn for what costs so much.
+    pub(super) async fn enter(&self, cost: u64, address: Option<Address>) -> Turn {
+        if cost <= LARGE {
+            return Turn::default();
+        }
+        let of_address = OfAddress::enter(self, address).await;
+        let of_all = Arc::clone(&self.0.all).acquire_owned().await;
+        Turn { taken: of_all.ok().map(|of_all| Taken { _of_all: of_all, _of_address: of_address }) }
+    }
+
+    fn with_addresses<T>(&self, work: impl FnOnce(&mut HashMap<Option<Address>, Arc<Semaphore>>) -> T) -> T {
+        work(&mut self.0.addresses.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Turn {
+    /// Does the work of an operation: of a large one on a thread of its own. Who does not wait for it any more takes it
+    /// away.
+    pub(super) async fn run<T: Send + 'static>(self, work: BoxFuture<'static, T>) -> T {
+        if self.taken.is_none() {
+            return work.await;
+        }
+        let (give, given) = mpsc::channel::<BoxFuture<'static, T>>();
+        let (mut done, waiting) = oneshot::channel();
+        let runtime = Handle::current();
+        let started = thread::spawn("large operation", move || {
+            let Ok(work) = given.recv() else { return };
+            let work = async {
+                tokio::select! {
+                    outcome = AssertUnwindSafe(work).catch_unwind() => Some(outcome),
+                    () = done.closed() => None,
+                }
+            };
+            if let Some(outcome) = runtime.block_on(work) {
+                // Nobody may wait for it any more.
+                drop(done.send(outcome));
+            }
+        });
+        if started.is_err() {
+            // There are as many threads as there may be.
+            return work.await;
+        }
+        drop(give.send(work.in_current_span().boxed()));
+        match waiting.await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(panic)) => resume_unwind(panic),
+            // The runtime ends, and with it whatever waits.
+            Err(_closed) => pending().await,
+        }
+    }
+}
+
+impl OfAddress {
+    async fn enter(turns: &Turns, address: Option<Address>) -> Self {
+        let new = || Arc::new(Semaphore::new(turns.0.per_address));
+        let of_address = turns.with_addresses(|all| Arc::clone(all.entry(address).or_insert_with(new)));
+        // Forgotten even if nobody waits any more for what comes next.
+        let mut waiting = Self { turns: turns.clone(), address, permit: None };
+        waiting.permit = of_address.acquire_owned().await.ok();
+        waiting
+    }
+}
+
+impl Drop for OfAddress {
+    fn drop(&mut self) {
+        self.permit = None;
+        self.turns.with_addresses(|all| {
+            // Whoever has a turn, or waits for one, has it besides the map.
+            if all.get(&self.address).is_some_and(|of_address| Arc::strong_count(of_address) == 1) {
+                all.remove(&self.address);
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::net::{IpAddr, Ipv4Addr};
+
+    use super::*;
+
+    fn address(number: u8) -> Address {
+        Address::from(IpAddr::from(Ipv4Addr::new(10, 0, 0, number)))
+    }
+
+    /// A turn that is there without waiting.
+    fn try_enter(turns: &Turns, number: u8) -> Option<Turn> {
+        turns.enter(LARGE + 1, Some(address(number))).now_or_never()
+    }
+
+    #[test]
+    fn an_address_waits_behind_its_own_and_others_do_not() {
+        let turns = Turns::new();
+        let per_address = turns.0.per_address;
+        let mut held: Vec<Turn> = (0..per_address).map(|_| try_enter(&turns, 1).unwrap()).collect();
+        assert!(try_enter(&turns, 1).is_none());
+        held.push(try_enter(&turns, 2).unwrap());
+        held.remove(0);
+        assert!(try_enter(&turns, 1).is_some());
+    }
+
+    #[test]
+    fn there_are_only_so_many_turns_and_small_operations_need_none() {
+        let turns = Turns::new();
+        let all = turns.0.all.available_permits();
+        let mut held: Vec<Turn> =
+            (0..all).map(|number| try_enter(&turns, u8::try_from(number).unwrap()).unwrap()).collect();
+        assert!(try_enter(&turns, 255).is_none());
+        assert!(turns.enter(LARGE, Some(address(255))).now_or_never().is_some());
+        held.clear();
+        assert!(try_enter(&turns, 255).is_some());
+    }
+
+    #[tokio::test]
+    async fn addresses_without_large_operations_are_forgotten() {
+        let turns = Turns::new();
+        let mut held: Vec<Turn> = Vec::new();
+        for _ in 0..turns.0.per_address {
+            held.push(turns.enter(LARGE + 1, Some(address(1))).await);
+        }
+        let mut waiting = Box::pin(turns.enter(LARGE + 1, Some(address(1))));
+        assert!(waiting.as_mut().now_or_never().is_none());
+        drop(waiting);
+        held.clear();
+        assert_eq!(turns.with_addresses(|all| all.len()), 0);
+    }
+}
