@@ -28,6 +28,9 @@ use crate::ground::{Redis, is_measured};
 use crate::people::users;
 use crate::times::Times;
 
+/// How long nothing is published before a post of the author with few followers, beside another author and without.
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// What is measured on.
 struct Sizes {
     /// Followers of the author who has many.
@@ -137,6 +140,7 @@ impl Bench {
         let (mut publish_alone, mut publish_beside) = (Times::default(), Times::default());
         for _ in 0..sizes.rounds {
             self.until_quiet().await;
+            tokio::time::sleep(PAUSE).await;
             let (published, delivered) = self.deliver_few().await;
             publish_alone.0.push(published);
             alone.0.push(delivered);
@@ -157,7 +161,7 @@ impl Bench {
             let (published, delivered) = self.deliver_few().await;
             publish_beside.0.push(published);
             beside.0.push(delivered);
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(PAUSE).await;
         }
         let waiting = self.app.backlog().await.unwrap().jobs;
         self.until_quiet().await;

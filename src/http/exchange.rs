@@ -14,14 +14,14 @@ use crate::graphql::error::{Code, RequestError};
 use crate::http::log::Account;
 use crate::http::request::{self, Incoming, RequestId};
 use crate::http::response::{self, Failure, MediaType};
-use crate::http::{REQUEST_ID, Server, address, auth, batch, origin, socket, stream, trace};
+use crate::http::{REQUEST_ID, Server, address, auth, batch, origin, socket, stream, trace, websocket};
 
 /// A GraphQL request. What is logged on its behalf carries its name.
 pub(super) async fn graphql(State(server): State<Arc<Server>>, request: Request) -> Response {
     // Who sends one request after the other without waiting has its turn, and then others have theirs.
     tokio::task::consume_budget().await;
     let id = RequestId::of(request.headers(), server.api.app());
-    if socket::is_asked_for(&request) {
+    if websocket::is_asked_for(request.method(), request.headers()) {
         return socket::accept(&server, request, id).await;
     }
     let span = trace::name(&id);

@@ -24,6 +24,7 @@ mod seat;
 mod socket;
 mod stream;
 mod trace;
+mod websocket;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -8,12 +8,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
-use axum::extract::{FromRequestParts as _, Request};
+use axum::extract::Request;
 use axum::http::{HeaderMap, Method};
 use axum::response::Response;
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use futures::{FutureExt as _, SinkExt as _};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::sync::oneshot;
@@ -30,6 +29,7 @@ use crate::http::operation::{Answer, AnswerMessage, Credentials, Line, Operation
 use crate::http::request::{self, RequestId};
 use crate::http::response::{Failure, MediaType};
 use crate::http::seat::Seat;
+use crate::http::websocket::{self, CloseFrame, Handshake, Message, WebSocket, WebSocketError};
 use crate::http::{Server, address, auth, origin, print, trace};
 use crate::model::address::Address;
 
@@ -60,8 +60,11 @@ const MOST_SELECTIONS: usize = 4_000;
 const LONGEST_ID: usize = 512;
 /// Most answers that wait to be sent.
 const MOST_ANSWERS: usize = 1;
-/// Bytes that are read, or written, at a time: most sockets are quiet, and there may be very many.
-const BUFFER: usize = 4_096;
+
+/// Codes of RFC 6455 for why a socket is closed.
+const AWAY: u16 = 1001;
+const TOO_LARGE: u16 = 1009;
+const TRY_AGAIN: u16 = 1013;
 
 /// Why a socket is closed, after the protocol and RFC 6455.
 #[derive(Clone, Debug)]
@@ -81,7 +84,7 @@ impl Close {
         const MOST_BYTES: usize = 123;
         let Self(code, mut reason) = self;
         reason.truncate(reason.floor_char_boundary(MOST_BYTES));
-        Message::Close(Some(CloseFrame { code, reason: reason.into() }))
+        Message::Close(Some(CloseFrame { code: code.into(), reason: reason.into() }))
     }
 }
 
@@ -98,24 +101,15 @@ impl From<Close> for End {
     }
 }
 
-/// Whether a request asks for a socket.
-pub(super) fn is_asked_for(request: &Request) -> bool {
-    let upgrade = request.headers().get("upgrade").filter(|_| request.method() == Method::GET);
-    upgrade.is_some_and(|upgrade| upgrade.as_bytes().eq_ignore_ascii_case(b"websocket"))
-}
-
 /// Takes a socket, if there is room for another.
 pub(super) async fn accept(server: &Arc<Server>, request: Request, id: RequestId) -> Response {
     if let Err(failure) = origin::judge(request.headers(), &server.config) {
         return failure.into_response(MediaType::Json);
     }
     let (mut head, _) = request.into_parts();
-    let upgrade = match WebSocketUpgrade::from_request_parts(&mut head, &()).await {
-        Ok(upgrade) => upgrade,
-        Err(rejection) => {
-            let failure = Failure::new(rejection.status(), Code::BadRequest, rejection.body_text());
-            return failure.into_response(MediaType::Json);
-        }
+    let handshake = match Handshake::read(&mut head) {
+        Ok(handshake) => handshake,
+        Err(failure) => return failure.into_response(MediaType::Json),
     };
     let address = address::of(&head, &server.config.http_trusted_proxies);
     let (seat, leave) = match server.seats.enter(address) {
@@ -123,12 +117,10 @@ pub(super) async fn accept(server: &Arc<Server>, request: Request, id: RequestId
         Err(full) => return full.into_failure().into_response(MediaType::Json),
     };
     let limit = usize::try_from(server.config.http_body_limit).unwrap_or(usize::MAX);
-    let upgrade = upgrade.protocols([PROTOCOL]).max_message_size(limit).max_frame_size(limit);
-    let upgrade = upgrade.read_buffer_size(BUFFER).write_buffer_size(BUFFER);
     let under_way = server.tasks.token();
     let (answers, heard) = mpsc::channel(MOST_ANSWERS);
     let server = Arc::clone(server);
-    upgrade.on_upgrade(async move |socket| {
+    handshake.accept(PROTOCOL, limit, async move |socket| {
         let conversation = Conversation {
             server,
             socket,
@@ -175,9 +167,10 @@ struct Conversation {
 
 impl Conversation {
     async fn hold(mut self, mut heard: Receiver<Answer>) {
-        let end = match self.socket.protocol() {
-            Some(protocol) if protocol == PROTOCOL => self.converse(&mut heard).await,
-            _ => Close::because(4406, "Subprotocol not acceptable").into(),
+        let end = if self.socket.has_protocol {
+            self.converse(&mut heard).await
+        } else {
+            Close::because(4406, "Subprotocol not acceptable").into()
         };
         self.running.clear();
         self.seat = None;
@@ -185,8 +178,8 @@ impl Conversation {
         let closing = async {
             self.socket.send(close.frame()).await?;
             // It is the client who then closes.
-            while self.socket.recv().await.transpose()?.is_some() {}
-            Ok::<(), axum::Error>(())
+            while self.socket.receive().await.transpose()?.is_some() {}
+            Ok::<(), WebSocketError>(())
         };
         drop(timeout(CLOSED_WITHIN, closing).await);
     }
@@ -201,7 +194,7 @@ impl Conversation {
             tokio::task::yield_now().await;
             let done = tokio::select! {
                 () = &mut stopping => {
-                    return self.finish(heard, Close::because(close_code::AWAY, "Going away")).await;
+                    return self.finish(heard, Close::because(AWAY, "Going away")).await;
                 }
                 () = &mut self.session_end => {
                     return self.finish(heard, Close::because(4403, "The session has ended")).await;
@@ -213,9 +206,9 @@ impl Conversation {
                     Err(Close::because(4408, "Others are waiting to connect").into())
                 }
                 _ = pings.tick() => {
-                    if last_heard.elapsed() > GONE_AFTER { Err(End::Gone) } else { self.send(Message::Ping("".into())).await }
+                    if last_heard.elapsed() > GONE_AFTER { Err(End::Gone) } else { in_time(self.socket.send(Message::Ping("".into()))).await }
                 }
-                message = self.socket.recv() => {
+                message = self.socket.receive() => {
                     last_heard = Instant::now();
                     self.take(message).await
                 }
@@ -243,15 +236,16 @@ impl Conversation {
         }
     }
 
-    async fn take(&mut self, message: Option<Result<Message, axum::Error>>) -> Result<(), End> {
+    async fn take(&mut self, message: Option<Result<Message, WebSocketError>>) -> Result<(), End> {
         match message {
             Some(Ok(Message::Text(text))) => self.understand(&text).await,
             Some(Ok(Message::Binary(_))) => Err(Close::invalid("Messages must be text").into()),
             // A pong was put where messages wait; no more may come before it is taken.
             Some(Ok(Message::Ping(_))) => in_time(self.socket.flush()).await,
-            Some(Ok(Message::Pong(_))) => Ok(()),
-            Some(Err(error)) if is_too_large(&error) => {
-                Err(Close::because(close_code::SIZE, "The message is too large").into())
+            // Frames by themselves are not read.
+            Some(Ok(Message::Pong(_) | Message::Frame(_))) => Ok(()),
+            Some(Err(error)) if websocket::is_too_large(&error) => {
+                Err(Close::because(TOO_LARGE, "The message is too large").into())
             }
             Some(Ok(Message::Close(_))) => {
                 // The answer to it waits to be sent.
@@ -312,11 +306,11 @@ impl Conversation {
             None => Ok(Viewer::Anonymous),
         };
         let viewer = viewer.map_err(|error| match error {
-            Error::Broken(_) => Close::because(close_code::AGAIN, "Try again later"),
+            Error::Broken(_) => Close::because(TRY_AGAIN, "Try again later"),
             _ => forbidden(),
         })?;
         let settled = self.seat.as_mut().map_or(Ok(()), |seat| seat.settle(viewer.user()));
-        settled.map_err(|full| Close::because(close_code::AGAIN, full.reason()))?;
+        settled.map_err(|full| Close::because(TRY_AGAIN, full.reason()))?;
         self.credentials = Some(Credentials { token: token.map(str::to_owned) });
         self.session_end = async move { app.session_end(&viewer).await }.boxed();
         self.say(json!({ "type": "connection_ack" })).await
@@ -388,7 +382,7 @@ impl Conversation {
             return Ok(());
         }
         match message {
-            AnswerMessage::Next(text, _place) => self.send(Message::Text(text.into())).await,
+            AnswerMessage::Next(text, _place) => in_time(self.socket.send_text(text)).await,
             AnswerMessage::Error(error) => {
                 self.running.remove(&id);
                 self.say_error(&id, &error).await
@@ -403,20 +397,17 @@ impl Conversation {
     async fn say_error(&mut self, id: &str, error: &RequestError) -> Result<(), End> {
         let errors = print::errors(error);
         let id = Value::String(id.to_owned());
-        self.send(Message::Text(format!(r#"{{"id":{id},"type":"error","payload":{errors}}}"#).into())).await
+        let text = format!(r#"{{"id":{id},"type":"error","payload":{errors}}}"#);
+        in_time(self.socket.send_text(text)).await
     }
 
     async fn say(&mut self, message: Value) -> Result<(), End> {
-        self.send(Message::Text(message.to_string().into())).await
-    }
-
-    async fn send(&mut self, message: Message) -> Result<(), End> {
-        in_time(self.socket.send(message)).await
+        in_time(self.socket.send_text(message.to_string())).await
     }
 }
 
 /// Waits until the client takes something, but not for ever.
-async fn in_time(taking: impl Future<Output = Result<(), axum::Error>>) -> Result<(), End> {
+async fn in_time(taking: impl Future<Output = Result<(), WebSocketError>>) -> Result<(), End> {
     match timeout(TAKEN_WITHIN, taking).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) => Err(End::Gone),
@@ -433,8 +424,4 @@ fn operation_id(mut message: Map<String, Value>) -> Result<String, Close> {
         Some(Value::String(id)) if !id.is_empty() => Ok(id),
         _ => Err(Close::invalid("The message needs an id: a text that is not empty")),
     }
-}
-
-fn is_too_large(error: &axum::Error) -> bool {
-    error.to_string().contains("too long")
 }

@@ -138,6 +138,33 @@ async fn logging_out_ends_this_session_and_no_other() {
     assert!(is_signed_in(&world, &other).await);
 }
 
+/// Redis from 7.2 on, and Valkey.
+#[tokio::test]
+async fn a_revocation_is_answered_when_redis_has_it_on_disk_if_redis_can_tell() {
+    for (keeps_a_file, fsync) in [("yes", "always"), ("yes", "everysec"), ("no", "everysec")] {
+        let redis = Redis::start_with(&["--appendonly", keeps_a_file, "--appendfsync", fsync]);
+        let world = World::on(redis, &[]).await;
+        let ada = world.register("ada").await;
+        let can_tell =
+            world.redis.raw::<Vec<Option<redis::Value>>>(&["COMMAND", "INFO", "WAITAOF"])[0].is_some();
+        world.redis.raw::<String>(&["CONFIG", "RESETSTAT"]);
+        world.data(Some(&ada.token), "mutation { logout { userErrors { code } } }", Value::Null).await;
+        let stats: String = world.redis.raw(&["INFO", "commandstats"]);
+        let waited = stats.lines().any(|line| line.starts_with("cmdstat_waitaof:calls=1,"));
+        assert_eq!(waited, can_tell && keeps_a_file == "yes", "{keeps_a_file}, {fsync}: {stats}");
+        assert!(!is_signed_in(&world, &ada.token).await);
+    }
+}
+
+/// The disk does not keep up: the revocation is in force, and who asked for it is answered all the same.
+#[tokio::test]
+async fn a_revocation_is_answered_though_the_disk_does_not_keep_up() {
+    let world = World::on(Redis::start_with(&["--appendonly", "yes", "--appendfsync", "no"]), &[]).await;
+    let ada = world.register("ada").await;
+    world.data(Some(&ada.token), "mutation { logout { userErrors { code } } }", Value::Null).await;
+    assert!(!is_signed_in(&world, &ada.token).await);
+}
+
 #[tokio::test]
 async fn logging_out_everywhere_ends_all_sessions() {
     let world = World::new().await;

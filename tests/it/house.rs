@@ -20,7 +20,7 @@ const STOREYS: [(&str, &[&str]); 11] = [
 ];
 
 /// Each foreign crate that has a home, and the places where it may be named.
-const HOMES: [(&str, &[&str]); 31] = [
+const HOMES: [(&str, &[&str]); 32] = [
     ("redis", &["store"]),
     ("bb8_redis", &["store"]),
     ("sqlx", &["archive"]),
@@ -33,9 +33,9 @@ const HOMES: [(&str, &[&str]); 31] = [
     ("dataloader", &["graphql/loader.rs"]),
     ("axum", &["http"]),
     ("clap", &["config", "cli", "main.rs"]),
-    ("hyper", &["http/connection.rs"]),
+    ("hyper", &["http/connection.rs", "http/websocket.rs"]),
     ("hyper_rustls", &["cli/trace.rs"]),
-    ("hyper_util", &["http/connection.rs"]),
+    ("hyper_util", &["http/connection.rs", "http/websocket.rs"]),
     ("ipnet", &["config", "http/address.rs"]),
     ("indicatif", &["cli/progress.rs"]),
     ("jiff", &["graphql/types/scalar.rs"]),
@@ -50,6 +50,7 @@ const HOMES: [(&str, &[&str]); 31] = [
     ("rust_iso3166", &["model/region"]),
     ("serde", &["http/print.rs"]),
     ("tokio_io_timeout", &["http/connection.rs"]),
+    ("tokio_tungstenite", &["http/websocket.rs"]),
     ("tokio_util", &["graphql", "http"]),
     ("tracing_opentelemetry", &["cli/trace.rs", "http/trace.rs"]),
 ];

@@ -352,3 +352,29 @@ async fn a_session_that_ends_takes_its_sockets_with_it_and_no_others() {
     assert_eq!(socket.hear().await, json!([4403, "The session has ended"]));
     assert!(staying.is_silent().await);
 }
+
+#[tokio::test]
+async fn a_large_answer_comes_in_frames_and_is_whole() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let token = server.token("ada");
+    let mut socket = Socket::greeted(&server, Some(&token)).await;
+    // Characters of several bytes, so that frames end within one.
+    let content = "\u{1f426}\u{e4}".repeat(800);
+    for _ in 0..20 {
+        let publish =
+            "mutation ($content: String!) { publish(input: { content: $content }) { post { id } } }";
+        socket.subscribe("p", publish, json!({ "content": content })).await;
+        socket.hear().await;
+        assert_eq!(socket.hear().await["type"], "complete");
+    }
+    let aliases: String = (0..10).map(|number| format!(" a{number}: content")).collect();
+    let query = format!("{{ viewer {{ user {{ posts(first: 20) {{ nodes {{{aliases} }} }} }} }} }}");
+    socket.subscribe("q", &query, json!({})).await;
+    let answer = socket.hear().await;
+    let nodes = answer.pointer("/payload/data/viewer/user/posts/nodes").unwrap().as_array().unwrap();
+    assert_eq!(nodes.len(), 20);
+    for node in nodes {
+        assert!(node.as_object().unwrap().values().all(|value| value == &json!(content)));
+    }
+}

@@ -22,6 +22,15 @@ const CHUNK: usize = 1_000;
 /// waiting less for each.
 const AUTHOR_SHARE: usize = 100;
 
+/// Which jobs go forward in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// Those of authors who have no other.
+    Single,
+    /// Those of authors who have several.
+    Crowded,
+}
+
 /// The jobs of one kind that a worker has.
 pub(super) struct Lane {
     queue: Queue,
@@ -71,6 +80,12 @@ impl Lane {
         self.jobs.is_empty()
     }
 
+    /// Whether it has jobs of this kind.
+    pub(super) fn has(&self, due: Due) -> bool {
+        let shares = Shares::of(&self.jobs, 0);
+        self.jobs.iter().any(|job| shares.due(job) == due)
+    }
+
     /// Forgets the jobs, and gives them back with all that is this worker's.
     pub(super) fn give_back(&mut self, app: &App, name: &str) -> Command<u64> {
         self.jobs.clear();
@@ -98,7 +113,7 @@ impl Lane {
         }
         let room = room.saturating_sub(taken.len());
         if room > 0 && !self.is_closed {
-            let wait = wait.filter(|_| taken.is_empty() && self.jobs.is_empty()).map(millis);
+            let wait = wait.filter(|_| taken.is_empty()).map(millis);
             let take = fanout::take(app.keys(), self.queue, name, room, wait);
             taken.extend(take.send("deliver: take", app.store()).await?);
         }
@@ -134,13 +149,26 @@ impl Lane {
         Ok(())
     }
 
-    /// Serves a chunk of followers of each job, some `budget` altogether, of which each author has an equal share. Two
-    /// round trips; one more when jobs begin or end.
-    pub(super) async fn advance(&mut self, app: &App, name: &str, budget: usize) -> Result<(), Error> {
+    /// Serves a chunk of followers of each job that is due, some `budget` altogether, of which each author has an equal
+    /// share. Two round trips; one more when jobs begin or end.
+    pub(super) async fn advance(
+        &mut self,
+        app: &App,
+        name: &str,
+        budget: usize,
+        due: Due,
+    ) -> Result<(), Error> {
         let shares = Shares::of(&self.jobs, budget);
-        self.read(app, &shares).await?;
+        let resting: Vec<_> = self.jobs.extract_if(.., |job| shares.due(job) != due).collect();
+        let advanced = self.advance_all(app, name, &shares).await;
+        self.jobs.extend(resting);
+        advanced
+    }
+
+    async fn advance_all(&mut self, app: &App, name: &str, shares: &Shares) -> Result<(), Error> {
+        self.read(app, shares).await?;
         self.serve(app).await?;
-        self.note(app, name, &shares).await?;
+        self.note(app, name, shares).await?;
         self.finish(app).await?;
         self.let_go(app).await?;
         self.jobs.retain(|job| !matches!(job.state, State::Gone));
@@ -282,10 +310,18 @@ impl Shares {
         Self { of_each_author: budget / counts.len().max(1), jobs: counts }
     }
 
+    fn due(&self, job: &Active) -> Due {
+        if self.jobs_of(job) > 1 { Due::Crowded } else { Due::Single }
+    }
+
+    fn jobs_of(&self, job: &Active) -> usize {
+        self.jobs.get(&job.task.author).copied().unwrap_or_default()
+    }
+
     fn chunk_of(&self, job: &Active) -> usize {
-        match self.jobs.get(&job.task.author) {
-            Some(&jobs) if jobs > 1 => (self.of_each_author.min(AUTHOR_SHARE) / jobs).max(LEAST_CHUNK),
-            _ => self.of_each_author.clamp(LEAST_CHUNK, CHUNK),
+        match self.due(job) {
+            Due::Crowded => (self.of_each_author.min(AUTHOR_SHARE) / self.jobs_of(job)).max(LEAST_CHUNK),
+            Due::Single => self.of_each_author.clamp(LEAST_CHUNK, CHUNK),
         }
     }
 }

@@ -12,7 +12,7 @@
 //! put aside. All the jobs of a worker go forward together, so that nobody's large audience keeps another's
 //! waiting. Of each author only a few jobs are in the queue, the others are held back until these are done, and a round
 //! serves as many followers of each author (`store/lua/part/turns.lua`), so an author who publishes much keeps no other
-//! waiting, either. While posts are delivered, deleted ones are removed slowly: they are hidden already.
+//! waiting, either; and while others publish, it has pauses. While posts are delivered, deleted ones are removed slowly: they are hidden already.
 //!
 //! Not here: how jobs are kept (`store::fanout`), who adds them (`app::post`).
 
@@ -21,8 +21,10 @@ pub(super) mod mark;
 
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use crate::app::App;
-use crate::app::delivery::lane::Lane;
+use crate::app::delivery::lane::{Due, Lane};
 use crate::app::error::Error;
 use crate::model::clock::Timestamp;
 use crate::store::batch::Batch;
@@ -42,6 +44,10 @@ const SWEPT_BESIDE: usize = 200;
 const MOST_DELIVERIES: usize = 256;
 /// Most that it sweeps at once: as many as have a chunk in what is swept beside.
 const MOST_SWEEPS: usize = 4;
+/// How much longer than a round of jobs of authors who have several the pause after it is.
+const REST: u32 = 3;
+/// For how long others are expected to publish again.
+const OTHERS_EXPECTED: Duration = Duration::from_secs(1);
 /// For how long a worker with nothing to do waits for a job: less than an answer may take.
 const IDLE_WAIT: Duration = Duration::from_secs(2);
 /// After how many rounds a busy worker looks for jobs to take over.
@@ -146,6 +152,37 @@ pub struct Worker {
     name: String,
     deliveries: Lane,
     sweeps: Lane,
+    pace: Pace,
+}
+
+/// When jobs of authors who have several go forward: at once, and with pauses while others publish, too, so that what
+/// these publish meets an idle worker.
+struct Pace {
+    rests_until: Instant,
+    /// When a job of an author who had no other was last there.
+    others_at: Option<Instant>,
+}
+
+impl Pace {
+    fn new() -> Self {
+        Self { rests_until: Instant::now(), others_at: None }
+    }
+
+    /// How long until the jobs of authors who have several may go forward.
+    fn rest(&self) -> Duration {
+        self.rests_until.saturating_duration_since(Instant::now())
+    }
+
+    fn note_others(&mut self) {
+        self.others_at = Some(Instant::now());
+    }
+
+    /// A round that began then is over.
+    fn note_round(&mut self, began: Instant) {
+        if self.others_at.is_some_and(|at| at.elapsed() < OTHERS_EXPECTED) {
+            self.rests_until = Instant::now() + began.elapsed() * REST;
+        }
+    }
 }
 
 impl Worker {
@@ -153,7 +190,7 @@ impl Worker {
         let name = format!("{:x}", app.chance().nonce());
         let deliveries = Lane::new(Queue { kind: Kind::Deliver, partition }, MOST_DELIVERIES);
         let sweeps = Lane::new(Queue { kind: Kind::Remove, partition }, MOST_SWEEPS);
-        Self { home: app.clone(), app, name, deliveries, sweeps }
+        Self { home: app.clone(), app, name, deliveries, sweeps, pace: Pace::new() }
     }
 
     /// The same worker with a connection of its own, so that it can wait for jobs, and no request waits
@@ -186,7 +223,8 @@ impl Worker {
             let is_idle = self.is_idle();
             let idle_for = (is_idle || rounds == 0).then_some(TAKEN_OVER_AFTER);
             rounds = (rounds + 1) % ROUNDS_BETWEEN_TAKE_OVERS;
-            if let Err(error) = self.turn(idle_for, is_idle.then_some(IDLE_WAIT)).await {
+            let wait = if is_idle { Some(IDLE_WAIT) } else { self.rest() };
+            if let Err(error) = self.turn(idle_for, wait).await {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
                     "posts cannot be delivered now; they will be"
@@ -201,11 +239,20 @@ impl Worker {
         self.deliveries.is_empty() && self.sweeps.is_empty()
     }
 
+    /// How long to wait for a job while those there are rest.
+    fn rest(&self) -> Option<Duration> {
+        let rest = self.pace.rest();
+        let is_resting = !rest.is_zero() && self.sweeps.is_empty() && !self.deliveries.has(Due::Single);
+        // Redis waits for whole milliseconds, and for ever if for none.
+        is_resting.then_some(rest.max(Duration::from_millis(1)))
+    }
+
     /// Works until nothing is left, taking over what nobody has been at for so long.
     pub async fn drain(&mut self, idle_for: Duration) -> Result<(), Error> {
         loop {
             // Only who held nothing before has looked for everything.
             let was_idle = self.is_idle();
+            self.pace = Pace::new();
             let has_taken = self.turn(Some(idle_for), None).await?;
             if was_idle && !has_taken {
                 return Ok(());
@@ -215,7 +262,7 @@ impl Worker {
 
     /// Takes what there is to take, and does a round of it. Answers whether there was anything to take.
     async fn turn(&mut self, idle_for: Option<Duration>, wait: Option<Duration>) -> Result<bool, Error> {
-        let Self { app, name, deliveries, sweeps, .. } = self;
+        let Self { app, name, deliveries, sweeps, pace, .. } = self;
         // A worker that waits, waits for posts to deliver; what is to be swept it finds when it looks up.
         let mut taken = 0;
         if idle_for.is_some() && !deliveries.is_closed() {
@@ -226,9 +273,18 @@ impl Worker {
             taken += deliveries.take(app, name, sweeps, idle_for, wait).await?;
         }
         let beside = if deliveries.is_empty() { ROUND } else { SWEPT_BESIDE };
-        deliveries.advance(app, name, ROUND).await?;
+        if deliveries.has(Due::Single) {
+            pace.note_others();
+            deliveries.advance(app, name, ROUND, Due::Single).await?;
+        }
+        if pace.rest().is_zero() {
+            let began = Instant::now();
+            deliveries.advance(app, name, ROUND, Due::Crowded).await?;
+            pace.note_round(began);
+        }
         if !deliveries.is_closed() {
-            sweeps.advance(app, name, beside).await?;
+            sweeps.advance(app, name, beside, Due::Single).await?;
+            sweeps.advance(app, name, beside, Due::Crowded).await?;
         }
         Ok(taken > 0)
     }

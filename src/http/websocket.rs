@@ -1,0 +1,161 @@
+//! WebSockets below what is said over them: the handshake, and messages in frames of a bounded size (RFC 6455).
+//!
+//! # Why frames
+//! A message that is sent in one frame is copied as a whole before any of it is sent: it takes twice its memory until a
+//! slow client has read it, and a message of megabytes keeps a worker for milliseconds.
+//!
+//! Not here: the protocol of operations (`http::socket`).
+
+use axum::body::Body;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::response::Response;
+use futures::{SinkExt as _, StreamExt as _};
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Bytes;
+pub(super) use tokio_tungstenite::tungstenite::Error as WebSocketError;
+use tokio_tungstenite::tungstenite::error::CapacityError;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
+pub(super) use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message};
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+
+use crate::graphql::error::Code;
+use crate::http::response::Failure;
+
+/// Bytes that are read, or written, at a time: most sockets are quiet, and there may be very many.
+const BUFFER: usize = 4_096;
+/// Most bytes of a frame that is sent.
+const FRAME: usize = 65_536;
+
+/// A request that asks for a WebSocket, as it should.
+pub(super) struct Handshake {
+    accept_key: String,
+    on_upgrade: OnUpgrade,
+    protocols: Vec<String>,
+}
+
+/// A WebSocket that is open.
+pub(super) struct WebSocket {
+    stream: WebSocketStream<TokioIo<Upgraded>>,
+    /// Whether the client speaks the protocol of the server.
+    pub(super) has_protocol: bool,
+}
+
+/// Whether a request asks for a WebSocket.
+pub(super) fn is_asked_for(method: &Method, headers: &HeaderMap) -> bool {
+    method == Method::GET && has_word(headers, header::UPGRADE, "websocket")
+}
+
+/// Whether a header names something in its list.
+fn has_word(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
+    words(headers, name).any(|other| other.eq_ignore_ascii_case(word))
+}
+
+fn words(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
+    let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).map(str::trim)
+}
+
+impl Handshake {
+    /// Reads the head of a request that asks for a WebSocket.
+    pub(super) fn read(head: &mut Parts) -> Result<Self, Failure> {
+        let refuse = |status, message: &str| Err(Failure::new(status, Code::BadRequest, message));
+        if !has_word(&head.headers, header::CONNECTION, "upgrade") {
+            return refuse(StatusCode::BAD_REQUEST, "The header Connection must name Upgrade.");
+        }
+        if !has_word(&head.headers, header::SEC_WEBSOCKET_VERSION, "13") {
+            return refuse(StatusCode::BAD_REQUEST, "The header Sec-WebSocket-Version must be 13.");
+        }
+        let Some(key) = head.headers.get(header::SEC_WEBSOCKET_KEY) else {
+            return refuse(StatusCode::BAD_REQUEST, "The header Sec-WebSocket-Key is missing.");
+        };
+        let Some(on_upgrade) = head.extensions.remove::<OnUpgrade>() else {
+            return refuse(StatusCode::UPGRADE_REQUIRED, "The connection cannot become a WebSocket.");
+        };
+        let protocols = words(&head.headers, header::SEC_WEBSOCKET_PROTOCOL).map(str::to_owned).collect();
+        Ok(Self { accept_key: derive_accept_key(key.as_bytes()), on_upgrade, protocols })
+    }
+
+    /// Accepts the WebSocket, and holds a conversation over it once it is open. Its messages may have so many bytes.
+    pub(super) fn accept<F>(
+        self,
+        protocol: &'static str,
+        limit: usize,
+        converse: impl FnOnce(WebSocket) -> F + Send + 'static,
+    ) -> Response
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let Self { accept_key, on_upgrade, protocols } = self;
+        let has_protocol = protocols.iter().any(|other| other == protocol);
+        tokio::spawn(async move {
+            // A connection that breaks before is its client's affair.
+            let Ok(upgraded) = on_upgrade.await else { return };
+            let config = WebSocketConfig::default()
+                .max_message_size(Some(limit))
+                .max_frame_size(Some(limit))
+                .read_buffer_size(BUFFER)
+                .write_buffer_size(BUFFER);
+            let opening =
+                WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config));
+            converse(WebSocket { stream: opening.await, has_protocol }).await;
+        });
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+        let headers = response.headers_mut();
+        headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+        headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+        if let Ok(accept_key) = HeaderValue::from_str(&accept_key) {
+            headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept_key);
+        }
+        if has_protocol {
+            headers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(protocol));
+        }
+        response
+    }
+}
+
+impl WebSocket {
+    /// The next message; `None` when the client has closed.
+    pub(super) async fn receive(&mut self) -> Option<Result<Message, WebSocketError>> {
+        self.stream.next().await
+    }
+
+    /// Sends a message as one frame.
+    pub(super) async fn send(&mut self, message: Message) -> Result<(), WebSocketError> {
+        self.stream.send(message).await
+    }
+
+    /// Sends a text, in as many frames as it takes; others have their turn between them.
+    pub(super) async fn send_text(&mut self, text: String) -> Result<(), WebSocketError> {
+        if text.len() <= FRAME {
+            return self.send(Message::text(text)).await;
+        }
+        let mut rest = Bytes::from(text);
+        let mut kind = Data::Text;
+        loop {
+            let part = rest.split_to(rest.len().min(FRAME));
+            let frame = Frame::message(part, OpCode::Data(kind), rest.is_empty());
+            self.send(Message::Frame(frame)).await?;
+            if rest.is_empty() {
+                return Ok(());
+            }
+            kind = Data::Continue;
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Sends what waits to be sent, such as the answer to a ping.
+    pub(super) async fn flush(&mut self) -> Result<(), WebSocketError> {
+        self.stream.flush().await
+    }
+}
+
+/// Whether a message was too large.
+pub(super) fn is_too_large(error: &WebSocketError) -> bool {
+    matches!(error, WebSocketError::Capacity(CapacityError::MessageTooLong { .. }))
+}
