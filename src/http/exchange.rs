@@ -22,7 +22,7 @@ pub(super) async fn graphql(State(server): State<Arc<Server>>, request: Request)
     tokio::task::consume_budget().await;
     let id = RequestId::of(request.headers(), server.api.app());
     if websocket::is_asked_for(request.method(), request.headers()) {
-        return socket::accept(&server, request, id).await;
+        return socket::accept(&server, request, id);
     }
     let span = trace::name(&id);
     let trace = span.in_scope(|| trace::begin(request.method(), request.headers(), &id));

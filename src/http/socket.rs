@@ -102,7 +102,7 @@ impl From<Close> for End {
 }
 
 /// Takes a socket, if there is room for another.
-pub(super) async fn accept(server: &Arc<Server>, request: Request, id: RequestId) -> Response {
+pub(super) fn accept(server: &Arc<Server>, request: Request, id: RequestId) -> Response {
     if let Err(failure) = origin::judge(request.headers(), &server.config) {
         return failure.into_response(MediaType::Json);
     }

@@ -368,8 +368,9 @@ async fn a_large_answer_comes_in_frames_and_is_whole() {
         socket.hear().await;
         assert_eq!(socket.hear().await["type"], "complete");
     }
-    let aliases: String = (0..10).map(|number| format!(" a{number}: content")).collect();
-    let query = format!("{{ viewer {{ user {{ posts(first: 20) {{ nodes {{{aliases} }} }} }} }} }}");
+    let aliases: Vec<_> = (0..10).map(|number| format!("a{number}: content")).collect();
+    let nodes = aliases.join(" ");
+    let query = format!("{{ viewer {{ user {{ posts(first: 20) {{ nodes {{ {nodes} }} }} }} }} }}");
     socket.subscribe("q", &query, json!({})).await;
     let answer = socket.hear().await;
     let nodes = answer.pointer("/payload/data/viewer/user/posts/nodes").unwrap().as_array().unwrap();

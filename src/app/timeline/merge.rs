@@ -19,7 +19,7 @@ const FEWEST: usize = 20;
 
 /// Of how many authors the nearest posts are read first, and of how many they are read to see whether most can be
 /// left out.
-const MANY: usize = 500;
+const MANY: usize = 1_000;
 
 /// How far back posts are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
