@@ -1,17 +1,16 @@
-//! Threads beside those that serve: for work that keeps a processor busy and is not in a hurry.
+//! Threads of low priority, for work that keeps a processor busy.
 //!
-//! # Why threads of their own
-//! They have a lower priority, so a reader never waits for a processor that hashes a password or prints megabytes. A
-//! priority once lowered cannot be raised again without privileges, so threads that others use as well would not do.
+//! # Why separate threads
+//! With a lower priority, hashing a password or printing megabytes never delays a cheap request. A thread cannot raise its
+//! priority again without privileges, so the threads of the runtime cannot be used.
 
 use std::{io, thread};
 
-/// The stack of every thread that executes operations, in bytes: resolvers nest as deep as documents may, and without
-/// optimisation they take much.
+/// Stack size of threads that execute operations, in bytes. Resolvers nest as deep as documents, and unoptimised frames
+/// are large.
 pub const STACK: usize = 8 << 20;
 
-/// How much nicer the threads are than the others: where both want a processor all the time, they get a quarter of it,
-/// so that their work goes on.
+/// Nice value relative to the other threads. Competing with one of them for a processor, a thread gets a quarter of it.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 5;
 
@@ -28,7 +27,7 @@ pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Res
 fn lower_priority() {
     #[cfg(target_os = "linux")]
     {
-        // On Linux this is about the calling thread only. If it cannot be nicer, work is done all the same.
+        // On Linux this applies to the calling thread only. The work is done even if it fails.
         let _ = rustix::process::nice(NICENESS);
     }
 }

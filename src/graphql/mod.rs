@@ -201,8 +201,8 @@ impl Api {
         response
     }
 
-    /// Executes, and prints, operations that together cost so much. Large ones wait for a turn, no longer than a query may
-    /// take, and run on a thread of their own.
+    /// Runs `work`, which executes and prints operations of this total cost. Expensive work waits for a turn, at most as
+    /// long as the timeout of a query, and runs on a thread of its own.
     pub async fn in_turn<T: Send + 'static>(
         &self,
         cost: u64,

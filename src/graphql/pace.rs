@@ -59,13 +59,13 @@ pub(super) fn selections(document: &ExecutableDocument) -> usize {
     count
 }
 
-/// An event as it is passed on.
+/// An event with the permits it holds.
 pub struct Paced {
-    /// What is told of it.
+    /// The response for it.
     pub answer: GraphqlResponse,
-    /// Its place on the connection, to be held until it is sent.
+    /// Its place on the connection, held until the response is sent.
     pub place: Option<Permit>,
-    /// Its turn, to be held until it is printed.
+    /// Its turn, held until the response is printed.
     pub turn: Turn,
 }
 
@@ -78,15 +78,15 @@ pub(super) struct Pace {
     event: Mutex<Event>,
 }
 
-/// Where an event finds room.
+/// The limits that an event waits for.
 pub(super) struct Space {
-    /// On its connection; `None` where nothing else comes over it.
+    /// The room of its connection; `None` for a connection of its own.
     pub(super) room: Option<Room>,
-    /// In the process.
+    /// The turns of the process.
     pub(super) turns: Turns,
-    /// Where the connection comes from.
+    /// The client's address.
     pub(super) address: Option<Address>,
-    /// What an event costs.
+    /// The cost of an event.
     pub(super) cost: u64,
 }
 

@@ -1,8 +1,8 @@
-//! Turns: of the operations that ask for much, few are executed at a time, and on threads of low priority. So the others
-//! find the processors free, and what is in memory of responses until they are printed is bounded.
+//! Turns: expensive operations run a few at a time, on threads of low priority. This keeps processors free for cheap
+//! operations, and bounds the memory of responses that are not printed yet.
 //!
-//! An address has only some of the turns at a time. So whoever asks for much without a pause waits behind its own, and
-//! each of the others waits behind one address after the other.
+//! Each address holds only some of the turns, so a client that floods the server waits behind its own operations, and
+//! other clients wait for one operation of each address at most.
 
 use std::collections::HashMap;
 use std::future::pending;
@@ -19,8 +19,7 @@ use tracing::Instrument as _;
 use crate::model::address::Address;
 use crate::thread;
 
-/// The cost above which an operation waits for a turn: a page of a hundred posts with authors and relations costs more,
-/// and takes some milliseconds.
+/// Cost above which an operation waits for a turn. It takes some milliseconds of a processor.
 const LARGE: u64 = 250;
 
 /// The turns of a process.
@@ -31,11 +30,11 @@ pub(super) struct Turns(Arc<Inner>);
 struct Inner {
     all: Arc<Semaphore>,
     per_address: usize,
-    /// The turns of each address of which an operation has one, or waits for one.
+    /// The turns of each address with an operation that holds one or waits for one.
     addresses: Mutex<HashMap<Option<Address>, Arc<Semaphore>>>,
 }
 
-/// A turn of an operation, until this is dropped; nothing if the operation needs none.
+/// The turn of an operation, held until this is dropped. Empty for a cheap operation.
 #[derive(Debug, Default)]
 pub struct Turn {
     taken: Option<Taken>,
@@ -56,14 +55,14 @@ struct OfAddress {
 }
 
 impl Turns {
-    /// A turn for each processor, half of them for an address.
+    /// One turn per processor, half of them for one address.
     pub(super) fn new() -> Self {
         let processors = available_parallelism().map_or(1, usize::from);
         let all = Arc::new(Semaphore::new(processors.max(2)));
         Self(Arc::new(Inner { all, per_address: (processors / 2).max(1), addresses: Mutex::default() }))
     }
 
-    /// Waits for a turn for what costs so much.
+    /// Waits for a turn, if an operation of this cost needs one.
     pub(super) async fn enter(&self, cost: u64, address: Option<Address>) -> Turn {
         if cost <= LARGE {
             return Turn::default();
@@ -79,8 +78,7 @@ impl Turns {
 }
 
 impl Turn {
-    /// Does the work of an operation: of a large one on a thread of its own. Who does not wait for it any more takes it
-    /// away.
+    /// Runs an operation: with a turn, on a thread of its own. Dropping this future cancels the operation.
     pub(super) async fn run<T: Send + 'static>(self, work: BoxFuture<'static, T>) -> T {
         if self.taken.is_none() {
             return work.await;
@@ -97,19 +95,19 @@ impl Turn {
                 }
             };
             if let Some(outcome) = runtime.block_on(work) {
-                // Nobody may wait for it any more.
+                // The caller may be gone.
                 drop(done.send(outcome));
             }
         });
         if started.is_err() {
-            // There are as many threads as there may be.
+            // The limit of threads is reached.
             return work.await;
         }
         drop(give.send(work.in_current_span().boxed()));
         match waiting.await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(panic)) => resume_unwind(panic),
-            // The runtime ends, and with it whatever waits.
+            // The runtime is shutting down, and drops this future.
             Err(_closed) => pending().await,
         }
     }
@@ -119,7 +117,7 @@ impl OfAddress {
     async fn enter(turns: &Turns, address: Option<Address>) -> Self {
         let new = || Arc::new(Semaphore::new(turns.0.per_address));
         let of_address = turns.with_addresses(|all| Arc::clone(all.entry(address).or_insert_with(new)));
-        // Forgotten even if nobody waits any more for what comes next.
+        // Dropped, and its entry removed, even if the caller stops waiting.
         let mut waiting = Self { turns: turns.clone(), address, permit: None };
         waiting.permit = of_address.acquire_owned().await.ok();
         waiting
@@ -130,7 +128,7 @@ impl Drop for OfAddress {
     fn drop(&mut self) {
         self.permit = None;
         self.turns.with_addresses(|all| {
-            // Whoever has a turn, or waits for one, has it besides the map.
+            // Every holder and every waiter has a reference besides the map's.
             if all.get(&self.address).is_some_and(|of_address| Arc::strong_count(of_address) == 1) {
                 all.remove(&self.address);
             }

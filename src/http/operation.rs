@@ -70,7 +70,7 @@ impl Line {
 }
 
 impl Line {
-    /// A result as the text of its message. What waits to be sent is that alone.
+    /// Prints the message of a result. Only this text waits to be sent.
     fn print(id: &str, answer: &GraphqlResponse) -> String {
         let id = serde_json::Value::from(id);
         print::answer_between(&format!(r#"{{"id":{id},"type":"next","payload":"#), answer, "}")

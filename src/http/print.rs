@@ -29,7 +29,7 @@ impl<'a> Answered<'a> {
     }
 }
 
-/// The body of a response in the frame of a protocol: between what comes before it and what comes after it.
+/// Prints a response between the prefix and the suffix of a protocol.
 pub(super) fn answer_between(before: &str, answer: &GraphqlResponse, after: &str) -> String {
     let limit = limit_of(answer);
     let mut text = within(before, &Answered::of(answer), limit)
@@ -77,7 +77,7 @@ fn limit_of(answer: &GraphqlResponse) -> u64 {
     }
 }
 
-/// The bytes up to which a response is printed without knowing how many it will have.
+/// Maximum bytes of a response that is printed without a first pass that counts them.
 const SMALL: usize = 256 << 10;
 
 /// The JSON of a response behind a prefix; `None` if it has more bytes, of which nothing is printed beyond the limit.
@@ -86,7 +86,7 @@ fn within(before: &str, answered: &impl Serialize, limit: u64) -> Option<String>
     let small = Vec::with_capacity(1_024);
     let bytes = match print(before, answered, small, limit.min(SMALL)) {
         None if limit > SMALL => {
-            // A buffer that grows with a large response would take several times its memory.
+            // Growing a buffer to this size would take several times the memory.
             let mut size = Size { bytes: 0, limit };
             serde_json::to_writer(&mut size, answered).ok()?;
             print(before, answered, Vec::with_capacity(before.len() + size.bytes + ROOM_BEHIND), limit)?
@@ -96,7 +96,7 @@ fn within(before: &str, answered: &impl Serialize, limit: u64) -> Option<String>
     String::from_utf8(bytes).ok()
 }
 
-/// Room for what a protocol adds behind a response.
+/// Spare capacity for the text that a protocol appends.
 const ROOM_BEHIND: usize = 16;
 
 fn print(before: &str, answered: &impl Serialize, mut bytes: Vec<u8>, limit: usize) -> Option<Vec<u8>> {

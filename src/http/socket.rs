@@ -190,7 +190,7 @@ impl Conversation {
         let mut pings = tokio::time::interval_at(began + PINGED, PINGED);
         let mut stopping = std::pin::pin!(turns_true(self.server.stopping.clone()));
         loop {
-            // Who sends without a pause has a message taken, and then others have theirs.
+            // One message at a time, so that a client that sends without a pause delays no other.
             tokio::task::yield_now().await;
             let done = tokio::select! {
                 () = &mut stopping => {
@@ -242,7 +242,7 @@ impl Conversation {
             Some(Ok(Message::Binary(_))) => Err(Close::invalid("Messages must be text").into()),
             // A pong was put where messages wait; no more may come before it is taken.
             Some(Ok(Message::Ping(_))) => in_time(self.socket.flush()).await,
-            // Frames by themselves are not read.
+            // Single frames are never received.
             Some(Ok(Message::Pong(_) | Message::Frame(_))) => Ok(()),
             Some(Err(error)) if websocket::is_too_large(&error) => {
                 Err(Close::because(TOO_LARGE, "The message is too large").into())

@@ -1,8 +1,8 @@
-//! WebSockets below what is said over them: the handshake, and messages in frames of a bounded size (RFC 6455).
+//! The transport of WebSockets: the handshake, and messages in frames of a bounded size (RFC 6455).
 //!
 //! # Why frames
-//! A message that is sent in one frame is copied as a whole before any of it is sent: it takes twice its memory until a
-//! slow client has read it, and a message of megabytes keeps a worker for milliseconds.
+//! A message in one frame is copied whole before the first byte is sent. It takes twice its memory until a slow client
+//! has read it, and a message of megabytes blocks a worker for milliseconds.
 //!
 //! Not here: the protocol of operations (`http::socket`).
 
@@ -26,31 +26,31 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use crate::graphql::error::Code;
 use crate::http::response::Failure;
 
-/// Bytes that are read, or written, at a time: most sockets are quiet, and there may be very many.
+/// Bytes per read and per write. Small, since most sockets are quiet and there may be very many.
 const BUFFER: usize = 4_096;
-/// Most bytes of a frame that is sent.
+/// Maximum bytes of a frame that is sent.
 const FRAME: usize = 65_536;
 
-/// A request that asks for a WebSocket, as it should.
+/// A valid request for a WebSocket.
 pub(super) struct Handshake {
     accept_key: String,
     on_upgrade: OnUpgrade,
     protocols: Vec<String>,
 }
 
-/// A WebSocket that is open.
+/// An open WebSocket.
 pub(super) struct WebSocket {
     stream: WebSocketStream<TokioIo<Upgraded>>,
-    /// Whether the client speaks the protocol of the server.
+    /// True if the client offered the server's subprotocol.
     pub(super) has_protocol: bool,
 }
 
-/// Whether a request asks for a WebSocket.
+/// Returns whether a request asks for a WebSocket.
 pub(super) fn is_asked_for(method: &Method, headers: &HeaderMap) -> bool {
     method == Method::GET && has_word(headers, header::UPGRADE, "websocket")
 }
 
-/// Whether a header names something in its list.
+/// Returns whether the list in a header contains a word.
 fn has_word(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
     words(headers, name).any(|other| other.eq_ignore_ascii_case(word))
 }
@@ -61,7 +61,7 @@ fn words(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
 }
 
 impl Handshake {
-    /// Reads the head of a request that asks for a WebSocket.
+    /// Validates the head of a request for a WebSocket.
     pub(super) fn read(head: &mut Parts) -> Result<Self, Failure> {
         let refuse = |status, message: &str| Err(Failure::new(status, Code::BadRequest, message));
         if !has_word(&head.headers, header::CONNECTION, "upgrade") {
@@ -80,7 +80,8 @@ impl Handshake {
         Ok(Self { accept_key: derive_accept_key(key.as_bytes()), on_upgrade, protocols })
     }
 
-    /// Accepts the WebSocket, and holds a conversation over it once it is open. Its messages may have so many bytes.
+    /// Accepts the WebSocket, and spawns the conversation that runs once it is open. `limit` bounds the bytes of a message
+    /// from the client.
     pub(super) fn accept<F>(
         self,
         protocol: &'static str,
@@ -93,7 +94,7 @@ impl Handshake {
         let Self { accept_key, on_upgrade, protocols } = self;
         let has_protocol = protocols.iter().any(|other| other == protocol);
         tokio::spawn(async move {
-            // A connection that breaks before is its client's affair.
+            // The connection broke during the handshake.
             let Ok(upgraded) = on_upgrade.await else { return };
             let config = WebSocketConfig::default()
                 .max_message_size(Some(limit))
@@ -120,7 +121,7 @@ impl Handshake {
 }
 
 impl WebSocket {
-    /// The next message; `None` when the client has closed.
+    /// Receives the next message; `None` once the client has closed.
     pub(super) async fn receive(&mut self) -> Option<Result<Message, WebSocketError>> {
         self.stream.next().await
     }
@@ -130,7 +131,7 @@ impl WebSocket {
         self.stream.send(message).await
     }
 
-    /// Sends a text, in as many frames as it takes; others have their turn between them.
+    /// Sends a text, yielding between its frames.
     pub(super) async fn send_text(&mut self, text: String) -> Result<(), WebSocketError> {
         if text.len() <= FRAME {
             return self.send(Message::text(text)).await;
@@ -149,13 +150,13 @@ impl WebSocket {
         }
     }
 
-    /// Sends what waits to be sent, such as the answer to a ping.
+    /// Sends buffered frames, such as the pong to a ping.
     pub(super) async fn flush(&mut self) -> Result<(), WebSocketError> {
         self.stream.flush().await
     }
 }
 
-/// Whether a message was too large.
+/// Returns whether a message exceeded the limit.
 pub(super) fn is_too_large(error: &WebSocketError) -> bool {
     matches!(error, WebSocketError::Capacity(CapacityError::MessageTooLong { .. }))
 }

@@ -369,23 +369,24 @@ pub fn page(keys: &Keys, author: UserId, window: &Window<PostId>) -> Command<Pos
     )
 }
 
-/// What is known of where an author's posts begin, for those who come from one end.
+/// Where an author's posts begin, seen from one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nearest {
-    /// The first of those in the list.
+    /// The first post in the list.
     pub hot: Option<PostId>,
-    /// The greatest that became cold.
+    /// The greatest cold post.
     pub cold: Option<PostId>,
 }
 
 impl Nearest {
-    /// Whether the author has no posts.
+    /// Returns whether the author has no posts.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.hot.is_none() && self.cold.is_none()
     }
 
-    /// The post before which there is none in this direction. `None` if that is not known, or there is no post.
+    /// Returns a bound before which the author has no post in this direction; `None` if there is no known bound, or no
+    /// post.
     #[must_use]
     pub fn bound(&self, direction: Direction) -> Option<PostId> {
         match direction {
@@ -395,7 +396,7 @@ impl Nearest {
     }
 }
 
-/// Where an author's posts begin. Far cheaper than a page.
+/// Reads where an author's posts begin. Far cheaper than a page.
 pub fn nearest(keys: &Keys, author: UserId, direction: Direction) -> Command<Nearest> {
     let index = match direction {
         Direction::Forward => 0,

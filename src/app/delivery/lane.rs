@@ -22,12 +22,12 @@ const CHUNK: usize = 1_000;
 /// waiting less for each.
 const AUTHOR_SHARE: usize = 100;
 
-/// Which jobs go forward in a round.
+/// Selects the jobs that advance in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
-    /// Those of authors who have no other.
+    /// Jobs of authors with no other job.
     Single,
-    /// Those of authors who have several.
+    /// Jobs of authors with several.
     Crowded,
 }
 
@@ -80,7 +80,7 @@ impl Lane {
         self.jobs.is_empty()
     }
 
-    /// Whether it has jobs of this kind.
+    /// Returns whether there are such jobs.
     pub(super) fn has(&self, due: Due) -> bool {
         let shares = Shares::of(&self.jobs, 0);
         self.jobs.iter().any(|job| shares.due(job) == due)

@@ -44,9 +44,9 @@ const SWEPT_BESIDE: usize = 200;
 const MOST_DELIVERIES: usize = 256;
 /// Most that it sweeps at once: as many as have a chunk in what is swept beside.
 const MOST_SWEEPS: usize = 4;
-/// How much longer than a round of jobs of authors who have several the pause after it is.
+/// Length of the pause after a round of jobs of authors with several jobs, as a multiple of the round.
 const REST: u32 = 3;
-/// For how long others are expected to publish again.
+/// How long after a post of another author the pauses continue.
 const OTHERS_EXPECTED: Duration = Duration::from_secs(1);
 /// For how long a worker with nothing to do waits for a job: less than an answer may take.
 const IDLE_WAIT: Duration = Duration::from_secs(2);
@@ -155,11 +155,11 @@ pub struct Worker {
     pace: Pace,
 }
 
-/// When jobs of authors who have several go forward: at once, and with pauses while others publish, too, so that what
-/// these publish meets an idle worker.
+/// When jobs of authors with several jobs advance: at once, but with pauses while other authors publish, so that their
+/// posts find an idle worker.
 struct Pace {
     rests_until: Instant,
-    /// When a job of an author who had no other was last there.
+    /// When the worker last had a job of an author with no other job.
     others_at: Option<Instant>,
 }
 
@@ -168,7 +168,7 @@ impl Pace {
         Self { rests_until: Instant::now(), others_at: None }
     }
 
-    /// How long until the jobs of authors who have several may go forward.
+    /// Returns the time until jobs of authors with several jobs may advance.
     fn rest(&self) -> Duration {
         self.rests_until.saturating_duration_since(Instant::now())
     }
@@ -177,7 +177,7 @@ impl Pace {
         self.others_at = Some(Instant::now());
     }
 
-    /// A round that began then is over.
+    /// Schedules the pause after a round that began then.
     fn note_round(&mut self, began: Instant) {
         if self.others_at.is_some_and(|at| at.elapsed() < OTHERS_EXPECTED) {
             self.rests_until = Instant::now() + began.elapsed() * REST;
@@ -239,11 +239,11 @@ impl Worker {
         self.deliveries.is_empty() && self.sweeps.is_empty()
     }
 
-    /// How long to wait for a job while those there are rest.
+    /// Returns how long to wait for a new job while all current ones pause.
     fn rest(&self) -> Option<Duration> {
         let rest = self.pace.rest();
         let is_resting = !rest.is_zero() && self.sweeps.is_empty() && !self.deliveries.has(Due::Single);
-        // Redis waits for whole milliseconds, and for ever if for none.
+        // Redis blocks for whole milliseconds, and for ever with 0.
         is_resting.then_some(rest.max(Duration::from_millis(1)))
     }
 

@@ -1,8 +1,8 @@
 //! The posts of several authors, merged into one order.
 //!
-//! There is no list of them that they have in common: each author's own is read, and no further than the window
-//! goes. Of very many authors the post is read first that is nearest to where the window begins, which is far
-//! cheaper than a page: whoever has none that can be in the window is not asked for one.
+//! Each author has a list, and there is no common one: every list is read, as far as the window reaches. With very many
+//! authors, the post of each that is nearest to the start of the window is read first. That is far cheaper than a page,
+//! and pages are then read only of authors who can have posts in the window.
 //!
 //! Not here: whose posts are merged, and what for (`app::timeline`, `app::timeline::pull`).
 
@@ -17,8 +17,8 @@ use crate::store::post::{self, Nearest, PostPage};
 /// Fewest posts that are taken of an author at once when those of several are merged.
 const FEWEST: usize = 20;
 
-/// Of how many authors the nearest posts are read first, and of how many they are read to see whether most can be
-/// left out.
+/// Number of authors above which their nearest posts are read first; also the size of the sample that decides whether
+/// that is worth it for the rest.
 const MANY: usize = 1_000;
 
 /// How far back posts are merged.
@@ -38,21 +38,20 @@ pub(super) struct Merged {
     pub(super) cold: u64,
 }
 
-/// Whose posts are not all known yet.
+/// An author whose posts are not all known yet.
 #[derive(Clone, Copy)]
 struct Open {
     author: UserId,
-    /// The position from which they are read.
+    /// The position from which to read.
     from: Option<PostId>,
-    /// The post to which, and not beyond which, they may be known.
+    /// The nearest post that is possible beyond what is known.
     nearest: PostId,
 }
 
 impl App {
-    /// The posts of a window that these authors have, in the order in which they are come to from its
-    /// position: as many as its size or, where more are known, more. One round trip where they post about equally
-    /// much; else another one or two, for those who post much; and before it one or two where there are very many
-    /// authors. With as many queries to the archive, if it may have any of them.
+    /// Merges the posts of these authors in a window, in the order in which they follow its position: as many as its
+    /// size or, where more are known, more. One round trip where all authors post about equally much, else one or two
+    /// more; with very many authors, one or two before these. As many queries to the archive, if it may have posts.
     pub(super) async fn merge_posts(
         &self,
         step: &'static str,
@@ -104,8 +103,8 @@ impl App {
         Ok(Merged { posts, cold })
     }
 
-    /// Of which authors pages are to be read. Everybody, unless they are very many; then those who may have posts of
-    /// a window, as far as that can be told at little cost. No round trip for a few, one or two for many.
+    /// Selects the authors of whom pages are read: all, or, of very many, those who can have posts in the window. No
+    /// round trip for few authors, one or two for many.
     async fn look_ahead(&self, authors: &[UserId], window: &Window<PostId>) -> Result<Ahead, Error> {
         if authors.len() <= MANY || window.size == 0 {
             return Ok(Ahead { read: authors.to_vec(), deferred: Vec::new() });
@@ -114,7 +113,7 @@ impl App {
         let mut nearest = self.nearest(some, window.direction).await?;
         let ahead = Ahead::of(&nearest, window);
         if 2 * ahead.read.len() > MANY {
-            // Most have to be read anyway: looking at the others would save little.
+            // Most pages are needed anyway.
             let read = [&ahead.read, others].concat();
             return Ok(Ahead { read, ..ahead });
         }
@@ -122,8 +121,7 @@ impl App {
         Ok(Ahead::of(&nearest, window))
     }
 
-    /// Which of an author's posts is the nearest to where one begins to read. Authors of whom nothing can be read
-    /// are left out. One round trip.
+    /// Reads where each author's posts begin. Leaves out authors whose keys are unreadable. One round trip.
     async fn nearest(
         &self,
         authors: &[UserId],
@@ -140,9 +138,8 @@ impl App {
         authors.iter().zip(tickets).map(take).filter_map(Result::transpose).collect()
     }
 
-    /// The posts of each of these authors from a position of its own on: what Redis has, and then what the
-    /// archive has as far as Redis has told. Authors of whom nothing can be read are left out. One round trip, and a
-    /// query if the archive may have any.
+    /// Reads the posts of each author from its own position: those in Redis, then those in the archive. Leaves out
+    /// authors whose keys are unreadable. One round trip, and one query if the archive may have posts.
     async fn read_parts(
         &self,
         step: &'static str,
@@ -178,11 +175,11 @@ impl App {
     }
 }
 
-/// What the nearest posts of authors tell.
+/// The plan that follows from the nearest posts of authors.
 struct Ahead {
-    /// Whose posts are to be read.
+    /// Authors whose pages are read.
     read: Vec<UserId>,
-    /// Who has no posts in the window, unless some of the others' are deleted meanwhile.
+    /// Authors without posts in the window, unless posts of others are deleted meanwhile.
     deferred: Vec<Open>,
 }
 
@@ -190,8 +187,8 @@ impl Ahead {
     fn of(nearest: &[(UserId, Nearest)], window: &Window<PostId>) -> Self {
         let Window { direction, size, from } = *window;
         let is_in_window = |&post: &PostId| from.is_none_or(|from| direction.is_before(from, post));
-        // Nobody has a post that comes before this one. Of the others that is not known: their nearest post lies
-        // before the window, or in the archive.
+        // The author has no post before this one. Unknown if the nearest post lies before the window, or in the
+        // archive.
         let bound = |nearest: &Nearest| nearest.bound(direction).filter(is_in_window);
         let is_there = |(_, nearest): &&(UserId, Nearest)| bound(nearest) == nearest.hot;
         let mut best: Vec<PostId> =
