@@ -45,7 +45,8 @@ bench: setup
 
 lint: tools tests/npm/node_modules/.package-lock.json
 	cargo fmt --check
-	tests/npm/node_modules/.bin/prettier --check --log-level warn playground demo tests
+	tests/npm/node_modules/.bin/prettier --check --log-level warn playground demo tests .github
+	node tests/npm/workflows.mjs .github/workflows/*.yml
 	cargo clippy --locked --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items
 	$(TOOLS)/bin/cargo-machete .
