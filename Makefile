@@ -1,7 +1,7 @@
 # `make run` and `make test` do all the set-up on a machine that has a Rust toolchain, make and a
 # package manager.
 
-.PHONY: help run test bench lint setup setup-tests schema tools web
+.PHONY: help run test bench lint setup setup-tests schema picture tools web
 .SECONDEXPANSION:
 .PRECIOUS: %/node_modules/.package-lock.json
 
@@ -14,7 +14,8 @@ help:
 	@echo "make test     everything that is checked: format, lints, licences, docs, tests"
 	@echo "make bench    how fast it is"
 	@echo "make web      build the playground and the demo client, which the server embeds"
-	@echo "make schema   write schema.graphql anew after a change of the API"
+	@echo "make schema   generate schema.graphql after a change of the API"
+	@echo "make picture  take the picture of the demo client in the README"
 
 run: setup
 	@deploy/install web && $(MAKE) web || \
@@ -55,6 +56,11 @@ lint: tools tests/npm/node_modules/.package-lock.json
 
 schema:
 	cargo run --locked -- schema > schema.graphql
+
+# The test that visits the demo client takes the picture on its way.
+picture: setup-tests web
+	cargo test --locked --test it a_visitor_of_the_demo_finds_its_way
+	cp target/tmp/pictures/home-desk-light.png docs/demo.png
 
 setup:
 	@deploy/install

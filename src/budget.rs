@@ -1,27 +1,28 @@
-//! Bounds what one operation really uses.
+//! Limits on the resources that one operation uses.
 //!
-//! The cost of a document is a prediction, made before anything is read. A [`Budget`] is the bound: it counts the
-//! commands that are sent for an operation, the bytes of their replies, the statements to the archive and the bytes of
-//! the response, and rejects what would exceed a limit. Not here: which limits there are by default (`config`), or what
-//! an operation is predicted to cost (`graphql::document`).
+//! The cost of a document is a prediction, made before anything is read. A [`Budget`] is the bound: it counts
+//! the commands sent for an operation, the bytes of their replies, the archive statements and the bytes of
+//! the response, and rejects work that would exceed a limit. Not here: default limits (`config`), and
+//! predicted costs (`graphql::document`).
 //!
-//! # Why the task carries it
-//! A read passes through every storey, and most of the code on its way has no use for a budget. It is part of the
-//! context of a request as tracing spans are: a future that is [limited](Budget::limit) spends from it, whichever
-//! function sends the command. Writes are never limited: a sequence of writes that stops in the middle is left to the
-//! repairer.
+//! # Why a task-local
+//! A read passes through every layer, and most of the code on its way has no use for a budget. Like a tracing
+//! span, the budget is part of the request context: a [limited](Budget::limit) future spends from it,
+//! whichever function sends the command. Writes are never limited: a sequence of writes that stops in the
+//! middle would be left to the repairer.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a budget counts.
+/// The resources that a budget counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
-    /// Commands sent to Redis. One that reads many members counts as several, by its work.
+    /// Commands sent to Redis. A command that reads many members counts as several, in proportion to its
+    /// work.
     Commands,
-    /// Bytes of the replies of Redis.
+    /// Bytes of Redis replies.
     ReplyBytes,
     /// Statements sent to the archive.
     Statements,
@@ -30,10 +31,10 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// All of them.
+    /// All resources.
     pub const ALL: [Self; 4] = [Self::Commands, Self::ReplyBytes, Self::Statements, Self::ResponseBytes];
 
-    /// Its name in metrics.
+    /// Returns the name in metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -50,7 +51,7 @@ impl Resource {
 pub struct Amounts(pub [u64; 4]);
 
 impl Amounts {
-    /// The amount of one resource.
+    /// Returns the amount of one resource.
     #[must_use]
     pub fn of(&self, resource: Resource) -> u64 {
         self.0[resource as usize]
@@ -60,7 +61,7 @@ impl Amounts {
 /// A limit that an operation would have exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exceeded {
-    /// Of what.
+    /// The resource.
     pub resource: Resource,
     /// The limit.
     pub limit: u64,
@@ -79,11 +80,11 @@ impl fmt::Display for Exceeded {
 }
 
 tokio::task_local! {
-    /// The budget of the current operation; `None` for a part of it that is not limited.
+    /// The budget of the current operation; `None` within a part that is not limited.
     static CURRENT: Option<Arc<Budget>>;
 }
 
-/// What one operation may use, and what it has used so far.
+/// The limits of one operation, and its usage so far.
 #[derive(Debug)]
 pub struct Budget {
     limits: Amounts,
@@ -92,13 +93,13 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// A budget of which nothing is used.
+    /// Creates an unused budget.
     #[must_use]
     pub fn new(limits: Amounts) -> Arc<Self> {
         Arc::new(Self { limits, used: Default::default(), exceeded: OnceLock::new() })
     }
 
-    /// A budget of the same limits, of which nothing is used.
+    /// Creates an unused budget with the same limits.
     #[must_use]
     pub fn renewed(&self) -> Arc<Self> {
         Self::new(self.limits)
@@ -109,7 +110,7 @@ impl Budget {
         CURRENT.scope(Some(Arc::clone(self)), work).await
     }
 
-    /// Takes an amount, if there is as much left; otherwise takes nothing.
+    /// Takes an amount if that much is left; otherwise takes nothing.
     pub fn spend(&self, resource: Resource, amount: u64) -> Result<(), Exceeded> {
         let limit = self.limits.of(resource);
         let used = &self.used[resource as usize];
@@ -120,13 +121,13 @@ impl Budget {
         }
     }
 
-    /// The amounts used so far.
+    /// Returns the amounts used so far.
     #[must_use]
     pub fn used(&self) -> Amounts {
         Amounts(self.used.each_ref().map(|used| used.load(Ordering::Relaxed)))
     }
 
-    /// What was used, in the unit of predicted costs: one stands for some ten microseconds of the store or the server.
+    /// Returns the usage in the unit of predicted costs: about ten microseconds of the store or the server.
     #[must_use]
     pub fn cost(&self) -> u64 {
         const COMMANDS: u64 = 4;
@@ -139,19 +140,19 @@ impl Budget {
             + used.of(Resource::ResponseBytes) / RESPONSE_BYTES
     }
 
-    /// The amount that is left of a resource.
+    /// Returns the amount left of a resource.
     #[must_use]
     pub fn left(&self, resource: Resource) -> u64 {
         self.limits.of(resource).saturating_sub(self.used().of(resource))
     }
 
-    /// The limit of a resource.
+    /// Returns the limit of a resource.
     #[must_use]
     pub fn limit_of(&self, resource: Resource) -> u64 {
         self.limits.of(resource)
     }
 
-    /// The first limit that would have been exceeded; `None` if none was.
+    /// Returns the first limit that would have been exceeded, if any.
     #[must_use]
     pub fn exceeded(&self) -> Option<Exceeded> {
         self.exceeded.get().copied()
@@ -163,13 +164,13 @@ pub fn spend(resource: Resource, amount: u64) -> Result<(), Exceeded> {
     current(|budget| budget.spend(resource, amount)).unwrap_or(Ok(()))
 }
 
-/// The amount that the current operation has left of a resource; `None` if it is not limited.
+/// Returns the amount that the current operation has left of a resource; `None` if it is not limited.
 #[must_use]
 pub fn left(resource: Resource) -> Option<u64> {
     current(|budget| budget.left(resource))
 }
 
-/// Runs a future that spends from no budget: for work that is done once for many operations to come.
+/// Runs a future outside any budget, for work done once on behalf of many later operations.
 pub async fn unlimited<T>(work: impl Future<Output = T>) -> T {
     CURRENT.scope(None, work).await
 }

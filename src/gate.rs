@@ -1,24 +1,24 @@
-//! A place to hold a process between two round trips.
+//! A test hook that holds a process between two round trips.
 //!
-//! A protocol over several slots is a sequence of round trips, and what can happen between two of
-//! them is where such protocols go wrong. A [`Gate`] sees each round trip before it is sent and
-//! again before its answer is handed on, and may wait there: a test uses it to run the steps of
-//! several processes in any order it likes, and to cut a process off at any of them, by dropping
-//! it while it waits. In production there is none, and it costs a branch.
+//! A protocol over several slots is a sequence of round trips, and such protocols fail between two of them. A
+//! [`Gate`] is called before each round trip is sent and again before its result is returned, and may block
+//! there. Tests use it to run the steps of several processes in any order, and to kill a process at any step
+//! by dropping it while it is blocked. In production there is no gate, and the cost is one branch.
 
 use futures::future::BoxFuture;
 
-/// What may wait at each round trip.
+/// A hook that may block at each round trip.
 pub trait Gate: Send + Sync {
-    /// Called with the batch's name; the batch goes on when the future is done.
+    /// Called with the batch's name; the batch proceeds when the future completes.
     fn pass(&self, moment: Moment, batch: &'static str) -> BoxFuture<'_, ()>;
 }
 
-/// On which side of a round trip.
+/// A point in time relative to a round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// Nothing is sent yet: who is cut off here has done nothing.
+    /// Nothing has been sent; a process killed here has done nothing.
     Before,
-    /// Redis has done the work, or has failed: who is cut off here does not know it. Follows every `Before`.
+    /// Redis has executed the batch, or has failed; a process killed here does not know the result. Follows
+    /// every `Before`.
     After,
 }

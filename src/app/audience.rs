@@ -1,7 +1,7 @@
-//! Who looked at whose profile: everybody once a day, as long as a month.
+//! Profile views: each visitor of a profile, once per day, for up to a month.
 //!
-//! A look is a signed-in user asking for somebody else by id or name, and for something of its profile. Whoever
-//! turns up in a list was not looked at.
+//! A view is a signed-in user requesting another user by id or name, together with at least one profile
+//! field. Appearing in a list is not a view.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,28 +17,28 @@ use crate::store::batch::Batch;
 
 pub use crate::store::audience::DAYS as MOST_DAYS;
 
-/// About how many visitors are read at most.
+/// Approximate maximum number of visitors read.
 const MOST_VISITORS: usize = 50_000;
-/// In how many digits of their hash visitors may differ who are not read: those by which shards do.
+/// Maximum number of hash digits used for sampling: those by which shards differ.
 const MOST_DIGITS: u32 = audience::GENERATIONS - 1;
 
 impl App {
-    /// Notes that the viewer has looked at these users' profiles. One round trip, if there is one among them of
-    /// whom this process does not know that it was done. Whether or not it can be noted, what was asked for is
-    /// told.
+    /// Records that the viewer viewed these users' profiles. One round trip, unless this process has already
+    /// recorded all of them. Failures are logged and do not affect the request.
     pub async fn record_views(&self, viewer: &Viewer, users: &[UserId]) {
         let Viewer::SignedIn(signed_in) = viewer else { return };
         if !self.keeps_audiences() {
             return;
         }
         let (visitor, day) = (signed_in.user, signed_in.day);
-        let is_new = |user: &UserId| *user != visitor && !self.0.views.is_done(day, &(*user, visitor));
+        let is_new =
+            |user: &UserId| *user != visitor && !self.0.process.views.is_done(day, &(*user, visitor));
         let mut users: Vec<UserId> = users.iter().copied().filter(is_new).collect();
         users.sort_unstable();
         users.dedup();
         if let Err(error) = self.try_to_record_views(&users, visitor, day).await {
             let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, "it could not be noted that somebody looked at a profile");
+            tracing::warn!(error, "a profile view could not be recorded");
         }
     }
 
@@ -48,42 +48,43 @@ impl App {
         let tickets = users.iter().map(record).collect();
         batch.send(self.store()).await?.take_all(tickets)?;
         for &user in users {
-            self.0.views.note(day, (user, visitor));
+            self.0.process.views.note(day, (user, visitor));
         }
         Ok(())
     }
 
-    /// Whether it is kept who looked at whose profile.
+    /// Returns whether profile views are recorded.
     #[must_use]
     pub fn keeps_audiences(&self) -> bool {
         self.0.rules.visit.audience == Switch::On
     }
 }
 
-/// Who looked at a profile within some days, read shard by shard: each tells whether there are more below it.
+/// The visitors of a profile over several days, read shard by shard; each shard shows whether there are more
+/// below it.
 ///
-/// Of very many visitors only some are read: those whose hash is even, in ever more of its digits. They are the same
-/// ones every day.
+/// If there are too many, only a sample is read: visitors whose hash has zeros in its lowest digits, with
+/// digits added as needed. The sample is the same every day.
 pub struct Audience {
     /// Shards that are still to be read.
     open: Vec<(Day, Shard)>,
     visitors: HashSet<UserId>,
-    /// In how many of the hash's digits a visitor must have none.
+    /// The number of digits of the hash that must be zero.
     digits: u32,
     most: usize,
 }
 
-/// Who looked at a profile.
+/// The visitors of a profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Visitors {
-    /// They, or some of them.
+    /// All visitors, or a sample.
     pub some: Arc<[UserId]>,
-    /// How many there are for each of these.
+    /// The number of visitors that each entry represents.
     pub weight: u64,
 }
 
 impl Audience {
-    /// Nothing is read yet of so many days up to this one.
+    /// Creates an audience of `days` days ending today, with nothing read yet.
     #[must_use]
     pub fn new(today: Day, days: i64) -> Self {
         Self::with_room_for(MOST_VISITORS, today, days)
@@ -94,12 +95,12 @@ impl Audience {
         Self { open, visitors: HashSet::new(), digits: 0, most }
     }
 
-    /// Takes the shards that are to be read now; none if all are read.
+    /// Takes the shards to read next; empty once all are read.
     pub fn take_open(&mut self) -> Vec<(Day, Shard)> {
         std::mem::take(&mut self.open)
     }
 
-    /// Adds what was found in a shard.
+    /// Adds the visitors found in a shard.
     pub fn add(&mut self, day: Day, shard: Shard, found: &[UserId]) {
         self.open.extend(shard.below(found.len()).into_iter().map(|shard| (day, shard)));
         self.visitors.extend(found.iter().filter(|visitor| audience::is_sampled(**visitor, self.digits)));
@@ -111,7 +112,7 @@ impl Audience {
         }
     }
 
-    /// Who was found.
+    /// Returns the visitors found.
     #[must_use]
     pub fn finish(self) -> Visitors {
         let mut some: Vec<UserId> = self.visitors.into_iter().collect();
@@ -126,7 +127,7 @@ mod tests {
 
     use super::*;
 
-    /// The tree of a day on which these came.
+    /// Builds the tree of a day with these visitors.
     fn tree(visitors: impl Iterator<Item = u64>) -> HashMap<Shard, Vec<UserId>> {
         let mut tree: HashMap<Shard, Vec<UserId>> = HashMap::new();
         for visitor in visitors.filter_map(UserId::new) {

@@ -1,26 +1,25 @@
-//! How long a writer may live.
+//! Writer deadlines.
 //!
-//! A protocol over several slots is finished by the repairer if its writer is cut off. That is safe
-//! only if the writer, should it come back from a long pause, starts no further write. So every
-//! writer asks its deadline before each step, and the repairer waits much longer than that before
-//! it forgets an operation or makes an id void. What remains is a process that is stopped for the
-//! better part of a minute just between asking and sending, and cut off right after: `fanfold check`
-//! finds what it tears.
+//! If the writer of a protocol that spans several slots is interrupted, the repairer finishes the protocol.
+//! That is safe only if the writer starts no further write when it resumes after a long pause. Every writer
+//! therefore checks its deadline before each step, and the repairer waits much longer than that before it
+//! drops an operation or revokes an id. One case remains: a process that stalls for most of a minute between
+//! the check and the write, and is killed right afterwards. `fanfold check` finds the damage.
 
 use std::time::Duration;
 
 use crate::app::error::{Broken, Error};
 use crate::model::clock::{Clock, Timestamp};
 
-/// From when on a writer starts no further write.
+/// Age of an operation after which its writer starts no further write.
 pub(super) const WRITER_LIVES: Duration = Duration::from_secs(10);
-/// From when on the repairer looks at an operation.
+/// Age of an operation after which the repairer picks it up.
 pub(super) const REPAIRED_AFTER: Duration = Duration::from_secs(5);
-/// From when on an operation is nobody's but the repairer's: it may be forgotten or undone. The
-/// difference to [`WRITER_LIVES`] is how far the clocks of two servers may differ.
+/// Age of an operation after which it belongs to the repairer alone, which may drop or undo it. The
+/// difference to [`WRITER_LIVES`] is the tolerated clock skew between two servers.
 pub(super) const ABANDONED_AFTER: Duration = Duration::from_mins(1);
 
-/// The end of a writer's life.
+/// The time limit of one writer.
 pub(super) struct Deadline<'a> {
     clock: &'a dyn Clock,
     began: Timestamp,
@@ -31,7 +30,7 @@ impl<'a> Deadline<'a> {
         Self { clock, began: clock.now() }
     }
 
-    /// When the operation began.
+    /// Returns the time at which the operation began.
     pub(super) fn began(&self) -> Timestamp {
         self.began
     }

@@ -1,7 +1,7 @@
-//! What can go wrong, in three kinds: *invalid* (the input has no such form), *refused* (well-formed,
-//! the rules say no), *broken* (our fault). A thing that is not there is an `Option`, not an error.
+//! Application errors, in three kinds: *invalid* (malformed input), *rejected* (well-formed, but against the
+//! rules), *broken* (a fault on our side). Absence is an `Option`, not an error.
 //!
-//! Not here: codes and messages as a client sees them (`graphql::error`).
+//! Not here: error codes and messages as clients see them (`graphql::error`).
 
 use std::time::Duration;
 
@@ -11,46 +11,46 @@ use crate::model::region::{Part, Region};
 use crate::model::text::{Breach, Violation};
 use crate::store;
 
-/// Why something was not done. Cheap to clone: one failure may answer many questions.
+/// The reason for a failure. Cheap to clone, because one failure may be the result of many fields.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
-    /// The input has no such form; the message says which rule it breaks.
+    /// Malformed input; the message states the rule it breaks.
     #[error("{0}")]
     Invalid(String),
-    /// The rules say no.
-    #[error("refused: {0:?}")]
+    /// Rejected by a rule.
+    #[error("rejected: {0:?}")]
     Refused(Refused),
-    /// Our fault, or that of something we stand on.
+    /// A fault of this server or of something it depends on.
     #[error(transparent)]
     Broken(#[from] Broken),
 }
 
-/// The ways to be refused.
+/// The reasons for rejection.
 #[derive(Clone, Debug)]
 pub enum Refused {
-    /// Nobody is signed in, and this needs somebody.
+    /// Authentication is required.
     Unauthenticated,
-    /// A token was presented that opens no session.
+    /// The token presented does not belong to any session.
     BadToken,
     /// Too many passwords are waiting to be hashed.
     Busy {
-        /// When to come back.
+        /// Time after which to retry.
         retry_after: Duration,
     },
-    /// More has happened since than is told one by one.
+    /// Too many events since the cursor to send one by one.
     Resync,
-    /// The operation needs more than it may use.
+    /// The operation exceeds its budget.
     OverBudget(Exceeded),
-    /// Rules that a person can do something about.
+    /// Rule violations that the user can correct.
     Rules(Vec<Refusal>),
 }
 
-/// One rule that was not kept.
+/// A violation of one rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Which kind of rule.
+    /// The kind of rule.
     pub reason: Reason,
-    /// The rule, as a sentence for a person.
+    /// The rule, as a sentence for the user.
     pub message: String,
     /// The input at fault, if it is a single one.
     pub field: Option<Field>,
@@ -59,33 +59,33 @@ pub struct Refusal {
 /// The kinds of rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Characters or form.
+    /// Invalid characters or format.
     Invalid,
-    /// Fewer characters than needed.
+    /// Shorter than the minimum.
     TooShort,
-    /// More characters than allowed.
+    /// Longer than the maximum.
     TooLong,
-    /// The name belongs to somebody.
+    /// The name belongs to another user.
     Taken,
-    /// No such thing.
+    /// The object does not exist.
     NotFound,
-    /// The username or the password is wrong; which one is not told.
+    /// The username or the password is wrong; deliberately not specified which.
     WrongCredentials,
-    /// One cannot do this to oneself.
+    /// Users cannot do this to themselves.
     Oneself,
-    /// The user follows as many as it may.
+    /// The user has reached the follow limit.
     FollowLimit,
-    /// It is somebody else's.
+    /// The object belongs to another user.
     NotYours,
-    /// An idempotency key was used for something else before.
+    /// The idempotency key was used for a different request before.
     IdempotencyMismatch,
-    /// It was tried too often.
+    /// Too many attempts.
     Throttled,
 }
 
-/// The inputs that rules are about.
+/// The inputs that rules apply to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each is named like the input it stands for")]
+#[expect(missing_docs, reason = "each is named like the input it identifies")]
 pub enum Field {
     Username,
     Password,
@@ -104,50 +104,50 @@ pub enum Field {
     Subdivision,
 }
 
-/// The ways to be broken. The cause is for the log, never for the client.
+/// Internal failures. The cause is logged, never sent to the client.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Broken {
-    /// The store does not answer, or not now.
+    /// The store does not respond, or cannot serve requests now.
     #[error("the store cannot be reached")]
     Unreachable(#[source] store::error::Error),
-    /// The store answers what it should not.
+    /// The store returned an unexpected reply.
     #[error("the store failed")]
     Store(#[source] store::error::Error),
-    /// The archive does not answer, or not now.
-    #[error("the archive cannot be used now")]
+    /// The archive does not respond, or cannot serve requests now.
+    #[error("the archive is unavailable")]
     ArchiveAway(#[source] archive::error::Error),
-    /// The archive answers what it should not, or does not let us in.
+    /// The archive returned an unexpected result, or denied access.
     #[error("the archive failed")]
     Archive(#[source] archive::error::Error),
-    /// The archive has the posts of another store.
+    /// The archive belongs to another store.
     #[error(
-        "this Redis keeps its old posts in another archive than this one ({0}). Name that one with --archive-url; \
-         only if it is lost for good, `fanfold archive adopt` goes on with this one"
+        "this Redis is bound to another archive than this one ({0}). Pass that one with --archive-url; \
+         only if it is lost for good, bind Redis to this one with `fanfold archive adopt`"
     )]
     ForeignArchive(String),
-    /// A write took longer than a writer may live; the repairer finishes it.
+    /// A write exceeded its deadline; the repairer finishes it.
     #[error("a write took too long and was left to the repairer")]
     Late,
-    /// The record of a user who is known to exist is not there.
+    /// The record of a user known to exist is missing.
     #[error("user {0} has no record")]
     NoRecord(crate::model::id::UserId),
     /// A password could not be hashed or verified.
     #[error("password hashing failed: {0}")]
     Hashing(String),
-    /// Something that should have worked in a few attempts did not.
+    /// An operation did not succeed within several attempts.
     #[error("gave up after several attempts: {0}")]
     GaveUp(&'static str),
 }
 
 impl Error {
-    /// Refused for one rule.
+    /// Creates a rejection for one rule violation.
     #[must_use]
     pub fn rule(reason: Reason, field: impl Into<Option<Field>>, message: impl Into<String>) -> Self {
         let refusal = Refusal { reason, message: message.into(), field: field.into() };
         Self::Refused(Refused::Rules(vec![refusal]))
     }
 
-    /// What it says, and why.
+    /// Returns the message followed by its chain of causes.
     pub(super) fn causes(&self) -> String {
         let mut causes = self.to_string();
         let mut next = std::error::Error::source(self);
@@ -159,13 +159,13 @@ impl Error {
         causes
     }
 
-    /// Whether nothing can be done now, rather than not this.
+    /// Returns whether the store is unavailable, as opposed to a failure of this operation alone.
     #[must_use]
     pub(super) fn is_unreachable(&self) -> bool {
         matches!(self, Self::Broken(Broken::Unreachable(_)))
     }
 
-    /// Whether it is what was read or written that is at fault.
+    /// Returns whether the data read or written is at fault.
     #[must_use]
     pub(super) fn is_about_data(&self) -> bool {
         use archive::error::Error as Archived;
@@ -178,7 +178,7 @@ impl Error {
         }
     }
 
-    /// Whether only the archive is away, and may come back by itself.
+    /// Returns whether only the archive is unavailable, possibly temporarily.
     #[must_use]
     pub fn is_archive_away(&self) -> bool {
         matches!(self, Self::Broken(Broken::ArchiveAway(_)))
@@ -210,13 +210,12 @@ impl From<archive::error::Error> for Error {
     }
 }
 
-/// Checks several inputs and collects what is wrong with them, so that a person learns of all faults
-/// at once.
+/// Validates several inputs and collects all violations, so that a user sees them all at once.
 #[derive(Default)]
 pub(super) struct Faults(Vec<Refusal>);
 
 impl Faults {
-    /// The value, or a fault of this field.
+    /// Returns the value, or records a violation for this field.
     pub(super) fn check<T>(&mut self, field: Field, checked: Result<T, Violation>) -> Option<T> {
         match checked {
             Ok(value) => Some(value),
@@ -232,7 +231,7 @@ impl Faults {
         }
     }
 
-    /// The same of a region, whose parts are fields of their own.
+    /// Does the same for a region, whose parts are separate fields.
     pub(super) fn check_region(&mut self, found: Result<Region, (Part, Violation)>) -> Option<Region> {
         let (field, checked) = match found {
             Ok(region) => return Some(region),
@@ -242,7 +241,7 @@ impl Faults {
         self.check(field, checked)
     }
 
-    /// An error of all faults found; the values that were checked exist only if there are none.
+    /// Returns an error with all violations found; the checked values are available only if there are none.
     pub(super) fn into_error(self) -> Error {
         Error::Refused(Refused::Rules(self.0))
     }

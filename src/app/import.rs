@@ -1,7 +1,7 @@
-//! Bringing many users and follows in at once, by the same steps as one at a time.
+//! Bulk import of users and follows, by the same steps as for single ones.
 //!
-//! Doing it again changes nothing: names that exist keep their users, follows keep their times. An
-//! import that was cut off is finished by running it again.
+//! Idempotent: existing names keep their users, and follows keep their times. An interrupted import is
+//! completed by running it again.
 
 use std::ops::AddAssign;
 
@@ -19,23 +19,23 @@ use crate::store::name::{self, Holder};
 use crate::store::post;
 use crate::store::relation::Followed;
 
-/// What has become of imported users.
+/// The result of importing users.
 #[derive(Debug)]
 pub struct ImportedUsers {
-    /// The id of each, in order.
+    /// The id of each user, in input order.
     pub ids: Vec<UserId>,
-    /// How many are new.
+    /// Number of users created.
     pub created: usize,
 }
 
-/// What has become of imported follows.
+/// The result of importing follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImportedFollows {
-    /// How many are new.
+    /// Number of follows created.
     pub added: usize,
-    /// How many were there and kept their time.
+    /// Number that existed and kept their time.
     pub already: usize,
-    /// How many the follow limit refused.
+    /// Number rejected by the follow limit.
     pub refused: usize,
 }
 
@@ -47,26 +47,26 @@ impl AddAssign for ImportedFollows {
     }
 }
 
-/// A follow to be imported.
+/// A follow to import.
 #[derive(Clone, Copy, Debug)]
 pub struct ImportFollow {
-    /// Who follows.
+    /// The following user.
     pub follower: UserId,
-    /// Who is followed; not the follower.
+    /// The followed user; differs from the follower.
     pub followee: UserId,
-    /// Since when.
+    /// The time of the follow.
     pub at: Timestamp,
 }
 
 impl App {
-    /// The hash of a password that many users shall have.
+    /// Returns the hash of a password shared by many users.
     pub async fn hash_password(&self, password: Password) -> Result<PasswordHash, Error> {
         let place = self.0.passwords.enter(source("", None)).await?;
         place.hash(password).await
     }
 
-    /// Makes those users who do not exist yet. No two may have the same name. Some eight round
-    /// trips, however many they are; a few thousand at a time are a good number.
+    /// Creates those users who do not exist yet. Names must be distinct. About eight round trips for any
+    /// number of users; a few thousand per call is a good number.
     pub async fn import_users(&self, newcomers: Vec<Newcomer>) -> Result<ImportedUsers, Error> {
         let mut ids: Vec<Option<UserId>> = self.holders(&newcomers).await?;
         let missing: Vec<usize> = (0..ids.len()).filter(|&index| ids[index].is_none()).collect();
@@ -78,17 +78,16 @@ impl App {
                 created += 1;
             }
         }
-        // Somebody may have registered one of the names meanwhile.
+        // Another request may have registered one of the names meanwhile.
         if ids.iter().any(Option::is_none) {
             ids = self.holders(&newcomers).await?;
         }
         let ids: Option<Vec<UserId>> = ids.into_iter().collect();
-        let ids = ids.ok_or(Broken::GaveUp("importing users: a name is being taken by somebody else"))?;
+        let ids = ids.ok_or(Broken::GaveUp("importing users: a name is being registered concurrently"))?;
         Ok(ImportedUsers { ids, created })
     }
 
-    /// Who has each of the names. A reservation that is in the way, as an import that was cut off
-    /// leaves it, is ended first.
+    /// Returns the holder of each name. A reservation left behind by an interrupted import is ended first.
     async fn holders(&self, newcomers: &[Newcomer]) -> Result<Vec<Option<UserId>>, Error> {
         let mut holders = Vec::with_capacity(newcomers.len());
         for (newcomer, holder) in newcomers.iter().zip(self.read_holders(newcomers).await?) {
@@ -115,10 +114,9 @@ impl App {
         Ok(batch.send(self.store()).await?.take_all(tickets)?)
     }
 
-    /// Writes follows. Five round trips, however many they are; a few thousand at a time are a good
-    /// number.
+    /// Writes follows. Five round trips for any number of them; a few thousand per call is a good number.
     pub async fn import_follows(&self, mut follows: Vec<ImportFollow>) -> Result<ImportedFollows, Error> {
-        // Follows of one follower next to each other are one command; the sort keeps their order.
+        // Consecutive follows of one follower are one command; the sort is stable.
         follows.sort_by_key(|follow| follow.follower);
         let edge = |follow: &ImportFollow| {
             (Edge { follower: follow.follower, followee: follow.followee }, follow.at)
@@ -135,7 +133,7 @@ impl App {
         Ok(imported)
     }
 
-    /// How many posts each of these users has. One round trip for a thousand of them.
+    /// Returns the number of posts of each of these users. One round trip per thousand users.
     pub async fn count_posts(&self, authors: &[UserId]) -> Result<Vec<u64>, Error> {
         let mut counts = Vec::with_capacity(authors.len());
         for authors in authors.chunks(1_000) {
@@ -147,8 +145,8 @@ impl App {
         Ok(counts)
     }
 
-    /// Publishes posts in the order of their times. Five round trips, however many they are; a thousand at
-    /// a time are a good number.
+    /// Publishes posts in order of time. Five round trips for any number of them; a thousand per call is a
+    /// good number.
     pub async fn import_posts(&self, posts: &[NewPost]) -> Result<Vec<PostId>, Error> {
         self.publish_all(posts).await
     }

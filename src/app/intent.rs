@@ -1,6 +1,6 @@
-//! Noting what is under way, so that it is finished if its caller is cut off.
+//! Recording operations in progress, so that they are finished if their caller is interrupted.
 //!
-//! Not here: what the notes look like (`store::intent`), or who reads them (`app::repair`).
+//! Not here: the format of intents (`store::intent`), and their consumer (`app::repair`).
 
 use crate::app::App;
 use crate::app::deadline::Deadline;
@@ -9,7 +9,7 @@ use crate::store::batch::Batch;
 use crate::store::intent::{self, Intent, Operation};
 
 impl App {
-    /// An intent of this call for each operation.
+    /// Creates an intent of this call for each operation.
     pub(super) fn intents(&self, operations: impl Iterator<Item = Operation>) -> Vec<Intent> {
         operations.map(|operation| Intent { operation, token: self.chance().nonce() }).collect()
     }

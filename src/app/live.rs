@@ -1,13 +1,15 @@
-//! Listening: whoever watches something is woken when it changes, by whichever process it was changed.
+//! Live updates: subscribers of a user are woken when something changes, in whichever process it changed.
 //!
-//! A process has one connection over which Redis says what changes for the users it listens for. What is said only
-//! wakes; who is woken looks for itself, and looks now and then in any case, for what is said may be lost.
+//! Each process has one connection over which Redis publishes changes for the users it subscribes to. A
+//! signal only wakes the subscriber, which then reads the data itself. Signals may be lost, so subscribers
+//! also poll at a low rate.
 //!
-//! Signals are taken as fast as they come, so that none waits behind another: an ended session closes its sockets at
-//! once. For whom a post matters that is pulled must be asked, which takes a round trip. Their authors wait in a set,
-//! and are asked for together.
+//! Signals are consumed as fast as they arrive, so that none queues behind another: an ended session closes
+//! its sockets at once. Finding the readers of a pulled post takes a round trip. Its author is therefore
+//! added to a set, and the readers of the authors in it are looked up in batches.
 //!
-//! Not here: what is looked at (`app::timeline::live`), or what Redis says (`store::signal`).
+//! Not here: the data that is read (`app::timeline::live`), and the signals that Redis publishes
+//! (`store::signal`).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::convert::Infallible;
@@ -27,42 +29,43 @@ use crate::store::batch::Batch;
 use crate::store::relation;
 use crate::store::signal::{Dial, Ear, Signal};
 
-/// How long somebody waits to be woken before it looks all the same.
+/// Polling interval of a subscriber that was not woken.
 const LOOKED_AFTER: Duration = Duration::from_secs(30);
-/// How often it is asked whether the connection is there.
+/// Interval of pings that verify the connection.
 const PINGED: Duration = Duration::from_secs(10);
-/// How long Redis may take to do what it is told over it.
+/// Timeout of commands sent over the connection.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long after a connection broke another one is made.
+/// Delay before reconnecting.
 const PAUSE: Duration = Duration::from_millis(500);
-/// Most changed relations that wait to be looked at.
+/// Maximum number of changed relations buffered per subscriber.
 const MOST_RELATIONS: usize = 1_000;
-/// Most authors with pulled posts that wait until their readers are woken. Beyond, everybody is.
+/// Maximum number of authors with pulled posts whose readers are still to be woken. Beyond it, all
+/// subscribers are woken.
 const MOST_PULLED: usize = 10_000;
-/// Most authors whose readers are asked for together, and most pairs of author and reader.
+/// Maximum number of authors, and of pairs of author and reader, per lookup.
 const MOST_AUTHORS: usize = 100;
 const MOST_PAIRS: usize = 100_000;
 
-/// What has changed for a user since that was last asked.
+/// The changes for a user since the last read.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
-    /// When the home timeline has last changed, perhaps.
+    /// Time of the last possible change of the home timeline.
     pub timeline: Option<Instant>,
-    /// Which sessions there are, perhaps.
+    /// Whether the user's sessions may have changed.
     pub sessions: bool,
-    /// How the user and these stand.
+    /// Users whose relation to this user has changed.
     pub relations: BTreeSet<UserId>,
-    /// Whether there may be relations that have changed and are not among them.
+    /// Whether other relations may have changed as well.
     pub has_missed: bool,
 }
 
 impl Changes {
-    /// Whether nothing has changed.
+    /// Returns whether nothing has changed.
     fn is_empty(&self) -> bool {
         self.timeline.is_none() && !self.sessions && self.relations.is_empty() && !self.has_missed
     }
 
-    /// What may have changed while nobody listened.
+    /// Returns the changes that may have been missed while there was no subscription.
     fn anything() -> Self {
         Self { sessions: true, ..Self::of_timeline(Instant::now()) }
     }
@@ -83,7 +86,7 @@ impl Changes {
     }
 }
 
-/// Where somebody finds what has changed.
+/// The pending changes of one subscriber.
 #[derive(Default)]
 struct Mailbox {
     changes: Mutex<Changes>,
@@ -97,18 +100,18 @@ impl Mailbox {
     }
 }
 
-/// Everybody who listens in this process.
+/// All subscribers in this process.
 #[derive(Default)]
 pub(super) struct Listeners {
     all: Mutex<Mailboxes>,
-    /// Rings when there are users for whom it must be seen to that the process listens, or does no longer.
+    /// Notified when there are users to subscribe to or unsubscribe from.
     bell: Notify,
 }
 
 #[derive(Default)]
 struct Mailboxes {
     of: HashMap<UserId, Vec<Arc<Mailbox>>>,
-    /// Users for whom somebody has begun to listen, or ceased to.
+    /// Users who gained or lost a subscriber.
     unsettled: HashSet<UserId>,
 }
 
@@ -129,7 +132,7 @@ impl Listeners {
         lock(&self.all).of.keys().copied().collect()
     }
 
-    /// For whom it must be listened now, and for whom no longer, of those for whom that has changed.
+    /// Returns users to subscribe to, and users to unsubscribe from, since the last call.
     fn settle(&self) -> (Vec<UserId>, Vec<UserId>) {
         let mut all = lock(&self.all);
         let unsettled = std::mem::take(&mut all.unsettled);
@@ -149,17 +152,17 @@ impl Listeners {
     }
 }
 
-/// Somebody who listens for a user, until it is dropped.
+/// A subscriber to a user's changes, until dropped.
 pub struct Listener {
     app: App,
     user: UserId,
     mailbox: Arc<Mailbox>,
-    /// When it should be looked at in any case, whatever is told meanwhile.
+    /// Time of the next poll, whatever signals arrive meanwhile.
     looked_at: Instant,
 }
 
 impl Listener {
-    /// Waits until something has changed, or for so long that it should be looked at in any case.
+    /// Waits for a change or for the next poll.
     pub async fn changes(&mut self) -> Changes {
         loop {
             let is_rung = timeout_at(self.looked_at, self.mailbox.bell.notified()).await.is_ok();
@@ -178,7 +181,8 @@ impl Listener {
 }
 
 impl Listener {
-    /// A look has begun at this time: the next is due some time after that. Those who have shared it share the next.
+    /// Schedules the next poll relative to the start of a read. Subscribers that shared a read also share the
+    /// next one.
     pub(super) fn look_after(&mut self, began: Instant) {
         self.looked_at = began + LOOKED_AFTER;
     }
@@ -187,20 +191,20 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         let is_other = |mailbox: &Arc<Mailbox>| !Arc::ptr_eq(mailbox, &self.mailbox);
-        self.app.0.listeners.change(self.user, |mailboxes| mailboxes.retain(is_other));
+        self.app.0.process.listeners.change(self.user, |mailboxes| mailboxes.retain(is_other));
     }
 }
 
 impl App {
-    /// Listens for the user who asks.
+    /// Subscribes to the viewer's changes.
     pub fn listen(&self, viewer: &Viewer) -> Result<Listener, Error> {
         let user = viewer.signed_in()?.user;
         let mailbox = Arc::<Mailbox>::default();
-        self.0.listeners.change(user, |mailboxes| mailboxes.push(Arc::clone(&mailbox)));
+        self.0.process.listeners.change(user, |mailboxes| mailboxes.push(Arc::clone(&mailbox)));
         Ok(Listener { app: self.clone(), user, mailbox, looked_at: Instant::now() + LOOKED_AFTER })
     }
 
-    /// Wakes those who listen in this process, and knows how far posts have been delivered, until it is dropped.
+    /// Wakes subscribers in this process and refreshes the delivered mark, until dropped.
     pub async fn keep_listening(&self) {
         join(self.keep_hearing(), self.keep_delivered_mark()).await;
     }
@@ -209,12 +213,12 @@ impl App {
         let mut is_told = false;
         loop {
             let Err(error) = self.listen_once(&mut is_told).await;
-            // Timelines are looked at all the same; what else was changed nobody knows.
+            // Timelines are polled in any case; other changes may be lost.
             let missed = Changes { has_missed: true, ..Changes::default() };
-            self.0.listeners.put_all(&self.0.listeners.users(), &missed);
+            self.0.process.listeners.put_all(&self.0.process.listeners.users(), &missed);
             if !std::mem::replace(&mut is_told, true) {
                 let error = &error as &dyn std::error::Error;
-                tracing::warn!(error, "it cannot be listened to Redis now: live readers look by themselves");
+                tracing::warn!(error, "Redis pub/sub connection lost; subscriptions fall back to polling");
             }
             tokio::time::sleep(PAUSE).await;
         }
@@ -223,23 +227,23 @@ impl App {
     async fn listen_once(&self, is_told: &mut bool) -> Result<Infallible, Error> {
         let ear = timeout(PATIENCE, self.store().listen()).await.map_err(|_| too_slow())??;
         let mut dial = ear.dial();
-        let users = self.0.listeners.users();
+        let users = self.0.process.listeners.users();
         tune(dial.listen_for(&users), users.is_empty()).await?;
-        // Nobody has listened for a while.
+        // There was no subscription for a while.
         let missed = Changes { has_missed: *is_told, ..Changes::anything() };
-        self.0.listeners.put_all(&users, &missed);
+        self.0.process.listeners.put_all(&users, &missed);
         *is_told = false;
         let pulled = Pulled::default();
         tokio::select! {
             tuned = self.keep_tuning(&mut dial, users.into_iter().collect()) => tuned,
             never = self.keep_waking_readers(&pulled) => match never {},
-            () = self.wake(ear, &pulled) => Err(Broken::GaveUp("listening: the connection is gone").into()),
+            () = self.wake(ear, &pulled) => Err(Broken::GaveUp("pub/sub: connection closed").into()),
         }
     }
 
-    /// Sees to it that the connection listens for everybody for whom somebody listens here.
+    /// Keeps the Redis subscriptions in line with the subscribers in this process.
     async fn keep_tuning(&self, dial: &mut Dial, mut heard: HashSet<UserId>) -> Result<Infallible, Error> {
-        let listeners = &self.0.listeners;
+        let listeners = &self.0.process.listeners;
         loop {
             if timeout(PINGED, listeners.bell.notified()).await.is_err() {
                 tune(dial.ping(), false).await?;
@@ -254,9 +258,9 @@ impl App {
         }
     }
 
-    /// Passes signals on until the connection is gone. Waits for nothing else.
+    /// Dispatches signals until the connection is closed. Never waits for anything else.
     async fn wake(&self, mut ear: Ear, pulled: &Pulled) {
-        let listeners = &self.0.listeners;
+        let listeners = &self.0.process.listeners;
         while let Some(signal) = ear.hear().await {
             let changes = Changes::default();
             match signal {
@@ -270,24 +274,24 @@ impl App {
         }
     }
 
-    /// Wakes the readers of authors whose posts are not brought to them. Spends no more than half of the time asking.
+    /// Wakes the readers of authors whose posts are pulled. Spends at most half of its time on lookups.
     async fn keep_waking_readers(&self, pulled: &Pulled) -> Infallible {
         loop {
             pulled.bell.notified().await;
             let began = Instant::now();
-            let users = self.0.listeners.users();
+            let users = self.0.process.listeners.users();
             let most = (MOST_PAIRS / users.len().max(1)).clamp(1, MOST_AUTHORS);
             let readers = match pulled.take(most) {
                 // A spurious wake-up is harmless: the listener finds nothing new.
                 None => users,
                 Some(authors) => self.those_who_follow(&authors, &users).await.unwrap_or(users),
             };
-            self.0.listeners.put_all(&readers, &Changes::of_timeline(Instant::now()));
+            self.0.process.listeners.put_all(&readers, &Changes::of_timeline(Instant::now()));
             tokio::time::sleep(began.elapsed()).await;
         }
     }
 
-    /// Those of these users who follow one of these authors. One round trip.
+    /// Returns those of these users who follow one of these authors. One round trip.
     async fn those_who_follow(&self, authors: &[UserId], users: &[UserId]) -> Result<Vec<UserId>, Error> {
         let mut batch = Batch::new("live: readers");
         let mut tickets = Vec::new();
@@ -308,7 +312,7 @@ impl App {
     }
 }
 
-/// Authors with pulled posts whose readers were not woken yet.
+/// Authors with pulled posts whose readers are still to be woken.
 #[derive(Default)]
 struct Pulled {
     authors: Mutex<HashSet<UserId>>,
@@ -325,7 +329,7 @@ impl Pulled {
         self.bell.notify_one();
     }
 
-    /// Takes some of the authors; `None` if there are more than are known.
+    /// Takes up to `most` authors; `None` if the set has overflowed.
     fn take(&self, most: usize) -> Option<Vec<UserId>> {
         let mut authors = lock(&self.authors);
         if authors.len() > MOST_PULLED {
@@ -343,7 +347,7 @@ impl Pulled {
     }
 }
 
-/// Tells the connection something, unless there is nothing to tell.
+/// Runs a command on the connection, unless it has nothing to do.
 async fn tune(
     telling: impl Future<Output = Result<(), crate::store::error::Error>>,
     is_nothing: bool,
@@ -355,7 +359,7 @@ async fn tune(
 }
 
 fn too_slow() -> Error {
-    Broken::GaveUp("listening: Redis does not answer").into()
+    Broken::GaveUp("pub/sub: Redis does not respond").into()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

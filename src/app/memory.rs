@@ -1,8 +1,8 @@
-//! How much memory things take: measured on the Redis that runs, beside what they would take if they were kept in
-//! the way that comes to mind first.
+//! Memory usage per kind of data, measured on the running Redis, and compared with the most obvious
+//! alternative layout.
 //!
-//! Some of everything are looked at, evenly spread over all there are. Some of these are also kept the other way, for
-//! a moment, and measured by the same means; so both figures are of the same things.
+//! Samples are spread evenly over all existing data. A part of each sample is also written in the alternative
+//! layout for a moment and measured the same way, so that both measurements cover the same data.
 
 use std::collections::BTreeSet;
 
@@ -21,55 +21,55 @@ use crate::store::name::Holder;
 use crate::store::post::{self, Record};
 use crate::store::{draft, name, region, relation, user, visit};
 
-/// How many keys of a kind are looked at.
+/// Keys sampled per kind.
 const KEYS: u64 = 1_000;
-/// How many shards of a kind are looked at.
+/// Shards sampled per kind.
 const SHARDS: usize = 100;
-/// About how many things of a kind are kept in another way.
+/// Approximate number of items per kind written in an alternative layout.
 const COMPARED: u64 = 20_000;
-/// How many commands are sent together.
+/// Commands per batch.
 const AT_A_TIME: usize = 500;
 
-/// What everything takes.
+/// The memory usage of all data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Usage {
-    /// By kind.
+    /// Usage by kind.
     pub footprints: Vec<Footprint>,
-    /// Bytes that Redis uses in all.
+    /// Total bytes used by Redis.
     pub redis_bytes: u64,
 }
 
 impl Usage {
-    /// Bytes that all kinds take together.
+    /// Returns the bytes used by all kinds together.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.footprints.iter().map(Footprint::bytes).sum()
     }
 }
 
-/// What all things of a kind take.
+/// The memory usage of one kind of data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Footprint {
-    /// What they are, as one of them is called.
+    /// The name of one item of this kind.
     pub kind: &'static str,
-    /// About how many there are.
+    /// Approximate number of items.
     pub count: u64,
-    /// How many were looked at.
+    /// Number of items sampled.
     pub sampled: u64,
-    /// Bytes that one takes.
+    /// Bytes per item.
     pub bytes_each: f64,
-    /// How Redis keeps them.
+    /// The Redis encodings found.
     pub encodings: BTreeSet<String>,
-    /// How they could be kept, too.
+    /// Alternative layouts.
     pub others: Vec<Other>,
 }
 
-/// Another way to keep things.
+/// An alternative layout.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Other {
-    /// Which way.
+    /// The name of the layout.
     pub layout: &'static str,
-    /// How many times as much they take in it.
+    /// Its size relative to the actual layout.
     pub times: f64,
 }
 
@@ -81,25 +81,25 @@ impl Footprint {
         Self { kind, count, sampled: items, bytes_each: ratio(bytes, items), encodings, others: Vec::new() }
     }
 
-    /// With another way to keep them, if it could be tried.
+    /// Adds an alternative layout, if it could be measured.
     fn beside(mut self, layout: &'static str, times: Option<f64>) -> Self {
         self.others.extend(times.map(|times| Other { layout, times }));
         self
     }
 
-    /// Bytes that all of them take.
+    /// Returns the bytes used by all items of this kind.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
         clippy::cast_sign_loss,
-        reason = "a figure for people, and not negative"
+        reason = "a displayed estimate, and not negative"
     )]
     pub fn bytes(&self) -> u64 {
         (self.count as f64 * self.bytes_each).round() as u64
     }
 
-    /// Bytes that one would take in another layout.
+    /// Returns the bytes per item in another layout.
     #[must_use]
     pub fn bytes_in(&self, other: &Other) -> f64 {
         self.bytes_each * other.times
@@ -107,12 +107,15 @@ impl Footprint {
 }
 
 impl App {
-    /// Measures. Some hundred round trips, however much there is.
+    /// Measures memory usage. Some hundred round trips, regardless of the amount of data.
     pub async fn measure_memory(&self) -> Result<Usage, Error> {
         let nonce = self.chance().nonce();
         let measured = self.measure_all(nonce).await;
         if let Err(error) = memory::end(self.keys(), nonce).send("memory: end", self.store()).await {
-            tracing::warn!(error = &error as &dyn std::error::Error, "nobody can measure for a minute");
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "the measuring lock could not be released; it expires within a minute"
+            );
         }
         measured
     }
@@ -139,7 +142,7 @@ impl App {
         Ok(Usage { footprints, redis_bytes })
     }
 
-    /// Asks the same of all of these.
+    /// Sends the same command for each item.
     async fn ask_all<T, A>(
         &self,
         all: &[T],
@@ -155,24 +158,24 @@ impl App {
     }
 }
 
-/// On which things are weighed, by one at a time.
+/// A measurement in progress; only one at a time.
 struct Scale<'a> {
     app: &'a App,
     nonce: u64,
 }
 
 impl Scale<'_> {
-    /// Nobody else measures: what is kept for a moment has the same names whoever keeps it.
+    /// Acquires or extends the measuring lock: concurrent measurements would use the same temporary keys.
     async fn claim(&self) -> Result<(), Error> {
         let begin = memory::begin(self.app.keys(), self.nonce);
         if begin.send("memory: begin", self.app.store()).await? {
             return Ok(());
         }
-        let message = "Somebody else measures, or was cut off while doing so. Try again in a minute.";
+        let message = "Another measurement is running, or was interrupted. Try again in a minute.";
         Err(Error::Invalid(message.to_owned()))
     }
 
-    /// A follow stands in two lists.
+    /// Measures both lists, since each follow is stored in two.
     async fn follows(&self, users: &[UserId], last: u64) -> Result<Footprint, Error> {
         let (following, plain_following) = self.side(users, Side::Following).await?;
         let (followers, plain_followers) = self.side(users, Side::Followers).await?;
@@ -223,7 +226,8 @@ impl Scale<'_> {
         Ok(Footprint::new("user", count, &sampled).beside("a key for each field", times))
     }
 
-    /// The shards of some of these users' names, and some others: where names are few, hardly any shard has one.
+    /// Samples the name shards of some of these users, and some others: with few names, hardly any shard has
+    /// one.
     async fn names(&self, users: &[User], count: u64) -> Result<Footprint, Error> {
         let known = users.iter().filter_map(|user| Username::parse(&user.username).ok());
         let known = known.take(SHARDS).map(|username| self.app.keys().names_shard(&username));
@@ -255,7 +259,7 @@ impl Scale<'_> {
         Ok(Footprint::new("post", count, &sampled).beside("a key for each field", times))
     }
 
-    /// Of the last day on which somebody came.
+    /// Measures the last day with visits.
     async fn visits(&self) -> Result<Footprint, Error> {
         let days = visit::days(self.app.keys()).send("memory: days", self.app.store()).await?;
         let Some(&layout) = days.open.last() else {
@@ -274,7 +278,7 @@ impl Scale<'_> {
         let name = || format!("visits:{}", layout.day.number());
         let own: u64 = chosen.iter().map(|(_, usage)| usage.bytes).sum();
         let set = self.weigh(&[(name(), Plain::Set(visitors.clone()))]).await?;
-        // It becomes no larger with more visitors.
+        // Its size does not grow with more visitors.
         let log = self.weigh(&[(name(), Plain::HyperLogLog(visitors))]).await?;
         let log = ratio(log, footprint.bytes());
         Ok(footprint
@@ -282,7 +286,7 @@ impl Scale<'_> {
             .beside("a HyperLogLog, which is inexact", Some(log)))
     }
 
-    /// Of those who say where they are.
+    /// Measures the regions of users who have set one.
     async fn regions(&self, last: u64) -> Result<Footprint, Error> {
         let all = memory::region_shards(last);
         let shards: Vec<u64> = spread(all, SHARDS as u64).map(|shard| shard - 1).collect();
@@ -308,7 +312,7 @@ impl Scale<'_> {
         Ok(Footprint::new("region", count, &sampled).beside("a key for each user", times))
     }
 
-    /// Where those users are whose regions are in a shard.
+    /// Returns the regions of the users in a shard.
     async fn regions_of(&self, shard: u64) -> Result<Vec<(UserId, Region)>, Error> {
         let users = memory::users_of_regions(shard).collect();
         let mut batch = Batch::new("memory: regions");
@@ -317,7 +321,7 @@ impl Scale<'_> {
         Ok(regions.into_iter().filter_map(|(user, region)| Some((user, region?))).collect())
     }
 
-    /// What each of these keys takes, of those that are there.
+    /// Returns the usage of those keys that exist.
     async fn sample<T: Copy>(
         &self,
         all: &[T],
@@ -327,7 +331,7 @@ impl Scale<'_> {
         Ok(all.iter().copied().zip(usages).filter_map(|(one, usage)| Some((one, usage?))).collect())
     }
 
-    /// How many times as much some of these take when they are kept in another way.
+    /// Returns the relative size of a part of the sample in an alternative layout.
     async fn compare<T: Copy, C>(
         &self,
         sampled: &[(T, KeyUsage)],
@@ -340,7 +344,7 @@ impl Scale<'_> {
         self.times(&plains.collect::<Vec<_>>(), &chosen).await
     }
 
-    /// How many times as much the one takes as the other, which are the same things.
+    /// Returns the size of `plains` relative to `own`, which holds the same data.
     async fn times<T>(
         &self,
         plains: &[(String, Plain)],
@@ -353,7 +357,7 @@ impl Scale<'_> {
         Ok(Some(ratio(self.weigh(plains).await?, own)))
     }
 
-    /// Keeps these for a moment, and tells how many bytes they take together.
+    /// Writes these keys temporarily, and returns their total size in bytes.
     async fn weigh(&self, plains: &[(String, Plain)]) -> Result<u64, Error> {
         let mut bytes = 0;
         for plains in plains.chunks(AT_A_TIME) {
@@ -362,15 +366,15 @@ impl Scale<'_> {
             let usages = self.app.ask_all(plains, |keys, (name, _)| memory::plain_usage(keys, name)).await;
             self.app.ask_all(plains, |keys, (name, _)| memory::remove_plain(keys, name)).await?;
             let usages: Option<Vec<u64>> = usages?.into_iter().collect();
-            let usages = usages.ok_or(Broken::GaveUp("measuring what is kept for a moment"))?;
+            let usages = usages.ok_or(Broken::GaveUp("measuring temporary keys"))?;
             bytes += usages.into_iter().sum::<u64>();
         }
         Ok(bytes)
     }
 }
 
-/// Those that are kept in another way, too: about as many things as there is time for, evenly spread, each key in
-/// whole.
+/// Selects the keys to write in an alternative layout: about [`COMPARED`] items in total, evenly spread, each
+/// key as a whole.
 fn compared<T>(sampled: &[(T, KeyUsage)]) -> Vec<&(T, KeyUsage)> {
     let fitting = sampled.iter().filter(|(_, usage)| (1..=COMPARED).contains(&usage.items));
     let fitting: Vec<&(T, KeyUsage)> = fitting.collect();
@@ -379,30 +383,30 @@ fn compared<T>(sampled: &[(T, KeyUsage)]) -> Vec<&(T, KeyUsage)> {
     fitting.into_iter().step_by(step).collect()
 }
 
-/// At most so many of the shards there are, evenly spread.
+/// Returns at most `most` of the shards, evenly spread.
 fn spread_shards(all: u32, most: u64) -> impl Iterator<Item = u32> {
     spread(all.into(), most).filter_map(|shard| u32::try_from(shard - 1).ok())
 }
 
-/// At most so many of the numbers from 1 to `last`, evenly spread.
+/// Returns at most `most` of the numbers from 1 to `last`, evenly spread.
 fn spread(last: u64, most: u64) -> impl Iterator<Item = u64> {
     let count = last.min(most);
     let place = move |index: u64| u128::from(index) * u128::from(last) / u128::from(count);
     (0..count).map(move |index| 1 + u64::try_from(place(index)).unwrap_or(u64::MAX))
 }
 
-/// How many there are of all, if there are so many of those that were looked at.
+/// Extrapolates the number found in a sample of `looked_at` to `all`.
 fn scaled(found: u64, looked_at: u64, all: u64) -> u64 {
     let scaled = u128::from(found) * u128::from(all) / u128::from(looked_at.max(1));
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "these are figures for people")]
+#[expect(clippy::cast_precision_loss, reason = "displayed estimates")]
 fn ratio(bytes: u64, items: u64) -> f64 {
     if items == 0 { 0.0 } else { bytes as f64 / items as f64 }
 }
 
-/// An id as others make them: hexadecimal digits in five groups.
+/// Formats an id as a UUID.
 fn uuid(user: UserId) -> String {
     format!("00000000-0000-4000-8000-{:012x}", user.get())
 }

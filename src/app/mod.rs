@@ -1,11 +1,12 @@
-//! What may happen: the rules, and the order in which several slots are written.
+//! Application logic: the rules, and the order in which several slots are written.
 //!
-//! Every write goes through here with a [`viewer::Viewer`]. Every read takes many questions at once
-//! ([`question`]) and is the batch that the loaders of `graphql` send. Not here: Redis commands
-//! (`store`), or how anything looks to a client (`graphql`).
+//! Every write passes through here with a [`viewer::Viewer`]. Every read takes many questions at once
+//! ([`question`]) and forms the batch that the loaders of `graphql` send. Not here: Redis commands (`store`),
+//! and the representation for clients (`graphql`).
 
 pub mod archive;
 pub mod audience;
+pub mod charge;
 pub mod check;
 mod deadline;
 pub mod delivery;
@@ -54,16 +55,16 @@ use crate::model::id::UserId;
 use crate::store::Store;
 use crate::store::key::Keys;
 
-/// What can be done with the hot store.
+/// The state of the hot store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readiness {
-    /// All there is to do.
+    /// Readable and writable.
     Ready,
-    /// Reading: its memory is full.
+    /// Read-only: out of memory.
     Full,
-    /// Reading, but nothing is written: it is a replica, or cannot write to its disk.
+    /// Read-only: a replica, or unable to write to disk.
     ReadOnly,
-    /// Nothing.
+    /// Unreachable.
     Away,
 }
 
@@ -77,37 +78,44 @@ struct Parts {
     chance: Arc<Chance>,
     rules: RulesConfig,
     archive: Archive,
-    /// Whether the mover of this process fails.
+    /// Whether the mover of this process is failing.
     is_stuck: Arc<AtomicBool>,
-    /// The identity of the archive, when it is known to have the posts of this store.
+    /// The identity of the archive, once it has been verified to belong to this store.
     bound: Arc<OnceCell<String>>,
     passwords: Passwords,
-    /// What this process knows of the strategy in force.
-    strategy: Strategy,
-    /// What this process knows of who came today.
-    visits: Visits,
-    /// Counts of days with very many visitors.
-    visitor_counts: Counts,
-    /// Whose profile was looked at today by whom.
-    views: Once<(UserId, UserId)>,
-    /// Who listens in this process.
-    listeners: Listeners,
-    /// The last look at each timeline that is watched.
-    looks: PerUser<TimelineLooks>,
-    /// Held by the one event of a user that waits for its allowance.
-    allowances: PerUser<tokio::sync::Mutex<()>>,
-    /// Up to where posts have been delivered, as far as this process knows.
-    delivered_mark: DeliveredMark,
-    /// The greatest post id this process has issued, or read as a watermark: its readers hold marks up to there.
-    last_issued: AtomicU64,
-    /// What was done about the counter of posts since Redis was restarted.
-    recovery: Recovery,
-    /// What this process's intents to mend carry as their token.
+    process: ProcessState,
+    /// The token of this process's repair intents.
     mender: u64,
 }
 
+/// State of this process alone, which is lost with it: caches, subscribers and marks.
+#[derive(Default)]
+struct ProcessState {
+    /// The timeline strategy in force, as cached by this process.
+    strategy: Strategy,
+    /// Today's visitors, as cached by this process.
+    visits: Visits,
+    /// Cached visitor counts of days with a large number of visitors.
+    visitor_counts: Counts,
+    /// Today's profile views that this process has recorded: profile and visitor.
+    views: Once<(UserId, UserId)>,
+    /// The subscribers of this process.
+    listeners: Listeners,
+    /// The last read of each timeline with live readers.
+    looks: PerUser<TimelineLooks>,
+    /// Held by the one event per user that waits for rate-limit tokens.
+    allowances: PerUser<tokio::sync::Mutex<()>>,
+    /// The cached delivered mark.
+    delivered_mark: DeliveredMark,
+    /// The greatest post id that this process has issued or read as a watermark: its readers hold marks up to
+    /// it.
+    last_issued: AtomicU64,
+    /// The state of post counter recovery after a Redis restart.
+    recovery: Recovery,
+}
+
 impl App {
-    /// The rules over this store and this archive, with time and chance handed in.
+    /// Creates the application over this store and archive, with an injected clock and random generator.
     #[must_use]
     pub fn new(
         store: Store,
@@ -128,27 +136,18 @@ impl App {
             is_stuck: Arc::default(),
             bound: Arc::default(),
             passwords,
-            strategy: Strategy::default(),
-            visits: Visits::default(),
-            visitor_counts: Counts::default(),
-            views: Once::default(),
-            listeners: Listeners::default(),
-            looks: PerUser::default(),
-            allowances: PerUser::default(),
-            delivered_mark: DeliveredMark::default(),
-            last_issued: AtomicU64::new(0),
-            recovery: Recovery::default(),
+            process: ProcessState::default(),
             mender,
         }))
     }
 
-    /// The same application as another process would have it, its round trips seen through a gate.
+    /// Returns the application as another process would have it, with its round trips passing through a gate.
     #[must_use]
     pub fn with_gate(&self, gate: Arc<dyn Gate>) -> Self {
         self.over(self.store().with_gate(Arc::clone(&gate)), self.0.archive.with_gate(gate))
     }
 
-    /// The same application over other ways to the same store and archive.
+    /// Returns the same application over other connections to the same store and archive.
     fn over(&self, store: Store, archive: Archive) -> Self {
         let Parts { clock, chance, rules, is_stuck, bound, passwords, .. } = &*self.0;
         Self(Arc::new(Parts {
@@ -160,27 +159,19 @@ impl App {
             is_stuck: Arc::clone(is_stuck),
             bound: Arc::clone(bound),
             passwords: passwords.clone(),
-            strategy: Strategy::default(),
-            visits: Visits::default(),
-            visitor_counts: Counts::default(),
-            views: Once::default(),
-            listeners: Listeners::default(),
-            looks: PerUser::default(),
-            allowances: PerUser::default(),
-            delivered_mark: DeliveredMark::default(),
-            last_issued: AtomicU64::new(0),
-            recovery: Recovery::default(),
+            process: ProcessState::default(),
             mender: chance.nonce(),
         }))
     }
 
-    /// The hot store.
+    /// Returns the hot store.
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.0.store
     }
 
-    /// Whether the hot store can be reached and written, without which hardly anything can be done. One round trip.
+    /// Returns whether the hot store can be read and written; hardly anything works otherwise. One round
+    /// trip.
     pub async fn is_ready(&self) -> Readiness {
         match self.store().probe(self.now()).await {
             Ok(()) => Readiness::Ready,
@@ -190,31 +181,31 @@ impl App {
         }
     }
 
-    /// How many passwords this process has verified so far.
+    /// Returns the number of passwords this process has verified.
     #[must_use]
     pub fn passwords_verified(&self) -> u64 {
         self.0.passwords.verified()
     }
 
-    /// A name for a request that has none: unlike that of any other.
+    /// Returns a unique id for a request that has none.
     #[must_use]
     pub fn request_id(&self) -> String {
         format!("{:032x}", u128::from_le_bytes(self.chance().bytes()))
     }
 
-    /// How many passwords wait to be hashed.
+    /// Returns the number of passwords waiting to be hashed.
     #[must_use]
     pub fn waiting_passwords(&self) -> usize {
         self.0.passwords.waiting()
     }
 
-    /// How many connections to the archive there are.
+    /// Returns the number of connections to the archive.
     #[must_use]
     pub fn archive_connections(&self) -> u32 {
         self.0.archive.connections()
     }
 
-    /// The rules that an operator has set.
+    /// Returns the rules set by the operator.
     #[must_use]
     pub fn rules(&self) -> &RulesConfig {
         &self.0.rules
@@ -228,13 +219,13 @@ impl App {
         &self.0.chance
     }
 
-    /// The day by the clock that was handed in.
+    /// Returns the current day by the injected clock.
     #[must_use]
     pub fn today(&self) -> Day {
         Day::of(self.now())
     }
 
-    /// The time by the clock that was handed in.
+    /// Returns the current time by the injected clock.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()

@@ -1,4 +1,4 @@
-//! What is done once a day and has been done today, as far as this process knows.
+//! Cache of once-a-day operations that this process has done today.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::model::clock::Day;
 
-/// Most that is remembered. What is forgotten is done again, which changes nothing.
+/// Maximum number of entries. Evicted operations are repeated, which is harmless.
 const MOST: usize = 100_000;
 
-/// What was done today.
+/// The operations done today.
 pub(super) struct Once<K>(Mutex<(Day, HashSet<K>)>);
 
 impl<K> Default for Once<K> {
@@ -19,18 +19,18 @@ impl<K> Default for Once<K> {
 }
 
 impl<K: Eq + Hash> Once<K> {
-    /// Whether it is known to have been done on this day.
+    /// Returns whether the operation is known to have been done on this day.
     pub(super) fn is_done(&self, day: Day, what: &K) -> bool {
         let done = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         done.0 == day && done.1.contains(what)
     }
 
-    /// Remembers nothing any more.
+    /// Clears the cache.
     pub(super) fn forget(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).1.clear();
     }
 
-    /// Remembers that it has been done, unless a later day has begun.
+    /// Records that the operation was done, unless a later day has begun.
     pub(super) fn note(&self, day: Day, what: K) {
         let mut done = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if done.0 < day || done.1.len() >= MOST {

@@ -1,19 +1,19 @@
-//! Values of which there is one for each user, for as long as anything in this process holds it.
+//! Values shared per user, for as long as this process holds them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::model::id::UserId;
 
-/// Fewest users before those are forgotten whose value is held no longer.
+/// Minimum number of entries before dead ones are removed.
 const FEWEST: usize = 64;
 
-/// One value for each user.
+/// One shared value per user.
 pub(super) struct PerUser<T>(Mutex<Values<T>>);
 
 struct Values<T> {
     of: HashMap<UserId, Weak<T>>,
-    /// How many there may be before the dead ones are removed.
+    /// Number of entries at which dead ones are removed.
     most: usize,
 }
 
@@ -24,7 +24,8 @@ impl<T> Default for PerUser<T> {
 }
 
 impl<T: Default> PerUser<T> {
-    /// The value of a user: the same for all callers while one of them holds it, and a new one afterwards.
+    /// Returns the value of a user: shared between callers while any of them holds it, and a new one
+    /// afterwards.
     pub(super) fn of(&self, user: UserId) -> Arc<T> {
         let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(value) = values.of.get(&user).and_then(Weak::upgrade) {

@@ -1,7 +1,8 @@
-//! What is done when Redis was restarted, or another server has taken over: its counter of posts may have fallen back,
-//! and ids must not be issued again that the archive has, or that readers have passed.
+//! Recovery after a Redis restart or failover. The post counter may have fallen back; ids that the archive
+//! has, or that readers have passed, must not be issued again.
 //!
-//! Not here: the same when the archive is first opened (`app::archive`), how a restart is noticed (`store::peer`).
+//! Not here: the same when the archive is first opened (`app::archive`), and detection of restarts
+//! (`store::peer`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,26 +13,26 @@ use crate::app::App;
 use crate::app::error::Error;
 use crate::store::moving;
 
-/// How long a publisher waits for the archive here. The repairer tries again.
+/// Timeout of a publisher's archive query. The repairer retries.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Which changes of the server have been dealt with.
+/// The server changes that have been handled.
 #[derive(Default)]
 pub(super) struct Recovery {
-    /// The last of which it was tried.
+    /// The last change that was attempted.
     tried: AtomicU64,
-    /// The last that is dealt with.
+    /// The last change that was handled.
     done: AtomicU64,
-    /// Held while one is being dealt with.
+    /// Held while a change is being handled.
     turn: Mutex<()>,
 }
 
 impl App {
-    /// Before ids are issued: raises the counter of posts if Redis was restarted since that was last done. No round
-    /// trip if not.
+    /// Raises the post counter before ids are issued, if Redis was restarted since the last time. No round
+    /// trip otherwise.
     pub(super) async fn recover(&self) -> Result<(), Error> {
         let changes = self.store().changes();
-        let recovery = &self.0.recovery;
+        let recovery = &self.0.process.recovery;
         if recovery.tried.load(Ordering::Acquire) == changes {
             return Ok(());
         }
@@ -44,33 +45,33 @@ impl App {
         Ok(())
     }
 
-    /// Whether nothing is to be done before ids may be used that have just been issued.
+    /// Returns whether ids that have just been issued may be used without further recovery.
     pub(super) fn has_recovered(&self) -> bool {
-        self.0.recovery.tried.load(Ordering::Acquire) == self.store().changes()
+        self.0.process.recovery.tried.load(Ordering::Acquire) == self.store().changes()
     }
 
-    /// The same for the repairer: also if the archive did not answer a publisher.
+    /// Does the same for the repairer, also if the archive did not respond to a publisher.
     pub(super) async fn finish_recovery(&self) -> Result<(), Error> {
         let changes = self.store().changes();
-        if self.0.recovery.done.load(Ordering::Acquire) == changes {
+        if self.0.process.recovery.done.load(Ordering::Acquire) == changes {
             return Ok(());
         }
         self.raise_counter(changes).await
     }
 
     async fn raise_counter(&self, changes: u64) -> Result<(), Error> {
-        // An archive that was not opened yet is asked when it is.
+        // An archive that is not open yet is checked when it is opened.
         let archived = if self.0.bound.initialized() {
             let greatest = tokio::time::timeout(PATIENCE, self.0.archive.greatest_post()).await;
             greatest.ok().and_then(Result::ok)
         } else {
             Some(0)
         };
-        let seen = self.0.last_issued.load(Ordering::Relaxed);
+        let seen = self.0.process.last_issued.load(Ordering::Relaxed);
         let upto = archived.unwrap_or(0).max(seen);
         moving::skip_posts(self.keys(), upto).send("recover: skip", self.store()).await?;
         if archived.is_some() {
-            self.0.recovery.done.store(changes, Ordering::Release);
+            self.0.process.recovery.done.store(changes, Ordering::Release);
         }
         Ok(())
     }

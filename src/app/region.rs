@@ -1,33 +1,33 @@
-//! Where many users are: counts of users by region.
+//! User counts by region.
 //!
-//! Not here: where one user is, which is read with the rest of what is known of it (`app::question`).
+//! Not here: the region of a single user, which is read with the user (`app::question`).
 
 use std::collections::HashMap;
 
 use crate::model::region::Region;
 use crate::store::relation::PROBE;
 
-/// Of more followers than this, a sample is looked at.
+/// Maximum sample of a user's followers; shorter lists are read completely.
 const MOST_SAMPLED: usize = 10_000;
-/// The least sample of a user's followers.
+/// Minimum sample of a user's followers.
 const LEAST_SAMPLED: usize = 100;
-/// How many followers are looked at of all users together whose followers are, but for the least of each.
+/// Maximum number of followers read for all users together, apart from the minimum for each.
 const MOST_TOGETHER: usize = 100_000;
-/// In how many places of a list a sample is taken.
+/// Number of spans that a sample is read in.
 const SPANS: usize = 100;
-/// The least that is taken in a place.
+/// Minimum length of a span.
 const LEAST_SPAN: usize = 10;
 
-/// How many users are somewhere.
+/// The number of users in a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// Where; `None` for those of whom it is not known.
+    /// The region; `None` for users whose region is not known.
     pub region: Option<Region>,
-    /// How many they are.
+    /// The number of users.
     pub count: u64,
 }
 
-/// Counts who is where, most first.
+/// Counts users by region, most first.
 #[must_use]
 pub fn shares(regions: impl IntoIterator<Item = Option<Region>>) -> Vec<Share> {
     let mut counts: HashMap<Option<Region>, u64> = HashMap::new();
@@ -35,20 +35,19 @@ pub fn shares(regions: impl IntoIterator<Item = Option<Region>>) -> Vec<Share> {
         *counts.entry(region).or_default() += 1;
     }
     let mut shares: Vec<Share> = counts.into_iter().map(|(region, count)| Share { region, count }).collect();
-    // Those of whom nothing is known go last among equals.
+    // Among equal counts, the unknown region goes last.
     shares.sort_by_key(|share| (std::cmp::Reverse(share.count), share.region.is_none(), share.region));
     shares
 }
 
-/// The size of the sample of each user's followers, where this many users are asked for and `most` followers may be read
-/// together.
+/// Returns the sample size per user, given that the followers of `users` users are requested and at most
+/// `most` may be read in total.
 pub(super) fn sample_size(users: usize, most: usize) -> usize {
     (most.min(MOST_TOGETHER) / users.max(1)).clamp(LEAST_SAMPLED, MOST_SAMPLED)
 }
 
-/// Where in a list of so many entries to look, and at how many in each place: at all of them or, if there are more than
-/// shall be looked at, in places that lie evenly spread, from where chance says. Everybody is as likely as anybody
-/// else.
+/// Returns the spans to read, as start and length, of a list of `count` entries: the whole list or, if it is
+/// longer than `most`, evenly spaced spans at a random offset. Every entry is equally likely to be read.
 pub(super) fn sample_spans(count: u64, most: usize, chance: u64) -> Vec<(usize, usize)> {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     if count <= most {
@@ -59,7 +58,7 @@ pub(super) fn sample_spans(count: u64, most: usize, chance: u64) -> Vec<(usize, 
     let offset = usize::try_from(chance % count as u64).unwrap_or(0);
     let span = |number: usize| {
         let start = (count / spans * number + count % spans * number / spans + offset) % count;
-        // What goes over the end goes on at the beginning.
+        // A span that passes the end wraps around.
         let beyond = (start + size).saturating_sub(count);
         [(start, size - beyond), (0, beyond)]
     };

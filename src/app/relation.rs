@@ -1,24 +1,23 @@
-//! Following and ceasing to: how an edge between two slots is written so that nothing tears.
+//! Following and unfollowing: writing an edge that spans two slots without tearing it.
 //!
-//! An edge stands in two places: in `following` of the follower (the *truth*) and in `followers` of
-//! the followed (its *mirror*). Each call goes through these steps:
-//! 1. an intent of this very call is recorded;
-//! 2. the truth is written, in one step in the follower's slot, the limit checked inside; a repeated
-//!    follow keeps its time;
-//! 3. the mirror is made what the truth is, time included;
-//! 4. the truth is read again; what the followed has posted is merged into the follower's timeline, if
-//!    there is one, after every write of the mirror that adds; and while the truth differs from what was
-//!    mirrored, 3 and 4 are repeated;
-//! 5. the intent of this call is dropped, and no other.
+//! An edge is stored twice: in `following` of the follower (the *truth*) and in `followers` of the followee
+//! (its *mirror*). Each call runs these steps:
+//! 1. Record an intent of this call.
+//! 2. Write the truth, atomically in the follower's slot, including the check of the limit. Repeating a follow
+//!    keeps its time.
+//! 3. Make the mirror equal to the truth, including the time.
+//! 4. Read the truth again. After every write that adds a mirror, merge the followee's posts into the follower's
+//!    timeline, if it exists. While the truth differs from what was mirrored, repeat 3 and 4.
+//! 5. Drop the intent of this call, and no other.
 //!
 //! # Why
-//! Without 1, a call cut off between 2 and 3 leaves a torn edge that nobody looks for. Were the
-//! intent shared by calls for the same pair, one call would drop it while the other is in between.
-//! Without the time in 3, two calls that cross leave a mirror with another time than the truth.
-//! Without 4, a slow call overwrites the mirror of a later one. Were the merge made before the mirror is
-//! written, a post published in between would be neither merged nor delivered. And since a repairer
-//! writes mirrors too, it does so under an intent of its own: cut off after writing what it saw before
-//! others were done, it would leave a torn edge that nobody looks for.
+//! Without 1, a call interrupted between 2 and 3 leaves a torn edge that no process repairs. If calls for the
+//! same pair shared an intent, one call would drop it while another is between 2 and 3. Without the time in
+//! 3, two racing calls leave a mirror whose time differs from the truth. Without 4, a slow call overwrites
+//! the mirror of a later one. If posts were merged before the mirror is written, a post published in between
+//! would be neither merged nor delivered. The repairer writes mirrors too, under an intent of its own: if it
+//! were interrupted after writing a stale mirror, after all other calls have finished, it would leave a torn
+//! edge that no process repairs.
 
 use std::collections::BTreeSet;
 
@@ -37,36 +36,36 @@ use crate::store::relation::{self, Followed};
 use crate::store::timeline::View;
 use crate::store::user;
 
-/// Two users, one of whom follows the other or may.
+/// The edge between two users, existing or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Edge {
     pub(super) follower: UserId,
     pub(super) followee: UserId,
 }
 
-/// What was seen after mirrors were written.
+/// The state read after mirrors were written.
 #[derive(Default)]
 struct SeenAgain {
-    /// Edges whose truth is not what was mirrored.
+    /// Edges whose truth differs from what was mirrored.
     differing: Vec<SeenEdge>,
     /// Edges that were added, with the follower's timeline.
     added: Vec<(Edge, View)>,
 }
 
-/// An edge as its truth was last seen.
+/// An edge with the last value read of its truth.
 pub(super) type SeenEdge = (Edge, Option<Timestamp>);
 
-/// Somebody who watches how it and others stand, until it is dropped.
+/// A subscription to changes of a user's relations, until dropped.
 pub struct RelationWatch {
     listener: Listener,
     found: BTreeSet<UserId>,
 }
 
 impl RelationWatch {
-    /// The next one who follows the user now, or is followed by it, or no longer. Several changes of one may be told as
-    /// one.
+    /// Returns the next user who now follows this user, or is followed by them, or no longer so. Several
+    /// changes of one relation may be reported as one.
     ///
-    /// Refused if some may have been missed.
+    /// Rejected if changes may have been missed.
     pub async fn next(&mut self) -> Result<UserId, Error> {
         loop {
             if let Some(other) = self.found.pop_first() {
@@ -82,13 +81,13 @@ impl RelationWatch {
 }
 
 impl App {
-    /// Watches how the user who asks and others stand, from now on.
+    /// Subscribes to changes of the viewer's relations, from now on.
     pub fn watch_relations(&self, viewer: &Viewer) -> Result<RelationWatch, Error> {
         Ok(RelationWatch { listener: self.listen(viewer)?, found: BTreeSet::new() })
     }
 
-    /// The user who asks follows another. Doing it again changes nothing, not even the time.
-    /// Six round trips; two more if it has a timeline.
+    /// Makes the viewer follow another user. Idempotent; a repeated follow keeps its time. Six round trips;
+    /// two more if the viewer has a timeline.
     pub async fn follow(&self, viewer: &Viewer, followee: UserId) -> Result<(), Error> {
         let follower = viewer.signed_in()?.user;
         self.check_other(follower, followee).await?;
@@ -96,21 +95,20 @@ impl App {
         let followed = self.write_follows(&[(edge, self.now())]).await?;
         if followed.contains(&Followed::Refused) {
             let limit = self.0.rules.relation.relation_follow_limit;
-            let message = format!("You follow {limit} users already, which is as many as one may follow.");
+            let message = format!("You already follow {limit} users, the maximum.");
             return Err(Error::rule(Reason::FollowLimit, None, message));
         }
         Ok(())
     }
 
-    /// The user who asks no longer follows another. Doing it again changes nothing. Six round trips.
+    /// Makes the viewer unfollow another user. Idempotent. Six round trips.
     pub async fn unfollow(&self, viewer: &Viewer, followee: UserId) -> Result<(), Error> {
         let follower = viewer.signed_in()?.user;
         self.check_other(follower, followee).await?;
         self.write_unfollow(Edge { follower, followee }).await
     }
 
-    /// Another user no longer follows the one who asks. Doing it again changes nothing. Six round
-    /// trips.
+    /// Removes another user from the viewer's followers. Idempotent. Six round trips.
     pub async fn remove_follower(&self, viewer: &Viewer, follower: UserId) -> Result<(), Error> {
         let followee = viewer.signed_in()?.user;
         self.check_other(followee, follower).await?;
@@ -119,18 +117,18 @@ impl App {
 
     async fn check_other(&self, viewer: UserId, other: UserId) -> Result<(), Error> {
         if viewer == other {
-            let message = "This is you: one cannot follow or unfollow oneself.";
+            let message = "You cannot follow or unfollow yourself.";
             return Err(Error::rule(Reason::Oneself, Field::UserId, message));
         }
         let read = user::read(self.keys(), other, UserFields::NONE);
         match read.send("edge: other", self.store()).await? {
             Some(_) => Ok(()),
-            None => Err(Error::rule(Reason::NotFound, Field::UserId, "There is no such user.")),
+            None => Err(Error::rule(Reason::NotFound, Field::UserId, "This user does not exist.")),
         }
     }
 
-    /// Writes follows, all steps for all of them together: five round trips, however many they are,
-    /// and two more for each time somebody else changes one of them meanwhile.
+    /// Writes follows, each step for all of them together: five round trips for any number of them, plus two
+    /// whenever another call changes one of them concurrently.
     pub(super) async fn write_follows(&self, follows: &[(Edge, Timestamp)]) -> Result<Vec<Followed>, Error> {
         let deadline = Deadline::start(&*self.0.clock);
         let operation = |&(Edge { follower, followee }, _): &_| Operation::Edge { follower, followee };
@@ -148,11 +146,11 @@ impl App {
         Ok(followed)
     }
 
-    /// Step 2 of follows: one script for each run of follows of the same follower.
+    /// Runs step 2 of follows: one script for each run of follows of the same follower.
     async fn write_truths(&self, follows: &[(Edge, Timestamp)]) -> Result<Vec<Followed>, Error> {
         let mut batch = Batch::new("edge: truth");
         let runs = follows.chunk_by(|(one, _), (next, _)| one.follower == next.follower);
-        // A script's arguments must fit its stack.
+        // The arguments of a script must fit its stack.
         let runs = runs.flat_map(|run| run.chunks(relation::PROBE));
         let write = |run: &[(Edge, Timestamp)]| {
             let others: Vec<_> = run.iter().map(|(edge, at)| (edge.followee, *at)).collect();
@@ -176,10 +174,10 @@ impl App {
         self.forget(&intents).await
     }
 
-    /// Makes the mirrors of these edges what their truths are now, under intents of its own: whoever
-    /// mends is as likely to be cut off as whoever it mends after. They carry the token of this
-    /// process, so that an edge that cannot be mended leaves one of them, and not one a round. A
-    /// process mends one edge once at a time.
+    /// Makes the mirrors of these edges equal to their truths, under intents of its own: a repairer is as
+    /// likely to be interrupted as any other caller. The intents carry the token of this process, so that an
+    /// edge that cannot be repaired leaves a single intent instead of one per round. A process runs at most
+    /// one repair of an edge at a time.
     pub(super) async fn mend_edges(&self, edges: &[Edge]) -> Result<(), Error> {
         let deadline = Deadline::start(&*self.0.clock);
         let intent = |&Edge { follower, followee }: &Edge| Intent {
@@ -193,7 +191,7 @@ impl App {
         self.forget(&intents).await
     }
 
-    /// Steps 3 and 4, for edges whose truth was seen.
+    /// Runs steps 3 and 4 for edges whose truth was read.
     async fn mirror_until_equal(
         &self,
         mut edges: Vec<SeenEdge>,
@@ -218,8 +216,8 @@ impl App {
         Ok(())
     }
 
-    /// What there is after mirrors were written: which truths are other ones now, and how far down the
-    /// timelines are complete of those followers who have one and were added. One round trip.
+    /// Reads the state after mirrors were written: truths that have changed, and for followers of added edges
+    /// who have a timeline, the floor down to which it is complete. One round trip.
     async fn read_again(&self, edges: &[SeenEdge]) -> Result<SeenAgain, Error> {
         let mut batch = Batch::new("edge: read truth");
         let read = |&(Edge { follower, followee }, mirrored): &SeenEdge| {
@@ -241,7 +239,7 @@ impl App {
         Ok(seen)
     }
 
-    /// The truth of each of these edges. One round trip.
+    /// Returns the truth of each of these edges. One round trip.
     pub(super) async fn read_truths(
         &self,
         edges: impl Iterator<Item = Edge>,

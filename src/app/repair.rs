@@ -1,9 +1,8 @@
-//! The repairer: finishes what was cut off.
+//! The repairer: finishes interrupted operations.
 //!
-//! It looks at intents that are older than a few seconds and does again what they name, which is
-//! harmless if the caller is still alive. It drops an intent, or makes an id void, only when it is
-//! so old that its caller can be writing no more ([`crate::app::deadline`]). Every server process
-//! runs one; several side by side do no harm.
+//! It reads intents older than a few seconds and repeats their operations, which is harmless if the caller is
+//! still alive. It drops an intent, or revokes an id, only at an age at which the caller can no longer write
+//! ([`crate::app::deadline`]). Every server process runs one; concurrent repairers are harmless.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -21,38 +20,35 @@ use crate::store::key::INTENT_PARTITIONS;
 use crate::store::name::{self, Holder};
 use crate::store::user;
 
-/// How many intents are looked at together.
+/// Intents per batch.
 const PAGE: usize = 1_000;
 
-/// How often the repairer makes its round.
+/// Interval between rounds.
 const ROUND: Duration = REPAIRED_AFTER;
 
-/// An intent, unless a newer version wrote it, and when its operation began.
+/// An intent, unless written by a newer version, and the time its operation began.
 type Noted = (Option<Intent>, Timestamp);
 
 impl App {
-    /// Makes the repairer's rounds, until it is dropped.
+    /// Runs repair rounds until dropped.
     pub async fn keep_repairing(&self) {
         let mut rounds = tokio::time::interval(ROUND);
         rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             rounds.tick().await;
             if let Err(error) = self.repair().await {
-                tracing::warn!(
-                    error = &error as &dyn std::error::Error,
-                    "a round of the repairer failed; it will try again"
-                );
+                tracing::warn!(error = &error as &dyn std::error::Error, "a repair round failed; retrying");
             }
         }
     }
 
-    /// One round: does again what old intents name. Returns how many it looked at. What cannot be
-    /// mended now is left for the next round, and holds nothing else up.
+    /// Runs one round: repeats the operations of old intents. Returns the number examined. Operations that
+    /// cannot be repaired now are left for the next round and do not block others.
     pub async fn repair(&self) -> Result<usize, Error> {
         self.finish_recovery().await?;
         let latest = self.now().minus(REPAIRED_AFTER);
         let mut seen = 0;
-        // Each partition, and how many of its oldest intents were looked at and stay.
+        // Each partition, and the number of its oldest intents that were examined and stay.
         let mut open: Vec<(u32, usize)> = (0..INTENT_PARTITIONS).map(|partition| (partition, 0)).collect();
         while !open.is_empty() {
             let pages = self.read_intents(&open, latest).await?;
@@ -79,7 +75,7 @@ impl App {
         Ok(batch.send(self.store()).await?.take_all(tickets)?)
     }
 
-    /// Does the operations again and drops those that are done and abandoned. Returns how many it
+    /// Repeats the operations, and drops the intents of those that are done and abandoned. Returns the number
     /// dropped.
     async fn redo(&self, noted: Vec<Noted>) -> Result<usize, Error> {
         let abandoned = self.now().minus(ABANDONED_AFTER);
@@ -107,7 +103,11 @@ impl App {
                 Err(error) if error.is_unreachable() => return Err(error),
                 Err(error) => {
                     let (error, operation) = (&error as &dyn std::error::Error, &intent.operation);
-                    tracing::error!(error, ?operation, "what was cut off cannot be finished now");
+                    tracing::error!(
+                        error,
+                        ?operation,
+                        "an interrupted operation cannot be finished; retrying later"
+                    );
                 }
             }
         }
@@ -120,8 +120,8 @@ impl App {
         Ok(done.len())
     }
 
-    /// Does what is left to do for a name: if nobody else may be at it any more, its reservation ends;
-    /// before, it is settled if its user was made.
+    /// Finishes the registration of a name. If the registration is abandoned, ends the reservation; otherwise
+    /// settles the name if its user exists.
     async fn redo_name(&self, username: &Username, user: UserId, is_abandoned: bool) -> Result<(), Error> {
         if is_abandoned {
             self.end_reservation(username, user).await
@@ -130,8 +130,8 @@ impl App {
         }
     }
 
-    /// Mends these edges, all together or, if that fails, one by one. Returns those that cannot be
-    /// mended now.
+    /// Repairs these edges, all together or, if that fails, one by one. Returns those that cannot be repaired
+    /// now.
     async fn mend_all(&self, edges: HashSet<Edge>) -> Result<HashSet<Edge>, Error> {
         let all: Vec<Edge> = edges.iter().copied().collect();
         match self.mend_edges(&all).await {
@@ -143,14 +143,14 @@ impl App {
         for edge in all {
             if let Err(error) = self.mend_edges(&[edge]).await {
                 let Edge { follower, followee } = edge;
-                tracing::error!(error = &error as &dyn std::error::Error, %follower, %followee, "a follow cannot be mended");
+                tracing::error!(error = &error as &dyn std::error::Error, %follower, %followee, "a follow cannot be repaired");
                 torn.insert(edge);
             }
         }
         Ok(torn)
     }
 
-    /// Settles a name whose user exists. Two round trips at most.
+    /// Settles a name whose user exists. At most two round trips.
     async fn settle_if_made(&self, username: &Username, id: UserId) -> Result<(), Error> {
         let user = user::read(self.keys(), id, UserFields::NONE).send("repair: user", self.store()).await?;
         if user.is_some() {
@@ -159,8 +159,8 @@ impl App {
         Ok(())
     }
 
-    /// Ends the reservation of a name for an id: settles it if the user exists, else makes the id
-    /// void and frees the name. Two round trips.
+    /// Ends the reservation of a name for an id: settles the name if the user exists; otherwise revokes the
+    /// id and frees the name. Two round trips.
     pub(super) async fn end_reservation(&self, username: &Username, id: UserId) -> Result<(), Error> {
         let exists =
             user::void_unless_exists(self.keys(), id, self.now()).send("repair: void", self.store()).await?;

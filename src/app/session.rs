@@ -1,6 +1,6 @@
-//! Signing in and out, and changing the password that it takes.
+//! Signing in and out, and changing passwords.
 //!
-//! Not here: making accounts (`app::user`), recognising a token (`app::viewer`), how many attempts there may be
+//! Not here: registration (`app::user`), token authentication (`app::viewer`), and limits on attempts
 //! (`app::throttle`).
 
 use crate::app::App;
@@ -19,21 +19,21 @@ use crate::store::name::{self, Holder};
 use crate::store::session::{self, Ending, StoredSession};
 use crate::store::user::{self, PasswordChange};
 
-/// Most sessions of one user; the one not seen for longest makes room for a further one.
+/// Maximum number of sessions per user; opening another one evicts the least recently seen.
 const MOST_SESSIONS: usize = 100;
 
-/// A session as it begins: the only moment at which its token is known.
+/// A newly opened session. Its token is available only here.
 #[derive(Debug)]
 pub struct Opened {
-    /// The token, for the client to keep.
+    /// The token, to be stored by the client.
     pub token: Token,
-    /// The user, asking through the new session.
+    /// The user, authenticated by the new session.
     pub viewer: Viewer,
 }
 
 impl App {
-    /// Signs a user in. Two round trips and one verification, whether or not the user
-    /// exists; two more if the password is right. Who is throttled costs no verification.
+    /// Signs a user in. Two round trips and one verification, whether or not the user exists; two more round
+    /// trips if the password is correct. A throttled attempt costs no verification.
     pub async fn login(
         &self,
         username: &str,
@@ -47,7 +47,7 @@ impl App {
         };
         let password = Password::attempt(password);
         let place = self.0.passwords.enter(source(username, from)).await?;
-        // The password may be changed while it is verified; the second attempt sees the new one.
+        // The password may change during verification; the second attempt sees the new one.
         for _ in 0..2 {
             let (user, guess) = self.user_to_verify(username, from).await?;
             let (hash, rejection) = self.password_to_verify(user, &guess).await?;
@@ -75,8 +75,8 @@ impl App {
         Err(wrong_credentials())
     }
 
-    /// The user who has this name, or one who does not exist: an unknown name goes the same way as
-    /// a known one. Refused if too many guesses come from this address.
+    /// Returns the user with this name, or a nonexistent one, so that an unknown name takes the same path as
+    /// a known one. Rejected if there were too many guesses from this address.
     async fn user_to_verify(&self, username: &str, from: Option<Address>) -> Result<(UserId, Guess), Error> {
         let mut batch = Batch::new("login: name");
         let holder = Username::parse(username).ok().map(|name| batch.push(name::holder(self.keys(), &name)));
@@ -90,8 +90,8 @@ impl App {
         Ok((user, guess))
     }
 
-    /// The password that a guess has to be; `None` if there is none. Refused if there were too many guesses. And why it
-    /// is not verified, if there were too many right ones.
+    /// Returns the hash to verify a guess against; `None` if there is none. Also returns the rejection if
+    /// there were too many correct passwords. Fails if there were too many guesses.
     async fn password_to_verify(
         &self,
         user: UserId,
@@ -106,8 +106,8 @@ impl App {
         Ok((replies.take(hash)?, sign_ins.rejection(&mut replies)?))
     }
 
-    /// Settles a guess that was right, and tells which sessions end now that another one is opened: expired ones, and
-    /// beyond the limit those that were not seen for longest.
+    /// Settles a correct guess. Returns the sessions to end when another one is opened: expired ones and,
+    /// beyond the limit, the least recently seen.
     async fn welcome(&self, user: UserId, guess: &Guess) -> Result<Ending, Error> {
         let mut batch = Batch::new("login: sessions");
         let settled = self.settle(user, guess, &mut batch);
@@ -125,7 +125,7 @@ impl App {
         Ok(Ending::These(ended.map(|(token, _)| token).collect()))
     }
 
-    /// A session that begins now, and the form in which it is stored.
+    /// Creates a session that begins now, and its stored form.
     pub(super) fn new_session(&self, user: UserId, label: &Label) -> (Opened, StoredSession) {
         let now = self.now();
         let token = Token::issue(user, self.chance());
@@ -142,7 +142,7 @@ impl App {
         (Opened { token, viewer }, stored)
     }
 
-    /// Ends the session that asks. One round trip.
+    /// Ends the session of this request. One round trip.
     pub async fn logout(&self, viewer: &Viewer) -> Result<(), Error> {
         let SignedIn { user, token, .. } = viewer.signed_in()?;
         session::end(self.keys(), *user, token.as_bytes()).send("logout", self.store()).await?;
@@ -150,7 +150,7 @@ impl App {
         Ok(())
     }
 
-    /// Ends all sessions of the user who asks. One round trip.
+    /// Ends all sessions of the viewer. One round trip.
     pub async fn logout_everywhere(&self, viewer: &Viewer) -> Result<(), Error> {
         let user = viewer.signed_in()?.user;
         session::end_all(self.keys(), user).send("logout everywhere", self.store()).await?;
@@ -158,18 +158,18 @@ impl App {
         Ok(())
     }
 
-    /// Ends one session of the user who asks. One round trip.
+    /// Ends one session of the viewer. One round trip.
     pub async fn revoke_session(&self, viewer: &Viewer, session: SessionId) -> Result<(), Error> {
         let user = viewer.signed_in()?.user;
         if session::revoke(self.keys(), user, session).send("revoke session", self.store()).await? {
             self.store().persist().await;
             return Ok(());
         }
-        Err(Error::rule(Reason::NotFound, Field::SessionId, "You have no such session."))
+        Err(Error::rule(Reason::NotFound, Field::SessionId, "This session does not exist."))
     }
 
-    /// Changes the password of the user who asks. Its session continues under a token of another secret, and all others
-    /// end. Two round trips.
+    /// Changes the password of the viewer. Their session continues under a new token, and all others end. Two
+    /// round trips.
     pub async fn change_password(
         &self,
         viewer: &Viewer,
@@ -206,8 +206,8 @@ impl App {
         }
     }
 
-    /// The password that is to be given before it is changed. Rejected if there were too many attempts. And why it is
-    /// not verified, if there were too many right ones.
+    /// Returns the hash of the current password. Also returns the rejection if there were too many correct
+    /// passwords. Fails if there were too many attempts.
     async fn password_to_change(
         &self,
         signed_in: &SignedIn,
@@ -246,7 +246,7 @@ impl App {
                 let viewer = Viewer::SignedIn(SignedIn { token: token.hash(), ..signed_in.clone() });
                 Ok(Opened { token, viewer })
             }
-            // Another request has changed it meanwhile: what was given is no longer the current one.
+            // Another request has changed the password meanwhile, so the given one is no longer current.
             PasswordChange::Outdated => Err(wrong_current_password()),
             PasswordChange::SessionEnded => Err(Error::Refused(Refused::BadToken)),
         }

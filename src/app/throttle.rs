@@ -1,20 +1,23 @@
-//! Throttling: how many passwords may be guessed, and how many accounts made.
+//! Throttling of password guesses and registrations.
 //!
-//! Whoever tells a password draws on buckets ([`crate::store::bucket`]) before it is looked at, and gets back what was
-//! drawn if it was right. Which buckets, follows from where it comes:
-//! - an address from which the account was signed in to before has a bucket for this account, and only this one counts;
-//! - any other draws on that of the address, and then on that of the account, which all strangers share;
-//! - a session, which asks for the password once more before it is changed, has one of its own.
+//! Each password attempt takes tokens from buckets ([`crate::store::bucket`]) before the password is
+//! verified; a correct password returns them. The buckets depend on the origin:
+//! - An address from which the account has signed in before has its own bucket for this account, and only
+//!   that one counts.
+//! - Any other address takes from the bucket of the address, and then from that of the account, which all
+//!   strangers share.
+//! - A session, which must give the current password to change it, has its own bucket.
 //!
-//! So whoever knows a name may use up what strangers have, but not what its owner has where it has been before; and
-//! with sessions that are open nothing of this interferes. Buckets of accounts go by name: a name that is nobody's has
-//! one like any other. A right password that is told too often in vain is not looked at, either.
+//! Guessing by strangers can therefore exhaust only the bucket that strangers share, never that of the owner
+//! at a known address, and open sessions are not affected at all. Account buckets are keyed by name, so a
+//! name without an account has one like any other. While the bucket is empty, even a correct password is not
+//! verified.
 //!
-//! Right passwords take from buckets of their own, one of the user and one of the address, since hashing them costs as
-//! much: a client with accounts of its own does not have passwords hashed without end. These buckets are looked into
-//! before a password is verified and charged afterwards, so wrong passwords cannot empty them.
+//! Correct passwords take tokens from separate buckets, one per user and one per address, because hashing
+//! them costs as much: they bound the hashing that a client can cause with its own accounts. These buckets
+//! are checked before a password is verified and charged afterwards, so wrong passwords cannot empty them.
 //!
-//! Not here: what a bucket is (`store::bucket`).
+//! Not here: the buckets themselves (`store::bucket`).
 
 use std::time::Duration;
 
@@ -32,39 +35,39 @@ use crate::store::command::Command;
 use crate::store::key::{Bucket, Key};
 use crate::store::throttle;
 
-/// In which time what the configuration allows may be done again.
+/// The period of the configured limits.
 const PERIOD: Duration = Duration::from_hours(1);
 
-/// Right passwords for one account, of those within an hour, that need nothing in the bucket of their address: those who
-/// share an address with a client that empties it still sign in.
+/// Correct passwords per account and hour that are accepted even if the bucket of their address is empty, so
+/// that users who share an address with a client that empties it can still sign in.
 const SPARED: u32 = 20;
 
-/// That somebody tells a password: for which account, and from where.
+/// An attempt to sign in: the account, and the origin.
 pub(super) struct Guess {
-    /// The account, by its name, whether or not it is anybody's.
+    /// The account, by name, whether or not it exists.
     account: Digest,
     origin: Option<Origin>,
 }
 
 impl Guess {
-    /// The address it comes from, if that is known.
+    /// Returns the client address, if known.
     pub(super) fn address(&self) -> Option<Digest> {
         self.origin.as_ref().map(|origin| origin.address)
     }
 }
 
-/// Where a guess comes from.
+/// The origin of a guess.
 struct Origin {
     address: Digest,
-    /// The address as it is remembered of the account.
+    /// The address as stored with the account.
     remembered: Digest,
-    /// Whether the account was signed in to from here.
+    /// Whether the account has signed in from here before.
     is_known: bool,
-    /// Whether something was drawn on the bucket of the address.
+    /// Whether a token was taken from the bucket of the address.
     has_drawn: bool,
 }
 
-/// What is asked of the right passwords given for a user, and from an address.
+/// The pending checks of the limits on correct passwords, for a user and an address.
 pub(super) struct SignIns {
     limit: Limit,
     of_user: Ticket<Drawn>,
@@ -72,7 +75,7 @@ pub(super) struct SignIns {
 }
 
 impl SignIns {
-    /// Why a further one is rejected; `None` if it is not.
+    /// Returns the rejection of a further one; `None` if it is allowed.
     pub(super) fn rejection(self, replies: &mut Replies) -> Result<Option<Error>, Error> {
         let of_user = replies.take(self.of_user)?;
         let from = self.from.map(|from| replies.take(from)).transpose()?;
@@ -82,14 +85,14 @@ impl SignIns {
     }
 }
 
-/// What was sent for a guess that was right.
+/// The pending commands of a correct guess.
 pub(super) struct Settled {
     done: Vec<Ticket<bool>>,
     charged: Vec<Ticket<Drawn>>,
 }
 
 impl Settled {
-    /// Fails if part of it did.
+    /// Fails if any of the commands failed.
     pub(super) fn judge(self, replies: &mut Replies) -> Result<(), Error> {
         replies.take_all(self.done)?;
         replies.take_all(self.charged)?;
@@ -97,14 +100,15 @@ impl Settled {
     }
 }
 
-/// What is asked of where a guess comes from.
+/// The pending reads about the origin of a guess.
 pub(super) struct Look {
     account: Digest,
     origin: Option<(Address, Ticket<bool>, Ticket<Drawn>)>,
 }
 
 impl Look {
-    /// The guess; refused if too many have come from an address from which the account was never signed in to.
+    /// Returns the guess. Rejected if there were too many from an address the account has never signed in
+    /// from.
     pub(super) fn judge(self, replies: &mut Replies) -> Result<Guess, Error> {
         let account = self.account;
         let Some((address, is_known, drawn)) = self.origin else {
@@ -121,7 +125,7 @@ impl Look {
 }
 
 impl App {
-    /// Asks what there is to know of where a guess comes from, and draws on the bucket of that address.
+    /// Reads the origin of a guess, and takes a token from the bucket of that address.
     pub(super) fn look(&self, name: &str, from: Option<Address>, batch: &mut Batch) -> Look {
         let (account, now) = (account(name), self.now());
         let origin = from.map(|from| {
@@ -133,7 +137,7 @@ impl App {
         Look { account, origin }
     }
 
-    /// Draws on the bucket that this guess has of its account.
+    /// Takes a token from the account bucket that applies to this guess.
     pub(super) fn draw_for(&self, guess: &Guess) -> Command<Drawn> {
         bucket::draw(&self.bucket_of(guess), self.limit_by_account(), 1, self.now())
     }
@@ -147,7 +151,7 @@ impl App {
         }
     }
 
-    /// The guess was right: gives back what was drawn for it, charges the sign-in, and remembers where it came from.
+    /// Settles a correct guess: returns its tokens, charges the sign-in, and records the address as known.
     pub(super) fn settle(&self, user: UserId, guess: &Guess, batch: &mut Batch) -> Settled {
         let remember = |Origin { remembered, .. }: &Origin| {
             batch.push(throttle::remember(self.keys(), guess.account, *remembered, self.now()))
@@ -157,7 +161,7 @@ impl App {
         Settled { done, charged: self.charge_sign_in(user, guess.address(), batch) }
     }
 
-    /// Gives back what was drawn for a guess.
+    /// Returns the tokens taken for a guess.
     fn give_back(&self, guess: &Guess, batch: &mut Batch) -> Vec<Ticket<bool>> {
         let now = self.now();
         let give_back = |bucket, limit| bucket::give_back(&bucket, limit, 1, now);
@@ -168,15 +172,15 @@ impl App {
         tickets
     }
 
-    /// The guess was not looked at: gives back what was drawn for it. One round trip.
+    /// Returns the tokens of a guess that was not verified. One round trip.
     pub(super) async fn take_back(&self, guess: &Guess) {
         let mut batch = Batch::new("login: give back");
         self.give_back(guess, &mut batch);
-        // What cannot be given back comes back with time.
+        // If this fails, the tokens refill over time.
         drop(batch.send(self.store()).await);
     }
 
-    /// Looks into the buckets of right passwords, and takes nothing.
+    /// Checks the buckets of correct passwords without taking a token.
     pub(super) fn look_at_sign_ins(&self, user: UserId, from: Option<Digest>, batch: &mut Batch) -> SignIns {
         let (now, keys, limit) = (self.now(), self.keys(), self.sign_ins_of_account());
         let of_user = bucket::peek(&keys.sign_ins_of(user), limit, 1, now);
@@ -185,8 +189,8 @@ impl App {
         SignIns { limit, of_user: batch.push(of_user), from: from.map(|from| batch.push(from)) }
     }
 
-    /// Charges a right password to its user and address. Passwords in work at the same time may find that others have
-    /// emptied the bucket: they were admitted, and are not charged.
+    /// Charges a correct password to its user and address. Concurrent verifications may find the bucket
+    /// emptied by others: they were admitted already, and are not charged.
     pub(super) fn charge_sign_in(
         &self,
         user: UserId,
@@ -200,40 +204,40 @@ impl App {
         [Some(of_user), from].into_iter().flatten().map(|draw| batch.push(draw)).collect()
     }
 
-    /// Draws on the bucket for passwords that are told through a session.
+    /// Takes a token from the bucket for passwords given through a session.
     pub(super) fn draw_through(&self, session: &SignedIn) -> Command<Drawn> {
         let bucket = self.keys().guesses(session.user, session.session);
         bucket::draw(&bucket, self.limit_by_account(), 1, self.now())
     }
 
-    /// Gives that back: it was right.
+    /// Returns that token after a correct password.
     pub(super) fn give_back_through(&self, session: &SignedIn) -> Command<bool> {
         let bucket = self.keys().guesses(session.user, session.session);
         bucket::give_back(&bucket, self.limit_by_account(), 1, self.now())
     }
 
-    /// Gives that back: the password was not looked at. One round trip.
+    /// Returns that token if the password was not verified. One round trip.
     pub(super) async fn take_back_through(&self, session: &SignedIn) {
-        // What cannot be given back comes back with time.
+        // If this fails, the token refills over time.
         drop(self.give_back_through(session).send("change password: give back", self.store()).await);
     }
 
-    /// Draws on the bucket for accounts that are made from an address.
+    /// Takes a token from the bucket for registrations from an address.
     pub(super) fn draw_for_registration(&self, from: Address) -> Command<Drawn> {
         let bucket = self.keys().registrations_from(from.digest());
         bucket::draw(&bucket, limit(self.0.rules.account.registrations_per_address), 1, self.now())
     }
 
-    /// Gives that back: the account was not made for lack of room. One round trip.
+    /// Returns that token if the queue was full and no account was created. One round trip.
     pub(super) async fn take_back_registration(&self, from: Address) {
         let bucket = self.keys().registrations_from(from.digest());
         let limit = limit(self.0.rules.account.registrations_per_address);
         let give_back = bucket::give_back(&bucket, limit, 1, self.now());
-        // What cannot be given back comes back with time.
+        // If this fails, the token refills over time.
         drop(give_back.send("register: give back", self.store()).await);
     }
 
-    /// Remembers where an account was made: its owner has been there. One round trip.
+    /// Records the address of a registration as known for the account. One round trip.
     pub(super) async fn remember(&self, username: &Username, from: Address) -> Result<(), Error> {
         let account = account(username.as_str());
         let remember = throttle::remember(self.keys(), account, from.digest_for(account), self.now());
@@ -258,22 +262,22 @@ impl App {
     }
 }
 
-/// A limit of N at once, or within an hour.
+/// Creates a limit of `capacity` per hour, with bursts of the same size.
 pub(super) fn limit(capacity: u32) -> Limit {
     Limit { capacity, period: PERIOD }
 }
 
-/// Where a password for the account of this name comes from.
+/// Returns the source of a password for the account of this name.
 pub(super) fn source(name: &str, address: Option<Address>) -> Source {
     Source { address, account: account(name) }
 }
 
-/// Where a password comes from that a user gives through a session.
+/// Returns the source of a password that a user gives through a session.
 pub(super) fn source_of(user: UserId, address: Option<Address>) -> Source {
     Source { address, account: Digest::of([None, Some(&user.to_string())]) }
 }
 
-/// What the account of this name is kept under: also what can be no name has something.
+/// Returns the digest that identifies the account of this name. Invalid names have one, too.
 fn account(name: &str) -> Digest {
     match Username::parse(name) {
         Ok(name) => Digest::of([Some(name.as_str())]),
@@ -281,12 +285,12 @@ fn account(name: &str) -> Digest {
     }
 }
 
-/// Goes on if something was drawn.
+/// Succeeds if a token was taken.
 pub(super) fn admit(drawn: Drawn) -> Result<(), Error> {
-    drawn.wait.map_or(Ok(()), |wait| Err(throttled(wait, "There were too many attempts.")))
+    drawn.wait.map_or(Ok(()), |wait| Err(throttled(wait, "Too many attempts.")))
 }
 
-/// Rejects for so long, because there was too much of something.
+/// Creates a rejection that states the time to wait.
 pub(super) fn throttled(wait: Duration, too_much: &str) -> Error {
     let (number, unit) = match wait.as_millis().div_ceil(1_000) {
         seconds @ ..=120 => (seconds, "second"),
@@ -305,16 +309,16 @@ mod tests {
     #[test]
     fn who_is_throttled_is_told_a_time_after_which_it_is_over() {
         let drawn = |wait| Drawn { wait, remaining: 0, full_in: PERIOD };
-        let told = |millis| match admit(drawn(Some(Duration::from_millis(millis)))) {
+        let message_after = |millis| match admit(drawn(Some(Duration::from_millis(millis)))) {
             Err(Error::Refused(Refused::Rules(refusals))) => refusals[0].message.clone(),
             other => panic!("{other:?}"),
         };
-        let message = |time: &str| format!("There were too many attempts. Try again in {time}.");
-        assert_eq!(told(1), message("1 second"));
-        assert_eq!(told(1_001), message("2 seconds"));
-        assert_eq!(told(119_999), message("120 seconds"));
-        assert_eq!(told(120_001), message("3 minutes"));
-        assert_eq!(told(180_000), message("3 minutes"));
+        let message = |time: &str| format!("Too many attempts. Try again in {time}.");
+        assert_eq!(message_after(1), message("1 second"));
+        assert_eq!(message_after(1_001), message("2 seconds"));
+        assert_eq!(message_after(119_999), message("120 seconds"));
+        assert_eq!(message_after(120_001), message("3 minutes"));
+        assert_eq!(message_after(180_000), message("3 minutes"));
         assert!(admit(drawn(None)).is_ok());
     }
 

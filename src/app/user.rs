@@ -1,14 +1,14 @@
-//! Making accounts and changing profiles.
+//! Creating accounts and changing profiles.
 //!
-//! A user comes to be in steps, because the index of names lies in another slot than the user:
-//! 1. an id is issued, and an intent of this call recorded;
-//! 2. the name is reserved for the id: whoever comes first;
-//! 3. the user is made in its own slot, unless the id has become void;
-//! 4. the name is settled: from now on it leads to the user;
-//! 5. the intent is dropped.
+//! A user is created in steps, because the name index and the user are stored in different slots:
+//! 1. Issue an id, and record an intent of this call.
+//! 2. Reserve the name for the id; the first reservation wins.
+//! 3. Create the user in their own slot, unless the id has been revoked.
+//! 4. Settle the name: from now on it leads to the user.
+//! 5. Drop the intent.
 //!
-//! Whoever is cut off leaves a reservation, and the repairer settles it if the user exists; else it
-//! makes the id void, so that a late step 3 does nothing, and frees the name.
+//! An interrupted call leaves a reservation behind. The repairer settles it if the user exists; otherwise it
+//! revokes the id, so that a late step 3 has no effect, and frees the name.
 
 use crate::app::App;
 use crate::app::deadline::Deadline;
@@ -29,42 +29,42 @@ use crate::store::name::{self, Holder};
 use crate::store::region;
 use crate::store::user::{self, NewUser};
 
-/// Who is to be made a user.
+/// A user to be created.
 #[derive(Clone, Debug)]
 pub struct Newcomer {
-    /// Its name.
+    /// The username.
     pub username: Username,
-    /// What is shown.
+    /// The display name.
     pub display_name: DisplayName,
-    /// What it says of itself.
+    /// The bio.
     pub bio: Bio,
-    /// Where it is.
+    /// The region.
     pub region: Option<Region>,
-    /// When the account is made.
+    /// The time of registration.
     pub created_at: Timestamp,
-    /// Its password; without one nobody can sign in.
+    /// The password hash; without one, the account cannot be signed in to.
     pub password: Option<PasswordHash>,
-    /// The label of the session to open at once, if one is wanted.
+    /// The label of the session to open at once, if any.
     pub sign_in: Option<Label>,
 }
 
-/// How a user wishes its profile to be changed: what is `None` stays as it is.
+/// A requested profile change; `None` leaves a field unchanged.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProfileWish<'a> {
     /// The new display name.
     pub display_name: Option<&'a str>,
     /// The new bio.
     pub bio: Option<&'a str>,
-    /// Where the user is from now on.
+    /// The new residence.
     pub residence: Option<ResidenceWish<'a>>,
 }
 
-/// Where a user wishes to be.
+/// A requested change of residence.
 #[derive(Clone, Copy, Debug)]
 pub enum ResidenceWish<'a> {
-    /// Nobody shall know.
+    /// Removes the residence.
     Nowhere,
-    /// In this country, and perhaps this subdivision of it.
+    /// This country, and optionally a subdivision of it.
     In(&'a str, Option<&'a str>),
 }
 
@@ -92,23 +92,23 @@ impl ProfileWish<'_> {
     }
 }
 
-/// What has become of a [`Newcomer`].
+/// The result for a [`Newcomer`].
 #[derive(Debug)]
 pub enum Made {
-    /// It is a user now.
+    /// The user was created.
     User(UserId, Option<Opened>),
-    /// The name belongs to somebody, or is about to.
+    /// The name is taken or reserved.
     Taken,
 }
 
-/// A newcomer with the id it will have, if all goes well.
+/// A newcomer with the id reserved for them.
 struct Candidate<'a> {
     newcomer: &'a Newcomer,
     id: UserId,
 }
 
 impl App {
-    /// Makes an account and signs it in.
+    /// Creates an account and signs in.
     pub async fn register(
         &self,
         username: &str,
@@ -134,7 +134,7 @@ impl App {
         let holder = batch.push(name::holder(self.keys(), &username));
         let mut replies = batch.send(self.store()).await?;
         drawn.map_or(Ok(()), |drawn| admit(replies.take(drawn)?))?;
-        // Most names that are taken are found so before the work of hashing.
+        // This detects most taken names before the cost of hashing.
         if replies.take(holder)?.is_some() {
             return Err(taken());
         }
@@ -165,19 +165,19 @@ impl App {
         }
     }
 
-    /// Who has been made is not told otherwise because this failed.
+    /// Failure here must not fail the registration.
     async fn remember_newcomer(&self, username: &Username, from: Address) {
         if let Err(error) = self.remember(username, from).await {
-            tracing::warn!(error = &error as &dyn std::error::Error, "an address could not be remembered");
+            tracing::warn!(error = &error as &dyn std::error::Error, "a known address could not be recorded");
         }
     }
 
-    /// Changes the profile of the user who asks. One round trip, or two if it also says where it is, which lies
+    /// Changes the profile of the viewer. One round trip; two if the residence changes, which is stored
     /// elsewhere.
     pub async fn change_profile(&self, viewer: &Viewer, wish: ProfileWish<'_>) -> Result<UserId, Error> {
         let user = viewer.signed_in()?.user;
         let change = wish.check()?;
-        // If this cannot be done, nothing is.
+        // If this write fails, nothing is changed.
         if let Some(Residence(region)) = change.residence {
             region::write(self.keys(), user, region).send("change profile: region", self.store()).await?;
         }
@@ -187,11 +187,11 @@ impl App {
         Ok(user)
     }
 
-    /// Makes users, all steps for all of them together: six round trips, however many they are.
+    /// Creates users, each step for all of them together: six round trips for any number of users.
     ///
-    /// No two may have the same name.
+    /// Names must be distinct.
     pub(super) async fn make_users(&self, newcomers: Vec<Newcomer>) -> Result<Vec<Made>, Error> {
-        /// An id becomes void only if its maker pauses for a minute; twice in a row is not chance.
+        /// An id is revoked only if this call stalls for a minute; twice in a row is not a coincidence.
         const ATTEMPTS: usize = 3;
         let mut made: Vec<Option<Made>> = newcomers.iter().map(|_| None).collect();
         for _ in 0..ATTEMPTS {
@@ -208,7 +208,7 @@ impl App {
         made.ok_or_else(|| Broken::GaveUp("making a user").into())
     }
 
-    /// One attempt; `None` for those whose id became void.
+    /// Makes one attempt; `None` for users whose id was revoked.
     async fn try_to_make(&self, newcomers: &[&Newcomer]) -> Result<Vec<Option<Made>>, Error> {
         let deadline = Deadline::start(&*self.0.clock);
         let candidates = self.issue_ids(newcomers).await?;
@@ -244,8 +244,8 @@ impl App {
         Ok(batch.send(self.store()).await?.take_all(tickets)?)
     }
 
-    /// Makes those whose name is reserved for them, and notes where they are; `None` for those whose id became
-    /// void.
+    /// Creates the users whose name is reserved for them, and writes their regions; `None` for those whose id
+    /// was revoked.
     async fn create_users(
         &self,
         candidates: &[Candidate<'_>],
@@ -260,7 +260,7 @@ impl App {
             })
         };
         let creations: Vec<_> = candidates.iter().zip(holders).map(create).collect();
-        // Where an id is that becomes nobody's does no harm.
+        // The region of an unused id is harmless.
         let locate = |candidate: &Candidate<'_>| {
             let region = candidate.newcomer.region?;
             Some(batch.push(region::write(self.keys(), candidate.id, Some(region))))
@@ -293,8 +293,8 @@ impl App {
         (user, opened)
     }
 
-    /// Gives the names to those who were made, and frees those whose id became void: whoever made it
-    /// void wanted to free the name, but may have been cut off.
+    /// Settles the names of users that were created, and frees those whose id was revoked: the process that
+    /// revoked it was to free the name, but may have been interrupted.
     async fn settle_names(
         &self,
         candidates: &[Candidate<'_>],

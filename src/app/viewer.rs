@@ -1,14 +1,14 @@
-//! Who is asking.
+//! Authentication: the caller of a request.
 //!
-//! Not here: where the token comes from (`http::auth`).
+//! Not here: extraction of the token from the request (`http::auth`).
 
 use std::time::Duration;
 
 use futures::future::join;
 
 use crate::app::App;
+use crate::app::charge::{Charge, RateLimit};
 use crate::app::error::{Error, Refused};
-use crate::app::rate_limit::{Charge, RateLimit};
 use crate::model::address::Address;
 use crate::model::clock::{Day, Timestamp};
 use crate::model::id::UserId;
@@ -17,43 +17,43 @@ use crate::model::session::{Session, SessionId};
 use crate::store;
 use crate::store::session::{self, StoredSession};
 
-/// How exactly a session tells when it was seen: the price of a write is paid once in this time.
+/// Precision of a session's last-seen time: it is written at most once per interval.
 const SEEN_WITHIN: Duration = Duration::from_mins(5);
 
-/// Who is asking, and from where.
+/// The caller of a request: identity, address and rate limit.
 #[derive(Clone, Debug)]
 pub struct Asker {
-    /// Who.
+    /// The identity.
     pub viewer: Viewer,
-    /// From where; `None` if that is not known.
+    /// The client address; `None` if unknown.
     pub address: Option<Address>,
-    /// What it may still ask for; `None` if that is not limited.
+    /// The state of the caller's rate limit; `None` if not limited.
     pub rate_limit: Option<RateLimit>,
 }
 
-/// Who is asking.
+/// The identity of a caller.
 #[derive(Clone, Debug)]
 pub enum Viewer {
-    /// Nobody is signed in: may read what is public.
+    /// Not signed in: may read public data.
     Anonymous,
-    /// A user, through one of its sessions.
+    /// A user, authenticated by one of their sessions.
     SignedIn(SignedIn),
 }
 
-/// A user who is asking, and the session it asks through.
+/// An authenticated user and their session.
 #[derive(Clone, Debug)]
 pub struct SignedIn {
     /// The user.
     pub user: UserId,
     /// The session.
     pub session: SessionId,
-    /// The day on which it asks.
+    /// The day of the request.
     pub day: Day,
     pub(super) token: TokenHash,
 }
 
 impl Viewer {
-    /// The user who is asking, if somebody is signed in.
+    /// Returns the user, if signed in.
     #[must_use]
     pub fn user(&self) -> Option<UserId> {
         match self {
@@ -62,7 +62,7 @@ impl Viewer {
         }
     }
 
-    /// The user and session that ask; refused for an anonymous request.
+    /// Returns the user and session; rejected for an anonymous request.
     pub fn signed_in(&self) -> Result<&SignedIn, Error> {
         match self {
             Self::Anonymous => Err(Error::Refused(Refused::Unauthenticated)),
@@ -72,16 +72,16 @@ impl Viewer {
 }
 
 impl App {
-    /// Who presents this token, and counts as having come today. One round trip; a second one every few minutes
-    /// of use, and for the first use of a day.
+    /// Authenticates a token, and counts the user as a visitor of today. One round trip; a second one every
+    /// few minutes of use, and for the first use of a day.
     ///
-    /// A token that opens no session (any more) is refused rather than taken for no token.
+    /// A token of no live session is rejected instead of being treated as anonymous.
     pub async fn recognise(&self, token: &str) -> Result<Viewer, Error> {
         Ok(self.recognise_and_charge(token, None).await?.0)
     }
 
-    /// Waits until the session that asks has ended; for ever, if nobody is signed in. Who stays counts as coming back
-    /// now and then.
+    /// Waits until the viewer's session has ended; never completes for an anonymous viewer. While waiting,
+    /// the user counts as a visitor from time to time.
     pub async fn session_end(&self, viewer: &Viewer) {
         let Ok((SignedIn { user, token, .. }, mut listener)) =
             viewer.signed_in().and_then(|signed_in| Ok((signed_in, self.listen(viewer)?)))
@@ -97,8 +97,8 @@ impl App {
         }
     }
 
-    /// The same, and what is left to the viewer when it has been charged, in the same round trips. Who has not enough
-    /// left does not count as having come.
+    /// Does the same and charges the viewer, in the same round trips. A viewer with too few tokens does not
+    /// count as a visitor.
     pub(super) async fn recognise_and_charge(
         &self,
         token: &str,
@@ -123,7 +123,7 @@ impl App {
         if rate_limit.is_some_and(|rate_limit| rate_limit.wait.is_some()) {
             return Ok((Viewer::SignedIn(signed_in), rate_limit));
         }
-        // Who may read is let in even where nothing can be written.
+        // Authentication succeeds even if the store is not writable.
         let (seen, ()) =
             join(self.mark_seen(&signed_in, session, now), self.record_visit(user, signed_in.day)).await;
         if let Err(error) = seen {
@@ -132,7 +132,7 @@ impl App {
         Ok((Viewer::SignedIn(signed_in), rate_limit))
     }
 
-    /// The session that a token opens, expired or not, and what is left to its user.
+    /// Returns the session of a token, expired or not, and the user's rate limit after the charge.
     async fn read_session(
         &self,
         user: UserId,
@@ -143,7 +143,7 @@ impl App {
         if let Some(charge) = charge {
             let read = session::read_and_draw(self.keys(), user, token, charge.limit(), charge.cost, now);
             let read = read.send("recognise", self.store()).await;
-            // Where nothing can be written, nothing is limited.
+            // If the store is not writable, nothing is limited.
             if !read.as_ref().is_err_and(store::error::Error::is_read_only) {
                 return Ok(read?.map(|(session, drawn)| (session, Some(charge.drawn(drawn, now)))));
             }

@@ -1,16 +1,16 @@
-//! Where the SQL of the three kinds of databases differs.
+//! Differences between the SQL dialects of the three kinds of databases.
 
-/// What the kinds of databases say differently.
+/// The SQL fragments that differ between databases.
 pub(super) trait Dialect: sqlx::Database {
-    /// Follows a number that stands in a statement and is answered as a long one.
+    /// Suffix of a numeric literal that must be returned as a 64-bit integer.
     const LONG: &str;
-    /// Ends an INSERT of a setting: one that is there stays.
+    /// Suffix of an INSERT of a setting: an existing one is kept.
     const KEEP_SETTING: &str;
-    /// Ends an INSERT of the visits of a day: a greater number that is there stays.
+    /// Suffix of an INSERT of the visits of a day: an existing greater number is kept.
     const KEEP_GREATER_VISITS: &str;
-    /// Ends an INSERT of posts: what is there stays, but a delivery may come to its end.
+    /// Suffix of an INSERT of posts: an existing post is kept, except that its delivery may be completed.
     const KEEP_POST: &str;
-    /// Ends an INSERT of tombstones: a post of this author that is there becomes one.
+    /// Suffix of an INSERT of tombstones: an existing post of the same author is turned into one.
     const ERASE_POST: &str;
 }
 
@@ -39,7 +39,7 @@ impl Dialect for sqlx::Postgres {
     on_conflict!();
 }
 
-/// Assignments are made from left to right, and each sees those before it.
+/// MySQL evaluates assignments from left to right; each sees the effect of those before it.
 impl Dialect for sqlx::MySql {
     const LONG: &str = "";
     const KEEP_SETTING: &str = " ON DUPLICATE KEY UPDATE value = value";

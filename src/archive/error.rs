@@ -1,6 +1,6 @@
-//! What can go wrong between here and the SQL database: each says what to do about it.
+//! Errors of the archive database. Each message states the remedy.
 //!
-//! Not here: what a client is told (`app::error`, `graphql::error`).
+//! Not here: errors reported to clients (`app::error`, `graphql::error`).
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -10,90 +10,90 @@ use sqlx::migrate::MigrateError;
 
 use crate::budget::Exceeded;
 
-/// A failure of the archive. Cheap to clone: one failed query fails every question in it.
+/// A failure of the archive. Cheap to clone: one failed statement fails every query in it.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
-    /// The URL cannot be used.
+    /// The URL is invalid.
     #[error(
-        "the archive URL is not usable ({0}): expected sqlite:path, mysql://user:password@host/database, \
+        "invalid archive URL ({0}): expected sqlite:path, mysql://user:password@host/database, \
          mariadb://… or postgres://…"
     )]
     Url(Cow<'static, str>),
-    /// The file of the archive, or its directory, cannot be made.
+    /// The archive file or its directory cannot be created.
     #[error(
-        "{} cannot be made for the archive; choose another with --data-dir or --archive-url",
+        "{} cannot be created for the archive; choose another with --data-dir or --archive-url",
         .0.display()
     )]
     Directory(PathBuf, #[source] Arc<std::io::Error>),
-    /// No connection, or a connection that broke.
+    /// The connection failed or broke.
     #[error(
-        "the archive cannot be reached; see that its database runs, that no other program locks it, and that \
-         --archive-url is right"
+        "the archive cannot be reached; check --archive-url, and that its database is running and not locked by \
+         another program"
     )]
     Unreachable(#[source] Arc<sqlx::Error>),
-    /// No answer in time.
+    /// The database did not respond in time.
     #[error(
-        "the archive does not answer in time; see that its database is well, and not locked by another program"
+        "the archive does not respond in time; check that its database is healthy and not locked by another program"
     )]
     Slow,
-    /// What was written is not there when it is read.
+    /// A row that was just written is not found.
     #[error(
-        "what was written to the archive is not found there; see that --archive-url leads to the database itself, \
-         not to a copy that lags behind"
+        "data written to the archive is not found there; check that --archive-url leads to the primary database, \
+         not to a lagging replica"
     )]
     Unseen,
-    /// The user or the password is wrong, or the user may not do what has to be done.
+    /// Authentication failed, or the user lacks a permission.
     #[error(
-        "the archive's database refuses its user; see that user, password and rights in --archive-url are right"
+        "the archive database denies access; check the user and password in --archive-url, and the user's permissions"
     )]
     Denied(#[source] Arc<sqlx::Error>),
-    /// There is no such database.
-    #[error("there is no such database for the archive; create it, or name another with --archive-url")]
+    /// The database does not exist.
+    #[error("the archive database does not exist; create it, or specify another with --archive-url")]
     NoDatabase(#[source] Arc<sqlx::Error>),
-    /// The file or the server takes no writes.
+    /// The file or the server is read-only.
     #[error(
-        "the archive cannot be opened for writing: its file, directory or server is read-only, or its file is none. \
-         Make it writable for this user, or name another with --archive-url"
+        "the archive cannot be opened for writing: its file, directory or server is read-only, or its path is not a \
+         file. Make it writable for this user, or specify another with --archive-url"
     )]
     ReadOnly(#[source] Arc<sqlx::Error>),
-    /// The disk is full, or fails.
+    /// The disk is full or failing.
     #[error(
-        "there is no room left where the archive is kept, or its disk fails; see to that. Posts wait in Redis, \
-         none is lost"
+        "the disk of the archive is full or failing; fix it. Until then, posts wait in Redis and \
+         none are lost"
     )]
     Full(#[source] Arc<sqlx::Error>),
-    /// A newer version has been here.
+    /// The archive was used by a newer version.
     #[error(
-        "the archive was last used by a newer Fanfold (its form is number {found}, this version knows {known}); \
+        "the archive was last used by a newer Fanfold (its schema version is {found}, this version supports {known}); \
          use that one"
     )]
     Newer {
-        /// The number of its form.
+        /// Its schema version.
         found: i64,
-        /// The greatest that is known here.
+        /// The latest schema version known here.
         known: i64,
     },
-    /// Not a database, or not one of ours, or one that is damaged.
+    /// The file is not a database, not an archive, or damaged.
     #[error(
-        "the archive is damaged, or no archive of Fanfold; restore it from a backup, or name another with --archive-url"
+        "the archive is damaged, or not a Fanfold archive; restore a backup, or specify another with --archive-url"
     )]
     Damaged(#[source] Arc<sqlx::Error>),
-    /// The tables are not as this version made them.
-    #[error("the tables of the archive cannot be brought to the form that this version knows")]
+    /// The tables differ from those that this version creates.
+    #[error("the tables of the archive cannot be migrated to the schema of this version")]
     Form(#[source] Arc<MigrateError>),
-    /// What is stored has not the form it should have.
+    /// Stored data is malformed.
     #[error("an archived post cannot be read: {0}")]
     Corrupt(Box<str>),
-    /// The database refuses what it was sent.
-    #[error("the archive refuses a statement")]
+    /// The database rejected a statement.
+    #[error("the archive rejected a statement")]
     Refused(#[source] Arc<sqlx::Error>),
-    /// The budget of the operation does not allow it.
+    /// The operation exceeds its budget.
     #[error("an operation exceeds its budget: {0}")]
     OverBudget(Exceeded),
 }
 
 impl Error {
-    /// Whether it may be otherwise in a moment, without anybody changing what was configured.
+    /// Returns whether a retry may succeed without a change of configuration.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         matches!(self, Self::Unreachable(_) | Self::Slow | Self::Unseen | Self::Full(_))
@@ -121,7 +121,7 @@ impl From<sqlx::Error> for Error {
 }
 
 impl Error {
-    /// What it means that the tables could not be brought to the form `known` here.
+    /// Converts an error of migrating the tables to the schema version `known`.
     pub(super) fn of_migration(error: MigrateError, known: i64) -> Self {
         match error {
             MigrateError::VersionMissing(found) => Self::Newer { found, known },
@@ -131,8 +131,8 @@ impl Error {
     }
 }
 
-/// What a database means by an error: SQLite by its result code, of which the lowest byte tells the kind;
-/// MySQL and MariaDB by a number; PostgreSQL by SQLSTATE.
+/// Classifies a database error: SQLite by the lowest byte of its result code, MySQL and MariaDB by error
+/// number, PostgreSQL by SQLSTATE.
 fn kind_of(error: &dyn sqlx::error::DatabaseError) -> fn(Arc<sqlx::Error>) -> Error {
     if let Some(error) = error.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
         return match error.number() {

@@ -1,8 +1,8 @@
-//! What is cold: the only storey that speaks SQL.
+//! The archive of cold posts: the only layer that speaks SQL.
 //!
-//! The archive is a database of SQLite, MySQL (or MariaDB) or PostgreSQL, with the same tables in each.
-//! It is opened when it is first needed: a server works without it for as long as nobody asks for what
-//! is cold. Not here: when a post becomes cold, and what Redis has of it (`app::archive`).
+//! The archive is a SQLite, MySQL (or MariaDB) or PostgreSQL database, with the same tables in each. It is
+//! opened on first use: a server works without it until a request needs cold data. Not here: when a post
+//! becomes cold, and the part of it that stays in Redis (`app::archive`).
 
 mod dialect;
 pub mod error;
@@ -26,18 +26,18 @@ use crate::archive::pool::{Lease, Pool, Target, on};
 use crate::config::ArchiveConfig;
 use crate::gate::{Gate, Moment};
 
-/// What is never logged, whatever else is: what is wrong with a URL may be a password, and what databases have
-/// to remark is of no interest.
+/// Log targets that are always disabled: warnings about a URL may contain a password, and notices of the
+/// database are of no interest.
 pub const LOG_DIRECTIVES: [&str; 3] =
     ["sqlx_postgres::options=off", "sqlx_mysql::options=off", "sqlx::postgres::notice=off"];
 
-/// How long opening it may take.
+/// Timeout for opening the archive.
 const OPEN: Duration = Duration::from_secs(20);
-/// How long closing it may take.
+/// Timeout for closing the archive.
 const CLOSE: Duration = Duration::from_secs(2);
-/// How long a question may take.
+/// Timeout for a query.
 const ANSWER: Duration = Duration::from_secs(5);
-/// How long a batch of posts may take to be written.
+/// Timeout for writing a batch of posts.
 const WRITE: Duration = Duration::from_secs(30);
 
 /// The archive of one deployment. Cheap to clone.
@@ -49,30 +49,30 @@ pub struct Archive {
 
 struct Shared {
     target: Arc<Target>,
-    /// The attempt to open it that is under way, or that has succeeded.
+    /// The attempt to open the archive that is under way or has succeeded.
     opening: Mutex<Option<Opening>>,
     asked: Arc<AtomicU64>,
 }
 
-/// An attempt to open an archive, for which any number may wait.
+/// An attempt to open an archive, which any number of callers can await.
 type Opening = futures::future::Shared<BoxFuture<'static, Result<Pool, Error>>>;
 
 impl Archive {
-    /// The archive that is configured, or one in a file in the data directory. It is not opened yet; but
-    /// what cannot be a URL is refused.
+    /// Creates a handle to the configured archive, or to a file in the data directory. Does not open it, but
+    /// rejects an invalid URL.
     pub fn new(config: &ArchiveConfig, data_dir: &Path) -> Result<Self, Error> {
         let target = Arc::new(Target::new(config, data_dir)?);
         let shared = Shared { target, opening: Mutex::new(None), asked: Arc::default() };
         Ok(Self { shared: Arc::new(shared), gate: None })
     }
 
-    /// The same archive, seen through a gate.
+    /// Returns the same archive with a gate.
     #[must_use]
     pub fn with_gate(&self, gate: Arc<dyn Gate>) -> Self {
         Self { gate: Some(gate), ..self.clone() }
     }
 
-    /// The same archive over a connection of its own, for which no request has to be waited.
+    /// Returns the same archive with its own connection, so that it does not wait for requests.
     #[must_use]
     pub fn apart(&self) -> Self {
         let target = Arc::new(self.shared.target.with_one_connection());
@@ -81,19 +81,19 @@ impl Archive {
         Self { shared: Arc::new(shared), gate: self.gate.clone() }
     }
 
-    /// Where it is, for people; without user and password.
+    /// Returns a description of its location, without user and password.
     #[must_use]
     pub fn place(&self) -> String {
         self.shared.target.to_string()
     }
 
-    /// How often this process has asked it something so far.
+    /// Returns the number of queries that this process has sent to it.
     #[must_use]
     pub fn asked(&self) -> u64 {
         self.shared.asked.load(Ordering::Relaxed)
     }
 
-    /// How many connections there are; none before it is opened.
+    /// Returns the number of connections; 0 before it is opened.
     #[must_use]
     pub fn connections(&self) -> u32 {
         let opening = self.shared.opening.lock().unwrap_or_else(PoisonError::into_inner);
@@ -103,16 +103,16 @@ impl Archive {
         }
     }
 
-    /// Closes it, if it was opened, when all that is under way has been answered.
+    /// Closes the archive, if it was opened, after the queries under way have completed.
     pub async fn close(&self) {
         let opening = self.shared.opening.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(Ok(pool)) = opening.as_ref().and_then(|opening| opening.peek()) {
-            // Should somebody still ask, or a server be away, they are closed with the process.
+            // If a query is still running or the server is down, the connections are closed with the process.
             drop(tokio::time::timeout(CLOSE, pool.close()).await);
         }
     }
 
-    /// The name of this archive among all there are: this one, if it has none yet.
+    /// Returns the identity of this archive, setting it to `proposed` if it has none yet.
     pub async fn identity(&self, proposed: &str) -> Result<String, Error> {
         self.ask("archive: identity", ANSWER, async |lease| {
             on!(lease, |connection, Sql| {
@@ -127,8 +127,7 @@ impl Archive {
         .await
     }
 
-    /// Does something with the database, which is opened if it is not yet. Everything that is sent goes
-    /// through here.
+    /// Runs `work` with a connection, opening the archive if necessary. All access goes through here.
     async fn ask<T>(
         &self,
         step: &'static str,
@@ -137,7 +136,7 @@ impl Archive {
     ) -> Result<T, Error> {
         self.pass(Moment::Before, step).await;
         self.shared.asked.fetch_add(1, Ordering::Relaxed);
-        // In a box, because what a database driver awaits is deep, and few questions come this far.
+        // Boxed because the futures of database drivers are large, and few queries reach the archive.
         let asked = Box::pin(async {
             let mut lease = self.shared.opening().await?.lease().await?;
             let answer = work(&mut lease).await?;
@@ -164,8 +163,9 @@ impl Archive {
 }
 
 impl Shared {
-    /// The attempt to open the archive that is under way, or has succeeded; else a new one. It goes on also if
-    /// nobody waits for it any more: who is interrupted while tables are made leaves a half-made one behind.
+    /// Returns the attempt to open the archive that is under way or has succeeded, or starts a new one. It
+    /// continues even if all its waiters are dropped, because an interruption would leave half-created tables
+    /// behind.
     fn opening(&self) -> Opening {
         let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
         let has_failed = |opening: &Opening| matches!(opening.peek(), Some(Err(_)));
@@ -183,7 +183,7 @@ impl Shared {
     }
 }
 
-/// A number as the databases have it. Ids are below 2^53.
+/// Converts a number to the integer type of the databases. Ids are below 2^53.
 fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

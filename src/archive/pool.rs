@@ -1,6 +1,6 @@
-//! Connections to the three kinds of databases: how they are made, and how they are handed out.
+//! Connections to the three kinds of databases: creation and pooling.
 //!
-//! Not here: what is asked of them (`archive::post`), and what they say differently (`archive::dialect`).
+//! Not here: the queries (`archive::post`), and the differences between dialects (`archive::dialect`).
 
 use std::fmt;
 use std::fs::{DirBuilder, File};
@@ -22,28 +22,30 @@ use sqlx::{ConnectOptions, Connection, SqlSafeStr as _};
 use crate::archive::error::Error;
 use crate::config::ArchiveConfig;
 
-/// How long making a connection, or waiting for a free one, may take.
+/// Timeout for creating a connection or waiting for a free one.
 const CONNECT: Duration = Duration::from_secs(3);
-/// How long SQLite waits for another process that writes.
+/// Time that SQLite waits for another process to finish writing.
 const BUSY: Duration = Duration::from_secs(4);
 
-/// Makes a MySQL refuse what it cannot store as it is, instead of cutting it off; and end statements that take longer
-/// than anybody waits for them: MariaDB all of them, MySQL those that read. Each ignores the comment of the other.
+/// Makes MySQL reject values that it would otherwise truncate, and limits the duration of statements to
+/// longer than any caller waits: in MariaDB all of them, in MySQL those that read. Each ignores the comment
+/// of the other.
 const STRICT: &str = "SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES') \
     /*M!, SESSION max_statement_time = 30 */ /*!50708 , SESSION max_execution_time = 30000 */";
-/// Makes a MySQL forget migrations that were begun and not finished.
+/// Makes MySQL forget unfinished migrations.
 const FORGET_HALF: &str = "DELETE FROM fanfold_migrations WHERE success = FALSE";
-/// Whether a MySQL has a transaction on disk before it says that it is done. This is for its owner to decide.
+/// Returns whether MySQL flushes a transaction to disk before it reports the commit. The setting is left to
+/// the administrator.
 const IS_SAFE: &str = "SELECT @@innodb_flush_log_at_trx_commit = 1";
-/// Makes a PostgreSQL have a transaction on disk before it says that it is done.
+/// Makes PostgreSQL flush a transaction to disk before it reports the commit.
 const SAFE: &str = "SELECT set_config('synchronous_commit', 'on', false) \
     WHERE current_setting('synchronous_commit') IN ('off', 'local')";
-/// Makes a PostgreSQL end statements that take longer than anybody waits for them; and, since version 14, those whose
-/// client has gone away.
+/// Limits the duration of PostgreSQL statements to longer than any caller waits and, since version 14,
+/// cancels those whose client has disconnected.
 const BOUNDED: &str = "SELECT set_config(name, CASE name WHEN 'statement_timeout' THEN '30s' ELSE '1s' END, false) \
     FROM pg_settings WHERE name IN ('statement_timeout', 'client_connection_check_interval')";
 
-/// The table in which it is noted which migrations have been done.
+/// The table that records the completed migrations.
 const MIGRATIONS: &str = "fanfold_migrations";
 
 macro_rules! migrations {
@@ -52,14 +54,13 @@ macro_rules! migrations {
     };
 }
 
-/// The steps by which the tables came to be, each with its number. Those that have once been released are
-/// never changed.
+/// The migrations of the tables, each with its number. Released migrations never change.
 type Steps = &'static [(i64, &'static str)];
 const SQLITE: Steps = migrations!("sqlite");
 const MYSQL: Steps = migrations!("mysql");
 const POSTGRES: Steps = migrations!("postgres");
 
-/// Connections to one database.
+/// Connection pool of one database.
 #[derive(Clone)]
 pub(super) enum Pool {
     Sqlite(SqlitePool),
@@ -67,13 +68,13 @@ pub(super) enum Pool {
     Postgres(PgPool),
 }
 
-/// A connection for one question.
+/// A connection checked out for one query.
 ///
 /// # Why
-/// Whoever asks may go away, or wait no longer, in the middle of anything; and what fails may leave anything
-/// behind. What is dropped before it is given back is closed, so that nobody comes by a connection with half an
-/// answer in it, or a transaction that was begun and is not known to be; and a road that swallows everything
-/// does not keep its place in the pool.
+/// A caller may be cancelled, or time out, at any point, and a failure may leave the connection in any state.
+/// If it is dropped before it is given back, it is closed. Then no other caller gets a connection with half a
+/// response or an unfinished transaction in it, and a connection on a dead network path does not keep its
+/// place in the pool.
 pub(super) struct Held<Sql: sqlx::Database>(Option<PoolConnection<Sql>>);
 
 impl<Sql: sqlx::Database> Held<Sql> {
@@ -82,7 +83,7 @@ impl<Sql: sqlx::Database> Held<Sql> {
     }
 
     pub(super) fn connection(&mut self) -> &mut Sql::Connection {
-        self.0.as_mut().expect("it is held until it is given back")
+        self.0.as_mut().expect("held until given back")
     }
 
     fn give_back(mut self) {
@@ -98,7 +99,7 @@ impl<Sql: sqlx::Database> Drop for Held<Sql> {
     }
 }
 
-/// A connection to whichever kind of database it is.
+/// A connection to any of the three kinds of databases.
 pub(super) enum Lease {
     Sqlite(Held<sqlx::Sqlite>),
     Mysql(Held<sqlx::MySql>),
@@ -106,7 +107,7 @@ pub(super) enum Lease {
 }
 
 impl Lease {
-    /// Gives the connection back when the question has been answered.
+    /// Returns the connection to the pool after a complete response.
     pub(super) fn give_back(self) {
         match self {
             Self::Sqlite(held) => held.give_back(),
@@ -133,7 +134,7 @@ impl Pool {
         }
     }
 
-    /// Closes all connections. SQLite puts everything into its one file then.
+    /// Closes all connections. SQLite then merges its write-ahead log into the database file.
     pub(super) async fn close(&self) {
         match self {
             Self::Sqlite(pool) => pool.close().await,
@@ -143,7 +144,7 @@ impl Pool {
     }
 }
 
-/// Does the same with whichever kind of connection it is: the block is compiled for each of them.
+/// Runs the same block with any kind of connection: the block is compiled for each of them.
 macro_rules! on {
     ($lease:expr, |$name:ident, $kind:ident| $block:expr) => {
         match $lease {
@@ -167,14 +168,14 @@ macro_rules! on {
 }
 pub(super) use on;
 
-/// How the pool of each kind of database is set up.
+/// Sets the pool options common to all kinds of databases.
 macro_rules! pool_options {
     ($options:ident, $connections:expr) => {
         $options::new().max_connections($connections).acquire_timeout(CONNECT)
     };
 }
 
-/// Where an archive is, and how to get there.
+/// The location of an archive and its connection options.
 #[derive(Clone)]
 pub(super) struct Target {
     options: Options,
@@ -213,12 +214,12 @@ impl Target {
         Ok(Self { options, connections: config.archive_connections })
     }
 
-    /// The same for whoever does one thing after the other.
+    /// Returns the same target for a caller that runs one query at a time.
     pub(super) fn with_one_connection(&self) -> Self {
         Self { connections: 1, ..self.clone() }
     }
 
-    /// What kind of database it is, as OpenTelemetry calls it.
+    /// Returns the OpenTelemetry name of the database system.
     pub(super) fn system(&self) -> &'static str {
         match &self.options {
             Options::Sqlite(_) => "sqlite",
@@ -227,9 +228,9 @@ impl Target {
         }
     }
 
-    /// Connects, and brings the tables to the form that this version knows.
+    /// Connects and migrates the tables to the current schema.
     pub(super) async fn open(&self) -> Result<Pool, Error> {
-        // One connection by itself: a pool does not tell why it has none.
+        // Uses a single connection first, because a pool does not report why connecting failed.
         Ok(match &self.options {
             Options::Sqlite(options) => {
                 make_directory_of(options.get_filename())?;
@@ -240,8 +241,9 @@ impl Target {
             Options::Mysql(options) => {
                 let mut connection = options.connect().await?;
                 if let Err(error) = migrate(&mut connection, MYSQL).await {
-                    // Each statement is a transaction of its own there: who was cut off between two of them has
-                    // left a note that keeps others off. They are made to be repeated.
+                    // In MySQL, each statement of a migration is a transaction of its own. A process that was
+                    // killed between two of them leaves a marker that blocks others. The migrations are
+                    // idempotent, so they are repeated.
                     let Error::Form(cause) = &error else { return Err(error) };
                     if !matches!(**cause, MigrateError::Dirty(_)) {
                         return Err(error);
@@ -252,7 +254,7 @@ impl Target {
                 let is_safe: i64 = sqlx::query_scalar(IS_SAFE).fetch_one(&mut connection).await?;
                 if is_safe == 0 {
                     tracing::warn!(
-                        "the archive's database loses its last moments in a crash: set innodb_flush_log_at_trx_commit to 1"
+                        "the archive database may lose commits in a crash: set innodb_flush_log_at_trx_commit to 1"
                     );
                 }
                 connection.close().await?;
@@ -284,7 +286,7 @@ impl Options {
         let (scheme, rest) = url.split_once(':').unwrap_or_default();
         Ok(match scheme {
             "sqlite" if rest.contains(":memory:") || rest.contains("mode=memory") => {
-                return Err(Error::Url("an archive in memory would lose posts".into()));
+                return Err(Error::Url("an in-memory archive would lose posts".into()));
             }
             "sqlite" => Self::sqlite(SqliteConnectOptions::from_str(url)?),
             "mysql" | "mariadb" => {
@@ -294,12 +296,12 @@ impl Options {
                 let options = PgConnectOptions::from_str(url)?.application_name("fanfold");
                 Self::Postgres(Box::new(options.disable_statement_logging()))
             }
-            _ => return Err(Error::Url("it begins with none of these".into())),
+            _ => return Err(Error::Url("unknown scheme".into())),
         })
     }
 
-    /// A transaction is on disk before it counts as done: Redis forgets posts after that. What is deleted is overwritten
-    /// in the file, too.
+    /// Commits are flushed to disk before they are reported, because Redis then drops the posts. Deleted data
+    /// is overwritten in the file.
     fn sqlite(options: SqliteConnectOptions) -> Self {
         let options = options.create_if_missing(true).busy_timeout(BUSY);
         let options = options.journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Full);
@@ -309,7 +311,7 @@ impl Options {
 
 fn make_directory_of(file: &Path) -> Result<(), Error> {
     match file.parent() {
-        // For nobody else to look into.
+        // Accessible only to the owner.
         Some(directory) => DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -319,11 +321,13 @@ fn make_directory_of(file: &Path) -> Result<(), Error> {
     }
 }
 
-/// How often something is tried that others may be doing at the same time, and how long is waited in between.
+/// Number of attempts, and the pause between them, for operations that other processes may be running
+/// concurrently.
 const ATTEMPTS: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Makes a file with its tables, if they are not there. Who comes while another one does may find it locked.
+/// Creates the file and its tables, if they do not exist. The file may be locked while another process
+/// creates it.
 async fn make_file(options: &SqliteConnectOptions) -> Result<(), Error> {
     let mut attempt = 1;
     loop {
@@ -336,7 +340,7 @@ async fn make_file(options: &SqliteConnectOptions) -> Result<(), Error> {
 }
 
 async fn try_to_make_file(options: &SqliteConnectOptions) -> Result<(), Error> {
-    // For nobody else to read; the files that SQLite makes beside it have the same mode.
+    // Readable only by the owner; SQLite creates its auxiliary files with the same mode.
     let file = File::options().create(true).append(true).mode(0o600).open(options.get_filename());
     file.map_err(|cause| Error::Directory(options.get_filename().to_owned(), Arc::new(cause)))?;
     let mut connection = options.connect().await?;
@@ -344,8 +348,8 @@ async fn try_to_make_file(options: &SqliteConnectOptions) -> Result<(), Error> {
     Ok(connection.close().await?)
 }
 
-/// Brings the tables to the newest form. Not every kind of database keeps others from doing so at the same
-/// time; who comes second finds it done a moment later.
+/// Migrates the tables to the current schema. Not every kind of database prevents concurrent migrations; the
+/// second process succeeds on a retry.
 async fn migrate<C: Migrate>(connection: &mut C, steps: Steps) -> Result<(), Error> {
     let migration = |&(number, sql): &(i64, &'static str)| {
         Migration::new(number, "".into(), MigrationType::Simple, sql.into_sql_str(), false)

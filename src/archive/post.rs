@@ -1,7 +1,6 @@
-//! Archived posts: written once, erased when they are deleted, read by id or by author.
+//! Archived posts: written once, erased when they are deleted, and read by id or by author.
 //!
-//! A post that was deleted leaves a tombstone, which stays: whoever comes to write the post later finds
-//! that it must not be there.
+//! A deleted post leaves a permanent tombstone, which keeps a late writer from adding the post again.
 //!
 //! Not here: how Redis and the archive are read together (`app::archive`).
 
@@ -17,29 +16,29 @@ use crate::model::id::{PostId, UserId};
 use crate::model::page::Direction;
 use crate::model::post::{Delivery, Post};
 
-/// Most posts that are written or read by one statement. A statement has at most 32,766 values.
+/// Maximum number of posts written or read by one statement. A statement has at most 32,766 parameters.
 const MOST_ROWS: usize = 1_000;
-/// Most ranges that are read by one statement: SQLite allows 500.
+/// Maximum number of ranges read by one statement: SQLite allows 500.
 const MOST_RANGES: usize = 400;
 
 const COLUMNS: &str = "id, author, created_at, content, platform, delivery, followers";
 
-/// What the archive has of a post.
+/// The archived state of a post.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Row {
     /// The post.
     Live(Post),
-    /// It was deleted.
+    /// A deleted post.
     Tombstone {
         /// Its id.
         id: PostId,
-        /// Whose it was.
+        /// The author of the deleted post.
         author: UserId,
     },
 }
 
 impl Row {
-    /// The id of the post.
+    /// Returns the id of the post.
     #[must_use]
     pub fn id(&self) -> PostId {
         match self {
@@ -48,7 +47,7 @@ impl Row {
         }
     }
 
-    /// Whose it is or was.
+    /// Returns the author.
     #[must_use]
     pub fn author(&self) -> UserId {
         match self {
@@ -57,7 +56,7 @@ impl Row {
         }
     }
 
-    /// The post, if it was not deleted.
+    /// Returns the post, unless it was deleted.
     #[must_use]
     pub fn live(self) -> Option<Post> {
         match self {
@@ -66,36 +65,36 @@ impl Row {
         }
     }
 
-    /// The bytes that it takes, by estimate.
+    /// Returns the estimated size in bytes.
     fn size(&self) -> u64 {
         let content = if let Self::Live(post) = self { post.content.len() } else { 0 };
         (size_of::<Self>() + content) as u64
     }
 }
 
-/// Posts of an author, next to one end of a range of ids.
+/// A page of an author's posts, read from one end of a range of ids.
 #[derive(Clone, Copy, Debug)]
 pub struct Range {
     /// The author.
     pub author: UserId,
-    /// From which end: forward is from the greatest on.
+    /// The end to read from: forward starts at the greatest id.
     pub direction: Direction,
-    /// All ids are greater than this.
+    /// Exclusive lower bound of the ids.
     pub above: u64,
-    /// All ids are less than this.
+    /// Exclusive upper bound of the ids.
     pub below: u64,
-    /// At most so many.
+    /// Maximum number of posts.
     pub limit: usize,
 }
 
-/// A row as the databases answer it.
+/// A row as returned by the databases.
 type Columns = (i64, i64, Option<i64>, Option<String>, Option<String>, Option<String>, Option<i64>);
-/// The same, with the number of the range in front for which it was found.
+/// The same, preceded by the number of the range that it was found for.
 type PartColumns = (i64, i64, i64, Option<i64>, Option<String>, Option<String>, Option<String>, Option<i64>);
 
 impl Archive {
-    /// Writes posts and tombstones, all or none of them. Posts that are there stay as they are, tombstones
-    /// stay tombstones, and a post of which a tombstone is written becomes one.
+    /// Writes posts and tombstones atomically. Existing posts stay unchanged, tombstones stay tombstones, and
+    /// an existing post for which a tombstone is written becomes one.
     pub async fn write(&self, posts: &[Post], tombstones: &[(PostId, UserId)]) -> Result<(), Error> {
         self.ask("archive: write", WRITE, async |lease| {
             on!(lease, |connection, Sql| {
@@ -127,7 +126,7 @@ impl Archive {
         .await
     }
 
-    /// Whether posts can be written at all: writes one that nobody has, and takes it back.
+    /// Checks that posts can be written, by inserting a dummy row and rolling back.
     pub async fn try_to_write(&self) -> Result<(), Error> {
         self.ask("archive: try", WRITE, async |lease| {
             on!(lease, |connection, _Sql| {
@@ -140,7 +139,7 @@ impl Archive {
         .await
     }
 
-    /// What there is of these posts, in any order.
+    /// Reads the archived state of these posts, in no particular order.
     pub async fn read(&self, ids: &[PostId]) -> Result<Vec<Row>, Error> {
         budget::spend(Resource::Statements, ids.len().div_ceil(MOST_ROWS) as u64)?;
         let rows = self.ask("archive: read", ANSWER, async |lease| {
@@ -160,7 +159,7 @@ impl Archive {
         Ok(rows)
     }
 
-    /// The posts of each of these ranges that were not deleted, in the order in which they are come to.
+    /// Reads the live posts of each of these ranges, in the order of its direction.
     pub async fn posts_of(&self, ranges: &[Range]) -> Result<Vec<Vec<Post>>, Error> {
         spend_statements(ranges)?;
         let rows = self.ask("archive: posts", ANSWER, async |lease| {
@@ -186,8 +185,7 @@ impl Archive {
         Ok(in_order(ranges, posts?.into_iter().flatten(), |post| post.id))
     }
 
-    /// The ids of the posts of each of these ranges that were not deleted, in the order in which they are
-    /// come to.
+    /// Reads the ids of the live posts of each of these ranges, in the order of its direction.
     pub async fn ids_of(&self, ranges: &[Range]) -> Result<Vec<Vec<PostId>>, Error> {
         spend_statements(ranges)?;
         let rows = self.ask("archive: ids", ANSWER, async |lease| {
@@ -207,7 +205,7 @@ impl Archive {
         Ok(in_order(ranges, ids?, |id| *id))
     }
 
-    /// How many posts there are, those not counted that were deleted.
+    /// Counts the live posts.
     pub async fn post_count(&self) -> Result<u64, Error> {
         let count: i64 = self
             .ask("archive: count", WRITE, async |lease| {
@@ -220,8 +218,8 @@ impl Archive {
         Ok(count.unsigned_abs())
     }
 
-    /// How many posts each of these authors has and which is the greatest, those not counted that were deleted;
-    /// who has none is left out.
+    /// Returns the number and the greatest id of the live posts of each of these authors; authors without any
+    /// are left out.
     pub async fn post_counts(&self, authors: &[UserId]) -> Result<Vec<(UserId, u64, u64)>, Error> {
         let counts = self.ask("archive: counts", WRITE, async |lease| {
             on!(lease, |connection, Sql| {
@@ -244,7 +242,7 @@ impl Archive {
         counts.await?.into_iter().map(count).collect()
     }
 
-    /// The greatest id of a post or tombstone; 0 if there is none.
+    /// Returns the greatest id of a post or tombstone; 0 if there is none.
     pub async fn greatest_post(&self) -> Result<u64, Error> {
         let greatest: Option<i64> = self
             .ask("archive: greatest", ANSWER, async |lease| {
@@ -257,26 +255,26 @@ impl Archive {
     }
 }
 
-/// Takes what reading these ranges counts as from the budget of the current operation: a union keeps a database as busy
-/// as several plain statements.
+/// Charges the cost of reading these ranges to the budget of the current operation: a union keeps a database
+/// as busy as several plain statements.
 fn spend_statements(ranges: &[Range]) -> Result<(), Error> {
-    /// Ranges that a database reads in the time of one plain statement.
+    /// Number of ranges that a database reads in the time of one plain statement.
     const RANGES_PER_STATEMENT: usize = 32;
     let statements = ranges.len().div_ceil(MOST_RANGES) + ranges.len() / RANGES_PER_STATEMENT;
     Ok(budget::spend(Resource::Statements, statements as u64)?)
 }
 
-/// The ranges that go into one statement, each time with the number of the first of them.
+/// Splits the ranges by statement, each part with the number of its first range.
 fn chunks(ranges: &[Range]) -> impl Iterator<Item = (i64, &[Range])> {
     (0..).step_by(MOST_RANGES).zip(ranges.chunks(MOST_RANGES))
 }
 
-/// Selects the ids of the posts of all ranges, each with the number of its range in front. A union is another
-/// statement each time, and not worth remembering.
+/// Selects the ids of the posts of all ranges, each preceded by the number of its range. The text of a union
+/// differs each time, so it is not worth caching as a prepared statement.
 ///
 /// # Why ids alone
-/// They are all in the index. For whole rows, MariaDB would read all of an author's posts from the end on, to
-/// come to those of a range.
+/// An index covers them. For whole rows, MariaDB would scan all of an author's posts from one end to reach
+/// those of a range.
 fn push_ranges<Sql: Dialect>(read: &mut QueryBuilder<Sql>, first: i64, ranges: &[Range])
 where
     for<'a> i64: Encode<'a, Sql> + Type<Sql>,
@@ -307,8 +305,8 @@ where
     }
 }
 
-/// Demands that a column has one of these values. There are as many places for them as the next power of
-/// two, so that few different statements come to be, which databases remember.
+/// Adds a condition that a column has one of these values. The number of parameters is rounded up to a power
+/// of two, so that there are few distinct statements, which databases cache.
 fn push_in<Sql: Database>(
     read: &mut QueryBuilder<Sql>,
     column: &str,
@@ -325,7 +323,7 @@ fn push_in<Sql: Database>(
     list.push_unseparated(")");
 }
 
-/// Puts what was found for each range into the order of its direction: a union keeps none.
+/// Sorts the results of each range by its direction: a union returns them in no particular order.
 fn in_order<T>(
     ranges: &[Range],
     found: impl IntoIterator<Item = (i64, T)>,
@@ -347,11 +345,11 @@ fn in_order<T>(
 }
 
 fn post_id(id: i64) -> Result<PostId, Error> {
-    PostId::new(id.unsigned_abs()).ok_or_else(|| Error::Corrupt(format!("{id} is no post id").into()))
+    PostId::new(id.unsigned_abs()).ok_or_else(|| Error::Corrupt(format!("{id} is not a post id").into()))
 }
 
 fn user_id(id: i64) -> Result<UserId, Error> {
-    UserId::new(id.unsigned_abs()).ok_or_else(|| Error::Corrupt(format!("{id} is no user id").into()))
+    UserId::new(id.unsigned_abs()).ok_or_else(|| Error::Corrupt(format!("{id} is not a user id").into()))
 }
 
 fn delivery_columns(delivery: Delivery) -> (&'static str, Option<i64>) {

@@ -1,6 +1,6 @@
-//! How many users came on each day that is over.
+//! The number of visitors of each completed day.
 //!
-//! Not here: how they are counted (`app::visit`).
+//! Not here: how visitors are counted (`app::visit`).
 
 use sqlx::QueryBuilder;
 
@@ -12,7 +12,8 @@ use crate::budget::{self, Resource};
 use crate::model::clock::Day;
 
 impl Archive {
-    /// Writes how many users came on a day. A greater number that is there stays: who counts late may find less.
+    /// Writes the number of visitors of a day. An existing greater number is kept, because a late count may
+    /// find fewer.
     pub async fn write_visits(&self, day: Day, visitors: u64) -> Result<(), Error> {
         self.ask("archive: write visits", ANSWER, async |lease| {
             on!(lease, |connection, Sql| {
@@ -26,7 +27,7 @@ impl Archive {
         .await
     }
 
-    /// How many users came on each of the last `limit` days up to this one of which that is known, the newest first.
+    /// Returns the number of visitors of at most `limit` recorded days up to `newest`, newest first.
     pub async fn visits(&self, newest: Day, limit: usize) -> Result<Vec<(Day, u64)>, Error> {
         budget::spend(Resource::Statements, 1)?;
         let visits: Vec<(i64, i64)> = self

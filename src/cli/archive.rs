@@ -1,4 +1,4 @@
-//! `fanfold archive`: old posts and where they are.
+//! `fanfold archive`: moving old posts to the archive, and reporting on it.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::app::archive::{SILENT_AFTER, Transit};
 use crate::cli::{Beside, Data, Outcome, Signals, begin_log, keep, say, stop_on_signal, stopped, work_until};
 use crate::config::{DataConfig, LogConfig};
 
-/// Archives old posts, and tells how the archive stands.
+/// Archives old posts, and reports the state of the archive.
 #[derive(Args, Debug)]
 pub(super) struct Archive {
     #[command(subcommand)]
@@ -26,14 +26,13 @@ enum Command {
     Adopt(Adopt),
 }
 
-/// Takes old posts from Redis to the archive, and how many came on past days.
+/// Moves old posts and the visitor counts of past days from Redis to the archive.
 ///
-/// A server does so by itself, unless it runs with --archive off. Any number of these may run side by side,
-/// beside servers or without them: what one of them had begun when it stopped, another one finishes. Ends on
-/// SIGINT and SIGTERM.
+/// A server does so itself, unless it runs with --archive off. Any number of these processes may run, with or without
+/// servers: what one had begun when it stopped, another one finishes. Ends on SIGINT and SIGTERM.
 #[derive(Args, Debug)]
 struct Run {
-    /// End when nothing waits to be archived any more.
+    /// Exit when nothing is left to archive.
     #[arg(long, env = "FANFOLD_ARCHIVE_UNTIL_EMPTY")]
     until_empty: bool,
 
@@ -43,17 +42,17 @@ struct Run {
     log: LogConfig,
 }
 
-/// Tells how many posts and days wait to be archived, and how many posts have been.
+/// Reports how many posts and days wait to be archived, and how many posts have been archived.
 #[derive(Args, Debug)]
 struct Status {
     #[command(flatten)]
     data: DataConfig,
 }
 
-/// Goes on with another archive than before, if that one is lost for good.
+/// Switches to another archive after the former one is lost for good.
 ///
-/// Posts that only the former archive has cannot be read any more, not even if it should be found again.
-/// Run it when no server runs.
+/// Posts that only the former archive has can no longer be read, even if it is found again. Stop all servers before you
+/// run this.
 #[derive(Args, Debug)]
 struct Adopt {
     #[command(flatten)]
@@ -125,7 +124,7 @@ async fn adopt(app: &App) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs a mover, and takes past days to the archive, until `stopping` turns true.
+/// Runs a mover, and archives past days, until `stopping` turns true.
 pub(super) async fn keep_archiving(app: App, stopping: watch::Receiver<bool>) {
     let until = stopping.clone();
     let moving = keep("archive", stopping.clone(), || app.mover().work(stopped(until.clone())));

@@ -1,4 +1,4 @@
-//! `fanfold check`: whether what is stored hangs together.
+//! `fanfold check`: checking stored data for consistency.
 
 use std::process::ExitCode;
 
@@ -10,15 +10,15 @@ use crate::app::error::Error;
 use crate::cli::{Data, Outcome, progress, say};
 use crate::config::DataConfig;
 
-/// Looks whether what is stored hangs together.
+/// Checks stored data for consistency.
 ///
 /// Compares both directions of every follow, usernames with users, and counts of archived posts with the
-/// archive; and looks for posts whose delivery was given up, or that the archive did not take. May run beside
-/// a server. Ends with exit code 1 if it found something that was not repaired.
+/// archive. Also reports posts whose delivery was given up, or that the archive rejected. May run beside a
+/// server. The exit code is 1 if a fault was found and not repaired.
 #[derive(Args, Debug)]
 pub(super) struct Check {
-    /// Mend what is found: the list of those followed decides, names that lead nowhere are freed, and what
-    /// was given up is tried again.
+    /// Repair faults: the list of followed users takes precedence, usernames without a user are freed, and what
+    /// was given up is retried.
     #[arg(long, env = "FANFOLD_CHECK_REPAIR")]
     repair: bool,
 
@@ -33,7 +33,7 @@ impl Check {
     }
 }
 
-/// Checks, mends if told to, and then looks again: what could not be mended is still a fault.
+/// Checks, repairs if requested, and then checks again: what could not be repaired is still a fault.
 async fn report(app: &App, repair: bool) -> Outcome {
     let found = check(app, repair).await?;
     let left = if repair && found.faults() > 0 { check(app, false).await? } else { found };
@@ -50,25 +50,25 @@ async fn report(app: &App, repair: bool) -> Outcome {
     } = found;
     let verdict = match (found.faults(), left.faults()) {
         (0, _) if unfinished > 0 => {
-            "nothing is wrong; what is under way, or was cut off, a server finishes within a minute, or \
-             `fanfold check --repair` then"
+            "no faults; operations in progress or interrupted are finished by a server within a minute, or by \
+             `fanfold check --repair` after that"
                 .to_owned()
         }
         (0, _) => "all is well".to_owned(),
         (found, 0) => format!("all of these {found} faults were repaired"),
         (_, left) if repair => format!("{left} faults could not be repaired"),
-        (found, _) => format!("{found} faults were found; `fanfold check --repair` mends them"),
+        (found, _) => format!("{found} faults were found; `fanfold check --repair` repairs them"),
     };
     say(&format!(
         "users:                       {users}\n\
          follows:                     {edges}\n\
-         follows that are torn:       {torn_edges}\n\
-         follows of nobody:           {dangling_edges}\n\
-         names that lead elsewhere:   {wrong_names}\n\
+         one-sided follows:           {torn_edges}\n\
+         follows without a user:      {dangling_edges}\n\
+         usernames of no such user:   {wrong_names}\n\
          deliveries given up:         {given_up}\n\
          posts not archived:          {unmovable}\n\
          archived posts miscounted:   {miscounted}\n\
-         operations under way:        {unfinished}\n\
+         operations in progress:      {unfinished}\n\
          {verdict}"
     ))?;
     Ok(if left.faults() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -1,4 +1,4 @@
-//! `fanfold deliver`: bringing posts to home timelines, as a process of its own.
+//! `fanfold deliver`: delivering posts to home timelines, as a process of its own.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use crate::app::delivery::PARTITIONS;
 use crate::cli::{Beside, Data, Outcome, Signals, begin_log, keep, say, stop_on_signal, stopped};
 use crate::config::{DataConfig, LogConfig};
 
-/// Brings posts to home timelines.
+/// Delivers posts to home timelines.
 ///
-/// A server does so by itself, unless it runs with --deliver off. Any number of these may run side by
-/// side, beside servers or without them, on any machine that reaches Redis: what one of them had begun
-/// when it stopped, another one finishes. Ends on SIGINT and SIGTERM.
+/// A server does so itself, unless it runs with --deliver off. Any number of these processes may run, with
+/// or without servers, on any machine that reaches Redis: what one had begun when it stopped, another one
+/// finishes. Ends on SIGINT and SIGTERM.
 #[derive(Args, Debug)]
 pub(super) struct Deliver {
-    /// End when nothing waits to be delivered any more.
+    /// Exit when nothing is left to deliver.
     #[arg(long, env = "FANFOLD_DELIVER_UNTIL_EMPTY")]
     until_empty: bool,
 
@@ -50,7 +50,7 @@ impl Deliver {
 }
 
 async fn drain(app: &App) -> Outcome {
-    /// After so long, whoever had begun a job is thought to be gone.
+    /// Idle time after which the worker of a job is presumed dead.
     const IDLE: Duration = Duration::from_secs(5);
     for mut worker in app.workers() {
         worker.drain(IDLE).await?;

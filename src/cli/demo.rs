@@ -1,4 +1,4 @@
-//! `fanfold demo`: a world to look at.
+//! `fanfold demo`: a demo world.
 
 use std::collections::{HashMap, HashSet};
 use std::process::ExitCode;
@@ -19,23 +19,23 @@ use crate::model::post::{Content, Platform};
 use crate::model::secret::{Password, PasswordHash};
 use crate::model::user::{Bio, DisplayName, Username};
 
-/// Makes a world to look at: people with names and bios who follow each other and post.
+/// Creates a demo world: people with names and bios who follow each other and post.
 ///
-/// A few are followed by very many, most by some, as it is in life. The same number of users and the
-/// same seed make the same world. There is always a user called ada. Running it again changes
+/// A few have very many followers, and most have some, as in real networks. The same number of users and
+/// the same seed create the same world. There is always a user called ada. Running it again changes
 /// nothing.
 #[derive(Args, Debug)]
 pub(super) struct Demo {
-    /// How many users.
+    /// Number of users.
     #[arg(long, value_name = "N", env = "FANFOLD_DEMO_USERS", default_value_t = 1_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     users: u32,
 
-    /// Number that decides everything that is left to chance.
+    /// Seed of the random number generator.
     #[arg(long, value_name = "NUMBER", env = "FANFOLD_DEMO_SEED", default_value_t = 1)]
     seed: u64,
 
-    /// Password of all the users.
+    /// Password of all users.
     #[arg(long, value_name = "PASSWORD", env = "FANFOLD_DEMO_PASSWORD", default_value = "demo-password")]
     #[arg(hide_env_values = true)]
     password: String,
@@ -53,21 +53,21 @@ impl Demo {
             let hash = app.hash_password(password).await?;
             let loaded = world(self.users as usize, self.seed, most, &hash).load(app).await?;
             say(&loaded.to_string())?;
-            say(&format!("sign in as ada, or as anybody else, with the password {}", self.password))?;
+            say(&format!("sign in as ada, or as any other user, with the password {}", self.password))?;
             Ok(ExitCode::SUCCESS)
         };
         Data::work(self.data, work).await
     }
 }
 
-/// When the first account was made: 2025-01-01T00:00:00Z.
+/// Time of the first account: 2025-01-01T00:00:00Z.
 const BEGINNING: i64 = 1_735_689_600_000;
-/// When the first follow was made, after all accounts: 2025-07-01T00:00:00Z.
+/// Time of the first follow, after all accounts: 2025-07-01T00:00:00Z.
 const FIRST_FOLLOW: i64 = 1_751_328_000_000;
-/// How long people have been following each other: a year.
+/// Time between the first and the last follow, in milliseconds: a year.
 const FOLLOWING: i64 = 365 * 86_400_000;
 
-/// The world of a seed. Nobody follows more than `most`.
+/// Returns the world of a seed, in which no user follows more than `most`.
 fn world(users: usize, seed: u64, most: usize, password: &PasswordHash) -> World {
     let mut rng = StdRng::seed_from_u64(seed);
     let users = people(&mut rng, users, password);
@@ -79,21 +79,20 @@ fn world(users: usize, seed: u64, most: usize, password: &PasswordHash) -> World
         let index = i64::try_from(index).unwrap_or(i64::MAX);
         Timestamp::from_millis(FIRST_FOLLOW + index.saturating_mul(step))
     };
-    // By themselves, so that what is said has no influence on who says it.
+    // They have a generator of their own, so that their number does not change the people.
     let posts = posts(StdRng::seed_from_u64(seed.wrapping_add(1)), users.len());
     World { users, follows, time: Box::new(time), posts }
 }
 
-/// What people have posted, in the order of time. Some post all the time, many now and then, and some
-/// never.
+/// Returns all posts, in chronological order. Some people post all the time, many now and then, and some never.
 fn posts(mut rng: StdRng, users: usize) -> Sayings {
     const MEAN: usize = 8;
-    const RULE: &str = "what is said in the demo world keeps the rule";
+    const RULE: &str = "posts of the demo world are valid";
     let count = users * MEAN;
     let step = FOLLOWING / i64::try_from(count).unwrap_or(i64::MAX);
     let zeal: Vec<f64> = (0..users).map(|_| rng.random::<f64>().powi(3).max(0.001)).collect();
     let saying = move |index: usize| {
-        // Ada has something to say, too.
+        // Ada posts, too.
         let author = loop {
             let user = rng.random_range(0..users);
             if user == 0 || rng.random_bool(zeal[user]) {
@@ -117,7 +116,7 @@ fn people(rng: &mut StdRng, count: usize, password: &PasswordHash) -> Vec<Newcom
     let step = (FIRST_FOLLOW - BEGINNING) / i64::try_from(count).unwrap_or(i64::MAX);
     let mut bearers: HashMap<String, u32> = HashMap::new();
     let mut newcomer = |index: usize| {
-        let person = if index == 0 { people::ada() } else { people::somebody(rng) };
+        let person = if index == 0 { people::ada() } else { people::random(rng) };
         let Person { username, display_name, bio, region } = person;
         let bearer = bearers.entry(username.clone()).or_default();
         *bearer += 1;
@@ -137,8 +136,8 @@ fn people(rng: &mut StdRng, count: usize, password: &PasswordHash) -> Vec<Newcom
     (0..count).map(&mut newcomer).collect()
 }
 
-/// Who follows whom. Most follow some, some follow very many; people follow those who are known to
-/// everybody (fame falls with the rank, after Zipf) and those around them, who often follow back.
+/// Returns pairs of follower and followed. Most people follow some, a few follow very many. They follow famous people
+/// (fame falls with the rank, after Zipf) and their neighbours, who often follow back.
 fn follows(rng: &mut StdRng, users: usize, most: usize) -> Vec<(u32, u32)> {
     let fame = Fame::new(rng, users);
     let most = most.min(users - 1);
@@ -147,7 +146,7 @@ fn follows(rng: &mut StdRng, users: usize, most: usize) -> Vec<(u32, u32)> {
     for follower in 0..users {
         for _ in 0..wanted(rng, follower, users) {
             let followee =
-                if rng.random_bool(0.6) { fame.somebody(rng) } else { neighbour(rng, follower, users) };
+                if rng.random_bool(0.6) { fame.random(rng) } else { neighbour(rng, follower, users) };
             let answers = rng.random_bool(0.35);
             for (one, other) in
                 [(follower, followee), (followee, follower)].into_iter().take(1 + usize::from(answers))
@@ -162,7 +161,7 @@ fn follows(rng: &mut StdRng, users: usize, most: usize) -> Vec<(u32, u32)> {
     follows
 }
 
-/// How many somebody sets out to follow: a few dozen, rarely many hundreds (after Pareto).
+/// Draws the number of users that one user sets out to follow: a few dozen, rarely many hundreds (after Pareto).
 fn wanted(rng: &mut StdRng, follower: usize, users: usize) -> usize {
     const LEAST: f64 = 8.0;
     const SHAPE: f64 = 1.3;
@@ -171,22 +170,22 @@ fn wanted(rng: &mut StdRng, follower: usize, users: usize) -> usize {
         return most.min(60);
     }
     let drawn = LEAST / (1.0 - rng.random::<f64>()).powf(1.0 / SHAPE);
-    // Beyond the greatest usize the cast gives just that.
+    // The cast saturates.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive and clamped")]
     let drawn = drawn as usize;
     drawn.min(most)
 }
 
-/// Somebody among the twenty before and after.
+/// Draws one of the twenty users before and after.
 fn neighbour(rng: &mut StdRng, of: usize, users: usize) -> usize {
     (of + users + rng.random_range(0..=40) - 20.min(users)) % users
 }
 
-/// How well known everybody is.
+/// The fame of all users.
 struct Fame {
-    /// From the most to the least known.
+    /// The users, most famous first.
     ranks: Vec<usize>,
-    /// The sum of the weights up to each rank.
+    /// The cumulative weights by rank.
     sums: Vec<f64>,
 }
 
@@ -195,7 +194,7 @@ impl Fame {
         const FALLS: f64 = 0.9;
         let mut ranks: Vec<usize> = (0..users).collect();
         ranks.shuffle(rng);
-        // Whoever looks at the world as ada shall find something to look at.
+        // Visitors sign in as ada, so ada is famous.
         if let Some(ada) = ranks.iter().position(|&user| user == 0) {
             ranks.swap(ada, 4.min(users - 1));
         }
@@ -208,8 +207,8 @@ impl Fame {
         Self { ranks, sums }
     }
 
-    /// Somebody, the better known the likelier.
-    fn somebody(&self, rng: &mut StdRng) -> usize {
+    /// Draws a user, weighted by fame.
+    fn random(&self, rng: &mut StdRng) -> usize {
         let total = self.sums.last().copied().unwrap_or(1.0);
         let drawn = rng.random_range(0.0..total);
         self.ranks[self.sums.partition_point(|sum| *sum <= drawn).min(self.ranks.len() - 1)]

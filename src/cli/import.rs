@@ -19,9 +19,9 @@ use crate::model::clock::Timestamp;
 use crate::model::secret::{Password, PasswordHash};
 use crate::model::user::{Bio, Username};
 
-/// Loads a follow graph from a file: who follows whom.
+/// Imports a follow graph from a file.
 ///
-/// The file is an edge list as the Stanford Network Analysis Project (SNAP) publishes them, plain or
+/// The file is an edge list in the format of the Stanford Network Analysis Project (SNAP), plain or
 /// gzipped: a line `30<TAB>1412` means that node 30 follows node 1412; lines that begin with # are
 /// comments. Node 30 becomes the user u30. Follow times increase in the order of the file. Nothing is
 /// written unless the whole file can be read. Running it again changes nothing.
@@ -30,7 +30,7 @@ pub(super) struct Import {
     /// The edge list.
     file: PathBuf,
 
-    /// Password for all imported users; without it nobody can sign in as one of them.
+    /// Password of all imported users; without it, none of them can sign in.
     #[arg(long, value_name = "PASSWORD", env = "FANFOLD_IMPORT_PASSWORD", hide_env_values = true)]
     password: Option<String>,
 
@@ -52,7 +52,7 @@ impl Import {
             let loaded = graph.into_world(hash.as_ref(), app.now())?.load(app).await?;
             say(&loaded.to_string())?;
             if self_follows > 0 {
-                say(&format!("{self_follows} lines were left out: nobody can follow themselves"))?;
+                say(&format!("{self_follows} lines were skipped: a user cannot follow itself"))?;
             }
             Ok(ExitCode::SUCCESS)
         };
@@ -60,21 +60,21 @@ impl Import {
     }
 }
 
-/// Most bytes of a line of a file.
+/// Maximum bytes of a line of the file.
 const LONGEST_LINE: u64 = 65_536;
 
-/// A follow graph as a file has it.
+/// A follow graph as read from a file.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Graph {
-    /// The numbers of the nodes, in the order in which they first appear.
+    /// The numbers of the nodes, in order of first appearance.
     nodes: Vec<u64>,
-    /// Who follows whom, as indices of `nodes`, in the order of the file.
+    /// Follower and followed, as indices of `nodes`, in the order of the file.
     edges: Vec<(u32, u32)>,
-    /// How many lines name one node twice.
+    /// Number of lines in which a node follows itself.
     self_follows: usize,
 }
 
-/// Why a file cannot be imported.
+/// An error that prevents the import of a file.
 #[derive(Debug, thiserror::Error)]
 enum ReadError {
     #[error("cannot read {}", path.display())]
@@ -138,7 +138,7 @@ impl Graph {
         Ok(graph)
     }
 
-    /// The graph as a world whose youngest follow is made now, each a millisecond after the one
+    /// Converts the graph to a world. The last follow is made now, and each a millisecond after the one
     /// before it.
     fn into_world(self, password: Option<&PasswordHash>, now: Timestamp) -> Result<World, String> {
         let count = self.edges.len();
@@ -165,7 +165,7 @@ impl Graph {
     }
 }
 
-/// The file's text, unpacked if it begins like something gzipped.
+/// Returns a reader of the text, which decompresses it if it starts with the magic bytes of gzip.
 fn open(mut file: impl BufRead + 'static) -> io::Result<Box<dyn BufRead>> {
     const GZIP: [u8; 2] = [0x1f, 0x8b];
     if file.fill_buf()?.starts_with(&GZIP) {
@@ -175,7 +175,7 @@ fn open(mut file: impl BufRead + 'static) -> io::Result<Box<dyn BufRead>> {
     }
 }
 
-/// The two numbers of a line.
+/// Parses the two numbers of a line.
 fn edge(line: &[u8]) -> Option<(u64, u64)> {
     let text = std::str::from_utf8(line).ok()?;
     let mut numbers = text.split_ascii_whitespace().map(|text| {

@@ -1,4 +1,4 @@
-//! `fanfold memory`: how much memory things take.
+//! `fanfold memory`: memory usage by kind of data.
 
 use std::process::ExitCode;
 
@@ -10,14 +10,13 @@ use crate::app::memory::{Footprint, Other, Usage};
 use crate::cli::{Data, Outcome, say};
 use crate::config::DataConfig;
 
-/// Tells how much of Redis's memory things take, beside what they would take in a plain layout.
+/// Reports the memory that each kind of data takes in Redis, compared with a plain layout.
 ///
-/// Some of everything are measured; these are also kept in the layout that comes to mind first, for a moment, and
-/// measured by the same means. May run beside a server. A follow is counted in both of the lists in which it
-/// stands; visits are those of the last day on which somebody came.
+/// A sample of each kind is measured, then stored temporarily in a plain layout and measured in the same way. May run
+/// beside a server. A follow counts in both of its lists; visits are those of the last day with a visitor.
 #[derive(Args, Debug)]
 pub(super) struct Memory {
-    /// Tell it as JSON.
+    /// Print JSON.
     #[arg(long, env = "FANFOLD_MEMORY_JSON")]
     json: bool,
 
@@ -58,7 +57,7 @@ fn print_json(usage: &Usage) -> String {
     format!("{json:#}")
 }
 
-/// A line for each kind, and one more for each further layout that it is compared with.
+/// Prints a line for each kind, and another for each further layout that it is compared with.
 fn print_table(usage: &Usage) -> String {
     let mut lines = vec![
         line(["", "about", "bytes", "bytes", "", "bytes", "times", ""]),
@@ -96,12 +95,12 @@ fn line([what, count, each, all, encoding, other, times, layout]: [&str; 8]) -> 
     line.trim_end().to_owned()
 }
 
-/// A figure with as many digits behind the point as say something.
+/// Formats a number with a useful number of decimal places.
 fn figure(figure: f64) -> String {
     if figure < 1.0 { format!("{figure:.2}") } else { format!("{figure:.1}") }
 }
 
-/// A number with its digits in groups of three.
+/// Formats a number with its digits in groups of three.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> = digits

@@ -1,7 +1,7 @@
-//! How it is run: the commands of the `fanfold` program.
+//! The commands of the `fanfold` program.
 //!
-//! Exit codes: 0 done; 1 failed, or `check` found faults; 2 the command line cannot be read; 130
-//! interrupted. What a command has to say goes to standard output, everything else to standard error.
+//! Exit codes: 0 success; 1 failure, or `check` found faults; 2 invalid command line; 130 interrupted. Results go to
+//! standard output, everything else to standard error.
 
 mod archive;
 mod check;
@@ -48,8 +48,8 @@ use crate::thread;
 
 /// A self-hosted social graph and feed server: one GraphQL API over Redis.
 ///
-/// `fanfold demo` makes a world to look at, `fanfold serve` serves it at <http://127.0.0.1:8080>.
-/// Every option can also be given in the environment, under the name shown beside it.
+/// `fanfold demo` creates a demo world, `fanfold serve` serves it at <http://127.0.0.1:8080>.
+/// Every option can also be set in the environment, under the name shown beside it.
 #[derive(Debug, Parser)]
 #[command(name = "fanfold", version, max_term_width = 100)]
 pub struct Cli {
@@ -69,7 +69,7 @@ enum Command {
     Memory(memory::Memory),
 }
 
-/// What a command comes to: done, or an error to be shown to a person.
+/// The result of a command: an exit code, or an error to print.
 type Outcome = Result<ExitCode, Box<dyn Error + Send + Sync>>;
 
 /// Runs a command line and returns the exit code.
@@ -97,9 +97,9 @@ pub fn main(cli: Cli) -> ExitCode {
     outcome.unwrap_or_else(|error| fail(&*error))
 }
 
-/// Says what failed, and why, cause by cause.
+/// Prints an error with its chain of causes.
 fn fail(error: &(dyn Error + 'static)) -> ExitCode {
-    // Whoever reads what a command says may stop reading, as `head` does.
+    // The reader of standard output may stop reading, as `head` does.
     let io = error.downcast_ref::<io::Error>();
     if io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
         return ExitCode::SUCCESS;
@@ -115,28 +115,28 @@ fn fail(error: &(dyn Error + 'static)) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Says something on standard output, which may be closed or full.
+/// Prints a line on standard output, which may be closed or full.
 fn say(text: &str) -> io::Result<()> {
     let mut output = io::stdout().lock();
     writeln!(output, "{text}").and_then(|()| output.flush())
 }
 
-/// Says something on standard error; where that cannot be written, there is nobody to tell.
+/// Prints a line on standard error, ignoring failures to write.
 fn complain(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Begins the log. A second call does nothing.
+/// Starts the log. A second call does nothing.
 fn begin_log(config: &LogConfig) -> Result<(), Box<dyn Error + Send + Sync>> {
     Ok(tracing_subscriber::registry().with(log(config)?).try_init()?)
 }
 
-/// Begins the log, and traces beside it.
+/// Starts the log and the traces.
 fn begin_log_and_traces(config: &LogConfig, traces: &Traces) -> Result<(), Box<dyn Error + Send + Sync>> {
     Ok(tracing_subscriber::registry().with(traces.layer()).with(log(config)?).try_init()?)
 }
 
-/// What writes the log.
+/// Returns the layer that writes the log.
 fn log<S>(config: &LogConfig) -> Result<impl Layer<S> + use<S>, Box<dyn Error + Send + Sync>>
 where
     S: tracing::Subscriber + for<'span> LookupSpan<'span>,
@@ -157,24 +157,24 @@ where
     .with_filter(filter))
 }
 
-/// The data that a command works on, and the Redis behind it if that is our own.
+/// The data that a command works on, and its Redis if Fanfold runs it.
 struct Data {
     app: App,
     managed: Option<Managed>,
 }
 
-/// How a command stands to a server that may be running on the same data directory.
+/// The relation of a command to a server on the same data directory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Beside {
-    /// It is the server: refused if there is one.
+    /// The command is the server, and fails if there is one already.
     Alone,
-    /// It works beside a server, on the server's Redis.
+    /// The command works beside a server, on the server's Redis.
     Server,
 }
 
 impl Data {
-    /// Opens the Redis at the given URL, or starts one in the data directory. `None` if a signal asks
-    /// for the end before that is done; then nothing that was started is left.
+    /// Connects to the Redis at the given URL, or starts one in the data directory. Returns `None` if a signal arrives
+    /// first; what was started is then stopped.
     async fn open(
         DataConfig { mut redis, rules, archive }: DataConfig,
         beside: Beside,
@@ -214,8 +214,8 @@ impl Data {
         }
     }
 
-    /// Opens the archive. What cannot work with it as it is configured ends; but an archive that is only away now
-    /// is waited for while what is hot is served. `None` if a signal asks for the end before that is done.
+    /// Opens the archive. A wrong configuration is an error. An archive that is only unreachable now is not: hot data is
+    /// served meanwhile. Returns `None` if a signal arrives first.
     async fn with_archive(self, signals: &mut Signals) -> Result<Option<Self>, Box<dyn Error + Send + Sync>> {
         let opened = tokio::select! {
             opened = self.app.open_archive() => Some(opened),
@@ -225,7 +225,7 @@ impl Data {
             Some(Ok(())) => Ok(Some(self)),
             Some(Err(error)) if error.is_archive_away() => {
                 let error = &error as &dyn Error;
-                tracing::warn!(error, "the archive cannot be used now; old posts are not shown until it can");
+                tracing::warn!(error, "the archive is unavailable; old posts are not shown until it is back");
                 Ok(Some(self))
             }
             Some(Err(error)) => {
@@ -239,8 +239,7 @@ impl Data {
         }
     }
 
-    /// Opens the data, does a piece of work on it, to its end or until it is interrupted, and closes
-    /// it again.
+    /// Opens the data, runs work on it until it ends or is interrupted, and closes the data.
     async fn work(config: DataConfig, work: impl AsyncFnOnce(&App) -> Outcome) -> Outcome {
         let mut signals = Signals::listen();
         let Some(opened) = Self::open(config, Beside::Server, &mut signals).await? else {
@@ -262,7 +261,7 @@ impl Data {
 }
 
 fn interrupted() -> ExitCode {
-    complain("interrupted; run the command again to finish");
+    complain("interrupted; run the command again to resume");
     ExitCode::from(130)
 }
 
@@ -272,7 +271,7 @@ async fn stop(managed: Option<Managed>) {
     }
 }
 
-/// Runs a piece of work that goes on until `stopping` turns true, and begins it anew should it panic.
+/// Runs work until `stopping` turns true, and restarts it if it panics.
 async fn keep<W>(what: &'static str, stopping: watch::Receiver<bool>, work: impl Fn() -> W)
 where
     W: Future<Output = ()> + Send + 'static,
@@ -281,13 +280,13 @@ where
         let mut worker = JoinSet::new();
         worker.spawn(work());
         if let Some(Err(_panic)) = worker.join_next().await {
-            tracing::error!(what, "a worker has stopped; another one takes its place");
+            tracing::error!(what, "a worker has panicked and is restarted");
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
     }
 }
 
-/// Does a piece of work that has no end, until `stopping` turns true.
+/// Runs endless work until `stopping` turns true.
 async fn work_until(stopping: watch::Receiver<bool>, work: impl Future<Output = ()>) {
     tokio::select! {
         () = work => {}
@@ -295,15 +294,15 @@ async fn work_until(stopping: watch::Receiver<bool>, work: impl Future<Output = 
     }
 }
 
-/// Waits until `stopping` turns true, or until nobody can say so any more.
+/// Waits until `stopping` turns true, or its sender is dropped.
 async fn stopped(mut stopping: watch::Receiver<bool>) {
     drop(stopping.wait_for(|stopping| *stopping).await);
 }
 
-/// A signal asks for the end; a second one ends the process at once.
+/// Stops on a signal; a second one ends the process at once.
 async fn stop_on_signal(mut signals: Signals, stopping: Arc<watch::Sender<bool>>) {
     signals.next().await;
-    tracing::info!("stopping; once more to stop at once");
+    tracing::info!("stopping; signal again to stop at once");
     stopping.send_replace(true);
     signals.next().await;
     std::process::exit(130);

@@ -1,4 +1,4 @@
-//! Believable people for a demo world: names of many languages, and what they say of themselves.
+//! Believable people for a demo world: names of many languages, and bios.
 
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
@@ -7,15 +7,15 @@ use crate::model::region::{Region, Table};
 
 /// A person of a demo world.
 pub(super) struct Person {
-    /// The name in plain letters, without a number that may be needed to make it unique.
+    /// The name in ASCII letters, without the number that may be needed to make it unique.
     pub(super) username: String,
     pub(super) display_name: String,
     pub(super) bio: String,
-    /// Where the person is; `None` if it does not say.
+    /// The region; `None` if the person states none.
     pub(super) region: Option<Region>,
 }
 
-/// Somebody who is in every demo world, to be signed in as.
+/// Returns Ada, who is in every demo world for visitors to sign in as.
 pub(super) fn ada() -> Person {
     Person {
         username: "ada".to_owned(),
@@ -25,8 +25,8 @@ pub(super) fn ada() -> Person {
     }
 }
 
-/// Somebody.
-pub(super) fn somebody(rng: &mut StdRng) -> Person {
+/// Draws a person.
+pub(super) fn random(rng: &mut StdRng) -> Person {
     let (plain_first, first) = pick(rng, &FIRST_NAMES);
     let (plain_last, last) = pick(rng, &LAST_NAMES);
     let (bio, region) = bio_and_region(rng);
@@ -38,7 +38,8 @@ pub(super) fn somebody(rng: &mut StdRng) -> Person {
     }
 }
 
-/// Who names a town is there. Who does not says less exactly where it is, or nothing at all.
+/// Draws a bio and a region. People who name a town in their bio state its subdivision; the others state only the
+/// country, or nothing.
 fn bio_and_region(rng: &mut StdRng) -> (String, Option<Region>) {
     let (work, (place, code), love) = (pick(rng, &WORK), pick(rng, &PLACES), pick(rng, &LOVES));
     match pick(rng, &[0, 1, 2, 3, 4]) {
@@ -50,18 +51,18 @@ fn bio_and_region(rng: &mut StdRng) -> (String, Option<Region>) {
     }
 }
 
-/// The subdivision that has this code, or all of its country.
+/// Returns the subdivision with this code, or its whole country.
 fn region(code: &str, is_exact: bool) -> Region {
     let region = Table::current().find(&code[..2], is_exact.then_some(code));
     region.expect("the places of the demo world are in the standard")
 }
 
-/// One of these, each as likely as the others.
+/// Draws one of these, uniformly.
 pub(super) fn pick<T: Copy>(rng: &mut StdRng, among: &[T]) -> T {
     *among.choose(rng).expect("there is something to pick from")
 }
 
-/// A name in plain letters, and as its bearer writes it.
+/// A name in ASCII letters, and in its own spelling.
 type Name = (&'static str, &'static str);
 
 const FIRST_NAMES: [Name; 64] = [

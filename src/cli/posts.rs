@@ -4,7 +4,7 @@ use rand::rngs::StdRng;
 
 use crate::cli::people::pick;
 
-/// Something that somebody might say.
+/// Draws the text of a post.
 pub(super) fn saying(rng: &mut StdRng) -> String {
     match pick(rng, &[0, 0, 1, 1, 2, 3]) {
         0 => format!("{} {}.", pick(rng, &MOMENTS), pick(rng, &DISCOVERIES)),
@@ -14,7 +14,7 @@ pub(super) fn saying(rng: &mut StdRng) -> String {
     }
 }
 
-/// The client that somebody might have said it with.
+/// Draws the client that a post was written with.
 pub(super) fn platform(rng: &mut StdRng) -> Option<&'static str> {
     pick(rng, &[Some("web"), Some("web"), Some("ios"), Some("android"), Some("android"), None])
 }

@@ -1,12 +1,12 @@
-//! Data that other users of the machine cannot read.
+//! File modes that keep data from other users of the machine.
 //!
-//! Whatever the program makes, it makes for its own user alone, and so does the Redis that it starts, which inherits
-//! the mask. What an earlier version left open is closed when it is next used.
+//! Files that the program creates are readable by its own user alone. So are those of the Redis that it starts, which
+//! inherits the umask. Files that an earlier version left readable are closed on next use.
 //!
 //! # Which modes are changed
-//! Earlier versions made directories of mode 755 and files of mode 644. Those that still have it are closed. Any other
-//! mode was chosen, such as 750 for a group that makes backups, and stays. So does the mode of a directory in which
-//! there are things of others, such as a home directory.
+//! Earlier versions created directories of mode 755 and files of mode 644. Those that still have it are closed. Any other
+//! mode was chosen by an operator, such as 750 for a group that makes backups, and stays. So does the mode of a directory
+//! that contains other files, such as a home directory.
 
 use std::fs::{self, Metadata, Permissions};
 use std::io;
@@ -16,18 +16,18 @@ use std::path::Path;
 use rustix::fs::Mode;
 use rustix::process::{geteuid, umask};
 
-/// What the program makes in a data directory, and `make run`.
+/// Names that the program and `make run` create in a data directory.
 const OWN: [&str; 6] =
     ["archive.db", "archive.db-shm", "archive.db-wal", "demo-unfinished", "fanfold.lock", "redis"];
 
-/// Files from now on are for the user of this process alone, also those of the processes that it starts.
+/// Sets the umask, so that files created from now on are private to the user, also those of child processes.
 pub(super) fn begin() {
     let others = Mode::RWXG | Mode::RWXO;
     let chosen = umask(others);
     umask(chosen | others);
 }
 
-/// Closes what an earlier version has left open in this data directory.
+/// Closes what an earlier version has left readable in this data directory.
 pub(super) fn close(data_dir: &Path) {
     for file in ["archive.db", "archive.db-wal", "archive.db-shm"] {
         narrow(&data_dir.join(file), 0o644, 0o600);
@@ -53,7 +53,7 @@ fn narrow(path: &Path, from: u32, to: u32) {
     }
 }
 
-/// What is known of a thing that belongs to the user of this process, and is no link.
+/// Returns the metadata of a file that belongs to the user of this process and is not a link.
 fn own(path: &Path) -> Option<Metadata> {
     fs::symlink_metadata(path).ok().filter(|found| found.uid() == geteuid().as_raw() && !found.is_symlink())
 }

@@ -1,4 +1,4 @@
-//! `fanfold schema`: the contract with clients.
+//! `fanfold schema`: printing the schema.
 
 use std::process::ExitCode;
 

@@ -21,13 +21,13 @@ use crate::config::{DataConfig, DutyConfig, GraphqlConfig, HttpConfig, LogConfig
 use crate::graphql::Api;
 use crate::http;
 
-/// How long the last traces may take to be sent, if requests are given as long as that to finish.
+/// Timeout for sending the last traces, unless the timeout for stopping is shorter.
 const LAST_TRACES: Duration = Duration::from_secs(3);
 
 /// Serves the API, its schema and a playground.
 ///
-/// Without --redis-url it starts a redis-server of its own in the data directory and stops it at the
-/// end. Ends on SIGINT and SIGTERM, when the requests under way have been answered.
+/// Without --redis-url, it starts a redis-server of its own in the data directory, and stops it at exit.
+/// Ends on SIGINT and SIGTERM, when the requests in progress have been answered.
 #[derive(Args, Debug)]
 pub(super) struct Serve {
     #[command(flatten)]
@@ -84,7 +84,7 @@ impl Serve {
         let duties = begin_duties(&self.duties, &data.app, &stopping);
         tokio::spawn(stop_on_signal(signals, Arc::clone(&stop_serving)));
         let served = serve(listener, api, self.http, files, stopping).await;
-        // Also if serving has ended by itself.
+        // Serving may also have ended without a signal.
         stop_serving.send_replace(true);
         end_duties(duties).await;
         data.close().await;
@@ -104,7 +104,7 @@ async fn serve(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Begins what a server does beside answering.
+/// Starts the background work of a server.
 fn begin_duties(config: &DutyConfig, app: &App, stopping: &watch::Receiver<bool>) -> JoinSet<()> {
     let mut duties = JoinSet::new();
     let (repairer, until) = (app.clone(), stopping.clone());
@@ -126,9 +126,9 @@ fn begin_duties(config: &DutyConfig, app: &App, stopping: &watch::Receiver<bool>
     duties
 }
 
-/// Gives it some time to give back what is not finished. What is left then is taken over.
+/// Gives background work some time to hand back what is not finished. Other processes take over the rest.
 async fn end_duties(mut duties: JoinSet<()>) {
     let ended = async { while duties.join_next().await.is_some() {} };
-    // What is not ended in time is ended by being dropped.
+    // Dropping the set aborts what has not ended in time.
     drop(tokio::time::timeout(Duration::from_secs(1), ended).await);
 }

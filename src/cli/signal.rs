@@ -1,24 +1,23 @@
-//! The signals that ask the process to end.
+//! Signals that ask the process to end.
 
 use std::fs;
 
 use futures::future::select_all;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The signals that ask the process to end. From when they are listened to, they do not end it by
-/// themselves.
+/// The signals that ask the process to end. Once handled here, they no longer end it by themselves.
 pub(super) struct Signals(Vec<Signal>);
 
 impl Signals {
     pub(super) fn listen() -> Self {
-        // A handler would override `nohup`, which ignores this one for the program that it starts.
+        // A handler would override `nohup`, which ignores this signal for the program that it starts.
         let hangup = (!is_ignored(SignalKind::hangup())).then(SignalKind::hangup);
         let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::quit()];
-        // One that cannot be listened to ends the process by itself.
+        // A signal without a handler ends the process by itself.
         Self(kinds.into_iter().chain(hangup).filter_map(|kind| signal(kind).ok()).collect())
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub(super) async fn next(&mut self) {
         if self.0.is_empty() {
             return std::future::pending().await;
@@ -28,12 +27,12 @@ impl Signals {
     }
 }
 
-/// Whether this process ignores a signal, as far as its system tells: Linux does.
+/// Returns whether this process ignores a signal. Only Linux provides this information.
 fn is_ignored(kind: SignalKind) -> bool {
     fs::read_to_string("/proc/self/status").is_ok_and(|status| ignores(&status, kind))
 }
 
-/// Whether the status of a process, as in `/proc`, has the signal among those ignored: a bit each, the first signal in
+/// Returns whether the status of a process, as in `/proc`, lists the signal as ignored: one bit per signal, the first in
 /// the lowest.
 fn ignores(status: &str, kind: SignalKind) -> bool {
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

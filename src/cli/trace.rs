@@ -1,8 +1,8 @@
-//! Traces: what a request waited for, sent to a collector of OpenTelemetry.
+//! Traces: what a request waited for, sent to an OpenTelemetry collector.
 //!
-//! Spans are those of the library for logging, at the level of traces, which no log shows unless it is wished for: a
-//! request, what it is made of, every round trip to Redis and every question to the archive. Nobody makes one where
-//! there is no collector. Not here: what a span tells, which is written where it is made.
+//! Spans are those of `tracing` at the level `TRACE`, which logs omit by default: a request, its phases, every round trip
+//! to Redis and every query to the archive. Without a collector, spans are disabled. Not here: the fields of spans, which
+//! are set where a span is created.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -24,17 +24,17 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::DynFilterFn;
 use tracing_subscriber::registry::LookupSpan;
 
-/// How long the collector may take.
+/// Timeout of a request to the collector.
 const ANSWER: Duration = Duration::from_secs(10);
-/// What the service is called, unless the environment says otherwise.
+/// Name of the service, unless the environment sets another.
 const SERVICE: &str = "fanfold";
 
-/// Sends traces until it is finished.
+/// An exporter of traces, until it is finished.
 pub(super) struct Traces(SdkTracerProvider);
 
 impl Traces {
-    /// Traces that go to the collector at this URL. How many of them, and what they say of the service, may be set by
-    /// the variables of the environment that OpenTelemetry has for that.
+    /// Starts to send traces to the collector at this URL. OpenTelemetry's environment variables configure sampling and
+    /// the description of the service.
     pub(super) fn begin(endpoint: &str) -> Result<Self, Box<dyn Error + Send + Sync>> {
         let client = OnRuntime { client: client(endpoint)?, runtime: Handle::current() };
         let exporter = SpanExporter::builder().with_http().with_http_client(client);
@@ -48,7 +48,7 @@ impl Traces {
         Ok(Self(provider.with_resource(resource.build()).build()))
     }
 
-    /// What makes traces of spans.
+    /// Returns the layer that turns spans into traces.
     pub(super) fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: tracing::Subscriber + for<'span> LookupSpan<'span>,
@@ -56,7 +56,7 @@ impl Traces {
         let layer: OpenTelemetryLayer<S, Tracer> =
             tracing_opentelemetry::layer().with_tracer(self.0.tracer(SERVICE));
         let layer = layer.with_location(false).with_threads(false).with_level(false).with_target(false);
-        // What this process does of itself belongs to no request and would be a trace for each round trip.
+        // Background work belongs to no request, and each of its round trips would be a trace.
         let is_wanted = DynFilterFn::new(|metadata, context| {
             let is_ours = metadata.is_span()
                 && *metadata.level() == Level::TRACE
@@ -66,9 +66,9 @@ impl Traces {
         layer.with_tracked_inactivity(false).with_filter(is_wanted.with_max_level_hint(LevelFilter::TRACE))
     }
 
-    /// Sends what has not been sent yet, if that does not take too long.
+    /// Sends the remaining traces, within a timeout.
     pub(super) async fn finish(self, patience: Duration) {
-        // It waits for a thread that waits for this runtime.
+        // The shutdown blocks on a thread that waits for this runtime.
         let sent = tokio::task::spawn_blocking(move || self.0.shutdown_with_timeout(patience)).await;
         if !matches!(sent, Ok(Ok(()))) {
             tracing::warn!("the last traces could not be sent");
@@ -76,7 +76,7 @@ impl Traces {
     }
 }
 
-/// What speaks to a collector. The system's certificates are looked for only if it takes any.
+/// Returns a client for the collector. It loads the system's certificates only for HTTPS.
 fn client(endpoint: &str) -> Result<Arc<dyn HttpClient>, Box<dyn Error + Send + Sync>> {
     if endpoint.starts_with("http:") {
         return Ok(Arc::new(HyperClient::with_default_connector(ANSWER, None)));
@@ -85,7 +85,7 @@ fn client(endpoint: &str) -> Result<Arc<dyn HttpClient>, Box<dyn Error + Send + 
     Ok(Arc::new(HyperClient::new(connector, ANSWER, None)))
 }
 
-/// Sends from the runtime of the process what a thread outside wants to have sent.
+/// A client that runs requests of threads outside the runtime on the runtime of the process.
 #[derive(Debug)]
 struct OnRuntime {
     client: Arc<dyn HttpClient>,
@@ -100,7 +100,7 @@ impl HttpClient for OnRuntime {
         let sent = sent.map_err(HttpError::from).flatten();
         match &sent {
             Ok(answer) if answer.status().is_success() => {}
-            Ok(answer) => tracing::warn!(status = answer.status().as_u16(), "the collector takes no traces"),
+            Ok(answer) => tracing::warn!(status = answer.status().as_u16(), "the collector rejected traces"),
             Err(error) => tracing::warn!(error = &**error as &dyn Error, "traces cannot be sent"),
         }
         sent

@@ -1,4 +1,4 @@
-//! Bringing a world of users, follows and posts into the store, however it was come by.
+//! Loading a world of users, follows and posts into the store, imported or generated.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,30 +13,30 @@ use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::post::{Content, Platform};
 
-/// How many users or follows go into the store together.
+/// Number of users or follows written at a time.
 const CHUNK: usize = 5_000;
-/// How many posts do.
+/// Number of posts written at a time.
 const POSTS: usize = 1_000;
-/// For how long nobody must have been at a delivery before it is taken over.
+/// Idle time after which a delivery is taken over from another worker.
 const ABANDONED_AFTER: Duration = Duration::from_secs(5);
 
-/// Users, who of them follows whom since when, and what they have posted.
+/// Users, their follows and their posts.
 pub(super) struct World {
     pub(super) users: Vec<Newcomer>,
-    /// Indices of `users`: who follows, and who is followed.
+    /// Follower and followed, as indices of `users`.
     pub(super) follows: Vec<(u32, u32)>,
-    /// When the follow of this index was made.
+    /// Returns the time of the follow with this index.
     pub(super) time: Box<dyn Fn(usize) -> Timestamp + Send + Sync>,
     pub(super) posts: Sayings,
 }
 
-/// Posts in the order of their times, thought up as they are asked for.
+/// Posts in chronological order, generated lazily.
 pub(super) struct Sayings {
     pub(super) count: usize,
     pub(super) sayings: Box<dyn Iterator<Item = Saying> + Send>,
 }
 
-/// What somebody has posted.
+/// A post to load.
 pub(super) struct Saying {
     /// The index of the author.
     pub(super) author: u32,
@@ -45,7 +45,7 @@ pub(super) struct Saying {
     pub(super) at: Timestamp,
 }
 
-/// What was done.
+/// Counts of what was loaded.
 pub(super) struct Loaded {
     users: usize,
     created: usize,
@@ -57,7 +57,7 @@ pub(super) struct Loaded {
 }
 
 impl World {
-    /// Brings the world in. What is there already stays as it is.
+    /// Loads the world. Existing data stays unchanged.
     pub(super) async fn load(self, app: &App) -> Result<Loaded, Error> {
         let began = app.now();
         let (users, follows, posts) = (self.users.len(), self.follows.len(), self.posts.count);
@@ -90,8 +90,8 @@ impl World {
     }
 }
 
-/// Publishes what is not there yet, and delivers it: of each author as many posts are left out as there
-/// are, since the posts of an author come in one order always. Returns how many are new.
+/// Publishes and delivers the posts that do not exist yet, and returns their number. For each author it skips as many posts
+/// as exist, since the posts of an author always come in the same order.
 async fn publish(app: &App, ids: &[UserId], Sayings { count, mut sayings }: Sayings) -> Result<usize, Error> {
     let mut there = app.count_posts(ids).await?;
     let bar = progress::bar("posts", count as u64);
@@ -132,7 +132,7 @@ impl fmt::Display for Loaded {
         writeln!(formatter, "users:   {users}, of which {created} are new")?;
         write!(formatter, "follows: {follows}, of which {added} are new, {already} were there")?;
         if *refused > 0 {
-            write!(formatter, ", {refused} were refused by the follow limit")?;
+            write!(formatter, ", {refused} exceeded the follow limit")?;
         }
         if *posts > 0 {
             write!(formatter, "\nposts:   {posts}, of which {published} are new")?;

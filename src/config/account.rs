@@ -1,4 +1,4 @@
-//! Accounts and sessions: how long sessions live, and how often passwords may be tried.
+//! Options of accounts and sessions: lifetimes of sessions, and limits on passwords.
 
 use std::time::Duration;
 
@@ -7,87 +7,87 @@ use clap::Args;
 use crate::model::clock::Timestamp;
 use crate::model::session::Session;
 
-/// Accounts and sessions.
+/// Options of accounts and sessions.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Accounts")]
 pub struct AccountConfig {
-    /// A login ends all other sessions of the user.
+    /// End all other sessions of a user at each login.
     #[arg(long, env = "FANFOLD_SESSIONS_SINGLE")]
     pub sessions_single: bool,
 
-    /// Days after which a session that is not used ends.
+    /// Days after its last use when a session ends.
     #[arg(long, value_name = "DAYS", env = "FANFOLD_SESSIONS_LIFETIME", default_value_t = 30)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=3_650))]
     pub sessions_lifetime: u32,
 
-    /// Days after signing in when a session ends, however much it is used.
+    /// Days after signing in when a session ends, however often it is used.
     #[arg(long, value_name = "DAYS", env = "FANFOLD_SESSIONS_MAX_LIFETIME", default_value_t = 365)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=36_500))]
     pub sessions_max_lifetime: u32,
 
-    /// Wrong passwords that strangers may give for one account, all at once or within an hour.
+    /// Wrong passwords per account in an hour, from addresses that the account never signed in from.
     ///
-    /// Whoever comes from an address from which the account was signed in to before may give as many, whatever
-    /// strangers do.
+    /// Each address that it has signed in from has a limit of its own, of the same size, which strangers cannot
+    /// exhaust.
     #[arg(long, value_name = "N", env = "FANFOLD_LOGINS_PER_ACCOUNT", default_value_t = 20)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub logins_per_account: u32,
 
-    /// Wrong passwords that may be given from one address, for any accounts, all at once or within an hour.
+    /// Wrong passwords per address in an hour, for any accounts.
     ///
-    /// What counts as an address behind a proxy, --http-trusted-proxies tells.
+    /// Behind a proxy, --http-trusted-proxies determines the address.
     #[arg(long, value_name = "N", env = "FANFOLD_LOGINS_PER_ADDRESS", default_value_t = 100)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub logins_per_address: u32,
 
-    /// Right passwords that may be given for one account, all at once or within an hour.
+    /// Correct passwords per account in an hour.
     #[arg(long, value_name = "N", env = "FANFOLD_SIGN_INS_PER_ACCOUNT", default_value_t = 300)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub sign_ins_per_account: u32,
 
-    /// Right passwords that may be given from one address, for any accounts, all at once or within an hour.
+    /// Correct passwords per address in an hour, for any accounts.
     ///
-    /// The first 20 of each account are not counted against the others at its address.
+    /// The first 20 of each account do not count.
     #[arg(long, value_name = "N", env = "FANFOLD_SIGN_INS_PER_ADDRESS", default_value_t = 1_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub sign_ins_per_address: u32,
 
-    /// Accounts that may be made from one address, all at once or within an hour.
+    /// Accounts created per address in an hour.
     #[arg(long, value_name = "N", env = "FANFOLD_REGISTRATIONS_PER_ADDRESS", default_value_t = 50)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub registrations_per_address: u32,
 
-    /// Passwords that are hashed at the same time [default: half the number of processors].
+    /// Passwords that are hashed at a time [default: half the number of processors].
     ///
-    /// They are hashed on threads of a lower priority than those that answer requests.
+    /// Their threads have a lower priority than those that serve requests.
     #[arg(long, value_name = "N", env = "FANFOLD_PASSWORD_WORKERS")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1_024))]
     pub password_workers: Option<u16>,
 
-    /// Passwords that may wait to be hashed; beyond that, clients are asked to come back.
+    /// Passwords that may wait to be hashed; beyond that, clients must retry later.
     ///
-    /// Addresses take turns, and so do the accounts of an address. Where the queue is full, a client with fewer
-    /// passwords in it than another displaces one of these.
+    /// Addresses take turns, and so do the accounts of an address. When the queue is full, a client with fewer passwords
+    /// in it displaces one of the client with the most.
     #[arg(long, value_name = "N", env = "FANFOLD_PASSWORD_QUEUE", default_value_t = 256)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub password_queue: u32,
 
-    /// Passwords from one address that may wait or be hashed at a time.
+    /// Passwords from one address that may be waiting or being hashed at a time.
     #[arg(long, value_name = "N", env = "FANFOLD_PASSWORDS_PER_ADDRESS", default_value_t = 32)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub passwords_per_address: u32,
 }
 
 impl AccountConfig {
-    /// The time at which a session ends that is not used any more.
+    /// Returns the time at which a session ends if it is not used again.
     #[must_use]
     pub fn session_end(&self, created_at: Timestamp, last_seen_at: Timestamp) -> Timestamp {
         let unused = last_seen_at.plus(days(self.sessions_lifetime));
         unused.min(created_at.plus(days(self.sessions_max_lifetime)))
     }
 
-    /// Whether the token of a session is accepted. A session that was written under a longer lifetime ends with the one
-    /// that is in force now.
+    /// Returns whether the token of a session is accepted. The lifetimes in force now also apply to sessions that were
+    /// opened under longer ones.
     #[must_use]
     pub fn is_live(&self, session: &Session, now: Timestamp) -> bool {
         let latest = self.session_end(session.created_at, session.last_seen_at);

@@ -1,8 +1,8 @@
-//! Every knob, on one page: this is what `--help` prints.
+//! All options on one page: the doc comments are the text of `--help`.
 //!
-//! A knob has one name in three spellings: `relation.strategy` in text, `--relation-strategy` on the
-//! command line, `FANFOLD_RELATION_STRATEGY` in the environment. A storey is given its section by
-//! value. Nothing needs to be set: the server starts with no configuration at all.
+//! An option has one name in two spellings: `--relation-strategy` on the command line and
+//! `FANFOLD_RELATION_STRATEGY` in the environment. Each layer receives its section by value. Every option has a default:
+//! the server starts without any configuration.
 
 mod account;
 mod budget;
@@ -22,24 +22,24 @@ pub use crate::config::client::ClientConfig;
 pub use crate::config::value::SecretUrl;
 use crate::config::value::{collector, host, key_prefix, network, origin};
 
-/// What every command that works on data takes.
+/// Options of every command that works on data.
 #[derive(Args, Clone, Debug)]
 pub struct DataConfig {
-    /// Where the data is.
+    /// Redis.
     #[command(flatten)]
     pub redis: RedisConfig,
-    /// The rules that hold for it.
+    /// Rules of the application.
     #[command(flatten)]
     pub rules: RulesConfig,
-    /// Where old posts are.
+    /// The archive.
     #[command(flatten)]
     pub archive: ArchiveConfig,
 }
 
-/// The rules that an operator may set.
+/// Rules that an operator may set.
 #[derive(Args, Clone, Debug)]
 pub struct RulesConfig {
-    /// How users relate.
+    /// Relations.
     #[command(flatten)]
     pub relation: RelationConfig,
     /// Accounts and sessions.
@@ -48,60 +48,60 @@ pub struct RulesConfig {
     /// Posts and timelines.
     #[command(flatten)]
     pub timeline: TimelineConfig,
-    /// Who came.
+    /// Visits.
     #[command(flatten)]
     pub visit: VisitConfig,
 }
 
-/// Where the data is.
+/// Options of Redis and the data directory.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Data")]
 pub struct RedisConfig {
-    /// Redis (or Valkey) 6.2 or newer that keeps the data.
+    /// URL of Redis (or Valkey) 6.2 or newer.
     ///
-    /// redis://user:password@host:port/db, rediss://… with TLS, or unix:/path?user=…&pass=….
-    /// For TLS the system's certificates are trusted, or those in the file that SSL_CERT_FILE names.
-    /// Without it, Fanfold starts a redis-server of its own in the data directory.
+    /// redis://user:password@host:port/db, rediss://… for TLS, or unix:/path?user=…&pass=….
+    /// TLS trusts the system's certificates, or those in the file named by SSL_CERT_FILE.
+    /// Without this option, Fanfold starts a redis-server of its own in the data directory.
     #[arg(long, value_name = "URL", env = "FANFOLD_REDIS_URL", hide_env_values = true)]
     pub redis_url: Option<SecretUrl>,
 
-    /// Directory for the data of Fanfold's own redis-server, unless there is a --redis-url, and for the
-    /// archive, unless there is an --archive-url.
+    /// Directory for the data of Fanfold's own redis-server (without --redis-url) and for the archive (without
+    /// --archive-url).
     #[arg(long, value_name = "DIR", env = "FANFOLD_DATA_DIR", default_value = "fanfold-data")]
     pub data_dir: PathBuf,
 
-    /// What every key begins with, so that several deployments can share one Redis.
+    /// Prefix of all keys, so that several deployments can share one Redis.
     #[arg(long, value_name = "TEXT", env = "FANFOLD_REDIS_PREFIX", default_value = "ff:")]
     #[arg(value_parser = key_prefix)]
     pub redis_prefix: String,
 
-    /// Connections to Redis. Each serves many requests at once.
+    /// Connections to Redis. Each serves many requests concurrently.
     #[arg(long, value_name = "N", env = "FANFOLD_REDIS_CONNECTIONS", default_value_t = 4)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub redis_connections: u32,
 
-    /// How many users to lay the username index out for.
+    /// Number of users that the username index is laid out for.
     ///
-    /// Takes effect when the store is first used and is kept from then on. More users than this
-    /// cost memory, not correctness.
+    /// Takes effect when the store is first used, and is fixed from then on. Exceeding it costs memory, not
+    /// correctness.
     #[arg(long, value_name = "N", env = "FANFOLD_REDIS_EXPECTED_USERS", default_value_t = 1_000_000)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=10_000_000_000))]
     pub redis_expected_users: u64,
 
-    /// Accept a Redis that may throw data away when its memory is full.
+    /// Accept a Redis whose maxmemory-policy evicts data.
     #[arg(long, env = "FANFOLD_REDIS_ALLOW_EVICTION")]
     pub redis_allow_eviction: bool,
 }
 
-/// Where old posts are.
+/// Options of the archive.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Archive")]
 pub struct ArchiveConfig {
-    /// SQL database for old posts, and for how many came on past days [default: archive.db in the data directory].
+    /// SQL database for old posts and visitor counts of past days [default: archive.db in the data directory].
     ///
     /// sqlite:path, mysql://user:password@host/database (also mariadb://), or
-    /// postgres://user:password@host/database. Its tables are made when it is first used. Servers on several
-    /// machines need one that all of them reach.
+    /// postgres://user:password@host/database. Its tables are created on first use. Servers on several
+    /// machines need a database that all of them reach.
     #[arg(long, value_name = "URL", env = "FANFOLD_ARCHIVE_URL", hide_env_values = true)]
     pub archive_url: Option<SecretUrl>,
 
@@ -112,7 +112,7 @@ pub struct ArchiveConfig {
 }
 
 impl ArchiveConfig {
-    /// The URL, password and all; `None` if the archive is in the data directory.
+    /// Returns the URL, including the password; `None` if the archive is in the data directory.
     #[must_use]
     pub fn url(&self) -> Option<&str> {
         // An empty variable in the environment is one that is not set.
@@ -120,89 +120,89 @@ impl ArchiveConfig {
     }
 }
 
-/// How users relate.
+/// Options of relations.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Relations")]
 pub struct RelationConfig {
-    /// How the relations of a page of users are found. The answers are the same.
+    /// Algorithm that finds the relations of a page of users. Results do not depend on it.
     #[arg(long, value_name = "NAME", env = "FANFOLD_RELATION_STRATEGY", default_value = "zinterstore")]
     pub relation_strategy: RelationStrategy,
 
-    /// How many users one user may follow.
+    /// Maximum number of users that one user may follow.
     #[arg(long, value_name = "N", env = "FANFOLD_RELATION_FOLLOW_LIMIT", default_value_t = 5_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub relation_follow_limit: u32,
 }
 
-/// How the relations of a page of users are found.
+/// An algorithm that finds the relations of a page of users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RelationStrategy {
-    /// Intersect the page with the viewer's lists, in Redis.
+    /// Intersect the page with the viewer's lists in Redis.
     Zinterstore,
-    /// Look each user of the page up in the viewer's lists: no writes.
+    /// Look up each user of the page in the viewer's lists, without writes.
     Zmscore,
 }
 
-/// Posts and timelines.
+/// Options of posts and timelines.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Posts and timelines")]
 pub struct TimelineConfig {
-    /// How posts come to home timelines. The timelines are the same.
+    /// Method that delivers posts to home timelines. Timelines do not depend on it.
     ///
-    /// All processes of a deployment must have the same one: to change it, stop them all first.
+    /// All processes of a deployment must use the same one: to change it, stop them all first.
     #[arg(long, value_name = "NAME", env = "FANFOLD_TIMELINE_STRATEGY", default_value = "hybrid")]
     pub timeline_strategy: TimelineStrategy,
 
-    /// Followers above which an author's posts are fetched by its readers, not brought to them.
+    /// Number of followers above which an author's posts are pulled by readers, not pushed.
     ///
-    /// An author who has once been above it stays so. For the strategy hybrid only.
+    /// An author who has exceeded it once stays pulled. Applies to --timeline-strategy hybrid only.
     #[arg(long, value_name = "N", env = "FANFOLD_TIMELINE_PUSH_LIMIT", default_value_t = 10_000)]
     pub timeline_push_limit: u64,
 
-    /// Posts that a home timeline keeps ready. Older ones are collected when somebody scrolls there.
+    /// Posts that a stored home timeline holds. Older ones are collected from their authors on demand.
     #[arg(long, value_name = "N", env = "FANFOLD_TIMELINE_CAPACITY", default_value_t = 1_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub timeline_capacity: u32,
 
-    /// Days for which a home timeline that nobody reads is kept ready.
+    /// Days after its last read when a stored home timeline expires.
     #[arg(long, value_name = "DAYS", env = "FANFOLD_TIMELINE_ACTIVITY", default_value_t = 21)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=3_650))]
     pub timeline_activity: u32,
 
-    /// Posts that one author may publish, all at once or within an hour.
+    /// Posts that one author may publish in an hour.
     ///
     /// A retry with the same idempotency key does not count. Imports are not limited.
     #[arg(long, value_name = "N", env = "FANFOLD_PUBLISHES_PER_AUTHOR", default_value_t = 300)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub publishes_per_author: u32,
 
-    /// Posts of an author that are kept in Redis; older ones are archived.
+    /// Posts per author that stay in Redis; older ones are archived.
     #[arg(long, value_name = "N", env = "FANFOLD_POST_HOT_LIMIT", default_value_t = 1_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub post_hot_limit: u32,
 }
 
 impl TimelineConfig {
-    /// How long a timeline that nobody reads is kept ready, in seconds.
+    /// Returns the time to live of a stored timeline after its last read, in seconds.
     #[must_use]
     pub fn lifetime_seconds(&self) -> u64 {
         u64::from(self.timeline_activity) * 86_400
     }
 }
 
-/// How posts come to home timelines.
+/// A method that delivers posts to home timelines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TimelineStrategy {
-    /// Brought to followers; those of authors with very many followers are fetched.
+    /// Push posts to followers; pull those of authors with very many followers.
     Hybrid,
-    /// Brought to all followers.
+    /// Push posts to all followers.
     Push,
-    /// Fetched by readers.
+    /// Pull posts when a timeline is read.
     Pull,
 }
 
 impl TimelineStrategy {
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -213,124 +213,124 @@ impl TimelineStrategy {
     }
 }
 
-/// Who came.
+/// Options of visits and profile views.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Visits")]
 pub struct VisitConfig {
-    /// How many users are expected to come on a day.
+    /// Expected number of daily visitors.
     ///
-    /// A day is laid out for them when the first one comes, and stays so. More than half as many again cost memory,
-    /// not correctness; fewer, nothing.
+    /// A day is laid out when its first visitor arrives. Exceeding this by over 50 % costs memory, not correctness;
+    /// fewer visitors cost nothing.
     #[arg(long, value_name = "N", env = "FANFOLD_VISITS_EXPECTED", default_value_t = 100_000)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub visits_expected: u64,
 
-    /// Whether it is kept for a month who looked at whose profile, and told to those looked at as an audience.
+    /// Record profile views for one month, and report them to the viewed users as their audience.
     #[arg(long, value_name = "SWITCH", env = "FANFOLD_AUDIENCE", default_value = "on")]
     pub audience: Switch,
 }
 
-/// What a server does beside answering.
+/// Options of the background work of a server.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Posts and timelines")]
 pub struct DutyConfig {
-    /// Whether the server brings posts to timelines itself, or leaves that to `fanfold deliver`.
+    /// Deliver posts to timelines in the server, instead of leaving that to `fanfold deliver`.
     #[arg(long, value_name = "SWITCH", env = "FANFOLD_DELIVER", default_value = "on")]
     pub deliver: Switch,
 
-    /// Whether the server archives old posts and past days itself, or leaves that to `fanfold archive run`.
+    /// Archive old posts and past days in the server, instead of leaving that to `fanfold archive run`.
     #[arg(long, value_name = "SWITCH", env = "FANFOLD_ARCHIVE", default_value = "on")]
     pub archive: Switch,
 }
 
-/// Whether something is done.
+/// A switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Switch {
-    /// It is.
+    /// Enabled.
     On,
-    /// It is not.
+    /// Disabled.
     Off,
 }
 
-/// What clients may ask.
+/// Options of the API.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "API")]
 pub struct GraphqlConfig {
-    /// Predicted cost that one operation may have: 1 for an object and 0.1 for any other field.
+    /// Maximum predicted cost of an operation: 1 for an object and 0.1 for any other field.
     #[arg(long, value_name = "N", env = "FANFOLD_GRAPHQL_COST_LIMIT", default_value_t = 5_000)]
     #[arg(value_parser = clap::value_parser!(u64).range(100..=1_000_000_000))]
     pub graphql_cost_limit: u64,
 
-    /// What it may really use.
+    /// The budget of an operation.
     #[command(flatten)]
     pub budget: BudgetConfig,
 
-    /// Cost that the operations of one user may have in a minute [default: no limit].
+    /// Maximum cost of the operations of one user in a minute [default: no limit].
     ///
-    /// Anonymous clients are counted by address; --http-trusted-proxies tells what counts as one behind a proxy. As much,
-    /// and at least what one operation may cost, may also be used at once.
+    /// Anonymous clients are counted by address; behind a proxy, --http-trusted-proxies determines it. The same amount,
+    /// and at least the maximum cost of one operation, may be used in a burst.
     #[arg(long, value_name = "N", env = "FANFOLD_GRAPHQL_RATE_LIMIT")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub graphql_rate_limit: Option<u32>,
 
-    /// Seconds that a query may take.
+    /// Timeout of a query, in seconds.
     #[arg(long, value_name = "SECONDS", env = "FANFOLD_GRAPHQL_QUERY_TIMEOUT", default_value_t = 15)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=3_600))]
     pub graphql_query_timeout: u32,
 
-    /// Seconds that a mutation may take. It goes on when they are over, but nobody is told how it ends.
+    /// Timeout of a mutation, in seconds. The mutation runs to completion, but its client receives an error.
     #[arg(long, value_name = "SECONDS", env = "FANFOLD_GRAPHQL_MUTATION_TIMEOUT", default_value_t = 60)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=3_600))]
     pub graphql_mutation_timeout: u32,
 
-    /// Whether clients may ask for the schema in a query. It is at /schema.graphql in any case.
+    /// Allow introspection queries. The schema is at /schema.graphql in any case.
     #[arg(long, value_name = "SWITCH", env = "FANFOLD_GRAPHQL_INTROSPECTION", default_value = "on")]
     pub graphql_introspection: Switch,
 
-    /// Whether documents are remembered that clients send with their hash, so that next time the hash will do.
+    /// Cache documents that clients send with their hash, so that the hash suffices from then on.
     ///
-    /// These are the automatic persisted queries of Apollo's clients. Each process remembers some megabytes of them.
+    /// These are the automatic persisted queries of Apollo's clients. Each process caches some megabytes of them.
     #[arg(long, value_name = "SWITCH", env = "FANFOLD_GRAPHQL_PERSISTED_QUERIES", default_value = "on")]
     pub graphql_persisted_queries: Switch,
 
-    /// File of documents that clients may name by their hash: persisted-documents.json, as code generators write it.
+    /// File of trusted documents, which clients send by hash: persisted-documents.json, as code generators write it.
     ///
-    /// A JSON object from the SHA-256 of each document, as sha256:… or in hexadecimal digits alone, to the document.
-    /// They are checked when the server starts, and may ask for the schema even with --graphql-introspection off.
+    /// A JSON object that maps the SHA-256 of each document, with or without the prefix sha256:, to the document. The
+    /// documents are validated at start, and may use introspection even with --graphql-introspection off.
     #[arg(long, value_name = "FILE", env = "FANFOLD_GRAPHQL_TRUSTED_DOCUMENTS")]
     pub graphql_trusted_documents: Option<PathBuf>,
 
-    /// What the documents of that file are to the server.
+    /// Use of the trusted documents.
     #[arg(long, value_name = "MODE", env = "FANFOLD_GRAPHQL_TRUSTED_MODE", default_value = "prefer")]
     pub graphql_trusted_mode: TrustedMode,
 }
 
-/// What documents that are trusted are to a server.
+/// A use of trusted documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TrustedMode {
-    /// Nothing: the file is not read.
+    /// Do not read the file.
     Off,
-    /// They may be named by their hash; others may be sent.
+    /// Accept trusted documents by hash, and others in full.
     Prefer,
-    /// There are no others.
+    /// Accept trusted documents only.
     Only,
 }
 
 impl GraphqlConfig {
-    /// How long a query may take.
+    /// Returns the timeout of a query.
     #[must_use]
     pub fn query_timeout(&self) -> Duration {
         Duration::from_secs(self.graphql_query_timeout.into())
     }
 
-    /// How long anybody waits for a mutation.
+    /// Returns the timeout after which a client no longer waits for a mutation.
     #[must_use]
     pub fn mutation_timeout(&self) -> Duration {
         Duration::from_secs(self.graphql_mutation_timeout.into())
     }
 }
 
-/// How clients reach the server.
+/// Options of the HTTP server.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "HTTP")]
 pub struct HttpConfig {
@@ -338,114 +338,113 @@ pub struct HttpConfig {
     #[arg(long, value_name = "ADDRESS", env = "FANFOLD_LISTEN", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
 
-    /// Bytes a request body may have.
+    /// Maximum size of a request body, in bytes.
     #[arg(long, value_name = "BYTES", env = "FANFOLD_HTTP_BODY_LIMIT", default_value_t = 65_536)]
     #[arg(value_parser = clap::value_parser!(u64).range(1_024..=16_777_216))]
     pub http_body_limit: u64,
 
-    /// Operations that a request may bring, in a JSON array, and that are answered in an array; 0 for one alone.
+    /// Maximum number of operations in a batch, which is a JSON array; 0 disables batches.
     ///
-    /// Together they may ask for as much as one. Queries that follow each other are executed at the same time,
-    /// mutations one after the other.
+    /// The operations of a batch share the cost limit and the budget of one. Consecutive queries are executed
+    /// concurrently, mutations one after the other.
     #[arg(long, value_name = "N", env = "FANFOLD_HTTP_BATCH_LIMIT", default_value_t = 0)]
     #[arg(value_parser = clap::value_parser!(u8).range(0..=10))]
     pub http_batch_limit: u8,
 
-    /// Seconds for which anybody may keep the answer to a query that came by GET, without a token, and asks for nothing
-    /// that depends on who asks; 0 for not at all.
+    /// `max-age` of publicly cacheable responses, in seconds; 0 disables caching.
+    ///
+    /// These are the responses to anonymous GET queries that select nothing that depends on the viewer.
     #[arg(long, value_name = "SECONDS", env = "FANFOLD_HTTP_PUBLIC_MAX_AGE", default_value_t = 0)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=86_400))]
     pub http_public_max_age: u32,
 
-    /// Sites whose pages may send requests, such as <https://app.example.org>, separated by commas; * for all.
+    /// Origins whose pages may send requests, such as <https://app.example.org>, separated by commas; * for all.
     ///
-    /// The server's own pages may and, while it listens on this machine only, all that are served on it. Then the
-    /// server is known by its address and as localhost; behind a proxy that passes on another name, list that, too.
+    /// The server's own pages always may. A server that listens on a loopback address also accepts all pages of the same
+    /// machine, and is known by its address and as localhost; behind a proxy that forwards another name, list that, too.
     #[arg(long, value_name = "ORIGINS", env = "FANFOLD_HTTP_CORS_ORIGINS", value_delimiter = ',')]
     #[arg(value_parser = origin)]
     pub http_cors_origins: Vec<String>,
 
     /// Names that this server answers to, such as feed.example.org, separated by commas [default: any].
     ///
-    /// A request for any other is rejected (421), except for /healthz and /readyz. A name may have a port, and stands for
-    /// all ports without one. If none is given, a server that listens on this machine only is known by its address and as
-    /// localhost.
+    /// A request for any other name is rejected (421), except for /healthz and /readyz. A name without a port matches all
+    /// ports. By default, a server that listens on a loopback address is known by its address and as localhost.
     #[arg(long, value_name = "HOSTS", env = "FANFOLD_HTTP_HOSTS", value_delimiter = ',', value_parser = host)]
     pub http_hosts: Vec<String>,
 
-    /// Proxies before this server, such as 10.0.0.0/8 or 192.0.2.7, separated by commas.
+    /// Proxies in front of this server, such as 10.0.0.0/8 or 192.0.2.7, separated by commas.
     ///
-    /// A request that comes from one of them is taken to come from the last address in X-Forwarded-For that is none of
-    /// theirs. Behind a proxy that is not listed here, all clients are one, and what one of them may not do any more,
-    /// none may.
+    /// A request from one of them is attributed to the last address in X-Forwarded-For that is not a proxy. Behind a proxy
+    /// that is not listed, all clients share one address, and exhaust each other's limits.
     #[arg(long, value_name = "NETWORKS", env = "FANFOLD_HTTP_TRUSTED_PROXIES", value_delimiter = ',')]
     #[arg(value_parser = network)]
     pub http_trusted_proxies: Vec<IpNet>,
 
-    /// Seconds after which a connection is closed on which no request has come, or not all of its head.
+    /// Seconds that a connection may be idle, or may take to send the head of a request.
     ///
-    /// A proxy that keeps connections open should close them first.
+    /// A proxy that keeps connections open should close them earlier.
     #[arg(long, value_name = "SECONDS", env = "FANFOLD_HTTP_IDLE_TIMEOUT", default_value_t = 75)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=3_600))]
     pub http_idle_timeout: u32,
 
-    /// WebSockets, and streams of events, that may be open at a time.
+    /// Maximum number of open WebSockets and event streams.
     #[arg(long, value_name = "N", env = "FANFOLD_HTTP_SOCKETS", default_value_t = 10_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub http_sockets: u32,
 
-    /// How much one client may have.
+    /// Limits per client.
     #[command(flatten)]
     pub clients: ClientConfig,
 
-    /// Seconds that requests under way are given to finish when the server stops.
+    /// Seconds that requests in progress have to finish when the server stops.
     #[arg(long, value_name = "SECONDS", env = "FANFOLD_HTTP_SHUTDOWN_TIMEOUT", default_value_t = 10)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=3_600))]
     pub http_shutdown_timeout: u32,
 }
 
 impl HttpConfig {
-    /// How long requests under way are given to finish.
+    /// Returns the time that requests in progress have to finish.
     #[must_use]
     pub fn shutdown_timeout(&self) -> Duration {
         Duration::from_secs(self.http_shutdown_timeout.into())
     }
 }
 
-/// What the server says of itself.
+/// Options of the log.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Log")]
 pub struct LogConfig {
-    /// Form of the log, which goes to standard error.
+    /// Format of the log, which goes to standard error.
     #[arg(long, value_name = "FORM", env = "FANFOLD_LOG", default_value = "text")]
     pub log: LogForm,
 
-    /// Log a line for each request that was answered: what kind it was, how long it took, what became of it.
+    /// Log a line for each request: its kind, its duration and its outcome.
     ///
-    /// The same as fanfold::http::log=debug among the --log-filter.
+    /// Equivalent to fanfold::http::log=debug in the --log-filter.
     #[arg(long, env = "FANFOLD_LOG_REQUESTS")]
     pub log_requests: bool,
 
-    /// What is logged: a level (error, warn, info, debug, trace), also per module as in
+    /// Log level (error, warn, info, debug, trace), optionally per module as in
     /// info,fanfold::store=debug.
     #[arg(long, value_name = "FILTER", env = "FANFOLD_LOG_FILTER", default_value = "info")]
     pub log_filter: String,
 }
 
-/// Where traces go.
+/// Options of traces.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Log")]
 pub struct TraceConfig {
-    /// Collector of OpenTelemetry that traces of requests are sent to, such as <http://127.0.0.1:4318>.
+    /// OpenTelemetry collector that receives traces of requests, such as <http://127.0.0.1:4318>.
     ///
-    /// By OTLP over HTTP, as protobuf. Which traces are sent, and what they say of the service, is set by
-    /// OpenTelemetry's own variables (OTEL_TRACES_SAMPLER, OTEL_RESOURCE_ATTRIBUTES, OTEL_EXPORTER_OTLP_HEADERS …).
+    /// Traces are sent by OTLP over HTTP, as protobuf. OpenTelemetry's own variables (OTEL_TRACES_SAMPLER,
+    /// OTEL_RESOURCE_ATTRIBUTES, OTEL_EXPORTER_OTLP_HEADERS …) configure sampling and the description of the service.
     #[arg(long, value_name = "URL", env = "FANFOLD_OTLP_ENDPOINT", value_parser = collector)]
     pub otlp_endpoint: Option<String>,
 }
 
 impl TraceConfig {
-    /// Where the collector is, if there is one.
+    /// Returns the URL of the collector, if there is one.
     #[must_use]
     pub fn collector(&self) -> Option<&str> {
         // An empty variable in the environment is one that is not set.
@@ -453,11 +452,11 @@ impl TraceConfig {
     }
 }
 
-/// Forms of the log.
+/// A format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogForm {
-    /// Lines for people.
+    /// Lines of text.
     Text,
-    /// A JSON object a line.
+    /// A JSON object per line.
     Json,
 }

@@ -1,16 +1,16 @@
-//! What the values of knobs must be.
+//! Parsers for the values of options.
 
 use std::fmt;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-/// A URL. Prints as `***` if there may be a password in it.
+/// A URL. Prints as `***` if it may contain a password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretUrl(String);
 
 impl SecretUrl {
-    /// The URL, password and all.
+    /// Returns the URL, including the password.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -18,8 +18,7 @@ impl SecretUrl {
 }
 
 impl From<String> for SecretUrl {
-    /// Takes any text: what is no URL is refused when it is opened, by a message that does not show
-    /// it.
+    /// Accepts any text. An invalid URL is rejected when it is opened, by a message that does not contain it.
     fn from(text: String) -> Self {
         Self(text)
     }
@@ -38,7 +37,7 @@ impl fmt::Display for SecretUrl {
     }
 }
 
-/// A site: a scheme and a host, perhaps with a port, and nothing more.
+/// Parses an origin: a scheme and a host, optionally with a port.
 pub(super) fn origin(text: &str) -> Result<String, String> {
     let origin = text.trim().trim_end_matches('/').to_ascii_lowercase();
     let host = ["http://", "https://"].iter().find_map(|scheme| origin.strip_prefix(scheme));
@@ -46,29 +45,29 @@ pub(super) fn origin(text: &str) -> Result<String, String> {
     if origin == "*" || host.is_some_and(is_host) {
         return Ok(origin);
     }
-    Err("a site is a scheme and a host, such as https://app.example.org".to_owned())
+    Err("an origin is a scheme and a host, such as https://app.example.org".to_owned())
 }
 
-/// A name or address under which a server is reached, perhaps with a port.
+/// Parses a host name or address, optionally with a port.
 pub(super) fn host(text: &str) -> Result<String, String> {
     let host = text.trim().to_ascii_lowercase();
     if host.is_empty() || host.contains(['/', '?', '#', '@', '*', ' ']) {
         return Err(
-            "a host is a name or an address, perhaps with a port, such as feed.example.org".to_owned()
+            "a host is a name or an address, optionally with a port, such as feed.example.org".to_owned()
         );
     }
     Ok(host)
 }
 
-/// A network, or a single address.
+/// Parses a network, or a single address.
 pub(super) fn network(text: &str) -> Result<IpNet, String> {
     let text = text.trim();
     let address = text.parse::<IpAddr>().map(|address| IpNet::from(address.to_canonical()));
     let network = address.or_else(|_| text.parse());
-    network.map_err(|_| "a network is an address, perhaps with a length as in 10.0.0.0/8".to_owned())
+    network.map_err(|_| "a network is an address, perhaps with a length, as in 10.0.0.0/8".to_owned())
 }
 
-/// Where a collector is: it may be below a path.
+/// Parses the URL of a collector, optionally with a path.
 pub(super) fn collector(text: &str) -> Result<String, String> {
     let place = ["http://", "https://"].iter().find_map(|scheme| text.strip_prefix(scheme));
     if text.is_empty()
@@ -76,12 +75,12 @@ pub(super) fn collector(text: &str) -> Result<String, String> {
     {
         return Ok(text.to_owned());
     }
-    Err("a collector is at an address such as http://127.0.0.1:4318; keys to it go into \
+    Err("a collector has a URL such as http://127.0.0.1:4318; set its credentials in \
         OTEL_EXPORTER_OTLP_HEADERS"
         .to_owned())
 }
 
-/// A prefix must not disturb the hash tags of the keys it begins.
+/// Parses a prefix of keys, which must not interfere with their hash tags.
 pub(super) fn key_prefix(text: &str) -> Result<String, String> {
     if text.len() > 64 {
         return Err("at most 64 bytes".to_owned());

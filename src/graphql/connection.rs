@@ -1,8 +1,7 @@
-//! Connections: pages of users and of posts, loaded whole.
+//! Connections: pages of users and of posts, loaded as a whole.
 //!
-//! A list resolver looks ahead at what its children will need and loads that for the whole page: one
-//! round trip for the page, one more for all of its users and relations. The nodes come with their
-//! data in them, and their fields ask for nothing.
+//! A list resolver looks ahead at what its children need and loads that for the whole page: one round trip for the
+//! page, one more for all of its users and relations. The nodes carry their data, and their fields load nothing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,9 +24,9 @@ use crate::model::page::{Direction, Page, Position, Window};
 use crate::model::relation::{Follow, ListKind, Side};
 use crate::model::user::UserFields;
 
-/// Entries of a page if the client does not say.
+/// Default number of entries in a page.
 const DEFAULT_SIZE: usize = 20;
-/// Most entries of a page; who asks for more gets these.
+/// Maximum number of entries in a page; larger requests get this many.
 const MOST: usize = 100;
 
 /// The four arguments of every connection, as given.
@@ -39,13 +38,13 @@ pub(super) struct Paging {
 }
 
 impl Paging {
-    /// The page they ask for in this list.
+    /// Returns the page of this list that the arguments select.
     pub(super) fn window<L: List>(&self, list: L) -> Result<Window<L::Place>, Error> {
         let Self { first, after, last, before } = self;
         let backward = last.is_some() || before.is_some();
         if backward && (first.is_some() || after.is_some()) {
             let message =
-                "`first` and `after` page forward, `last` and `before` backward: give one of the pairs.";
+                "`first` and `after` page forward, `last` and `before` backward: use only one pair.";
             return Err(Error::Invalid(message.to_owned()));
         }
         let place = |argument, cursor: &Option<String>| {
@@ -67,12 +66,12 @@ impl Paging {
     }
 }
 
-/// How many entries a page has at most if it is asked for so many.
+/// Returns the maximum number of entries in a page of the requested size.
 pub(super) fn page_size(asked: i64) -> u64 {
     u64::try_from(asked).unwrap_or(0).min(MOST as u64)
 }
 
-/// How many entries a list shall have at most that has no pages.
+/// Returns the maximum number of entries of a list that has no pages.
 pub(super) fn most(first: Option<i32>) -> Result<usize, Error> {
     size("first", first)
 }
@@ -87,18 +86,18 @@ fn size(argument: &str, size: Option<i32>) -> Result<usize, Error> {
     }
 }
 
-/// What a selection asks of a user.
+/// The data of a user that a selection needs.
 #[derive(Clone, Copy)]
 pub(super) struct UserSelection {
-    /// Of its record.
+    /// The fields of the record.
     pub(super) fields: UserFields,
-    /// How it stands to the viewer.
+    /// True if the relation to the viewer is needed.
     pub(super) relation: bool,
 }
 
 impl UserSelection {
-    /// What the selections ask of one user together, also by way of its relation, which leads back
-    /// to it. Fields under a condition count: to load them in vain is cheaper than to load them late.
+    /// Returns the data of one user that these selections need together, including by way of the relation, which leads
+    /// back to the user. Conditional fields count: loading them in vain is cheaper than loading them late.
     pub(super) fn of(selections: &[Lookahead<'_>]) -> Self {
         let selects = |name| {
             selections.iter().any(|selection| {
@@ -120,7 +119,7 @@ impl UserSelection {
     }
 }
 
-/// A page of one of a user's lists, with what the selection of the connection asks for.
+/// Loads a page of one of a user's lists, with the data that the selection of the connection needs.
 pub(super) async fn load(
     scope: &Arc<Scope>,
     list: FollowList,
@@ -132,14 +131,14 @@ pub(super) async fn load(
     let wants = Wants::of(selection);
     let user = wants.nodes.then(|| UserSelection::of(&[edges.field("node"), nodes]));
     let rows = Follows { scope, list, selection: user };
-    // The count goes beside the page, and is remembered by the loader until its field asks.
+    // The count is loaded along with the page; the loader caches it until its field asks.
     let filled = wants.fill(fill(&rows, window));
     let count = wants.count(count(scope, list));
     let (filled, ()) = try_join(filled, count).await?;
     Ok(FollowConnection::new(Arc::clone(scope), list, filled))
 }
 
-/// A page of a user's posts.
+/// Loads a page of a user's posts.
 pub(super) async fn load_posts_of(
     scope: &Arc<Scope>,
     author: &User,
@@ -157,7 +156,7 @@ pub(super) async fn load_posts_of(
     Ok(PostConnection::new(Arc::clone(scope), list, filled))
 }
 
-/// A page of the viewer's home timeline.
+/// Loads a page of the viewer's home timeline.
 pub(super) async fn load_timeline(
     scope: &Arc<Scope>,
     owner: UserId,
@@ -185,7 +184,7 @@ pub(super) async fn load_timeline(
     Ok(TimelineConnection::new(list, Filled { entries, has_previous, has_next }))
 }
 
-/// What is asked of a connection.
+/// The parts of a connection that are selected.
 #[derive(Clone, Copy)]
 struct Wants {
     nodes: bool,
@@ -203,7 +202,7 @@ impl Wants {
         }
     }
 
-    /// The page, if it is asked for.
+    /// Loads the page, if it is selected.
     async fn fill<E, N>(
         self,
         filled: impl Future<Output = Result<Filled<E, N>, Error>>,
@@ -211,13 +210,13 @@ impl Wants {
         if self.page { filled.await } else { Ok(Filled::empty()) }
     }
 
-    /// The count, if it is asked for.
+    /// Loads the count, if it is selected.
     async fn count(self, count: impl Future<Output = Result<u64, Error>>) -> Result<(), Error> {
         if self.count { count.await.map(drop) } else { Ok(()) }
     }
 }
 
-/// How many entries a list has.
+/// Returns the number of entries in a list.
 pub(super) async fn count(scope: &Scope, FollowList { kind, owner }: FollowList) -> Result<u64, Error> {
     match (kind, scope.viewer_id()) {
         (ListKind::Followers, _) => scope.loader.count(owner, Side::Followers).await,
@@ -274,7 +273,7 @@ trait Rows {
         window: Window<Self::Place>,
     ) -> impl Future<Output = Result<Arc<Page<Self::Entry>>, Error>> + Send;
 
-    /// The entries that have a node, with it.
+    /// Returns the entries that have a node, with their nodes.
     fn nodes(&self, entries: &Arc<[Self::Entry]>) -> impl Future<Output = Result<Found<Self>, Error>> + Send;
 }
 
@@ -285,7 +284,7 @@ type Found<R> = Vec<(<R as Rows>::Entry, <R as Rows>::Node)>;
 struct Follows<'a> {
     scope: &'a Arc<Scope>,
     list: FollowList,
-    /// What is asked of the users; `None` if nothing but their number matters.
+    /// The data of the users to load; `None` if only their number matters.
     selection: Option<UserSelection>,
 }
 
@@ -303,7 +302,7 @@ impl Rows for Follows<'_> {
     }
 }
 
-/// What a user has posted.
+/// A user's posts.
 struct Posts<'a> {
     scope: &'a Arc<Scope>,
     owner: UserId,
@@ -329,8 +328,8 @@ impl Rows for Posts<'_> {
     }
 }
 
-/// Loads a page and its nodes. Entries that have none are left out and made up for from what lies
-/// beyond, so that a page is short only at the end of its list.
+/// Loads a page and its nodes. Entries without a node are left out and replaced by entries from beyond the page, so
+/// that a page is short only at the end of its list.
 async fn fill<R: Rows>(rows: &R, window: Window<R::Place>) -> Result<Filled<R::Entry, R::Node>, Error> {
     let mut last = rows.page(window).await?;
     let mut filled = Filled {
@@ -355,7 +354,7 @@ async fn fill<R: Rows>(rows: &R, window: Window<R::Place>) -> Result<Filled<R::E
     Ok(filled)
 }
 
-/// The window that makes up for what is missing, if there is anything beyond the page.
+/// Returns the window of the entries that replace the missing ones, if there is anything beyond the page.
 fn beyond<E: Clone, P: Copy + From<E>>(
     window: &Window<P>,
     page: &Page<E>,
@@ -370,8 +369,8 @@ fn beyond<E: Clone, P: Copy + From<E>>(
     (more && missing > 0).then_some(Window { direction: window.direction, size: missing, from })
 }
 
-/// The users of these entries, with what the selection asks of them; without a selection, as they
-/// are named. Those who have no record are left out.
+/// Returns the users of these entries, with the data that the selection needs; without a selection, only with their
+/// ids. Users without a record are left out.
 async fn users(
     scope: &Arc<Scope>,
     follows: &[Follow],
@@ -385,8 +384,8 @@ async fn users(
     Ok(follows.iter().zip(users).filter_map(|(follow, user)| Some((*follow, user?))).collect())
 }
 
-/// Each of these posts, with what the selection asks of their authors; `None` for those that are not
-/// there. One round trip for the posts, one for their authors.
+/// Loads these posts, with the data of their authors that the selection needs; `None` for posts that do not exist. One
+/// round trip for the posts, one for their authors.
 pub(super) async fn load_posts(
     scope: &Arc<Scope>,
     ids: Arc<[PostId]>,
@@ -408,8 +407,7 @@ pub(super) async fn load_posts(
     Ok(posts.iter().map(post).collect())
 }
 
-/// Each of these users with what the selection asks of them; `None` for those who do not exist. One
-/// round trip.
+/// Loads these users, with the data that the selection needs; `None` for users who do not exist. One round trip.
 pub(super) async fn load_users(
     scope: &Arc<Scope>,
     ids: Arc<[UserId]>,

@@ -1,34 +1,34 @@
-//! Cursors: places in lists, opaque to clients, good for one list of one owner.
+//! Cursors: positions in lists, opaque to clients, valid for one list of one owner.
 //!
-//! A cursor is base64url of: format (1), list (1 byte), owner (8 bytes) and the place. Lists of users are
-//! scored by time and times tie, so a place there is a time and a user (8 bytes each); in a list of
-//! posts it is a post (8 bytes). In a home timeline, which may be watched from there on, what was seen
-//! follows, in numbers of as many bytes as they need.
+//! A cursor is base64url of: format (1 byte), list (1 byte), owner (8 bytes) and position. Lists of users are ordered
+//! by time and times tie, so a position there is a time and a user (8 bytes each); in a list of posts it is a post (8
+//! bytes). In a home timeline, where a subscription can resume from a cursor, the posts already seen follow, as
+//! variable-length integers.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::app::error::Error;
-use crate::app::timeline::live::Seen;
+use crate::app::timeline::seen::Seen;
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::Position;
 use crate::model::relation::ListKind;
 
 const FORMAT: u8 = 1;
-/// The bytes before the place.
+/// Number of bytes before the position.
 const HEAD: usize = 10;
-/// The codes that lists have.
+/// The codes of lists.
 const CODES: std::ops::RangeInclusive<u8> = 1..=6;
 
-/// A list that has cursors.
+/// A list with cursors.
 pub(super) trait List: Copy {
-    /// A place in it.
+    /// A position in the list.
     type Place;
 
-    /// Which list it is; part of the format.
+    /// Returns the code of the list; part of the format.
     fn code(self) -> u8;
-    /// Whose it is.
+    /// Returns the owner of the list.
     fn owner(self) -> UserId;
     fn print_place(place: &Self::Place) -> Vec<u8>;
     fn parse_place(bytes: &[u8]) -> Option<Self::Place>;
@@ -69,7 +69,7 @@ impl List for FollowList {
     }
 }
 
-/// What a user has posted.
+/// A user's posts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PostList {
     pub(super) owner: UserId,
@@ -101,7 +101,7 @@ pub(super) struct TimelineList {
     pub(super) owner: UserId,
 }
 
-/// A place in a home timeline, and what has been seen by whoever is there.
+/// A position in a home timeline, and the posts seen by a client at this position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TimelinePlace {
     pub(super) post: PostId,
@@ -119,8 +119,8 @@ impl List for TimelineList {
         self.owner
     }
 
-    /// After the post: up to where all is seen, when that was, and the others that are, each as its distance from the
-    /// one before.
+    /// Prints the post, then the id up to which all posts are seen, the time up to which all removals are seen, and the
+    /// other posts seen, each as its distance from the previous one.
     fn print_place(TimelinePlace { post, seen }: &TimelinePlace) -> Vec<u8> {
         let mut bytes = post.get().to_be_bytes().to_vec();
         number::print(&mut bytes, seen.upto);
@@ -156,7 +156,7 @@ fn parse_post(number: u64) -> Option<PostId> {
     PostId::new(number).filter(|post| *post <= PostId::GREATEST)
 }
 
-/// Numbers of as many bytes as they need: seven bits in each, the least first, the highest bit set in all but the last
+/// Variable-length integers: seven bits per byte, least significant first, the high bit set in all but the last
 /// (LEB128).
 mod number {
     pub(super) fn print(bytes: &mut Vec<u8>, mut number: u64) {
@@ -167,7 +167,7 @@ mod number {
         bytes.push(u8::try_from(number).unwrap_or(0));
     }
 
-    /// Takes a number off the bytes; `None` if they do not begin with one, or not in its shortest form.
+    /// Takes a number off the front of the bytes; `None` if they do not begin with one, or not in its shortest form.
     pub(super) fn parse(bytes: &mut &[u8]) -> Option<u64> {
         let mut number = 0_u64;
         for place in 0..10 {
@@ -183,7 +183,7 @@ mod number {
     }
 }
 
-/// The cursor of a place in a list.
+/// Prints the cursor of a position in a list.
 pub(super) fn print<L: List>(list: L, place: &L::Place) -> String {
     let mut bytes = vec![FORMAT, list.code()];
     bytes.extend(list.owner().get().to_be_bytes());
@@ -191,7 +191,7 @@ pub(super) fn print<L: List>(list: L, place: &L::Place) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// The code of the list that a field pages; `None` if it pages none.
+/// Returns the code of the list that a field pages; `None` if it pages none.
 pub(super) fn code_of(object: &str, field: &str) -> Option<u8> {
     Some(match (object, field) {
         ("User", "followers") => 1,
@@ -204,7 +204,7 @@ pub(super) fn code_of(object: &str, field: &str) -> Option<u8> {
     })
 }
 
-/// Checks that the cursor in an argument is one, and of a list with this code, whoever's it is.
+/// Checks that an argument is a cursor of a list with this code, of any owner.
 pub(super) fn check(argument: &str, code: Option<u8>, cursor: &str) -> Result<(), Error> {
     let Some(code) = code else { return Ok(()) };
     match read(cursor) {
@@ -212,13 +212,11 @@ pub(super) fn check(argument: &str, code: Option<u8>, cursor: &str) -> Result<()
             Err(Error::Invalid(format!("`{argument}` is a cursor of another list.")))
         }
         Some((_, _, place)) if is_place(code, &place) => Ok(()),
-        Some(_) | None => {
-            Err(Error::Invalid(format!("`{argument}` is not a cursor that this server has given.")))
-        }
+        Some(_) | None => Err(Error::Invalid(format!("`{argument}` is not a cursor issued by this server."))),
     }
 }
 
-/// Whether these bytes are a place in a list with this code.
+/// Returns true if these bytes are a position in a list with this code.
 fn is_place(code: u8, bytes: &[u8]) -> bool {
     match code {
         5 => PostList::parse_place(bytes).is_some(),
@@ -227,10 +225,10 @@ fn is_place(code: u8, bytes: &[u8]) -> bool {
     }
 }
 
-/// The place that the cursor in an argument names in this list.
+/// Parses the cursor in an argument as a position in this list.
 pub(super) fn parse<L: List>(argument: &str, list: L, cursor: &str) -> Result<L::Place, Error> {
     let invalid = |why| Err(Error::Invalid(format!("`{argument}` {why}.")));
-    let garbage = "is not a cursor that this server has given";
+    let garbage = "is not a cursor issued by this server";
     let Some((code, owner, place)) = read(cursor) else {
         return invalid(garbage);
     };
@@ -243,7 +241,7 @@ pub(super) fn parse<L: List>(argument: &str, list: L, cursor: &str) -> Result<L:
     L::parse_place(&place).map_or_else(|| invalid(garbage), Ok)
 }
 
-/// Which list it belongs to, whose, and the place.
+/// Decodes a cursor into the code of its list, the owner and the position.
 fn read(cursor: &str) -> Option<(u8, UserId, Vec<u8>)> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
     let (head, place) = bytes.split_at_checked(HEAD)?;
@@ -282,7 +280,7 @@ mod tests {
         let timeline = TimelineList { owner: list.owner };
         let why = parse("after", timeline, &cursor).unwrap_err().to_string();
         assert_eq!(why, "`after` is a cursor of another list.");
-        // The head of one list with the place of another.
+        // The head of one list with the position of another.
         let mut bytes = URL_SAFE_NO_PAD.decode(&cursor).unwrap();
         bytes.extend([0; 8]);
         assert!(parse("after", list, &URL_SAFE_NO_PAD.encode(bytes)).is_err());

@@ -1,4 +1,4 @@
-//! How errors look to a client of the API: the one map from kinds to codes.
+//! Errors as clients of the API see them: the one map from kinds to codes.
 //!
 //! Not here: HTTP status codes (`http::response`).
 
@@ -6,20 +6,20 @@ use std::time::Duration;
 
 use async_graphql::{ErrorExtensionValues, Response, ServerError, Value};
 
+use crate::app::charge::RateLimit;
 use crate::app::error::{Broken, Error, Refused};
-use crate::app::rate_limit::RateLimit;
 use crate::budget::Exceeded;
 use crate::graphql::document::lexer::Refusal;
 
-/// Most errors of fields in an answer; a last one says how many were left out.
+/// Maximum number of field errors in a response; a final one gives the number omitted.
 const MOST_FIELD_ERRORS: usize = 100;
 
-/// What is said of what is broken.
-const BROKEN: &str = "Something went wrong here. It has been logged.";
+/// The message of internal errors.
+const BROKEN: &str = "Internal error. It has been logged.";
 
 /// The codes that clients find in `extensions.code`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each is named like the code it stands for")]
+#[expect(missing_docs, reason = "each is named after its code")]
 pub enum Code {
     BadRequest,
     ParseFailed,
@@ -38,13 +38,13 @@ pub enum Code {
 }
 
 impl Code {
-    /// Whether it is our fault, or that of something we stand on.
+    /// Returns true for a server error: a fault of this process, or of a service it depends on.
     #[must_use]
     pub fn is_ours(self) -> bool {
         matches!(self, Self::Timeout | Self::Unavailable | Self::Internal)
     }
 
-    /// The code as clients see it.
+    /// Returns the code as clients see it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -66,39 +66,39 @@ impl Code {
     }
 }
 
-/// Why a request was not executed.
+/// The errors of a request that was not executed.
 #[derive(Clone, Debug)]
 pub struct RequestError {
-    /// The kind of all its errors.
+    /// The code shared by all its errors.
     pub code: Code,
     /// The errors, as clients see them.
     pub errors: Vec<ServerError>,
-    /// When to come back, if that may help.
+    /// The delay after which a retry may succeed, if any.
     pub retry_after: Option<Duration>,
 }
 
-/// What comes of a request whose document was parsed.
+/// The outcome of a request whose document was parsed.
 #[derive(Debug)]
 pub enum GraphqlResponse {
-    /// It was not executed.
+    /// The request was not executed.
     Refused(RequestError),
-    /// It was executed; errors are those of single fields.
+    /// The request was executed; errors belong to single fields.
     Executed {
-        /// The data; null if a field that must not be null failed.
+        /// The data; null if a non-null field failed.
         data: Value,
-        /// The errors of fields, as clients see them.
+        /// The field errors, as clients see them.
         errors: Vec<ServerError>,
-        /// The code of the first of them.
+        /// The code of the first error.
         fault: Option<Code>,
-        /// When to come back, if a field failed for lack of room.
+        /// The delay after which to retry, if a field failed because the server is busy.
         retry_after: Option<Duration>,
-        /// The bytes that it may have when it is printed.
+        /// The maximum number of bytes when printed.
         limit: u64,
     },
 }
 
 impl GraphqlResponse {
-    /// Whether it tells nothing but what went wrong.
+    /// Returns true if the response has no data.
     pub(super) fn has_no_data(&self) -> bool {
         match self {
             Self::Refused(_) => true,
@@ -106,7 +106,7 @@ impl GraphqlResponse {
         }
     }
 
-    /// The code of what went wrong first; `None` if all went well.
+    /// Returns the code of the first error; `None` if there is none.
     #[must_use]
     pub fn code(&self) -> Option<Code> {
         match self {
@@ -117,30 +117,30 @@ impl GraphqlResponse {
 }
 
 impl RequestError {
-    /// An error with a message of our own.
+    /// Creates an error with this message.
     #[must_use]
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, errors: vec![coded(ServerError::new(message, None), code)], retry_after: None }
     }
 
-    /// A document that is named and not known. What clients go by is the message.
+    /// Creates the error for a hash that names no known document. Clients act on its message.
     #[must_use]
     pub fn not_found() -> Self {
         Self::new(Code::PersistedQueryNotFound, "PersistedQueryNotFound")
     }
 
-    /// An operation that asks for more than one may.
+    /// Creates the error for an operation that exceeds a limit on complexity.
     pub(super) fn too_complex(what: &str) -> Self {
         Self::new(Code::TooComplex, format!("The document is too complex: {what}."))
     }
 
-    /// An operation that exceeds its budget when it is executed.
+    /// Creates the error for an operation that exceeds its budget during execution.
     #[must_use]
     pub fn over_budget(exceeded: &Exceeded) -> Self {
         Self::new(Code::TooComplex, over_budget(exceeded))
     }
 
-    /// An operation for which there is not enough left, which will be there after `wait`.
+    /// Creates the error for an operation that costs more tokens than are left; enough are available after `wait`.
     pub(super) fn rate_limited(RateLimit { cost, remaining, limit, .. }: RateLimit, wait: Duration) -> Self {
         let seconds = wait.as_millis().div_ceil(1_000);
         let message = format!(
@@ -150,7 +150,7 @@ impl RequestError {
         Self { retry_after: Some(wait), ..Self::new(Code::RateLimited, message) }
     }
 
-    /// A document that is not handed to the parser.
+    /// Creates the error for a document that is not passed to the parser.
     pub(super) fn refusal(refusal: Refusal) -> Self {
         let code = match refusal {
             Refusal::Excess { .. } => Code::TooComplex,
@@ -159,7 +159,7 @@ impl RequestError {
         Self::new(code, refusal.to_string())
     }
 
-    /// Something broke of which only the log knows the cause.
+    /// Creates an internal error, whose cause is only in the log.
     #[must_use]
     pub fn internal(request_id: &str) -> Self {
         let error = ServerError::new(BROKEN, None);
@@ -167,7 +167,7 @@ impl RequestError {
         Self { code: Code::Internal, errors, retry_after: None }
     }
 
-    /// An error of the application that keeps the whole request from being executed.
+    /// Creates the error for an application error that prevents the execution of the whole request.
     #[must_use]
     pub fn of(error: &Error, request_id: &str) -> Self {
         let shown = show(error, request_id);
@@ -180,13 +180,13 @@ fn over_budget(exceeded: &Exceeded) -> String {
     format!("The operation is too complex: {exceeded}. Ask for smaller pages, or for fewer of them at once.")
 }
 
-/// The response to an operation that exceeds its budget.
+/// Returns the response to an operation that exceeds its budget.
 pub(super) fn over(exceeded: &Exceeded, limit: u64) -> GraphqlResponse {
     let RequestError { code, errors, .. } = RequestError::over_budget(exceeded);
     GraphqlResponse::Executed { data: Value::Null, errors, fault: Some(code), retry_after: None, limit }
 }
 
-/// Gives every error of a response its code. Printed, it may have `limit` bytes.
+/// Gives every error of a response its code. The response may have `limit` bytes when printed.
 pub(super) fn finish(response: Response, request_id: &str, limit: u64) -> GraphqlResponse {
     let Response { data, errors, .. } = response;
     let mut retry_after = None;
@@ -195,7 +195,7 @@ pub(super) fn finish(response: Response, request_id: &str, limit: u64) -> Graphq
     let left_out = errors.len().saturating_sub(MOST_FIELD_ERRORS);
     let shown = errors.into_iter().take(MOST_FIELD_ERRORS).map(|error| {
         let Some(cause) = error.source::<Error>() else {
-            // The library's own complaint about an argument.
+            // An error of the library itself about an argument.
             code = Code::BadUserInput;
             fault.get_or_insert(code);
             return coded(error, code);
@@ -208,23 +208,23 @@ pub(super) fn finish(response: Response, request_id: &str, limit: u64) -> Graphq
     });
     let mut errors: Vec<ServerError> = shown.collect();
     if left_out > 0 {
-        let message = format!("{left_out} further errors were left out.");
+        let message = format!("{left_out} further errors were omitted.");
         errors.push(coded(ServerError::new(message, None), code));
     }
     GraphqlResponse::Executed { data, errors, fault, retry_after, limit }
 }
 
-/// An error as it may be seen.
+/// An error as clients may see it.
 struct Shown<'a> {
     code: Code,
     message: String,
-    /// For errors whose cause is in the log only.
+    /// Set for errors whose cause is only in the log.
     request_id: Option<&'a str>,
     retry_after: Option<Duration>,
 }
 
-/// The one map from what went wrong to what is said of it. Causes of our own are logged here, once,
-/// and not told.
+/// Maps an error to its code and message; no other function does. Causes of server errors are logged here, once, and
+/// not sent.
 fn show<'a>(error: &Error, request_id: &'a str) -> Shown<'a> {
     let plain = |code, message: &str| Shown {
         code,
@@ -243,11 +243,11 @@ fn show<'a>(error: &Error, request_id: &'a str) -> Shown<'a> {
             Shown { retry_after: Some(*retry_after), ..busy }
         }
         Error::Refused(Refused::Resync) => {
-            let message = "More has happened since than is told one by one. Read anew, and go on from there.";
+            let message = "Too many events since this cursor: refetch, then resubscribe.";
             plain(Code::ResyncRequired, message)
         }
         Error::Refused(Refused::OverBudget(exceeded)) => plain(Code::TooComplex, &over_budget(exceeded)),
-        // Mutations put these into their payloads; elsewhere there are none.
+        // Mutations put these into their payloads; nothing else returns them.
         Error::Refused(Refused::Rules(refusals)) => {
             let messages: Vec<&str> = refusals.iter().map(|refusal| refusal.message.as_str()).collect();
             plain(Code::BadUserInput, &messages.join(" "))
@@ -256,14 +256,14 @@ fn show<'a>(error: &Error, request_id: &'a str) -> Shown<'a> {
             tracing::error!(request_id, error = broken as &dyn std::error::Error, "a request failed");
             let (code, message) = match broken {
                 Broken::Unreachable(_) | Broken::ArchiveAway(_) | Broken::Late => {
-                    (Code::Unavailable, "The data cannot be reached now. Try again in a moment.")
+                    (Code::Unavailable, "The data is temporarily unavailable. Try again in a moment.")
                 }
                 Broken::Store(_)
                 | Broken::Archive(_)
                 | Broken::ForeignArchive(_)
                 | Broken::NoRecord(_)
                 | Broken::Hashing(_)
-                | Broken::GaveUp(_) => (Code::Internal, "Something went wrong here. It has been logged."),
+                | Broken::GaveUp(_) => (Code::Internal, "Internal error. It has been logged."),
             };
             Shown { request_id: Some(request_id), ..plain(code, message) }
         }

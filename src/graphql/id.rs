@@ -1,6 +1,6 @@
-//! Ids as clients see them: opaque, tagged with the type of what they name.
+//! Ids as clients see them: opaque, tagged with the type of the object they name.
 //!
-//! An id is base64url of `User:7`. Exactly what is printed is read back, so a thing has one id.
+//! An id is base64url of `User:7`. Only the printed form is accepted, so an object has exactly one id.
 
 use std::fmt::Display;
 
@@ -12,10 +12,10 @@ use crate::app::error::Error;
 use crate::model::id::{PostId, UserId};
 use crate::model::session::SessionId;
 
-/// Most ids in one argument.
+/// Maximum number of ids in one argument.
 pub(super) const MOST_IDS: usize = 100;
 
-/// What an id names.
+/// The object that an id names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GlobalId {
     User(UserId),
@@ -24,7 +24,7 @@ pub(super) enum GlobalId {
 }
 
 impl GlobalId {
-    /// The id as clients see it.
+    /// Prints the id as clients see it.
     pub(super) fn print(self) -> ID {
         let what: &dyn Display = match &self {
             Self::User(user) => user,
@@ -34,13 +34,12 @@ impl GlobalId {
         ID(URL_SAFE_NO_PAD.encode(format!("{}:{what}", self.kind())))
     }
 
-    /// What is named by the id in an argument, whatever its type.
+    /// Parses the id in an argument, of any type.
     pub(super) fn parse(argument: &str, id: &ID) -> Result<Self, Error> {
-        read(id)
-            .ok_or_else(|| Error::Invalid(format!("`{argument}` is not an id that this server has given.")))
+        read(id).ok_or_else(|| Error::Invalid(format!("`{argument}` is not an id issued by this server.")))
     }
 
-    /// What is named by the id in an argument, which `node` finds.
+    /// Parses the id in an argument, of a type that `node` looks up.
     pub(super) fn node(argument: &str, id: &ID) -> Result<Self, Error> {
         match Self::parse(argument, id)? {
             other @ Self::Session(_) => Err(other.unexpected(argument, "Node")),
@@ -48,7 +47,7 @@ impl GlobalId {
         }
     }
 
-    /// The user named by the id in an argument.
+    /// Parses the id of a user in an argument.
     pub(super) fn user(argument: &str, id: &ID) -> Result<UserId, Error> {
         match Self::parse(argument, id)? {
             Self::User(user) => Ok(user),
@@ -56,7 +55,7 @@ impl GlobalId {
         }
     }
 
-    /// The post named by the id in an argument.
+    /// Parses the id of a post in an argument.
     pub(super) fn post(argument: &str, id: &ID) -> Result<PostId, Error> {
         match Self::parse(argument, id)? {
             Self::Post(post) => Ok(post),
@@ -64,7 +63,7 @@ impl GlobalId {
         }
     }
 
-    /// The session named by the id in an argument.
+    /// Parses the id of a session in an argument.
     pub(super) fn session(argument: &str, id: &ID) -> Result<SessionId, Error> {
         match Self::parse(argument, id)? {
             Self::Session(session) => Ok(session),
@@ -72,7 +71,7 @@ impl GlobalId {
         }
     }
 
-    /// The error for an id of another type than the argument takes.
+    /// Returns the error for an id of another type than the argument accepts.
     pub(super) fn unexpected(self, argument: &str, expected: &str) -> Error {
         Error::Invalid(format!("`{argument}` must be the id of a {expected}, not of a {}.", self.kind()))
     }
@@ -97,12 +96,12 @@ fn read(id: &ID) -> Option<GlobalId> {
     }
 }
 
-/// Checks how many ids an argument has.
+/// Checks the number of ids in an argument.
 pub(super) fn check_count(argument: &str, ids: &[ID]) -> Result<(), Error> {
     if ids.len() <= MOST_IDS {
         return Ok(());
     }
-    Err(Error::Invalid(format!("`{argument}` may have {MOST_IDS} ids at most, not {}.", ids.len())))
+    Err(Error::Invalid(format!("`{argument}` may have at most {MOST_IDS} ids, not {}.", ids.len())))
 }
 
 #[cfg(test)]

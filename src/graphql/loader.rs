@@ -1,15 +1,15 @@
-//! Loading in batches: what the resolvers of one level ask for goes out together.
+//! Batched loading: the questions of all resolvers on one level are sent together.
 //!
-//! One loader for all kinds of questions, so that everything a level of a query needs, users and
-//! relations and lists, is **one** round trip. Its key is the question, which says all that the
-//! answer depends on. It lives for one scope and remembers every answer.
+//! There is one loader for all kinds of questions, so that everything a level of a query needs (users, relations and
+//! lists) is **one** round trip. Its key is the question, which contains everything the answer depends on. It lives for
+//! one scope and caches every answer.
 //!
-//! # Why the `dataloader` crate, and how it is held
-//! It batches by yielding to the other resolvers, without a timer. Its edges are kept here: `load`
-//! panics where `try_load` answers, so only the latter is used; every question is answered; and a
-//! load whose leader was cancelled (a sibling failed, its branch was dropped) is told *not found*,
-//! so whoever is told that asks again, which is all that is needed: questions change nothing. A page
-//! is one question, for its lock is held while a batch is under way, and every key is hashed often.
+//! # Why the `dataloader` crate, and how it is contained
+//! It batches by yielding to the other resolvers, without a timer. Its edge cases are handled here: `load` panics where
+//! `try_load` returns an error, so only the latter is used; every question is answered; and a load whose leader was
+//! cancelled (a sibling failed, its branch was dropped) receives *not found* and asks again, which is sufficient,
+//! because questions change nothing. A page is one question, because the lock of the loader is held while a batch is in
+//! flight, and every key is hashed often.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -39,38 +39,37 @@ use crate::model::relation::{Follow, Relation, Side};
 use crate::model::session::Session;
 use crate::model::user::{User, UserFields, Username};
 
-/// How often a load yields to the other resolvers before it sends what has been asked. All of them
-/// run in one task and have been polled after one.
+/// Number of times a load yields to the other resolvers before it sends the questions collected so far. All resolvers
+/// run in one task, and have been polled after one yield.
 const YIELDS: usize = 1;
 
-/// Most questions in one batch. Beyond, the batch is sent before all of a level have asked.
+/// Maximum number of questions in a batch. Beyond it, a batch is sent before all resolvers of a level have asked.
 const MOST_QUESTIONS: usize = 10_000;
 
-/// Most shards of days whose visitors are counted for one operation.
+/// Maximum number of day shards whose visitors are counted for one operation.
 const MOST_SHARDS: u32 = 4_096;
 
-/// Users whom one may follow for mutuals to be read in one round trip: more than most do.
+/// Maximum number of followed users for mutuals to be read in one round trip: more than most users follow.
 const FEW_FOLLOWED: usize = 200;
 
-/// Users in the order in which they were asked for.
+/// Users, in the order of their ids in the request.
 pub(super) type Users = Arc<[Option<Arc<User>>]>;
 
-/// Posts in the order in which they were asked for.
+/// Posts, in the order of their ids in the request.
 pub(super) type Posts = Arc<[Option<Arc<Post>>]>;
 
-/// Answers questions in batches and remembers the answers.
+/// Answers questions in batches and caches the answers.
 pub(super) struct Loader {
     app: App,
     budget: Arc<Budget>,
     questions: cached::Loader<Question, Answered, Batches>,
     timelines: Memo<TimelineQuery, Arc<TimelinePage>>,
-    /// Pages of the timeline are read one at a time: if it has to be filled, the first does so and the others find it
-    /// done.
+    /// Serializes reads of the timeline: if it has to be filled, the first read fills it for the others.
     timeline_turn: tokio::sync::Mutex<()>,
     audiences: Memo<(UserId, i64), Visitors>,
 }
 
-/// Results that took several round trips to read.
+/// A cache of results that take several round trips to read.
 struct Memo<K, V>(Mutex<HashMap<K, V>>);
 
 impl<K: Eq + Hash, V: Clone> Memo<K, V> {
@@ -82,7 +81,7 @@ impl<K: Eq + Hash, V: Clone> Memo<K, V> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
-    /// Keeps a result, and returns the one that was kept first.
+    /// Caches a result, and returns the one that was cached first.
     fn keep(&self, key: K, value: V) -> V {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(value).clone()
     }
@@ -96,7 +95,7 @@ struct Batches {
 
 impl BatchFn<Question, Answered> for Batches {
     async fn load(&mut self, questions: &[Question]) -> HashMap<Question, Answered> {
-        #[expect(clippy::cast_precision_loss, reason = "a figure is a double")]
+        #[expect(clippy::cast_precision_loss, reason = "a metric is a double")]
         histogram!("fanfold_loader_questions").record(questions.len() as f64);
         self.budget.limit(self.app.answer(questions)).boxed().await
     }
@@ -125,7 +124,7 @@ impl Loader {
         }
     }
 
-    /// Who has this name.
+    /// Returns the user with this name.
     pub(super) async fn named(&self, username: Username) -> Result<Option<UserId>, Error> {
         match self.ask(Question::Named(username)).await? {
             Answer::UserId(user) => Ok(user),
@@ -133,7 +132,7 @@ impl Loader {
         }
     }
 
-    /// What is known of a user; `None` if there is no such user.
+    /// Returns the record of a user; `None` if they do not exist.
     pub(super) async fn user(&self, user: UserId, fields: UserFields) -> Result<Option<Arc<User>>, Error> {
         match self.ask(Question::User(user, fields)).await? {
             Answer::User(user) => Ok(user),
@@ -141,7 +140,7 @@ impl Loader {
         }
     }
 
-    /// What is known of each of these users; `None` for those who do not exist.
+    /// Returns the records of these users; `None` for users who do not exist.
     pub(super) async fn users(&self, users: Shared<UserId>, fields: UserFields) -> Result<Users, Error> {
         match self.ask(Question::Users(users, fields)).await? {
             Answer::Users(users) => Ok(users),
@@ -149,7 +148,7 @@ impl Loader {
         }
     }
 
-    /// Where each of these users is; `None` where that is not known.
+    /// Returns the region of each of these users; `None` if unknown.
     pub(super) async fn regions(&self, users: Arc<[UserId]>) -> Result<Arc<[Option<Region>]>, Error> {
         match self.ask(Question::Regions(Shared(users))).await? {
             Answer::Regions(regions) => Ok(regions),
@@ -157,7 +156,7 @@ impl Loader {
         }
     }
 
-    /// Everybody who follows a user whom `count` follow; of very many, an even sample.
+    /// Returns the followers of a user who has `count` of them; of very many, an even sample.
     pub(super) async fn followers(&self, user: UserId, count: u64) -> Result<Arc<[UserId]>, Error> {
         match self.ask(Question::Followers(user, count)).await? {
             Answer::Sample(users) => Ok(users),
@@ -165,13 +164,14 @@ impl Loader {
         }
     }
 
-    /// Who looked at a user's profile within so many days up to this one. A round trip, or some if they are very many.
+    /// Returns the users who viewed a user's profile within `days` days up to `today`. One round trip, or several if
+    /// there are very many.
     pub(super) async fn audience(&self, user: UserId, today: Day, days: i64) -> Result<Visitors, Error> {
         let key = (user, days);
         if let Some(visitors) = self.audiences.get(&key) {
             return Ok(visitors);
         }
-        // In a box: resolvers nest, and hold the stack for what hardly any of them needs.
+        // Boxed: resolvers nest, and would hold the stack for a path that few of them take.
         let visitors = self.read_audience(user, today, days).boxed().await?;
         Ok(self.audiences.keep(key, visitors))
     }
@@ -182,7 +182,7 @@ impl Loader {
             let open = audience.take_open();
             if open.is_empty() {
                 let visitors = audience.finish();
-                // To sort them takes the server as long as walking them takes Redis.
+                // Sorting them takes the server as long as walking them takes Redis.
                 self.budget.spend(Resource::Commands, visitors.some.len() as u64 / 8)?;
                 return Ok(visitors);
             }
@@ -196,8 +196,8 @@ impl Loader {
         }
     }
 
-    /// How many users came on each of the `first` days before a day, or up to today. Two round trips, and a query if
-    /// the archive must be asked.
+    /// Returns the number of visitors on each of the `first` days before a day, or up to today. Two round trips, and a
+    /// query if the archive is needed.
     pub(super) async fn visits(
         &self,
         today: Day,
@@ -222,7 +222,8 @@ impl Loader {
         history.tell(&counted, archived)
     }
 
-    /// How many users came on a day that is not archived: now or, where that takes very many commands, some seconds ago.
+    /// Returns the number of visitors on a day that is not archived: the current number or, if counting takes very many
+    /// commands, one some seconds old.
     async fn visitors(&self, layout: Layout, is_large: bool) -> Result<u64, Error> {
         if is_large {
             return self.app.recent_visitors(layout).boxed().await;
@@ -233,7 +234,7 @@ impl Loader {
         }
     }
 
-    /// How the viewer and another stand.
+    /// Returns the relation between the viewer and another user.
     pub(super) async fn relation(&self, viewer: UserId, other: UserId) -> Result<Relation, Error> {
         match self.ask(Question::Relation(viewer, other)).await? {
             Answer::Relation(relation) => Ok(relation),
@@ -241,7 +242,7 @@ impl Loader {
         }
     }
 
-    /// How the viewer and each of these users stand.
+    /// Returns the relations between the viewer and these users.
     pub(super) async fn relations(
         &self,
         viewer: UserId,
@@ -253,7 +254,7 @@ impl Loader {
         }
     }
 
-    /// The sign-ins of a user that have not ended.
+    /// Returns the active sessions of a user.
     pub(super) async fn sessions(&self, user: UserId) -> Result<Arc<[Session]>, Error> {
         match self.ask(Question::Sessions(user)).await? {
             Answer::Sessions(sessions) => Ok(sessions),
@@ -261,7 +262,7 @@ impl Loader {
         }
     }
 
-    /// A page of one of the lists that are kept.
+    /// Returns a page of one of the stored lists.
     pub(super) async fn page(
         &self,
         user: UserId,
@@ -274,7 +275,7 @@ impl Loader {
         }
     }
 
-    /// How many are in one of the lists that are kept.
+    /// Returns the length of one of the stored lists.
     pub(super) async fn count(&self, user: UserId, side: Side) -> Result<u64, Error> {
         match self.ask(Question::Count(user, side)).await? {
             Answer::Count(count) => Ok(count),
@@ -282,7 +283,7 @@ impl Loader {
         }
     }
 
-    /// What each of these posts says; `None` for those that are not there.
+    /// Returns these posts; `None` for posts that do not exist.
     pub(super) async fn posts(&self, posts: Shared<Listed>) -> Result<Posts, Error> {
         match self.ask(Question::Posts(posts)).await? {
             Answer::Posts(posts) => Ok(posts),
@@ -290,7 +291,7 @@ impl Loader {
         }
     }
 
-    /// A page of a user's posts.
+    /// Returns a page of a user's posts.
     pub(super) async fn post_page(
         &self,
         author: UserId,
@@ -302,7 +303,7 @@ impl Loader {
         }
     }
 
-    /// How many posts a user has.
+    /// Returns the number of a user's posts.
     pub(super) async fn post_count(&self, author: UserId) -> Result<u64, Error> {
         match self.ask(Question::PostCount(author)).await? {
             Answer::Count(count) => Ok(count),
@@ -310,7 +311,7 @@ impl Loader {
         }
     }
 
-    /// How far the delivery of a post is that was not done when the post was read.
+    /// Returns the progress of a delivery that was not complete when its post was read.
     pub(super) async fn delivery(&self, author: UserId, post: PostId) -> Result<Delivered, Error> {
         match self.ask(Question::Delivery(author, post)).await? {
             Answer::Delivery(delivered) => Ok(delivered),
@@ -318,21 +319,21 @@ impl Loader {
         }
     }
 
-    /// Everybody whom a user follows and who follows back. A round trip more for one who follows many: what it takes
-    /// grows with their number, which the budget must know first.
+    /// Returns all users whom a user follows and who follow back. One more round trip for a user who follows many: the
+    /// cost grows with their number, which the budget must know first.
     pub(super) async fn mutuals(&self, user: UserId) -> Result<Arc<[Follow]>, Error> {
         let mut most = FEW_FOLLOWED;
         loop {
             match self.ask(Question::Mutuals(user, most)).await? {
                 Answer::Mutuals(Ok(mutuals)) => return Ok(mutuals),
-                // Some may be added meanwhile.
+                // More may be followed in the meantime.
                 Answer::Mutuals(Err(TooMany(following))) => most = following + FEW_FOLLOWED,
                 _ => mismatch(),
             }
         }
     }
 
-    /// A page of the viewer's home timeline.
+    /// Returns a page of the viewer's home timeline.
     pub(super) async fn timeline(
         &self,
         viewer: &Viewer,
@@ -342,13 +343,13 @@ impl Loader {
         if let Some(page) = self.timelines.get(&query) {
             return Ok(page);
         }
-        // In a box, as above.
+        // Boxed, as above.
         let page = self.budget.limit(self.app.timeline(viewer, query)).boxed().await?;
         Ok(self.timelines.keep(query, Arc::new(page)))
     }
 
-    /// Everybody who follows a user and whom the viewer follows. A round trip more than the others,
-    /// once per scope: whom the viewer follows must be known first.
+    /// Returns all followers of a user whom the viewer follows. One round trip more than the others, once per scope:
+    /// the users the viewer follows must be known first.
     pub(super) async fn known_followers(&self, user: UserId, viewer: UserId) -> Result<Arc<[Follow]>, Error> {
         let among = Shared(self.follows(Question::Following(viewer)).await?);
         self.follows(Question::FollowersAmong(user, among)).await

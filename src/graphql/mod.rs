@@ -1,7 +1,7 @@
-//! How it is asked: the GraphQL schema over the application.
+//! The API: the GraphQL schema over the application.
 //!
-//! Types are thin: they hold values of `model`, and what they do not hold they ask a request-scoped
-//! [`loader`] for. Not here: rules (`app`), or how a request arrives (`http`).
+//! Types are thin: they hold values of `model`, and load everything else through a request-scoped [`loader`]. Not here:
+//! rules (`app`), or the transport of requests (`http`).
 
 mod connection;
 mod context;
@@ -28,8 +28,8 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
 use crate::app::App;
+use crate::app::charge::Charge;
 use crate::app::error::Error;
-use crate::app::rate_limit::Charge;
 use crate::app::viewer::{Asker, Viewer};
 use crate::budget::{Budget, Resource};
 use crate::config::{GraphqlConfig, RulesConfig};
@@ -48,7 +48,7 @@ type Schema = async_graphql::Schema<Query, Mutation, Subscription>;
 pub use crate::graphql::document::Summary;
 pub use crate::graphql::document::persisted::{DocumentHash, TrustedError};
 
-/// The API: documents in, answers out.
+/// The API: takes documents, returns responses.
 #[derive(Clone)]
 pub struct Api {
     schema: Schema,
@@ -56,18 +56,18 @@ pub struct Api {
     config: GraphqlConfig,
     app: App,
     turns: Turns,
-    /// What is finished even if nobody waits for it.
+    /// Tasks that run to completion even after the client is gone.
     tasks: TaskTracker,
 }
 
-/// A request as it came, its parts not looked at yet.
+/// A request as received, its parts not yet checked.
 #[derive(Debug, Default)]
 pub struct GraphqlRequest {
-    /// The document; `None` if it is named by its hash alone.
+    /// The document; `None` if the request gives only its hash.
     pub query: Option<String>,
-    /// What the client says is the hash of the document.
+    /// The hash of the document, as claimed by the client.
     pub hash: Option<DocumentHash>,
-    /// Which of its operations; needed if it has several.
+    /// The name of the operation to execute; required if the document has several.
     pub operation_name: Option<String>,
     /// Values for its variables: an object, or null for none.
     pub variables: serde_json::Value,
@@ -77,74 +77,74 @@ pub struct GraphqlRequest {
 pub struct Plan(Operation);
 
 impl Plan {
-    /// Whether it is a query.
+    /// Returns true if it is a query.
     #[must_use]
     pub fn reads(&self) -> bool {
         self.0.kind == OperationType::Query
     }
 
-    /// Whether it is a subscription.
+    /// Returns true if it is a subscription.
     #[must_use]
     pub fn watches(&self) -> bool {
         self.0.kind == OperationType::Subscription
     }
 
-    /// About how many objects it asks for.
+    /// Returns its predicted cost: roughly the number of objects it loads.
     #[must_use]
     pub fn objects(&self) -> u64 {
         self.0.costs.total()
     }
 
-    /// How many selections it has, those in fragments counted wherever they are spread: what it takes of memory.
+    /// Returns its number of selections, counting those of a fragment wherever it is spread: a measure of its memory.
     #[must_use]
     pub fn selections(&self) -> usize {
         pace::selections(&self.0.document)
     }
 
-    /// What is told of it.
+    /// Returns its summary, for logs, metrics and traces.
     #[must_use]
     pub fn summary(&self) -> Summary {
         self.0.summary()
     }
 
-    /// Whether it is a query whose answer is the same whoever asks.
+    /// Returns true if it is a query whose response is the same for all callers.
     #[must_use]
     pub fn is_public(&self) -> bool {
         self.reads() && self.0.is_public
     }
 
-    /// Refuses plans that together ask for more than one may.
+    /// Rejects plans that together exceed the limits of one operation.
     pub fn check_together<'a>(plans: impl Iterator<Item = &'a Self>) -> Result<(), RequestError> {
         cost::check_together(plans.map(|plan| &plan.0.costs))
     }
 }
 
 impl Api {
-    /// The API over an application. Reads the file of the documents that are to be trusted, if one is configured.
+    /// Opens the API over an application. Reads the file of trusted documents, if one is configured.
     pub fn open(app: App, config: GraphqlConfig) -> Result<Self, TrustedError> {
         let documents = Arc::new(Documents::open(&sdl(), &config)?);
         Ok(Self { schema: schema(), documents, config, app, turns: Turns::new(), tasks: TaskTracker::new() })
     }
 
-    /// The application under the API.
+    /// Returns the application under the API.
     #[must_use]
     pub fn app(&self) -> &App {
         &self.app
     }
 
-    /// How many documents are remembered as they were parsed, and how many texts by their hash.
+    /// Returns the number of cached parsed documents, and of cached texts of persisted queries.
     #[must_use]
     pub fn remembered_documents(&self) -> (usize, usize) {
         self.documents.remembered()
     }
 
-    /// Makes a request's document ready to be executed. Asks nothing of the store.
+    /// Prepares the document of a request for execution. Does not access the store.
     pub fn plan(&self, incoming: GraphqlRequest) -> Result<Plan, RequestError> {
         self.documents.operation(incoming).map(Plan)
     }
 
-    /// Who asks with this token, from this address, for plans to be executed, and what is left to it when it has been
-    /// charged for them. Round trips as for [`App::admit`].
+    /// Admits the caller with this token and address to execute plans: recognises them, charges them, and returns their
+    /// remaining rate limit. Round trips as for [`App::admit`].
     pub async fn admit(
         &self,
         plans: impl Iterator<Item = &Plan>,
@@ -154,45 +154,45 @@ impl Api {
         self.app.admit(token, address, self.charge(plans)).await
     }
 
-    /// The same asker, if its session has not ended since; it is not charged again.
+    /// Admits the same caller again, if their session has not ended since; does not charge them again.
     pub async fn admit_again(&self, token: Option<&str>, asker: Asker) -> Result<Asker, Error> {
         let Asker { address, rate_limit, .. } = asker;
         Ok(Asker { rate_limit, ..self.app.admit(token, address, None).await? })
     }
 
-    /// What plans cost, of what one may ask for in a minute; `None` if that is not limited.
+    /// Returns the charge for plans; `None` if there is no rate limit.
     fn charge<'a>(&self, plans: impl Iterator<Item = &'a Plan>) -> Option<Charge> {
-        // Also what asks for no object is a request.
+        // A plan that loads no object is a request, too.
         self.charge_of(plans.map(|Plan(operation)| operation.costs.total().max(1)).sum())
     }
 
-    /// A charge of so much; `None` if what may be asked for is not limited.
+    /// Returns a charge of this cost; `None` if there is no rate limit.
     fn charge_of(&self, cost: u64) -> Option<Charge> {
         let number = |cost| u32::try_from(cost).unwrap_or(u32::MAX);
         let per_minute = self.config.graphql_rate_limit?;
         let capacity = per_minute.max(number(self.config.graphql_cost_limit));
-        // What may be asked for at all is never more than there may be.
+        // A charge never exceeds the capacity of the bucket.
         Some(Charge { cost: number(cost).min(capacity), capacity, per_minute })
     }
 
-    /// Charges what was used beyond what was predicted, without waiting for it.
+    /// Charges for use beyond the prediction, without waiting for the result.
     fn charge_afterwards(&self, viewer: &Viewer, address: Option<Address>, excess: u64) {
         let Some(charge) = self.charge_of(excess).filter(|charge| charge.cost > 0) else { return };
         let (app, viewer) = (self.app.clone(), viewer.clone());
         self.tasks.spawn(async move { app.charge_afterwards(&viewer, address, charge).await });
     }
 
-    /// Charges an address for a document that was rejected: by its length, on which the work of reading it depends. Who
-    /// sent it is not known yet, and a token that no one has verified must not be charged.
+    /// Charges an address for a rejected document, by its length, which determines the work of reading it. The sender
+    /// is not known yet, and an unverified token must not be charged.
     pub fn charge_rejected(&self, address: Option<Address>, bytes: usize) {
         const BYTES: u64 = 1_024;
         self.charge_afterwards(&Viewer::Anonymous, address, 1 + bytes as u64 / BYTES);
     }
 
-    /// Executes a plan for who was admitted, if there was enough left, and waits for it as long as the configuration
-    /// says. Internal errors carry `request_id`, and are logged with it.
+    /// Executes a plan for an admitted caller if they have enough tokens left, within the configured timeout. Internal
+    /// errors carry `request_id`, and are logged with it.
     ///
-    /// Who waits no longer takes a query away, but leaves no change half done.
+    /// Dropping this future cancels a query; a mutation runs to completion.
     pub async fn execute(&self, plan: Plan, asker: Asker, request_id: &str) -> GraphqlResponse {
         let (budget, cost) = (self.budget(), plan.0.costs.total());
         let (viewer, address) = (asker.viewer.clone(), asker.address);
@@ -201,8 +201,8 @@ impl Api {
         response
     }
 
-    /// Runs `work`, which executes and prints operations of this total cost. Expensive work waits for a turn, at most as
-    /// long as the timeout of a query, and runs on a thread of its own.
+    /// Runs `work`, which executes and prints operations of this total cost. Expensive work waits for a turn, at most
+    /// for the timeout of a query, and runs on a thread of its own.
     pub async fn in_turn<T: Send + 'static>(
         &self,
         cost: u64,
@@ -216,20 +216,20 @@ impl Api {
         Ok(turn.run(work).await)
     }
 
-    /// A budget for an operation, or for several that share it.
+    /// Returns a budget for an operation, or for several that share it.
     #[must_use]
     pub fn budget(&self) -> Arc<Budget> {
         let RulesConfig { relation, timeline, .. } = self.app.rules();
         Budget::new(self.config.budget.limits(relation.relation_follow_limit, timeline.timeline_strategy))
     }
 
-    /// Records what operations have used of their budget, and charges for what that is beyond their predicted cost.
+    /// Records the use of the budget by operations, and charges for use beyond their predicted cost.
     pub fn settle(&self, budget: &Budget, cost: u64, viewer: &Viewer, address: Option<Address>) {
         usage::record(cost, budget);
         self.charge_afterwards(viewer, address, budget.cost().saturating_sub(cost));
     }
 
-    /// The same as [`Self::execute`], not yet settled, within a budget that other operations may share.
+    /// Executes a plan like [`Self::execute`], but without settling, within a budget that other operations may share.
     pub async fn execute_within(
         &self,
         budget: &Arc<Budget>,
@@ -262,9 +262,9 @@ impl Api {
         let Ok(response) = tokio::time::timeout(patience, self.run(plan, scope, request_id)).await else {
             return too_slow(&took_longer(patience));
         };
-        // What was read is told even if this takes long.
+        // A slow recording of views does not discard the response.
         scope.record_views(&self.tasks).await;
-        // A part of what was asked for would pass for the whole.
+        // A partial response could be mistaken for a complete one.
         match scope.budget().exceeded() {
             Some(exceeded) => error::over(&exceeded, scope.budget().limit_of(Resource::ResponseBytes)),
             None => response,
@@ -282,10 +282,9 @@ impl Api {
         match tokio::time::timeout(patience, writing).await {
             Ok(Ok(response)) => response,
             Ok(Err(_panic)) => GraphqlResponse::Refused(RequestError::internal(request_id)),
-            Err(_elapsed) => too_slow(&format!(
-                "{} It is still under way, and may yet take effect.",
-                took_longer(patience)
-            )),
+            Err(_elapsed) => {
+                too_slow(&format!("{} It is still running and may yet take effect.", took_longer(patience)))
+            }
         }
     }
 
@@ -294,10 +293,10 @@ impl Api {
         error::finish(self.schema.execute(request(plan, scope)).await, request_id, limit)
     }
 
-    /// Executes a subscription for who was admitted, if there was enough left: an answer for each event, until it is
-    /// dropped. Each is charged like an operation, and takes a place on the connection, before it is read. An answer
-    /// without data is the last: its event was not told, and whoever goes on from the one before is told it. Who asks here
-    /// sees to it that it ends when the session does.
+    /// Executes a subscription for an admitted caller if they have enough tokens left. Yields a response for each
+    /// event, until it is dropped. Before an event is read, it is charged like an operation and takes a place on the
+    /// connection. A response without data is the last one: its event was not delivered, and a client that resumes
+    /// after the previous one receives it. The caller of this method must drop the stream when the session ends.
     pub fn subscribe(
         &self,
         plan: Plan,
@@ -325,14 +324,14 @@ impl Api {
         }))
     }
 
-    /// Waits until all changes are made that nobody waits for any more. To be called when no requests come.
+    /// Waits until all mutations whose clients are gone have completed. Call it when no requests arrive any more.
     pub async fn finish(&self) {
         self.tasks.close();
         self.tasks.wait().await;
     }
 }
 
-/// Refuses what there is not enough left for.
+/// Rejects a caller who has too few tokens left.
 pub fn check_rate_limit(asker: &Asker) -> Result<(), RequestError> {
     match asker.rate_limit.and_then(|limit| Some((limit, limit.wait?))) {
         Some((rate_limit, wait)) => Err(RequestError::rate_limited(rate_limit, wait)),
@@ -355,7 +354,7 @@ fn too_slow(message: &str) -> GraphqlResponse {
     GraphqlResponse::Refused(RequestError::new(Code::Timeout, message))
 }
 
-/// The schema in the schema definition language: the contract with clients.
+/// Returns the schema in the schema definition language: the contract with clients.
 #[must_use]
 pub fn sdl() -> String {
     let options =
@@ -364,7 +363,7 @@ pub fn sdl() -> String {
     format!("{}\n", sdl.trim_end())
 }
 
-/// What is executed was validated before, on the document as it came.
+/// Builds the schema. Its own validation is minimal: documents have been validated before, as received.
 fn schema() -> Schema {
     Schema::build(Query, Mutation, Subscription).validation_mode(ValidationMode::Fast).finish()
 }

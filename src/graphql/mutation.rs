@@ -1,8 +1,8 @@
-//! What can be changed.
+//! Mutations.
 //!
-//! Every field answers a payload that is read afresh after the change, in a scope of its own, so
-//! that the second field of a document sees what the first one wrote. Refusals that a person can do
-//! something about are in the payload; everything else is an error of the field.
+//! Every field returns a payload that is read afresh after the change, in a scope of its own, so that the second field
+//! of a document sees what the first one wrote. Errors that a user can act on are in the payload; all others are errors
+//! of the field.
 
 use std::sync::Arc;
 
@@ -26,63 +26,63 @@ use crate::model::id::{PostId, UserId};
 /// The root of all mutations.
 pub(super) struct Mutation;
 
-/// What `register` takes.
+/// Input of `register`.
 #[derive(InputObject)]
 pub(super) struct RegisterInput {
-    /// 2 to 30 of a–z, 0–9 and _, in any case.
+    /// The username: 2 to 30 of a–z, 0–9 and _, in any case.
     username: String,
-    /// 8 to 256 bytes.
+    /// The password: 8 to 256 bytes.
     password: String,
-    /// 1 to 50 characters; the username if not given.
+    /// The display name: 1 to 50 characters; the username if not given.
     display_name: Option<String>,
-    /// What the client calls itself in the list of sessions: up to 100 characters.
+    /// The client's label in the list of sessions: up to 100 characters.
     label: Option<String>,
 }
 
-/// What `login` takes.
+/// Input of `login`.
 #[derive(InputObject)]
 pub(super) struct LoginInput {
-    /// The name, in any case.
+    /// The username, in any case.
     username: String,
     /// The password.
     password: String,
-    /// What the client calls itself in the list of sessions: up to 100 characters.
+    /// The client's label in the list of sessions: up to 100 characters.
     label: Option<String>,
 }
 
-/// What `revokeSession` takes.
+/// Input of `revokeSession`.
 #[derive(InputObject)]
 pub(super) struct RevokeSessionInput {
     /// The session to end.
     session_id: ID,
 }
 
-/// What `changePassword` takes.
+/// Input of `changePassword`.
 #[derive(InputObject)]
 pub(super) struct ChangePasswordInput {
-    /// The password as it is.
+    /// The current password.
     current_password: String,
-    /// The password as it shall be: 8 to 256 bytes.
+    /// The new password: 8 to 256 bytes.
     new_password: String,
 }
 
-/// What `updateProfile` takes. What is not given stays as it is.
+/// Input of `updateProfile`. Omitted fields stay unchanged.
 #[derive(InputObject)]
 pub(super) struct UpdateProfileInput {
-    /// 1 to 50 characters of any script; stays as it is also if null.
+    /// The display name: 1 to 50 characters of any script; unchanged if null.
     display_name: Option<String>,
-    /// Up to 500 characters of any script, empty to say nothing; stays as it is also if null.
+    /// The self-description: up to 500 characters of any script; cleared if empty, unchanged if null.
     bio: Option<String>,
-    /// Where the viewer is; null to say nothing.
+    /// The region; cleared if null.
     region: MaybeUndefined<RegionInput>,
 }
 
-/// A country, or one of its subdivisions.
+/// A country or one of its subdivisions.
 #[derive(InputObject)]
 pub(super) struct RegionInput {
-    /// The code of a country in ISO 3166-1: two letters in any case, such as DE.
+    /// The ISO 3166-1 code of a country: two letters in any case, such as DE.
     country: String,
-    /// The code of one of its subdivisions in ISO 3166-2, in any case, such as DE-BE; null for the whole country.
+    /// The ISO 3166-2 code of one of its subdivisions, in any case, such as DE-BE; null for the whole country.
     subdivision: Option<String>,
 }
 
@@ -99,174 +99,173 @@ impl UpdateProfileInput {
     }
 }
 
-/// What `follow` takes.
+/// Input of `follow`.
 #[derive(InputObject)]
 pub(super) struct FollowInput {
-    /// Whom to follow.
+    /// The user to follow.
     user_id: ID,
 }
 
-/// What `unfollow` takes.
+/// Input of `unfollow`.
 #[derive(InputObject)]
 pub(super) struct UnfollowInput {
-    /// Whom to follow no longer.
+    /// The user to unfollow.
     user_id: ID,
 }
 
-/// What `removeFollower` takes.
+/// Input of `removeFollower`.
 #[derive(InputObject)]
 pub(super) struct RemoveFollowerInput {
-    /// Who shall follow the viewer no longer.
+    /// The follower to remove.
     user_id: ID,
 }
 
-/// What `publish` takes.
+/// Input of `publish`.
 #[derive(InputObject)]
 pub(super) struct PublishInput {
-    /// 1 to 2,000 characters of any script.
+    /// The text: 1 to 2,000 characters of any script.
     content: String,
-    /// The client it is written with, such as web: 1 to 50 characters.
+    /// The client the post is written with, such as web: 1 to 50 characters.
     platform: Option<String>,
-    /// Names this attempt, so that it may be sent again: under the same key, for a day, the same post is
-    /// published once. 1 to 100 characters.
+    /// Makes retries safe: for a day, attempts with the same key publish one and the same post. 1 to 100 characters.
     idempotency_key: Option<String>,
 }
 
-/// What `deletePost` takes.
+/// Input of `deletePost`.
 #[derive(InputObject)]
 pub(super) struct DeletePostInput {
-    /// Which post.
+    /// The post to delete.
     post_id: ID,
 }
 
-/// What `register` answers.
+/// Payload of `register`.
 #[derive(SimpleObject)]
 pub(super) struct RegisterPayload {
-    /// For the header `Authorization: Bearer …`; null if refused.
+    /// The session token, for the header `Authorization: Bearer …`; null on failure.
     token: Option<String>,
-    /// The new user, signed in; null if refused.
+    /// The new user, signed in; null on failure.
     viewer: Option<Viewer>,
-    /// Why it was refused; empty if it was not.
+    /// Errors to show to the user; empty on success.
     user_errors: Vec<UserError>,
 }
 
-/// What `login` answers.
+/// Payload of `login`.
 #[derive(SimpleObject)]
 pub(super) struct LoginPayload {
-    /// For the header `Authorization: Bearer …`; null if refused.
+    /// The session token, for the header `Authorization: Bearer …`; null on failure.
     token: Option<String>,
-    /// The user, signed in; null if refused.
+    /// The signed-in user; null on failure.
     viewer: Option<Viewer>,
-    /// Why it was refused; empty if it was not.
+    /// Errors to show to the user; empty on success.
     user_errors: Vec<UserError>,
 }
 
-/// What `logout` and `logoutEverywhere` answer.
+/// Payload of `logout` and `logoutEverywhere`.
 #[derive(SimpleObject)]
 pub(super) struct LogoutPayload {
-    /// Why it was refused; empty if it was not.
+    /// Errors to show to the user; empty on success.
     user_errors: Vec<UserError>,
 }
 
-/// What `revokeSession` answers.
+/// Payload of `revokeSession`.
 #[derive(SimpleObject)]
 pub(super) struct RevokeSessionPayload {
-    /// The session that has ended; null if refused.
+    /// The id of the ended session; null on failure.
     revoked_id: Option<ID>,
-    /// Why it was refused; empty if it was not.
+    /// Errors to show to the user; empty on success.
     user_errors: Vec<UserError>,
 }
 
-/// What `changePassword` answers.
+/// Payload of `changePassword`.
 #[derive(SimpleObject)]
 pub(super) struct ChangePasswordPayload {
-    /// The token of the session from now on, for the header `Authorization: Bearer …`; null if refused.
+    /// The new token of the session, for the header `Authorization: Bearer …`; null on failure.
     token: Option<String>,
-    /// The viewer; null if refused.
+    /// The viewer; null on failure.
     viewer: Option<Viewer>,
-    /// Why it was refused; empty if it was not.
+    /// Errors to show to the user; empty on success.
     user_errors: Vec<UserError>,
 }
 
-/// What `updateProfile` answers.
+/// Payload of `updateProfile`.
 #[derive(SimpleObject)]
 pub(super) struct UpdateProfilePayload {
-    /// The user as it is now; null if refused.
+    /// The updated user; null on failure.
     user: Option<User>,
-    /// Why it was refused; empty if it was not.
+    /// Errors to show to the user; empty on success.
     user_errors: Vec<UserError>,
 }
 
-/// What `follow` answers.
+/// Payload of `follow`.
 #[derive(SimpleObject)]
 pub(super) struct FollowPayload {
-    /// How the viewer and the user stand now; null if refused.
+    /// The relation after the change; null on failure.
     relation: Option<Relation>,
-    /// The user; null if refused.
+    /// The user; null on failure.
     user: Option<User>,
-    /// Why it was refused; empty if it was not.
+    /// Errors to show to the user; empty on success.
     user_errors: Vec<UserError>,
 }
 
-/// What `unfollow` answers.
+/// Payload of `unfollow`.
 #[derive(SimpleObject)]
 pub(super) struct UnfollowPayload {
-    /// How the viewer and the user stand now; null if refused.
+    /// The relation after the change; null on failure.
     relation: Option<Relation>,
-    /// The user; null if refused.
+    /// The user; null on failure.
     user: Option<User>,
-    /// Why it was refused; empty if it was not.
+    /// Errors to show to the user; empty on success.
     user_errors: Vec<UserError>,
 }
 
-/// What `removeFollower` answers.
+/// Payload of `removeFollower`.
 #[derive(SimpleObject)]
 pub(super) struct RemoveFollowerPayload {
-    /// How the viewer and the user stand now; null if refused.
+    /// The relation after the change; null on failure.
     relation: Option<Relation>,
-    /// The user; null if refused.
+    /// The user; null on failure.
     user: Option<User>,
-    /// Why it was refused; empty if it was not.
+    /// Errors to show to the user; empty on success.
     user_errors: Vec<UserError>,
 }
 
-/// What `publish` answers.
+/// Payload of `publish`.
 pub(super) struct PublishPayload {
     scope: Arc<Scope>,
     published: Option<PostId>,
     user_errors: Vec<UserError>,
 }
 
-/// What `publish` answers.
+/// Payload of `publish`.
 #[Object]
 impl PublishPayload {
-    /// The post; null if refused, or deleted since.
+    /// The post; null on failure, or if it was deleted since.
     async fn post(&self, context: &Context<'_>) -> Option<Result<Post, Error>> {
         let id = self.published?;
         let posts = load_posts(&self.scope, Arc::new([id]), &context.look_ahead()).await;
         posts.map(|posts| posts.into_iter().next().flatten()).transpose()
     }
 
-    /// Why it was refused; empty if it was not.
+    /// Errors to show to the user; empty on success.
     async fn user_errors(&self) -> &[UserError] {
         &self.user_errors
     }
 }
 
-/// What `deletePost` answers.
+/// Payload of `deletePost`.
 #[derive(SimpleObject)]
 pub(super) struct DeletePostPayload {
-    /// The post that is gone; null if refused.
+    /// The id of the deleted post; null on failure.
     deleted_id: Option<ID>,
-    /// Why it was refused; empty if it was not.
+    /// Errors to show to the user; empty on success.
     user_errors: Vec<UserError>,
 }
 
-/// What can be changed. Every payload can be null, so that one failing field does not take the answers
-/// of the others away.
+/// The root of all mutations. Every payload is nullable, so that one failing field does not discard the results of the
+/// others.
 #[Object]
 impl Mutation {
-    /// Makes an account and signs it in.
+    /// Creates an account and signs in.
     async fn register(
         &self,
         context: &Context<'_>,
@@ -293,14 +292,14 @@ impl Mutation {
         }))
     }
 
-    /// Ends the session that asks.
+    /// Ends the current session.
     async fn logout(&self, context: &Context<'_>) -> Option<Result<LogoutPayload, Error>> {
         let scope = Scope::of(context);
         let done = scope.app.logout(scope.viewer()).await.inspect(|()| scope.end_session());
         Some(split(done).map(|(_, user_errors)| LogoutPayload { user_errors }))
     }
 
-    /// Ends all sessions of the viewer, this one included.
+    /// Ends all sessions of the viewer, including the current one.
     async fn logout_everywhere(&self, context: &Context<'_>) -> Option<Result<LogoutPayload, Error>> {
         let scope = Scope::of(context);
         let done = scope.app.logout_everywhere(scope.viewer()).await.inspect(|()| scope.end_session());
@@ -329,8 +328,8 @@ impl Mutation {
         }))
     }
 
-    /// Changes the viewer's password. Ends all other sessions, and gives the session that asks a new token: the old one is
-    /// void at once.
+    /// Changes the viewer's password. Ends all other sessions and issues a new token for the current one; the old token
+    /// is revoked at once.
     async fn change_password(
         &self,
         context: &Context<'_>,
@@ -349,7 +348,7 @@ impl Mutation {
         }))
     }
 
-    /// Changes what others see of the viewer.
+    /// Updates the viewer's profile.
     async fn update_profile(
         &self,
         context: &Context<'_>,
@@ -364,7 +363,7 @@ impl Mutation {
         }))
     }
 
-    /// The viewer follows a user. Doing it again changes nothing.
+    /// Follows a user. Repeating it changes nothing.
     async fn follow(
         &self,
         context: &Context<'_>,
@@ -375,7 +374,7 @@ impl Mutation {
         Some(changed.await.map(|(relation, user, user_errors)| FollowPayload { relation, user, user_errors }))
     }
 
-    /// The viewer no longer follows a user. Doing it again changes nothing.
+    /// Unfollows a user. Repeating it changes nothing.
     async fn unfollow(
         &self,
         context: &Context<'_>,
@@ -390,7 +389,7 @@ impl Mutation {
         }))
     }
 
-    /// A user no longer follows the viewer. Doing it again changes nothing.
+    /// Removes a follower of the viewer. Repeating it changes nothing.
     async fn remove_follower(
         &self,
         context: &Context<'_>,
@@ -406,7 +405,7 @@ impl Mutation {
         }))
     }
 
-    /// Publishes a post. It is visible at once; delivery to followers goes on afterwards.
+    /// Publishes a post. It is visible at once; delivery to followers continues in the background.
     async fn publish(
         &self,
         context: &Context<'_>,
@@ -423,7 +422,7 @@ impl Mutation {
         }))
     }
 
-    /// Deletes a post of the viewer's. Doing it again changes nothing.
+    /// Deletes a post of the viewer. Repeating it changes nothing.
     async fn delete_post(
         &self,
         context: &Context<'_>,
@@ -442,7 +441,7 @@ impl Mutation {
     }
 }
 
-/// The token and the viewer of a session that was just opened.
+/// Returns the token and the viewer of a newly opened session.
 fn signed_in(scope: &Scope, opened: Option<Opened>) -> (Option<String>, Option<Viewer>) {
     match opened {
         Some(Opened { token, viewer }) => (Some(token.expose()), Viewer::of(&scope.seen_by(viewer))),
@@ -450,8 +449,8 @@ fn signed_in(scope: &Scope, opened: Option<Opened>) -> (Option<String>, Option<V
     }
 }
 
-/// Changes how the viewer and the user in `input.userId` stand, and reads afresh how they do, with
-/// what the payload's selection asks for.
+/// Changes the relation between the viewer and the user in `input.userId`, and reads it afresh, with the data that the
+/// payload's selection needs.
 async fn change_edge(
     context: &Context<'_>,
     user_id: &ID,

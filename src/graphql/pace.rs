@@ -1,7 +1,7 @@
 //! The pace of a subscription: when its next event is read.
 //!
-//! An event is charged, and has a place on its connection, before anything is loaded for it. So what waits for its
-//! allowance, or for a client that reads slowly, is an id.
+//! An event is charged, and takes a place on its connection, before anything is loaded for it. So an event that waits
+//! for its allowance, or for a slow client, is only an id.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,42 +9,42 @@ use async_graphql::parser::types::{ExecutableDocument, Selection};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::app::App;
-use crate::app::rate_limit::Charge;
+use crate::app::charge::Charge;
 use crate::app::viewer::Viewer;
 use crate::graphql::error::GraphqlResponse;
 use crate::graphql::turn::{Turn, Turns};
 use crate::model::address::Address;
 
-/// Objects that a place is for. An operation that asks for more takes several.
+/// Objects per place. A larger operation takes several places.
 const OBJECTS: u64 = 125;
 
-/// Room on one connection: for what is executed, and for answers that wait to be sent.
+/// The capacity of one connection, for operations in execution and for responses waiting to be sent.
 #[derive(Clone)]
 pub struct Room {
     places: Arc<Semaphore>,
     most: u32,
 }
 
-/// Room that an operation, or an event, takes until this is dropped.
+/// Capacity taken by an operation or an event, until this is dropped.
 pub struct Permit {
     _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Room {
-    /// Room for so many small operations, or one that asks for as much as one may.
+    /// Creates capacity for this many small operations, or for one of the maximum cost.
     #[must_use]
     pub fn new(places: u32) -> Self {
         Self { places: Arc::new(Semaphore::new(places as usize)), most: places }
     }
 
-    /// Waits for room to execute what asks for about so many objects.
+    /// Waits for capacity to execute an operation of this predicted cost.
     pub async fn enter(&self, objects: u64) -> Permit {
         let needed = u32::try_from(objects.div_ceil(OBJECTS)).unwrap_or(u32::MAX).clamp(1, self.most);
         Permit { _permit: Arc::clone(&self.places).acquire_many_owned(needed).await.ok() }
     }
 }
 
-/// How many selections there are in a document as it is executed, which has its fragments spread.
+/// Counts the selections of a document in its executable form, with its fragments spread.
 pub(super) fn selections(document: &ExecutableDocument) -> usize {
     let mut open: Vec<_> = document.operations.iter().map(|(_, one)| &one.node.selection_set.node).collect();
     let mut count = 0;
@@ -61,7 +61,7 @@ pub(super) fn selections(document: &ExecutableDocument) -> usize {
 
 /// An event with the permits it holds.
 pub struct Paced {
-    /// The response for it.
+    /// The response to the event.
     pub answer: GraphqlResponse,
     /// Its place on the connection, held until the response is sent.
     pub place: Option<Permit>,
@@ -80,7 +80,7 @@ pub(super) struct Pace {
 
 /// The limits that an event waits for.
 pub(super) struct Space {
-    /// The room of its connection; `None` for a connection of its own.
+    /// The capacity of its connection; `None` if the subscription has a connection of its own.
     pub(super) room: Option<Room>,
     /// The turns of the process.
     pub(super) turns: Turns,
@@ -90,7 +90,7 @@ pub(super) struct Space {
     pub(super) cost: u64,
 }
 
-/// What the next event has, or the one that is being read.
+/// The state of the event that is being read, or of the next one.
 #[derive(Default)]
 struct Event {
     is_charged: bool,
@@ -103,7 +103,7 @@ impl Pace {
         Self { app, viewer, charge, space, event: Mutex::default() }
     }
 
-    /// Waits until the next event may be read. Once it may, this waits no more until it is passed on.
+    /// Waits until the next event may be read. Once it may, further calls return at once until the event is passed on.
     pub(super) async fn enter(&self) {
         if !self.event().is_charged {
             self.app.wait_for_allowance(&self.viewer, self.charge).await;
@@ -118,13 +118,13 @@ impl Pace {
         self.event().turn = turn;
     }
 
-    /// Gives up the place and the turn while the event cannot be read; it stays charged.
+    /// Gives up the place and the turn while no event can be read; the event stays charged.
     pub(super) fn step_back(&self) {
         let mut event = self.event();
         (event.place, event.turn) = (None, Turn::default());
     }
 
-    /// Passes the event on, with its place and its turn; the next one is charged again.
+    /// Passes the event on, with its place and its turn; the next event is charged again.
     pub(super) fn pass_on(&self) -> (Option<Permit>, Turn) {
         let Event { place, turn, .. } = std::mem::take(&mut *self.event());
         (place, turn)

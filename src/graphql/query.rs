@@ -1,4 +1,4 @@
-//! What can be asked.
+//! Queries.
 
 use std::sync::Arc;
 
@@ -24,28 +24,28 @@ use crate::model::user::Username;
 /// The root of all queries.
 pub(super) struct Query;
 
-/// How a user is looked up: give exactly one.
+/// The lookup key of a user: give exactly one.
 #[derive(OneofObject)]
 pub(super) enum UserBy {
     /// The user's id.
     Id(ID),
-    /// The user's name, in any case.
+    /// The username, in any case.
     Username(String),
 }
 
-/// What can be asked.
+/// The root of all queries.
 #[Object]
 impl Query {
-    /// The person asking; null for an anonymous request.
+    /// The signed-in user; null for an anonymous request.
     async fn viewer(&self, context: &Context<'_>) -> Option<Viewer> {
         Viewer::of(&Scope::of(context))
     }
 
-    /// The thing that has this id; null if there is no such thing.
+    /// The object with this id; null if it does not exist.
     async fn node(
         &self,
         context: &Context<'_>,
-        #[graphql(desc = "An id that this server has given.")] id: ID,
+        #[graphql(desc = "An id issued by this server.")] id: ID,
     ) -> Option<Result<Node, Error>> {
         let node = async {
             let id = node_id("id", &id)?;
@@ -58,22 +58,22 @@ impl Query {
         node.await.transpose()
     }
 
-    /// The things that have these ids, in their order; null where there is no such thing.
+    /// The objects with these ids, in the same order; null for an object that does not exist.
     async fn nodes(
         &self,
         context: &Context<'_>,
-        #[graphql(desc = "Ids that this server has given. At most 100.")] ids: Vec<ID>,
+        #[graphql(desc = "Ids issued by this server. At most 100.")] ids: Vec<ID>,
     ) -> Result<Vec<Option<Node>>, Error> {
         check_count("ids", &ids)?;
         let ids: Vec<NodeId> = numbered("ids", &ids, node_id)?;
         load_nodes(&Scope::of(context), &ids, &context.look_ahead()).await
     }
 
-    /// A post; null if there is no such post, or none any more.
+    /// A post; null if it does not exist or was deleted.
     async fn post(
         &self,
         context: &Context<'_>,
-        #[graphql(desc = "Which one.")] id: ID,
+        #[graphql(desc = "The id of the post.")] id: ID,
     ) -> Option<Result<Post, Error>> {
         let post = async {
             let id = GlobalId::post("id", &id)?;
@@ -83,11 +83,11 @@ impl Query {
         post.await.transpose()
     }
 
-    /// A user; null if there is no such user.
+    /// A user; null if they do not exist.
     async fn user(
         &self,
         context: &Context<'_>,
-        #[graphql(desc = "Which one.")] by: UserBy,
+        #[graphql(desc = "The user to look up.")] by: UserBy,
     ) -> Option<Result<User, Error>> {
         let scope = Scope::of(context);
         let user = async {
@@ -107,13 +107,14 @@ impl Query {
         Country::all()
     }
 
-    /// How many users came each day, newest first, from the day on which the first one was counted; null if that
-    /// cannot be read now.
+    /// The number of visitors per day, newest first, back to the first recorded day; null if temporarily unavailable.
     async fn visits(
         &self,
         context: &Context<'_>,
-        #[graphql(desc = "At most this many days. Default 7, at most 100.", default = 7)] first: Option<i32>,
-        #[graphql(desc = "The days before this one; up to today if not given.")] before: Option<Date>,
+        #[graphql(desc = "Maximum number of days. Default 7, limited to 100.", default = 7)] first: Option<
+            i32,
+        >,
+        #[graphql(desc = "Return days before this one. Default: up to today.")] before: Option<Date>,
     ) -> Option<Result<Vec<DailyVisits>, Error>> {
         let visits = async {
             let first = most(Some(first.unwrap_or(7)))?;
@@ -125,17 +126,17 @@ impl Query {
         Some(visits.await)
     }
 
-    /// What the viewer, or an anonymous request's address, may still ask for; null if that is not limited.
+    /// The rate limit of the viewer or, for an anonymous request, of its IP address; null if there is no limit.
     async fn rate_limit(&self, context: &Context<'_>) -> Option<RateLimit> {
         Scope::of(context).rate_limit().map(RateLimit::from)
     }
 
-    /// How the viewer and each of these users stand, in the order of the ids; null for unknown users,
-    /// for the viewer itself and for an anonymous request.
+    /// The relations between the viewer and these users, in the order of the ids; null for unknown users, for the
+    /// viewer themselves and for an anonymous request.
     async fn relations(
         &self,
         context: &Context<'_>,
-        #[graphql(desc = "Ids of users. At most 100.")] user_ids: Vec<ID>,
+        #[graphql(desc = "User ids. At most 100.")] user_ids: Vec<ID>,
     ) -> Result<Vec<Option<Relation>>, Error> {
         check_count("userIds", &user_ids)?;
         let ids = numbered("userIds", &user_ids, GlobalId::user)?.into();
@@ -149,7 +150,7 @@ impl Query {
     }
 }
 
-/// What each of these ids names; an error tells which of them is wrong.
+/// Parses each of these ids; an error names the index of the invalid one.
 fn numbered<T>(
     argument: &str,
     ids: &[ID],
@@ -159,7 +160,7 @@ fn numbered<T>(
     ids.iter().enumerate().map(parse).collect()
 }
 
-/// What the id of a node names.
+/// The object that a node id names.
 #[derive(Clone, Copy)]
 enum NodeId {
     User(UserId),
@@ -174,7 +175,7 @@ fn node_id(argument: &str, id: &ID) -> Result<NodeId, Error> {
     }
 }
 
-/// The things that have these ids, in their order; `None` where there is no such thing.
+/// Loads the objects with these ids, in the same order; `None` for an object that does not exist.
 async fn load_nodes(
     scope: &Arc<Scope>,
     ids: &[NodeId],
@@ -193,7 +194,7 @@ async fn load_nodes(
     Ok(ids.iter().map(node).collect())
 }
 
-/// A user by its id. The record is loaded at once, because its absence must be told here.
+/// Loads a user by id. The record is loaded at once, because a missing user must be reported here.
 pub(super) async fn user_by_id(
     scope: &Arc<Scope>,
     id: UserId,
@@ -203,8 +204,8 @@ pub(super) async fn user_by_id(
     Ok(load_users(scope, Arc::new([id]), selection).await?.pop().flatten())
 }
 
-/// A user by its name. A name leads to a user who exists, so the record is left to the fields, which
-/// load it together with the user's lists.
+/// Looks up a user by name. A name always leads to an existing user, so the record is left to the fields, which load it
+/// together with the user's lists.
 async fn user_by_name(
     scope: &Arc<Scope>,
     name: &str,

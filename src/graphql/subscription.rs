@@ -1,4 +1,4 @@
-//! What can be watched.
+//! Subscriptions.
 //!
 //! Each event is read afresh, in a scope of its own.
 
@@ -23,15 +23,15 @@ use crate::graphql::types::relation::Relation;
 /// The root of all subscriptions.
 pub(super) struct Subscription;
 
-/// What can be watched.
+/// The root of all subscriptions.
 #[AsyncSubscription]
 impl Subscription {
-    /// The viewer's home timeline: posts that come to it and posts that are taken out of it, from now on.
+    /// Changes to the viewer's home timeline, from now on: posts added to it and posts removed from it.
     async fn timeline(
         &self,
         context: &Context<'_>,
         #[graphql(
-            desc = "From here on instead: a cursor of an event, or of an entry of the timeline. What has happened since is told first; after an entry of the timeline also posts of the last moments that stand below its page. After more than a day, or a thousand events, it is refused as RESYNC_REQUIRED: then the timeline must be read anew."
+            desc = "Resume after this cursor, of an event or of a timeline entry. Events since then are sent first; after a timeline entry, also posts of the last moments that belong below its page. After more than a day, or a thousand events, fails with RESYNC_REQUIRED: refetch the timeline, then resubscribe."
         )]
         after: Option<String>,
     ) -> Result<impl Stream<Item = Result<TimelineEvent, Error>>, Error> {
@@ -66,8 +66,9 @@ impl Subscription {
         Ok(until_it_fails(watch, next))
     }
 
-    /// How the viewer and another user stand, each time one of them follows the other or ceases to, from now on.
-    #[expect(clippy::unused_async, reason = "the library wants it so")]
+    /// The relation between the viewer and another user, each time one of them follows or unfollows the other, from now
+    /// on.
+    #[expect(clippy::unused_async, reason = "the library requires it")]
     async fn relation_changed(
         &self,
         context: &Context<'_>,
@@ -81,7 +82,7 @@ impl Subscription {
             loop {
                 let other = Arc::new([watch.next().await?]);
                 pace.enter().await;
-                // In a box: the types of what it waits for nest deeper than the compiler looks.
+                // Boxed: the types of the futures nest deeper than the compiler's limit.
                 let users = load_users(&scope.for_event(), other, selection).boxed().await?;
                 let relation = users.into_iter().flatten().find_map(|user| user.loaded_relation());
                 if let Some(relation) = relation {
@@ -94,7 +95,7 @@ impl Subscription {
     }
 }
 
-/// What comes next, again and again; an error is the last of it.
+/// Yields the results of `next` until one is an error, which ends the stream.
 fn until_it_fails<W, T, F>(watch: W, next: F) -> impl Stream<Item = Result<T, Error>>
 where
     F: AsyncFn(&mut W) -> Result<T, Error>,

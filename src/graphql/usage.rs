@@ -1,4 +1,4 @@
-//! Metrics of what operations were predicted to cost and really used.
+//! Metrics of the predicted cost and the actual use of operations.
 
 use std::cell::OnceCell;
 
@@ -6,7 +6,7 @@ use metrics::{Histogram, counter, histogram};
 
 use crate::budget::{Budget, Resource};
 
-/// The histograms of a thread: looked up once, so that recording costs no allocation and no lock.
+/// The histograms of a thread, looked up once so that recording costs no allocation and no lock.
 struct Histograms {
     cost: Histogram,
     used: [Histogram; 4],
@@ -16,7 +16,7 @@ thread_local! {
     static HISTOGRAMS: OnceCell<Histograms> = const { OnceCell::new() };
 }
 
-/// Records what an operation was predicted to cost, and what it used.
+/// Records the predicted cost and the actual use of an operation.
 #[expect(clippy::cast_precision_loss, reason = "metrics are doubles")]
 pub(super) fn record(cost: u64, budget: &Budget) {
     HISTOGRAMS.with(|histograms| {

@@ -1,8 +1,8 @@
-//! Where a request comes from.
+//! The IP address of a client.
 //!
 //! # Why `X-Forwarded-For` and not `Forwarded`
-//! A proxy that writes one of the two hands the other on as the client has sent it, so only one may be believed; and
-//! the older one is what proxies write.
+//! A proxy that writes one of the two passes the other on as the client sent it, so only one can be trusted; and
+//! proxies write the older one.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -15,30 +15,32 @@ use crate::model::address::Address;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The address of the client that has sent a request; `None` if it came over no network.
+/// Returns the IP address of the client that sent a request; `None` if the request did not arrive over a network.
 ///
-/// It is that of the peer, unless this is a proxy that is trusted. Each proxy adds to the header whom it has a request
-/// from, so from its end backwards it tells the truth up to the first that is not trusted.
+/// This is the address of the peer, unless the peer is a trusted proxy. Each proxy appends the address from which it
+/// received the request, so the header is reliable from its end backwards, up to the first address that is not trusted.
 pub(super) fn of(head: &Parts, trusted: &[IpNet]) -> Option<Address> {
     let ConnectInfo(peer) = head.extensions.get::<ConnectInfo<SocketAddr>>()?;
     let mut nearest = peer.ip().to_canonical();
     let values = head.headers.get_all(FORWARDED_FOR).iter().rev();
-    // A byte of its own that the client sends must not hide what proxies have added.
-    let mut told = values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b','));
+    // A non-ASCII byte from the client must not hide what proxies have appended.
+    let mut addresses = values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b','));
     while is_trusted(nearest, trusted) {
-        // What is no address tells as little as nothing.
-        let Some(next) = told.next().and_then(|text| read(std::str::from_utf8(text).ok()?)) else { break };
+        // An invalid address is treated as a missing one.
+        let Some(next) = addresses.next().and_then(|text| read(std::str::from_utf8(text).ok()?)) else {
+            break;
+        };
         nearest = next;
     }
     Some(nearest.into())
 }
 
-/// Whether a peer is one of these proxies.
+/// Returns true if a peer is one of these proxies.
 pub(super) fn is_trusted(peer: IpAddr, trusted: &[IpNet]) -> bool {
     trusted.iter().any(|network| network.contains(&peer.to_canonical()))
 }
 
-/// An address, which some proxies write with a port.
+/// Parses an address, which some proxies write with a port.
 fn read(text: &str) -> Option<IpAddr> {
     let text = text.trim();
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);

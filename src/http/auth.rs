@@ -1,14 +1,14 @@
-//! Where the token comes from: `Authorization: Bearer …`, and nowhere else.
+//! The session token: `Authorization: Bearer …`, and nowhere else.
 //!
 //! # Why no cookie
-//! A browser sends a cookie along with requests that another site makes; a header it does not.
+//! A browser adds cookies to requests made by other sites; it does not add headers.
 
 use axum::http::{HeaderMap, header};
 
 use crate::graphql::error::{Code, RequestError};
 use crate::http::response::Failure;
 
-/// The token that a request presents; `None` if it presents none.
+/// Returns the token that a request presents; `None` if it presents none.
 pub(super) fn token(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let Some(value) = values.next() else {
@@ -23,7 +23,7 @@ pub(super) fn token(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
     Ok(token)
 }
 
-/// The token in a value of the form `Bearer <token>`.
+/// Returns the token in a value of the form `Bearer <token>`.
 pub(super) fn bearer(value: &str) -> Option<&str> {
     let (scheme, token) = value.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())

@@ -1,9 +1,9 @@
 //! Several operations in one request.
 //!
-//! # Why mutations wait, and are waited for
-//! An array has an order, and who sends a change and then a question expects to be told what was changed. So a mutation
-//! begins when all before it is done, and what follows begins when it is done. Queries between two mutations can see no
-//! difference and are executed together.
+//! # Why a mutation runs alone
+//! An array has an order, and a client that sends a mutation and then a query expects to read its own write. So a
+//! mutation starts when everything before it is done, and what follows starts when it is done. Queries between two
+//! mutations cannot observe a difference and are executed concurrently.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use tokio::time::Instant;
 use crate::app::viewer::Asker;
 use crate::graphql::error::{Code, GraphqlResponse, RequestError};
 use crate::graphql::{GraphqlRequest, Plan, Summary, check_rate_limit};
-use crate::http::exchange::Answer;
 use crate::http::log::{self, Account};
 use crate::http::request::RequestId;
-use crate::http::response::{self, Failure, MediaType};
+use crate::http::response::{self, Answer, Failure, MediaType};
 use crate::http::{Server, address, auth};
 
-/// Executes what a batch asks for, and answers in its order. A batch that asks for too much is refused as a whole.
+/// Executes the operations of a batch, and responds in its order. A batch that exceeds the limits is rejected as a
+/// whole.
 pub(super) async fn answer(
     server: &Arc<Server>,
     requests: Vec<Result<GraphqlRequest, Failure>>,
@@ -66,19 +66,19 @@ fn print(answers: &[GraphqlResponse], media_type: MediaType) -> Answer {
     Answer { response: response::of_batch(answers, media_type), fault }
 }
 
-/// A batch whose client was admitted.
+/// A batch whose caller was admitted.
 struct Batch {
     server: Arc<Server>,
     plans: Vec<Result<Plan, RequestError>>,
     token: Option<String>,
     asker: Asker,
     id: RequestId,
-    /// When the request came.
+    /// The time at which the request arrived.
     began: Instant,
 }
 
 impl Batch {
-    /// The answers, in order.
+    /// Executes the batch and returns the responses, in order.
     async fn execute(self) -> Vec<GraphqlResponse> {
         let Self { server, plans, token, asker, id, began } = self;
         let (api, id) = (&server.api, id.as_str());
@@ -115,7 +115,7 @@ impl Batch {
             if is_change {
                 answers.extend(join_all(begun.drain(..)).await);
             }
-            // A change may end the session that asks.
+            // A mutation may end the caller's session.
             may_have_ended = is_change;
         }
         answers.extend(join_all(begun).await);

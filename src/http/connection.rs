@@ -1,6 +1,6 @@
-//! Connections: how they are taken, kept and closed.
+//! Connections: accepting, serving and closing them.
 //!
-//! Not here: how many there may be, and which make room for others (`http::peer`).
+//! Not here: their maximum number, and which are closed to make room for others (`http::peer`).
 
 use std::convert::Infallible;
 use std::io::{IoSlice, Result as IoResult};
@@ -31,18 +31,18 @@ use tokio_util::task::TaskTracker;
 use crate::http::peer::{Entry, Full, Peer, Peers};
 use crate::http::response::{Failure, MediaType};
 
-/// Most bytes of a head, and of what is read of a body before it is asked for.
+/// Maximum bytes of a request head, and of a body that is read ahead.
 const BUFFER: usize = 65_536;
-/// How long a client may take to take anything of what it is sent.
+/// Write timeout: time in which a client must read some of what it is sent.
 const TAKEN_WITHIN: Duration = Duration::from_secs(30);
-/// How long the first head may take to come; on a connection for probes, less.
+/// Timeout of the first request head; shorter on a connection for probes.
 const FIRST_HEAD: Duration = Duration::from_secs(10);
 const FIRST_HEAD_OF_SPARE: Duration = Duration::from_secs(3);
-/// What is answered on connections for probes.
+/// Paths that are served on connections for probes.
 const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
-/// Serves all who come until `stopping` turns true, then finishes the requests whose head was read. A connection on
-/// which for so long no request has come, or not all of its head, is closed.
+/// Serves connections until `stopping` turns true, then finishes the requests whose head was read. Closes a connection
+/// on which no complete request head arrives within `idle`.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -50,7 +50,7 @@ pub(super) async fn serve(
     idle: Duration,
     stopping: watch::Receiver<bool>,
 ) {
-    // An answer is sent at once, not kept back to be sent together with the next.
+    // Responses are sent at once, not held back to be combined with the next.
     let mut listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
     let mut protocol = http1::Builder::new();
     protocol.timer(TokioTimer::new()).header_read_timeout(idle).max_buf_size(BUFFER);
@@ -59,7 +59,7 @@ pub(super) async fn serve(
     let mut stopped = std::pin::pin!(turns_true(stopping));
     loop {
         let (stream, peer) = tokio::select! {
-            // If it cannot be taken, it is tried again.
+            // The listener retries failed accepts itself.
             accepted = listener.accept() => accepted,
             () = &mut stopped => break,
         };
@@ -73,7 +73,7 @@ pub(super) async fn serve(
     connections.wait().await;
 }
 
-/// What all connections share.
+/// State shared by all connections.
 #[derive(Clone)]
 struct Common {
     protocol: http1::Builder,
@@ -82,7 +82,7 @@ struct Common {
     stopping: watch::Receiver<bool>,
 }
 
-/// Says why a connection is not taken, if that can be said at once, and closes it.
+/// Reports why a connection is rejected, if that can be written at once, and closes it.
 fn reject(stream: &TcpStream, full: Full) {
     let status = full.status();
     let head =
@@ -90,7 +90,7 @@ fn reject(stream: &TcpStream, full: Full) {
     drop(stream.try_write(head.as_bytes()));
 }
 
-/// Serves one connection to its end. How that comes is its client's affair.
+/// Serves one connection to its end. Errors of the connection are the client's concern.
 async fn keep(stream: TcpStream, from: SocketAddr, entry: Entry, common: Common) {
     let Common { protocol, router, peers, stopping } = common;
     let peer = Arc::clone(&entry.peer);
@@ -122,7 +122,7 @@ async fn keep(stream: TcpStream, from: SocketAddr, entry: Entry, common: Common)
     loop {
         tokio::select! {
             _ = &mut connection => return,
-            // Of a request that has no whole head yet nothing is lost.
+            // Nothing is lost with a request that has no complete head.
             () = &mut stopped => if peer.has_asked() {
                 connection.as_mut().graceful_shutdown();
                 break;
@@ -142,7 +142,7 @@ async fn keep(stream: TcpStream, from: SocketAddr, entry: Entry, common: Common)
     drop(connection.await);
 }
 
-/// A request under way: until all of its answer is sent, or for good if its connection becomes a socket.
+/// A request in progress: until all of its response is sent, or for good if its connection becomes a socket.
 struct UnderWay {
     peers: Arc<Peers>,
     peer: Arc<Peer>,
@@ -169,7 +169,7 @@ impl Drop for UnderWay {
     }
 }
 
-/// The body of an answer, which is under way as long as there is more of it.
+/// The body of a response, which keeps the request in progress until all of it is sent.
 struct Answer {
     body: Body,
     _under_way: UnderWay,
@@ -195,7 +195,7 @@ impl HttpBody for Answer {
     }
 }
 
-/// A stream that is counted until it is closed, also if it has become a socket.
+/// A stream that is counted until it is closed, even if it has become a socket.
 struct Counted {
     stream: TcpStream,
     _entry: Entry,
@@ -239,6 +239,6 @@ impl AsyncWrite for Counted {
 
 /// Waits until this turns true.
 pub(super) async fn turns_true(mut switch: watch::Receiver<bool>) {
-    // A sender that is gone cannot say anything else any more.
+    // Without a sender, the value cannot change any more.
     let _ = switch.wait_for(|is_on| *is_on).await;
 }

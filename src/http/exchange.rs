@@ -1,4 +1,4 @@
-//! A GraphQL request and its answer, over plain HTTP.
+//! A GraphQL request and its response, over plain HTTP.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use futures::FutureExt as _;
 use tracing::Instrument as _;
 
 use crate::graphql::Plan;
-use crate::graphql::error::{Code, RequestError};
+use crate::graphql::error::RequestError;
 use crate::http::log::Account;
 use crate::http::request::{self, Incoming, RequestId};
-use crate::http::response::{self, Failure, MediaType};
+use crate::http::response::{self, Answer, Failure, MediaType};
 use crate::http::{REQUEST_ID, Server, address, auth, batch, origin, socket, stream, trace, websocket};
 
-/// A GraphQL request. What is logged on its behalf carries its name.
+/// Handles a GraphQL request. Its log lines carry its id.
 pub(super) async fn graphql(State(server): State<Arc<Server>>, request: Request) -> Response {
-    // Who sends one request after the other without waiting has its turn, and then others have theirs.
+    // A client that pipelines requests must yield to other clients.
     tokio::task::consume_budget().await;
     let id = RequestId::of(request.headers(), server.api.app());
     if websocket::is_asked_for(request.method(), request.headers()) {
@@ -29,10 +29,10 @@ pub(super) async fn graphql(State(server): State<Arc<Server>>, request: Request)
     respond(&server, request, &id).instrument(trace).instrument(span).await
 }
 
-/// What a browser asks before it lets a page send a request.
+/// Handles the preflight request of a browser.
 pub(super) async fn preflight(State(server): State<Arc<Server>>, headers: HeaderMap) -> Response {
-    let told = origin::preflight(&headers, &server.config);
-    told.unwrap_or_else(|failure| failure.into_response(MediaType::Json))
+    let response = origin::preflight(&headers, &server.config);
+    response.unwrap_or_else(|failure| failure.into_response(MediaType::Json))
 }
 
 async fn respond(server: &Arc<Server>, request: Request, id: &RequestId) -> Response {
@@ -62,12 +62,12 @@ async fn respond(server: &Arc<Server>, request: Request, id: &RequestId) -> Resp
     response
 }
 
-/// In which forms a client takes an answer.
+/// The forms of response that a client accepts.
 #[derive(Clone, Copy)]
 struct Form {
-    /// As one.
+    /// A single response.
     whole: Option<MediaType>,
-    /// As events.
+    /// A stream of events.
     events: bool,
 }
 
@@ -76,20 +76,13 @@ impl Form {
         Self { whole: MediaType::accepted(headers), events: stream::is_accepted(headers) }
     }
 
-    /// The form in which it is told that something went wrong.
+    /// Returns the media type for errors.
     fn media_type(self) -> MediaType {
         self.whole.unwrap_or(if self.events { MediaType::GraphqlResponse } else { MediaType::Json })
     }
 }
 
-/// What a request is answered.
-pub(super) struct Answer {
-    pub(super) response: Response,
-    /// The code of what went wrong first; `None` if all went well, so far.
-    pub(super) fault: Option<Code>,
-}
-
-/// A panic is told as an internal error; it harms no other request.
+/// Responds to a request. A panic becomes an internal error; it harms no other request.
 async fn answer_safely(
     server: &Arc<Server>,
     request: Request,
@@ -99,7 +92,7 @@ async fn answer_safely(
 ) -> Result<Answer, Failure> {
     let answered = AssertUnwindSafe(answer(server, request, id, form, account)).catch_unwind().await;
     answered.unwrap_or_else(|_panic| {
-        // The hook of the process has said what the panic said, and where.
+        // The panic hook of the process has logged the message and its location.
         tracing::error!("a request panicked");
         Err(Failure::of(RequestError::internal(id.as_str())))
     })
@@ -116,7 +109,7 @@ async fn answer(
         return Err(Failure::not_acceptable());
     }
     let (head, body) = request.into_parts();
-    // HEAD is answered like GET, without the body.
+    // HEAD is handled like GET, without the body.
     let is_post = head.method == Method::POST;
     let incoming = if is_post {
         request::read(&head.headers, body, &server.config).await?
@@ -130,7 +123,7 @@ async fn answer(
             return batch::answer(server, requests, &head, id, account, form.media_type()).await;
         }
     };
-    // Nothing is asked of the store before the document is known to be one.
+    // The store is not accessed before the document is known to be valid.
     let address = address::of(&head, &server.config.http_trusted_proxies);
     let plan = server.plan(incoming, address).map_err(Failure::of)?;
     account.operation = Some(plan.summary());
@@ -161,7 +154,7 @@ async fn answer(
     server.api.in_turn(cost, address, executing.boxed()).await.map_err(Failure::of)
 }
 
-/// Changes come by POST, and what is watched is answered as events.
+/// Rejects mutations that are not sent by POST, and subscriptions whose client does not accept events.
 fn check_way(plan: &Plan, is_post: bool, form: Form) -> Result<(), Failure> {
     if !is_post && !plan.reads() && !plan.watches() {
         return Err(Failure::only_by_post());

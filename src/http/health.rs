@@ -1,4 +1,4 @@
-//! Whether the server lives, and whether it should be sent requests.
+//! Liveness and readiness of the server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,19 +12,19 @@ use tokio::time::{Instant, timeout};
 use crate::app::{App, Readiness};
 use crate::http::Server;
 
-/// How long Redis may take to answer before the server counts as not ready.
+/// Timeout of the Redis check; beyond it the server counts as not ready.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long the archive may take to answer: no longer than whoever asks this page is likely to wait.
+/// Timeout of the archive check: no longer than a prober is likely to wait.
 const ARCHIVE_PATIENCE: Duration = Duration::from_millis(500);
-/// How long a result is cached, so that the page costs one write and one query a second however often it is asked.
+/// Time for which a result is cached, so that the page costs at most one write and one query per second.
 const CACHED: Duration = Duration::from_secs(1);
 
-/// What Redis and the archive have answered, and when. Held while they are asked, so that they are asked once.
+/// The last results of the Redis and archive checks, and their time. Locked during the checks, so that they run once.
 #[derive(Default)]
 pub(super) struct Health(Mutex<Option<(Instant, Readiness, bool)>>);
 
 impl Health {
-    /// How Redis stands, and whether the archive answers.
+    /// Returns the readiness of Redis, and true if the archive responds.
     async fn read(&self, app: &App) -> (Readiness, bool) {
         let mut cached = self.0.lock().await;
         if let Some((at, redis, archive)) = *cached
@@ -41,26 +41,26 @@ impl Health {
     }
 }
 
-/// `/healthz`: this process answers.
+/// `/healthz`: reports that this process responds.
 pub(super) async fn alive() -> &'static str {
     "ok\n"
 }
 
-/// `/readyz`: this process can do its work. Tries to write to Redis, and asks the archive. Without the archive, or
-/// while Redis is full, it can do most of its work, and is ready; but it tells.
+/// `/readyz`: reports that this process can do its work. Tries to write to Redis, and queries the archive. Without the
+/// archive, or while Redis is full, the process can do most of its work: it is ready, but reports the problem.
 pub(super) async fn ready(State(server): State<Arc<Server>>) -> Response {
     if *server.stopping.borrow() {
         return unready("stopping\n");
     }
     let app = server.api.app();
     let (redis, archive) = server.health.read(app).await;
-    // What the mover has just met is not cached.
+    // The latest failure of the archiver is not cached.
     match (redis, archive && !app.is_archiving_stuck()) {
         (Readiness::Ready, true) => "ready\n".into_response(),
-        (Readiness::Ready, false) => "ready\narchive: not usable now\n".into_response(),
+        (Readiness::Ready, false) => "ready\narchive: unavailable\n".into_response(),
         (Readiness::Full, _) => "ready\nredis: full\n".into_response(),
-        (Readiness::ReadOnly, _) => unready("redis: takes no writes\n"),
-        (Readiness::Away, _) => unready("redis: not reachable\n"),
+        (Readiness::ReadOnly, _) => unready("redis: read-only\n"),
+        (Readiness::Away, _) => unready("redis: unreachable\n"),
     }
 }
 

@@ -1,8 +1,8 @@
-//! Names that a server answers to.
+//! Host names of the server.
 //!
-//! A page of any site can be led to this server by a name that its owner controls, and then counts as one of the
-//! server's own. So a server that is told its names rejects requests for others, whatever they are for. Probes of
-//! balancers, which know addresses only, are answered.
+//! The owner of a domain can point it at this server; a page of that domain then has the same origin as the server. So
+//! a server that is configured with its names rejects all requests for other names. Probes of load balancers, which
+//! know only addresses, are exempt.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::graphql::error::Code;
 use crate::http::Server;
 use crate::http::response::{Failure, MediaType};
 
-/// What is answered under any name: it says nothing that is worth being led here.
+/// Paths that are served under any name: they disclose nothing worth an attack.
 const PROBES: [&str; 2] = ["/healthz", "/readyz"];
 
 /// Rejects a request for another host.
@@ -24,12 +24,12 @@ pub(super) async fn check(State(server): State<Arc<Server>>, request: Request, n
     if is_probe || is_named(request.uri(), request.headers(), &server.config.http_hosts) {
         return next.run(request).await;
     }
-    let message = "This server is not known by this name. The option --http-hosts lists its names.";
+    let message = "This host name is not accepted. The option --http-hosts lists the accepted names.";
     let failure = Failure::new(StatusCode::MISDIRECTED_REQUEST, Code::BadRequest, message);
     failure.into_response(MediaType::Json)
 }
 
-/// Whether all that a request says of its host is one of these names.
+/// Returns true if every host that a request names is one of these names.
 fn is_named(uri: &Uri, headers: &HeaderMap, names: &[String]) -> bool {
     let is_one = |host: &str| {
         let host = host.trim().to_ascii_lowercase();
@@ -42,7 +42,7 @@ fn is_named(uri: &Uri, headers: &HeaderMap, names: &[String]) -> bool {
     is_only && said.is_some_and(is_one) && target.is_none_or(is_one)
 }
 
-/// A host without its port, and without the dot that ends a name.
+/// Returns a host without its port, and without the trailing dot of a name.
 fn bare(host: &str) -> &str {
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     let name = host.rsplit_once(':').filter(|(_, port)| is_port(port)).map_or(host, |(name, _)| name);

@@ -1,14 +1,14 @@
-//! What is told of a request when it has been answered: a line in the log, and the figures.
+//! The record of a completed request: a log line, and metrics.
 //!
-//! The line is for whoever wants it (`--log-requests`). It has no text of a document, no value of a variable, and
-//! nothing that signs anybody in.
+//! The line is optional (`--log-requests`). It contains no text of a document, no value of a variable, and no
+//! credentials.
 
 use axum::body::HttpBody as _;
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use tokio::time::Instant;
 
-use crate::app::rate_limit::RateLimit;
+use crate::app::charge::RateLimit;
 use crate::app::viewer::Asker;
 use crate::graphql::Summary;
 use crate::graphql::error::{Code, GraphqlResponse};
@@ -16,19 +16,19 @@ use crate::http::metrics::count;
 use crate::http::trace;
 use crate::model::id::UserId;
 
-/// Most characters of a name that a client has thought of.
+/// Maximum logged length of an operation name.
 const LONGEST_NAME: usize = 100;
 
-/// What is known of a request, from when its head was read.
+/// The record of a request, collected since its head was read.
 pub(super) struct Account {
     method: Method,
-    /// By the clock of the runtime: it is told, and nothing depends on it.
+    /// By the clock of the runtime: it is only reported, nothing depends on it.
     pub(super) began: Instant,
-    /// What it asked for, as far as that was understood.
+    /// The operation, once known.
     pub(super) operation: Option<Summary>,
-    /// Who asked, as far as that was found out.
+    /// The viewer, once known.
     pub(super) viewer: Option<UserId>,
-    /// What it may still ask for, if that is limited.
+    /// The rate limit, if there is one.
     pub(super) rate_limit: Option<RateLimit>,
 }
 
@@ -43,13 +43,13 @@ impl Account {
         }
     }
 
-    /// It is known who asks.
+    /// Records the admitted caller.
     pub(super) fn admit(&mut self, asker: &Asker) {
         self.viewer = asker.viewer.user();
         self.rate_limit = asker.rate_limit;
     }
 
-    /// The request is answered, with this code unless all went well.
+    /// Completes the record, with the code of the first error.
     pub(super) fn close(&self, fault: Option<Code>, response: &Response) {
         let operation = self.operation.as_ref();
         let (kind, code, took) = (kind(operation), code(fault), self.began.elapsed());
@@ -74,37 +74,37 @@ impl Account {
     }
 }
 
-/// Counts one of several operations of a request that began then; it is done.
+/// Counts one operation of a batch that began at `began`.
 pub(super) fn count_one(began: Instant, operation: Option<&Summary>, answer: &GraphqlResponse) {
     count(kind(operation), code(answer.code()), began.elapsed());
 }
 
-/// What is told of an operation that has come over a socket, when it has ended, in whatever way.
-pub(super) struct Told {
-    /// By the clock of the runtime: it is told, and nothing depends on it.
+/// The record of an operation over a socket, completed however the operation ends.
+pub(super) struct OperationLog {
+    /// By the clock of the runtime: it is only reported, nothing depends on it.
     began: Instant,
     operation: Summary,
-    /// Who asked, as far as that was found out.
+    /// The viewer, once known.
     pub(super) viewer: Option<UserId>,
     pub(super) outcome: Outcome,
 }
 
-/// How an operation has ended.
+/// The end of an operation.
 #[derive(Clone, Copy)]
 pub(super) enum Outcome {
-    /// Not by itself. Who watches mostly says itself that it is enough.
+    /// Cancelled: the normal end of a subscription.
     Cancelled,
-    /// With the code of what went wrong first; `None` if nothing did.
+    /// Completed, with the code of the first error; `None` if there is none.
     Done(Option<Code>),
 }
 
-impl Told {
+impl OperationLog {
     pub(super) fn begin(operation: Summary) -> Self {
         Self { began: Instant::now(), operation, viewer: None, outcome: Outcome::Cancelled }
     }
 }
 
-impl Drop for Told {
+impl Drop for OperationLog {
     fn drop(&mut self) {
         let Self { began, operation, viewer, outcome } = self;
         let (fault, code) = match *outcome {
@@ -131,7 +131,7 @@ fn print_viewer(viewer: Option<UserId>) -> String {
     viewer.map_or_else(|| "anonymous".to_owned(), |viewer| viewer.to_string())
 }
 
-/// Names are of plain letters.
+/// Truncates a name. Names are ASCII.
 fn shorten(name: &str) -> &str {
     &name[..name.len().min(LONGEST_NAME)]
 }

@@ -1,4 +1,4 @@
-//! `/metrics`: figures for a monitoring system, in the text form of Prometheus.
+//! `/metrics`: metrics for a monitoring system, in the text format of Prometheus.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::future::try_join;
 use metrics::{
@@ -17,25 +17,25 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use crate::app::archive::Transit;
 use crate::app::delivery::Backlog;
 use crate::budget::Resource;
-use crate::http::{Server, response};
+use crate::http::Server;
 
-/// How long Redis may take to tell how the queues stand.
+/// Timeout of reading the state of the queues from Redis.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How often what was recorded is put in order, or it would grow until somebody asks for it.
+/// Interval of the recorder's upkeep, without which recorded values pile up until the page is requested.
 const UPKEEP: Duration = Duration::from_secs(5);
 
-/// Seconds: what requests take.
+/// Histogram buckets of request duration, in seconds.
 const REQUEST_SECONDS: [f64; 12] = [0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
-/// Seconds: what round trips to Redis take.
+/// Histogram buckets of Redis round trips, in seconds.
 const REDIS_SECONDS: [f64; 11] =
     [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5];
-/// What an operation may use: commands, statements, bytes.
+/// Histogram buckets of the resources an operation uses: commands, statements, bytes.
 const USED: [f64; 9] = [1.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0, 1e6, 1e7, 1e8];
-/// Questions that travel together.
+/// Histogram buckets of the number of questions in a batch.
 const QUESTIONS: [f64; 9] = [1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 1_000.0, 10_000.0];
 
-/// The recorder of the process; `None` if it has another one already.
+/// The recorder of the process; `None` if another one is installed.
 static RECORDER: LazyLock<Option<PrometheusHandle>> = LazyLock::new(|| {
     let buckets = |builder: PrometheusBuilder, name: &str, buckets: &[f64]| {
         builder.set_buckets_for_metric(Matcher::Full(name.to_owned()), buckets).ok()
@@ -46,60 +46,60 @@ static RECORDER: LazyLock<Option<PrometheusHandle>> = LazyLock::new(|| {
     let builder = buckets(builder, "fanfold_operation_cost", &USED)?;
     let builder = buckets(builder, "fanfold_operation_used", &USED)?;
     let handle = builder.install_recorder().ok()?;
-    describe_histogram!("fanfold_operation_cost", "What operations were predicted to cost.");
-    describe_histogram!("fanfold_operation_used", "What operations used of each resource.");
+    describe_histogram!("fanfold_operation_cost", "Predicted cost of operations.");
+    describe_histogram!("fanfold_operation_used", "Use of each resource by operations.");
     describe_counter!(
         "fanfold_operations_over_budget_total",
         "Operations that exceeded a limit, by resource."
     );
-    describe_counter!(
-        "fanfold_requests_total",
-        "Operations that were answered, by type and by what became of them."
-    );
-    describe_histogram!("fanfold_request_seconds", "How long they took, from the head of the request on.");
-    describe_counter!("fanfold_documents_refused_total", "Documents that were not executed, by the reason.");
-    describe_histogram!("fanfold_loader_questions", "Questions of a query that were asked together.");
+    describe_counter!("fanfold_requests_total", "Completed operations, by type and outcome.");
     describe_histogram!(
-        "fanfold_redis_seconds",
-        "How long round trips to Redis took, by what they were for."
+        "fanfold_request_seconds",
+        "Duration of operations in seconds, from the request head."
     );
-    describe_counter!("fanfold_redis_errors_total", "Round trips to Redis that were not answered.");
+    describe_counter!("fanfold_documents_refused_total", "Rejected documents, by error code.");
+    describe_histogram!("fanfold_loader_questions", "Questions in a batch of the loader.");
+    describe_histogram!("fanfold_redis_seconds", "Duration of Redis round trips in seconds, by purpose.");
+    describe_counter!("fanfold_redis_errors_total", "Failed Redis round trips.");
     describe_counter!(
         "fanfold_unreadable_total",
-        "How often stored data could not be read and was left out, by its kind."
+        "Stored values that could not be read and were left out, by kind."
     );
-    describe_gauge!("fanfold_redis_up", "Whether Redis answers.");
+    describe_gauge!("fanfold_redis_up", "1 if Redis responds, otherwise 0.");
     describe_gauge!("fanfold_redis_connections", "Connections to Redis.");
     describe_gauge!("fanfold_archive_connections", "Connections to the archive.");
-    describe_gauge!("fanfold_documents_remembered", "Documents that are remembered as they were parsed.");
-    describe_gauge!("fanfold_persisted_remembered", "Documents that are remembered by their hash.");
-    describe_gauge!("fanfold_passwords_waiting", "Passwords that wait to be hashed.");
-    describe_gauge!("fanfold_sockets", "WebSockets, and streams of events, that are open.");
-    describe_gauge!("fanfold_uptime_seconds", "For how long this process has been serving.");
-    describe_gauge!("fanfold_build_info", "Always 1; the label tells the version.");
-    describe_gauge!("fanfold_fanout_jobs", "Posts that wait to be delivered, or are being delivered.");
-    describe_gauge!("fanfold_fanout_oldest_seconds", "For how long the oldest of them has been waiting.");
+    describe_gauge!("fanfold_documents_remembered", "Cached parsed documents.");
+    describe_gauge!("fanfold_persisted_remembered", "Cached texts of persisted queries.");
+    describe_gauge!("fanfold_passwords_waiting", "Passwords waiting to be hashed.");
+    describe_gauge!("fanfold_sockets", "Open WebSockets and event streams.");
+    describe_gauge!("fanfold_uptime_seconds", "Uptime of this process in seconds.");
+    describe_gauge!("fanfold_build_info", "Always 1; the label is the version.");
+    describe_gauge!("fanfold_fanout_jobs", "Posts waiting to be delivered, or being delivered.");
+    describe_gauge!("fanfold_fanout_oldest_seconds", "Age of the oldest delivery job in seconds.");
     describe_gauge!(
         "fanfold_fanout_failed_jobs",
-        "Posts that could not be delivered, or taken out of timelines."
+        "Posts that could not be delivered to timelines, or removed from them."
     );
-    describe_gauge!("fanfold_sweep_jobs", "Deleted posts that are still to be taken out of timelines.");
-    describe_gauge!("fanfold_publishing_posts", "Posts that are being published.");
-    describe_gauge!("fanfold_archive_pending_posts", "Posts that wait to be archived.");
-    describe_gauge!("fanfold_archive_moving_posts", "Posts that are being archived.");
-    describe_gauge!("fanfold_archive_oldest_seconds", "For how long the oldest of both has been waiting.");
-    describe_gauge!("fanfold_archive_unmovable_posts", "Posts that the archive did not take.");
-    describe_counter!("fanfold_archived_posts_total", "Posts that have been archived, by all processes.");
-    describe_counter!("fanfold_deliveries_total", "Timelines that have received a post, by all processes.");
+    describe_gauge!("fanfold_sweep_jobs", "Deleted posts still to be removed from timelines.");
+    describe_gauge!("fanfold_publishing_posts", "Posts being published.");
+    describe_gauge!("fanfold_archive_pending_posts", "Posts waiting to be archived.");
+    describe_gauge!("fanfold_archive_moving_posts", "Posts being archived.");
+    describe_gauge!(
+        "fanfold_archive_oldest_seconds",
+        "Age of the oldest post waiting to be archived, or being archived, in seconds."
+    );
+    describe_gauge!("fanfold_archive_unmovable_posts", "Posts rejected by the archive.");
+    describe_counter!("fanfold_archived_posts_total", "Posts archived, by all processes.");
+    describe_counter!("fanfold_deliveries_total", "Deliveries of a post to a timeline, by all processes.");
     Some(handle)
 });
 
-/// What was recorded before this is lost.
+/// Installs the recorder. Values recorded before are lost.
 pub(super) fn begin() {
     LazyLock::force(&RECORDER);
 }
 
-/// Keeps what is recorded in order. Has no end.
+/// Runs the recorder's upkeep. Never returns.
 pub(super) async fn keep_up() {
     loop {
         tokio::time::sleep(UPKEEP).await;
@@ -110,18 +110,18 @@ pub(super) async fn keep_up() {
 }
 
 thread_local! {
-    /// Looked up once by each thread: after that, a figure costs no allocation and no lock.
+    /// Looked up once by each thread: after that, recording a value costs no allocation and no lock.
     static COUNTERS: RefCell<HashMap<(&'static str, &'static str), Counter>> = RefCell::default();
     static DURATIONS: RefCell<HashMap<&'static str, Histogram>> = RefCell::default();
 }
 
-/// An operation of this type was answered with this code, after so long.
+/// Counts an operation of this type that completed with this code, and records its duration.
 pub(super) fn count(kind: &'static str, code: &'static str, took: Duration) {
     COUNTERS.with_borrow_mut(|counters| {
         let requests = || counter!("fanfold_requests_total", "operation" => kind, "code" => code);
         counters.entry((kind, code)).or_insert_with(requests).increment(1);
     });
-    // Who watches does so for as long as it likes.
+    // A subscription lasts as long as its client likes.
     if kind == "subscription" {
         return;
     }
@@ -131,20 +131,20 @@ pub(super) fn count(kind: &'static str, code: &'static str, took: Duration) {
     });
 }
 
-/// A document was not executed, for this reason.
+/// Counts a document that was rejected, by error code.
 pub(super) fn refuse(code: &'static str) {
     counter!("fanfold_documents_refused_total", "code" => code).increment(1);
 }
 
-/// The response to an operation exceeded a limit when it was printed.
+/// Counts a response that exceeded a limit when it was printed.
 pub(super) fn exceed(resource: Resource) {
     counter!("fanfold_operations_over_budget_total", "resource" => resource.as_str()).increment(1);
 }
 
-/// All figures of this process, and those of the queues, which are the same whatever process is asked.
+/// Returns all metrics of this process, and those of the queues, which are the same for all processes.
 pub(super) async fn page(State(server): State<Arc<Server>>) -> Response {
     let Some(recorder) = &*RECORDER else {
-        return (StatusCode::NOT_FOUND, "this process is measured otherwise\n").into_response();
+        return (StatusCode::NOT_FOUND, "this process uses another metrics recorder\n").into_response();
     };
     show_process(&server);
     let app = server.api.app();
@@ -158,7 +158,8 @@ pub(super) async fn page(State(server): State<Arc<Server>>) -> Response {
         }
         None => hide_queues(),
     }
-    response::text("text/plain; version=0.0.4; charset=utf-8", recorder.render())
+    let media_type = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
+    (media_type, recorder.render()).into_response()
 }
 
 fn show_process(server: &Server) {
@@ -174,14 +175,14 @@ fn show_process(server: &Server) {
     gauge!("fanfold_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
 }
 
-/// Figures of before would pass for those of now.
+/// Removes the values of the queues: stale ones would pass for current ones.
 fn hide_queues() {
     for name in QUEUES {
         gauge!(name).set(f64::NAN);
     }
 }
 
-/// The figures that Redis tells.
+/// The metrics that are read from Redis.
 const QUEUES: [&str; 9] = [
     "fanfold_fanout_jobs",
     "fanfold_fanout_oldest_seconds",

@@ -1,7 +1,7 @@
-//! How it is reached: GraphQL over HTTP, and the pages around it.
+//! The transport: GraphQL over HTTP, and the pages around it.
 //!
-//! A thin layer of our own: `request` reads what came, `response` writes what goes, and between them
-//! stands the API. Not here: what a document means (`graphql`), or which sessions exist (`app`).
+//! A thin layer: `request` reads requests, `response` writes responses, and between them stands the API. Not here: the
+//! meaning of a document (`graphql`), or sessions (`app`).
 
 mod address;
 mod auth;
@@ -48,14 +48,14 @@ use crate::http::schema::Contract;
 use crate::http::seat::Seats;
 use crate::model::address::Address;
 
-/// The header that names a request, in and out.
+/// The header with the id of a request, in requests and responses.
 const REQUEST_ID: &str = "x-request-id";
 
-/// What keeps the log free of what is said over sockets, whatever else it is told to say: the library would say it, and
-/// there are tokens in it.
+/// Log directives that keep messages of sockets out of the log, at any other setting: the library would log them, and
+/// they contain tokens.
 pub const LOG_DIRECTIVES: [&str; 2] = ["tungstenite=off", "tokio_tungstenite=off"];
 
-/// What the handlers share.
+/// State shared by the handlers.
 struct Server {
     api: Api,
     config: HttpConfig,
@@ -64,9 +64,9 @@ struct Server {
     health: Health,
     /// Turns true when the server is about to stop.
     stopping: watch::Receiver<bool>,
-    /// Room for sockets, and streams of events.
+    /// The seats of sockets and event streams.
     seats: Arc<Seats>,
-    /// The sockets, while they are under way.
+    /// The open sockets.
     tasks: TaskTracker,
 }
 
@@ -78,7 +78,7 @@ impl Server {
         Self { api, config, contract, began, health, stopping, seats, tasks }
     }
 
-    /// Makes a request's document ready to be executed; counts it if it is rejected, and charges where it came from.
+    /// Prepares the document of a request for execution. Counts a rejected document, and charges its address.
     fn plan(&self, incoming: GraphqlRequest, address: Option<Address>) -> Result<Plan, RequestError> {
         let bytes = incoming.query.as_ref().map_or(0, String::len);
         let planned = tracing::trace_span!("plan").in_scope(|| self.api.plan(incoming));
@@ -90,8 +90,8 @@ impl Server {
     }
 }
 
-/// All routes of the server. `stopping` turns true when it is about to stop: from then on it says
-/// that it is not ready.
+/// Returns all routes of the server. `stopping` turns true when it is about to stop: from then on it reports that it is
+/// not ready.
 pub fn router(api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) -> Router {
     route(Arc::new(Server::new(api, config, stopping)))
 }
@@ -119,13 +119,13 @@ fn route(server: Arc<Server>) -> Router {
     router.layer(from_fn_with_state(server, host::check))
 }
 
-/// Begins to keep the figures that `/metrics` shows; without it, those of before the page is first asked for are lost.
+/// Starts to record the metrics that `/metrics` shows; otherwise, those from before its first request are lost.
 pub fn begin_figures() {
     self::metrics::begin();
 }
 
-/// Serves until `stopping` turns true, then finishes what is under way, also what nobody waits for any more, but waits
-/// no longer than the configuration says. Connections open no more than so many files.
+/// Serves until `stopping` turns true, then finishes the work in progress, including work whose client is gone, up to
+/// the configured timeout. Opens at most `files` files for connections.
 pub async fn serve(
     listener: TcpListener,
     api: Api,
@@ -152,7 +152,7 @@ pub async fn serve(
         () = serving => {}
         () = self::metrics::keep_up() => {}
         () = out_of_patience => {
-            tracing::warn!("some requests had not finished when the time for stopping was over");
+            tracing::warn!("shutdown timeout reached with requests still in progress");
         }
     }
 }

@@ -1,6 +1,6 @@
-//! An operation of a socket: it is executed in a task of its own, and says what comes of it when there is room.
+//! An operation of a socket: executed in a task of its own, which sends its results as capacity allows.
 //!
-//! Not here: what is said over the socket (`http::socket`).
+//! Not here: the protocol of the socket (`http::socket`).
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -12,31 +12,31 @@ use tokio::task::AbortHandle;
 use crate::graphql::error::{GraphqlResponse, RequestError};
 use crate::graphql::pace::{Paced, Permit, Room};
 use crate::graphql::{Api, Plan};
-use crate::http::log::{Outcome, Told};
+use crate::http::log::{OperationLog, Outcome};
 use crate::http::print;
 use crate::http::request::RequestId;
 use crate::model::address::Address;
 
-/// What an operation has to say.
+/// A message from an operation to its client.
 pub(super) struct Answer {
     pub(super) id: Arc<str>,
-    /// Which operation of this name it was.
+    /// The number of the operation, which distinguishes operations with the same id.
     pub(super) number: u64,
     pub(super) message: AnswerMessage,
 }
 
 pub(super) enum AnswerMessage {
-    /// A result, as the text of its message, and the place that it has until it is sent.
+    /// A result, as the text of its message, and the place it holds until it is sent.
     Next(String, Option<Permit>),
     Error(RequestError),
     Complete,
 }
 
-/// An operation under way; it ends when this is dropped.
+/// A running operation; it is aborted when this is dropped.
 pub(super) struct Running {
     pub(super) number: u64,
     pub(super) watches: bool,
-    /// How many selections it has.
+    /// The number of its selections.
     pub(super) selections: usize,
     pub(super) task: AbortHandle,
 }
@@ -47,14 +47,14 @@ impl Drop for Running {
     }
 }
 
-/// What a client has shown to be somebody.
+/// The credentials of a client.
 #[derive(Clone)]
 pub(super) struct Credentials {
-    /// `None` if it is nobody.
+    /// The session token; `None` for an anonymous client.
     pub(super) token: Option<String>,
 }
 
-/// The way from an operation to its client.
+/// The channel from an operation to its client.
 pub(super) struct Line {
     pub(super) id: Arc<str>,
     pub(super) number: u64,
@@ -62,7 +62,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Says something when there is room for it. Nobody listens any more if the socket is closed.
+    /// Sends a message when there is capacity. A closed socket is ignored.
     async fn say(&self, message: AnswerMessage) {
         let answer = Answer { id: Arc::clone(&self.id), number: self.number, message };
         drop(self.answers.send(answer).await);
@@ -89,18 +89,18 @@ pub(super) struct Operation {
 }
 
 impl Operation {
-    /// A panic in it ends it and no other.
+    /// Runs the operation. A panic ends this operation and no other.
     pub(super) async fn run(self) {
-        let mut told = Told::begin(self.plan.summary());
+        let mut log = OperationLog::begin(self.plan.summary());
         let Self { api, plan, credentials, address, room, request_id, to } = self;
         let id = request_id.as_str();
         let executing = async {
-            // Held until the answer is sent. Each event of what is watched takes one of its own.
+            // Held until the response is sent. Each event of a subscription takes a place of its own.
             let place = if plan.watches() { None } else { Some(room.enter(plan.objects()).await) };
             let token = credentials.token.as_deref();
             let admitted = api.admit(std::iter::once(&plan), token, address).await;
             let asker = admitted.map_err(|error| RequestError::of(&error, id))?;
-            told.viewer = asker.viewer.user();
+            log.viewer = asker.viewer.user();
             if plan.watches() {
                 let mut answers = std::pin::pin!(api.subscribe(plan, asker, id, Some(room))?);
                 let mut fault = None;
@@ -130,7 +130,7 @@ impl Operation {
         };
         let executed = AssertUnwindSafe(executing).catch_unwind().await;
         let executed = executed.unwrap_or_else(|_panic| Err(RequestError::internal(id)));
-        told.outcome = Outcome::Done(executed.as_ref().map_or_else(|error| Some(error.code), |fault| *fault));
+        log.outcome = Outcome::Done(executed.as_ref().map_or_else(|error| Some(error.code), |fault| *fault));
         to.say(executed.map_or_else(AnswerMessage::Error, |_| AnswerMessage::Complete)).await;
     }
 }

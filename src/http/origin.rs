@@ -1,8 +1,8 @@
-//! Which sites may send requests through the browsers of those who visit them.
+//! The sites whose pages may send requests through a user's browser.
 //!
-//! A browser tells whose page sends a request. A page of this server may, one of another site only if it is allowed;
-//! so no page somebody happens to visit can use a server that only that somebody can reach, not even to read. Whoever
-//! is no browser says nothing of it, and is not asked.
+//! A browser reports the origin of the page that sends a request. Pages of this server may send requests; pages of
+//! another site, only if it is allowed. So no page that a user happens to visit can use a server that only this user
+//! can reach, not even to read. Clients other than browsers report no origin and are not checked.
 
 use std::net::IpAddr;
 
@@ -14,26 +14,26 @@ use crate::graphql::error::Code;
 use crate::http::response::{self, Failure};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-/// For how long a browser may remember what it was told of a site, in seconds.
+/// Time for which a browser may cache the result of a preflight request, in seconds.
 const REMEMBERED: HeaderValue = HeaderValue::from_static("86400");
 
-/// Whose page has sent a request.
+/// The origin of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// One of this server, or it was no page.
+    /// A page of this server, or no page at all.
     Own,
-    /// One of another site, which is allowed.
+    /// A page of another site, which is allowed.
     Allowed(HeaderValue),
 }
 
-/// Whose page has sent a request; refused if it is one of a site that is not allowed.
+/// Returns the origin of a request; rejects an origin that is not allowed.
 pub(super) fn judge(headers: &HeaderMap, config: &HttpConfig) -> Result<Origin, Failure> {
     let host = only(headers, &header::HOST)?.map(str::to_ascii_lowercase);
     let is_listed =
         |origin: &str| config.http_cors_origins.iter().any(|allowed| allowed == "*" || allowed == origin);
     let is_own = |host: &str| {
-        // A name that anybody may lead to this machine says nothing of whose page it is. Where names are listed, others
-        // have been rejected before (`http::host`).
+        // A name that anyone can point at this machine does not prove the origin of a page. Where names are configured,
+        // requests for others have been rejected before (`http::host`).
         let is_known = !config.http_hosts.is_empty();
         let is_safe = is_known || !config.listen.ip().is_loopback() || is_certain(host);
         is_safe || ["http", "https"].iter().any(|scheme| is_listed(&format!("{scheme}://{host}")))
@@ -50,7 +50,7 @@ pub(super) fn judge(headers: &HeaderMap, config: &HttpConfig) -> Result<Origin, 
     if site.is_some() && site == host.as_deref() {
         return Ok(Origin::Own);
     }
-    // Who serves only this machine trusts what is served on it.
+    // A server that listens on loopback only trusts what is served on this machine.
     let is_near = config.listen.ip().is_loopback() && site.is_some_and(is_here);
     match HeaderValue::from_str(origin) {
         Ok(origin) if is_listed(&lower) || is_near => Ok(Origin::Allowed(origin)),
@@ -58,14 +58,14 @@ pub(super) fn judge(headers: &HeaderMap, config: &HttpConfig) -> Result<Origin, 
     }
 }
 
-/// The value of a header that may be there once.
+/// Returns the value of a header that may occur once.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Failure> {
     let mut values = headers.get_all(name).iter();
     let first = values.next().map(|value| value.to_str().map_err(|_| refused())).transpose()?;
     if values.next().is_some() { Err(refused()) } else { Ok(first) }
 }
 
-/// What a host, perhaps with a port, is called.
+/// Returns the name of a host, without its port.
 fn name(host: &str) -> &str {
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     let name = host.rsplit_once(':').filter(|(_, end)| is_port(end)).map_or(host, |(name, _)| name);
@@ -76,24 +76,24 @@ fn is_localhost(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 
-/// Whether nobody else can lead a host of this name to where they wish: it is an address, or this machine.
+/// Returns true if no one else can point this host name elsewhere: it is an address, or this machine.
 fn is_certain(host: &str) -> bool {
     is_localhost(name(host)) || name(host).parse::<IpAddr>().is_ok()
 }
 
-/// Whether a site is served on this machine.
+/// Returns true if a site is served on this machine.
 fn is_here(site: &str) -> bool {
     is_localhost(name(site)) || name(site).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 fn refused() -> Failure {
-    let message = "Pages of this site may not send requests here, or this server is not known by this name. The \
-        option --http-cors-origins allows sites.";
+    let message = "This origin is not allowed, or this host name is not accepted. The option --http-cors-origins \
+        allows origins.";
     Failure::new(StatusCode::FORBIDDEN, Code::Forbidden, message)
 }
 
 impl Origin {
-    /// Lets the page read the answer.
+    /// Allows the page to read the response.
     pub(super) fn admit(&self, response: &mut Response) {
         let headers = response.headers_mut();
         if let Self::Allowed(origin) = self {
@@ -107,7 +107,7 @@ impl Origin {
     }
 }
 
-/// What a browser is told that asks whether a page may send a request.
+/// Responds to the preflight request of a browser.
 pub(super) fn preflight(headers: &HeaderMap, config: &HttpConfig) -> Result<Response, Failure> {
     let origin = judge(headers, config)?;
     let mut response = response::text("text/plain; charset=utf-8", "");

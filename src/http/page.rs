@@ -1,9 +1,9 @@
 //! The pages for browsers: the playground at `/`, the demo client at `/demo`, and the files of both.
 //!
-//! They are built into `web/` by `make web`, each file compressed, and are embedded in the program when that is built
-//! for release; otherwise they are read from there. A program that was built without them has a plain page.
+//! `make web` builds them into `web/`, each file compressed. A release build embeds them in the program; other builds
+//! read them from there. A program that was built without them has a plain page.
 //!
-//! **Invariant:** a page asks nothing of any other host, and no other page may frame it.
+//! **Invariant:** a page sends requests to no other host, and no other page may frame it.
 
 use std::io::Read as _;
 
@@ -20,10 +20,10 @@ const PLAIN: &str = include_str!("../../playground/plain.html");
 const WITHOUT_DEMO: &str =
     "The demo client is not in this build. `make web` builds it; build the server again after that.\n";
 
-/// The plain page is one file: its own styles and script.
+/// The plain page is one file with inline styles and script.
 const PLAIN_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
                             connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-/// Its editor writes styles of its own, and has its fonts in its style sheet.
+/// Its editor writes inline styles, and embeds its fonts in its style sheet.
 const PLAYGROUND_POLICY: &str = "default-src 'none'; script-src 'self'; worker-src 'self'; \
                                  style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; \
                                  connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -31,15 +31,15 @@ const DEMO_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'sel
                            img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; \
                            form-action 'self'; frame-ancestors 'none'";
 
-/// The folder of each page where the name of a file says what is in it.
+/// The folder of each page in which file names contain a hash of the content.
 const ASSETS: &str = "assets/";
 
-/// What `make web` has built.
+/// The files built by `make web`.
 #[derive(Embed)]
 #[folder = "web/"]
 struct Files;
 
-/// `/`: the playground.
+/// `/`: serves the playground.
 pub(super) async fn playground(headers: HeaderMap) -> Response {
     match file("playground/index.html", &headers) {
         Some(page) => with_policy(page, PLAYGROUND_POLICY),
@@ -47,13 +47,13 @@ pub(super) async fn playground(headers: HeaderMap) -> Response {
     }
 }
 
-/// A file of the playground.
+/// Serves a file of the playground.
 pub(super) async fn playground_file(Path(path): Path<String>, headers: HeaderMap) -> Response {
     let file = part("playground", &path, &headers);
     file.map_or_else(not_found, |file| with_policy(file, PLAYGROUND_POLICY))
 }
 
-/// `/demo`: the demo client.
+/// `/demo`: serves the demo client.
 pub(super) async fn demo(headers: HeaderMap) -> Response {
     match file("demo/index.html", &headers) {
         Some(page) => with_policy(page, DEMO_POLICY),
@@ -63,7 +63,7 @@ pub(super) async fn demo(headers: HeaderMap) -> Response {
     }
 }
 
-/// A file of the demo client; what is none is a place in the client, which finds its way by itself.
+/// Serves a file of the demo client. Any other path is a route within the client, which handles it itself.
 pub(super) async fn demo_file(Path(path): Path<String>, headers: HeaderMap) -> Response {
     match part("demo", &path, &headers) {
         Some(file) => with_policy(file, DEMO_POLICY),
@@ -76,10 +76,10 @@ fn not_found() -> Response {
     Failure::not_found().into_response(MediaType::Json)
 }
 
-/// A file of one of the pages, if there is such a file. What is in the folder of assets may be kept for ever: its name
-/// says what is in it.
+/// Returns a file of one of the pages, if it exists. Files in the folder of assets may be cached forever: their names
+/// change with their content.
 fn part(page: &str, path: &str, headers: &HeaderMap) -> Option<Response> {
-    // Names go down, whatever files are read from.
+    // A path only leads down, whatever files are read from.
     if path.split('/').any(|name| name.is_empty() || name.starts_with('.')) {
         return None;
     }
@@ -91,7 +91,7 @@ fn part(page: &str, path: &str, headers: &HeaderMap) -> Option<Response> {
     Some(file)
 }
 
-/// A file that was built, if there is such a file.
+/// Returns a built file, if it exists.
 fn file(path: &str, headers: &HeaderMap) -> Option<Response> {
     let content_type = content_type(path)?;
     let compressed = Files::get(&format!("{path}.gz"));
@@ -108,20 +108,20 @@ fn file(path: &str, headers: &HeaderMap) -> Option<Response> {
     Some(response)
 }
 
-/// The file as a client is sent it that takes nothing compressed.
+/// Decompresses a file, for a client that does not accept gzip.
 fn decompressed(file: &EmbeddedFile) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     GzDecoder::new(&*file.data).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 
-/// Weak, because the bytes depend on how they are compressed.
+/// Returns the entity tag of a file: weak, because the bytes depend on the compression.
 fn tag(file: &EmbeddedFile) -> String {
     let half = file.metadata.sha256_hash().first_chunk().map_or(0, |half| u128::from_be_bytes(*half));
     format!("W/\"{half:032x}\"")
 }
 
-/// What a file is, by its name; `None` for what is not built here.
+/// Returns the content type of a file, by its name; `None` for files that the build does not produce.
 fn content_type(path: &str) -> Option<&'static str> {
     Some(match path.rsplit_once('.')?.1 {
         "html" => "text/html; charset=utf-8",

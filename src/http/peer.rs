@@ -1,11 +1,11 @@
-//! Peers: those who hold connections, and how these are shared out.
+//! Peers: the clients that hold connections, and the limits they share.
 //!
-//! Where all that there may be are open, those that have been idle longest make room. Nothing is lost with one: a client
-//! sends its request again over another. What is left then are requests under way, sockets and streams. Beside them a
-//! few *spare* connections are taken on which only probes are answered, so that a full server is not taken for a dead
-//! one.
+//! When all connections are open, those idle longest are closed to make room. Nothing is lost: a client sends its
+//! request again over another connection. The remaining ones are requests in progress, sockets and streams. Beyond the
+//! limit, a few *spare* connections are accepted on which only probes are served, so that a full server is not mistaken
+//! for a dead one.
 //!
-//! An address has a share of its own, under the same rules. Trusted proxies have none: behind them are many clients.
+//! Each address has a share of its own, under the same rules. Trusted proxies have none: behind them are many clients.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -20,11 +20,12 @@ use crate::config::HttpConfig;
 use crate::http::address;
 use crate::model::address::Address;
 
-/// Connections beyond the others, for probes.
+/// Connections beyond the limit, for probes.
 const SPARE: usize = 32;
-/// Connections beside the sockets that there may be, even if more files could be opened: each takes some memory.
+/// Maximum number of connections besides the sockets, even if more files could be opened: each takes some memory.
 const MOST_BESIDE_SOCKETS: usize = 40_000;
-/// When room is needed, one of so many that are idle is closed, so that not each newcomer looks at all of them.
+/// When room is needed, one in this many idle connections is closed, so that not every new connection scans all of
+/// them.
 const CLOSED_TOGETHER: usize = 32;
 
 /// All connections of a process.
@@ -39,18 +40,18 @@ pub(super) struct Peers {
 #[derive(Default)]
 struct Open {
     all: HashMap<u64, Arc<Peer>>,
-    /// Those that are not spare.
+    /// Connections that are not spare.
     ordinary: Count,
     of_address: HashMap<Address, Count>,
     spare: Count,
-    /// How many have come.
+    /// Number of connections so far.
     came: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Count {
     open: usize,
-    /// How many of them were told to close.
+    /// Those that were asked to close.
     closing: usize,
 }
 
@@ -60,41 +61,41 @@ impl Count {
     }
 }
 
-/// A connection as others see it.
+/// A connection, as seen by the others.
 pub(super) struct Peer {
     /// `None` for a trusted proxy.
     address: Option<Address>,
-    /// Why it is answered nothing but probes, if so.
+    /// The reason that only probes are served on it, if so.
     pub(super) spare: Option<Full>,
-    /// Whether a request is under way, or it has become a socket.
+    /// True while a request is in progress, and once it has become a socket.
     is_busy: AtomicBool,
-    /// Whether a head has come.
+    /// True once a request head has arrived.
     has_asked: AtomicBool,
-    /// Since when it was idle, in milliseconds since the process began.
+    /// The time since which it is idle, in milliseconds since the process began.
     idle_since: AtomicU64,
-    /// Whether it was told to close. Changed under the lock of all.
+    /// True once it was asked to close. Changed under the lock of all connections.
     is_closing: AtomicBool,
     close: Notify,
 }
 
-/// A connection among all, until it is dropped.
+/// The registration of a connection, until it is dropped.
 pub(super) struct Entry {
     peers: Arc<Peers>,
     number: u64,
     pub(super) peer: Arc<Peer>,
 }
 
-/// Why there is no ordinary connection.
+/// The reason there is no ordinary connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Full {
-    /// There are as many from its address as there may be, all of them busy.
+    /// The maximum number from its address are open, all of them busy.
     Address,
-    /// There are as many as there may be, all of them busy.
+    /// The maximum number are open, all of them busy.
     All,
 }
 
 impl Full {
-    /// The status of a request that is rejected for it.
+    /// Returns the status of a request that is rejected for this reason.
     pub(super) fn status(self) -> StatusCode {
         match self {
             Self::Address => StatusCode::TOO_MANY_REQUESTS,
@@ -104,7 +105,7 @@ impl Full {
 }
 
 impl Peers {
-    /// Connections for which so many files may be opened.
+    /// Creates the limits of a process that may open this many files.
     pub(super) fn new(config: &HttpConfig, files: usize) -> Arc<Self> {
         let most = files.saturating_sub(SPARE).max(1);
         let most = most.min(MOST_BESIDE_SOCKETS + config.http_sockets as usize);
@@ -122,7 +123,7 @@ impl Peers {
         Arc::new(Self { is_proxy, most, most_of_address, began, open })
     }
 
-    /// Takes a connection from this address, if there is room for it, or can be made.
+    /// Admits a connection from this address, if there is room for it or room can be made.
     pub(super) fn enter(self: &Arc<Self>, from: IpAddr) -> Result<Entry, Full> {
         let address = (!(self.is_proxy)(from)).then(|| Address::from(from));
         let mut open = self.lock();
@@ -164,13 +165,13 @@ impl Peers {
         Ok(())
     }
 
-    /// The request that has come over a connection was answered.
+    /// Marks a connection as idle after the response to its request.
     pub(super) fn end(&self, peer: &Peer) {
         peer.idle_since.store(self.now(), Ordering::Relaxed);
         peer.is_busy.store(false, Ordering::Relaxed);
     }
 
-    /// Whether a connection that was told to close has something to do instead.
+    /// Keeps a connection that was asked to close if it has become busy. Returns true if so.
     pub(super) fn keeps(&self, peer: &Peer) -> bool {
         let is_busy = peer.is_busy.load(Ordering::Relaxed);
         if is_busy {
@@ -179,7 +180,7 @@ impl Peers {
         is_busy
     }
 
-    /// Milliseconds since the process began.
+    /// Returns the milliseconds since the process began.
     fn now(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
@@ -190,7 +191,7 @@ impl Peers {
 }
 
 impl Open {
-    /// Tells some of those connections to close that have been idle longest. Returns whether there are any.
+    /// Asks some of the matching connections to close, those idle longest. Returns true if there are any.
     fn make_room(&mut self, is_among: impl Fn(&Peer) -> bool) -> bool {
         let mut idle: Vec<(u64, u64)> = Vec::new();
         for (number, peer) in &self.all {
@@ -217,7 +218,7 @@ impl Open {
         }
     }
 
-    /// Changes all counts that a connection is in.
+    /// Changes all counts that include a connection.
     fn count(&mut self, peer: &Peer, change: impl Fn(&mut Count)) {
         if peer.spare.is_some() {
             return change(&mut self.spare);
@@ -238,13 +239,13 @@ impl Peer {
         self.has_asked.load(Ordering::Relaxed)
     }
 
-    /// A request has come.
+    /// Marks the connection as busy with a request.
     pub(super) fn begin(&self) {
         self.is_busy.store(true, Ordering::Relaxed);
         self.has_asked.store(true, Ordering::Relaxed);
     }
 
-    /// Waits until it is told to close.
+    /// Waits until the connection is asked to close.
     pub(super) async fn closing(&self) {
         self.close.notified().await;
     }
@@ -282,7 +283,7 @@ mod tests {
         assert!(!closing(&other) && !closing(&fourth));
         for entry in held.iter().chain([&fourth]) {
             entry.peer.begin();
-            // The one that was told to close has something to do.
+            // The connection that was asked to close is busy.
             assert!(peers.keeps(&entry.peer));
         }
         let spare = peers.enter(from(1)).ok().unwrap();
@@ -301,10 +302,10 @@ mod tests {
         let peers = Peers::with(4, 2, |peer| peer == from(9));
         let held: Vec<Entry> = (0..4).map(|_| peers.enter(from(9)).ok().unwrap()).collect();
         assert!(held.iter().all(|entry| entry.peer.spare.is_none()));
-        // Idle ones of proxies are not closed for others.
+        // Idle connections of proxies are not closed for others.
         let spare: Vec<Entry> = (0..SPARE).map(|_| peers.enter(from(9)).ok().unwrap()).collect();
         assert!(spare.iter().all(|entry| entry.peer.spare == Some(Full::All)));
-        // Idle spare ones are.
+        // Idle spare connections are.
         let next = peers.enter(from(9)).ok().unwrap();
         assert_eq!(next.peer.spare, Some(Full::All));
         let is_closing = |entry: &&Entry| entry.peer.is_closing.load(Ordering::Relaxed);

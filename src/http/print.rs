@@ -11,7 +11,7 @@ use crate::budget::{Exceeded, Resource};
 use crate::graphql::error::{GraphqlResponse, RequestError};
 use crate::http::metrics::exceed;
 
-/// The body of an answer. Without `data` the request was not executed.
+/// The body of a response. Without `data`, the request was not executed.
 #[derive(Serialize)]
 struct Answered<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,18 +38,18 @@ pub(super) fn answer_between(before: &str, answer: &GraphqlResponse, after: &str
     text
 }
 
-/// The body of the response to an operation that was executed.
+/// Prints the body of the response to an operation that was executed.
 pub(super) fn executed(data: &Value, errors: &[ServerError], limit: u64) -> String {
     within("", &Answered { data: Some(data), errors }, limit)
         .unwrap_or_else(|| refused_as_data(&too_large(limit)))
 }
 
-/// The body of the response to a request that was not executed.
+/// Prints the body of the response to a request that was not executed.
 pub(super) fn refused(error: &RequestError) -> String {
     print_as_json(&Answered { data: None, errors: &error.errors })
 }
 
-/// The body of the response to a batch, which may have as many bytes as that to one operation.
+/// Prints the body of the response to a batch, which has the same limit as the response to one operation.
 pub(super) fn batch(answers: &[GraphqlResponse]) -> String {
     let limit = answers.iter().map(limit_of).min().unwrap_or(u64::MAX);
     let answered: Vec<Answered> = answers.iter().map(Answered::of).collect();
@@ -60,7 +60,7 @@ pub(super) fn batch(answers: &[GraphqlResponse]) -> String {
     })
 }
 
-/// The body that stands for one that is too large.
+/// Prints the body that replaces one that is too large.
 fn refused_as_data(error: &RequestError) -> String {
     print_as_json(&Answered { data: Some(&Value::Null), errors: &error.errors })
 }
@@ -80,7 +80,7 @@ fn limit_of(answer: &GraphqlResponse) -> u64 {
 /// Maximum bytes of a response that is printed without a first pass that counts them.
 const SMALL: usize = 256 << 10;
 
-/// The JSON of a response behind a prefix; `None` if it has more bytes, of which nothing is printed beyond the limit.
+/// Returns the JSON of a response behind a prefix; `None` if it exceeds the limit, beyond which nothing is printed.
 fn within(before: &str, answered: &impl Serialize, limit: u64) -> Option<String> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let small = Vec::with_capacity(1_024);
@@ -106,7 +106,7 @@ fn print(before: &str, answered: &impl Serialize, mut bytes: Vec<u8>, limit: usi
     Some(bounded.bytes)
 }
 
-/// Takes as many bytes as there is room for.
+/// Accepts bytes up to a limit.
 struct Bounded {
     bytes: Vec<u8>,
     left: usize,
@@ -145,12 +145,12 @@ impl io::Write for Size {
     }
 }
 
-/// The errors of a request that was not executed, by themselves.
+/// Prints the errors of a request that was not executed, by themselves.
 pub(super) fn errors(error: &RequestError) -> String {
     print_as_json(&error.errors)
 }
 
-/// Data and errors are trees of strings and numbers: to write them cannot fail.
+/// Prints data and errors. They are trees of strings and numbers: writing them cannot fail.
 fn print_as_json(answered: &impl Serialize) -> String {
     serde_json::to_string(answered).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Reading a GraphQL request: its name, its body, its parts.
+//! Reading a GraphQL request: its id, its body, its parameters.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use crate::graphql::{DocumentHash, GraphqlRequest};
 use crate::http::REQUEST_ID;
 use crate::http::response::Failure;
 
-/// How long a client may take to send a body.
+/// Timeout of a request body.
 const BODY: Duration = Duration::from_secs(10);
 
-/// What a request is called in answers and logs: what the client calls it, or something random.
+/// The id of a request in responses and logs: given by the client, or random.
 #[derive(Clone)]
 pub(super) struct RequestId(String);
 
 impl RequestId {
-    /// The client's name for the request, if it is a short plain word.
+    /// Returns the id given by the client, if it is short and plain; otherwise a random one.
     pub(super) fn of(headers: &HeaderMap, app: &App) -> Self {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
         let given = headers.get(REQUEST_ID).and_then(|value| value.to_str().ok());
@@ -29,7 +29,7 @@ impl RequestId {
         Self(given.map_or_else(|| app.request_id(), str::to_owned))
     }
 
-    /// What one of several operations is called that have come by way of the request.
+    /// Returns the id of one of several operations in the request.
     pub(super) fn numbered(&self, number: u64) -> Self {
         Self(format!("{}-{number}", self.0))
     }
@@ -39,15 +39,15 @@ impl RequestId {
     }
 }
 
-/// What a body asks for.
+/// The content of a body.
 pub(super) enum Incoming {
-    /// One thing.
+    /// One request.
     One(GraphqlRequest),
-    /// Several, each of which may be no request by itself.
+    /// A batch; each of its requests may be invalid by itself.
     Batch(Vec<Result<GraphqlRequest, Failure>>),
 }
 
-/// The GraphQL request in a body, or the batch of them.
+/// Reads the GraphQL request in a body, or the batch of them.
 pub(super) async fn read(headers: &HeaderMap, body: Body, config: &HttpConfig) -> Result<Incoming, Failure> {
     check_content_type(headers)?;
     let bytes = read_body(headers, body, config.http_body_limit).await?;
@@ -74,7 +74,7 @@ fn batch(requests: Vec<Value>, limit: usize) -> Result<Vec<Result<GraphqlRequest
     requests.into_iter().map(request).collect()
 }
 
-/// The GraphQL request in the query of a URL.
+/// Reads the GraphQL request in the query of a URL.
 pub(super) fn read_url(uri: &Uri) -> Result<GraphqlRequest, Failure> {
     let mut parts = Map::new();
     for (name, value) in form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()) {
@@ -86,10 +86,10 @@ pub(super) fn read_url(uri: &Uri) -> Result<GraphqlRequest, Failure> {
             _ => continue,
         };
         if parts.insert(name.clone().into_owned(), value).is_some() {
-            return Err(bad_request(format!("`{name}` is there more than once.")));
+            return Err(bad_request(format!("`{name}` is given more than once.")));
         }
     }
-    // In a URL there is no other way not to say it.
+    // A URL has no other way to omit it.
     if parts.get("operationName").is_some_and(|name| name == "") {
         parts.remove("operationName");
     }
@@ -114,7 +114,7 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), Failure> {
 
 async fn read_body(headers: &HeaderMap, body: Body, limit: u64) -> Result<Vec<u8>, Failure> {
     let too_large = || {
-        let message = format!("The body may have {limit} bytes at most.");
+        let message = format!("The body may have at most {limit} bytes.");
         Failure::new(StatusCode::PAYLOAD_TOO_LARGE, Code::BadRequest, message)
     };
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
@@ -125,7 +125,7 @@ async fn read_body(headers: &HeaderMap, body: Body, limit: u64) -> Result<Vec<u8
     match tokio::time::timeout(BODY, axum::body::to_bytes(body, limit_in_memory)).await {
         Ok(Ok(bytes)) => Ok(bytes.into()),
         Ok(Err(error)) if is_over_limit(&error) => Err(too_large()),
-        Ok(Err(_)) => Err(bad_request("The body broke off.")),
+        Ok(Err(_)) => Err(bad_request("The body was interrupted.")),
         Err(_elapsed) => {
             let message = format!("The body did not arrive within {} seconds.", BODY.as_secs());
             Err(Failure::new(StatusCode::REQUEST_TIMEOUT, Code::BadRequest, message))
@@ -138,7 +138,7 @@ fn is_over_limit(error: &axum::Error) -> bool {
     cause.is_some_and(<dyn std::error::Error>::is::<http_body_util::LengthLimitError>)
 }
 
-/// Takes the request apart. A part that is null counts as not given.
+/// Extracts the parameters of a request. A parameter that is null counts as not given.
 pub(super) fn take_apart(mut parts: Map<String, Value>) -> Result<GraphqlRequest, Failure> {
     let mut part = |name: &str| parts.remove(name).filter(|value| !value.is_null());
     let mut text = |name: &str| match part(name) {
@@ -158,14 +158,14 @@ pub(super) fn take_apart(mut parts: Map<String, Value>) -> Result<GraphqlRequest
         None => None,
     };
     let named = match id {
-        // Of the forms that an id may have, this is the only one that names something here.
+        // No other form of id names a document here.
         Some(id) => Some(DocumentHash::parse(&id).ok_or_else(|| Failure::of(RequestError::not_found()))?),
         None => None,
     };
-    // Clients whose protocol insists on a text send an empty one beside a name.
+    // Clients whose protocol requires a text send an empty one along with a hash.
     let query = query.filter(|query| !query.is_empty() || announced.or(named).is_none());
     if query.is_none() && announced.or(named).is_none() {
-        let message = "`query` is missing: it must be a string with the document. A document that is known may be \
+        let message = "`query` is missing: it must be a string with the document. A known document may be \
             named by `documentId` instead.";
         return Err(bad_request(message));
     }
@@ -175,7 +175,7 @@ pub(super) fn take_apart(mut parts: Map<String, Value>) -> Result<GraphqlRequest
     Ok(GraphqlRequest { query, hash: announced.or(named), operation_name, variables })
 }
 
-/// The hash by which a client of Apollo's protocol of persisted queries names its document.
+/// Returns the hash that names the document, by Apollo's protocol of persisted queries.
 fn announced_hash(mut extensions: Map<String, Value>) -> Result<Option<DocumentHash>, Failure> {
     let persisted = match extensions.remove("persistedQuery") {
         None | Some(Value::Null) => return Ok(None),

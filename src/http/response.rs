@@ -1,4 +1,4 @@
-//! Writing answers: media types, status codes, the JSON body.
+//! Writing responses: media types, status codes, the JSON body.
 
 use std::time::Duration;
 
@@ -10,15 +10,17 @@ use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 
-use crate::app::rate_limit::RateLimit;
+use crate::app::charge::RateLimit;
 use crate::config::HttpConfig;
 use crate::graphql::error::{Code, GraphqlResponse, RequestError};
 use crate::http::print;
-use crate::http::stream::EVENT_STREAM;
 use crate::model::clock::Timestamp;
 
-/// The headers that tell what may still be asked for: how much at once, what this operation costs, how much is left,
-/// and when, in seconds since 1970, all of it will be there again.
+/// The media type of server-sent events.
+pub(super) const EVENT_STREAM: &str = "text/event-stream";
+
+/// The rate limit headers: the capacity of the bucket, the cost of this operation, the tokens left, and the time at
+/// which the bucket is full again, in seconds since 1970.
 const RATE_LIMIT: [HeaderName; 4] = [
     HeaderName::from_static("x-ratelimit-limit"),
     HeaderName::from_static("x-ratelimit-cost"),
@@ -26,27 +28,27 @@ const RATE_LIMIT: [HeaderName; 4] = [
     HeaderName::from_static("x-ratelimit-reset"),
 ];
 
-/// When to come back for a connection.
+/// Delay after which to retry a connection.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 
-/// The forms in which an answer may come.
+/// The media types of responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MediaType {
-    /// `application/json`: what was there first; a document that is refused still answers 200.
+    /// `application/json`: the older one; a rejected document still has the status 200.
     Json,
-    /// `application/graphql-response+json`: the status tells whether the request was executed.
+    /// `application/graphql-response+json`: the status shows if the request was executed.
     GraphqlResponse,
 }
 
 impl MediaType {
-    /// The form that the client likes best of those it accepts, after RFC 9110: JSON if it does not say; `None` if it
+    /// Returns the media type that the client prefers, after RFC 9110: JSON if it states no preference; `None` if it
     /// accepts neither.
     pub(super) fn accepted(headers: &HeaderMap) -> Option<Self> {
         let ranges = ranges(headers, &header::ACCEPT);
         if ranges.is_empty() {
             return Some(Self::Json);
         }
-        // Of two that it likes as well, the one that it names itself; of two that it names, the newer one.
+        // If it prefers neither, the one that it names explicitly; if it names both, the newer one.
         let liked = [Self::Json, Self::GraphqlResponse].map(|one| (one, one.liking(&ranges)));
         let liked = liked.into_iter().filter(|(_, (quality, _))| *quality > 0);
         liked
@@ -54,7 +56,7 @@ impl MediaType {
             .map(|(one, _)| one)
     }
 
-    /// How much it is liked, and whether it is named.
+    /// Returns the quality of the media type, and true if it is named explicitly.
     fn liking(self, ranges: &[Range]) -> (u16, bool) {
         let exactness = |range: &&Range| match range.name.as_str() {
             name if name == self.name() => Some(2),
@@ -83,7 +85,7 @@ impl MediaType {
     }
 }
 
-/// What a client says in this header that it accepts.
+/// Returns the ranges that a client accepts according to this header.
 fn ranges(headers: &HeaderMap, name: &HeaderName) -> Vec<Range> {
     let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).filter_map(Range::parse).collect()
@@ -92,12 +94,12 @@ fn ranges(headers: &HeaderMap, name: &HeaderName) -> Vec<Range> {
 /// A range of media types, or a coding, that a client accepts.
 struct Range {
     name: String,
-    /// How much it likes it, in thousandths; 0 if it does not accept it.
+    /// The quality in thousandths; 0 if it is not accepted.
     quality: u16,
 }
 
 impl Range {
-    /// What is to be written in another way than UTF-8 is not liked at all.
+    /// Parses a range. A charset other than UTF-8 has quality 0.
     fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split(';').map(str::trim);
         let name = parts.next()?.to_ascii_lowercase();
@@ -116,7 +118,7 @@ impl Range {
     }
 }
 
-/// A number from 0 to 1 with up to three digits behind the point.
+/// Parses a number from 0 to 1 with up to three decimal places, in thousandths.
 fn thousandths(text: &str) -> Option<u16> {
     let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
     if rest.len() > 3 || !rest.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -130,53 +132,59 @@ fn thousandths(text: &str) -> Option<u16> {
     }
 }
 
+/// The response to a request, and the code of its first error; `None` if there is none so far.
+pub(super) struct Answer {
+    pub(super) response: Response,
+    pub(super) fault: Option<Code>,
+}
+
 /// A request that was not executed, and its status.
 #[derive(Debug)]
 pub(super) struct Failure {
-    /// A status that says more than the code of the error.
+    /// The status, if it differs from that of the error code.
     status: Option<StatusCode>,
     error: RequestError,
 }
 
 impl Failure {
-    /// A failure whose status follows from its code.
+    /// Creates a failure whose status follows from its code.
     pub(super) fn of(error: RequestError) -> Self {
         Self { status: None, error }
     }
 
-    /// A failure with a status of its own.
+    /// Creates a failure with a status of its own.
     pub(super) fn new(status: StatusCode, code: Code, message: impl Into<String>) -> Self {
         Self { status: Some(status), error: RequestError::new(code, message) }
     }
 
-    /// There is nothing at this path.
+    /// Creates the failure for an unknown path.
     pub(super) fn not_found() -> Self {
-        let message = "There is nothing here. The API is at /graphql, its schema at /schema.graphql.";
+        let message = "Not found. The API is at /graphql, its schema at /schema.graphql.";
         Self::new(StatusCode::NOT_FOUND, Code::BadRequest, message)
     }
 
-    /// Only queries may be sent by GET.
+    /// Creates the failure for a mutation sent by GET.
     pub(super) fn only_by_post() -> Self {
         let message = "Only queries may be sent by GET. Send this operation by POST.";
         Self::new(StatusCode::METHOD_NOT_ALLOWED, Code::BadRequest, message)
     }
 
-    /// What is watched has more than one answer.
+    /// Creates the failure for a subscription whose client does not accept events.
     pub(super) fn only_as_events() -> Self {
         let message = "A subscription is answered as text/event-stream, or over a WebSocket.";
         Self::new(StatusCode::NOT_ACCEPTABLE, Code::BadRequest, message)
     }
 
-    /// There is no room for the request of another connection.
+    /// Creates the failure for a request on a connection beyond the limit.
     pub(super) fn busy(status: StatusCode) -> Self {
-        let message = "There are as many connections as there may be. Try again later.";
+        let message = "Too many connections. Try again later.";
         let error = RequestError::new(Code::Unavailable, message);
         Self::of(RequestError { retry_after: Some(RETRY_AFTER), ..error }).with_status(status)
     }
 
-    /// The client accepts no form that there is.
+    /// Creates the failure for a client that accepts none of the media types.
     pub(super) fn not_acceptable() -> Self {
-        let message = "Answers come as application/graphql-response+json, application/json or text/event-stream, in UTF-8.";
+        let message = "Responses are application/graphql-response+json, application/json or text/event-stream, in UTF-8.";
         Self::new(StatusCode::NOT_ACCEPTABLE, Code::BadRequest, message)
     }
 
@@ -184,12 +192,12 @@ impl Failure {
         self.error.code
     }
 
-    /// What is said of it where it has no status of its own.
+    /// Returns the error, for a response where the status does not apply.
     pub(super) fn into_error(self) -> RequestError {
         self.error
     }
 
-    /// The same, with another status.
+    /// Returns the failure with another status.
     pub(super) fn with_status(self, status: StatusCode) -> Self {
         Self { status: Some(status), ..self }
     }
@@ -204,11 +212,11 @@ impl Failure {
     }
 }
 
-/// The one map from the code of an error that kept a request from being executed to its status.
+/// Returns the status for the code of an error that prevented execution; no other function does.
 fn status(code: Code, media_type: MediaType) -> StatusCode {
     match code {
         Code::BadRequest => StatusCode::BAD_REQUEST,
-        // Clients of the older media type take any other status for a failure of the transport.
+        // Clients of the older media type take any other status for a transport error.
         Code::ParseFailed
         | Code::ValidationFailed
         | Code::TooComplex
@@ -227,12 +235,12 @@ fn status(code: Code, media_type: MediaType) -> StatusCode {
     }
 }
 
-/// The answer to a request whose document was parsed.
+/// Writes the response to a request whose document was parsed.
 pub(super) fn of_answer(answer: GraphqlResponse, media_type: MediaType) -> Response {
     match answer {
         GraphqlResponse::Refused(error) => Failure::of(error).into_response(media_type),
         GraphqlResponse::Executed { data, errors, retry_after, limit, .. } => {
-            // Who has got something shall not come back for all of it.
+            // A client that received some data should not retry all of it.
             let has_nothing = match &data {
                 Value::Object(fields) => fields.values().all(|value| *value == Value::Null),
                 data => *data == Value::Null,
@@ -245,7 +253,7 @@ pub(super) fn of_answer(answer: GraphqlResponse, media_type: MediaType) -> Respo
     }
 }
 
-/// Tells what may still be asked for.
+/// Adds the rate limit headers to a response.
 pub(super) fn tell_rate_limit(response: &mut Response, rate_limit: RateLimit) {
     let RateLimit { limit, cost, remaining, reset_at, .. } = rate_limit;
     let since_epoch = reset_at.since(Timestamp::from_millis(0));
@@ -255,12 +263,12 @@ pub(super) fn tell_rate_limit(response: &mut Response, rate_limit: RateLimit) {
     }
 }
 
-/// Not before all of them have passed.
+/// Converts milliseconds to seconds, rounded up.
 fn whole_seconds(millis: u128) -> u64 {
     u64::try_from(millis.div_ceil(1_000)).unwrap_or(u64::MAX)
 }
 
-/// An answer that may be kept for everybody, if the operator wishes so and all went well.
+/// Writes a response that shared caches may store, if the operator has enabled that and there are no errors.
 pub(super) fn for_everybody(answer: GraphqlResponse, media_type: MediaType, config: &HttpConfig) -> Response {
     let seconds = config.http_public_max_age;
     let is_whole = matches!(&answer, GraphqlResponse::Executed { errors, .. } if errors.is_empty());
@@ -274,7 +282,7 @@ pub(super) fn for_everybody(answer: GraphqlResponse, media_type: MediaType, conf
     response
 }
 
-/// The answers to a batch, in its order. Some may tell of errors: that is theirs alone.
+/// Writes the responses to a batch, in its order. Errors in some of them do not affect the status.
 pub(super) fn of_batch(answers: &[GraphqlResponse], media_type: MediaType) -> Response {
     let retry_after = answers.iter().filter_map(|answer| match answer {
         GraphqlResponse::Refused(RequestError { retry_after, .. })
@@ -284,7 +292,7 @@ pub(super) fn of_batch(answers: &[GraphqlResponse], media_type: MediaType) -> Re
     write(StatusCode::OK, media_type, body, retry_after.max())
 }
 
-/// This path does not take this method.
+/// Responds to a method that the path does not support.
 pub(super) fn method_not_allowed() -> Response {
     let message = "This method is not allowed here. GraphQL requests are sent by POST to /graphql, queries also by GET.";
     let failure = Failure::new(StatusCode::METHOD_NOT_ALLOWED, Code::BadRequest, message);
@@ -293,23 +301,23 @@ pub(super) fn method_not_allowed() -> Response {
     response
 }
 
-/// Compresses what is large enough to be worth it, if the client takes it.
+/// Compresses responses that are large enough to be worth it, if the client accepts that.
 pub(super) fn compression() -> CompressionLayer<impl Predicate> {
     const LEAST_BYTES: u16 = 1_024;
-    // Events are sent as they come.
+    // Events are sent as they occur.
     let is_worth_it = SizeAbove::new(LEAST_BYTES).and(NotForContentType::const_new(EVENT_STREAM));
     CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(is_worth_it)
 }
 
-/// A text as it is.
+/// Writes a text as it is.
 pub(super) fn text(content_type: &'static str, text: impl Into<Body>) -> Response {
     let mut response = Response::new(text.into());
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }
 
-/// What is known by this tag, unless the client has it already. Anybody may keep it, but shall ask each time whether it
-/// is still the same.
+/// Responds with `what`, unless the client has it already, by this entity tag. Any cache may store it, but must
+/// revalidate it each time.
 pub(super) fn unless_known(headers: &HeaderMap, tag: &str, what: impl FnOnce() -> Response) -> Response {
     let mut response = if is_known(headers, tag) { StatusCode::NOT_MODIFIED.into_response() } else { what() };
     let headers = response.headers_mut();
@@ -326,7 +334,7 @@ fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     known.flat_map(|tags| tags.split(',')).any(|known| known.trim() == "*" || opaque(known) == opaque(tag))
 }
 
-/// Whether the client takes what is compressed by gzip.
+/// Returns true if the client accepts gzip.
 pub(super) fn takes_gzip(headers: &HeaderMap) -> bool {
     let ranges = ranges(headers, &header::ACCEPT_ENCODING);
     let named = ranges.iter().find(|range| range.name == "gzip");

@@ -1,4 +1,4 @@
-//! `/schema.graphql`: the contract with clients, as a text that is read again only when it has changed.
+//! `/schema.graphql`: the contract with clients, as a text that clients load again only after it has changed.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use axum::response::Response;
 use crate::graphql::DocumentHash;
 use crate::http::{Server, response};
 
-/// A text, and what it is known by.
+/// A text and its entity tag.
 pub(super) struct Contract {
     text: String,
-    /// Weak, because the bytes depend on how they are compressed.
+    /// Weak, because the bytes depend on the compression.
     tag: String,
 }
 
@@ -24,7 +24,7 @@ impl Contract {
     }
 }
 
-/// Anybody may keep it, but shall ask each time whether it is still the same.
+/// Serves the schema. Any cache may store it, but must revalidate it each time.
 pub(super) async fn page(State(server): State<Arc<Server>>, headers: HeaderMap) -> Response {
     let Contract { text, tag } = &server.contract;
     response::unless_known(&headers, tag, || response::text("text/plain; charset=utf-8", text.clone()))

@@ -1,10 +1,10 @@
-//! Seats: room for WebSockets, and streams of events, and how clients share it.
+//! Seats: capacity for WebSockets and event streams, and its distribution among clients.
 //!
-//! A socket has a seat before its client has said who it is. Until then it is a guest, and afterwards it is counted for
-//! its user, or as anonymous. Guests have a small share: the one that has waited longest makes room for the next. An
-//! anonymous client can watch nothing, so half of all seats is for users.
+//! A socket has a seat before its client is authenticated. Until then the client is a guest; afterwards the seat counts
+//! for its user, or as anonymous. Guests have a small share: the one that has waited longest makes room for the next.
+//! An anonymous client has nothing to subscribe to, so half of all seats are for users.
 //!
-//! What is counted is what this process has: behind a balancer, each process grants as much.
+//! The limits apply to one process: behind a load balancer, each process grants as many seats.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -20,10 +20,10 @@ use crate::http::response::Failure;
 use crate::model::address::Address;
 use crate::model::id::UserId;
 
-/// One seat in so many is for guests, and at least so many are.
+/// One seat in this many is for guests, and at least `FEWEST_GUESTS` are.
 const GUESTS: usize = 8;
 const FEWEST_GUESTS: usize = 16;
-/// When to come back.
+/// Delay after which to retry.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// All seats of a process.
@@ -32,7 +32,7 @@ pub(super) struct Seats {
     taken: Mutex<Taken>,
 }
 
-/// How many there may be.
+/// The maximum numbers of seats.
 #[derive(Clone, Copy)]
 struct Most {
     all: usize,
@@ -42,16 +42,16 @@ struct Most {
     of_user: usize,
 }
 
-/// How many there are.
+/// The numbers of seats taken.
 #[derive(Default)]
 struct Taken {
     all: usize,
     anonymous: usize,
     of_address: HashMap<Address, usize>,
     of_user: HashMap<UserId, usize>,
-    /// Those who have not said who they are, by the order in which they came; each is dropped to make it leave.
+    /// The clients not yet authenticated, in order of arrival; dropping a sender makes its client leave.
     guests: BTreeMap<u64, oneshot::Sender<()>>,
-    /// How many guests there were.
+    /// Number of guests so far.
     came: u64,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Seat {
     holder: Holder,
 }
 
-/// Whose a seat is.
+/// The holder of a seat.
 #[derive(Clone, Copy)]
 enum Holder {
     Guest(u64),
@@ -70,16 +70,16 @@ enum Holder {
     User(UserId),
 }
 
-/// Why there is no seat.
+/// The reason there is no seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Full {
-    /// All are taken.
+    /// All seats are taken.
     All,
-    /// All that those may take who are not signed in.
+    /// All seats for anonymous clients are taken.
     Anonymous,
-    /// So many are taken from this address already.
+    /// This many seats are taken from the address already.
     Address(usize),
-    /// So many are taken by this user already.
+    /// This many seats are taken by the user already.
     User(usize),
 }
 
@@ -96,13 +96,13 @@ impl Seats {
         Arc::new(Self { most, taken: Mutex::default() })
     }
 
-    /// How many are taken.
+    /// Returns the number of seats taken.
     pub(super) fn taken(&self) -> usize {
         self.lock().all
     }
 
-    /// A seat for a client that has not said who it is. It has to leave when the receiver fails, unless it has settled
-    /// before.
+    /// Takes a seat for a client that is not yet authenticated. The client must leave when the receiver fails, unless
+    /// it has settled before.
     pub(super) fn enter(
         self: &Arc<Self>,
         address: Option<Address>,
@@ -120,7 +120,7 @@ impl Seats {
         Ok((Seat { seats: Arc::clone(self), address, holder: Holder::Guest(number) }, leave))
     }
 
-    /// A seat for a client that is known: a user, or nobody.
+    /// Takes a seat for a signed-in user or an anonymous client.
     pub(super) fn enter_as(
         self: &Arc<Self>,
         address: Option<Address>,
@@ -173,7 +173,7 @@ impl Taken {
     }
 }
 
-/// Counts one more, if there are fewer than these.
+/// Increments a count, unless it has reached `most`.
 fn add<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: K, most: usize) -> Result<(), usize> {
     let count = counts.entry(key).or_default();
     if *count >= most {
@@ -193,7 +193,7 @@ fn subtract<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: &K) {
 }
 
 impl Seat {
-    /// The client has said who it is: a user, or nobody.
+    /// Assigns the seat to a signed-in user or an anonymous client.
     pub(super) fn settle(&mut self, user: Option<UserId>) -> Result<(), Full> {
         let mut taken = self.seats.lock();
         let settled = taken.settle(self.seats.most, user)?;
@@ -217,13 +217,13 @@ impl Drop for Seat {
 }
 
 impl Full {
-    /// The reason, as clients see it.
+    /// Returns the reason, as clients see it.
     pub(super) fn reason(self) -> String {
         match self {
-            Self::All => "There are as many sockets and streams as there may be".to_owned(),
-            Self::Anonymous => "There is room for sockets of users who sign in only".to_owned(),
-            Self::Address(most) => format!("There are {most} sockets and streams from this address already"),
-            Self::User(most) => format!("There are {most} sockets and streams of this user already"),
+            Self::All => "Too many sockets and streams".to_owned(),
+            Self::Anonymous => "Only signed-in users can connect now".to_owned(),
+            Self::Address(most) => format!("This address already has {most} sockets and streams"),
+            Self::User(most) => format!("This user already has {most} sockets and streams"),
         }
     }
 

@@ -1,7 +1,7 @@
-//! WebSockets: many operations over one connection, by the protocol `graphql-transport-ws`.
+//! WebSockets: many operations over one connection, by the `graphql-transport-ws` protocol.
 //!
-//! A socket has one task that reads and writes, and one for each operation under way. Answers wait in a short queue,
-//! so an operation goes no faster than its client reads; a client that reads nothing for some time is dropped.
+//! A socket has one task that reads and writes, and one for each running operation. Results wait in a short queue, so
+//! an operation goes no faster than its client reads; a client that reads nothing for some time is disconnected.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,37 +36,37 @@ use crate::model::address::Address;
 /// The subprotocol.
 const PROTOCOL: &str = "graphql-transport-ws";
 
-/// How long a client may take to say who it is.
+/// Timeout of the client's initialisation.
 const INIT: Duration = Duration::from_secs(3);
-/// How long it may take to take a message.
+/// Write timeout of a message.
 const TAKEN_WITHIN: Duration = Duration::from_secs(10);
-/// How often it is asked whether it is there.
+/// Interval between pings.
 const PINGED: Duration = Duration::from_secs(25);
-/// After how long of silence it is not.
+/// Silence after which the client counts as gone.
 const GONE_AFTER: Duration = Duration::from_mins(1);
-/// How long what is under way is given to come to its end when the socket is closed.
+/// Time granted to running operations when the socket is closed.
 const FINISHED_WITHIN: Duration = Duration::from_secs(5);
-/// How long it may take to close the connection, once it is told to.
+/// Time granted to the client to close the connection after a close frame.
 const CLOSED_WITHIN: Duration = Duration::from_secs(2);
-/// Most operations at a time, besides those that watch.
+/// Maximum number of concurrent operations, besides subscriptions.
 const MOST_OPERATIONS: usize = 100;
-/// Most operations, and events of those that watch, that are executed at a time, or are done and have not been sent. Of
-/// large ones, fewer.
+/// Maximum number of operations, and of events of subscriptions, that are being executed or wait to be sent. Of large
+/// ones, fewer.
 const MOST_AT_WORK: u32 = 8;
-/// Most selections of all operations together, twice what one may have: each takes some hundred bytes until its
-/// operation ends.
+/// Maximum number of selections of all operations together, twice the limit of one: each takes some hundred bytes until
+/// its operation ends.
 const MOST_SELECTIONS: usize = 4_000;
-/// Bytes of the id of an operation.
+/// Maximum bytes of the id of an operation.
 const LONGEST_ID: usize = 512;
-/// Most answers that wait to be sent.
+/// Maximum number of results waiting to be sent.
 const MOST_ANSWERS: usize = 1;
 
-/// Codes of RFC 6455 for why a socket is closed.
+/// Close codes of RFC 6455.
 const AWAY: u16 = 1001;
 const TOO_LARGE: u16 = 1009;
 const TRY_AGAIN: u16 = 1013;
 
-/// Why a socket is closed, after the protocol and RFC 6455.
+/// The code and reason with which a socket is closed, by the protocol and RFC 6455.
 #[derive(Clone, Debug)]
 struct Close(u16, String);
 
@@ -80,7 +80,7 @@ impl Close {
     }
 
     fn frame(self) -> Message {
-        // A frame that closes has room for so many bytes.
+        // The maximum length of the reason in a close frame.
         const MOST_BYTES: usize = 123;
         let Self(code, mut reason) = self;
         reason.truncate(reason.floor_char_boundary(MOST_BYTES));
@@ -88,10 +88,10 @@ impl Close {
     }
 }
 
-/// How a conversation ends.
+/// The end of a conversation.
 enum End {
     Close(Close),
-    /// The client has gone, or does not take what it is sent.
+    /// The client is gone, or does not read.
     Gone,
 }
 
@@ -101,7 +101,7 @@ impl From<Close> for End {
     }
 }
 
-/// Takes a socket, if there is room for another.
+/// Accepts a socket, if there is room for another.
 pub(super) fn accept(server: &Arc<Server>, request: Request, id: RequestId) -> Response {
     if let Err(failure) = origin::judge(request.headers(), &server.config) {
         return failure.into_response(MediaType::Json);
@@ -142,7 +142,7 @@ pub(super) fn accept(server: &Arc<Server>, request: Request, id: RequestId) -> R
     })
 }
 
-/// What is said over one socket.
+/// The conversation over one socket.
 struct Conversation {
     server: Arc<Server>,
     socket: WebSocket,
@@ -151,15 +151,15 @@ struct Conversation {
     address: Option<Address>,
     /// `None` once the socket is being closed.
     seat: Option<Seat>,
-    /// Fails when the seat is needed for others before the client has said who it is.
+    /// Fails when the seat is needed for others before the client is authenticated.
     leave: oneshot::Receiver<()>,
-    /// Whether the client has begun to say who it is.
+    /// True once the client has sent `connection_init`.
     is_greeted: bool,
-    /// What it has said; `None` until that is known to be right.
+    /// The credentials of the client; `None` until they are verified.
     credentials: Option<Credentials>,
     session_end: BoxFuture<'static, ()>,
     running: HashMap<Arc<str>, Running>,
-    /// How many operations there were.
+    /// Number of operations so far.
     begun: u64,
     room: Room,
     answers: Sender<Answer>,
@@ -177,7 +177,7 @@ impl Conversation {
         let End::Close(close) = end else { return };
         let closing = async {
             self.socket.send(close.frame()).await?;
-            // It is the client who then closes.
+            // The client then closes the connection.
             while self.socket.receive().await.transpose()?.is_some() {}
             Ok::<(), WebSocketError>(())
         };
@@ -220,7 +220,7 @@ impl Conversation {
         }
     }
 
-    /// Ends what is watched, and sends the answers to what else is under way; nothing new is begun.
+    /// Ends subscriptions, and sends the results of all other operations; starts nothing new.
     async fn finish(&mut self, heard: &mut Receiver<Answer>, close: Close) -> End {
         self.running.retain(|_, running| !running.watches);
         let answering = async {
@@ -240,15 +240,15 @@ impl Conversation {
         match message {
             Some(Ok(Message::Text(text))) => self.understand(&text).await,
             Some(Ok(Message::Binary(_))) => Err(Close::invalid("Messages must be text").into()),
-            // A pong was put where messages wait; no more may come before it is taken.
+            // A pong was queued; it must be sent before another ping is read.
             Some(Ok(Message::Ping(_))) => in_time(self.socket.flush()).await,
-            // Single frames are never received.
+            // Raw frames are never received.
             Some(Ok(Message::Pong(_) | Message::Frame(_))) => Ok(()),
             Some(Err(error)) if websocket::is_too_large(&error) => {
                 Err(Close::because(TOO_LARGE, "The message is too large").into())
             }
             Some(Ok(Message::Close(_))) => {
-                // The answer to it waits to be sent.
+                // The reply to it is queued.
                 drop(timeout(CLOSED_WITHIN, self.socket.flush()).await);
                 Err(End::Gone)
             }
@@ -278,17 +278,17 @@ impl Conversation {
             (Some("connection_init" | "ping" | "pong" | "subscribe"), _) => {
                 Err(Close::invalid("The payload must be an object").into())
             }
-            _ => Err(Close::invalid("The message has no type that the protocol knows").into()),
+            _ => Err(Close::invalid("Unknown message type").into()),
         }
     }
 
-    /// The client says who it is: in the payload, or in the headers of the request that has become this socket.
+    /// Authenticates the client: by the payload, or by the headers of the upgrade request.
     async fn greet(&mut self, payload: Map<String, Value>) -> Result<(), End> {
         if std::mem::replace(&mut self.is_greeted, true) {
             return Err(Close::because(4429, "Too many initialisation requests").into());
         }
         let forbidden = || Close::because(4403, "Forbidden");
-        // Clients of nobody say it so.
+        // Some clients without credentials send an empty value.
         let is_nothing = |value: &Value| value.is_null() || value == "";
         let said = payload
             .iter()
@@ -325,7 +325,7 @@ impl Conversation {
             return Err(Close::because(4409, format!("Subscriber for {id} already exists")).into());
         }
         let incoming = request::take_apart(payload).map_err(Failure::into_error);
-        // A panic ends one operation and no more.
+        // A panic ends one operation and no other.
         let plan = |incoming| {
             let planned = catch_unwind(AssertUnwindSafe(|| self.server.plan(incoming, self.address)));
             planned.unwrap_or_else(|_panic| Err(RequestError::internal(self.id.as_str())))
@@ -354,7 +354,8 @@ impl Conversation {
         Ok(())
     }
 
-    /// Rejects an operation for which there is no room beside the others; if it is not known yet, one of either kind.
+    /// Rejects an operation that exceeds a limit of the socket; if its type is not known yet, only if any operation
+    /// would.
     fn check_room(&self, plan: Option<&Plan>) -> Result<(), RequestError> {
         let most_watches = self.server.config.clients.watches_per_socket as usize;
         let all = self.running.len();
@@ -364,7 +365,7 @@ impl Conversation {
             Some(true) => (watching, most_watches, "subscriptions"),
             Some(false) => (all - watching, MOST_OPERATIONS, "operations"),
         };
-        let too_complex = |what| RequestError::new(Code::TooComplex, format!("This is too much: {what}."));
+        let too_complex = |what| RequestError::new(Code::TooComplex, format!("Limit exceeded: {what}."));
         if count >= most {
             return Err(too_complex(format!("there are {most} {what} on this socket already")));
         }
@@ -376,7 +377,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// Passes on what an operation says, unless it was ended meanwhile.
+    /// Passes on a message of an operation, unless the operation was ended in the meantime.
     async fn pass_on(&mut self, Answer { id, number, message }: Answer) -> Result<(), End> {
         if self.running.get(&id).is_none_or(|running| running.number != number) {
             return Ok(());
@@ -406,13 +407,13 @@ impl Conversation {
     }
 }
 
-/// Waits until the client takes something, but not for ever.
+/// Waits for a write, up to a timeout.
 async fn in_time(taking: impl Future<Output = Result<(), WebSocketError>>) -> Result<(), End> {
     match timeout(TAKEN_WITHIN, taking).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) => Err(End::Gone),
-        // It has a name in case that the client reads on.
-        Err(_elapsed) => Err(Close::because(4410, "Messages are taken too slowly").into()),
+        // A reason is given in case the client reads on.
+        Err(_elapsed) => Err(Close::because(4410, "Messages are read too slowly").into()),
     }
 }
 
@@ -422,6 +423,6 @@ fn operation_id(mut message: Map<String, Value>) -> Result<String, Close> {
             Err(Close::because(4400, format!("The id has more than {LONGEST_ID} bytes")))
         }
         Some(Value::String(id)) if !id.is_empty() => Ok(id),
-        _ => Err(Close::invalid("The message needs an id: a text that is not empty")),
+        _ => Err(Close::invalid("The message must have an id, a non-empty string")),
     }
 }

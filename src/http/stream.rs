@@ -1,7 +1,6 @@
-//! Answers as events, one after the other: `text/event-stream`, by the protocol of graphql-sse in its form with a
-//! connection for each operation.
+//! Responses as a stream of events: `text/event-stream`, by the graphql-sse protocol in its distinct connections mode.
 //!
-//! Nothing is kept for a client that does not read: the next event is asked for when there is room for it.
+//! Nothing is buffered for a client that does not read: the next event is read when there is room for it.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -22,19 +21,16 @@ use crate::graphql::error::{GraphqlResponse, RequestError};
 use crate::graphql::pace::Paced;
 use crate::http::connection::turns_true;
 use crate::http::request::RequestId;
-use crate::http::response::Failure;
+use crate::http::response::{EVENT_STREAM, Failure};
 use crate::http::seat::{Full, Seat};
 use crate::http::{Server, print, response};
 
-/// The media type.
-pub(super) const EVENT_STREAM: &str = "text/event-stream";
-
-/// How often something is sent to show that the connection is there.
+/// Interval of the comments that keep the connection alive.
 const SHOWN: Duration = Duration::from_secs(12);
 
 const COMPLETE: &str = "event: complete\ndata:\n\n";
 
-/// Whether a client takes events.
+/// Returns true if a client accepts events.
 pub(super) fn is_accepted(headers: &HeaderMap) -> bool {
     let values = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let mut ranges = values.flat_map(|value| value.split(','));
@@ -45,7 +41,7 @@ pub(super) fn is_accepted(headers: &HeaderMap) -> bool {
     })
 }
 
-/// The events of a subscription, or the one answer to another operation.
+/// Responds with the events of a subscription, or with the single result of another operation.
 pub(super) async fn answer(
     server: &Arc<Server>,
     plan: Plan,
@@ -70,12 +66,12 @@ pub(super) async fn answer(
     let feed = Feed { answers, session_end, stopping, id, _seat: seat };
     let events = stream::unfold(Some(feed), async |feed| feed?.event().await);
     let mut response = response::text(EVENT_STREAM, Body::from_stream(events.map(Ok::<_, Infallible>)));
-    // Proxies that collect answers before they pass them on know this one.
+    // Disables buffering in proxies that know this header.
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
     Ok(response)
 }
 
-/// What is sent over one connection.
+/// The events sent over one connection.
 struct Feed {
     answers: BoxStream<'static, GraphqlResponse>,
     session_end: BoxFuture<'static, ()>,
@@ -85,8 +81,8 @@ struct Feed {
 }
 
 impl Feed {
-    /// The next event, and what is left then; or a sign of life, if there is none for some time. When the server stops it
-    /// breaks off without a word, so that clients come back.
+    /// Returns the next event and the rest of the feed; or a keep-alive comment, if there is no event for some time.
+    /// When the server stops, the stream ends without a final event, so that clients reconnect.
     async fn event(mut self) -> Option<(String, Option<Self>)> {
         tokio::select! {
             biased;

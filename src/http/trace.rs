@@ -1,6 +1,6 @@
-//! A request as traces tell of it.
+//! Requests in traces.
 //!
-//! Not here: where traces go, and whether there are any (`cli`).
+//! Not here: the destination of traces, and the option that enables them (`cli`).
 
 use axum::http::{HeaderMap, Method};
 use opentelemetry::propagation::TextMapPropagator as _;
@@ -14,13 +14,13 @@ use crate::graphql::Summary;
 use crate::graphql::error::Code;
 use crate::http::request::RequestId;
 
-/// What is logged on behalf of a request carries its name.
+/// Creates the span that adds the request's id to its log lines.
 pub(super) fn name(id: &RequestId) -> Span {
-    // Of the highest level, so that it is there whatever is logged.
+    // At the highest level, so that it is present at every log level.
     tracing::error_span!("request", id = id.as_str())
 }
 
-/// The span of a request. It belongs to the trace that the request comes with, if it does (`traceparent`).
+/// Starts the span of a request. It joins the trace named in the request (`traceparent`), if any.
 pub(super) fn begin(method: &Method, headers: &HeaderMap, id: &RequestId) -> Span {
     let span = tracing::trace_span!(
         "request",
@@ -38,13 +38,13 @@ pub(super) fn begin(method: &Method, headers: &HeaderMap, id: &RequestId) -> Spa
     if !span.is_disabled() {
         span.record("otel.name", format!("{method} /graphql"));
         let parent = TraceContextPropagator::new().extract(&HeaderExtractor(headers));
-        // If there is nobody to make traces, there is nobody to whom it matters.
+        // This fails if traces are disabled, and then does not matter.
         drop(span.set_parent(parent));
     }
     span
 }
 
-/// The span of the request that is being answered is told what became of it.
+/// Records the outcome of a request in its span, which is the current one.
 pub(super) fn end(operation: Option<&Summary>, fault: Option<Code>, status: u16) {
     let span = Span::current();
     if let Some(operation) = operation {

@@ -80,8 +80,8 @@ impl Handshake {
         Ok(Self { accept_key: derive_accept_key(key.as_bytes()), on_upgrade, protocols })
     }
 
-    /// Accepts the WebSocket, and spawns the conversation that runs once it is open. `limit` bounds the bytes of a message
-    /// from the client.
+    /// Accepts the WebSocket, and spawns the conversation that runs once it is open. `limit` bounds the bytes of a
+    /// message from the client.
     pub(super) fn accept<F>(
         self,
         protocol: &'static str,

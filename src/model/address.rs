@@ -1,30 +1,31 @@
-//! Where a request comes from, as far as it tells who is the same.
+//! Client addresses, as far as they identify a client.
 //!
-//! Not here: how it is found out (`http::address`).
+//! Not here: how the address is determined (`http::address`).
 
-// Of addresses, `core::net` has the values only.
+// `core::net` provides only the values of addresses, no sockets.
 use core::net::{IpAddr, Ipv6Addr};
 
 use crate::model::digest::Digest;
 
-/// The address of a client: an address of IPv4, or the first half of one of IPv6.
+/// The address of a client: an IPv4 address, or the first half of an IPv6 address.
 ///
 /// # Why half
-/// Whoever has one address of IPv6 mostly has the 2⁶⁴ that share its first half, and may come from another of them
-/// each time.
+/// A client with one IPv6 address usually controls the 2⁶⁴ addresses that share its first half, and may use
+/// another one each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Address(IpAddr);
 
 impl Address {
-    /// What it is kept under: of one length, whatever it is.
+    /// Returns the digest used as the storage key; it has a fixed length.
     ///
-    /// It keeps addresses from lying about in plain sight, and no more: there are few enough of IPv4 to try them all.
+    /// It only avoids storing addresses in plain text: there are few enough IPv4 addresses to try them all.
     #[must_use]
     pub fn digest(&self) -> Digest {
         Digest::of([Some(&self.0.to_string())])
     }
 
-    /// The same for one account: it does not tell that another one is used from there, too.
+    /// Returns a digest specific to one account, so that it does not reveal whether another account is used
+    /// from the same address.
     #[must_use]
     pub fn digest_for(&self, account: Digest) -> Digest {
         Digest::of([Some(&account.to_string()), Some(&self.0.to_string())])
@@ -32,7 +33,7 @@ impl Address {
 }
 
 impl From<IpAddr> for Address {
-    /// An address of IPv4 is one however it is written.
+    /// Converts an address. An IPv4-mapped IPv6 address counts as IPv4.
     fn from(address: IpAddr) -> Self {
         const FIRST_HALF: u128 = !0 << 64;
         Self(match address.to_canonical() {

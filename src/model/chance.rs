@@ -1,4 +1,4 @@
-//! Chance, and the one type through which it is handed in.
+//! Randomness, and the type through which it is injected.
 //!
 //! Not here: what the random bytes are used for.
 
@@ -8,35 +8,35 @@ use std::sync::{Mutex, PoisonError};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-/// A source of random bytes, fit for secrets when made by [`Chance::from_system`].
+/// A random number generator, suitable for secrets when created by [`Chance::from_system`].
 ///
-/// One per process behind a lock: it is asked a few times a request, for nanoseconds each.
+/// One per process, behind a lock: it is used a few times per request, for nanoseconds each.
 pub struct Chance(Mutex<StdRng>);
 
 impl Chance {
-    /// Seeded by the operating system.
+    /// Creates a generator seeded by the operating system.
     #[must_use]
     pub fn from_system() -> Self {
         Self(Mutex::new(rand::make_rng()))
     }
 
-    /// The same sequence for the same seed: for tests and for worlds that must come out the same.
+    /// Creates a generator with a reproducible sequence, for tests and reproducible demo data.
     #[must_use]
     pub fn from_seed(seed: u64) -> Self {
         Self(Mutex::new(StdRng::seed_from_u64(seed)))
     }
 
-    /// `N` random bytes.
+    /// Returns `N` random bytes.
     #[must_use]
     pub fn bytes<const N: usize>(&self) -> [u8; N] {
         let mut bytes = [0; N];
-        // A panic while the lock was held leaves the generator usable.
+        // A panic while the lock was held leaves the generator in a usable state.
         let mut rng = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         rng.fill_bytes(&mut bytes);
         bytes
     }
 
-    /// A random number; two of one process are equal once in 2⁶⁴ pairs.
+    /// Returns a random number; two numbers are equal with a probability of 2⁻⁶⁴.
     #[must_use]
     pub fn nonce(&self) -> u64 {
         u64::from_le_bytes(self.bytes())

@@ -1,6 +1,6 @@
-//! Time as a value, and the one trait through which it is handed in.
+//! Time as a value, and the trait through which the clock is injected.
 //!
-//! Not here: how an instant looks to a client (`graphql::types::scalar`).
+//! Not here: how an instant is presented to clients (`graphql::types::scalar`).
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -10,34 +10,34 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// Later than everything.
+    /// Later than any other instant.
     pub const MAX: Self = Self(i64::MAX);
 
-    /// The instant this many milliseconds after the epoch.
+    /// Creates the instant this many milliseconds after the epoch.
     #[must_use]
     pub const fn from_millis(millis: i64) -> Self {
         Self(millis)
     }
 
-    /// Milliseconds since the epoch.
+    /// Returns the milliseconds since the epoch.
     #[must_use]
     pub const fn as_millis(self) -> i64 {
         self.0
     }
 
-    /// The instant this much later.
+    /// Returns the instant this much later.
     #[must_use]
     pub fn plus(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(millis(duration)))
     }
 
-    /// The instant this much earlier.
+    /// Returns the instant this much earlier.
     #[must_use]
     pub fn minus(self, duration: Duration) -> Self {
         Self(self.0.saturating_sub(millis(duration)))
     }
 
-    /// How long after `earlier` this is; zero if it is not after it.
+    /// Returns the time elapsed since `earlier`; zero if `earlier` is later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         let millis = self.0.saturating_sub(earlier.0);
@@ -52,31 +52,31 @@ pub struct Day(i64);
 impl Day {
     const MILLIS: i64 = 86_400_000;
 
-    /// The day on which an instant is.
+    /// Returns the day that contains an instant.
     #[must_use]
     pub fn of(time: Timestamp) -> Self {
         Self(time.0.div_euclid(Self::MILLIS))
     }
 
-    /// The day this many days after 1970-01-01.
+    /// Creates the day this many days after 1970-01-01.
     #[must_use]
     pub const fn from_number(number: i64) -> Self {
         Self(number)
     }
 
-    /// Days since 1970-01-01.
+    /// Returns the number of days since 1970-01-01.
     #[must_use]
     pub const fn number(self) -> i64 {
         self.0
     }
 
-    /// Its first instant.
+    /// Returns its first instant.
     #[must_use]
     pub fn start(self) -> Timestamp {
         Timestamp(self.0.saturating_mul(Self::MILLIS))
     }
 
-    /// The day so many days later.
+    /// Returns the day this many days later.
     #[must_use]
     pub fn plus(self, days: i64) -> Self {
         Self(self.0.saturating_add(days))
@@ -87,21 +87,21 @@ fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Tells the time. Handed to whoever needs it, so that a test can turn the hands.
+/// A source of time, injected so that tests can control it.
 pub trait Clock: Send + Sync {
-    /// The time now.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 }
 
 /// A clock shared by all parts of a process.
 pub type SharedClock = Arc<dyn Clock>;
 
-/// The clock of the machine.
+/// The system clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "this is the clock that is handed in")]
+    #[expect(clippy::disallowed_methods, reason = "this is the injected clock")]
     fn now(&self) -> Timestamp {
         let elapsed = SystemTime::now().duration_since(UNIX_EPOCH);
         Timestamp(elapsed.map_or(0, millis))

@@ -1,20 +1,20 @@
-//! Short stand-ins for texts.
+//! Short digests of texts.
 
 use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-/// Stands for a text that is compared and never shown: half of its SHA-256.
+/// Identifies a text that is compared but never shown: half of its SHA-256.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Digest(u128);
 
 impl Digest {
-    /// The digest of several texts, some of which may be absent.
+    /// Computes the digest of several texts, some of which may be absent.
     #[must_use]
     pub fn of<const N: usize>(texts: [Option<&str>; N]) -> Self {
         let mut hash = Sha256::new();
         for text in texts {
-            // With its length before it, no text can run into the next.
+            // The length prefix keeps the boundaries of the texts unambiguous.
             let length = text.map_or(u64::MAX, |text| text.len() as u64);
             hash.update(length.to_be_bytes());
             hash.update(text.unwrap_or_default());
@@ -23,7 +23,7 @@ impl Digest {
         Self(hash.first_chunk().map_or(0, |half| u128::from_be_bytes(*half)))
     }
 
-    /// The digest written as this hexadecimal number.
+    /// Parses a digest from its hexadecimal form.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         u128::from_str_radix(text, 16).ok().map(Self)

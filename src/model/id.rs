@@ -1,12 +1,12 @@
-//! The numbers that name things.
+//! Numeric ids.
 //!
-//! Not here: how an id looks to a client (`graphql::id`) or in a key (`store::key`).
+//! Not here: the form of an id for clients (`graphql::id`) or in a key (`store::key`).
 
 use std::fmt;
 use std::num::NonZeroU64;
 use std::str::FromStr;
 
-/// A text that is not the decimal form of an id.
+/// A text that is not a decimal id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not an id: expected a positive decimal number")]
 pub struct ParseIdError;
@@ -18,16 +18,16 @@ macro_rules! ids {
         pub struct $name(NonZeroU64);
 
         impl $name {
-            /// The greatest id. It is never issued: nothing has it.
+            /// The greatest id. It is never issued.
             pub const MAX: Self = Self(NonZeroU64::MAX);
 
-            /// The id of this number; `None` for zero, which names nothing.
+            /// Creates the id with this number; `None` for zero, which is not a valid id.
             #[must_use]
             pub fn new(number: u64) -> Option<Self> {
                 NonZeroU64::new(number).map(Self)
             }
 
-            /// The number itself.
+            /// Returns the number.
             #[must_use]
             pub fn get(self) -> u64 {
                 self.0.get()
@@ -43,7 +43,7 @@ macro_rules! ids {
         impl FromStr for $name {
             type Err = ParseIdError;
 
-            /// Accepts exactly what `Display` prints: no sign, no leading zero.
+            /// Parses exactly the form that `Display` prints: no sign, no leading zero.
             fn from_str(text: &str) -> Result<Self, ParseIdError> {
                 let canonical = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
                 if !canonical {
@@ -56,19 +56,19 @@ macro_rules! ids {
 }
 
 ids! {
-    /// Names one user. Issued by a counter, never reused, never zero.
+    /// Identifies a user. Issued by a counter, never reused, never zero.
     ///
     /// # Why a counter
-    /// A small number packs: six bytes in a sorted set, four in an intset, an offset in a packed
-    /// string. A random id would cost each of those structures several times as much.
+    /// A small number is compact: six bytes in a sorted set, four in an intset, an offset in a packed string.
+    /// A random id would make each of these structures several times as large.
     UserId;
-    /// Names one post. Issued by a counter, so that posts are ordered by their ids: newest first means
-    /// greatest first.
+    /// Identifies a post. Issued by a counter, so that posts are ordered by id: newest first means greatest
+    /// first.
     PostId;
 }
 
 impl PostId {
-    /// No post has a greater id: where lists of posts are kept, ids are compared as doubles.
+    /// Upper bound of post ids: lists of posts compare ids as doubles.
     pub const GREATEST: Self = Self(NonZeroU64::new(1 << 53).expect("is not zero"));
 }
 

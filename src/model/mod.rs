@@ -1,4 +1,4 @@
-//! What is: the values every storey speaks in.
+//! Domain values shared by all layers.
 //!
 //! Not here: anything that reads a clock, a socket or a file, and anything `async`.
 

@@ -1,7 +1,7 @@
 //! Pages of lists, newest first.
 //!
-//! Not here: the opaque form of a position (`graphql::cursor`), or paging inside Redis
-//! (`store/lua/page.lua`), which keeps the same order.
+//! Not here: the opaque cursor of a position (`graphql::cursor`), or pagination inside Redis
+//! (`store/lua/page.lua`), which uses the same order.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::model::relation::Follow;
 
-/// A place in a list, by which the list is ordered.
+/// A position in a list, which determines the order of the list.
 pub trait Place: Copy {
-    /// The order of the list: newest first.
+    /// Compares by the order of the list: newest first.
     #[must_use]
     fn in_list_order(&self, other: &Self) -> Ordering;
 }
 
-/// A place in a list of posts is a post, whether or not it is (still) there: the newest has the
+/// A position in a list of posts is a post id, whether or not the post still exists. The newest has the
 /// greatest id.
 impl Place for PostId {
     fn in_list_order(&self, other: &Self) -> Ordering {
@@ -25,8 +25,8 @@ impl Place for PostId {
     }
 }
 
-/// A place in a list of users that is ordered by time: just at the entry with this time and this user, whether or not the entry is
-/// (still) there. Both are needed, because times tie.
+/// A position in a list of users ordered by time: at the entry with this time and user, whether or not the
+/// entry still exists. Both are needed, because times can be equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Position {
     /// The score of the entry.
@@ -36,10 +36,10 @@ pub struct Position {
 }
 
 impl Place for Position {
-    /// Newest first, ties by the bytes of the decimal id, greatest first.
+    /// Compares newest first; ties by the bytes of the decimal id, greatest first.
     ///
     /// # Why bytes
-    /// It is the order in which Redis keeps members of equal score (there, `10` sorts before `9`).
+    /// Redis orders members of equal score this way (there, `10` sorts before `9`).
     fn in_list_order(&self, other: &Self) -> Ordering {
         if self.user == other.user {
             return other.at.cmp(&self.at);
@@ -54,7 +54,7 @@ impl From<Follow> for Position {
     }
 }
 
-/// Which way a window opens from its position.
+/// The direction of a window from its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// The entries after the position; without one, the first of the list.
@@ -64,7 +64,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Its name, as scripts know it.
+    /// Returns its name in scripts.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Forward => "forward",
@@ -72,7 +72,7 @@ impl Direction {
         }
     }
 
-    /// Whether one place comes before another for those who go in this direction.
+    /// Returns whether `one` comes before `other` in this direction.
     #[must_use]
     pub fn is_before<P: Place>(self, one: P, other: P) -> bool {
         match self {
@@ -82,30 +82,30 @@ impl Direction {
     }
 }
 
-/// A page as asked for.
+/// A requested page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Window<P> {
-    /// Which way it opens.
+    /// The direction.
     pub direction: Direction,
-    /// Most entries; zero asks for the flags only.
+    /// Maximum number of entries; zero requests only the flags.
     pub size: usize,
-    /// From where; the entry at the position is not part of the page.
+    /// The start position; its entry is not part of the page.
     pub from: Option<P>,
 }
 
-/// A page as answered, in list order whatever the direction. Cheap to clone.
+/// A page of results, in list order regardless of the direction. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page<E> {
     /// The entries.
     pub entries: Arc<[E]>,
-    /// Whether the list has entries before these.
+    /// `true` if the list has entries before these.
     pub has_previous: bool,
-    /// Whether the list has entries after these.
+    /// `true` if the list has entries after these.
     pub has_next: bool,
 }
 
 impl<E: Copy> Page<E> {
-    /// The window's part of a whole list that is in list order.
+    /// Returns the page of a complete list in list order.
     #[must_use]
     pub fn of<P: Place + From<E>>(list: &[E], window: &Window<P>) -> Self {
         let precedes = |entry: &E, place: &P, upto| P::from(*entry).in_list_order(place) <= upto;
@@ -134,7 +134,7 @@ mod tests {
         Follow { user: UserId::new(user).unwrap(), at: Timestamp::from_millis(at) }
     }
 
-    /// Newest first, and 9 before 10 among equals, as Redis has it.
+    /// Newest first, and 9 before 10 on ties, as in Redis.
     fn list() -> Vec<Follow> {
         vec![follow(3, 9), follow(9, 5), follow(10, 5), follow(1, 5), follow(7, 1)]
     }

@@ -1,6 +1,7 @@
-//! A post, and the rules for what may be posted.
+//! Posts, and the rules for their content.
 //!
-//! Not here: whose timelines it comes to (`app::timeline`), how it gets there (`app::delivery`).
+//! Not here: the timelines that a post appears in (`app::timeline`), and how it is delivered
+//! (`app::delivery`).
 
 use crate::model::clock::Timestamp;
 use crate::model::digest::Digest;
@@ -8,24 +9,24 @@ use crate::model::id::{PostId, UserId};
 use crate::model::text::{Rule, Violation, texts};
 
 texts! {
-    /// What a post says: 1 to 2,000 characters of any script, lines and all.
+    /// Content of a post: 1 to 2,000 characters of any script, line breaks allowed.
     Content: Rule { subject: "The content of a post", least: 1, most: 2_000, lines: true };
     /// The client that a post was written with, such as `web`: 1 to 50 characters, one line.
     Platform: Rule { subject: "A platform", least: 1, most: 50, lines: false };
 }
 
-/// What a client calls one attempt to publish, so that it may send it again: 1 to 100 characters.
+/// A client-chosen name of one publish attempt, which makes it safe to retry: 1 to 100 characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey(Box<str>);
 
 impl IdempotencyKey {
-    /// The key this text stands for, exactly as it is.
+    /// Parses a key. The text is used verbatim, without trimming.
     pub fn parse(text: &str) -> Result<Self, Violation> {
         const RULE: Rule = Rule { subject: "An idempotency key", least: 1, most: 100, lines: false };
         RULE.check(text).map(|_| Self(text.into()))
     }
 
-    /// What it is kept under: of one length, whatever is in it.
+    /// Returns the digest used as the storage key; it has a fixed length.
     #[must_use]
     pub fn digest(&self) -> Digest {
         Digest::of([Some(&*self.0)])
@@ -33,43 +34,43 @@ impl IdempotencyKey {
 }
 
 impl Digest {
-    /// The digest of what a post says.
+    /// Computes the digest of a post's content and platform.
     #[must_use]
     pub fn of_post(content: &Content, platform: Option<&Platform>) -> Self {
         Self::of([Some(content.as_str()), platform.map(Platform::as_str)])
     }
 }
 
-/// A post that is there.
+/// A post that is visible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Post {
     /// Its id.
     pub id: PostId,
-    /// Who wrote it.
+    /// Its author.
     pub author: UserId,
-    /// What it says.
+    /// Its content.
     pub content: String,
-    /// The client it was written with.
+    /// The client that it was written with.
     pub platform: Option<String>,
-    /// When it was written.
+    /// Creation time.
     pub created_at: Timestamp,
-    /// How it comes to the timelines of followers.
+    /// Its delivery mode.
     pub delivery: Delivery,
 }
 
-/// How a post comes to the timelines of the followers of its author.
+/// The way a post reaches the timelines of its author's followers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// Followers fetch it when they read.
+    /// Followers pull it when they read.
     Pulled,
-    /// It is brought to each follower; there were so many when it was published.
+    /// It is pushed to each follower.
     Pushed {
-        /// How many followers there were.
+        /// Number of followers when it was published.
         followers: u64,
     },
-    /// It has been brought to all of so many followers.
+    /// It has been pushed to all followers.
     Delivered {
-        /// How many followers were served.
+        /// Number of followers it was delivered to.
         followers: u64,
     },
 }

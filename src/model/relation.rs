@@ -1,16 +1,16 @@
-//! How two users stand to each other, and the lists that follow from it.
+//! Relations between two users, and the lists derived from them.
 //!
 //! Not here: how a relation is stored (`store::relation`) or changed (`app::relation`).
 
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 
-/// How one user (the viewer) and another stand: the two possible follows between them.
+/// The relation between a viewer and another user: the two possible follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Relation {
-    /// Since when the viewer follows the other.
+    /// Time at which the viewer followed the other user.
     pub following_since: Option<Timestamp>,
-    /// Since when the other follows the viewer.
+    /// Time at which the other user followed the viewer.
     pub follower_since: Option<Timestamp>,
 }
 
@@ -28,7 +28,7 @@ pub enum Status {
 }
 
 impl Relation {
-    /// Which of the four states this is.
+    /// Returns the state of the relation.
     #[must_use]
     pub fn status(&self) -> Status {
         match (self.following_since, self.follower_since) {
@@ -40,7 +40,7 @@ impl Relation {
     }
 }
 
-/// An entry of a list of users: who, and when the follow that put it there was made.
+/// An entry of a list of users: the user, and the time of the follow that created the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Follow {
     /// The listed user.
@@ -49,24 +49,24 @@ pub struct Follow {
     pub at: Timestamp,
 }
 
-/// Which of the two lists that are kept of every user.
+/// One of the two lists stored for each user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// Whom the user follows: the truth of each edge.
+    /// The users that the user follows: the source of truth of each edge.
     Following,
-    /// Who follows the user: its mirror.
+    /// The followers of the user: the mirror.
     Followers,
 }
 
-/// The lists of users that a user has.
+/// The kinds of user lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ListKind {
-    /// Who follows the owner.
+    /// The owner's followers.
     Followers,
-    /// Whom the owner follows.
+    /// The users that the owner follows.
     Following,
-    /// Whom the owner follows and who follow back.
+    /// The users that the owner follows and who follow back.
     Mutuals,
-    /// The owner's followers whom the viewer follows.
+    /// The owner's followers that the viewer follows.
     KnownFollowers,
 }

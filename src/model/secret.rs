@@ -1,6 +1,6 @@
-//! What must not be seen: passwords and session tokens. Nothing here prints what it holds.
+//! Secrets: passwords and session tokens. No `Debug` output here reveals its content.
 //!
-//! Not here: password hashing (`app::password`), where the hashes are kept (`store::session`).
+//! Not here: password hashing (`app::password`), where hashes are stored (`store::session`).
 
 use std::fmt;
 
@@ -17,10 +17,10 @@ use crate::model::text::{Breach, Violation};
 pub struct Password(Box<[u8]>);
 
 impl Password {
-    /// Most bytes of a password.
+    /// Maximum length of a password, in bytes.
     const LONGEST: usize = 256;
 
-    /// A password that is being chosen, held to the rule.
+    /// Validates a new password.
     pub fn choose(text: &str) -> Result<Self, Violation> {
         match text.len() {
             0..8 => Err(Violation::new(Breach::TooShort, "A password has at least 8 bytes.")),
@@ -29,14 +29,14 @@ impl Password {
         }
     }
 
-    /// A password that is being tried; one out of rule is merely wrong. It is cut a byte beyond
-    /// the longest that can be right, so that trying costs the same whatever its length.
+    /// Accepts any text as a password to verify; an invalid one is merely wrong. Truncates it to one byte
+    /// more than the maximum length, so that the cost of verification is bounded.
     #[must_use]
     pub fn attempt(text: &str) -> Self {
         Self(text.as_bytes()[..text.len().min(Self::LONGEST + 1)].into())
     }
 
-    /// What was typed.
+    /// Returns the password.
     #[must_use]
     pub fn expose(&self) -> &[u8] {
         &self.0
@@ -54,13 +54,13 @@ impl fmt::Debug for Password {
 pub struct PasswordHash(Box<str>);
 
 impl PasswordHash {
-    /// The hash written as this PHC string.
+    /// Creates a hash from a PHC string.
     #[must_use]
     pub fn from_phc(text: impl Into<Box<str>>) -> Self {
         Self(text.into())
     }
 
-    /// The PHC string.
+    /// Returns the PHC string.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -73,10 +73,10 @@ impl fmt::Debug for PasswordHash {
     }
 }
 
-/// What a client presents to be recognised: `base64url(user id ‖ 32 random bytes)`.
+/// The token that authenticates a client: `base64url(user id ‖ 32 random bytes)`.
 ///
-/// # Why the id is in it
-/// With it, one look in the user's own slot finds the session; the random part is the secret.
+/// # Why it contains the id
+/// It allows the session to be found by one lookup in the user's own slot; the random part is the secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token {
     user: UserId,
@@ -86,13 +86,13 @@ pub struct Token {
 impl Token {
     const BYTES: usize = 8 + 32;
 
-    /// A new token for this user.
+    /// Issues a new token for this user.
     #[must_use]
     pub fn issue(user: UserId, chance: &Chance) -> Self {
         Self { user, secret: chance.bytes() }
     }
 
-    /// The token written so; `None` for anything that [`Token::expose`] does not write.
+    /// Parses a token; `None` for any text that [`Token::expose`] does not produce.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; Self::BYTES];
@@ -102,19 +102,19 @@ impl Token {
         (length == Self::BYTES).then_some(Self { user, secret: secret.try_into().ok()? })
     }
 
-    /// Whose session it opens, if it opens one.
+    /// Returns the user whose session it opens, if it is valid.
     #[must_use]
     pub fn user(&self) -> UserId {
         self.user
     }
 
-    /// The text a client keeps.
+    /// Returns the token as text, as stored by the client.
     #[must_use]
     pub fn expose(&self) -> String {
         URL_SAFE_NO_PAD.encode(self.bytes())
     }
 
-    /// What is stored in its place.
+    /// Returns the hash that is stored in its place.
     #[must_use]
     pub fn hash(&self) -> TokenHash {
         TokenHash(Sha256::digest(self.bytes()).into())
@@ -134,15 +134,15 @@ impl fmt::Debug for Token {
     }
 }
 
-/// SHA-256 of a token. Whoever reads the store cannot present it.
+/// SHA-256 of a token. Knowing it does not allow a client to present the token.
 ///
 /// # Why not a slow hash
-/// A token has 256 random bits: there is nothing to guess.
+/// A token has 256 random bits, so it cannot be guessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TokenHash([u8; 32]);
 
 impl TokenHash {
-    /// The 32 bytes.
+    /// Returns the 32 bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
@@ -179,7 +179,7 @@ mod tests {
         assert!(Password::choose("🦀🦀").is_ok());
         assert!(Password::choose(&"a".repeat(256)).is_ok());
         assert_eq!(Password::choose(&"a".repeat(257)).unwrap_err().breach, Breach::TooLong);
-        // What is longer than any password is none, wherever its characters end.
+        // A text longer than any password never matches, wherever its character boundaries are.
         let right = "a".repeat(255);
         for wrong in [right.clone() + "🦀🦀", right.clone() + "aa", right.clone() + "a"] {
             assert_ne!(Password::attempt(&wrong), Password::choose(&right).unwrap());

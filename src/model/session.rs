@@ -1,4 +1,4 @@
-//! A session: one sign-in of one user, with a token of its own.
+//! Sessions: one per sign-in of a user, each with its own token.
 //!
 //! Not here: the token (`secret`), how long sessions live (`config`).
 
@@ -11,19 +11,19 @@ use crate::model::chance::Chance;
 use crate::model::clock::Timestamp;
 use crate::model::text::{Rule, texts};
 
-/// Names one session among those of its user. Random, and not derived from the token, so that a
-/// list of sessions gives no token away.
+/// Identifies a session among those of its user. Random and not derived from the token, so that a list of
+/// sessions reveals no token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SessionId([u8; 12]);
 
 impl SessionId {
-    /// A new id.
+    /// Issues a new id.
     #[must_use]
     pub fn issue(chance: &Chance) -> Self {
         Self(chance.bytes())
     }
 
-    /// The id printed so.
+    /// Parses the printed form of an id.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; 12];
@@ -38,23 +38,23 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// One sign-in.
+/// A session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
-    /// Which one.
+    /// Its id.
     pub id: SessionId,
-    /// When the user signed in.
+    /// Time of the sign-in.
     pub created_at: Timestamp,
-    /// When its token was last presented, to within some minutes.
+    /// Time at which its token was last presented, accurate to a few minutes.
     pub last_seen_at: Timestamp,
-    /// From when on its token is refused.
+    /// Time at which its token expires.
     pub expires_at: Timestamp,
-    /// What the client called itself.
+    /// The client's name for itself.
     pub label: Label,
 }
 
 texts! {
-    /// What a client calls itself when it signs in: up to 100 characters, may be empty, one line.
+    /// The name that a client gives itself when it signs in: up to 100 characters, one line, may be empty.
     #[derive(Default)]
     Label: Rule { subject: "A label", least: 0, most: 100, lines: false };
 }

@@ -1,20 +1,20 @@
-//! The rules for what people type: lengths and characters, and how a breach is told.
+//! Validation rules for user input: lengths and characters, and the messages for violations.
 //!
-//! Not here: which field of which input broke the rule (`app`), or how it is shown (`graphql`).
+//! Not here: which input field violates the rule (`app`), or how the message is presented (`graphql`).
 
-/// A text that breaks its rule.
+/// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// In which way.
+    /// The kind of violation.
     pub breach: Breach,
-    /// The rule, as a sentence for a person.
+    /// The rule, as a sentence for end users.
     pub rule: String,
 }
 
-/// The ways to break a rule.
+/// The kinds of violations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Breach {
-    /// Fewer characters than the rule asks for.
+    /// Fewer characters than the rule requires.
     TooShort,
     /// More characters than the rule allows.
     TooLong,
@@ -28,24 +28,24 @@ impl Violation {
     }
 }
 
-/// What a free text (a name, a bio, a label) must keep.
+/// The rule for a free text (a name, a bio, a label).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rule {
-    /// How the text is called in messages, with its article: `A display name`.
+    /// The subject of messages, with its article: `A display name`.
     pub(crate) subject: &'static str,
-    /// Fewest characters (Unicode scalar values), after trimming.
+    /// Minimum number of characters (Unicode scalar values), after trimming.
     pub(crate) least: usize,
-    /// Most characters (Unicode scalar values), after trimming.
+    /// Maximum number of characters (Unicode scalar values), after trimming.
     pub(crate) most: usize,
-    /// Whether line breaks and tabs are allowed.
+    /// `true` if line breaks and tabs are allowed.
     pub(crate) lines: bool,
 }
 
 impl Rule {
-    /// The text without surrounding white space, if it keeps the rule.
+    /// Returns the text without surrounding white space, if it satisfies the rule.
     pub(crate) fn check<'a>(&self, text: &'a str) -> Result<&'a str, Violation> {
         let text = text.trim();
-        // The length goes first, so that a huge text is not scanned twice.
+        // Check the length first, so that a huge text is not scanned twice.
         let length = text.chars().take(self.most + 1).count();
         if length > self.most {
             return Err(self.violation(Breach::TooLong, &format!("has at most {} characters", self.most)));
@@ -77,7 +77,7 @@ impl Rule {
     }
 }
 
-/// Makes a type for each kind of free text: its name, and the rule it keeps.
+/// Defines a type for each kind of free text: its name and its rule.
 macro_rules! texts {
     ($($(#[$attribute:meta])* $name:ident: $rule:expr;)*) => { $(
         $(#[$attribute])*
@@ -85,13 +85,13 @@ macro_rules! texts {
         pub struct $name(Box<str>);
 
         impl $name {
-            /// What this text stands for, without surrounding white space, if it keeps the rule.
+            /// Parses a text, without surrounding white space, if it satisfies the rule.
             pub fn parse(text: &str) -> Result<Self, $crate::model::text::Violation> {
                 const RULE: Rule = $rule;
                 RULE.check(text).map(|text| Self(text.into()))
             }
 
-            /// The text.
+            /// Returns the text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -101,14 +101,14 @@ macro_rules! texts {
 }
 pub(crate) use texts;
 
-/// Whether there is anything to be seen of a character.
+/// Returns whether a character is visible.
 fn is_visible(character: char) -> bool {
     let joins = matches!(character, '\u{AD}' | '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}' | '\u{E0000}'..='\u{E007F}');
     !joins && !character.is_whitespace()
 }
 
-/// Controls that change the direction of the text around them: a name that carries one unclosed
-/// would turn the rest of the line it is shown in. Right-to-left text itself does without them.
+/// Returns whether a character changes the direction of the text around it. An unclosed one in a name would
+/// reorder the rest of the line it is shown in. Right-to-left text does not need these characters.
 fn reorders_what_follows(character: char) -> bool {
     matches!(character, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }

@@ -1,6 +1,6 @@
-//! A user, and the rules for what a user may be called and say of itself.
+//! Users, and the rules for usernames and profile texts.
 //!
-//! Not here: passwords and tokens (`secret`), sessions, how users stand to each other (`relation`).
+//! Not here: passwords and tokens (`secret`), sessions, relations between users (`relation`).
 
 use std::fmt;
 use std::ops::BitOr;
@@ -10,14 +10,14 @@ use crate::model::id::UserId;
 use crate::model::region::Residence;
 use crate::model::text::{Breach, Rule, Violation, texts};
 
-/// The name by which a user signs in and is linked to: 2 to 30 of `a–z 0–9 _`.
+/// The name that a user signs in with and that links refer to: 2 to 30 of `a–z 0–9 _`.
 ///
-/// Letters may be typed in any case; they are kept in lower case, so that `Ada` and `ada` are one.
+/// Letters may be typed in any case; they are stored in lower case, so that `Ada` and `ada` are equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Username(Box<str>);
 
 impl Username {
-    /// The username this text stands for.
+    /// Parses a username.
     pub fn parse(text: &str) -> Result<Self, Violation> {
         const LENGTH: &str = "A username has 2 to 30 characters.";
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -46,39 +46,40 @@ impl fmt::Display for Username {
 }
 
 texts! {
-    /// The name shown to people: 1 to 50 characters of any script, one line.
+    /// The display name: 1 to 50 characters of any script, one line.
     DisplayName: Rule { subject: "A display name", least: 1, most: 50, lines: false };
-    /// What a user says of itself: up to 500 characters, may be empty, may have several lines.
+    /// The bio, a user's description of themselves: up to 500 characters, may be empty, may have several
+    /// lines.
     #[derive(Default)]
     Bio: Rule { subject: "A bio", least: 0, most: 500, lines: true };
 }
 
 impl From<&Username> for DisplayName {
-    /// What is shown until the user chooses something else.
+    /// Returns the default display name, used until the user chooses another.
     fn from(username: &Username) -> Self {
         Self(username.0.clone())
     }
 }
 
-/// A user as read: its id and username, and of the rest what was asked for.
+/// A user as read: the id, the username, and the requested optional fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
-    /// Who it is.
+    /// The id.
     pub id: UserId,
-    /// Always read: its absence is how a missing record is told.
+    /// Always read: its absence indicates a missing record.
     pub username: String,
-    /// The name shown to people; `None` if not asked for.
+    /// The display name; `None` if not requested.
     pub display_name: Option<String>,
-    /// What the user says of itself; `None` if not asked for.
+    /// The bio; `None` if not requested.
     pub bio: Option<String>,
-    /// When the account was made; `None` if not asked for.
+    /// Creation time of the account; `None` if not requested.
     pub created_at: Option<Timestamp>,
-    /// Where the user says that it is; `None` if not asked for.
+    /// The user's stated region; `None` if not requested.
     pub residence: Option<Residence>,
 }
 
 impl User {
-    /// Which of the optional fields are here.
+    /// Returns the optional fields that are present.
     #[must_use]
     pub fn fields(&self) -> UserFields {
         let mut fields = UserFields::NONE;
@@ -101,7 +102,7 @@ impl User {
 pub struct UserFields(u8);
 
 impl UserFields {
-    /// Just the id and the username.
+    /// Only the id and the username.
     pub const NONE: Self = Self(0);
     /// [`User::display_name`].
     pub const DISPLAY_NAME: Self = Self(1);
@@ -112,7 +113,7 @@ impl UserFields {
     /// [`User::residence`].
     pub const RESIDENCE: Self = Self(8);
 
-    /// Whether all of `other` is in this set.
+    /// Returns whether this set contains all of `other`.
     #[must_use]
     pub fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -127,14 +128,14 @@ impl BitOr for UserFields {
     }
 }
 
-/// A change of a profile: what is `None` stays as it is.
+/// A profile update: fields that are `None` stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProfileChange {
     /// The new display name.
     pub display_name: Option<DisplayName>,
     /// The new bio.
     pub bio: Option<Bio>,
-    /// Where the user is from now on.
+    /// The new region.
     pub residence: Option<Residence>,
 }
 

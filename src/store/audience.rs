@@ -1,12 +1,12 @@
-//! Who looked at a user's profile on a day: sets of user ids, so small that Redis keeps each as an array of
-//! integers, and as many of them as it takes.
+//! Viewers of a user's profile on a day: sets of user ids, each small enough for Redis to store it as an
+//! array of integers, in as many shards as needed.
 //!
-//! The shards of a profile and day are a tree, four below each. A visitor goes to the root; where that is full, to
-//! one of those below it, by crc32, and so on. So somebody unknown costs one small set, somebody famous many of
-//! them, and nothing has to be known beforehand. A visitor can only be on one way from the root, which is where it
-//! is looked for.
+//! The shards of a profile and day form a tree with four children per node. A viewer is added to the root; if
+//! that is full, to one of its children, selected by CRC32, and so on. A little-known profile costs one small
+//! set, a famous one many, and the size need not be known in advance. A viewer can only be on one path from
+//! the root, so lookups follow that path.
 //!
-//! Not here: what counts as a look (`app::audience`).
+//! Not here: which views are counted (`app::audience`).
 
 use crate::model::clock::Day;
 use crate::model::id::UserId;
@@ -14,19 +14,20 @@ use crate::store::command::{Command, call, command};
 use crate::store::key::Keys;
 use crate::store::script;
 
-/// How many visitors a shard has room for: as many as Redis keeps in an array by default.
+/// Capacity of a shard: the largest set that Redis stores as an array by default.
 pub const ROOM: usize = 512;
-/// How many generations of shards there are: enough for some three million visitors. The last has room for any
-/// number.
+/// Number of levels of the tree: enough for some three million viewers. The last level has unlimited
+/// capacity.
 pub const GENERATIONS: u32 = 7;
-/// How many shards lie below each. Part of the stored format.
+/// Number of children of each shard. Part of the stored format.
 const BRANCHES: u32 = 4;
-/// For how many days an audience is kept.
+/// Retention of an audience, in days.
 pub const DAYS: i64 = 30;
-/// For how long a shard stays, in seconds: also the last request of the day on which it is asked for has it.
+/// Lifetime of a shard, in seconds. Long enough for the last request of the last day on which it can be
+/// queried.
 const SECONDS: i64 = (DAYS + 2) * 86_400;
 
-/// One of the shards of a profile and day.
+/// A shard of a profile and day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shard {
     generation: u32,
@@ -34,22 +35,24 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// The one that fills first.
+    /// The root, which fills first.
     pub const ROOT: Self = Self { generation: 0, number: 0 };
 
-    /// The shards that a visitor may be in, the first of them first.
+    /// Returns the shards that may contain a viewer, from the root down.
     pub fn all_of(visitor: UserId) -> impl Iterator<Item = Self> {
         let hash = hash(visitor);
         (0..GENERATIONS).map(move |generation| Self { generation, number: hash % BRANCHES.pow(generation) })
     }
 
-    /// Whether there may be visitors in it, or below it, whose hash has none in so many of its digits.
+    /// Returns whether this shard, or one below it, may contain sampled viewers: those whose hash has zeros
+    /// in its last `digits` digits.
     #[must_use]
     pub fn has_sampled(self, digits: u32) -> bool {
         self.number.is_multiple_of(BRANCHES.pow(digits.min(self.generation)))
     }
 
-    /// Where those go who find no room in this one that has so many; nowhere if there is room.
+    /// Returns the child shards used once this one, with its number of `visitors`, is full; empty if it is
+    /// not.
     #[must_use]
     pub fn below(self, visitors: usize) -> Vec<Self> {
         let generation = self.generation + 1;
@@ -60,7 +63,7 @@ impl Shard {
         (0..BRANCHES).map(|branch| Self { generation, number: self.number + branch * width }).collect()
     }
 
-    /// Its number among the shards of all generations.
+    /// Returns the index among the shards of all levels.
     fn index(self) -> u32 {
         (BRANCHES.pow(self.generation) - 1) / (BRANCHES - 1) + self.number
     }
@@ -70,28 +73,29 @@ fn hash(visitor: UserId) -> u32 {
     crc32fast::hash(visitor.to_string().as_bytes())
 }
 
-/// Whether a visitor's hash, which tells its shards, has none in so many of its digits. One of [`weight`] has.
+/// Returns whether a viewer is sampled: whether the last `digits` digits of the hash that determines its
+/// shards are zero. One viewer in [`weight`] is sampled.
 #[must_use]
 pub fn is_sampled(visitor: UserId, digits: u32) -> bool {
     hash(visitor).is_multiple_of(BRANCHES.pow(digits))
 }
 
-/// How many visitors there are for each that is sampled by so many digits.
+/// Returns the number of viewers represented by each that is sampled with this many digits.
 #[must_use]
 pub fn weight(digits: u32) -> u64 {
     u64::from(BRANCHES).pow(digits)
 }
 
-/// Notes that somebody looked at a user's profile on a day. Answers whether it is the first time.
+/// Records that a user viewed a profile on a day. Returns whether it is their first view.
 pub fn record(keys: &Keys, user: UserId, day: Day, visitor: UserId) -> Command<bool> {
     let shards = Shard::all_of(visitor).map(|shard| keys.audience(user, day, shard.index()));
     let record = shards.fold(call(&script::RECORD_VIEW), |record, shard| record.key(&shard));
     record.arg(visitor.get()).arg(ROOM).arg(SECONDS).reply()
 }
 
-/// Who is in one of the shards of a user's profile and a day.
+/// Reads the viewers in a shard of a user's profile and a day.
 pub fn read(keys: &Keys, user: UserId, day: Day, shard: Shard) -> Command<Vec<u64>> {
-    // Integers in an array are read much faster than the members of a sorted set.
+    // Reading integers in an array is much faster than reading members of a sorted set.
     command("SMEMBERS").key(&keys.audience(user, day, shard.index())).reply().walking(ROOM / 4)
 }
 

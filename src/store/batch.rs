@@ -1,9 +1,8 @@
-//! Many commands, one round trip.
+//! Batches: many commands in one round trip.
 //!
-//! All that is asked of Redis goes through here, so that commands which do not depend on each
-//! other travel together. On a single Redis a batch is one pipeline. In a cluster it would be one
-//! pipeline per slot group, in parallel; hence **no command of a batch may count on another one of
-//! the same batch having been done**.
+//! All commands to Redis go through here, so that independent commands are sent together. On a single Redis,
+//! a batch is one pipeline. On a cluster, it would be one pipeline per slot group, in parallel; hence **no
+//! command of a batch may depend on another command of the same batch**.
 
 use redis::{Cmd, Pipeline, ServerErrorKind, Value};
 use tracing::Instrument as _;
@@ -15,34 +14,34 @@ use crate::store::command::{Body, Command, Decode};
 use crate::store::error::Error;
 use crate::store::script::Script;
 
-/// Commands on their way.
+/// A set of commands to send together.
 pub struct Batch {
     name: &'static str,
     bodies: Vec<Body>,
-    /// What its commands count as in a budget.
+    /// The cost of its commands in a budget.
     weight: u64,
 }
 
-/// The claim on one answer of a batch.
+/// A claim to one reply of a batch.
 #[must_use]
 pub struct Ticket<T> {
     index: usize,
     decode: Decode<T>,
 }
 
-/// The answers of a batch, to be claimed with its tickets.
+/// The replies of a batch, to be claimed with its tickets.
 pub struct Replies {
     values: Vec<Value>,
 }
 
 impl Batch {
-    /// An empty batch. The name says which step of what it is, for gates, logs and metrics.
+    /// Creates an empty batch. The name identifies the operation and its step, for gates, logs and metrics.
     #[must_use]
     pub fn new(name: &'static str) -> Self {
         Self { name, bodies: Vec::new(), weight: 0 }
     }
 
-    /// Whether there is nothing to send.
+    /// Returns whether there is nothing to send.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bodies.is_empty()
@@ -55,11 +54,11 @@ impl Batch {
         Ticket { index: self.bodies.len() - 1, decode: command.decode }
     }
 
-    /// Sends the commands and waits for all answers: one round trip, or none if it is empty.
+    /// Sends the commands and waits for all replies: one round trip, or none if the batch is empty.
     ///
-    /// Fails as a whole only if Redis does not answer; a command that Redis refuses fails alone,
-    /// when its answer is claimed. What exceeds the budget of the current operation is not sent, and a batch of very
-    /// many commands goes out in portions, so that one whose replies exceed it is sent no further.
+    /// Fails as a whole only if Redis does not respond; a command that Redis rejects fails alone, when its
+    /// reply is claimed. A batch that exceeds the budget of the current operation is not sent. A very large
+    /// batch is sent in portions, and stops as soon as its replies exceed the budget.
     pub async fn send(self, store: &Store) -> Result<Replies, Error> {
         if self.is_empty() {
             return Ok(Replies { values: Vec::new() });
@@ -79,10 +78,10 @@ impl Batch {
     }
 }
 
-/// Most commands that are sent together: bounds for how long others wait behind them.
+/// Maximum number of commands sent together. Bounds how long other batches wait behind them.
 const PORTION: usize = 4_000;
 
-/// Sends commands, portion by portion.
+/// Sends commands in portions.
 async fn send(name: &'static str, mut bodies: Vec<Body>, store: &Store) -> Result<Replies, Error> {
     let mut values = Vec::new();
     loop {
@@ -101,7 +100,7 @@ async fn send(name: &'static str, mut bodies: Vec<Body>, store: &Store) -> Resul
     }
 }
 
-/// The bytes of a reply, and of what holds it.
+/// Returns the size of a reply in memory, in bytes.
 fn size(value: &Value) -> u64 {
     let held = size_of::<Value>() as u64;
     held + match value {
@@ -113,22 +112,22 @@ fn size(value: &Value) -> u64 {
     }
 }
 
-/// Where the answer to a command is found among those of Redis.
+/// Position of a command's reply among the replies of Redis.
 enum Span {
-    /// It is the next one.
+    /// The next reply.
     One,
-    /// It is the last of so many: that of a transaction's EXEC, before which come OK and QUEUED.
+    /// The last of this many replies: that of a transaction's EXEC, preceded by OK and QUEUED.
     Last(usize),
-    /// It is so many together.
+    /// This many replies together.
     Several(usize),
 }
 
-/// A batch as it is sent.
+/// A batch in wire order.
 struct Packed {
     pipeline: Pipeline,
-    /// Which of the answers are those to each command of the batch.
+    /// The position of the reply to each command of the batch.
     spans: Vec<Span>,
-    /// The scripts among the commands, should Redis not know them.
+    /// The scripts among the commands, in case Redis does not have them cached.
     scripts: Vec<(usize, &'static Script, usize, Cmd)>,
 }
 
@@ -175,7 +174,7 @@ impl Packed {
         Ok(values)
     }
 
-    /// The answer to each command.
+    /// Returns the reply to each command.
     fn values(&self, answers: Vec<Value>) -> Result<Vec<Value>, Error> {
         let mut answers = answers.into_iter();
         let value = |span: &Span| match span {
@@ -187,8 +186,8 @@ impl Packed {
         values.ok_or_else(|| Error::corrupt("fewer answers than commands"))
     }
 
-    /// Redis forgets its scripts when it restarts. A call it did not know did nothing, so it is
-    /// simply made again, by source.
+    /// Resends scripts that Redis does not know by digest. Redis loses its script cache when it restarts. A
+    /// call that failed for this reason had no effect, so it is simply repeated by source.
     async fn retry_unknown_scripts(
         &self,
         step: &'static str,
@@ -217,20 +216,20 @@ fn is_unknown_script(value: &Value) -> bool {
 }
 
 impl Replies {
-    /// The answer to one command. Each ticket is good once.
+    /// Returns the reply to one command. Each ticket can be used once.
     pub fn take<T>(&mut self, ticket: Ticket<T>) -> Result<T, Error> {
         let value = self.values.get_mut(ticket.index).map(std::mem::take);
         (ticket.decode)(value.ok_or_else(|| Error::corrupt("a ticket of another batch"))?)
     }
 
-    /// The answers to several commands of one kind, in order.
+    /// Returns the replies to several commands of one type, in order.
     pub fn take_all<T>(&mut self, tickets: Vec<Ticket<T>>) -> Result<Vec<T>, Error> {
         tickets.into_iter().map(|ticket| self.take(ticket)).collect()
     }
 }
 
 impl<T> Command<T> {
-    /// Sends this one command by itself.
+    /// Sends this command alone.
     pub async fn send(self, name: &'static str, store: &Store) -> Result<T, Error> {
         let mut batch = Batch::new(name);
         let ticket = batch.push(self);

@@ -1,8 +1,8 @@
-//! Buckets: of something there is so much, and what was drawn comes back with time.
+//! Token buckets, each stored as one timestamp.
 //!
-//! What is kept of a bucket is one time, see `store/lua/part/bucket.lua`; whoever draws tells what time it is, so
-//! servers whose clocks differ by a second grant one second more or less. Not here: what is drawn for whom
-//! (`app::throttle`, `app::rate_limit`).
+//! The timestamp is described in `store/lua/part/bucket.lua`. The caller supplies the current time, so
+//! servers whose clocks differ by a second grant one second's worth of tokens more or less. Not here: which
+//! operations take tokens from which bucket (`app::throttle`, `app::rate_limit`).
 
 use std::time::Duration;
 
@@ -11,36 +11,36 @@ use crate::store::command::{Builder, Command, call, command};
 use crate::store::key::{Bucket, Key};
 use crate::store::script;
 
-/// How much there is, and how fast it comes back.
+/// Capacity and refill rate of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// How much fits: so much may be drawn at once.
+    /// Capacity: the maximum number of tokens taken at once.
     pub capacity: u32,
-    /// In which time an empty bucket is full again.
+    /// Time in which an empty bucket refills.
     pub period: Duration,
 }
 
 impl Limit {
-    /// In how many microseconds one comes back.
+    /// Returns the refill interval of one token, in microseconds.
     fn interval(self) -> u64 {
         let period = u64::try_from(self.period.as_micros()).unwrap_or(u64::MAX);
         (period / u64::from(self.capacity.max(1))).max(1)
     }
 }
 
-/// What came of drawing.
+/// The outcome of taking tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drawn {
-    /// How long to wait until there is enough; `None` if it was drawn.
+    /// Time until there are enough tokens; `None` if they were taken.
     pub wait: Option<Duration>,
-    /// How much there is now.
+    /// Number of tokens left.
     pub remaining: u32,
-    /// In which time the bucket is full again.
+    /// Time until the bucket is full.
     pub full_in: Duration,
 }
 
 impl Drawn {
-    /// From the two times that a script returns, in microseconds.
+    /// Creates it from the two times that a script returns, in microseconds.
     pub(super) fn read(limit: Limit, wait: u64, full: u64) -> Self {
         let missing = u32::try_from(full.div_ceil(limit.interval())).unwrap_or(u32::MAX);
         Self {
@@ -51,20 +51,22 @@ impl Drawn {
     }
 }
 
-/// Draws so much, if there is enough; else nothing. Sent twice, it may draw twice: one has the less of it.
+/// Takes `amount` tokens if there are enough; otherwise none. Sent twice, it may take them twice, to the
+/// disadvantage of the client.
 ///
-/// Of more than ever fits there is never enough.
+/// An amount above the capacity never succeeds.
 pub fn draw(bucket: &Key<Bucket>, limit: Limit, amount: u32, now: Timestamp) -> Command<Drawn> {
     let draw = drawing(call(&script::DRAW).key(bucket).arg(now.as_millis()), limit, amount);
     draw.reply::<(u64, u64)>().map(move |(wait, full)| Ok(Drawn::read(limit, wait, full)))
 }
 
-/// Takes what was used already, but no more than there is. Sent twice, it may take twice: one has the less of it.
+/// Takes `used` tokens after the fact, or all that are left. Sent twice, it may take them twice, to the
+/// disadvantage of the client.
 pub fn drain(bucket: &Key<Bucket>, limit: Limit, used: u32, now: Timestamp) -> Command<u64> {
     drawing(call(&script::DRAIN).key(bucket).arg(now.as_millis()), limit, used).reply()
 }
 
-/// Returns what drawing so much would come to, and draws nothing.
+/// Returns the outcome of taking `amount` tokens, without taking them.
 pub fn peek(bucket: &Key<Bucket>, limit: Limit, amount: u32, now: Timestamp) -> Command<Drawn> {
     let now = u64::try_from(now.as_millis()).unwrap_or(0).saturating_mul(1_000);
     let full = command("GET").key(bucket).reply::<Option<u64>>();
@@ -76,12 +78,12 @@ pub fn peek(bucket: &Key<Bucket>, limit: Limit, amount: u32, now: Timestamp) -> 
     })
 }
 
-/// The arguments of a script that say how much is drawn, and of how much.
+/// Adds the arguments of a script that takes tokens: the limit and the amount.
 pub(super) fn drawing(call: Builder, limit: Limit, amount: u32) -> Builder {
     call.arg(limit.interval()).arg(limit.capacity).arg(amount)
 }
 
-/// Gives back what was drawn. Sent twice, it may give back twice: one has the more of it.
+/// Returns tokens to the bucket. Sent twice, it may return them twice, to the advantage of the client.
 pub fn give_back(bucket: &Key<Bucket>, limit: Limit, amount: u32, now: Timestamp) -> Command<bool> {
     let time = limit.interval().saturating_mul(amount.into());
     call(&script::GIVE_BACK).key(bucket).arg(now.as_millis()).arg(time).reply()

@@ -1,8 +1,8 @@
-//! What is noted while a post is being published, until it is visible or never will be; and the attempts
-//! to publish that idempotency keys stand for.
+//! Notes on posts that are being published, kept until a post is visible or revoked; and the publish attempts
+//! bound to idempotency keys.
 //!
 //! A note is `id:author:written:began:nonce`, a member of a sorted set by id. An attempt is `open:` or
-//! `done:`, a digest and a note.
+//! `done:`, followed by a digest and a note.
 //!
 //! Not here: the record of a post and its author's lists (`store::post`), the order of the steps
 //! (`app::post`).
@@ -21,28 +21,28 @@ use crate::store::error::Error;
 use crate::store::key::Keys;
 use crate::store::script;
 
-/// For how long an idempotency key is remembered, in seconds.
+/// Lifetime of an idempotency key, in seconds.
 const ATTEMPT_SECONDS: u64 = 86_400;
 
-/// A post that is being published: what is known of it from when it has an id.
+/// A post that is being published and already has an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Draft {
     /// Its id.
     pub id: PostId,
-    /// What is noted of it.
+    /// The note recorded for it.
     pub note: Note,
 }
 
-/// What is noted of a post while it is being published.
+/// The note recorded of a post while it is being published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Who writes it.
+    /// Its author.
     pub author: UserId,
-    /// When it was written.
+    /// The creation time of the post.
     pub created_at: Timestamp,
-    /// When its publishing began.
+    /// The start time of its publishing.
     pub began: Timestamp,
-    /// Tells two attempts from each other that came by the same id.
+    /// Distinguishes two attempts that were issued the same id.
     pub nonce: u64,
 }
 
@@ -72,19 +72,19 @@ impl Draft {
     }
 }
 
-/// What an idempotency key stands for: an attempt to publish, as far as it has come.
+/// A publish attempt bound to an idempotency key, and its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// What is being published.
+    /// The post being published.
     pub draft: Draft,
-    /// The digest of what it says.
+    /// The digest of its content.
     pub digest: Digest,
-    /// Whether it is visible.
+    /// `true` if the post is visible.
     pub is_done: bool,
 }
 
 impl Attempt {
-    /// What the key holds for it, in this state.
+    /// Returns the value stored under the key in this state.
     pub(super) fn text(&self, is_done: bool) -> String {
         let state = if is_done { "done" } else { "open" };
         format!("{state}:{}:{}", self.digest, self.draft)
@@ -105,12 +105,12 @@ impl Attempt {
 impl FromRedisValue for Attempt {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
         let text = String::from_redis_value(value)?;
-        Self::parse(&text).ok_or_else(|| ParsingError::from(format!("{text:?} is no attempt to publish")))
+        Self::parse(&text).ok_or_else(|| ParsingError::from(format!("{text:?} is not a publish attempt")))
     }
 }
 
-/// Issues ids for posts, none below `least`, and notes that they are being published. Sent twice, it
-/// leaves notes that the repairer takes away.
+/// Issues ids for posts, none below `least`, and records that they are being published. Sent twice, it leaves
+/// notes that the repairer removes.
 pub fn issue(keys: &Keys, least: u64, notes: Vec<Note>) -> Command<Vec<Draft>> {
     let issue = call(&script::ISSUE_POSTS).key(&keys.next_post()).key(&keys.publishing());
     let issue = issue.arg(least).args(notes.iter().map(Note::to_string));
@@ -121,45 +121,45 @@ pub fn issue(keys: &Keys, least: u64, notes: Vec<Note>) -> Command<Vec<Draft>> {
     })
 }
 
-/// The last id issued; no post has a greater one.
+/// Returns the last id issued; no post has a greater one.
 pub fn last_id(keys: &Keys) -> Command<u64> {
     command("GET").key(&keys.next_post()).reply::<Option<u64>>().map(|last| Ok(last.unwrap_or(0)))
 }
 
-/// Takes the notes away: what they name is visible, or never will be.
+/// Removes the notes of posts that are visible or revoked.
 pub fn settle(keys: &Keys, drafts: &[Draft]) -> Command<i64> {
     command("ZREM").key(&keys.publishing()).args(drafts.iter().map(Draft::to_string)).reply()
 }
 
-/// What is being published, by ascending id: `count` of them from `start` on. `None` stands for what
-/// this version does not know.
+/// Reads `count` posts being published, from `start`, by ascending id. `None` marks an entry unknown to this
+/// version.
 pub fn publishing(keys: &Keys, start: usize, count: usize) -> Command<Vec<Option<Draft>>> {
     let range = command("ZRANGE").key(&keys.publishing()).arg(start).arg(start + count - 1);
     let parse = |texts: Vec<String>| texts.iter().map(|text| Draft::parse(text)).collect();
     range.reply::<Vec<String>>().map(move |texts| Ok(parse(texts)))
 }
 
-/// How many posts are being published.
+/// Returns the number of posts being published.
 pub fn publishing_count(keys: &Keys) -> Command<u64> {
     command("ZCARD").key(&keys.publishing()).reply()
 }
 
-/// The attempt that an idempotency key of this author stands for.
+/// Reads the attempt bound to an idempotency key of this author.
 pub fn attempt(keys: &Keys, author: UserId, key: Digest) -> Command<Option<Attempt>> {
     command("GET").key(&keys.attempt(author, key)).reply()
 }
 
-/// What came of binding an idempotency key.
+/// The outcome of binding an idempotency key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claimed {
-    /// The key identifies this attempt now.
+    /// The key is bound to this attempt.
     Held(Attempt),
-    /// There is no token left for a new one, for so long.
+    /// No token is left for a new attempt; retry after this time.
     Throttled(Duration),
 }
 
-/// Binds an idempotency key to an attempt, if it identifies `known` (nothing, or an attempt whose post is void). A new
-/// attempt takes a token from the author's bucket.
+/// Binds an idempotency key to an attempt, if it is bound to `known` (nothing, or an attempt whose post was
+/// revoked). A new attempt takes a token from the author's bucket.
 pub fn claim_attempt(
     keys: &Keys,
     author: UserId,

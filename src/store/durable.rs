@@ -1,8 +1,8 @@
-//! Waiting until what was written is on disk, for what must not come back after a crash.
+//! Waits until writes are on disk, for changes that a crash must not undo.
 //!
-//! `WAITAOF` waits for the last write of its own connection, and nothing else is answered there meanwhile. So there is a
-//! connection for this alone: a small write on it comes after all that was written before, wherever, and to have that
-//! one on disk is to have them all. Callers that come while one waits are served together by the next.
+//! `WAITAOF` waits for the last write of its own connection, which serves nothing else meanwhile. So it has a
+//! dedicated connection: a small write there comes after all earlier writes on any connection, and once it is
+//! on disk, so are they. Callers that arrive while one waits share the next wait.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,24 +12,24 @@ use crate::store::error::Error;
 use crate::store::key::Keys;
 use crate::store::pool::Pool;
 
-/// Milliseconds to wait for the disk. It is written to every second, if not at once.
+/// Timeout for the disk, in milliseconds. The append-only file is synced at least every second.
 const PATIENCE: u64 = 2_000;
 
-/// The way to have everything on disk.
+/// Confirms that writes are on disk.
 pub(super) struct Durable {
     pool: Pool,
     requested: AtomicU64,
-    /// How many of the requests are fulfilled.
+    /// Number of requests fulfilled.
     fulfilled: Mutex<u64>,
 }
 
 impl Durable {
-    /// Over a connection of its own.
+    /// Creates it with its own connection.
     pub(super) fn new(pool: Pool) -> Self {
         Self { pool, requested: AtomicU64::new(0), fulfilled: Mutex::new(0) }
     }
 
-    /// Returns whether all that was written before is on disk. Fails if Redis does not answer.
+    /// Returns whether all previous writes are on disk. Fails if Redis does not respond.
     pub(super) async fn wait(&self, keys: &Keys) -> Result<bool, Error> {
         let number = self.requested.fetch_add(1, Ordering::SeqCst) + 1;
         let mut fulfilled = self.fulfilled.lock().await;

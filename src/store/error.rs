@@ -1,6 +1,6 @@
-//! What can go wrong between here and Redis.
+//! Errors of the hot store.
 //!
-//! Not here: what a client is told (`app::error`, `graphql::error`).
+//! Not here: errors reported to clients (`app::error`, `graphql::error`).
 
 use std::io;
 use std::path::PathBuf;
@@ -10,19 +10,19 @@ use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use crate::budget::Exceeded;
 
-/// A failure of the hot store. Cheap to clone: one failed batch fails every question in it.
+/// A failure of the hot store. Cheap to clone: one failed batch fails every query in it.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
-    /// No answer, or an answer that says "not now". Trying again later may help.
-    #[error("Redis cannot be reached or does not answer")]
+    /// No response, or a temporary error response. A retry may succeed.
+    #[error("Redis is unreachable or does not respond")]
     Unavailable(#[source] Arc<RedisError>),
-    /// Redis refuses what it was sent.
-    #[error("Redis refuses a command")]
+    /// Redis rejected a command.
+    #[error("Redis rejected a command")]
     Refused(#[source] Arc<RedisError>),
-    /// What is stored has not the form it should have.
+    /// Stored data is malformed.
     #[error("stored data cannot be read: {0}")]
     Corrupt(Box<str>),
-    /// The budget of the operation does not allow it.
+    /// The operation exceeds its budget.
     #[error("an operation exceeds its budget: {0}")]
     OverBudget(Exceeded),
 }
@@ -32,12 +32,12 @@ impl Error {
         Self::Corrupt(what.into())
     }
 
-    /// What is told when there is no connection, or no answer, in time.
+    /// Creates the error for a connection or response timeout.
     pub(super) fn no_answer() -> RedisError {
-        (ErrorKind::Io, "Redis did not answer in time").into()
+        (ErrorKind::Io, "Redis did not respond in time").into()
     }
 
-    /// Whether Redis takes no further data because its memory is full. It still serves what it has.
+    /// Returns whether Redis accepts no further data because its memory is full. Reads still succeed.
     #[must_use]
     pub fn is_full(&self) -> bool {
         match self {
@@ -46,7 +46,7 @@ impl Error {
         }
     }
 
-    /// Whether Redis would read but not write: its memory or disk is full, or it is a replica.
+    /// Returns whether Redis serves reads but rejects writes: its memory or disk is full, or it is a replica.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         match self {
@@ -57,11 +57,12 @@ impl Error {
 }
 
 impl Error {
-    /// Whether what is stored is at fault, and stays so until it is repaired: a key of the wrong type, or a value of
-    /// the wrong form, also where a script came across it.
+    /// Returns whether the stored data is at fault and the error persists until it is repaired: a key of the
+    /// wrong type, or a malformed value, including one that a script encounters.
     #[must_use]
     pub fn is_about_data(&self) -> bool {
-        /// Within the text of an error. A script of Redis 6.2 fails without the code of what it called.
+        /// Substrings of error messages. In Redis 6.2, a script fails without the error code of the command
+        /// it called.
         const OF_DATA: [&str; 8] = [
             "WRONGTYPE",
             "value is not an integer",
@@ -88,7 +89,7 @@ impl From<RedisError> for Error {
     fn from(error: RedisError) -> Self {
         let not_now = match error.kind() {
             ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => true,
-            // What this user of Redis may do is set up wrongly, and put right some time.
+            // The permissions of this Redis user are misconfigured; an operator may correct them.
             _ if error.code().is_some_and(|code| matches!(code, "NOPERM" | "NOAUTH" | "WRONGPASS")) => true,
             _ if error.code().is_some_and(refuses_writes) => true,
             ErrorKind::Server(kind) => matches!(
@@ -117,22 +118,23 @@ impl From<redis::ParsingError> for Error {
     }
 }
 
-/// `BUSY` is a script that runs too long, `EXECABORT` stands for what a transaction's commands were refused for.
+/// Returns whether an error code means that writes are rejected. `BUSY` is a script that runs too long;
+/// `EXECABORT` is returned for a transaction with a rejected command.
 fn refuses_writes(code: &str) -> bool {
     matches!(code, "OOM" | "MISCONF" | "READONLY" | "NOREPLICAS" | "EXECABORT" | "BUSY")
 }
 
-/// Why there is no Redis of our own. Each says what to do about it.
+/// The reason that the managed Redis is not available. Each message states the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum ManagedError {
-    /// Nothing to start.
+    /// No server program is installed.
     #[error(
-        "neither redis-server nor valkey-server was found. Install one (Debian, Ubuntu: apt install \
+        "neither redis-server nor valkey-server found. Install one (Debian, Ubuntu: apt install \
          redis-server; Fedora: dnf install valkey; Arch: pacman -S valkey; macOS: brew install redis), \
-         or name a running one with --redis-url"
+         or specify a running one with --redis-url"
     )]
     NoProgram,
-    /// A second process for one directory.
+    /// Another process uses the directory.
     #[error(
         "the data directory {} is in use by another fanfold process (number {by}); \
          stop that one, or choose another directory with --data-dir", directory.display()
@@ -140,12 +142,12 @@ pub enum ManagedError {
     InUse {
         /// The directory.
         directory: PathBuf,
-        /// The number of the other process.
+        /// The id of the other process.
         by: String,
     },
-    /// A Redis that lives but cannot be spoken to.
+    /// A Redis is running but does not respond.
     #[error(
-        "a Redis is still running in {} but does not answer on its socket; stop that process first",
+        "a Redis is still running in {} but does not respond on its socket; stop that process first",
         .0.display()
     )]
     Unreachable(PathBuf),
@@ -154,38 +156,38 @@ pub enum ManagedError {
     Directory {
         /// The directory.
         directory: PathBuf,
-        /// Why not.
+        /// The cause.
         #[source]
         cause: io::Error,
     },
-    /// The system's limit for socket paths.
+    /// The path exceeds the system's limit for socket paths.
     #[error(
-        "the path of the data directory is too long: {} has {length} bytes, and a socket may have \
+        "the path of the data directory is too long: {} has {length} bytes, but the limit for sockets is \
          {longest}; choose a shorter one with --data-dir", socket.display()
     )]
     PathTooLong {
-        /// Where the socket would be.
+        /// The path of the socket.
         socket: PathBuf,
-        /// The length of that path in bytes.
+        /// The length of that path, in bytes.
         length: usize,
-        /// The greatest length there may be.
+        /// The maximum length.
         longest: usize,
     },
-    /// The program did not start.
+    /// The program could not be started.
     #[error("{} could not be started", program.display())]
     Spawn {
         /// The program.
         program: PathBuf,
-        /// Why not.
+        /// The cause.
         #[source]
         cause: io::Error,
     },
-    /// The program started and stopped again, or never served.
-    #[error("the Redis in the data directory did not become ready; the end of {} says:\n{last_words}", log.display())]
+    /// The program started but exited, or never became ready.
+    #[error("the Redis in the data directory did not become ready; the end of {}:\n{last_words}", log.display())]
     NotReady {
         /// Its log.
         log: PathBuf,
-        /// The last lines of it.
+        /// The last lines of the log.
         last_words: String,
     },
 }

@@ -1,8 +1,7 @@
-//! The jobs of delivery: posts to be brought to the timelines of an author's followers, or to be taken
-//! out of them.
+//! The delivery jobs: posts to push to the timelines of an author's followers, or to remove from them.
 //!
-//! Jobs wait in streams, one of each kind a partition, and belong to the worker that has taken them until it is done
-//! or has not been heard of for some time. How far a job is lies beside its stream.
+//! Jobs are queued in streams, one per kind and partition. A job belongs to the worker that took it until it
+//! is done or the worker has been silent for some time. The progress of a job is stored next to its stream.
 //!
 //! Not here: the work itself (`app::delivery`).
 
@@ -15,24 +14,24 @@ use crate::model::id::{PostId, UserId};
 use crate::model::page::Position;
 use crate::store::command::{Builder, Command, call, command, several};
 use crate::store::key::{FANOUT_PARTITIONS, Key, Keys, Stream};
-use crate::store::post::{Id, ids};
+use crate::store::post_list::{Id, ids};
 use crate::store::script;
 
-/// The group that all workers belong to.
+/// The consumer group of all workers.
 const GROUP: &str = "delivery";
 
-/// Whose those jobs are that a worker has given back.
-const NOBODY: &str = "nobody";
+/// The consumer that owns the jobs given back by workers.
+const UNCLAIMED: &str = "nobody";
 
-/// How often a job may be begun, without going forward, before it is put aside.
+/// Maximum number of times a job may be started without making progress before it is put aside.
 const MOST_BEGINNINGS: u32 = 5;
 
-/// What is done with a post.
+/// The kind of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// It is brought to timelines.
+    /// Push the post to timelines.
     Deliver,
-    /// It is taken out of them.
+    /// Remove the post from timelines.
     Remove,
 }
 
@@ -45,25 +44,25 @@ impl Kind {
     }
 }
 
-/// What is to be done for one post.
+/// The work to do for one post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Task {
-    /// What is done with it.
+    /// The kind of work.
     pub kind: Kind,
     /// The post.
     pub post: PostId,
-    /// Whose followers are gone through.
+    /// The author, whose followers are traversed.
     pub author: UserId,
 }
 
 impl Task {
-    /// Where it waits.
+    /// Returns the queue of the task.
     fn queue(&self) -> Queue {
         let partition = self.author.get() % u64::from(FANOUT_PARTITIONS);
         Queue { kind: self.kind, partition: u32::try_from(partition).unwrap_or(0) }
     }
 
-    /// Its field in the progress of its partition.
+    /// Returns the field of the task in the progress hash of its partition.
     fn field(&self) -> String {
         format!("{}:{}", self.kind.word(), self.post)
     }
@@ -79,7 +78,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// All there are.
+    /// Returns all queues.
     pub fn all() -> impl Iterator<Item = Self> {
         let of_kind = |kind| (0..FANOUT_PARTITIONS).map(move |partition| Self { kind, partition });
         of_kind(Kind::Deliver).chain(of_kind(Kind::Remove))
@@ -96,9 +95,9 @@ impl Queue {
 /// A task in its stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Its id in the stream.
+    /// The id of the stream entry.
     pub id: String,
-    /// What is to be done; `None` for a job this version does not know.
+    /// The task; `None` for a job unknown to this version.
     pub task: Option<Task>,
 }
 
@@ -117,12 +116,12 @@ impl FromRedisValue for Job {
     }
 }
 
-/// How far a job is.
+/// The progress of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// The last follower who was served.
+    /// The last follower processed.
     pub cursor: Option<Position>,
-    /// How many followers were served.
+    /// Number of followers processed.
     pub served: u64,
 }
 
@@ -148,26 +147,26 @@ impl FromRedisValue for Progress {
             let at = Timestamp::from_millis(at.parse().ok()?);
             Some(Self { cursor: Some(Position { at, user: user.parse().ok()? }), served })
         };
-        parse().ok_or_else(|| ParsingError::from(format!("{text:?} is no progress of a job")))
+        parse().ok_or_else(|| ParsingError::from(format!("{text:?} is not the progress of a job")))
     }
 }
 
-/// Jobs that were taken over.
+/// Jobs taken over from other workers.
 pub struct TakenOver {
     /// The jobs.
     pub jobs: Vec<Job>,
-    /// Whether it is a single one, which must be done by itself: workers may have died of it.
+    /// `true` for a single suspect job, which must run alone: it may have killed its workers.
     pub is_suspect: bool,
 }
 
-/// Adds the keys by which the authors of a partition take turns.
+/// Adds the keys of the round-robin scheduling of authors.
 fn turns(builder: Builder, keys: &Keys, partition: u32) -> Builder {
     let builder = builder.key(&keys.fanout_ready(partition)).key(&keys.fanout_held(partition));
     builder.key(&keys.fanout_turns(partition))
 }
 
-/// Adds a job. One that brings a post to timelines is held back while many of its author are under way. Sent twice, it
-/// is done twice, which does no harm.
+/// Adds a job. A push job is held back while many jobs of its author are under way. A job added twice runs
+/// twice, which is harmless.
 pub fn add(keys: &Keys, task: &Task) -> Command<String> {
     let queue = task.queue();
     match task.kind {
@@ -183,14 +182,15 @@ pub fn add(keys: &Keys, task: &Task) -> Command<String> {
     }
 }
 
-/// The least post that the jobs of a partition are still to bring to timelines; `None` if there is none.
+/// Returns the least post that the jobs of a partition have not pushed to all timelines yet; `None` if there
+/// is none.
 pub fn least_open(keys: &Keys, partition: u32) -> Command<Option<PostId>> {
     let first = command("ZRANGE").key(&keys.fanout_open(partition)).arg(0).arg(0);
     first.reply::<Vec<Id>>().map(|first| Ok(ids(first).pop()))
 }
 
-/// Takes up to `count` jobs that nobody has taken. Waits up to `wait` milliseconds for the first; with
-/// none, not at all. Jobs whose answer is lost on the way are found by [`take_over`].
+/// Takes up to `count` jobs that no worker has taken. Waits up to `wait` milliseconds for the first; without
+/// `wait`, returns at once. Jobs whose reply is lost are recovered by [`take_over`].
 pub fn take(keys: &Keys, queue: Queue, worker: &str, count: usize, wait: Option<u64>) -> Command<Vec<Job>> {
     let take = command("XREADGROUP").arg("GROUP").arg(GROUP).arg(worker).arg("COUNT").arg(count);
     let take = match wait {
@@ -202,9 +202,8 @@ pub fn take(keys: &Keys, queue: Queue, worker: &str, count: usize, wait: Option<
         .map(|streams| Ok(streams.into_iter().flatten().flat_map(|(_, jobs)| jobs).collect()))
 }
 
-/// Takes over up to `count` jobs that nobody is at: those that no worker has been heard of for so many
-/// milliseconds, and those that are this worker's though it does not hold them. Puts those aside that
-/// were begun too often.
+/// Takes over up to `count` orphaned jobs: those whose worker has been silent for `idle` milliseconds, and
+/// those assigned to this worker that it does not hold. Puts aside jobs that were started too often.
 pub fn take_over<'a>(
     keys: &Keys,
     queue: Queue,
@@ -224,7 +223,7 @@ pub fn take_over<'a>(
     take.reply::<(Vec<Job>, bool)>().map(|(jobs, is_suspect)| Ok(TakenOver { jobs, is_suspect }))
 }
 
-/// Puts up to `count` jobs of a partition that were put aside back into their queues. Answers how many.
+/// Puts up to `count` failed jobs of a partition back into their queues. Returns their number.
 pub fn requeue(keys: &Keys, partition: u32, count: usize) -> Command<u64> {
     let queue = |kind| Queue { kind, partition }.stream(keys);
     let requeue = call(&script::REQUEUE_JOBS).key(&keys.fanout_failed(partition));
@@ -232,26 +231,26 @@ pub fn requeue(keys: &Keys, partition: u32, count: usize) -> Command<u64> {
     turns(requeue.key(&keys.fanout_open(partition)), keys, partition).arg(count).reply()
 }
 
-/// Gives back all the jobs of a worker, so that another one takes them over at once. Answers how many.
+/// Gives back all jobs of a worker, so that another worker takes them over at once. Returns their number.
 pub fn give_back(keys: &Keys, queue: Queue, worker: &str) -> Command<u64> {
-    call(&script::GIVE_BACK_JOBS).key(&queue.stream(keys)).arg(GROUP).arg(worker).arg(NOBODY).reply()
+    call(&script::GIVE_BACK_JOBS).key(&queue.stream(keys)).arg(GROUP).arg(worker).arg(UNCLAIMED).reply()
 }
 
-/// Lets go of a job that cannot be done now, so that it is tried again in a while. If it `has_failed`,
-/// this is counted.
+/// Releases a job that cannot be done now, so that it is retried later. If it `has_failed`, the attempt
+/// counts towards the limit.
 pub fn let_go(keys: &Keys, queue: Queue, job: &str, has_failed: bool) -> Command<Vec<String>> {
-    let claim = command("XCLAIM").key(&queue.stream(keys)).arg(GROUP).arg(NOBODY).arg(0).arg(job);
+    let claim = command("XCLAIM").key(&queue.stream(keys)).arg(GROUP).arg(UNCLAIMED).arg(0).arg(job);
     let claim = if has_failed { claim } else { claim.arg("RETRYCOUNT").arg(0) };
     claim.arg("JUSTID").reply()
 }
 
-/// How far the job of a task is; `None` if it is not begun, or finished.
+/// Returns the progress of a task; `None` if it has not started or is finished.
 pub fn progress(keys: &Keys, task: &Task) -> Command<Option<Progress>> {
     command("HGET").key(&keys.fanout_progress(task.queue().partition)).arg(task.field()).reply()
 }
 
-/// Notes how far a job is, and that `served` more timelines were served. `false` if another worker has
-/// taken it over.
+/// Records the progress of a job, and that `served` more timelines were written. `false` if another worker
+/// has taken it over.
 pub fn note_progress(
     keys: &Keys,
     worker: &str,
@@ -266,7 +265,7 @@ pub fn note_progress(
     note.arg(GROUP).arg(worker).arg(job).arg(task.field()).arg(progress.to_string()).arg(served).reply()
 }
 
-/// Takes a job that is done out of the queue.
+/// Removes a finished job from the queue.
 pub fn finish(keys: &Keys, job: &str, task: &Task) -> Command<bool> {
     let queue = task.queue();
     let finish = call(&script::FINISH_JOB).key(&queue.stream(keys));
@@ -279,7 +278,7 @@ pub fn finish(keys: &Keys, job: &str, task: &Task) -> Command<bool> {
     finish.arg(GROUP).arg(job).arg(task.field()).arg(brought).arg(task.author.get()).reply()
 }
 
-/// How many jobs of a queue wait or are under way.
+/// Returns the number of jobs of a queue that are waiting or under way.
 pub fn waiting(keys: &Keys, queue: Queue) -> Command<u64> {
     let in_stream = command("XLEN").key(&queue.stream(keys));
     match queue.kind {
@@ -291,7 +290,8 @@ pub fn waiting(keys: &Keys, queue: Queue) -> Command<u64> {
     }
 }
 
-/// When the oldest job of a queue was added, by the clock of Redis: of those in the stream, and of those held back.
+/// Returns when the oldest job of a queue was added, by the Redis clock, among jobs in the stream and jobs
+/// held back.
 pub fn oldest(keys: &Keys, queue: Queue) -> Command<Option<Timestamp>> {
     let first = command("XRANGE").key(&queue.stream(keys)).arg("-").arg("+").arg("COUNT").arg(1);
     let held = command("ZRANGE").key(&keys.fanout_turns(queue.partition)).arg(0).arg(0).arg("WITHSCORES");
@@ -302,13 +302,13 @@ pub fn oldest(keys: &Keys, queue: Queue) -> Command<Option<Timestamp>> {
     })
 }
 
-/// How many timelines the jobs of a partition have served, ever.
+/// Returns the total number of timelines written by the jobs of a partition.
 pub fn served(keys: &Keys, partition: u32) -> Command<u64> {
     let read = command("GET").key(&keys.fanout_served(partition));
     read.reply::<Option<u64>>().map(|served| Ok(served.unwrap_or(0)))
 }
 
-/// How many jobs of a partition were given up.
+/// Returns the number of failed jobs of a partition.
 pub fn failed(keys: &Keys, partition: u32) -> Command<u64> {
     command("XLEN").key(&keys.fanout_failed(partition)).reply()
 }

@@ -1,8 +1,8 @@
-//! How long Redis takes, and how often it fails, step by step.
+//! Metrics of Redis: duration and errors, by step.
 //!
 //! # Why by step
-//! A step is what a batch is for: its name is written in the source, so there are as many as the program has. Whatever
-//! keeps the figures is looked up once by each thread; after that, a figure costs no allocation and no lock.
+//! A step is the purpose of a batch. Its name is a literal in the source, so the number of steps is fixed.
+//! Each thread looks up a histogram once; after that, recording a duration takes no allocation and no lock.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ thread_local! {
     static DURATIONS: RefCell<HashMap<&'static str, Histogram>> = RefCell::default();
 }
 
-/// A round trip of this step was answered.
+/// Records that a round trip of this step succeeded.
 pub(super) fn answered(step: &'static str, took: Duration) {
     DURATIONS.with_borrow_mut(|durations| {
         let duration =
@@ -23,12 +23,12 @@ pub(super) fn answered(step: &'static str, took: Duration) {
     });
 }
 
-/// Data of this kind could not be read, and was left out.
+/// Records that data of this kind was unreadable and left out.
 pub(super) fn left_out(kind: &'static str) {
     counter!("fanfold_unreadable_total", "kind" => kind).increment(1);
 }
 
-/// A round trip of this step was not answered.
+/// Records that a round trip of this step failed.
 pub(super) fn failed(step: &'static str) {
     counter!("fanfold_redis_errors_total", "step" => step).increment(1);
 }

@@ -1,11 +1,11 @@
-//! Intents: a note of each operation that touches several slots, kept while it is under way.
+//! Intents: a record of each operation that touches several slots, kept while it is under way.
 //!
-//! Whoever is cut off in the middle leaves one behind, and the repairer (`app::repair`) finishes
-//! what it names. An intent belongs to one call: it carries a token, so that two calls for the same
-//! pair never drop each other's.
+//! An interrupted operation leaves its intent behind, and the repairer (`app::repair`) completes it. An
+//! intent belongs to one call: it carries a token, so that two calls for the same pair never drop each
+//! other's.
 //!
-//! Intents are spread over partitions, each a sorted set by the time the operation began. A member
-//! is `edge:follower:followee:token`, `name:username:id:token` or `delete:author:post:token`.
+//! Intents are spread over partitions, each a sorted set by the start time of the operation. A member is
+//! `edge:follower:followee:token`, `name:username:id:token` or `delete:author:post:token`.
 
 use std::fmt;
 
@@ -15,37 +15,37 @@ use crate::model::user::Username;
 use crate::store::command::{Command, command};
 use crate::store::key::{INTENT_PARTITIONS, Keys};
 
-/// A note that an operation is under way.
+/// A record of an operation under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intent {
-    /// What is under way.
+    /// The operation.
     pub operation: Operation,
-    /// Which call it is; unique.
+    /// Unique token of the call.
     pub token: u64,
 }
 
 /// The operations that touch several slots.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// The edge between two users is written.
+    /// Write the edge between two users.
     Edge {
-        /// Who follows or ceases to.
+        /// The user who follows or unfollows.
         follower: UserId,
-        /// Who is followed or no longer.
+        /// The user who is followed or unfollowed.
         followee: UserId,
     },
-    /// A user is made under a name.
+    /// Create a user with a username.
     Name {
         /// The name, reserved for the id.
         username: Username,
         /// The id.
         user: UserId,
     },
-    /// A post is deleted.
+    /// Delete a post.
     Delete {
-        /// Whose it is.
+        /// The author.
         author: UserId,
-        /// Which one.
+        /// The post.
         post: PostId,
     },
 }
@@ -62,7 +62,7 @@ impl fmt::Display for Intent {
 }
 
 impl Intent {
-    /// The intent written so.
+    /// Parses an intent.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split(':');
@@ -83,7 +83,7 @@ impl Intent {
         Some(Self { operation, token })
     }
 
-    /// Where it is kept: by the user whose slot holds the truth.
+    /// Returns the partition, determined by the user whose slot holds the source of truth.
     fn partition(&self) -> u32 {
         let (Operation::Edge { follower: user, .. }
         | Operation::Name { user, .. }
@@ -92,7 +92,7 @@ impl Intent {
     }
 }
 
-/// Notes operations, begun now. One command per partition that is touched.
+/// Records intents with the start time `now`. Returns one command per partition touched.
 #[must_use]
 pub fn record(keys: &Keys, intents: &[Intent], now: Timestamp) -> Vec<Command<i64>> {
     by_partition(intents, |partition, members| {
@@ -101,7 +101,7 @@ pub fn record(keys: &Keys, intents: &[Intent], now: Timestamp) -> Vec<Command<i6
     })
 }
 
-/// Takes the notes back. One command per partition that is touched.
+/// Removes intents. Returns one command per partition touched.
 #[must_use]
 pub fn drop(keys: &Keys, intents: &[Intent]) -> Vec<Command<i64>> {
     by_partition(intents, |partition, members| {
@@ -118,9 +118,9 @@ fn by_partition(intents: &[Intent], build: impl Fn(u32, Vec<String>) -> Command<
     touched.map(|(partition, members)| build(partition, members)).collect()
 }
 
-/// The operations of a partition that began at `latest` or before, oldest first, with their times;
-/// `count` of them, leaving out the first `skip`. `None` stands for an operation this version does
-/// not know: it is left to the one that does.
+/// Reads `count` operations of a partition that began at `latest` or earlier, oldest first, with their start
+/// times, after skipping the first `skip`. `None` marks an operation unknown to this version: it is left to
+/// the version that knows it.
 pub fn begun_by(
     keys: &Keys,
     partition: u32,

@@ -1,68 +1,68 @@
-//! Every key of the hot store, and the only place where one is put together.
+//! All keys of the hot store. This is the only place where key names are built.
 //!
-//! `{…}` is the part that Redis Cluster hashes: keys with one tag lie in one slot. A command, a
-//! transaction or a script touches keys of one [`Tag`] only, which makes a single Redis and a
-//! cluster the same program. All keys begin with a prefix (`ff:`), so that several deployments, or
-//! several tests, can share a server.
+//! `{…}` is the hash tag of Redis Cluster: keys with the same tag lie in the same slot. A command,
+//! transaction or script touches keys of one [`Tag`] only, so the same code runs on a single Redis and on a
+//! cluster. All keys begin with a prefix (`ff:`), so that several deployments, or several tests, can share a
+//! server.
 //!
 //! | key | kind | holds |
 //! |---|---|---|
-//! | `ff:{g}:layout` | hash | what was fixed when the store was first used: `name_shards`; `archive`, the identity of the archive, and `post_hot_limit`, the limit beyond which all posts have been queued for it; and the strategy of timelines in force: `timeline_strategy`, with the number of those there were, `timeline_generation` |
+//! | `ff:{g}:layout` | hash | settings fixed when the store is first used: `name_shards`; `archive`, the identity of the archive; `post_hot_limit`, the limit beyond which all posts have been queued for it; and the timeline strategy in force: `timeline_strategy`, with its generation number, `timeline_generation` |
 //! | `ff:{g}:next:user`, `ff:{g}:next:post` | counter | the last id issued |
-//! | `ff:{g}:probe` | text | when it was last tried to write, for `/readyz`. Kept a minute |
+//! | `ff:{g}:probe` | text | time of the last write probe, for `/readyz`. Expires after a minute |
 //! | `ff:{g}:publishing` | sorted set | posts that have an id and are not settled yet, by id, see [`crate::store::draft`] |
 //! | `ff:{g}:stars` | set | authors whose posts are pulled, not pushed |
-//! | `ff:{g}:stars:version` | text | another one with each new star |
-//! | `ff:name:{n12}` | hash, sharded | username → user id; `?7` while user 7 is being made |
-//! | `ff:{i3}:intents` | sorted set | unfinished operations by the time they began, see [`crate::store::intent`] |
+//! | `ff:{g}:stars:version` | text | changes with each new star |
+//! | `ff:name:{n12}` | hash, sharded | username → user id; `?7` while user 7 is being created |
+//! | `ff:{i3}:intents` | sorted set | unfinished operations by start time, see [`crate::store::intent`] |
 //! | `ff:{u7}:user` | hash | `username`, `display_name`, `bio`, `created_at` |
 //! | `ff:{u7}:secret` | hash | `password`: its hash as a PHC string |
 //! | `ff:{u7}:sessions` | hash | SHA-256 of a token → the session, see [`crate::store::session`] |
-//! | `ff:{u7}:void` | sorted set | what must never come to be in this slot, by when that was noted: `user`, the record itself; `9`, a post; `deleted:9`, a post for a second time. Kept a day |
-//! | `ff:{u7}:following` | sorted set | whom user 7 follows, by time of the follow: the truth of an edge |
-//! | `ff:{u7}:followers` | sorted set | who follows user 7, by time of the follow: its mirror |
+//! | `ff:{u7}:void` | sorted set | items that must never be created in this slot, by the time they were revoked: `user`, the record itself; `9`, a post; `deleted:9`, a deleted post. Expires after a day |
+//! | `ff:{u7}:following` | sorted set | users that user 7 follows, by time of the follow: the source of truth for an edge |
+//! | `ff:{u7}:followers` | sorted set | followers of user 7, by time of the follow: the mirror |
 //! | `ff:{u7}:find:N`, `…:a`, `…:b` | sorted set, temporary | a page of users and its two intersections; N is unique |
-//! | `ff:{p9}:post` | hash | `author`, `content`, `created_at`, `platform`, `delivery`; or `author`, `deleted`, and `settled`: 1 when the archive knows of it, 2 if the post was never visible |
-//! | `ff:{u7}:posts` | list | user 7's posts, greatest id first |
+//! | `ff:{p9}:post` | hash | `author`, `content`, `created_at`, `platform`, `delivery`; or the tombstone `author`, `deleted`, and `settled`: 1 when the archive has recorded the deletion, 2 if the post was never visible |
+//! | `ff:{u7}:posts` | list | posts of user 7, greatest id first |
 //! | `ff:{u7}:recent` | sorted set | the newest twenty of them, by id |
-//! | `ff:{u7}:cold` | hash | user 7's posts that have left `posts` for the archive: `greatest`, the greatest of them there ever was; `count`, how many there are |
-//! | `ff:{u7}:gone` | sorted set | user 7's posts that were deleted and that the archive may still have, by id |
+//! | `ff:{u7}:cold` | hash | posts of user 7 that have left `posts` for the archive: `greatest`, the greatest id ever archived; `count`, their number |
+//! | `ff:{u7}:gone` | sorted set | deleted posts of user 7 that may still be in the archive, by id |
 //! | `ff:{u7}:timeline` | list | the posts of user 7's home timeline, greatest id first, and a seal; see `store/lua/part/timeline.lua` |
-//! | `ff:{u7}:removed` | sorted set | posts that were taken out of that timeline, by when; see `store/lua/part/remove.lua`. Kept a day |
-//! | `ff:{u7}:idem:K` | text | the attempt to publish that the idempotency key with the digest K stands for; a day |
-//! | `ff:{f3}:fanout` | stream | posts to be brought to timelines |
-//! | `ff:{f3}:sweep` | stream | deleted posts to be taken out of them |
-//! | `ff:{f3}:fanout:open` | sorted set | posts that are still to be brought to timelines, by id |
-//! | `ff:{f3}:fanout:ready` | hash | how many jobs of each author are among those to be brought to timelines |
-//! | `ff:{f3}:fanout:held` | sorted set | further jobs of those authors, which are held back: `author:post:time`, padded; see `store/lua/part/turns.lua` |
-//! | `ff:{f3}:fanout:turns` | sorted set | the authors of those held back, by the time of the first |
-//! | `ff:{f3}:fanout:progress` | hash | how far each of these jobs is: `kind:post` → time, user, timelines served |
-//! | `ff:{f3}:fanout:served` | counter | how many timelines have been served, ever |
+//! | `ff:{u7}:removed` | sorted set | posts removed from that timeline, by time of removal; see `store/lua/part/remove.lua`. Expires after a day |
+//! | `ff:{u7}:idem:K` | text | the publish attempt bound to the idempotency key with the digest K. Expires after a day |
+//! | `ff:{f3}:fanout` | stream | jobs that push posts to timelines |
+//! | `ff:{f3}:sweep` | stream | jobs that remove deleted posts from timelines |
+//! | `ff:{f3}:fanout:open` | sorted set | posts not yet pushed to all timelines, by id |
+//! | `ff:{f3}:fanout:ready` | hash | number of push jobs in the stream, by author |
+//! | `ff:{f3}:fanout:held` | sorted set | push jobs of those authors that are held back: `author:post:time`, padded; see `store/lua/part/turns.lua` |
+//! | `ff:{f3}:fanout:turns` | sorted set | authors with jobs held back, by the time of the first |
+//! | `ff:{f3}:fanout:progress` | hash | progress of these jobs: `kind:post` → time, user, timelines written |
+//! | `ff:{f3}:fanout:served` | counter | total number of timelines written |
 //! | `ff:{f3}:fanout:failed` | stream | jobs that were given up |
-//! | `ff:{g}:visit:days` | hash | the days whose visits are not archived yet → over how many shards they are spread; and `since`, the first day there was |
-//! | `ff:{v20777.391.3}:visit` | set, sharded | who came on a day (a number, from 1970-01-01) that is spread over 391 shards: users, and 0 once it is closed |
-//! | `ff:{u7}:audience:20777:N` | set, sharded | who looked at user 7's profile on a day, see [`crate::store::audience`]. Kept a month |
-//! | `ff:{r12}:region` | packed | two bytes for each of 4,093 users: where they are, see [`crate::store::region`] |
-//! | `ff:{h1f…}:login`, `ff:{h1f…}:register` | bucket | attempts to sign in, and accounts made, from the address with the digest 1f…, see [`crate::store::bucket`]. Kept until it is full, as all buckets |
-//! | `ff:{k2e…}:login` | bucket | attempts to sign in to the account whose name, which may be nobody's, has the digest 2e… |
-//! | `ff:{k2e…}:login:3d…` | bucket | those of them from an address that is known, by its digest |
-//! | `ff:{k2e…}:known` | sorted set | from where this account was signed in to, by when last, see [`crate::store::throttle`]. Kept some months |
-//! | `ff:{u7}:cost`, `ff:{h1f…}:cost` | bucket | what user 7 may ask for, and nobody from this address |
+//! | `ff:{g}:visit:days` | hash | days whose visits are not archived yet → number of shards; and `since`, the first day recorded |
+//! | `ff:{v20777.391.3}:visit` | set, sharded | visitors of a day (a number, counted from 1970-01-01) with 391 shards: user ids, and 0 once the shard is closed |
+//! | `ff:{u7}:audience:20777:N` | set, sharded | viewers of user 7's profile on a day, see [`crate::store::audience`]. Expires after a month |
+//! | `ff:{r12}:region` | packed | two bytes for each of 4,093 users: their region, see [`crate::store::region`] |
+//! | `ff:{h1f…}:login`, `ff:{h1f…}:register` | bucket | sign-in attempts and registrations from the address with the digest 1f…, see [`crate::store::bucket`]. Like all buckets, expires when it is full |
+//! | `ff:{k2e…}:login` | bucket | sign-in attempts for the username with the digest 2e…, which need not exist |
+//! | `ff:{k2e…}:login:3d…` | bucket | the same from a known address, by its digest |
+//! | `ff:{k2e…}:known` | sorted set | addresses that have signed in to this account, by time of the last sign-in, see [`crate::store::throttle`]. Expires after some months |
+//! | `ff:{u7}:cost`, `ff:{h1f…}:cost` | bucket | query cost allowed to user 7, and to anonymous clients from this address |
 //! | `ff:{u7}:publish` | bucket | posts that user 7 may publish |
-//! | `ff:{u7}:guesses:N` | bucket | attempts to tell the password through the session with the id N |
-//! | `ff:{u7}:signins`, `ff:{h1f…}:signins` | bucket | right passwords given for user 7, and from this address |
-//! | `ff:{m}:measuring` | text | somebody measures how much memory things take. Kept a minute |
-//! | `ff:{m}:…` | | things kept in a simpler way, for comparison. Kept a minute |
-//! | `ff:{a}:pending` | list | posts that shall become cold, and deleted ones: `post:time`, the time from when they wait; a post may be there more than once |
-//! | `ff:{a}:moving:M` | list | those that the mover M has taken |
-//! | `ff:{a}:movers` | sorted set | the movers, by when they were last heard of |
-//! | `ff:{a}:moved` | counter | how many posts have been archived, ever |
-//! | `ff:{a}:unmovable` | hash | those that the archive does not take: `post` → `post:time` |
+//! | `ff:{u7}:guesses:N` | bucket | password attempts through the session with the id N |
+//! | `ff:{u7}:signins`, `ff:{h1f…}:signins` | bucket | successful password checks for user 7, and from this address |
+//! | `ff:{m}:measuring` | text | lock of the process that measures memory usage. Expires after a minute |
+//! | `ff:{m}:…` | | data in a simpler encoding, for comparison. Expires after a minute |
+//! | `ff:{a}:pending` | list | posts to be archived, and deleted ones: `post:time`, with the time they were queued. A post may occur more than once |
+//! | `ff:{a}:moving:M` | list | posts taken by the mover M |
+//! | `ff:{a}:movers` | sorted set | the movers, by time of their last heartbeat |
+//! | `ff:{a}:moved` | counter | total number of posts archived |
+//! | `ff:{a}:unmovable` | hash | posts rejected by the archive: `post` → `post:time` |
 //!
 //! Times are milliseconds since the epoch, ids decimal numbers.
 //!
-//! Two kinds of channels have names like keys: on `ff:{u7}:live` it is said what changes for user 7, on
-//! `ff:{g}:pulled` who has posted something that its readers pull, see [`crate::store::signal`].
+//! Two kinds of pub/sub channels are named like keys: `ff:{u7}:live` announces changes that affect user 7;
+//! `ff:{g}:pulled` announces authors with new posts that their readers pull. See [`crate::store::signal`].
 
 use std::fmt::{self, Write as _};
 use std::marker::PhantomData;
@@ -76,58 +76,58 @@ use crate::model::id::{PostId, UserId};
 use crate::model::session::SessionId;
 use crate::model::user::Username;
 
-/// How many partitions the intents are spread over. Part of the stored format.
+/// Number of partitions of the intents. Part of the stored format.
 pub const INTENT_PARTITIONS: u32 = 16;
 
-/// How many partitions the jobs of delivery are spread over, by author. Part of the stored format.
+/// Number of partitions of the delivery jobs, which are assigned by author. Part of the stored format.
 pub const FANOUT_PARTITIONS: u32 = 4;
 
-/// The kind of a key that holds a hash.
+/// Kind of a key that holds a hash.
 #[derive(Debug)]
 pub enum Hash {}
-/// The kind of a key that holds a set.
+/// Kind of a key that holds a set.
 #[derive(Debug)]
 pub enum Set {}
-/// The kind of a key that holds a sorted set.
+/// Kind of a key that holds a sorted set.
 #[derive(Debug)]
 pub enum SortedSet {}
-/// The kind of a key that holds a number to count with.
+/// Kind of a key that holds a counter.
 #[derive(Debug)]
 pub enum Counter {}
-/// The kind of a key that holds a bucket.
+/// Kind of a key that holds a token bucket.
 #[derive(Debug)]
 pub enum Bucket {}
-/// The kind of a key that holds a list.
+/// Kind of a key that holds a list.
 #[derive(Debug)]
 pub enum List {}
-/// The kind of a key that holds a stream.
+/// Kind of a key that holds a stream.
 #[derive(Debug)]
 pub enum Stream {}
-/// The kind of a key that holds fields of fixed length, one after the other.
+/// Kind of a key that holds consecutive fields of fixed length.
 #[derive(Debug)]
 pub enum Packed {}
-/// The kind of a key that holds a text.
+/// Kind of a key that holds a text.
 #[derive(Debug)]
 pub enum Text {}
-/// The kind of a name that is a channel's and no key.
+/// Kind of a name that denotes a channel, not a key.
 #[derive(Debug)]
 enum Channel {}
 
-/// A day, and over how many shards its visits are spread.
+/// A day and the number of shards of its visits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Layout {
     /// The day.
     pub day: Day,
-    /// How many shards.
+    /// Number of shards.
     pub shards: u32,
 }
 
-/// What a key's `{…}` says: the slot it lies in.
+/// The hash tag of a key, which determines its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tag {
-    /// `{g}`: what there is once.
+    /// `{g}`: global data.
     Global,
-    /// `{u7}`: all of one user.
+    /// `{u7}`: all data of one user.
     User(UserId),
     /// `{n12}`: one shard of the username index.
     Names(u32),
@@ -137,15 +137,15 @@ pub enum Tag {
     Post(PostId),
     /// `{f3}`: one partition of delivery.
     Fanout(u32),
-    /// `{a}`: what is on its way to the archive.
+    /// `{a}`: posts on their way to the archive.
     Archive,
-    /// `{v20777.391.3}`: one shard of the visits of a day, of so many.
+    /// `{v20777.391.3}`: one shard of the visits of a day; the layout states the number of shards.
     Visits(Layout, u32),
-    /// `{h1f…}`: what is kept of one address, by its digest.
+    /// `{h1f…}`: the buckets of one address, by its digest.
     Address(Digest),
-    /// `{k2e…}`: what is kept of attempts to sign in under one name, by its digest.
+    /// `{k2e…}`: sign-in attempts for one username, by its digest.
     Account(Digest),
-    /// `{m}`: what is measured.
+    /// `{m}`: memory measurements.
     Memory,
     /// `{r12}`: one shard of the regions.
     Regions(u64),
@@ -172,7 +172,7 @@ impl fmt::Display for Tag {
     }
 }
 
-/// A key whose kind the compiler knows: no list command on a hash.
+/// A key with its kind as a type, so that the compiler rejects, for example, a list command on a hash.
 #[derive(Debug)]
 pub struct Key<Kind> {
     name: String,
@@ -181,13 +181,13 @@ pub struct Key<Kind> {
 }
 
 impl<Kind> Key<Kind> {
-    /// The slot it lies in.
+    /// Returns the tag, which determines the slot.
     #[must_use]
     pub fn tag(&self) -> Tag {
         self.tag
     }
 
-    /// The key as Redis sees it.
+    /// Returns the full name of the key in Redis.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -208,19 +208,19 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// The keys that begin with this prefix, where the username index has so many shards.
+    /// Creates the keys with this prefix, for a username index of `name_shards` shards.
     #[must_use]
     pub fn new(prefix: &str, name_shards: u32) -> Self {
         Self { prefix: prefix.into(), name_shards }
     }
 
-    /// How many shards the username index has.
+    /// Returns the number of shards of the username index.
     #[must_use]
     pub fn name_shards(&self) -> u32 {
         self.name_shards
     }
 
-    /// What holds for the whole store.
+    /// The layout: settings of the whole store.
     #[must_use]
     pub fn layout(&self) -> Key<Hash> {
         self.key(Tag::Global, "layout")
@@ -238,7 +238,7 @@ impl Keys {
         self.key(Tag::Global, "next:post")
     }
 
-    /// What is written to see whether writes are taken.
+    /// The key written to check that Redis accepts writes.
     #[must_use]
     pub fn probe(&self) -> Key<Text> {
         self.key(Tag::Global, "probe")
@@ -262,26 +262,27 @@ impl Keys {
         self.key(Tag::Global, "stars:version")
     }
 
-    /// One shard of the username index.
+    /// A shard of the username index.
     #[must_use]
     pub fn names(&self, shard: u32) -> Key<Hash> {
         let tag = Tag::Names(shard);
         Key { name: format!("{}name:{tag}", self.prefix), tag, kind: PhantomData }
     }
 
-    /// The shard of the username index that holds a name: by crc32, part of the stored format.
+    /// The shard of the username index that holds a name. Assigned by CRC32, which is part of the stored
+    /// format.
     #[must_use]
     pub fn names_with(&self, username: &Username) -> Key<Hash> {
         self.names(self.names_shard(username))
     }
 
-    /// The number of that shard.
+    /// Returns the number of the shard that holds a name.
     #[must_use]
     pub fn names_shard(&self, username: &Username) -> u32 {
         crc32fast::hash(username.as_str().as_bytes()) % self.name_shards
     }
 
-    /// One partition of the intents.
+    /// A partition of the intents.
     #[must_use]
     pub fn intents(&self, partition: u32) -> Key<SortedSet> {
         self.key(Tag::Intents(partition), "intents")
@@ -305,26 +306,26 @@ impl Keys {
         self.key(Tag::User(user), "sessions")
     }
 
-    /// What must never come to be in a user's slot.
+    /// Items that must never be created in a user's slot.
     #[must_use]
     pub fn void(&self, user: UserId) -> Key<SortedSet> {
         self.key(Tag::User(user), "void")
     }
 
-    /// Whom a user follows.
+    /// The users that a user follows.
     #[must_use]
     pub fn following(&self, user: UserId) -> Key<SortedSet> {
         self.key(Tag::User(user), "following")
     }
 
-    /// Who follows a user.
+    /// The followers of a user.
     #[must_use]
     pub fn followers(&self, user: UserId) -> Key<SortedSet> {
         self.key(Tag::User(user), "followers")
     }
 
-    /// A page of users to intersect, and the places for its intersections with `following` and
-    /// with `followers`.
+    /// A page of users to intersect, and the destinations of its intersections with `following` and with
+    /// `followers`.
     #[must_use]
     pub fn find(&self, viewer: UserId, nonce: u64) -> [Key<SortedSet>; 3] {
         ["", ":a", ":b"].map(|part| self.key(Tag::User(viewer), &format!("find:{nonce:x}{part}")))
@@ -348,13 +349,13 @@ impl Keys {
         self.key(Tag::User(author), "recent")
     }
 
-    /// What became cold of a user's posts.
+    /// The summary of a user's cold posts.
     #[must_use]
     pub fn cold(&self, author: UserId) -> Key<Hash> {
         self.key(Tag::User(author), "cold")
     }
 
-    /// A user's posts that were deleted and that the archive may still have.
+    /// A user's deleted posts that may still be in the archive.
     #[must_use]
     pub fn gone(&self, author: UserId) -> Key<SortedSet> {
         self.key(Tag::User(author), "gone")
@@ -366,50 +367,49 @@ impl Keys {
         self.key(Tag::User(user), "timeline")
     }
 
-    /// What was taken out of a user's home timeline.
+    /// Posts removed from a user's home timeline.
     #[must_use]
     pub fn removed(&self, user: UserId) -> Key<SortedSet> {
         self.key(Tag::User(user), "removed")
     }
 
-    /// The channel on which it is said what changes for a user. Scripts make its name of that of a key of the
-    /// user's.
+    /// The channel that announces changes that affect a user. Scripts derive its name from a key of the user.
     #[must_use]
     pub fn live(&self, user: UserId) -> String {
         self.key::<Channel>(Tag::User(user), "live").name
     }
 
-    /// The channel on which it is said who has posted something that is pulled.
+    /// The channel that announces authors with new posts that are pulled.
     #[must_use]
     pub fn pulled(&self) -> String {
         self.key::<Channel>(Tag::Global, "pulled").name
     }
 
-    /// What an idempotency key of a user stands for.
+    /// The publish attempt bound to an idempotency key of a user.
     #[must_use]
     pub fn attempt(&self, author: UserId, key: Digest) -> Key<Text> {
         self.key(Tag::User(author), &format!("idem:{key}"))
     }
 
-    /// The jobs of one partition of delivery.
+    /// The delivery jobs of a partition.
     #[must_use]
     pub fn fanout(&self, partition: u32) -> Key<Stream> {
         self.key(Tag::Fanout(partition), "fanout")
     }
 
-    /// The jobs of one partition that take posts out of timelines.
+    /// The jobs of a partition that remove posts from timelines.
     #[must_use]
     pub fn sweep(&self, partition: u32) -> Key<Stream> {
         self.key(Tag::Fanout(partition), "sweep")
     }
 
-    /// Posts that the jobs of one partition are still to bring to timelines.
+    /// Posts that the jobs of a partition have not pushed to all timelines yet.
     #[must_use]
     pub fn fanout_open(&self, partition: u32) -> Key<SortedSet> {
         self.key(Tag::Fanout(partition), "fanout:open")
     }
 
-    /// How many jobs of each author are in the stream of a partition.
+    /// The number of jobs in the stream of a partition, by author.
     #[must_use]
     pub fn fanout_ready(&self, partition: u32) -> Key<Hash> {
         self.key(Tag::Fanout(partition), "fanout:ready")
@@ -421,19 +421,19 @@ impl Keys {
         self.key(Tag::Fanout(partition), "fanout:held")
     }
 
-    /// The authors of the jobs of a partition that are held back.
+    /// Authors of a partition with jobs held back.
     #[must_use]
     pub fn fanout_turns(&self, partition: u32) -> Key<SortedSet> {
         self.key(Tag::Fanout(partition), "fanout:turns")
     }
 
-    /// How far the jobs of a partition are.
+    /// The progress of the jobs of a partition.
     #[must_use]
     pub fn fanout_progress(&self, partition: u32) -> Key<Hash> {
         self.key(Tag::Fanout(partition), "fanout:progress")
     }
 
-    /// How many timelines the jobs of a partition have served.
+    /// The number of timelines written by the jobs of a partition.
     #[must_use]
     pub fn fanout_served(&self, partition: u32) -> Key<Counter> {
         self.key(Tag::Fanout(partition), "fanout:served")
@@ -445,13 +445,13 @@ impl Keys {
         self.key(Tag::Fanout(partition), "fanout:failed")
     }
 
-    /// Posts that shall become cold.
+    /// Posts queued for the archive.
     #[must_use]
     pub fn pending(&self) -> Key<List> {
         self.key(Tag::Archive, "pending")
     }
 
-    /// Posts that a mover has taken.
+    /// Posts taken by a mover.
     #[must_use]
     pub fn moving(&self, mover: &str) -> Key<List> {
         self.key(Tag::Archive, &format!("moving:{mover}"))
@@ -463,13 +463,13 @@ impl Keys {
         self.key(Tag::Archive, "movers")
     }
 
-    /// How many posts have been archived.
+    /// The number of posts archived.
     #[must_use]
     pub fn moved(&self) -> Key<Counter> {
         self.key(Tag::Archive, "moved")
     }
 
-    /// Posts that the archive does not take.
+    /// Posts rejected by the archive.
     #[must_use]
     pub fn unmovable(&self) -> Key<Hash> {
         self.key(Tag::Archive, "unmovable")
@@ -481,97 +481,97 @@ impl Keys {
         self.key(Tag::Global, "visit:days")
     }
 
-    /// One shard of the visits of a day.
+    /// A shard of the visits of a day.
     #[must_use]
     pub fn visits(&self, layout: Layout, shard: u32) -> Key<Set> {
         self.key(Tag::Visits(layout, shard), "visit")
     }
 
-    /// One shard of those who looked at a user's profile on a day.
+    /// A shard of the viewers of a user's profile on a day.
     #[must_use]
     pub fn audience(&self, user: UserId, day: Day, shard: u32) -> Key<Set> {
         self.key(Tag::User(user), &format!("audience:{}:{shard}", day.number()))
     }
 
-    /// One shard of the regions.
+    /// A shard of the regions.
     #[must_use]
     pub fn regions(&self, shard: u64) -> Key<Packed> {
         self.key(Tag::Regions(shard), "region")
     }
 
-    /// Attempts to sign in from an address.
+    /// Sign-in attempts from an address.
     #[must_use]
     pub fn logins_from(&self, address: Digest) -> Key<Bucket> {
         self.key(Tag::Address(address), "login")
     }
 
-    /// Accounts made from an address.
+    /// Registrations from an address.
     #[must_use]
     pub fn registrations_from(&self, address: Digest) -> Key<Bucket> {
         self.key(Tag::Address(address), "register")
     }
 
-    /// What a user may ask for.
+    /// The query cost bucket of a user.
     #[must_use]
     pub fn cost_of(&self, user: UserId) -> Key<Bucket> {
         self.key(Tag::User(user), "cost")
     }
 
-    /// What a user may publish.
+    /// The publish bucket of a user.
     #[must_use]
     pub fn publishes_of(&self, user: UserId) -> Key<Bucket> {
         self.key(Tag::User(user), "publish")
     }
 
-    /// What somebody who is nobody may ask for from an address.
+    /// The query cost bucket of anonymous clients from an address.
     #[must_use]
     pub fn cost_from(&self, address: Digest) -> Key<Bucket> {
         self.key(Tag::Address(address), "cost")
     }
 
-    /// Attempts to sign in to an account, from anywhere that is not known.
+    /// Sign-in attempts for an account from unknown addresses.
     #[must_use]
     pub fn logins_to(&self, account: Digest) -> Key<Bucket> {
         self.key(Tag::Account(account), "login")
     }
 
-    /// Attempts to sign in to an account from an address that is known.
+    /// Sign-in attempts for an account from a known address.
     #[must_use]
     pub fn known_logins_to(&self, account: Digest, address: Digest) -> Key<Bucket> {
         self.key(Tag::Account(account), &format!("login:{address}"))
     }
 
-    /// From where an account was signed in to.
+    /// Addresses that have signed in to an account.
     #[must_use]
     pub fn known_addresses(&self, account: Digest) -> Key<SortedSet> {
         self.key(Tag::Account(account), "known")
     }
 
-    /// Attempts to tell the password through a session.
+    /// Password attempts through a session.
     #[must_use]
     pub fn guesses(&self, user: UserId, session: SessionId) -> Key<Bucket> {
         self.key(Tag::User(user), &format!("guesses:{session}"))
     }
 
-    /// Right passwords given for a user.
+    /// Successful password checks for a user.
     #[must_use]
     pub fn sign_ins_of(&self, user: UserId) -> Key<Bucket> {
         self.key(Tag::User(user), "signins")
     }
 
-    /// Right passwords given from an address.
+    /// Successful password checks from an address.
     #[must_use]
     pub fn sign_ins_from(&self, address: Digest) -> Key<Bucket> {
         self.key(Tag::Address(address), "signins")
     }
 
-    /// That somebody measures how much memory things take.
+    /// The lock of the process that measures memory usage.
     #[must_use]
     pub fn measuring(&self) -> Key<Text> {
         self.key(Tag::Memory, "measuring")
     }
 
-    /// Something kept in a simpler way, for comparison.
+    /// Data in a simpler encoding, for comparison.
     #[must_use]
     pub fn plain<Kind>(&self, name: &str) -> Key<Kind> {
         self.key(Tag::Memory, name)
@@ -613,6 +613,7 @@ mod tests {
         assert_eq!(keys.posts(user).name(), "ff:{u7}:posts");
         assert_eq!(keys.recent(user).name(), "ff:{u7}:recent");
         assert_eq!(keys.cold(user).name(), "ff:{u7}:cold");
+        assert_eq!(keys.gone(user).name(), "ff:{u7}:gone");
         assert_eq!(keys.timeline(user).name(), "ff:{u7}:timeline");
         assert_eq!(keys.removed(user).name(), "ff:{u7}:removed");
         assert_eq!(keys.live(user), "ff:{u7}:live");
@@ -629,6 +630,10 @@ mod tests {
         assert_eq!(keys.fanout_served(3).name(), "ff:{f3}:fanout:served");
         assert_eq!(keys.fanout_failed(3).name(), "ff:{f3}:fanout:failed");
         assert_eq!(keys.pending().name(), "ff:{a}:pending");
+        assert_eq!(keys.moving("m").name(), "ff:{a}:moving:m");
+        assert_eq!(keys.movers().name(), "ff:{a}:movers");
+        assert_eq!(keys.moved().name(), "ff:{a}:moved");
+        assert_eq!(keys.unmovable().name(), "ff:{a}:unmovable");
         let day = Day::from_number(20_777);
         assert_eq!(keys.visit_days().name(), "ff:{g}:visit:days");
         assert_eq!(keys.visits(Layout { day, shards: 391 }, 3).name(), "ff:{v20777.391.3}:visit");
@@ -647,6 +652,32 @@ mod tests {
         assert_eq!(keys.regions(12).name(), "ff:{r12}:region");
         let find = keys.find(user, 0xab).map(|key| key.name().to_owned());
         assert_eq!(find, ["ff:{u7}:find:ab", "ff:{u7}:find:ab:a", "ff:{u7}:find:ab:b"]);
-        assert_eq!(keys.names_with(&Username::parse("ada").unwrap()).name(), "ff:name:{n1896}");
+        let ada = Username::parse("ada").unwrap();
+        assert_eq!((keys.names_with(&ada).name(), keys.names_shard(&ada)), ("ff:name:{n1896}", 1_896));
+        let session = SessionId::parse("AAAAAAAAAAAAAAAA").unwrap();
+        assert_eq!(keys.guesses(user, session).name(), "ff:{u7}:guesses:AAAAAAAAAAAAAAAA");
+        assert_eq!(keys.measuring().name(), "ff:{m}:measuring");
+        assert_eq!(keys.plain::<Hash>("plain").name(), "ff:{m}:plain");
+    }
+
+    #[test]
+    fn every_key_is_in_the_table_and_its_format_is_tested() {
+        let (table, rest) = include_str!("key.rs").split_once("\nuse ").unwrap();
+        let (code, tests) = rest.split_once("mod tests {").unwrap();
+        let (_, keys) = code.split_once("impl Keys {").unwrap();
+        let functions: Vec<&str> =
+            keys.split("pub fn ").skip(1).filter_map(|function| function.split(['(', '<']).next()).collect();
+        for name in functions.iter().filter(|name| !["new", "name_shards"].contains(name)) {
+            let is_called = ["(", "::<"].iter().any(|end| tests.contains(&format!("keys.{name}{end}")));
+            assert!(is_called, "the format of the key `{name}` is not tested");
+        }
+        // The end of each name, as the test above has it: what follows the hash tag.
+        for (_, end) in
+            tests.split("\"ff:").skip(1).filter_map(|name| name.split('"').next()?.split_once('}'))
+        {
+            let noun = end.trim_start_matches(['}', ':']).split([':', '{']).next().unwrap();
+            let is_listed = noun.is_empty() || noun == "plain" || table.contains(&format!("}}:{noun}"));
+            assert!(is_listed, "the key `{noun}` is not in the table at the top of this file");
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! A Redis of one's own: a `redis-server` (or `valkey-server`) on a unix socket in the data
-//! directory, started, watched and stopped by Fanfold. For trying things and for small deployments.
+//! A managed Redis: a `redis-server` (or `valkey-server`) on a Unix socket in the data directory, started,
+//! supervised and stopped by Fanfold. For evaluation and small deployments.
 //!
 //! Not here: the directory itself, its locks and its process (`store::place`).
 
@@ -15,13 +15,13 @@ use crate::config::SecretUrl;
 use crate::store::error::ManagedError;
 use crate::store::place::{LOOK, Place};
 
-/// A running Redis of our own.
+/// A running managed Redis.
 pub struct Managed {
     url: SecretUrl,
     role: Role,
 }
 
-/// What this process has to do with it.
+/// The role of this process.
 enum Role {
     /// It runs the Redis.
     Keeper(Watch),
@@ -30,15 +30,15 @@ enum Role {
 }
 
 struct Watch {
-    /// Held as long as this process runs the Redis.
+    /// Held while this process runs the Redis.
     _lock: File,
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
 impl Managed {
-    /// Starts a Redis in this directory, or takes over one that was left behind. Refused if another
-    /// Fanfold process has the directory.
+    /// Starts a Redis in this directory, or takes over one that was left behind. Fails if another Fanfold
+    /// process uses the directory.
     pub async fn start(data_dir: &Path) -> Result<Self, ManagedError> {
         let place = Place::prepare(data_dir)?;
         match place.lock()? {
@@ -47,8 +47,8 @@ impl Managed {
         }
     }
 
-    /// Like [`Managed::start`], but if another Fanfold process has the directory, its Redis is
-    /// used. For commands that work beside a server.
+    /// Like [`Managed::start`], but if another Fanfold process uses the directory, joins its Redis. For
+    /// commands that run beside a server.
     pub async fn join(data_dir: &Path) -> Result<Self, ManagedError> {
         let place = Place::prepare(data_dir)?;
         if let Some(lock) = place.lock()? {
@@ -61,18 +61,18 @@ impl Managed {
         Err(place.in_use())
     }
 
-    /// Where it listens.
+    /// Returns the URL of its socket.
     #[must_use]
     pub fn url(&self) -> &SecretUrl {
         &self.url
     }
 
-    /// Stops the Redis, if this process runs it, once its data is on disk. Commands that use it
-    /// beside this process are given some time to end.
+    /// Stops the Redis, if this process runs it, once its data is on disk. Other commands that use it are
+    /// given some time to finish.
     pub async fn stop(self) {
         match self.role {
             Role::Keeper(watch) => {
-                // The watcher is gone only if it has panicked; then there is nobody to stop.
+                // The watcher is gone only if it has panicked; then there is nothing to stop.
                 let _ = watch.stop.send(());
                 let _ = watch.task.await;
             }
@@ -89,18 +89,18 @@ impl Managed {
     }
 }
 
-/// Keeps a Redis running until told to stop, then stops it.
+/// Keeps a Redis running until `stopped` fires, then shuts it down.
 async fn watch(place: Place, mut child: Option<Child>, mut stopped: oneshot::Receiver<()>) {
     loop {
         tokio::select! {
             _ = &mut stopped => return place.shut_down(child).await,
             () = place.wait_until_gone(&mut child) => {}
         }
-        tracing::error!("the Redis in {} has stopped; starting it again", place.directory.display());
+        tracing::error!("the Redis in {} has stopped; restarting it", place.directory.display());
         sleep(LOOK).await;
         match place.spawn() {
             Ok(started) => child = Some(started),
-            Err(error) => tracing::error!(error = %error, "Redis could not be started again"),
+            Err(error) => tracing::error!(error = %error, "Redis could not be restarted"),
         }
     }
 }

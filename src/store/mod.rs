@@ -1,8 +1,8 @@
-//! What is hot: the only storey that speaks Redis.
+//! The hot store: the only layer that speaks Redis.
 //!
-//! An area file (`user`, `relation`, …) knows how its nouns are kept and makes [`command::Command`]s
-//! of what can be asked and changed; `batch` sends them; the rest is what that stands on. Not here:
-//! who may do what, and in which order several slots are written (`app`).
+//! Each domain module (`user`, `relation`, …) defines how its data is stored and builds [`command::Command`]s
+//! for its queries and updates; `batch` sends them; the remaining modules are infrastructure. Not here:
+//! authorization, and the order of writes to several slots (`app`).
 
 pub mod audience;
 pub mod batch;
@@ -23,6 +23,7 @@ mod peer;
 mod place;
 pub mod pool;
 pub mod post;
+mod post_list;
 pub mod region;
 pub mod relation;
 mod script;
@@ -50,20 +51,20 @@ use crate::store::key::Keys;
 use crate::store::pool::Pool;
 use crate::store::signal::Ear;
 
-/// The hot store of one deployment: connections, the form of the keys, the layout in force.
+/// The hot store of one deployment: its connections, key format and layout.
 #[derive(Clone)]
 pub struct Store {
     pool: Pool,
     keys: Keys,
     round_trips: Arc<AtomicU64>,
     gate: Option<Arc<dyn Gate>>,
-    /// Where Redis tells when something is on disk.
+    /// Waits for writes to reach the disk, if Redis supports it.
     durable: Option<Arc<Durable>>,
 }
 
 impl Store {
-    /// Connects, checks that this Redis is fit to keep data, and reads the layout in force, or
-    /// fixes it where the store is new. Some round trips.
+    /// Connects, checks that this Redis is suitable for storing data, and reads the layout, or sets it if the
+    /// store is new. Takes several round trips.
     pub async fn open(config: &RedisConfig) -> Result<Self, OpenError> {
         let pool = Pool::connect(config).await?;
         let mut store = Self {
@@ -80,66 +81,67 @@ impl Store {
         Ok(store)
     }
 
-    /// The same store, seen through a gate.
+    /// Returns the same store with a gate.
     #[must_use]
     pub fn with_gate(&self, gate: Arc<dyn Gate>) -> Self {
         Self { gate: Some(gate), ..self.clone() }
     }
 
-    /// The same store over a connection of its own.
+    /// Returns the same store with its own connection.
     #[must_use]
     pub fn apart(&self) -> Self {
         Self { pool: self.pool.apart(), ..self.clone() }
     }
 
-    /// The form of the keys.
+    /// Returns the key builder.
     #[must_use]
     pub fn keys(&self) -> &Keys {
         &self.keys
     }
 
-    /// How many times this process has waited for Redis so far.
+    /// Returns the number of round trips to Redis that this process has made.
     #[must_use]
     pub fn round_trips(&self) -> u64 {
         self.round_trips.load(Ordering::Relaxed)
     }
 
-    /// How many connections there are.
+    /// Returns the number of connections.
     #[must_use]
     pub fn connections(&self) -> u32 {
         self.pool.connections()
     }
 
-    /// Whether Redis answers and takes writes: writes the time, which nothing depends on. One round trip.
+    /// Checks that Redis responds and accepts writes, by writing the time, which nothing depends on. One
+    /// round trip.
     pub async fn probe(&self, now: Timestamp) -> Result<(), Error> {
         let probe = command("SET").key(&self.keys.probe()).arg(now.as_millis()).arg("EX").arg(60);
         probe.reply::<String>().send("probe", self).await.map(drop)
     }
 
-    /// Waits until all that was written is on disk, so that it survives a crash of Redis; where Redis is older than 7.2
-    /// or keeps no append-only file, does nothing.
+    /// Waits until all previous writes are on disk, so that they survive a crash of Redis. Does nothing if
+    /// Redis is older than 7.2 or has no append-only file.
     pub async fn persist(&self) {
         let Some(durable) = &self.durable else { return };
         if !matches!(durable.wait(&self.keys).await, Ok(true)) {
-            tracing::warn!("Redis does not confirm that a revocation is on disk; it is in force");
+            tracing::warn!("Redis did not confirm that a revocation is on disk; it is in force");
         }
     }
 
-    /// How often this process has found Redis restarted, or its address leading to another server. Either may have
-    /// lost its last moments.
+    /// Returns how often this process has found Redis restarted, or its address leading to another server.
+    /// Either may have lost its latest writes.
     #[must_use]
     pub fn changes(&self) -> u64 {
         self.pool.changes()
     }
 
-    /// A connection that listens to what Redis says. It is its holder's alone.
+    /// Opens a dedicated pub/sub connection.
     pub async fn listen(&self) -> Result<Ear, Error> {
         Ear::open(self.pool.client(), self.keys.clone()).await
     }
 
     async fn exchange(&self, step: &'static str, pipeline: &Pipeline) -> Result<Vec<redis::Value>, Error> {
         self.round_trips.fetch_add(1, Ordering::Relaxed);
-        // By the clock of the runtime: it is told, and nothing depends on it.
+        // Uses the runtime's clock: this is for metrics only.
         let began = Instant::now();
         let answered = self.pool.exchange(pipeline).await;
         match &answered {
@@ -155,15 +157,15 @@ impl Store {
         }
     }
 
-    /// Refuses a Redis that is too old for the commands used here, or that may throw data away. Returns whether it tells
-    /// when something is on disk.
+    /// Rejects a Redis that is too old for the commands used here, or that may evict data. Returns whether it
+    /// can confirm that writes are on disk.
     async fn check_server(&self, allow_eviction: bool) -> Result<bool, OpenError> {
         let info = command("INFO").reply::<redis::InfoDict>().send("open: info", self).await?;
         let version: String = info.get("redis_version").unwrap_or_default();
         if !is_at_least(&version, (6, 2)) {
             return Err(OpenError::TooOld(version));
         }
-        // INFO tells the policy where CONFIG is not allowed.
+        // INFO reports the policy even where CONFIG is not allowed.
         let policy: String = info.get("maxmemory_policy").unwrap_or_default();
         if policy == "noeviction" || policy.is_empty() || allow_eviction {
             return Ok(is_at_least(&version, (7, 2)) && info.get("aof_enabled") == Some(1));
@@ -171,10 +173,10 @@ impl Store {
         Err(OpenError::Evicts(policy))
     }
 
-    /// The number of shards of the username index: what the store was first opened with, whatever
-    /// is expected now, because names were put into shards by it.
+    /// Returns the number of shards of the username index. It is fixed when the store is first opened,
+    /// regardless of the current `expected_users`, because names were assigned to shards by it.
     async fn fix_layout(&self, expected_users: u64) -> Result<u32, OpenError> {
-        /// How many names a shard holds on average: twice as many still fit a listpack.
+        /// Average number of names per shard: twice as many still fit a listpack.
         const NAMES_PER_SHARD: u64 = 64;
         let wanted = expected_users.div_ceil(NAMES_PER_SHARD).next_power_of_two().max(16);
         let wanted = u32::try_from(wanted).unwrap_or(1 << 31);
@@ -185,7 +187,7 @@ impl Store {
         }
         let fix = command("HSETNX").key(&layout).arg("name_shards").arg(wanted);
         fix.reply::<bool>().send("open: fix layout", self).await?;
-        // Somebody else may have been first.
+        // Another process may have been first.
         Ok(read().send("open: read layout", self).await?.unwrap_or(wanted).max(1))
     }
 }
@@ -195,34 +197,34 @@ fn is_at_least(version: &str, least: (u32, u32)) -> bool {
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= least
 }
 
-/// Why a store could not be opened. Each says what to do about it.
+/// The reason a store could not be opened. Each message states the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The URL cannot be used.
+    /// The URL is invalid.
     #[error(
-        "the Redis URL is not usable: expected redis://, rediss:// or unix:, as in redis://user:password@host:6379/0"
+        "invalid Redis URL: expected redis://, rediss:// or unix:, as in redis://user:password@host:6379/0"
     )]
     Url(#[source] redis::RedisError),
-    /// No connection, or no answer.
+    /// The connection failed or timed out.
     #[error(
-        "cannot connect to Redis at {address}; see that it runs, and that --redis-url and its user and password are right"
+        "cannot connect to Redis at {address}; check that it is running and that --redis-url is correct, with user and password"
     )]
     Connect {
-        /// Where, without the password.
+        /// The address, without the password.
         address: String,
-        /// Why not.
+        /// The cause.
         #[source]
         cause: redis::RedisError,
     },
-    /// A command of the check was not answered.
-    #[error("Redis does not answer as it should")]
+    /// A command of the check failed.
+    #[error("unexpected response from Redis")]
     Broken(#[from] Error),
-    /// A server without the commands that are used.
-    #[error("Redis {0} is too old: 6.2 or newer is needed")]
+    /// The server lacks commands that Fanfold uses.
+    #[error("Redis {0} is too old: 6.2 or newer is required")]
     TooOld(String),
-    /// A server that drops keys when its memory is full.
+    /// The server evicts keys when its memory is full.
     #[error(
-        "Redis may throw data away (maxmemory-policy is {0}): set it to noeviction, or allow it with --redis-allow-eviction"
+        "Redis may evict data (maxmemory-policy is {0}): set it to noeviction, or pass --redis-allow-eviction"
     )]
     Evicts(String),
 }

@@ -1,7 +1,7 @@
-//! Posts on their way to the archive: those that wait, and those that a mover has taken.
+//! Posts on their way to the archive: those queued, and those taken by a mover.
 //!
-//! A mover takes what waits onto a list of its own, and takes it off there when it is done. What a mover
-//! has left that is not heard of any more is handed over to another one.
+//! A mover moves posts from the queue to its own list, and removes them from that list when it is done. When
+//! a mover stops responding, its list is handed over to another one.
 //!
 //! Not here: the order of the steps (`app::archive`), the records of posts (`store::post`).
 
@@ -11,18 +11,18 @@ use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::store::command::{Builder, Command, call, command, several};
 use crate::store::key::Keys;
-use crate::store::post::{Id, ids};
+use crate::store::post_list::{Id, ids};
 use crate::store::script;
 
-/// Most posts that are put among those that wait by one command, and that a mover takes at once.
+/// Maximum number of posts queued by one command or taken by a mover at once.
 pub const MOST: usize = 1_000;
 
-/// A post that waits.
+/// A queued post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Entry {
     /// The post.
     pub post: PostId,
-    /// Since when.
+    /// The time it was queued.
     pub since: Timestamp,
 }
 
@@ -39,28 +39,28 @@ impl Entry {
     }
 }
 
-/// Puts posts among those that wait. Twice does no harm.
+/// Queues posts for the archive. Safe to repeat.
 ///
 /// # Panics
-/// If there are none, or more than [`MOST`].
+/// If `posts` is empty or has more than [`MOST`] posts.
 pub fn queue(keys: &Keys, posts: &[PostId], since: Timestamp) -> Command<i64> {
-    assert!((1..=MOST).contains(&posts.len()), "1 to {MOST} posts are put on their way");
+    assert!((1..=MOST).contains(&posts.len()), "1 to {MOST} posts can be queued");
     let entries = posts.iter().map(|&post| Entry { post, since }.to_string());
     command("RPUSH").key(&keys.pending()).args(entries).reply()
 }
 
-/// What a mover has taken, and whom it might help.
+/// The posts of a mover, and the movers that have gone silent.
 #[derive(Clone, Debug)]
 pub struct Taken {
-    /// What it has, the first of them.
+    /// The first of its posts.
     pub entries: Vec<Entry>,
-    /// What is among them that this version does not know.
+    /// Entries that this version cannot parse.
     pub unknown: Vec<String>,
-    /// Movers that are not heard of any more.
+    /// Movers that have gone silent.
     pub silent: Vec<String>,
 }
 
-/// Takes posts, unless the mover still has some; at most [`MOST`]. Notes that it lives.
+/// Takes at most [`MOST`] posts, unless the mover still has some. Records a heartbeat of the mover.
 pub fn take(keys: &Keys, mover: &str, silent_after: u64) -> Command<Taken> {
     let take = call(&script::TAKE_POSTS).key(&keys.pending()).key(&keys.moving(mover)).key(&keys.movers());
     let take = take.arg(mover).arg(MOST).arg(silent_after).reply::<(Vec<String>, Vec<String>)>();
@@ -76,30 +76,30 @@ pub fn take(keys: &Keys, mover: &str, silent_after: u64) -> Command<Taken> {
     })
 }
 
-/// Hands over what a mover has to another one.
+/// Hands over the posts of one mover to another.
 pub fn adopt(keys: &Keys, from: &str, to: &str) -> Command<u64> {
     let hand = call(&script::HAND_OVER_POSTS).key(&keys.moving(from)).key(&keys.moving(to));
     hand.key(&keys.movers()).arg(from).arg(to).reply()
 }
 
-/// Puts back what a mover has, which works no more.
+/// Returns the posts of a stopping mover to the queue.
 pub fn give_back(keys: &Keys, mover: &str) -> Command<u64> {
     let hand = call(&script::HAND_OVER_POSTS).key(&keys.moving(mover)).key(&keys.pending());
     hand.key(&keys.movers()).arg(mover).reply()
 }
 
-/// What has become of posts that a mover has taken.
+/// The outcome for posts taken by a mover.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// They are in the archive.
+    /// Posts that are in the archive.
     pub archived: Vec<Entry>,
-    /// The archive does not take them.
+    /// Posts rejected by the archive.
     pub unmovable: Vec<String>,
-    /// There was nothing to be archived, or not any more.
+    /// Posts that need no archiving, or no longer do.
     pub settled: Vec<Entry>,
 }
 
-/// Takes posts off a mover that it is done with.
+/// Removes finished posts from the list of a mover.
 pub fn finish(keys: &Keys, mover: &str, outcome: &Outcome) -> Command<u64> {
     let Outcome { archived, unmovable, settled } = outcome;
     let finish =
@@ -109,29 +109,29 @@ pub fn finish(keys: &Keys, mover: &str, outcome: &Outcome) -> Command<u64> {
     finish.args(settled.iter().map(Entry::to_string)).reply()
 }
 
-/// Takes posts that the archive has, least first, out of their author's list. Answers how many were there.
+/// Removes archived posts, least first, from their author's list. Returns how many were there.
 ///
 /// # Panics
-/// If there are none.
+/// If `posts` is empty or not sorted.
 pub fn put_away(keys: &Keys, author: UserId, posts: &[PostId]) -> Command<u64> {
-    assert!(posts.is_sorted() && !posts.is_empty(), "posts are put away least first");
+    assert!(posts.is_sorted() && !posts.is_empty(), "posts are put away least first, at least one");
     let put = call(&script::PUT_AWAY_POSTS).key(&keys.posts(author)).key(&keys.cold(author));
     put.args(posts.iter().map(|post| post.get())).reply()
 }
 
-/// Notes that the archive has these posts no more, which were deleted.
+/// Records that the archive no longer contains these deleted posts.
 pub fn forget_gone(keys: &Keys, author: UserId, posts: &[PostId]) -> Command<u64> {
     command("ZREM").key(&keys.gone(author)).args(posts.iter().map(|post| post.get())).reply()
 }
 
-/// What is noted of an author's cold posts.
+/// The stored summary of an author's cold posts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cold {
-    /// The greatest post that ever became cold; 0 if none did.
+    /// The greatest post id that ever became cold; 0 if none did.
     pub greatest: u64,
-    /// How many did and were not deleted; `None` if what is noted cannot be a number of posts.
+    /// Number of cold posts that were not deleted; `None` if the stored value is not a valid count.
     pub count: Option<u64>,
-    /// Those that were deleted and that the archive may still have.
+    /// Deleted posts that may still be in the archive.
     pub gone: Vec<PostId>,
 }
 
@@ -142,7 +142,7 @@ impl Cold {
     }
 }
 
-/// What is noted of an author's cold posts.
+/// Reads the summary of an author's cold posts.
 pub fn cold(keys: &Keys, author: UserId) -> Command<Cold> {
     let cold = command("HMGET").key(&keys.cold(author)).arg("greatest").arg("count");
     let gone = command("ZRANGE").key(&keys.gone(author)).arg(0).arg(-1);
@@ -150,7 +150,7 @@ pub fn cold(keys: &Keys, author: UserId) -> Command<Cold> {
         .map(|(noted, gone)| Ok(Cold::new(noted, gone)))
 }
 
-/// The same, together with the posts of the author's list, as of one moment.
+/// Reads the summary together with the author's list, atomically.
 pub fn cold_and_listed(keys: &Keys, author: UserId) -> Command<(Cold, Vec<PostId>)> {
     let read = call(&script::COLD_AND_LISTED).key(&keys.cold(author)).key(&keys.gone(author));
     read.key(&keys.posts(author))
@@ -158,8 +158,8 @@ pub fn cold_and_listed(keys: &Keys, author: UserId) -> Command<(Cold, Vec<PostId
         .map(|(greatest, count, gone, listed)| Ok((Cold::new((greatest, count), gone), ids(listed))))
 }
 
-/// Corrects what is noted of an author's cold posts to `(count, greatest)`, if it is still as it was read. `true` if
-/// it is right now.
+/// Corrects the summary of an author's cold posts to `(count, greatest)`, unless it has changed since it was
+/// read. `true` if it is now correct.
 pub fn correct_cold(
     keys: &Keys,
     author: UserId,
@@ -171,49 +171,49 @@ pub fn correct_cold(
     correct.arg(noted).arg(read.greatest).arg(read.gone.len()).arg(count).arg(greatest).reply()
 }
 
-/// Some of an author's posts that its list has no more room for, the greatest first.
+/// Reads some of an author's posts beyond the hot limit, greatest first.
 pub fn beyond(keys: &Keys, author: UserId, hot: u32, start: usize) -> Command<Vec<PostId>> {
     let start = start.saturating_add(hot as usize);
     let range = command("LRANGE").key(&keys.posts(author)).arg(start).arg(start + MOST - 1);
     range.reply::<Vec<Id>>().map(|found| Ok(ids(found)))
 }
 
-/// The limit beyond which all posts were queued; `None` if that was never noted.
+/// Returns the limit beyond which all posts were queued; `None` if none was recorded.
 pub fn swept_limit(keys: &Keys) -> Command<Option<u32>> {
     command("HGET").key(&keys.layout()).arg("post_hot_limit").reply()
 }
 
-/// Notes that all posts beyond this limit were queued.
+/// Records that all posts beyond this limit were queued.
 pub fn note_swept_limit(keys: &Keys, limit: u32) -> Command<i64> {
     command("HSET").key(&keys.layout()).arg("post_hot_limit").arg(limit).reply()
 }
 
-/// Puts posts that the archive did not take back among those that wait. Answers how many; at most [`MOST`].
+/// Queues posts again that the archive rejected. Returns how many; at most [`MOST`].
 pub fn requeue(keys: &Keys) -> Command<u64> {
     call(&script::REQUEUE_POSTS).key(&keys.unmovable()).key(&keys.pending()).arg(MOST).reply()
 }
 
-/// How many posts wait.
+/// Returns the number of queued posts.
 pub fn pending(keys: &Keys) -> Command<u64> {
     command("LLEN").key(&keys.pending()).reply()
 }
 
-/// From when on the post waits that has waited for the longest time.
+/// Returns when the post at the head of the queue was queued.
 pub fn pending_since(keys: &Keys) -> Command<Option<Timestamp>> {
     since(command("LINDEX").key(&keys.pending()))
 }
 
-/// All movers.
+/// Returns all movers.
 pub fn movers(keys: &Keys) -> Command<Vec<String>> {
     command("ZRANGE").key(&keys.movers()).arg(0).arg(-1).reply()
 }
 
-/// How many posts a mover has.
+/// Returns the number of posts of a mover.
 pub fn moving(keys: &Keys, mover: &str) -> Command<u64> {
     command("LLEN").key(&keys.moving(mover)).reply()
 }
 
-/// From when on the first post waits that a mover has.
+/// Returns when the first post of a mover was queued.
 pub fn moving_since(keys: &Keys, mover: &str) -> Command<Option<Timestamp>> {
     since(command("LINDEX").key(&keys.moving(mover)))
 }
@@ -223,32 +223,32 @@ fn since(first: Builder) -> Command<Option<Timestamp>> {
     first.map(|text| Ok(text.and_then(|text| Entry::parse(&text)).map(|entry| entry.since)))
 }
 
-/// How many posts have been archived, ever.
+/// Returns the total number of posts archived.
 pub fn moved(keys: &Keys) -> Command<u64> {
     command("GET").key(&keys.moved()).reply::<Option<u64>>().map(|moved| Ok(moved.unwrap_or(0)))
 }
 
-/// How many posts the archive does not take.
+/// Returns the number of posts rejected by the archive.
 pub fn unmovable(keys: &Keys) -> Command<u64> {
     command("HLEN").key(&keys.unmovable()).reply()
 }
 
-/// The archive that keeps the cold posts of this store; `None` if there is none yet.
+/// Returns the identity of the archive of this store; `None` if there is none yet.
 pub fn archive(keys: &Keys) -> Command<Option<String>> {
     command("HGET").key(&keys.layout()).arg("archive").reply()
 }
 
-/// Notes which archive keeps the cold posts of this store, if there is none yet.
+/// Records the archive of this store, if there is none yet.
 pub fn bind_archive(keys: &Keys, identity: &str) -> Command<bool> {
     command("HSETNX").key(&keys.layout()).arg("archive").arg(identity).reply()
 }
 
-/// Notes that another archive keeps them from now on.
+/// Replaces the recorded archive of this store.
 pub fn rebind_archive(keys: &Keys, identity: &str) -> Command<i64> {
     command("HSET").key(&keys.layout()).arg("archive").arg(identity).reply()
 }
 
-/// Sees to it that no post gets an id up to this one.
+/// Ensures that no post gets an id up to `upto`.
 pub fn skip_posts(keys: &Keys, upto: u64) -> Command<u64> {
     call(&script::SKIP_POSTS).key(&keys.next_post()).arg(upto).reply()
 }

@@ -1,9 +1,9 @@
 //! The username index: username → user id, as a sharded hash.
 //!
-//! Names are spread by crc32 over many small hashes, which Redis keeps packed: a third of the memory
-//! of one key per name. Whoever comes first gets a name. It is *reserved* (`?7`) while its user
-//! is being made and *settled* (`7`) afterwards, so that a settled name always leads to a user who
-//! exists, and a reader needs no second look.
+//! Names are spread by CRC32 over many small hashes, which Redis stores packed: a third of the memory of one
+//! key per name. The first to reserve a name gets it. A name is *reserved* (`?7`) while its user is being
+//! created and *settled* (`7`) afterwards. A settled name always leads to an existing user, so a reader needs
+//! no second lookup.
 //!
 //! Not here: the steps of a registration (`app::user`) and their repair (`app::repair`).
 
@@ -16,17 +16,17 @@ use crate::store::error::Error;
 use crate::store::key::Keys;
 use crate::store::script;
 
-/// What the index holds for a name.
+/// The value that the index holds for a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
-    /// The name is being taken for this id, whose user may or may not exist.
+    /// The name is reserved for this id, whose user may or may not exist.
     Reserved(UserId),
-    /// The name of this user, who exists.
+    /// The name belongs to this user, who exists.
     Settled(UserId),
 }
 
 impl Holder {
-    /// For whom the name is held.
+    /// Returns the user id.
     #[must_use]
     pub fn user(self) -> UserId {
         match self {
@@ -49,27 +49,27 @@ impl FromRedisValue for Holder {
             Some(id) => id.parse().map(Self::Reserved),
             None => text.parse().map(Self::Settled),
         };
-        parsed.map_err(|_| ParsingError::from(format!("{text:?} is no holder of a name")))
+        parsed.map_err(|_| ParsingError::from(format!("{text:?} is not a holder of a name")))
     }
 }
 
-/// Who has the name; `None` if nobody.
+/// Looks up the holder of a name; `None` if it is free.
 pub fn holder(keys: &Keys, username: &Username) -> Command<Option<Holder>> {
     command("HGET").key(&keys.names_with(username)).arg(username.as_str()).reply()
 }
 
-/// Reserves the name for an id, if it is free, and tells who has it now.
+/// Reserves the name for an id, if it is free, and returns the current holder.
 pub fn reserve(keys: &Keys, username: &Username, user: UserId) -> Command<Holder> {
     let reserve = call(&script::RESERVE_NAME).key(&keys.names_with(username)).arg(username.as_str());
     reserve.arg(Holder::Reserved(user).text()).reply()
 }
 
-/// Gives a reserved name to its user, who exists now.
+/// Assigns a reserved name to its user, who exists now.
 pub fn settle(keys: &Keys, username: &Username, user: UserId) -> Command<bool> {
     change(keys, username, Holder::Reserved(user), Some(Holder::Settled(user)))
 }
 
-/// Frees a name, if it still holds this: reserved for an id that is void, or leading to nobody.
+/// Frees a name, if it still has this holder: a revoked id or a user who does not exist.
 pub fn free(keys: &Keys, username: &Username, holder: Holder) -> Command<bool> {
     change(keys, username, holder, None)
 }
@@ -79,13 +79,13 @@ fn change(keys: &Keys, username: &Username, from: Holder, to: Option<Holder>) ->
     change.arg(from.text()).arg(to.map_or(String::new(), Holder::text)).reply()
 }
 
-/// All names of one shard, with their holders.
+/// Reads all names of one shard, with their holders.
 pub fn all(keys: &Keys, shard: u32) -> Command<Vec<(Username, Holder)>> {
     let read = command("HGETALL").key(&keys.names(shard));
     read.reply::<Vec<(String, Holder)>>().map(|names| {
         let parse = |(name, holder): (String, Holder)| match Username::parse(&name) {
             Ok(username) => Ok((username, holder)),
-            Err(_) => Err(Error::corrupt(format!("{name:?} in the username index is no username"))),
+            Err(_) => Err(Error::corrupt(format!("{name:?} in the username index is not a username"))),
         };
         names.into_iter().map(parse).collect()
     })

@@ -1,10 +1,10 @@
-//! A data directory with a Redis in it: its locks, its socket, its process.
+//! A data directory with a Redis in it: its locks, socket and process.
 //!
-//! Three locks say who has what to do with it. `fanfold.lock` is held by the Fanfold process that runs
-//! the Redis; a second one is refused. `redis/redis.lock` is handed to the Redis itself as its
-//! standard input, so it stays locked for as long as that process lives, whoever has started it.
-//! `redis/guests.lock` is shared by commands that use the Redis of another process.
-//! A Redis left behind by a killed Fanfold answers on the socket and is taken over.
+//! Three locks coordinate its use. `fanfold.lock` is held by the Fanfold process that runs the Redis; a
+//! second one is rejected. `redis/redis.lock` is passed to the Redis itself as its standard input, so it
+//! stays locked for as long as that process lives, regardless of its parent. `redis/guests.lock` is shared by
+//! commands that use the Redis of another process. A Redis left behind by a killed Fanfold still responds on
+//! the socket and is taken over.
 
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -22,16 +22,16 @@ use tokio::time::{sleep, timeout};
 use crate::config::SecretUrl;
 use crate::store::error::ManagedError;
 
-/// How long a Redis may take to load its data before it is given up.
+/// Maximum time for Redis to load its data before the start is abandoned.
 const START: Duration = Duration::from_mins(2);
-/// How long a Redis may take to write its data and stop.
+/// Maximum time for Redis to write its data and stop.
 const STOP: Duration = Duration::from_secs(15);
-/// How often a Redis that is not our child is looked at, and how long to wait before a new start.
+/// Polling interval for a Redis that is not a child process, and delay before a restart.
 pub(super) const LOOK: Duration = Duration::from_millis(500);
-/// How many looks it takes to see what becomes of a Redis that is neither here nor gone.
+/// Number of polls before a Redis in an undetermined state is given up.
 const SETTLE_LOOKS: usize = 20;
-/// How the Redis runs. Its working directory is where its files are, so that no path, whatever is in
-/// it, needs to be told.
+/// Command line options of Redis. Its working directory contains its files, so no option contains a path,
+/// which could need escaping.
 const OPTIONS: [&str; 22] = [
     "--port",
     "0",
@@ -53,46 +53,47 @@ const OPTIONS: [&str; 22] = [
     "",
     "--maxmemory-policy",
     "noeviction",
-    // Posts and bios are packed, however long they are. The older of its two names, which all versions know.
+    // Keeps hashes with posts and bios in the compact encoding, whatever their length. This is the older of
+    // the two names of the option; all versions accept it.
     "--hash-max-ziplist-value",
     "8192",
 ];
-/// Longest path of a unix socket, in bytes, that all systems allow.
+/// Maximum length of a Unix socket path, in bytes, that all systems allow.
 const LONGEST_SOCKET_PATH: usize = 103;
 
-/// The data directory and what lies in it.
+/// A data directory and its contents.
 pub(super) struct Place {
     pub(super) directory: PathBuf,
     socket: PathBuf,
 }
 
-/// A Redis that is being started. If the start is given up, the process is ended: nothing was
-/// written yet.
+/// A Redis that is starting. If the start is abandoned, the process is killed, which is safe because nothing
+/// has been written yet.
 struct Starting(Option<Child>);
 
 impl Drop for Starting {
     fn drop(&mut self) {
         if let Some(child) = &mut self.0 {
-            // It may have ended by itself.
+            // It may have exited already.
             let _ = child.start_kill();
         }
     }
 }
 
-/// What answers on the socket.
+/// The state of the server at the socket.
 enum Reached {
-    /// A Redis that serves.
+    /// A Redis that accepts commands.
     Ready,
-    /// A Redis that is loading or does not answer in time.
+    /// A Redis that is loading or does not respond in time.
     Busy,
-    /// Nobody.
+    /// No server.
     Nothing,
 }
 
 impl Place {
     pub(super) fn prepare(data_dir: &Path) -> Result<Self, ManagedError> {
         let failed = |cause| ManagedError::Directory { directory: data_dir.to_owned(), cause };
-        // The data is nobody else's: password hashes are among it.
+        // The directory is private: it contains password hashes.
         let private = DirBuilder::new().recursive(true).mode(0o700).create(data_dir.join("redis"));
         private.map_err(failed)?;
         let directory = data_dir.canonicalize().map_err(failed)?;
@@ -104,7 +105,7 @@ impl Place {
         Ok(Self { directory, socket })
     }
 
-    /// The socket as a URL, in which a path may have no other than plain characters.
+    /// Returns the socket as a URL, with all special characters of the path percent-encoded.
     pub(super) fn url(&self) -> SecretUrl {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
         let character = |&byte: &u8| {
@@ -122,7 +123,7 @@ impl Place {
         self.directory.join("redis/guests.lock")
     }
 
-    /// The lock that those who use another process's Redis share, held.
+    /// Acquires the shared lock of the commands that use another process's Redis.
     pub(super) fn guest_lock(&self) -> Result<File, ManagedError> {
         let lock = open_lock(&self.guests());
         let shared = lock.and_then(|lock| lock.lock_shared().map(|()| lock));
@@ -133,7 +134,7 @@ impl Place {
         ManagedError::InUse { directory: self.directory.clone(), by: self.lock_holder() }
     }
 
-    /// The lock of the directory; `None` if another process holds it.
+    /// Acquires the lock of the directory; `None` if another process holds it.
     pub(super) fn lock(&self) -> Result<Option<File>, ManagedError> {
         let failed = |cause| ManagedError::Directory { directory: self.directory.clone(), cause };
         let Some(mut lock) = lock_file(&self.directory.join("fanfold.lock")).map_err(failed)? else {
@@ -144,7 +145,7 @@ impl Place {
         Ok(Some(lock))
     }
 
-    /// The number of the process that holds the lock, as far as it is known.
+    /// Returns the id of the process that holds the lock, or "unknown".
     fn lock_holder(&self) -> String {
         let mut text = String::new();
         let read = File::open(self.directory.join("fanfold.lock"))
@@ -170,8 +171,8 @@ impl Place {
         }
     }
 
-    /// Starts a Redis and waits until it serves, or takes over one that was left behind. Of one that
-    /// has just been left, or is about to stop, one must wait to see which.
+    /// Starts a Redis and waits until it is ready, or takes over one that was left behind. If one has just
+    /// been left behind or is about to stop, waits to see which.
     pub(super) async fn start(&self) -> Result<Option<Child>, ManagedError> {
         for _ in 0..SETTLE_LOOKS {
             match self.reach().await {
@@ -188,8 +189,7 @@ impl Place {
         Err(ManagedError::Unreachable(self.directory.clone()))
     }
 
-    /// Waits for the Redis of another process, which may be loading or only just starting. `false` if
-    /// there is none after all.
+    /// Waits for the Redis of another process, which may be loading or starting. `false` if there is none.
     pub(super) async fn wait_until_reached(&self) -> bool {
         let mut absent = 0;
         let reached = async {
@@ -206,15 +206,15 @@ impl Place {
         timeout(START, reached).await.unwrap_or(false)
     }
 
-    /// Waits until nobody uses this process's Redis beside it.
+    /// Waits until no other command uses the Redis of this process.
     async fn wait_for_guests(&self) {
         while let Ok(None) = lock_file(&self.guests()) {
             sleep(LOOK).await;
         }
     }
 
-    /// Starts a Redis in a process group of its own, so that an interrupt from the terminal reaches
-    /// Fanfold alone, which then stops it in good order.
+    /// Starts a Redis in its own process group, so that an interrupt from the terminal reaches only Fanfold,
+    /// which then shuts Redis down cleanly.
     pub(super) fn spawn(&self) -> Result<Child, ManagedError> {
         let failed = |cause| ManagedError::Directory { directory: self.directory.clone(), cause };
         let program = find_program().ok_or(ManagedError::NoProgram)?;
@@ -232,7 +232,7 @@ impl Place {
         self.directory.join("redis/redis.log")
     }
 
-    /// Waits until the Redis serves. Its child process, if it is one, is handed back.
+    /// Waits until Redis is ready. Returns the child process, if it is one.
     async fn wait_until_ready(&self, child: Option<Child>) -> Result<Option<Child>, ManagedError> {
         let mut starting = Starting(child);
         let ready = async {
@@ -254,7 +254,7 @@ impl Place {
         }
     }
 
-    /// The end of the log, where the reason for a failed start stands.
+    /// Returns the end of the log, which contains the reason for a failed start.
     fn last_words(&self) -> String {
         let text = std::fs::read(self.log()).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
@@ -275,33 +275,33 @@ impl Place {
 
     pub(super) async fn shut_down(&self, mut child: Option<Child>) {
         if timeout(STOP, self.wait_for_guests()).await.is_err() {
-            tracing::warn!("stopping although another command still uses the data directory");
+            tracing::warn!("stopping Redis while another command still uses the data directory");
         }
         if let Some(client) = self.client()
             && let Ok(mut connection) = client.get_multiplexed_async_connection().await
         {
-            // A Redis that obeys closes the connection instead of answering.
+            // On success, Redis closes the connection without a response.
             let _ = redis::cmd("SHUTDOWN").exec_async(&mut connection).await;
         }
         if timeout(STOP, self.wait_until_gone(&mut child)).await.is_ok() {
             return;
         }
-        tracing::error!("the Redis in {} does not stop when asked to", self.directory.display());
+        tracing::error!("the Redis in {} did not stop on SHUTDOWN", self.directory.display());
         if let Some(mut process) = child {
             terminate(&process);
             if timeout(STOP, process.wait()).await.is_err() {
-                // It may have ended by itself at the last moment.
+                // It may have exited in the meantime.
                 let _ = process.kill().await;
             }
         }
     }
 }
 
-/// Asks a process to end, by signal: the way that is left if it cannot be spoken to.
+/// Terminates a process by signal: the fallback when Redis does not respond to commands.
 fn terminate(process: &Child) {
     let id = process.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
     if let Some(id) = id {
-        // It may have ended meanwhile.
+        // It may have exited already.
         let _ = kill_process(id, Signal::TERM);
     }
 }
@@ -310,7 +310,7 @@ fn open_lock(path: &Path) -> io::Result<File> {
     File::options().read(true).write(true).create(true).truncate(false).open(path)
 }
 
-/// Opens and locks a file; `None` if another process has it locked.
+/// Opens and locks a file; `None` if another process holds the lock.
 fn lock_file(path: &Path) -> io::Result<Option<File>> {
     let file = open_lock(path)?;
     match file.try_lock() {

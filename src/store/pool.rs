@@ -1,8 +1,8 @@
 //! Connections to one Redis.
 //!
 //! # Why clones of multiplexed connections
-//! A multiplexed connection serves many batches at once, each sent in one piece and answered in
-//! order. So nobody needs a connection to itself: the pool keeps a few alive and hands out clones.
+//! A multiplexed connection serves many batches at once, each sent in one piece and answered in order. No
+//! caller needs an exclusive connection: the pool keeps a few alive and hands out clones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,12 +18,11 @@ use crate::store::OpenError;
 use crate::store::error::Error;
 use crate::store::peer::Peer;
 
-/// How long to wait for a connection that can be used.
+/// Timeout for obtaining a usable connection.
 const CONNECT: Duration = Duration::from_secs(2);
-/// How long to wait for the answer to a batch.
+/// Timeout for the response to a batch.
 const ANSWER: Duration = Duration::from_secs(10);
-/// How long all attempts to have a batch answered may take: writers count on it
-/// (`app::deadline`).
+/// Timeout for all attempts at a batch. Writers rely on this bound (`app::deadline`).
 const EXCHANGE: Duration = Duration::from_secs(20);
 
 /// A few connections, replaced when they break.
@@ -35,10 +34,10 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// Connects once, so that a wrong address is told at once and in full.
+    /// Connects once, so that a wrong address is reported immediately and in full.
     pub(super) async fn connect(config: &RedisConfig) -> Result<Self, OpenError> {
         let url = config.redis_url.as_ref().map_or("redis://127.0.0.1/", |url| url.expose());
-        // Names the cryptography for rediss:// URLs. Somebody else in this process may have done so.
+        // Selects the cryptography for rediss:// URLs. It may be installed already in this process.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let tcp = TcpSettings::default().set_nodelay(true).set_keepalive(keepalive());
         let info = url.into_connection_info().map_err(OpenError::Url)?.set_tcp_settings(tcp);
@@ -62,31 +61,30 @@ impl Pool {
         Self { client, links, peer }
     }
 
-    /// What makes connections of other kinds.
+    /// Returns the client, which creates connections of other kinds.
     pub(super) fn client(&self) -> &Client {
         &self.client
     }
 
-    /// One connection to the same Redis, shared with nobody.
+    /// Returns a pool with a single connection to the same Redis, not shared with other callers.
     pub(super) fn apart(&self) -> Self {
         Self::new(self.client.clone(), 1, Arc::clone(&self.peer))
     }
 
-    /// How often the server was found to be another one, or the same one restarted.
+    /// Returns how often the server was restarted or replaced by another.
     pub(super) fn changes(&self) -> u64 {
         self.peer.changes()
     }
 
-    /// How many connections there are.
+    /// Returns the number of connections.
     pub(super) fn connections(&self) -> u32 {
         self.links.state().connections
     }
 
-    /// Sends a pipeline and waits for its answers.
+    /// Sends a pipeline and waits for its replies.
     ///
-    /// Over a connection that turns out to be dead it is sent again: Redis may have restarted since
-    /// the last time, all connections may have died of it, and every command does no harm when
-    /// repeated.
+    /// Retries if the connection turns out to be dead: Redis may have restarted since the last use, which
+    /// breaks all connections. Every command is safe to repeat.
     pub(super) async fn exchange(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Error> {
         let exchanged = tokio::time::timeout(EXCHANGE, self.exchange_with_living(pipeline)).await;
         exchanged.unwrap_or_else(|_elapsed| Err(Error::no_answer().into()))
@@ -104,7 +102,7 @@ impl Pool {
                 }
                 Err(error) => error,
             };
-            // What does not answer in time may be the road and not Redis: take another connection.
+            // A timeout may be caused by the network rather than Redis: use another connection.
             if error.is_unrecoverable_error() || error.is_timeout() {
                 link.broken.store(true, Ordering::Relaxed);
             }
@@ -115,8 +113,8 @@ impl Pool {
         }
     }
 
-    /// A connection that is not known to be broken. A broken one goes back, and the pool, which
-    /// asks `has_broken` then, makes another.
+    /// Returns a connection that is not known to be broken. A broken one is returned to the pool, whose
+    /// `has_broken` check then replaces it.
     async fn link(&self) -> Result<Link, RedisError> {
         loop {
             let link = self.links.get().await.map_err(|error| match error {
@@ -130,12 +128,12 @@ impl Pool {
     }
 }
 
-/// A connection, and what has become known of it.
+/// A connection and its known state.
 #[derive(Clone)]
 pub(super) struct Link {
     connection: MultiplexedConnection,
     broken: Arc<AtomicBool>,
-    /// The generation of connections that it is of.
+    /// The connection generation it belongs to.
     generation: u64,
 }
 
@@ -145,12 +143,12 @@ impl Link {
     }
 }
 
-/// Probes a quiet connection, so that one whose other end is gone is found out.
+/// Enables keepalive probes, so that a dead peer of an idle connection is detected.
 fn keepalive() -> socket2::TcpKeepalive {
     socket2::TcpKeepalive::new().with_time(Duration::from_secs(30))
 }
 
-/// Makes connections with limits to how long anything may take.
+/// Creates connections with timeouts.
 pub(super) struct Manager {
     client: Client,
     peer: Arc<Peer>,
@@ -164,7 +162,7 @@ impl ManageConnection for Manager {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT))
             .set_response_timeout(Some(ANSWER));
-        // Before it is made: what is replaced meanwhile is replaced again.
+        // Read before connecting: a connection made during a replacement is replaced again.
         let generation = self.peer.generation();
         let mut connection = self.client.get_multiplexed_async_connection_with_config(&config).await?;
         self.peer.identify(&mut connection).await;

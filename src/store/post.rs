@@ -1,8 +1,8 @@
-//! How posts are kept: each a small hash in a slot of its own, and their ids in lists of the author.
+//! Storage of posts: each a small hash in its own slot, with its id in lists of the author.
 //!
-//! A post that was deleted leaves a *tombstone*: a hash that tells whose it was and nothing else.
+//! A deleted post leaves a *tombstone*: a hash that records the author and nothing else.
 //!
-//! Not here: what is noted while a post is being published (`store::draft`), the order of the steps
+//! Not here: the state of a post while it is being published (`store::draft`), the order of the steps
 //! (`app::post`), timelines (`store::timeline`).
 
 use redis::{FromRedisValue, ParsingError, Value};
@@ -16,37 +16,18 @@ use crate::store::command::{Builder, Command, call, command, several};
 use crate::store::draft::{Attempt, Draft, Note};
 use crate::store::error::Error;
 use crate::store::key::Keys;
+use crate::store::post_list::{Id, ids, windowed};
 use crate::store::script;
 use crate::store::timeline::REMOVED_MILLIS;
 use crate::store::user::VOID_MILLIS;
 
-/// How many posts the set of an author's newest ones holds.
+/// Maximum size of the set of an author's newest posts.
 const RECENT: usize = 20;
 
 const FIELDS: [&str; 5] = ["author", "content", "created_at", "platform", "delivery"];
 
-/// An id as Redis answers it.
-pub(super) struct Id(pub(super) PostId);
-
-impl FromRedisValue for Id {
-    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
-        let text = String::from_redis_value(value)?;
-        text.parse().map(Self).map_err(|_| ParsingError::from(format!("{text:?} is no post id")))
-    }
-}
-
-pub(super) fn ids(ids: Vec<Id>) -> Vec<PostId> {
-    ids.into_iter().map(|Id(id)| id).collect()
-}
-
-/// Adds what says which page a script shall answer.
-pub(super) fn windowed(builder: Builder, window: &Window<PostId>) -> Builder {
-    let from = window.from.map_or(String::new(), |from| from.to_string());
-    builder.arg(window.direction.as_str()).arg(window.size).arg(from)
-}
-
-/// Makes the record of a post. Answers how it is delivered, which is decided by whoever makes the
-/// record; `None` if the id cannot be used: somebody else has it, or it is void.
+/// Creates the record of a post. Returns its delivery mode, which is decided by the process that creates the
+/// record; `None` if the id cannot be used because another post has it or it was revoked.
 pub fn create(
     keys: &Keys,
     draft: &Draft,
@@ -66,7 +47,7 @@ pub fn create(
     create.reply::<Option<String>>().map(|delivery| Ok(delivery.as_deref().and_then(parse_delivery)))
 }
 
-/// A delivery as it is kept.
+/// Formats a delivery mode as stored.
 #[must_use]
 pub fn print_delivery(delivery: Delivery) -> String {
     match delivery {
@@ -85,17 +66,17 @@ fn parse_delivery(text: &str) -> Option<Delivery> {
     }
 }
 
-/// What has become of making a post visible, or void.
+/// The outcome of publishing or revoking a post.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settled {
-    /// It is visible, or was and has been deleted since. With the posts of its author that shall
+    /// It is visible, or was visible and has been deleted since. Contains the author's posts that are due to
     /// become cold.
     Visible(Vec<PostId>),
-    /// It never will be.
+    /// It will never be visible.
     Void,
-    /// It may become visible yet.
+    /// It may still become visible.
     Open,
-    /// It is visible if the archive has it, and otherwise never will be.
+    /// It is visible if the archive contains it; otherwise it will never be visible.
     Cold,
 }
 
@@ -113,17 +94,17 @@ impl FromRedisValue for Settled {
     }
 }
 
-/// How much of what is kept of an author.
+/// Size limits of the data kept per author.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// Posts of a timeline.
+    /// Maximum posts of a timeline.
     pub timeline: u32,
-    /// Posts of an author before they become cold.
+    /// Posts of an author that stay hot; older ones become cold.
     pub hot: u32,
 }
 
-/// Makes a post visible: puts it into its author's lists, and notes that the attempt is done, if there
-/// is one under this idempotency key. If it is pulled, its readers are told.
+/// Makes a post visible: adds it to its author's lists and marks the attempt under this idempotency key, if
+/// any, as done. If the post is pulled, notifies its readers.
 pub fn publish(
     keys: &Keys,
     draft: &Draft,
@@ -134,10 +115,10 @@ pub fn publish(
     let Draft { id, note: Note { author, .. } } = draft;
     let publish = call(&script::PUBLISH_POST).key(&keys.void(*author)).key(&keys.posts(*author));
     let publish = publish.key(&keys.recent(*author)).key(&keys.timeline(*author)).key(&keys.cold(*author));
-    let told = if delivery == Delivery::Pulled { keys.pulled() } else { String::new() };
+    let channel = if delivery == Delivery::Pulled { keys.pulled() } else { String::new() };
     let described = |publish: Builder| {
         let publish = publish.arg(id.get()).arg(sizes.timeline).arg(sizes.hot).arg(RECENT);
-        publish.arg(told).arg(author.get())
+        publish.arg(channel).arg(author.get())
     };
     match attempt {
         Some((key, attempt)) => {
@@ -148,8 +129,8 @@ pub fn publish(
     }
 }
 
-/// Tells what has become of a post. If it is abandoned, makes it void unless it is visible: whoever may
-/// still be publishing it finds that it must not.
+/// Returns the state of a post. If it is abandoned and not visible, revokes it: a process that is still
+/// publishing it then fails.
 pub fn settle_if_possible(
     keys: &Keys,
     draft: &Draft,
@@ -163,36 +144,36 @@ pub fn settle_if_possible(
     void.arg(now.as_millis()).arg(VOID_MILLIS).arg(sizes.hot).arg(is_abandoned).reply()
 }
 
-/// Keeps the record of a void post from coming to be, and erases it if it has. `false` if the record is
-/// of another post.
+/// Prevents the record of a revoked post from being created, and erases it if it exists. `false` if the
+/// record belongs to another post.
 pub fn bury(keys: &Keys, draft: &Draft) -> Command<bool> {
     let Draft { id, note: Note { author, created_at, .. } } = draft;
     let bury = call(&script::BURY_POST).key(&keys.post(*id)).arg(author.get());
     bury.arg(created_at.as_millis()).arg(VOID_MILLIS).reply()
 }
 
-/// What is kept of a post.
+/// The stored state of a post.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
     /// The post.
     Live(Post),
-    /// It was deleted.
+    /// A deleted post.
     Tombstone {
-        /// Whose it was.
+        /// The author of the deleted post.
         author: UserId,
-        /// Whether the archive knows of it.
+        /// `true` if the archive has recorded the deletion.
         is_settled: bool,
     },
-    /// It was never visible and never will be.
+    /// A post that was never visible and never will be.
     Void {
-        /// Who would have been its author.
+        /// The intended author.
         author: UserId,
     },
-    /// Nothing: there was no such post, or it is in the archive.
+    /// No record: the post never existed or is in the archive.
     Missing,
 }
 
-/// What is kept of a post.
+/// Reads the stored state of a post.
 pub fn read(keys: &Keys, id: PostId) -> Command<Record> {
     type Row = (Option<u64>, Option<String>, Option<i64>, Option<String>, Option<String>, Option<u8>);
     let read = command("HMGET").key(&keys.post(id)).args(FIELDS).arg("settled");
@@ -203,7 +184,7 @@ pub fn read(keys: &Keys, id: PostId) -> Command<Record> {
         };
         let author = UserId::new(author).ok_or_else(|| corrupt("author"))?;
         let Some(content) = content else {
-            // Versions that do not know this take it for a tombstone that needs nothing more, which is right, too.
+            // Versions that do not know this value treat it as a settled tombstone, which is correct, too.
             if settled == Some(2) {
                 return Ok(Record::Void { author });
             }
@@ -215,7 +196,7 @@ pub fn read(keys: &Keys, id: PostId) -> Command<Record> {
     })
 }
 
-/// Drops the record of a post that the archive has, unless it has changed. `true` if it is gone.
+/// Drops the record of an archived post, unless it has changed. `true` if the record is gone.
 pub fn drop(keys: &Keys, post: &Post) -> Command<bool> {
     let drop = call(&script::DROP_POST).key(&keys.post(post.id));
     let drop = drop.arg("author").arg(post.author.get()).arg("content").arg(&post.content);
@@ -224,25 +205,25 @@ pub fn drop(keys: &Keys, post: &Post) -> Command<bool> {
     drop.arg("delivery").arg(print_delivery(post.delivery)).reply()
 }
 
-/// Lets the tombstone of a deleted post expire, since the archive knows of the deletion.
+/// Lets the tombstone of a deleted post expire, because the archive has recorded the deletion.
 pub fn settle_tombstone(keys: &Keys, id: PostId) -> Command<bool> {
     call(&script::SETTLE_TOMBSTONE).key(&keys.post(id)).arg(VOID_MILLIS).reply()
 }
 
-/// Notes on a post that so many followers were served, unless it has been deleted.
+/// Marks a post as delivered to `followers` followers, unless it has been deleted.
 pub fn mark_delivered(keys: &Keys, id: PostId, followers: u64) -> Command<bool> {
     let mark = call(&script::MARK_DELIVERED).key(&keys.post(id));
     mark.arg(print_delivery(Delivery::Delivered { followers })).reply()
 }
 
-/// What has become of an attempt to erase a post.
+/// The outcome of erasing a post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Erased {
-    /// It says nothing any more.
+    /// The content is erased.
     Erased,
-    /// There is no such post.
+    /// The post does not exist.
     Missing,
-    /// It is somebody else's.
+    /// The post belongs to another user.
     Foreign,
 }
 
@@ -252,29 +233,29 @@ impl FromRedisValue for Erased {
             "erased" => Ok(Self::Erased),
             "missing" => Ok(Self::Missing),
             "foreign" => Ok(Self::Foreign),
-            other => Err(ParsingError::from(format!("{other:?} is no outcome of an erasure"))),
+            other => Err(ParsingError::from(format!("{other:?} is not an outcome of an erasure"))),
         }
     }
 }
 
-/// Erases what a post says, if it is this author's, and leaves a tombstone; also of a post that only the
-/// archive has, if that is told.
+/// Erases the content of a post if it belongs to this author, and leaves a tombstone. With `is_archived`,
+/// also leaves a tombstone for a post that only the archive contains.
 pub fn erase(keys: &Keys, author: UserId, id: PostId, is_archived: bool) -> Command<Erased> {
     call(&script::ERASE_POST).key(&keys.post(id)).arg(author.get()).arg(is_archived).reply()
 }
 
-/// What is left of a post, or of one that is there.
+/// The author and state of a post, deleted or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// Whose it is or was.
+    /// The author.
     pub author: UserId,
-    /// How it comes, or came, to timelines; `None` if it never did.
+    /// Delivery mode; `None` if the post was never delivered.
     pub delivery: Option<Delivery>,
-    /// Whether it has been deleted.
+    /// `true` if it has been deleted.
     pub is_deleted: bool,
 }
 
-/// What is left of a post; `None` if there was none.
+/// Reads the trace of a post; `None` if it never existed.
 pub fn trace(keys: &Keys, id: PostId) -> Command<Option<Trace>> {
     let read = command("HMGET").key(&keys.post(id)).arg("author").arg("delivery").arg("deleted");
     read.reply::<(Option<u64>, Option<String>, Option<u8>)>().map(|(author, delivery, deleted)| {
@@ -286,8 +267,8 @@ pub fn trace(keys: &Keys, id: PostId) -> Command<Option<Trace>> {
     })
 }
 
-/// Takes a post out of its author's lists and timeline, and out of those that became cold. `true` if it was
-/// among them.
+/// Removes a post from its author's lists and timeline, and from the count of cold posts. `true` if it was
+/// there.
 pub fn delete(keys: &Keys, author: UserId, id: PostId, now: Timestamp) -> Command<bool> {
     let delete = call(&script::DELETE_POST).key(&keys.void(author)).key(&keys.posts(author));
     let delete = delete.key(&keys.recent(author)).key(&keys.timeline(author));
@@ -296,7 +277,7 @@ pub fn delete(keys: &Keys, author: UserId, id: PostId, now: Timestamp) -> Comman
     delete.arg(REMOVED_MILLIS).reply()
 }
 
-/// Where among its author's posts a post is.
+/// The location of a post among its author's posts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whereabouts {
     /// In the list.
@@ -313,50 +294,50 @@ impl FromRedisValue for Whereabouts {
             "listed" => Ok(Self::Listed),
             "cold" => Ok(Self::Cold),
             "absent" => Ok(Self::Absent),
-            other => Err(ParsingError::from(format!("{other:?} is no place for a post"))),
+            other => Err(ParsingError::from(format!("{other:?} is not a location of a post"))),
         }
     }
 }
 
-/// Where among its author's posts a post is.
+/// Locates a post among its author's posts.
 pub fn find(keys: &Keys, author: UserId, id: PostId) -> Command<Whereabouts> {
     call(&script::FIND_POST).key(&keys.posts(author)).key(&keys.cold(author)).arg(id.get()).reply()
 }
 
-/// A page of an author's posts, as far as they are in the list here.
+/// A page of an author's posts, limited to those in the hot list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostPage {
-    /// The page. What its flags say, they say of the list.
+    /// The page. Its flags refer to the hot list.
     pub page: Page<PostId>,
-    /// What became cold. The posts that are neither there nor in the list are not visible.
+    /// The cold posts. Posts that are neither cold nor in the list are not visible.
     pub cold: Cold,
-    /// Which of those that were deleted the archive may still have.
+    /// Deleted posts near the page that may still be in the archive.
     pub gone: Gone,
 }
 
-/// Posts that were deleted and that the archive may still have, next to the position of a page. At most
-/// [`MOST_GONE`] on each side.
+/// Deleted posts that may still be in the archive, next to the position of a page. At most [`MOST_GONE`] on
+/// each side.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gone {
-    /// Those among which the page lies, in its direction.
+    /// Posts within the range of the page, in its direction.
     pub beside: Vec<PostId>,
-    /// Those on the other side, away from the position.
+    /// Posts on the other side of the position, away from it.
     pub behind: Vec<PostId>,
 }
 
-/// Most posts that were deleted and that come with a page. Movers leave fewer, unless they are away.
+/// Maximum number of deleted posts returned with a page. There are fewer unless no mover is running.
 pub const MOST_GONE: usize = 200;
 
-/// What became cold of an author's posts.
+/// Summary of an author's cold posts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cold {
-    /// The greatest post that did, ever; 0 if none did.
+    /// The greatest post id that ever became cold; 0 if none did.
     pub greatest: u64,
-    /// How many did and were not deleted.
+    /// Number of cold posts that were not deleted.
     pub count: u64,
 }
 
-/// A page of an author's posts. `O(log n + page)`.
+/// Reads a page of an author's posts. `O(log n + page)`.
 pub fn page(keys: &Keys, author: UserId, window: &Window<PostId>) -> Command<PostPage> {
     let page = call(&script::POSTS_PAGE).key(&keys.posts(author)).key(&keys.cold(author));
     let page = windowed(page.key(&keys.gone(author)), window).arg(MOST_GONE);
@@ -369,7 +350,7 @@ pub fn page(keys: &Keys, author: UserId, window: &Window<PostId>) -> Command<Pos
     )
 }
 
-/// Where an author's posts begin, seen from one end.
+/// The first post of an author, seen from one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nearest {
     /// The first post in the list.
@@ -385,8 +366,8 @@ impl Nearest {
         self.hot.is_none() && self.cold.is_none()
     }
 
-    /// Returns a bound before which the author has no post in this direction; `None` if there is no known bound, or no
-    /// post.
+    /// Returns a bound before which the author has no posts in this direction; `None` if no bound is known or
+    /// there are no posts.
     #[must_use]
     pub fn bound(&self, direction: Direction) -> Option<PostId> {
         match direction {
@@ -396,20 +377,20 @@ impl Nearest {
     }
 }
 
-/// Reads where an author's posts begin. Far cheaper than a page.
+/// Reads the first post of an author, seen from one end. Far cheaper than a page.
 pub fn nearest(keys: &Keys, author: UserId, direction: Direction) -> Command<Nearest> {
     let index = match direction {
         Direction::Forward => 0,
         Direction::Backward => -1,
     };
-    // In this order: a post that becomes cold between the two is in one of them.
+    // The order matters: a post that becomes cold between the two reads is found by one of them.
     let hot = command("LINDEX").key(&keys.posts(author)).arg(index);
     let cold = command("HGET").key(&keys.cold(author)).arg("greatest");
     several::<(Option<Id>, Option<u64>)>(vec![hot, cold])
         .map(|(hot, cold)| Ok(Nearest { hot: hot.map(|Id(id)| id), cold: cold.and_then(PostId::new) }))
 }
 
-/// How many posts an author has, wherever they are.
+/// Counts the posts of an author, hot and cold.
 pub fn count(keys: &Keys, author: UserId) -> Command<u64> {
     call(&script::COUNT_POSTS).key(&keys.posts(author)).key(&keys.cold(author)).reply()
 }

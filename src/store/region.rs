@@ -1,13 +1,13 @@
-//! Where users are, packed: two bytes for each, at a fixed place in strings of a fixed length.
+//! Regions of users, packed: two bytes each, at a fixed offset in strings of fixed length.
 //!
-//! A user's id tells the shard and the place in it. So a write touches its own two bytes and nobody else's, and
-//! those who are close to each other are read by one command.
+//! A user's id determines the shard and the offset. A write touches only its own two bytes, and users with
+//! nearby ids are read by one command.
 //!
 //! # Why 4,093 users to a shard
-//! Redis puts seven bytes or so around a string, and its allocator hands out memory in fixed sizes: a string of
-//! 8,192 bytes takes 10,240, one of 8,186 takes 8,192.
+//! Redis adds about seven bytes to a string, and its allocator has fixed size classes: a string of 8,192
+//! bytes takes 10,240, one of 8,186 takes 8,192.
 //!
-//! Not here: what the bytes mean (`model::region`).
+//! Not here: the meaning of the bytes (`model::region`).
 
 use redis::{FromRedisValue, ParsingError, Value};
 
@@ -17,22 +17,23 @@ use crate::store::command::{Command, call, command};
 use crate::store::key::Keys;
 use crate::store::script;
 
-/// How many users share a shard. Part of the stored format.
+/// Number of users per shard. Part of the stored format.
 pub const USERS_PER_SHARD: u64 = 4_093;
-/// Where each of some users is; `None` if it is not known.
+/// The region of each of some users; `None` if it is unknown.
 pub type Places = Vec<(UserId, Option<Region>)>;
 
-/// Bytes of each user.
+/// Bytes per user.
 const WIDTH: u64 = 2;
-/// Bytes between two users up to which both are read by one command: that many cost less than another command.
+/// Maximum gap in bytes between two users read by one command: reading this many costs less than another
+/// command.
 const GAP: u64 = 512;
 
-/// The shard of a user, and its place there.
+/// Returns the shard of a user and the offset in it.
 fn place(user: UserId) -> (u64, u64) {
     (user.get() / USERS_PER_SHARD, user.get() % USERS_PER_SHARD * WIDTH)
 }
 
-/// Writes where a user is; `None` if nobody shall know.
+/// Writes the region of a user; `None` deletes it.
 pub fn write(keys: &Keys, user: UserId, region: Option<Region>) -> Command<bool> {
     let (shard, offset) = place(user);
     let bytes = region.map_or([0; 2], Region::bytes);
@@ -40,8 +41,8 @@ pub fn write(keys: &Keys, user: UserId, region: Option<Region>) -> Command<bool>
     write.arg(&bytes[..]).arg(USERS_PER_SHARD * WIDTH).reply()
 }
 
-/// Where each of these users is; `None` if it is not known. A command for each user, or for several who are close to
-/// each other.
+/// Reads the region of each of these users; `None` if it is unknown. Uses one command per user, or per group
+/// of users with nearby ids.
 #[must_use]
 pub fn read(keys: &Keys, mut users: Vec<UserId>) -> Vec<Command<Places>> {
     users.sort_unstable();
@@ -53,7 +54,7 @@ pub fn read(keys: &Keys, mut users: Vec<UserId>) -> Vec<Command<Places>> {
     users.chunk_by(is_close).map(|users| read_span(keys, users.to_vec())).collect()
 }
 
-/// Where these users are, who are in one shard, in the order of their ids.
+/// Reads the regions of users in the same shard, in the order of their ids.
 fn read_span(keys: &Keys, users: Vec<UserId>) -> Command<Places> {
     let (shard, start) = place(users[0]);
     let (_, last) = place(users[users.len() - 1]);
@@ -61,7 +62,7 @@ fn read_span(keys: &Keys, users: Vec<UserId>) -> Command<Places> {
     read.reply::<Bytes>().map(move |Bytes(bytes)| {
         let region = |user| {
             let at = usize::try_from(place(user).1 - start).ok()?;
-            // A shard that is not there is empty.
+            // A missing shard is empty.
             let bytes = [*bytes.get(at)?, *bytes.get(at + 1)?];
             Table::current().region(bytes)
         };
@@ -69,14 +70,14 @@ fn read_span(keys: &Keys, users: Vec<UserId>) -> Command<Places> {
     })
 }
 
-/// Bytes as they are.
+/// Raw bytes.
 struct Bytes(Vec<u8>);
 
 impl FromRedisValue for Bytes {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
         match value {
             Value::BulkString(bytes) => Ok(Self(bytes)),
-            other => Err(ParsingError::from(format!("{other:?} is no string"))),
+            other => Err(ParsingError::from(format!("{other:?} is not a string"))),
         }
     }
 }

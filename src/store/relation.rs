@@ -1,4 +1,4 @@
-//! How relations are kept: of each user two sorted sets, whom it follows and who follows it.
+//! Storage of relations: two sorted sets per user, one of the users they follow and one of their followers.
 //!
 //! Not here: the order in which the two sides of an edge are written (`app::relation`).
 
@@ -15,14 +15,14 @@ use crate::store::command::{Command, call, command, several, transaction};
 use crate::store::key::{Key, Keys, SortedSet};
 use crate::store::script;
 
-/// Most users whose relations are asked for in one transaction, and most members probed by one
-/// command: bounds how long one of them can hold Redis up.
+/// Maximum number of users looked up in one transaction, and of members probed by one command. Bounds the
+/// time for which one of them can block Redis.
 pub const PROBE: usize = 1_000;
 
-/// How often a transaction of relations looks each user up, or does what takes as long.
+/// Number of lookups, or operations of similar cost, that a transaction of relations makes per user.
 const LOOKS: usize = 5;
 
-/// For how long a temporary set may stay if Redis stops in the wrong moment.
+/// Lifetime of a temporary set if Redis stops before it is deleted.
 const FIND_MILLIS: u64 = 10_000;
 
 pub(super) fn list(keys: &Keys, user: UserId, side: Side) -> Key<SortedSet> {
@@ -32,7 +32,7 @@ pub(super) fn list(keys: &Keys, user: UserId, side: Side) -> Key<SortedSet> {
     }
 }
 
-/// Members with scores, as Redis answers them: users with the times of follows.
+/// Members with scores as returned by Redis: users with the times of follows.
 struct Follows(Vec<Follow>);
 
 impl FromRedisValue for Follows {
@@ -53,7 +53,7 @@ struct Member(UserId);
 impl FromRedisValue for Member {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
         let text = String::from_redis_value(value)?;
-        text.parse().map(Self).map_err(|_| ParsingError::from(format!("{text:?} is no user id")))
+        text.parse().map(Self).map_err(|_| ParsingError::from(format!("{text:?} is not a user id")))
     }
 }
 
@@ -66,7 +66,7 @@ impl FromRedisValue for Score {
     }
 }
 
-/// A page of one of a user's lists. `O(log n + page)`.
+/// Reads a page of one of a user's lists. `O(log n + page)`.
 pub fn page(keys: &Keys, user: UserId, side: Side, window: &Window<Position>) -> Command<Page<Follow>> {
     match window.from {
         Some(from) => {
@@ -82,7 +82,7 @@ pub fn page(keys: &Keys, user: UserId, side: Side, window: &Window<Position>) ->
     }
 }
 
-/// The first page, or the last: one more entry than asked for tells whether there are others.
+/// Reads the first or the last page. One more entry than requested shows whether there are others.
 fn outermost_page(keys: &Keys, user: UserId, side: Side, window: &Window<Position>) -> Command<Page<Follow>> {
     let Window { direction, size, from: _ } = *window;
     let (start, stop) = match direction {
@@ -105,51 +105,51 @@ fn outermost_page(keys: &Keys, user: UserId, side: Side, window: &Window<Positio
     })
 }
 
-/// How many entries a list has.
+/// Returns the length of a list.
 pub fn count(keys: &Keys, user: UserId, side: Side) -> Command<u64> {
     command("ZCARD").key(&list(keys, user, side)).reply()
 }
 
-/// The entries of a list by rank, newest first, `count` of them from `start` on: for walks over all.
+/// Reads `count` entries of a list by rank, newest first, from `start`. For full traversals.
 pub fn range(keys: &Keys, user: UserId, side: Side, start: usize, count: usize) -> Command<Vec<Follow>> {
     let range = command("ZREVRANGE").key(&list(keys, user, side)).arg(start).arg(start + count - 1);
     let range = range.arg("WITHSCORES").reply::<Follows>().walking(count);
     range.map(|Follows(follows)| Ok(follows))
 }
 
-/// Everybody in a list, newest first. For `following`, which the follow limit bounds.
+/// Reads a whole list, newest first. For `following`, which is bounded by the follow limit.
 pub fn all(keys: &Keys, user: UserId, side: Side) -> Command<Vec<Follow>> {
     let range = command("ZREVRANGE").key(&list(keys, user, side)).arg(0).arg(-1);
     range.arg("WITHSCORES").reply::<Follows>().map(|Follows(follows)| Ok(follows))
 }
 
-/// The mutuals of a user, or why they were not read.
+/// The mutuals of a user, or the reason they were not read.
 pub type Mutuals = Result<Vec<Follow>, TooMany>;
 
-/// The user follows this many, which is more than were to be walked.
+/// The number of users followed, which exceeds the traversal limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMany(pub usize);
 
-/// Everybody whom a user follows and who follows back, by when the user followed them, newest first, unless the user
-/// follows more than `most`. `O(number followed × log)`: the smaller set is walked and the other one probed.
+/// Reads the mutuals of a user, by the time the user followed them, newest first, unless the user follows
+/// more than `most`. `O(number followed × log)`: walks the smaller set and probes the larger.
 pub fn mutuals(keys: &Keys, user: UserId, most: usize) -> Command<Mutuals> {
     let read = call(&script::MUTUALS).key(&keys.following(user)).key(&keys.followers(user)).arg(most);
-    // Each is looked up, and handed over by the script.
+    // Each member is looked up by Redis and returned by the script.
     let read = read.reply::<(usize, Follows)>().walking(most).probing(2 * most);
     read.map(move |(following, Follows(mut follows))| {
         if following > most {
             return Ok(Err(TooMany(following)));
         }
-        // Redis sorts the oldest first.
+        // Redis returns the oldest first.
         follows.reverse();
         Ok(Ok(follows))
     })
 }
 
-/// When each of these users came to be in a list of `user`'s; `None` for those who are not in it.
+/// Returns when each of these users was added to a list of `user`; `None` for those not in it.
 ///
 /// # Panics
-/// If there are none of them, or more than [`PROBE`].
+/// If `others` is empty or has more than [`PROBE`] users.
 pub fn times(keys: &Keys, user: UserId, side: Side, others: &[UserId]) -> Command<Vec<Option<Timestamp>>> {
     assert!((1..=PROBE).contains(&others.len()), "a probe has 1 to {PROBE} members");
     let probe = command("ZMSCORE").key(&list(keys, user, side)).args(others.iter().map(|id| id.get()));
@@ -159,11 +159,11 @@ pub fn times(keys: &Keys, user: UserId, side: Side, others: &[UserId]) -> Comman
         .map(|scores| Ok(scores.into_iter().map(|score| score.map(|Score(at)| at)).collect()))
 }
 
-/// How the viewer and each of these users stand, in their order. Costs by the page, never by how
-/// many follow or are followed.
+/// Reads the relations between the viewer and each of these users, in the order given. The cost depends on
+/// the page, never on the number of followers or followed users.
 ///
 /// # Panics
-/// If there are none of them, or more than [`PROBE`].
+/// If `others` is empty or has more than [`PROBE`] users.
 pub fn relations(
     keys: &Keys,
     viewer: UserId,
@@ -180,9 +180,9 @@ pub fn relations(
     }
 }
 
-/// The page goes into a temporary set in the viewer's slot and is intersected with the viewer's two
-/// sets. Weights 0 and 1 make the result's scores the times of the follows. Those in both results
-/// are mutual. The sets are named by a nonce, so requests do not meet, and are gone at the end.
+/// Adds the page to a temporary set in the viewer's slot and intersects it with the viewer's two sets.
+/// Weights 0 and 1 make the scores of the results the times of the follows. Users in both results are
+/// mutuals. A nonce in the names keeps concurrent requests apart; the sets are deleted at the end.
 fn by_intersection(keys: &Keys, viewer: UserId, others: &[UserId], nonce: u64) -> Command<Vec<Relation>> {
     type Answers = (i64, i64, i64, i64, Follows, Follows, i64);
     let [find, following, followers] = keys.find(viewer, nonce);
@@ -215,7 +215,7 @@ fn by_intersection(keys: &Keys, viewer: UserId, others: &[UserId], nonce: u64) -
     })
 }
 
-/// Both of the viewer's sets are probed for the page: no writes, so a replica could answer.
+/// Probes both of the viewer's sets for the page. Makes no writes, so a replica could serve it.
 fn by_probe(keys: &Keys, viewer: UserId, others: &[UserId]) -> Command<Vec<Relation>> {
     type Answers = (Vec<Option<Score>>, Vec<Option<Score>>);
     let probe = |key: Key<SortedSet>| command("ZMSCORE").key(&key).args(others.iter().map(|id| id.get()));
@@ -230,19 +230,19 @@ fn by_probe(keys: &Keys, viewer: UserId, others: &[UserId]) -> Command<Vec<Relat
     })
 }
 
-/// What has become of an attempt to follow.
+/// The outcome of a follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Followed {
     /// The follow is new.
     Added(Timestamp),
-    /// It was there, and keeps its time.
+    /// The follow already existed and keeps its time.
     Already(Timestamp),
-    /// The user follows as many as it may.
+    /// The user has reached the follow limit.
     Refused,
 }
 
-/// Writes the truth of follows of one user: each of `others` with its time, in order, up to
-/// `limit` altogether.
+/// Writes the source of truth of a user's follows: each of `others` with its time, in order, up to `limit` in
+/// total.
 pub fn write_following(
     keys: &Keys,
     user: UserId,
@@ -261,19 +261,20 @@ pub fn write_following(
     })
 }
 
-/// Since when `other` is in a list of `user`'s; in `following`, this is the truth of an edge.
+/// Returns since when `other` is in a list of `user`. In `following`, this is the source of truth for an
+/// edge.
 pub fn time(keys: &Keys, user: UserId, side: Side, other: UserId) -> Command<Option<Timestamp>> {
     let read = command("ZSCORE").key(&list(keys, user, side)).arg(other.get());
     read.reply::<Option<Score>>().map(|score| Ok(score.map(|Score(at)| at)))
 }
 
-/// Removes `other` from a list of `user`'s. `true` if it was there.
+/// Removes `other` from a list of `user`. `true` if they were in it.
 pub fn remove(keys: &Keys, user: UserId, side: Side, other: UserId) -> Command<bool> {
     let write = call(&script::WRITE_FOLLOW).key(&list(keys, user, side));
     write.arg(other.get()).arg("").reply()
 }
 
-/// Puts `other` into a list of `user`'s, or gives it another time. `true` if that has changed anything.
+/// Adds `other` to a list of `user`, or changes their time. `true` if this changed anything.
 pub fn put(keys: &Keys, user: UserId, side: Side, other: UserId, at: Timestamp) -> Command<bool> {
     let write = call(&script::WRITE_FOLLOW).key(&list(keys, user, side));
     write.arg(other.get()).arg(at.as_millis()).reply()

@@ -1,5 +1,5 @@
-//! The scripts: one `.lua` file, one verb. Each opens with what it is for, its keys and arguments,
-//! and what it returns; the area that uses it has the typed function that calls it.
+//! The scripts: one operation per `.lua` file. Each starts with a header that documents its purpose, keys,
+//! arguments and return value. The module of its domain contains the typed function that calls it.
 //!
 //! Not here: when a script is sent by digest and when by source (`store::batch`).
 
@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use redis::{Arg, Cmd, cmd};
 
-/// A script and the digest Redis knows it by.
+/// A script and the digest that identifies it to Redis.
 pub(super) struct Script {
     source: &'static str,
     digest: LazyLock<String>,
@@ -24,7 +24,7 @@ macro_rules! scripts {
     };
 }
 
-// A script may begin with parts that several have.
+// A script may include shared parts before its own source.
 scripts! {
     ADD_JOB = "part/turns" "add_job";
     BEGIN_MEASURING = "begin_measuring";
@@ -95,7 +95,7 @@ impl Script {
         call("EVALSHA", &self.digest, keys, arguments)
     }
 
-    /// Calls the script by its source, which also makes Redis remember it.
+    /// Calls the script by its source, which also makes Redis cache it.
     pub(super) fn by_source(&self, keys: usize, arguments: &Cmd) -> Cmd {
         call("EVAL", self.source, keys, arguments)
     }
@@ -109,7 +109,7 @@ fn call(name: &str, script: &str, keys: usize, arguments: &Cmd) -> Cmd {
     let mut call = cmd(name);
     call.arg(script).arg(keys);
     for argument in arguments.args_iter() {
-        // The other kind of argument is a scan's cursor, which no script takes.
+        // The only other kind of argument is a scan cursor, which no script takes.
         if let Arg::Simple(bytes) = argument {
             call.arg(bytes);
         }

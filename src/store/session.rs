@@ -1,7 +1,7 @@
-//! How sessions are kept: in a hash of their user, SHA-256 of the token → the session.
+//! Storage of sessions: a hash per user, SHA-256 of the token → the session.
 //!
-//! A value is `id ⇥ created ⇥ seen ⇥ expires ⇥ label`, times in milliseconds. A user has at most
-//! some hundred sessions (`app::session`), so the whole hash may be read.
+//! A value is `id ⇥ created ⇥ seen ⇥ expires ⇥ label`, with times in milliseconds. A user has at most about a
+//! hundred sessions (`app::session`), so the whole hash may be read.
 
 use redis::{FromRedisValue, ParsingError, Value};
 
@@ -17,7 +17,7 @@ use crate::store::script;
 /// A session together with the hash of its token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredSession {
-    /// What the session's token hashes to.
+    /// The hash of the session's token.
     pub token: TokenHash,
     /// The session.
     pub session: Session,
@@ -42,7 +42,7 @@ fn value(session: &Session) -> String {
 impl FromRedisValue for Session {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
         let text = String::from_redis_value(value)?;
-        parse(&text).ok_or_else(|| ParsingError::from(format!("{text:?} is no session")))
+        parse(&text).ok_or_else(|| ParsingError::from(format!("{text:?} is not a session")))
     }
 }
 
@@ -55,12 +55,12 @@ fn parse(text: &str) -> Option<Session> {
     Some(Session { id, created_at, last_seen_at, expires_at, label })
 }
 
-/// The session that a token opens, expired or not; `None` if there is none.
+/// Reads the session of a token, expired or not; `None` if there is none.
 pub fn read(keys: &Keys, user: UserId, token: &TokenHash) -> Command<Option<Session>> {
     command("HGET").key(&keys.sessions(user)).arg(token.as_bytes()).reply()
 }
 
-/// The same, and what came of drawing on the bucket of the user: nothing is drawn for a session that has expired.
+/// Reads the session of a token and takes tokens from the user's cost bucket. An expired session takes none.
 pub fn read_and_draw(
     keys: &Keys,
     user: UserId,
@@ -76,16 +76,16 @@ pub fn read_and_draw(
     })
 }
 
-/// All sessions of a user, expired or not, in no order.
+/// Reads all sessions of a user, expired or not, in no particular order.
 pub fn read_all(keys: &Keys, user: UserId) -> Command<Vec<(Vec<u8>, Session)>> {
     command("HGETALL").key(&keys.sessions(user)).reply()
 }
 
-/// Which sessions end when another is opened.
+/// Sessions to end when another is opened.
 pub enum Ending {
-    /// All others.
+    /// All other sessions.
     All,
-    /// Those with these token hashes.
+    /// The sessions with these token hashes.
     These(Vec<Vec<u8>>),
 }
 
@@ -109,8 +109,8 @@ pub fn open(
     }
 }
 
-/// Writes when a session was seen last and when it will end, unless it was ended or touched since
-/// it was read as `before`.
+/// Writes when a session was last seen and when it expires, unless it was ended or touched since it was read
+/// as `before`.
 pub fn touch(keys: &Keys, user: UserId, before: &StoredSession, after: &Session) -> Command<bool> {
     let touch = call(&script::TOUCH_SESSION).key(&keys.sessions(user));
     touch.arg(before.field()).arg(before.value()).arg(value(after)).reply()
@@ -126,7 +126,7 @@ pub fn end_all(keys: &Keys, user: UserId) -> Command<i64> {
     call(&script::END_SESSIONS).key(&keys.sessions(user)).arg("").reply()
 }
 
-/// Ends the session that has this id; `false` if there is none.
+/// Ends the session with this id; `false` if there is none.
 pub fn revoke(keys: &Keys, user: UserId, session: SessionId) -> Command<bool> {
     call(&script::REVOKE_SESSION).key(&keys.sessions(user)).arg(format!("{session}\t")).reply()
 }

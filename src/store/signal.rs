@@ -1,10 +1,11 @@
-//! Signals: Redis says what changes for those users whom this process listens for.
+//! Signals: pub/sub notifications of changes, for the users that this process subscribes to.
 //!
-//! Scripts that change what somebody may be watching say so on a channel (`store/lua/part/tell.lua`). A signal says
-//! that there is something to look at and not what it is: signals are lost when a connection breaks, so whoever
-//! listens looks by itself from time to time, and whenever it begins to listen.
+//! Scripts that change data a client may be watching publish a signal on a channel
+//! (`store/lua/part/tell.lua`). A signal announces that there is something to read, not its content. Signals
+//! are lost when a connection breaks, so subscribers also poll from time to time, and whenever they
+//! subscribe.
 //!
-//! Not here: who listens, and for what (`app::live`).
+//! Not here: the subscribers and what they subscribe to (`app::live`).
 
 use futures::StreamExt as _;
 use redis::aio::{PubSubSink, PubSubStream};
@@ -13,21 +14,21 @@ use crate::model::id::UserId;
 use crate::store::error::Error;
 use crate::store::key::Keys;
 
-/// What has changed.
+/// A change announced by a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// Something has come to the home timeline of a user, or was taken out of it.
+    /// A post was added to the home timeline of a user, or removed from it.
     Timeline(UserId),
-    /// One follows the other now, or no longer does. It is the first one who is told.
+    /// The first user has followed or unfollowed the second. The signal is sent to the first.
     Relation(UserId, UserId),
     /// Sessions of a user have ended.
     Sessions(UserId),
-    /// A user has posted something that its readers pull.
+    /// A user has published a post that its readers pull.
     Pulled(UserId),
 }
 
 impl Signal {
-    /// The signal that is given by this message on this channel; `None` if this version does not know it.
+    /// Parses a message on a channel; `None` if this version does not know it.
     fn read(keys: &Keys, channel: &str, message: &str) -> Option<Self> {
         if channel == keys.pulled() {
             return Some(Self::Pulled(message.parse().ok()?));
@@ -42,14 +43,14 @@ impl Signal {
     }
 }
 
-/// A connection that listens.
+/// A pub/sub listener.
 pub struct Ear {
     sink: PubSubSink,
     stream: PubSubStream,
     keys: Keys,
 }
 
-/// What says for whom an [`Ear`] listens.
+/// A handle that changes the subscriptions of an [`Ear`].
 #[derive(Clone)]
 pub struct Dial {
     sink: PubSubSink,
@@ -63,13 +64,13 @@ impl Ear {
         Ok(Self { sink, stream, keys })
     }
 
-    /// What says for whom it listens; from the beginning, for nobody.
+    /// Returns a handle that changes the subscriptions; initially, no users are subscribed to.
     #[must_use]
     pub fn dial(&self) -> Dial {
         Dial { sink: self.sink.clone(), keys: self.keys.clone() }
     }
 
-    /// The next signal; `None` if the connection is gone.
+    /// Waits for the next signal; `None` if the connection is lost.
     pub async fn hear(&mut self) -> Option<Signal> {
         loop {
             let message = self.stream.next().await?;
@@ -82,17 +83,17 @@ impl Ear {
 }
 
 impl Dial {
-    /// Listens for these users from now on. One round trip.
+    /// Subscribes to these users. One round trip.
     pub async fn listen_for(&mut self, users: &[UserId]) -> Result<(), Error> {
         Ok(self.sink.subscribe(self.channels(users)).await?)
     }
 
-    /// Listens for these users no longer. One round trip.
+    /// Unsubscribes from these users. One round trip.
     pub async fn cease_for(&mut self, users: &[UserId]) -> Result<(), Error> {
         Ok(self.sink.unsubscribe(self.channels(users)).await?)
     }
 
-    /// Whether the connection is there. One round trip.
+    /// Checks the connection. One round trip.
     pub async fn ping(&mut self) -> Result<(), Error> {
         Ok(self.sink.ping::<redis::Value>().await.map(drop)?)
     }

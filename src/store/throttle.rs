@@ -1,7 +1,7 @@
-//! What is kept to throttle those who guess passwords: from where an account was signed in to.
+//! Known addresses of accounts, used to throttle password guessing.
 //!
-//! It is kept by name, not in the user's slot: names that are nobody's go the same way as others. Not here: the
-//! buckets themselves (`store::bucket`), or which one an attempt draws on (`app::throttle`).
+//! They are stored by username, not in the user's slot: names without an account are treated like any other.
+//! Not here: the buckets themselves (`store::bucket`), or which bucket an attempt uses (`app::throttle`).
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use crate::model::digest::Digest;
 use crate::store::command::{Command, command, transaction};
 use crate::store::key::Keys;
 
-/// For how long an address is remembered.
+/// Retention of a known address.
 const REMEMBERED: Duration = Duration::from_hours(90 * 24);
-/// Most addresses that are remembered of one account; the one not used for longest makes room for a further one.
+/// Maximum number of known addresses per account; the least recently used one is evicted.
 const MOST_ADDRESSES: isize = 20;
 
-/// Whether the account was signed in to from this address, not too long ago.
+/// Returns whether the account has recently been signed in to from this address.
 pub fn is_known(keys: &Keys, account: Digest, address: Digest, now: Timestamp) -> Command<bool> {
     let since = now.minus(REMEMBERED).as_millis();
     let read = command("ZSCORE").key(&keys.known_addresses(account)).arg(address.to_string());
     read.reply::<Option<i64>>().map(move |last| Ok(last.is_some_and(|last| last > since)))
 }
 
-/// Remembers that the account was signed in to from this address; `true` if that is new.
+/// Records that the account was signed in to from this address; `true` if the address is new.
 pub fn remember(keys: &Keys, account: Digest, address: Digest, now: Timestamp) -> Command<bool> {
     let known = keys.known_addresses(account);
     let old = now.minus(REMEMBERED).as_millis();

@@ -1,11 +1,11 @@
-//! How home timelines are kept: each a list of post ids, greatest first, and a seal at its end.
+//! Storage of home timelines: each a list of post ids, greatest first, with a seal at its end.
 //!
-//! A timeline exists while its owner comes back; a timeline that does not exist receives nothing and
-//! is filled anew. The seal (`store/lua/part/timeline.lua`) has a nonce, so that nothing meant for one
-//! timeline gets into another under the same key; the floor, at and above which the timeline is
+//! A timeline exists while its owner keeps coming back. A timeline that does not exist receives nothing and
+//! is rebuilt from scratch. The seal (`store/lua/part/timeline.lua`) contains a nonce, so that nothing meant
+//! for one timeline gets into another under the same key; the floor, at and above which the timeline is
 //! complete; and the mark, up to which everything has been pulled.
 //!
-//! Not here: whom a reader pulls from and in which order things are read (`app::timeline`).
+//! Not here: which authors a reader pulls from, and the order of reads (`app::timeline`).
 
 use redis::{FromRedisValue, ParsingError, Value};
 
@@ -14,15 +14,15 @@ use crate::model::id::{PostId, UserId};
 use crate::model::page::Window;
 use crate::store::command::{Command, call, command};
 use crate::store::key::Keys;
-use crate::store::post::{Id, ids, windowed};
+use crate::store::post_list::{Id, ids, windowed};
 use crate::store::script;
 
-/// A part of a timeline as it is kept.
+/// A section of a stored timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
-    /// At and above this post the timeline has everything; 0 if it was never trimmed.
+    /// The floor: the timeline is complete at and above this post; 0 if it was never trimmed.
     pub floor: u64,
-    /// The posts of the part, greatest first.
+    /// The posts of the section, greatest first.
     pub posts: Vec<PostId>,
 }
 
@@ -32,55 +32,55 @@ impl View {
     }
 }
 
-/// The name of a timeline, to tell it from another under the same key.
+/// The nonce of a timeline, which distinguishes it from another under the same key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nonce(String);
 
-/// A timeline that exists, and what must be pulled into it.
+/// An existing timeline, and the sources to pull into it.
 #[derive(Clone, Debug)]
 pub struct Opened {
-    /// Its name.
+    /// Its nonce.
     pub nonce: Nonce,
-    /// Everything up to this post has been pulled; `None` if the timeline was not filled yet.
+    /// Everything up to this post has been pulled; `None` if the timeline is not filled yet.
     pub mark: Option<u64>,
-    /// From whom to pull.
+    /// Authors to pull from.
     pub sources: Vec<UserId>,
-    /// The part that was asked for.
+    /// The requested section.
     pub view: View,
-    /// All that was taken out of the timeline up to then is out of the part.
+    /// The section excludes all posts removed from the timeline up to this time.
     pub at: Timestamp,
 }
 
-/// From whom to pull into a timeline that is filled.
+/// Authors to pull into a filled timeline.
 #[derive(Clone, Copy, Debug)]
 pub enum Sources<'a> {
-    /// From everybody whom its owner follows.
+    /// All authors that its owner follows.
     All,
-    /// From those of these whom its owner follows; at most [`MOST_NAMED`].
+    /// Those of these authors that its owner follows; at most [`MOST_NAMED`].
     Named(&'a [UserId]),
 }
 
-/// For how long it is remembered that a post was taken out of a timeline: a day.
+/// Retention of removals from a timeline: a day.
 pub(super) const REMOVED_MILLIS: u64 = 86_400_000;
 
-/// Most users that can be named to be pulled from.
+/// Maximum number of authors that can be named as sources.
 pub const MOST_NAMED: usize = 1_000;
 
-/// A user as Redis answers it.
+/// A user id as returned by Redis.
 struct Source(UserId);
 
 impl FromRedisValue for Source {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
         let text = String::from_redis_value(value)?;
-        text.parse().map(Self).map_err(|_| ParsingError::from(format!("{text:?} is no user id")))
+        text.parse().map(Self).map_err(|_| ParsingError::from(format!("{text:?} is not a user id")))
     }
 }
 
-/// Makes sure that a timeline exists, keeps it from expiring for so many seconds, and tells from whom
-/// to pull; from everybody if it is not filled. With a part of it.
+/// Creates a timeline if it does not exist, renews its expiry to `lifetime` seconds, and returns the authors
+/// to pull from, which are all followed users if it is not filled. Also returns a section of it.
 ///
 /// # Panics
-/// If more than [`MOST_NAMED`] users are named.
+/// If `sources` names more than [`MOST_NAMED`] users.
 pub fn open(
     keys: &Keys,
     owner: UserId,
@@ -97,7 +97,7 @@ pub fn open(
         Sources::All => ("all", &[]),
         Sources::Named(named) => ("named", named),
     };
-    assert!(named.len() <= MOST_NAMED, "at most {MOST_NAMED} users are named");
+    assert!(named.len() <= MOST_NAMED, "at most {MOST_NAMED} users can be named");
     let open = windowed(open.arg(word), window).arg(REMOVED_MILLIS).args(named.iter().map(|user| user.get()));
     open.reply::<Answer>().map(|(nonce, mark, sources, floor, posts, at)| {
         Ok(Opened {
@@ -110,32 +110,32 @@ pub fn open(
     })
 }
 
-/// Posts to be merged into a timeline.
+/// Posts to merge into a timeline.
 #[derive(Clone, Debug)]
 pub struct Merge {
     /// The posts, greatest first, each once.
     pub posts: Vec<PostId>,
-    /// They are complete above this post only; 0 if altogether.
+    /// The posts are complete only above this one; 0 if they are complete.
     pub cut: u64,
-    /// If they come of a pull, what kind.
+    /// The pull that the posts come from, if any.
     pub pull: Option<Pull>,
 }
 
-/// A pull: everything up to the mark is in the timeline after it.
+/// A pull: after it, the timeline contains everything up to the mark.
 #[derive(Clone, Debug)]
 pub struct Pull {
     /// The timeline that was opened for it.
     pub nonce: Nonce,
-    /// The strategy it follows.
+    /// The generation of the strategy it follows.
     pub generation: u64,
     /// The mark.
     pub mark: u64,
-    /// Whether it pulled everything, from everybody.
+    /// `true` if it pulled everything from all sources.
     pub is_full: bool,
 }
 
-/// Merges posts into a timeline and answers a part of it; `None` if there is no timeline, or not the
-/// one that was opened.
+/// Merges posts into a timeline and returns a section of it; `None` if the timeline does not exist or is not
+/// the one that was opened.
 pub fn merge(
     keys: &Keys,
     owner: UserId,
@@ -154,7 +154,7 @@ pub fn merge(
     merge.reply::<Option<(u64, Vec<Id>)>>().map(|view| Ok(view.map(View::new)))
 }
 
-/// A part of a timeline as it is kept; `None` if there is no timeline, or another one than this.
+/// Reads a section of a stored timeline; `None` if it does not exist or has another nonce.
 pub fn view(
     keys: &Keys,
     owner: UserId,
@@ -166,46 +166,46 @@ pub fn view(
     page.reply::<Option<(u64, Vec<Id>)>>().map(|view| Ok(view.map(View::new)))
 }
 
-/// What an author has for a reader who has pulled before.
+/// An author's new posts for a reader who has pulled before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pulled {
     /// The posts, greatest first.
     pub posts: Vec<PostId>,
-    /// The next one, if there are more.
+    /// The next post, if there are more.
     pub beyond: Option<PostId>,
-    /// The greatest that would be among them had it not become cold; 0 if there is none.
+    /// The greatest post that is missing because it became cold; 0 if there is none.
     pub cold: u64,
 }
 
-/// An author's newest posts above a mark, at most `limit` of them.
+/// Reads at most `limit` of an author's newest posts above a mark.
 pub fn pull(keys: &Keys, author: UserId, mark: u64, limit: usize) -> Command<Pulled> {
     let pull = call(&script::PULL).key(&keys.recent(author)).key(&keys.posts(author)).key(&keys.cold(author));
     let pull = pull.arg(mark).arg(limit).reply::<(u64, u64, Vec<Id>)>();
     pull.map(|(beyond, cold, posts)| Ok(Pulled { posts: ids(posts), beyond: PostId::new(beyond), cold }))
 }
 
-/// Brings a post to a timeline, if there is one that reaches down to it. `true` if it is there now.
+/// Adds a post to a timeline, if the timeline exists and reaches down to it. `true` if it is there now.
 pub fn deliver(keys: &Keys, owner: UserId, post: PostId, capacity: u32) -> Command<bool> {
     call(&script::DELIVER).key(&keys.timeline(owner)).arg(post.get()).arg(capacity).reply()
 }
 
-/// Takes a post out of a timeline, if it is there, and remembers that for a day.
+/// Removes a post from a timeline, if it is there, and records the removal for a day.
 pub fn remove(keys: &Keys, owner: UserId, post: PostId) -> Command<bool> {
     let remove = call(&script::REMOVE_ENTRY).key(&keys.timeline(owner)).key(&keys.removed(owner));
     remove.arg(post.get()).arg(REMOVED_MILLIS).reply()
 }
 
-/// What was taken out of a timeline.
+/// Posts removed from a timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removals {
-    /// Up to when this is all.
+    /// The removals are complete up to this time.
     pub at: Timestamp,
-    /// The posts, and when each was taken out; no two at the same time, the earliest first.
+    /// The removed posts with their times of removal, earliest first; the times are distinct.
     pub posts: Vec<(PostId, Timestamp)>,
 }
 
-/// At most `limit` of the posts that were taken out of a timeline after a time, by the clock of Redis; of now, if
-/// there is none. `None` if not all of them are remembered.
+/// Reads at most `limit` of the posts removed from a timeline after `since`, by the Redis clock; without
+/// `since`, returns only the current time. `None` if the removals since then are not all known.
 pub fn removed(
     keys: &Keys,
     owner: UserId,
@@ -222,29 +222,29 @@ pub fn removed(
     })
 }
 
-/// Makes an author a star for good.
+/// Makes an author a star, permanently.
 pub fn make_star(keys: &Keys, author: UserId, nonce: u64) -> Command<bool> {
     let make = call(&script::MAKE_STAR).key(&keys.stars()).key(&keys.stars_version());
     make.arg(author.get()).arg(format!("{nonce:x}")).reply()
 }
 
-/// Whether an author is a star.
+/// Returns whether an author is a star.
 pub fn is_star(keys: &Keys, author: UserId) -> Command<bool> {
     command("SISMEMBER").key(&keys.stars()).arg(author.get()).reply()
 }
 
-/// Up to where all is settled, and who is pulled.
+/// The watermark and the stars.
 #[derive(Clone, Debug)]
 pub struct Watermark {
     /// Every post up to this one is visible or never will be.
     pub mark: u64,
     /// The version of the stars.
     pub version: String,
-    /// The stars; `None` if they are those of the known version.
+    /// The stars; `None` if the known version is current.
     pub stars: Option<Vec<UserId>>,
 }
 
-/// Up to where all is settled, and who is pulled, as of one moment.
+/// Reads the watermark and the stars, atomically.
 pub fn watermark(keys: &Keys, known_version: &str) -> Command<Watermark> {
     let read = call(&script::WATERMARK).key(&keys.next_post()).key(&keys.publishing());
     let read = read.key(&keys.stars()).key(&keys.stars_version()).arg(known_version);
@@ -258,8 +258,8 @@ pub fn watermark(keys: &Keys, known_version: &str) -> Command<Watermark> {
     })
 }
 
-/// Says under which strategy timelines are kept from now on. Answers its generation: another number
-/// after each change, so that what was pulled under another one is known not to be enough.
+/// Sets the strategy of timelines from now on. Returns its generation, which changes with each strategy, so
+/// that pulls made under another strategy can be recognised as insufficient.
 pub fn enter_strategy(keys: &Keys, strategy: &str) -> Command<u64> {
     call(&script::ENTER_STRATEGY).key(&keys.layout()).arg(strategy).reply()
 }

@@ -1,7 +1,8 @@
-//! Stored data that cannot be read: what is of one user or post is left out, so that it fails nothing else.
+//! Unreadable stored data: data of one user or post is left out, so that it does not fail the rest of a
+//! request.
 //!
-//! Only errors about the data itself count as such (a key of the wrong type, a value of the wrong form). Whatever may
-//! pass by itself stays an error, or readers would pass over posts that are merely out of reach.
+//! Only errors about the data itself count (a key of the wrong type, a malformed value). Transient errors
+//! remain errors; otherwise readers would skip posts that are merely unavailable.
 
 use std::collections::HashSet;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -10,15 +11,15 @@ use crate::store::batch::{Replies, Ticket};
 use crate::store::error::Error;
 use crate::store::figures;
 
-/// Most entries of which it is known that they were logged. Beyond that, they are logged again.
+/// Maximum number of entries recorded as logged. When exceeded, entries are logged again.
 const MOST_LOGGED: usize = 1_000;
 
-/// What was logged: each entry once, since every reader comes across it.
+/// The entries already logged. Each is logged once, since every reader encounters it.
 static LOGGED: LazyLock<Mutex<HashSet<(&'static str, u64)>>> = LazyLock::new(Mutex::default);
 
 impl Replies {
-    /// Returns the reply to one command, or `None` if what is stored there cannot be read. That is counted, and logged
-    /// as the `kind` of data of the user or post with this `id`.
+    /// Returns the reply to one command, or `None` if the stored data cannot be read. Such data is counted,
+    /// and logged as the `kind` of data of the user or post with this `id`.
     pub fn take_readable<T>(
         &mut self,
         ticket: Ticket<T>,

@@ -1,6 +1,6 @@
-//! How a user is kept: a small hash, and next to it the password.
+//! Storage of users: a small hash each, with the password in a separate key.
 //!
-//! Not here: the name that leads to it (`store::name`), sessions (`store::session`).
+//! Not here: the username index (`store::name`), sessions (`store::session`).
 
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
@@ -17,21 +17,21 @@ const DISPLAY_NAME: &str = "display_name";
 const BIO: &str = "bio";
 const CREATED_AT: &str = "created_at";
 
-/// For how long what must not come to be is remembered, in milliseconds: far longer than any writer
-/// lives.
+/// Retention of revocations, in milliseconds: far longer than any writer lives.
 pub(super) const VOID_MILLIS: u64 = 86_400_000;
 
-/// The next id for a user. Sent twice, it skips one, which is harmless.
+/// Issues ids for `count` users. Sent twice, it skips ids, which is harmless.
 pub fn issue_ids(keys: &Keys, count: u64) -> Command<u64> {
     command("INCRBY").key(&keys.next_user()).arg(count).reply()
 }
 
-/// The last id issued; no user has a greater one.
+/// Returns the last id issued; no user has a greater one.
 pub fn last_id(keys: &Keys) -> Command<u64> {
     command("GET").key(&keys.next_user()).reply::<Option<u64>>().map(|last| Ok(last.unwrap_or(0)))
 }
 
-/// The asked fields of a user's record; `None` if there is no such user. Where it is does not stand there.
+/// Reads the requested fields of a user's record; `None` if the user does not exist. The record does not
+/// contain the residence.
 pub fn read(keys: &Keys, user: UserId, fields: UserFields) -> Command<Option<User>> {
     let optional = [
         (UserFields::DISPLAY_NAME, DISPLAY_NAME),
@@ -65,25 +65,25 @@ fn timestamp(text: &str) -> Result<Timestamp, Error> {
     Ok(Timestamp::from_millis(millis))
 }
 
-/// A user as it is made.
+/// A user to create.
 pub struct NewUser {
-    /// Its id, freshly issued.
+    /// The id, freshly issued.
     pub id: UserId,
-    /// Its name, reserved for this id.
+    /// The username, reserved for this id.
     pub username: Username,
-    /// What is shown.
+    /// The display name.
     pub display_name: DisplayName,
-    /// What it says of itself.
+    /// The bio.
     pub bio: Bio,
-    /// When it is made.
+    /// Creation time.
     pub created_at: Timestamp,
-    /// Its password; without one nobody can sign in.
+    /// The password; without one, sign-in is impossible.
     pub password: Option<PasswordHash>,
-    /// The session it is signed in with at once.
+    /// The initial session, if any.
     pub session: Option<StoredSession>,
 }
 
-/// Makes the user, all at once. `false` if the id is void or somebody's: then nothing was done, and
+/// Creates the user atomically. `false` if the id was revoked or is in use: then nothing was done, and
 /// another id must be used.
 pub fn create(keys: &Keys, user: &NewUser) -> Command<bool> {
     let created_at = user.created_at.as_millis().to_string();
@@ -107,13 +107,14 @@ pub fn create(keys: &Keys, user: &NewUser) -> Command<bool> {
     create.reply()
 }
 
-/// Sees to it that a user who does not exist never will. `true` if the user exists.
+/// Revokes the id of a user who does not exist, so that they cannot be created later. `true` if the user
+/// exists.
 pub fn void_unless_exists(keys: &Keys, user: UserId, now: Timestamp) -> Command<bool> {
     let void = call(&script::VOID_USER).key(&keys.user(user)).key(&keys.void(user));
     void.arg(now.as_millis()).arg(VOID_MILLIS).reply()
 }
 
-/// Writes what the change names of the record. The user must exist.
+/// Writes the fields of the record that the change contains. The user must exist.
 #[must_use]
 pub fn change_profile(keys: &Keys, user: UserId, change: &ProfileChange) -> Option<Command<i64>> {
     let display_name = change.display_name.as_ref().map(|name| (DISPLAY_NAME, name.as_str()));
@@ -124,20 +125,20 @@ pub fn change_profile(keys: &Keys, user: UserId, change: &ProfileChange) -> Opti
     Some(write.args(fields.flat_map(|(name, value)| [name, value])).reply())
 }
 
-/// The user's password hash; `None` if there is none, or no such user.
+/// Reads the user's password hash; `None` if there is none or the user does not exist.
 pub fn password(keys: &Keys, user: UserId) -> Command<Option<PasswordHash>> {
     let read = command("HGET").key(&keys.secret(user)).arg("password");
     read.reply::<Option<String>>().map(|hash| Ok(hash.map(PasswordHash::from_phc)))
 }
 
-/// What has become of a change of the password.
+/// The outcome of a password change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PasswordChange {
-    /// It was made.
+    /// The password was changed.
     Made,
     /// The password is no longer the one that was verified.
     Outdated,
-    /// The session that asks has ended.
+    /// The requesting session has ended.
     SessionEnded,
 }
 
@@ -157,6 +158,6 @@ pub fn change_password(
         1 => Ok(PasswordChange::Made),
         0 => Ok(PasswordChange::Outdated),
         -1 => Ok(PasswordChange::SessionEnded),
-        other => Err(Error::corrupt(format!("a change of the password returned {other}"))),
+        other => Err(Error::corrupt(format!("unexpected result of a password change: {other}"))),
     })
 }

@@ -1,11 +1,11 @@
-//! Who came on a day: sets of user ids, spread by crc32 over shards so small that Redis keeps each as an array of
-//! integers.
+//! Visitors of a day: sets of user ids, spread by CRC32 over shards small enough for Redis to store each as
+//! an array of integers.
 //!
-//! How many shards a day has is fixed when the first user comes and stays so. When a day is over its shards are
-//! *closed*, each for itself: what is in it then is counted, and nothing is added any more. They expire after
-//! their number has been archived.
+//! The number of shards of a day is fixed when its first visitor is recorded. When the day is over, its
+//! shards are *closed* one by one: their visitors are counted, and no more are added. The shards expire after
+//! the count has been archived.
 //!
-//! Not here: when that is done (`app::visit`).
+//! Not here: the schedule (`app::visit`).
 
 use std::collections::HashMap;
 
@@ -15,24 +15,24 @@ use crate::store::command::{Command, call, command, several};
 use crate::store::key::{Keys, Layout};
 use crate::store::script;
 
-/// How many users a shard has on a day on which as many come as are expected. Redis keeps up to twice as many in an
-/// array, by default.
+/// Users per shard on a day with the expected number of visitors. By default, Redis stores up to twice as
+/// many in an array.
 const USERS_PER_SHARD: u64 = 256;
 
-/// Most shards of a day: far more than the greatest expectation asks for.
+/// Maximum number of shards of a day: far more than the greatest expectation requires.
 const MOST_SHARDS: u32 = 1 << 16;
 
-/// For how long the shards of a day stay after it was archived, in seconds: so long that nobody who came on that
-/// day can still be about to be noted.
+/// Lifetime of the shards of an archived day, in seconds: so long that no visit of that day can still be
+/// about to be recorded.
 const CLOSED_SECONDS: u64 = 2 * 86_400;
 
-/// What is in a closed shard beside users.
+/// The member that marks a closed shard; all others are users.
 const CLOSED: u64 = 0;
 
 const SINCE: &str = "since";
 
-/// Fixes how a day is laid out for so many expected users, unless it is fixed; and that there have been days since
-/// then. Answers how it is laid out.
+/// Sets the layout of a day for `expected` users, and the first day recorded, unless they are already set.
+/// Returns the layout in force.
 pub fn fix_layout(keys: &Keys, day: Day, expected: u64) -> Command<Layout> {
     let days = keys.visit_days();
     let wanted = expected.div_ceil(USERS_PER_SHARD).min(MOST_SHARDS.into());
@@ -43,18 +43,18 @@ pub fn fix_layout(keys: &Keys, day: Day, expected: u64) -> Command<Layout> {
     fixed.map(move |(_, _, shards)| Ok(Layout { day, shards: shards.clamp(1, MOST_SHARDS) }))
 }
 
-/// The days of which Redis knows.
+/// The days recorded in Redis.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Days {
-    /// Those that have begun and are not archived, in order.
+    /// Days that have begun and are not archived, in order.
     pub open: Vec<Layout>,
-    /// The first there ever was.
+    /// The first day ever recorded.
     pub since: Option<Day>,
-    /// What stands there that is none, or has more shards than there can be.
+    /// Entries that are not days or have more shards than allowed.
     pub unknown: Vec<String>,
 }
 
-/// The days of which Redis knows.
+/// Reads the days recorded in Redis.
 pub fn days(keys: &Keys) -> Command<Days> {
     let read = command("HGETALL").key(&keys.visit_days()).reply::<HashMap<String, String>>();
     read.map(|fields| {
@@ -73,30 +73,30 @@ pub fn days(keys: &Keys) -> Command<Days> {
     })
 }
 
-/// Notes that a user came on a day. `false` if the day is closed and the user not counted.
+/// Records a visit of a user on a day. `false` if the day is closed and the user is not counted.
 pub fn record(keys: &Keys, layout: Layout, user: UserId) -> Command<bool> {
     let shard = crc32fast::hash(user.to_string().as_bytes()) % layout.shards;
     call(&script::RECORD_VISIT).key(&keys.visits(layout, shard)).arg(user.get()).arg(CLOSED).reply()
 }
 
-/// How many have come in one shard of a day.
+/// Counts the visitors in one shard of a day.
 pub fn count(keys: &Keys, layout: Layout, shard: u32) -> Command<u64> {
     let visits = keys.visits(layout, shard);
     let (all, mark) = (command("SCARD").key(&visits), command("SISMEMBER").key(&visits).arg(CLOSED));
     several(vec![all, mark]).map(|(all, mark): (u64, u64)| Ok(all.saturating_sub(mark)))
 }
 
-/// Closes one shard of a day and tells how many came.
+/// Closes one shard of a day and returns the number of its visitors.
 pub fn close(keys: &Keys, layout: Layout, shard: u32) -> Command<u64> {
     call(&script::CLOSE_VISITS).key(&keys.visits(layout, shard)).arg(CLOSED).reply()
 }
 
-/// Lets a shard expire that is not needed any more.
+/// Lets a shard expire that is no longer needed.
 pub fn expire(keys: &Keys, layout: Layout, shard: u32) -> Command<bool> {
     command("EXPIRE").key(&keys.visits(layout, shard)).arg(CLOSED_SECONDS).reply()
 }
 
-/// Forgets a day that is archived.
+/// Removes the record of a day that has been archived.
 pub fn forget(keys: &Keys, day: Day) -> Command<i64> {
     command("HDEL").key(&keys.visit_days()).arg(day.number()).reply()
 }

@@ -146,7 +146,7 @@ async fn a_server_does_not_start_on_an_archive_it_cannot_work_with_and_says_why(
     execute(&database.url, "UPDATE fanfold_migrations SET version = 7").await;
     let serve = ["serve", "--listen", "127.0.0.1:0"];
     let error = complained(&run(&redis, &[&serve[..], &archive[..]].concat()));
-    assert!(error.contains("newer Fanfold (its form is number 7"), "{error}");
+    assert!(error.contains("newer Fanfold (its schema version is 7"), "{error}");
     execute(&database.url, "UPDATE fanfold_migrations SET version = 1").await;
 
     let other = ["--archive-url", &format!("{}.other", database.url)];
@@ -170,7 +170,7 @@ async fn a_server_does_not_start_on_an_archive_it_cannot_work_with_and_says_why(
 fn a_server_starts_while_its_archive_is_away() {
     let redis = Redis::start();
     let server = Server::over(&redis, &["--archive-url", "postgres://nobody@localhost:1/none"]);
-    assert_eq!(server.send("GET /readyz", ""), (200, "ready\narchive: not usable now\n".to_owned()));
+    assert_eq!(server.send("GET /readyz", ""), (200, "ready\narchive: unavailable\n".to_owned()));
     let ada = server.token("ada");
     publish(&server, &ada, "hot");
     assert_eq!(contents(&server, &ada), ["hot"]);
@@ -241,6 +241,6 @@ fn what_an_archive_url_says_wrongly_is_not_logged() {
         .output()
         .unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("the archive cannot be used now: the archive cannot be reached"), "{said}");
+    assert!(said.contains("the archive is unavailable: the archive cannot be reached"), "{said}");
     assert!(!said.contains("hunter"), "{said}");
 }

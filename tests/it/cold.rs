@@ -297,7 +297,7 @@ async fn while_the_archive_is_away(kind: Kind) {
     assert_eq!(delete(&world, &people[0], &published[11]).await["userErrors"], json!([]));
     // What was known when it was last asked is served for a second.
     tokio::time::sleep(Duration::from_millis(1_100)).await;
-    assert_eq!(page(&world, "/readyz").await, (200, "ready\narchive: not usable now\n".to_owned()));
+    assert_eq!(page(&world, "/readyz").await, (200, "ready\narchive: unavailable\n".to_owned()));
     let metrics = page(&world, "/metrics").await.1;
     assert!(
         !metrics.contains("fanfold_archive_pending_posts 0\n")
@@ -382,7 +382,7 @@ async fn whoever_asks_whether_all_is_ready_is_told_that_nothing_can_be_archived(
     for number in 0..3 {
         publish(&world, &person, &number.to_string()).await;
     }
-    until("ready\narchive: not usable now\n").await;
+    until("ready\narchive: unavailable\n").await;
     database.execute("DROP TRIGGER no").await;
     until("ready\n").await;
     assert_eq!(
@@ -390,7 +390,7 @@ async fn whoever_asks_whether_all_is_ready_is_told_that_nothing_can_be_archived(
         (0, 2)
     );
     database.execute("ALTER TABLE posts RENAME TO away").await;
-    until("ready\narchive: not usable now\n").await;
+    until("ready\narchive: unavailable\n").await;
     database.execute("ALTER TABLE away RENAME TO posts").await;
     until("ready\n").await;
     mover.abort();

@@ -39,7 +39,7 @@ fn an_import_reports_what_it_did_and_again_changes_nothing() {
     let first = import();
     assert!(first.contains("users:   3, of which 3 are new"), "{first}");
     assert!(first.contains("follows: 3, of which 3 are new, 0 were there"), "{first}");
-    assert!(first.contains("1 lines were left out"), "{first}");
+    assert!(first.contains("1 lines were skipped"), "{first}");
     let times: Vec<(String, String)> = redis.raw(&["ZRANGE", "ff:{u1}:following", "0", "-1", "WITHSCORES"]);
     assert!(
         times[0].1 < times[1].1 && times[0].0 == "2",
@@ -87,7 +87,7 @@ fn check_ends_with_one_when_something_is_wrong_and_mends_it_when_told() {
     redis.raw::<i64>(&["DEL", "ff:{u2}:followers"]);
     let found = fanfold(&["check", "--redis-url", &url]);
     assert_eq!(found.status.code(), Some(1));
-    assert!(text(&found.stdout).contains("1 faults were found; `fanfold check --repair` mends them"));
+    assert!(text(&found.stdout).contains("1 faults were found; `fanfold check --repair` repairs them"));
     let mended = fanfold(&["check", "--repair", "--redis-url", &url]);
     assert_eq!(mended.status.code(), Some(0));
     assert!(text(&mended.stdout).contains("all of these 1 faults were repaired"));
@@ -173,9 +173,14 @@ fn an_acl_user_and_password_are_taken_from_the_url() {
     assert_eq!(with("?user=fan&pass=wrong").status.code(), Some(1));
 }
 
-/// The options that `serve --help` has, each with its default.
+/// Returns the options of `serve --help`, each with its default.
 fn options_of_the_server() -> BTreeMap<String, Option<String>> {
-    let help = text(&fanfold(&["serve", "--help"]).stdout);
+    options_of(&["serve"])
+}
+
+/// Returns the options in the help of a command, each with its default.
+fn options_of(command: &[&str]) -> BTreeMap<String, Option<String>> {
+    let help = text(&fanfold(&[command, &["--help"]].concat()).stdout);
     let options = help.split("\n      --").skip(1).map(|option| {
         let words = option.split_whitespace().collect::<Vec<_>>().join(" ");
         let name = words.split([' ', '\n']).next().unwrap().to_owned();
@@ -185,7 +190,7 @@ fn options_of_the_server() -> BTreeMap<String, Option<String>> {
     options.collect()
 }
 
-/// The options that a text names in code.
+/// Returns the options that a text has in code spans.
 fn options_in(text: &str) -> impl Iterator<Item = &str> {
     let code = text.split('`').skip(1).step_by(2);
     code.filter(|code| code.starts_with("--")).map(|code| code.split(' ').next().unwrap())
@@ -213,4 +218,28 @@ fn the_page_on_security_has_the_bounds_that_the_program_has() {
         options.keys().filter(is_bound).filter(|name| !bounds.contains(*name)).collect();
     assert_eq!(missing, Vec::<&String>::new(), "these are in no table");
     assert!(bounds.len() > 10, "the tables were found");
+}
+
+#[test]
+fn the_page_for_operators_has_all_options_with_their_defaults() {
+    let page = include_str!("../../docs/operating.md");
+    let options = options_of_the_server();
+    let mut listed = BTreeMap::new();
+    for row in page.lines().filter(|line| line.starts_with("| `--")) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        for name in options_in(cells[1]) {
+            listed.insert(name.to_owned(), cells[2].replace(['`', ','], ""));
+        }
+    }
+    let plain = |default: Option<String>| default.unwrap_or_default().replace(',', "");
+    let options: BTreeMap<String, String> =
+        options.into_iter().map(|(name, default)| (name, plain(default))).collect();
+    assert_eq!(listed, options);
+
+    let commands: [&[&str]; 5] = [&["deliver"], &["archive", "run"], &["check"], &["memory"], &["demo"]];
+    let others: Vec<String> = commands.iter().flat_map(|command| options_of(command).into_keys()).collect();
+    let prose = [include_str!("../../docs/clients.md"), page];
+    for name in prose.iter().flat_map(|page| options_in(page)) {
+        assert!(options.contains_key(name) || others.iter().any(|other| other == name), "{name}");
+    }
 }

@@ -104,7 +104,7 @@ fn after_a_failover_behind_one_address_writes_go_to_the_new_master() {
     other.raw::<String>(&["REPLICAOF", "NO", "ONE"]);
     one.raw::<String>(&["REPLICAOF", "127.0.0.1", &other_port]);
     assert!(!publish(&server, &ada));
-    let is_unready = || server.send("GET /readyz", "") == (503, "redis: takes no writes\n".to_owned());
+    let is_unready = || server.send("GET /readyz", "") == (503, "redis: read-only\n".to_owned());
     eventually("it is not ready", is_unready);
     let (began, before) = (Instant::now(), address.accepted());
     while began.elapsed() < Duration::from_secs(4) {

@@ -239,7 +239,7 @@ async fn of_many_ids_the_wrong_one_is_named() {
     let world = World::new().await;
     let query = "{ nodes(ids: [\"VXNlcjox\", \"x\"]) { id } }";
     let answer = world.ask(None, query, Value::Null).await;
-    assert_eq!(answer["errors"][0]["message"], "`ids[1]` is not an id that this server has given.");
+    assert_eq!(answer["errors"][0]["message"], "`ids[1]` is not an id issued by this server.");
     let query = "{ relations(userIds: [\"VXNlcjox\", \"VXNlcjox\", \"UG9zdDox\"]) { status } }";
     let answer = world.ask(None, query, Value::Null).await;
     assert_eq!(answer["errors"][0]["message"], "`userIds[2]` must be the id of a User, not of a Post.");

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use fanfold::app::App;
 use fanfold::app::timeline::TimelineQuery;
-use fanfold::app::timeline::live::{Seen, TimelineEvent};
+use fanfold::app::timeline::live::TimelineEvent;
+use fanfold::app::timeline::seen::Seen;
 use fanfold::app::viewer::Viewer;
 use fanfold::model::id::PostId;
 use fanfold::model::page::{Direction, Window};

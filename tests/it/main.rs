@@ -20,6 +20,7 @@ mod batching;
 mod budget;
 mod caching;
 mod check;
+mod circle;
 mod clients;
 mod cold;
 mod command_line;

@@ -114,7 +114,7 @@ async fn only_one_measures_at_a_time() {
     let world = world().await;
     world.redis.raw::<()>(&["SET", "ff:{m}:measuring", "1"]);
     let message = world.app.measure_memory().await.unwrap_err().to_string();
-    assert!(message.contains("Somebody else measures"), "{message}");
+    assert!(message.contains("Another measurement is running"), "{message}");
     assert_eq!(
         world.redis.raw::<String>(&["GET", "ff:{m}:measuring"]),
         "1",

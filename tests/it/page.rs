@@ -156,7 +156,7 @@ async fn every_stop_of_the_tour_does_what_it_says() {
 }
 
 /// A server with the demo world.
-fn demo_server() -> (Redis, Server) {
+pub(crate) fn demo_server() -> (Redis, Server) {
     let redis = Redis::start();
     let made = command(&["demo", "--redis-url", &redis.url()]).output().unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));

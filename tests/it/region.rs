@@ -79,7 +79,7 @@ async fn a_region_that_is_none_is_refused_with_its_field_and_changes_nothing() {
         ("XX", None, "country", "ISO 3166-1 has no country XX."),
         ("Germany", None, "country", "A country is given by its two letters in ISO 3166-1, such as DE."),
         ("DE", Some("DE-XX"), "subdivision", "ISO 3166-2 has no subdivision DE-XX."),
-        ("DE", Some("US-CA"), "subdivision", "US-CA is no subdivision of Germany (DE)."),
+        ("DE", Some("US-CA"), "subdivision", "US-CA is not a subdivision of Germany (DE)."),
         ("DE", Some("BE"), "subdivision", "A subdivision is given by its code in ISO 3166-2, such as DE-BE."),
         ("AW", Some("AW-XX"), "subdivision", "ISO 3166-2 has no subdivision AW-XX."),
     ];

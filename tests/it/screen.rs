@@ -4,7 +4,8 @@ use std::sync::Mutex;
 
 use fanfold::app::App;
 use fanfold::app::error::{Error, Refused};
-use fanfold::app::timeline::live::{Seen, TimelineEvent, TimelineWatch};
+use fanfold::app::timeline::live::{TimelineEvent, TimelineWatch};
+use fanfold::app::timeline::seen::Seen;
 use fanfold::app::timeline::{TimelinePage, TimelineQuery};
 use fanfold::app::viewer::Viewer;
 use fanfold::model::page::{Direction, Window};

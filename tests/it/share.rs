@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use fanfold::app::timeline::live::Seen;
+use fanfold::app::timeline::seen::Seen;
 use fanfold::model::id::PostId;
 use fanfold::model::user::UserFields;
 use serde_json::{Value, json};
@@ -161,7 +161,7 @@ async fn clients_that_say_not_who_they_are_leave_room_for_others() {
         let mut socket = Socket::silent(&server).await;
         socket.say(json!({ "type": "connection_init" })).await;
         let heard = socket.hear().await;
-        let full = json!([1013, "There is room for sockets of users who sign in only"]);
+        let full = json!([1013, "Only signed-in users can connect now"]);
         assert_eq!(heard, if number < 20 { json!({ "type": "connection_ack" }) } else { full });
         open.push(socket);
     }
@@ -208,7 +208,7 @@ async fn a_user_and_an_address_have_so_many_sockets_and_streams_and_a_socket_so_
     let mut fourth = Socket::silent(&server).await;
     let payload = json!({ "Authorization": format!("Bearer {ada}") });
     fourth.say(json!({ "type": "connection_init", "payload": payload })).await;
-    assert_eq!(fourth.hear().await, json!([1013, "There are 3 sockets and streams of this user already"]));
+    assert_eq!(fourth.hear().await, json!([1013, "This user already has 3 sockets and streams"]));
     held.push(Socket::greeted(&server, Some(&ben)).await);
     held.push(Socket::greeted(&server, None).await);
     assert_eq!(stream_status(&server, &ben).0, "HTTP/1.1 429");
@@ -230,7 +230,7 @@ async fn a_user_and_an_address_have_so_many_sockets_and_streams_and_a_socket_so_
     }
     let heard = socket.hear().await;
     assert_eq!((&heard["type"], &heard["id"]), (&json!("error"), &json!("c")));
-    let message = "This is too much: there are 2 subscriptions on this socket already.";
+    let message = "Limit exceeded: there are 2 subscriptions on this socket already.";
     assert_eq!(heard["payload"][0]["message"], message);
     socket.subscribe("q", "{ __typename }", Value::Null).await;
     assert_eq!(socket.hear().await["type"], "next");
@@ -270,7 +270,7 @@ async fn the_documents_of_a_socket_have_a_size_together() {
         socket.subscribe(&number.to_string(), &query, Value::Null).await;
     }
     let heard = socket.hear().await;
-    let message = "This is too much: the operations of a socket may together have 4000 selections.";
+    let message = "Limit exceeded: the operations of a socket may together have 4000 selections.";
     assert_eq!(heard["payload"][0]["message"], message, "{heard}");
     let taken = heard["id"].as_str().unwrap().parse::<u32>().unwrap();
     assert!((8..12).contains(&taken), "{taken} of 380 selections each");

@@ -91,8 +91,8 @@ async fn whoever_breaks_the_protocol_is_told_how_and_the_socket_is_closed() {
     let bearer = |value: String| json!({ "type": "connection_init", "payload": { "authorization": value } });
     let cases = [
         (vec![json!("text")], 4400, "The message is not a JSON object"),
-        (vec![json!({ "type": "other" })], 4400, "The message has no type that the protocol knows"),
-        (vec![json!({ "type": 7 })], 4400, "The message has no type that the protocol knows"),
+        (vec![json!({ "type": "other" })], 4400, "Unknown message type"),
+        (vec![json!({ "type": 7 })], 4400, "Unknown message type"),
         (
             vec![json!({ "type": "connection_init", "payload": "text" })],
             4400,
@@ -100,12 +100,12 @@ async fn whoever_breaks_the_protocol_is_told_how_and_the_socket_is_closed() {
         ),
         (vec![json!({ "type": "ping", "payload": [] })], 4400, "The payload must be an object"),
         (vec![init(), json!({ "id": "1", "type": "subscribe" })], 4400, "The payload must be an object"),
-        (vec![init(), subscribe(Value::Null)], 4400, "The message needs an id: a text that is not empty"),
-        (vec![init(), subscribe(json!(""))], 4400, "The message needs an id: a text that is not empty"),
+        (vec![init(), subscribe(Value::Null)], 4400, "The message must have an id, a non-empty string"),
+        (vec![init(), subscribe(json!(""))], 4400, "The message must have an id, a non-empty string"),
         (
             vec![init(), json!({ "type": "complete" })],
             4400,
-            "The message needs an id: a text that is not empty",
+            "The message must have an id, a non-empty string",
         ),
         (vec![subscribe(json!("1"))], 4401, "Unauthorized"),
         (vec![bearer("Bearer AAAA".to_owned())], 4403, "Forbidden"),

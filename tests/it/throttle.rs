@@ -110,7 +110,7 @@ async fn a_thousand_wrong_passwords_from_fifty_addresses_are_throttled_and_the_o
     // From elsewhere the right password is answered like a wrong one, for the time being.
     let elsewhere = stranger(200);
     assert_eq!(login_from(&world, elsewhere, "ada", PASSWORD).await, last);
-    assert_eq!(last["userErrors"][0]["message"], "There were too many attempts. Try again in 3 minutes.");
+    assert_eq!(last["userErrors"][0]["message"], "Too many attempts. Try again in 3 minutes.");
     world.clock.turn(Duration::from_mins(3));
     assert!(login_from(&world, elsewhere, "ada", PASSWORD).await["token"].is_string());
     // Now it is known there, too.
@@ -294,7 +294,7 @@ async fn accounts_that_are_made_are_counted_by_address() {
     };
     assert_eq!(register("ann0", HOME).await, None);
     assert_eq!(register("ann1", HOME).await, None);
-    let message = "There were too many attempts. Try again in 30 minutes.".to_owned();
+    let message = "Too many attempts. Try again in 30 minutes.".to_owned();
     assert_eq!(register("ann2", HOME).await, Some((Reason::Throttled, message)));
     assert_eq!(register("ann2", stranger(1)).await, None);
     world.clock.turn(Duration::from_mins(30));

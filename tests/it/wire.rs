@@ -293,7 +293,7 @@ async fn what_takes_too_long_is_told_so() {
     assert_eq!(answer["errors"][0]["message"], "The operation took longer than 1 second.");
     let (status, _, answer) = send(&world, Method::POST, "/graphql", &[JSON], REGISTER).await;
     assert_eq!((status, codes(&answer)), (StatusCode::SERVICE_UNAVAILABLE, vec!["TIMEOUT"]));
-    let message = "The operation took longer than 1 second. It is still under way, and may yet take effect.";
+    let message = "The operation took longer than 1 second. It is still running and may yet take effect.";
     assert_eq!(answer["errors"][0]["message"], message);
     world.redis.pause(false);
     // Nobody waits for it any more, but it is not half done.

@@ -1,4 +1,4 @@
-//! What lies beyond the limit of hot posts after that was lowered.
+//! Queues posts beyond the hot post limit after the limit was lowered.
 
 use crate::app::App;
 use crate::app::error::Error;
@@ -7,12 +7,12 @@ use crate::store::batch::Batch;
 use crate::store::moving;
 use crate::store::user;
 
-/// How many authors are looked at together.
+/// Authors per batch.
 const AUTHORS: u64 = 500;
 
 impl App {
-    /// Puts all posts among those that wait that are beyond the limit, which may have been lowered since they
-    /// were published. Only once for a limit. Answers how many there were.
+    /// Queues every post beyond the current limit for archiving; the limit may have been lowered since the
+    /// posts were published. Runs once per limit. Returns the number of posts queued.
     pub(super) async fn queue_beyond_limit(&self) -> Result<usize, Error> {
         let limit = self.0.rules.timeline.post_hot_limit;
         if moving::swept_limit(self.keys()).send("move: limit", self.store()).await? == Some(limit) {
@@ -41,7 +41,7 @@ impl App {
             for (author, found) in open.into_iter().zip(found) {
                 let mut posts = replies.take_readable(found, "posts", author.get())?.unwrap_or_default();
                 queued += posts.len();
-                // What is oldest goes first.
+                // Queue the oldest posts first.
                 posts.reverse();
                 if posts.len() == moving::MOST {
                     rest.push(author);

@@ -1,33 +1,33 @@
-//! The archive: how posts become cold, and how what is cold is read together with what is hot.
+//! The archive: moving posts to cold storage, and reading hot and cold posts together.
 //!
-//! A post that its author's list has no more room for waits until a *mover* takes it. The mover goes through
-//! these steps, for up to a thousand posts together:
-//! 1. it takes them onto a list of its own;
-//! 2. it reads their records; the deletion of what turns out to be a tombstone is finished first, because
-//!    whoever began it may have been cut off;
-//! 3. it writes the posts and the tombstones to the archive, in one transaction;
-//! 4. it reads them back and compares; what the archive knows to be deleted is erased, should Redis have
-//!    lost its last moments and forgotten it, and gone through again;
-//! 5. it takes the posts out of their authors' lists, in one step for each author, in which also what is
-//!    known of the cold posts changes: the greatest of them, and their number;
-//! 6. it drops the records, but only those that are still as they were read; tombstones will expire;
-//! 7. what was deleted is known not to be in the archive any more;
-//! 8. it takes the posts off its list; those whose record has changed stay, and are gone through again.
+//! A post pushed out of its author's hot list is queued until a *mover* takes it. The mover processes batches
+//! of up to a thousand posts in these steps:
+//! 1. Move the posts from the queue to the mover's own list.
+//! 2. Read their records. For tombstones, finish the deletion first: the process that began it may have been
+//!    interrupted.
+//! 3. Write posts and tombstones to the archive, in one transaction.
+//! 4. Read them back and compare. If the archive holds a tombstone that Redis has lost with its latest writes,
+//!    erase the post in Redis again and reprocess it.
+//! 5. Remove the posts from their authors' lists, atomically per author, together with updating the author's
+//!    cold post metadata: the greatest id and the count.
+//! 6. Delete the records, but only those unchanged since they were read. Tombstones expire on their own.
+//! 7. Remove deleted posts from the set of those the archive still has as live.
+//! 8. Remove the posts from the mover's list. Posts whose record has changed stay and are processed again.
 //!
-//! Each step may be done twice, and may be done by two movers at the same time. What a mover has left that is
-//! not heard of any more, another one adopts.
+//! Every step is idempotent, and two movers may run the same step concurrently. Another mover adopts the
+//! batch of a mover that has gone silent.
 //!
-//! So a post is always in the author's list or in the archive, for some moments in both. Who reads asks
-//! **Redis first, then the archive**: what leaves Redis in between is found in the archive. Whether a post
-//! was deleted, its record tells before the archive is asked, and for a list of posts the set of those that
-//! are gone.
+//! A post is therefore always in its author's list, in the archive, or briefly in both. Readers query **Redis
+//! first, then the archive**, so a post that leaves Redis in between is found in the archive. Deletion is
+//! decided before the archive is queried: by the record for a single post, by the set of gone posts for a
+//! list.
 //!
 //! # Why
-//! Who takes a post out of its list before the archive has it shows nobody the post for a while. Who drops a
-//! record that has changed brings a deleted post back. Tombstones stay in the archive, so that a mover that
-//! wakes up late does not write the post after its deletion.
+//! Removing a post from its list before it is in the archive would make it invisible for a while. Deleting a
+//! changed record would resurrect a deleted post. Tombstones stay in the archive so that a mover that wakes
+//! up late does not write the post after its deletion.
 //!
-//! Not here: how posts come to wait (`app::post`).
+//! Not here: how posts are queued (`app::post`).
 
 mod limit;
 mod mover;
@@ -50,52 +50,52 @@ use crate::archive::{self, Archive};
 use crate::store::batch::Batch;
 use crate::store::moving;
 
-/// How long anybody waits for the archive to be opened.
+/// Timeout for opening the archive.
 const PATIENCE: Duration = Duration::from_secs(6);
 
-/// How the way to the archive stands.
+/// The state of the archiving pipeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Transit {
-    /// Posts that wait.
+    /// Posts queued for archiving.
     pub pending: u64,
-    /// Posts that a mover has taken.
+    /// Posts taken by a mover.
     pub moving: u64,
-    /// Since when the one waits that has waited longest; zero if there is none.
+    /// Age of the oldest post not yet archived; zero if there is none.
     pub oldest: Duration,
-    /// Posts that have been archived, ever.
+    /// Posts archived since the store was created.
     pub moved: u64,
-    /// Posts that the archive does not take.
+    /// Posts that the archive has rejected.
     pub unmovable: u64,
 }
 
 impl App {
-    /// The archive, once it is known to have the posts of this store.
+    /// Returns the archive after verifying that it belongs to this store.
     pub(super) async fn archive(&self) -> Result<&Archive, Error> {
         self.bound_identity().await?;
         Ok(&self.0.archive)
     }
 
-    /// The identity of the archive, once it is known to have the posts of this store.
+    /// Returns the identity of the archive after verifying that it belongs to this store.
     async fn bound_identity(&self) -> Result<&str, Error> {
-        // Boxed, since what a database driver awaits is too deep for the compiler to look into from afar.
+        // Boxed: the future of a database driver is nested too deeply for the compiler to analyze from here.
         let bound = self.0.bound.get_or_try_init(|| self.bind_archive().boxed());
-        // Who waits for another's attempt waits no longer than for an answer.
+        // A caller waiting for another caller's attempt uses the same timeout.
         let bound = tokio::time::timeout(PATIENCE, bound).await;
         Ok(bound.unwrap_or(Err(archive::error::Error::Slow.into()))?)
     }
 
-    /// Opens the archive, if it can be opened now.
+    /// Opens the archive, or fails if it is unavailable.
     pub async fn open_archive(&self) -> Result<(), Error> {
         self.archive().await.map(drop)
     }
 
-    /// Whether the archive answers. One query.
+    /// Returns whether the archive responds. One query.
     pub async fn is_archive_ready(&self) -> bool {
         let answers = async { self.archive().await?.greatest_post().await.map_err(Error::from) };
         answers.await.is_ok()
     }
 
-    /// Whether the mover of this process fails, if it has one. No query.
+    /// Returns whether the mover of this process is failing; false without a mover. No query.
     #[must_use]
     pub fn is_archiving_stuck(&self) -> bool {
         self.0.is_stuck.load(Ordering::Relaxed)
@@ -106,29 +106,29 @@ impl App {
         self.0.archive.close().await;
     }
 
-    /// Where the archive is, for people.
+    /// Returns the location of the archive in readable form.
     #[must_use]
     pub fn archive_place(&self) -> String {
         self.0.archive.place()
     }
 
-    /// How many posts the archive has.
+    /// Returns the number of posts in the archive.
     pub async fn archived_count(&self) -> Result<u64, Error> {
         Ok(self.archive().await?.post_count().await?)
     }
 
-    /// How often this process has asked the archive something so far.
+    /// Returns the number of archive queries this process has sent.
     #[must_use]
     pub fn archive_asked(&self) -> u64 {
         self.0.archive.asked()
     }
 
-    /// Store and archive belong together: either both are new, or each knows the other. Two Redises that
-    /// archived into one database would mix up their posts, and two archives of one Redis would each miss
-    /// what the other has.
+    /// Binds store and archive to each other: either both are new, or each holds the other's identity. Two
+    /// Redis instances sharing one archive would mix their posts; two archives of one Redis would each miss
+    /// posts that the other has.
     ///
-    /// A Redis that has lost its last moments may have forgotten ids that the archive knows: they are not
-    /// issued again.
+    /// Redis may have lost its latest writes and with them ids that the archive has. Those ids are skipped
+    /// and not issued again.
     async fn bind_archive(&self) -> Result<String, Error> {
         let read = || moving::archive(self.keys()).send("archive: bound", self.store());
         let identity = self.archive_identity().await?;
@@ -137,7 +137,7 @@ impl App {
         if was_new && greatest == 0 {
             moving::bind_archive(self.keys(), &identity).send("archive: bind", self.store()).await?;
         }
-        // Somebody else may have been first.
+        // Another process may have been first.
         if read().await?.as_ref() != Some(&identity) {
             return Err(self.foreign_archive());
         }
@@ -153,14 +153,15 @@ impl App {
         Broken::ForeignArchive(self.archive_place()).into()
     }
 
-    /// Goes on with this archive whatever it was before. What the former one has cannot be read any more.
+    /// Binds this store to the current archive, whatever it was bound to before. Posts in the former archive
+    /// become unreadable.
     pub async fn adopt_archive(&self) -> Result<(), Error> {
         let identity = self.archive_identity().await?;
         moving::rebind_archive(self.keys(), &identity).send("archive: adopt", self.store()).await?;
         Ok(())
     }
 
-    /// How the way to the archive stands. Two round trips.
+    /// Returns the state of the archiving pipeline. Two round trips.
     pub async fn transit(&self) -> Result<Transit, Error> {
         let keys = self.keys();
         let mut batch = Batch::new("archive: transit");
@@ -191,7 +192,7 @@ impl App {
         Ok(transit)
     }
 
-    /// Has those tried again that the archive did not take. Answers how many there were.
+    /// Queues the posts that the archive rejected for another attempt. Returns their number.
     pub(super) async fn requeue_unmovable(&self) -> Result<u64, Error> {
         let mut requeued = 0;
         loop {

@@ -1,6 +1,6 @@
-//! Movers: who takes posts to the archive, one batch after the other.
+//! Movers: background workers that transfer posts to the archive in batches.
 //!
-//! Not here: the steps that a batch goes through (`transfer`).
+//! Not here: the steps of one batch (`transfer`).
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -11,21 +11,21 @@ use crate::app::error::Error;
 use crate::store::batch::Batch;
 use crate::store::moving::{self, Taken};
 
-/// From when on a mover that is not heard of counts as gone. A turn takes far less.
+/// Silence after which a mover counts as dead. A turn takes far less.
 pub const SILENT_AFTER: Duration = Duration::from_mins(1);
-/// How long a mover with nothing to do waits before it looks again.
+/// Polling interval of an idle mover.
 const IDLE: Duration = Duration::from_secs(1);
-/// How long it waits when the store or the archive does not answer: at first, and at most.
+/// Retry delay while the store or the archive is unavailable: initial and maximum.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
 
-/// Whoever takes posts to the archive. Any number may be at it.
+/// A worker that transfers posts to the archive. Any number may run concurrently.
 pub struct Mover {
     app: App,
     name: String,
 }
 
 impl App {
-    /// A mover.
+    /// Creates a mover with a random name.
     #[must_use]
     pub fn mover(&self) -> Mover {
         Mover { name: format!("{:x}", self.chance().nonce()), app: self.clone() }
@@ -33,8 +33,8 @@ impl App {
 }
 
 impl Mover {
-    /// Works until `stopping` is done, then gives back what is not finished. Over a connection to the archive of its
-    /// own, so that it does not wait for those of requests.
+    /// Runs until `stopping` completes, then returns unfinished posts to the queue. Uses its own archive
+    /// connection, so that it does not compete with requests for one.
     pub async fn work(self, stopping: impl Future<Output = ()>) {
         let apart = self.app.over(self.app.store().clone(), self.app.0.archive.apart());
         let mover = Self { app: apart, name: self.name.clone() };
@@ -48,7 +48,7 @@ impl Mover {
             let error = &error as &dyn std::error::Error;
             tracing::warn!(
                 error,
-                "posts on their way to the archive could not be given back; another mover adopts them"
+                "unfinished posts could not be returned to the archiving queue; another mover adopts them"
             );
         }
     }
@@ -56,13 +56,13 @@ impl Mover {
     async fn keep_working(&self) {
         let mut pause = PAUSE.0;
         let mut is_swept = false;
-        // What was told of an outage is not told again; the figures tell the rest.
-        let mut told = None;
+        // Logs each outage once; metrics cover its duration.
+        let mut reported = None;
         loop {
             match self.turn_or_sweep(&mut is_swept).await {
                 Ok(had_work) => {
-                    if told.take().is_some() {
-                        tracing::info!("posts are archived again");
+                    if reported.take().is_some() {
+                        tracing::info!("archiving resumed");
                     }
                     pause = PAUSE.0;
                     self.app.0.is_stuck.store(false, Ordering::Relaxed);
@@ -73,9 +73,9 @@ impl Mover {
                 Err(error) => {
                     self.app.0.is_stuck.store(true, Ordering::Relaxed);
                     let causes = error.causes();
-                    if told.as_ref() != Some(&causes) {
-                        tracing::warn!(causes, "posts cannot be archived now; they stay where they are");
-                        told = Some(causes);
+                    if reported.as_ref() != Some(&causes) {
+                        tracing::warn!(causes, "posts cannot be archived; they stay in Redis");
+                        reported = Some(causes);
                     }
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(PAUSE.1);
@@ -95,8 +95,8 @@ impl Mover {
         Ok(false)
     }
 
-    /// Works until nothing is left, also with other movers; adopts what those have left that were not heard of
-    /// for so long.
+    /// Runs until nothing is left to archive, also together with other movers. Adopts the posts of movers
+    /// that have been silent for `silent_after`.
     pub async fn drain(&self, silent_after: Duration) -> Result<(), Error> {
         let drained = self.drain_all(silent_after).await;
         let give_back = moving::give_back(self.app.keys(), &self.name);
@@ -118,7 +118,7 @@ impl Mover {
         }
     }
 
-    /// Goes through all steps once. Answers whether there was anything to do.
+    /// Runs all steps once. Returns whether there was any work.
     pub async fn turn(&self, silent_after: Duration) -> Result<bool, Error> {
         let silent_after = u64::try_from(silent_after.as_millis()).unwrap_or(u64::MAX);
         let Taken { entries, unknown, silent } = self.take(silent_after).await?;
@@ -131,10 +131,7 @@ impl Mover {
             return Ok(adopted > 0);
         }
         if !unknown.is_empty() {
-            tracing::error!(
-                ?unknown,
-                "what waits to be archived is not known to this version; it is put aside"
-            );
+            tracing::error!(?unknown, "unknown entries in the archiving queue; they are set aside");
         }
         let mut outcome = self.app.move_all(&entries).await?;
         outcome.unmovable.extend(unknown);
@@ -142,7 +139,7 @@ impl Mover {
         Ok(true)
     }
 
-    /// Step 1, unless the posts of this store go to another archive by now.
+    /// Step 1. Fails if the store has since been bound to another archive.
     async fn take(&self, silent_after: u64) -> Result<Taken, Error> {
         let identity = self.app.bound_identity().await?;
         let mut batch = Batch::new("move: take");

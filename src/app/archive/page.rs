@@ -1,6 +1,6 @@
-//! Pages of posts that lie in Redis, in the archive, or across both.
+//! Pages of posts stored in Redis, in the archive, or across both.
 //!
-//! Not here: who is asked in which order (`app::question`, `app::timeline`).
+//! Not here: the order in which the two are queried (`app::question`, `app::timeline`).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::store::post::{Cold, MOST_GONE, PostPage};
 /// A post of a list, as far as it has been read.
 #[derive(Clone, Debug)]
 pub enum Listed {
-    /// It is in Redis, or was a moment ago.
+    /// In Redis, at least when the list was read.
     Hot(PostId),
-    /// It is in the archive, and was read with the list.
+    /// In the archive, and read together with the list.
     Archived(Arc<Post>),
 }
 
 impl Listed {
-    /// The id of the post.
+    /// Returns the id of the post.
     #[must_use]
     pub fn id(&self) -> PostId {
         match self {
@@ -38,8 +38,9 @@ impl From<Listed> for PostId {
     }
 }
 
-/// Where the archive may have posts of a window that was read from an author's list in Redis: next to its
-/// position, as far as the page goes, or, if the list ends, as far as the archive goes.
+/// Returns the range of ids in which the archive may have posts of a window read from an author's list in
+/// Redis: from the window's position to the end of the page, or, if the hot list ends there, to the end of
+/// the archive.
 pub(in crate::app) fn cold_range(
     author: UserId,
     window: &Window<PostId>,
@@ -57,7 +58,7 @@ pub(in crate::app) fn cold_range(
     range(author, direction, above.map_or(0, |last| last.get()), below, limit, cold)
 }
 
-/// A range, if there can be anything in it.
+/// Builds a range, unless it must be empty.
 fn range(
     author: UserId,
     direction: Direction,
@@ -68,23 +69,24 @@ fn range(
 ) -> Option<Range> {
     let upto = cold.greatest.saturating_add(1);
     let below = below.map_or(upto, |below| below.min(upto));
-    // By the greatest, not by the count: a count that is wrong hides no post.
+    // Uses the greatest id, not the count, so that a wrong count hides no post.
     let can_be = cold.greatest > 0 && below > above.saturating_add(1);
     can_be.then_some(Range { author, direction, above, below, limit })
 }
 
-/// A page of an author's posts that is put together from what Redis has and what the archive has.
+/// A page of an author's posts, merged from Redis and the archive.
 pub(in crate::app) struct Joint {
     window: Window<PostId>,
     hot: PostPage,
-    /// Which of the ranges that are asked for tells the posts of the page, and the one after them.
+    /// Index of the requested range that holds the posts of the page and the one after them.
     beside: Option<usize>,
-    /// Which of them tells whether there is anything on the other side of the window's position.
+    /// Index of the requested range that shows whether posts exist on the other side of the window's
+    /// position.
     behind: Option<usize>,
 }
 
 impl Joint {
-    /// Adds to the ranges what must be known to complete the page.
+    /// Adds the ranges needed to complete the page.
     pub(in crate::app) fn new(
         author: UserId,
         window: Window<PostId>,
@@ -95,7 +97,7 @@ impl Joint {
             ranges.push(range?);
             Some(ranges.len() - 1)
         };
-        // What is gone may be among what is found, and is left out then.
+        // The archive may return posts that are gone; they are filtered out, so request that many more.
         let size = window.size + 1 + hot.gone.beside.len();
         let beside = if Self::is_known_to_go_on(&window, &hot) {
             None
@@ -106,11 +108,11 @@ impl Joint {
         Self { window, hot, beside, behind }
     }
 
-    /// Whether the page is full, and all that is cold lies beyond it.
+    /// Returns whether the page is full and all cold posts lie beyond it.
     fn is_known_to_go_on(window: &Window<PostId>, PostPage { page, cold, .. }: &PostPage) -> bool {
         let is_full = page.entries.len() == window.size;
         let last = page.entries.last().map_or(0, |last| last.get());
-        // Where the count is 0 though something became cold, the archive decides whether anything is left.
+        // A count of 0 after posts became cold is unreliable: query the archive.
         let is_known = cold.count > 0 || cold.greatest == 0;
         window.direction == Direction::Forward && is_full && cold.greatest < last && is_known
     }
@@ -126,7 +128,7 @@ impl Joint {
             Direction::Forward if !page.has_previous => {
                 range(author, Direction::Backward, from - 1, None, limit, cold)
             }
-            // All that is cold lies there: it need not be asked whether there is anything.
+            // All cold posts lie on that side, so no query is needed.
             Direction::Backward if !page.has_next && (cold.greatest > from || cold.count == 0) => {
                 range(author, Direction::Forward, 0, Some(from + 1), limit, cold)
             }
@@ -134,7 +136,8 @@ impl Joint {
         }
     }
 
-    /// The page, with what was found for the ranges. Fails only if one of them was its own.
+    /// Merges the page with the posts found for the ranges. Fails only if one of this page's own ranges
+    /// failed.
     pub(in crate::app) fn join(
         self,
         found: &Result<Vec<Vec<Arc<Post>>>, Error>,
@@ -152,7 +155,7 @@ impl Joint {
         let found = |range: Option<usize>| range.map_or(&[][..], |range| &found[range]);
         let mut entries: Vec<Listed> = page.entries.iter().copied().map(Listed::Hot).collect();
         entries.extend(without(&gone.beside, found(beside), window.direction));
-        // The sort is stable: of a post that both have, Redis says more.
+        // The sort is stable: of a post in both, the Redis entry wins.
         entries.sort_by_key(Listed::id);
         entries.dedup_by_key(|listed| listed.id());
         if window.direction == Direction::Forward {
@@ -188,8 +191,8 @@ impl Joint {
     }
 }
 
-/// What was found without what is gone. Where more are gone than Redis returned, the records decide beyond
-/// the last of them.
+/// Filters out posts that are gone. If Redis returned only the first [`MOST_GONE`] of them, posts beyond the
+/// last one are returned as hot, so that their records decide.
 fn without<'a>(
     gone: &[PostId],
     found: &'a [Arc<Post>],
@@ -234,7 +237,8 @@ mod tests {
         })
     }
 
-    /// Where a post is: nowhere, in Redis, in both, in the archive, or deleted while the archive has it.
+    /// The location of a post: nowhere, in Redis, in both, in the archive, or deleted but still in the
+    /// archive.
     #[derive(Clone, Copy, Debug, PartialEq)]
     enum Place {
         Nowhere,
@@ -252,13 +256,13 @@ mod tests {
             4 => Just(Place::Cold),
             1 => Just(Place::Gone),
         ];
-        // What is above the greatest that became cold may be in both, but not only in the archive.
+        // Posts above the greatest cold id may be in both, but not only in the archive.
         let high = prop_oneof![Just(Place::Nowhere), Just(Place::Hot), Just(Place::Both)];
         let (low, high) = (proptest::collection::vec(low, 0..8), proptest::collection::vec(high, 0..8));
         (low, high).prop_map(|(low, high)| low.into_iter().chain(high).collect())
     }
 
-    /// Those that are in one of these places, the greatest first.
+    /// Returns the ids in any of the given places, greatest first.
     fn numbers(places: &[Place], are: &[Place]) -> Vec<PostId> {
         let chosen = (1..).zip(places).filter(|(_, place)| are.contains(place));
         let mut ids: Vec<PostId> = chosen.map(|(number, _)| id(number)).collect();
@@ -266,7 +270,7 @@ mod tests {
         ids
     }
 
-    /// The posts that are gone as Redis returns them, the greatest first.
+    /// Returns the gone posts as Redis returns them, greatest first.
     fn gone_beside(gone: &[PostId], window: &Window<PostId>, page: &Page<PostId>) -> Gone {
         let from = window.from;
         let is_behind = |id: &&PostId| match window.direction {
@@ -301,7 +305,7 @@ mod tests {
             let was_cold = numbers(&places, &[Place::Cold, Place::Gone]);
             let cold = Cold {
                 greatest: was_cold.first().map_or(0, |id| id.get()),
-                // As low as a wrong count is read.
+                // A wrong count reads as 0.
                 count: if is_counted { numbers(&places, &[Place::Cold]).len() as u64 } else { 0 },
             };
             let mut ranges = Vec::new();

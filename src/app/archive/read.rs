@@ -1,4 +1,4 @@
-//! What a level of a query has to ask of the archive, after Redis has answered.
+//! Archive queries of one level of a GraphQL query, sent after Redis has replied.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,40 +12,40 @@ use crate::model::clock::Day;
 use crate::model::id::PostId;
 use crate::model::post::Post;
 
-/// What is to be asked of the archive.
+/// The data to fetch from the archive.
 #[derive(Default)]
 pub(in crate::app) struct Wanted {
-    /// Posts that Redis does not have.
+    /// Posts missing from Redis.
     pub(in crate::app) ids: Vec<PostId>,
-    /// Parts of authors' lists.
+    /// Ranges of authors' lists.
     pub(in crate::app) ranges: Vec<Range>,
-    /// Days up to which, and how many of them, it is asked how many users came.
+    /// Daily visitor counts: the newest day, and the number of days.
     pub(in crate::app) visits: Vec<(Day, usize)>,
 }
 
-/// How many users came on each of some days.
+/// Visitors of each day.
 type Visits = Result<Arc<[(Day, u64)]>, Error>;
 
-/// What the archive has answered, or why it has not.
+/// The archive's results, or the reason for their absence.
 pub(in crate::app) struct Found {
-    /// Those of the posts that are there.
+    /// The requested posts that exist.
     pub(in crate::app) posts: Result<HashMap<PostId, Arc<Post>>, Error>,
-    /// The posts of each of the ranges.
+    /// The posts of each range.
     pub(in crate::app) ranges: Result<Vec<Vec<Arc<Post>>>, Error>,
-    /// How many users came on the days that were asked for.
+    /// The visitor counts of each requested period.
     pub(in crate::app) visits: HashMap<(Day, usize), Visits>,
 }
 
 impl App {
-    /// Asks the archive. One query for all posts and one for all ranges, or none if there are none; and one for
-    /// each row of days.
+    /// Queries the archive: one query for all posts and one for all ranges, if any, and one for each period
+    /// of visitor counts.
     pub(in crate::app) async fn ask_archive(&self, Wanted { mut ids, ranges, visits }: Wanted) -> Found {
         if ids.is_empty() && ranges.is_empty() && visits.is_empty() {
             return Found { posts: Ok(HashMap::new()), ranges: Ok(Vec::new()), visits: HashMap::new() };
         }
         ids.sort_unstable();
         ids.dedup();
-        // In a box, for resolvers nest, and hold the stack for what hardly any of them needs.
+        // Boxed, because resolvers nest and would all reserve stack space that hardly any of them needs.
         let asked = async {
             let visits = self.archived_visits(visits);
             join3(self.archived_posts(&ids), self.archived_ranges(&ranges), visits).await
@@ -63,7 +63,7 @@ impl App {
         found
     }
 
-    /// The ids of the posts of each of these ranges.
+    /// Returns the ids of the posts in each of these ranges.
     pub(in crate::app) async fn archived_ids(&self, ranges: &[Range]) -> Result<Vec<Vec<PostId>>, Error> {
         Ok(self.archive().await?.ids_of(ranges).await?)
     }

@@ -1,6 +1,6 @@
-//! The steps by which posts come from Redis to the archive. They are those of [`super`].
+//! The steps that move posts from Redis to the archive, as numbered in [`super`].
 //!
-//! Not here: who goes through them, and when (`mover`).
+//! Not here: when and by whom they are run (`mover`).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -14,40 +14,40 @@ use crate::store::batch::Batch;
 use crate::store::moving::{self, Entry, Outcome};
 use crate::store::post::{self, Record};
 
-/// The records of posts that were taken, by what has to be done with them.
+/// The records of a batch, grouped by the work they need.
 #[derive(Default)]
 struct Records {
     live: Vec<Post>,
     tombstones: Vec<(PostId, UserId)>,
-    /// Tombstones of which the archive knows.
+    /// Tombstones that the archive already has.
     settled: Vec<(PostId, UserId)>,
     missing: Vec<PostId>,
 }
 
-/// What has become of them in the archive.
+/// The state of the batch in the archive.
 #[derive(Default)]
 struct Verdict {
-    /// The archive has them, whoever wrote them.
+    /// In the archive, by this mover or another.
     archived: Vec<(PostId, UserId)>,
-    /// The archive has something else under their id.
+    /// The archive has a different post under this id.
     unmovable: HashSet<PostId>,
-    /// The archive knows that they were deleted.
+    /// Tombstoned in the archive.
     gone: Vec<(PostId, UserId)>,
-    /// The archive knows that they were deleted, but Redis did not when it was asked.
+    /// Tombstoned in the archive, but not in Redis when it was read.
     deleted: Vec<(PostId, UserId)>,
-    /// Their records must be looked at again.
+    /// The record must be read again.
     changed: HashSet<PostId>,
 }
 
 impl App {
-    /// Steps 2 to 7 for all of them, or, if that fails for what is in one of them, for one after the other;
-    /// those that fail are put aside.
+    /// Runs steps 2 to 7 for the whole batch. If that fails because of a post's data, retries post by post
+    /// and sets those that fail aside.
     pub(super) async fn move_all(&self, entries: &[Entry]) -> Result<Outcome, Error> {
         let error = match self.move_posts(entries).await {
             Err(error) if error.is_about_data() => error,
             moved => return moved,
         };
-        // If nothing can be written, it is the fault of none of them.
+        // If the archive rejects every write, no single post is to blame.
         self.archive().await?.try_to_write().await.map_err(|_| error)?;
         let mut all = Outcome::default();
         for entry in entries {
@@ -59,7 +59,7 @@ impl App {
                 }
                 Err(error) if error.is_about_data() => {
                     let causes = error.causes();
-                    tracing::error!(causes, post = %entry.post, "a post cannot be archived; it is put aside");
+                    tracing::error!(causes, post = %entry.post, "a post cannot be archived; it is set aside");
                     all.unmovable.push(entry.to_string());
                 }
                 Err(error) => return Err(error),
@@ -68,7 +68,7 @@ impl App {
         Ok(all)
     }
 
-    /// Steps 2 to 7.
+    /// Runs steps 2 to 7 for one batch.
     async fn move_posts(&self, entries: &[Entry]) -> Result<Outcome, Error> {
         let mut ids: Vec<PostId> = entries.iter().map(|entry| entry.post).collect();
         ids.sort_unstable();
@@ -90,7 +90,7 @@ impl App {
 
         let mut outcome = Outcome::default();
         let archived: HashSet<PostId> = records.live.iter().map(|post| post.id).collect();
-        // What has changed stays with the mover.
+        // Changed posts stay in the mover's list.
         for &entry in entries.iter().filter(|entry| !verdict.changed.contains(&entry.post)) {
             let id = entry.post;
             if verdict.unmovable.contains(&id) {
@@ -104,7 +104,7 @@ impl App {
         Ok(outcome)
     }
 
-    /// Step 2.
+    /// Runs step 2: reads the records.
     async fn read_records(&self, ids: &[PostId]) -> Result<Records, Error> {
         let mut batch = Batch::new("move: records");
         let tickets = ids.iter().map(|&id| batch.push(post::read(self.keys(), id))).collect();
@@ -115,15 +115,15 @@ impl App {
                 Record::Live(post) => records.live.push(post),
                 Record::Tombstone { author, is_settled: true } => records.settled.push((id, author)),
                 Record::Tombstone { author, is_settled: false } => records.tombstones.push((id, author)),
-                // Of a void post there is nothing to be archived.
+                // A revoked post has nothing to archive.
                 Record::Missing | Record::Void { .. } => records.missing.push(id),
             }
         }
         Ok(records)
     }
 
-    /// Makes tombstones of records, which then are gone through again: the posts have been deleted since they
-    /// were read, or Redis has lost its last moments and forgotten that.
+    /// Tombstones these records and leaves them to be processed again: the posts were deleted after they were
+    /// read, or Redis has lost the deletion with its latest writes.
     async fn erase_again(&self, deleted: &[(PostId, UserId)]) -> Result<(), Error> {
         let mut batch = Batch::new("move: erase");
         let erase =
@@ -133,7 +133,7 @@ impl App {
         Ok(())
     }
 
-    /// Step 5.
+    /// Runs step 5: trims the lists of the authors.
     async fn put_away(&self, archived: &[(PostId, UserId)]) -> Result<(), Error> {
         let mut batch = Batch::new("move: put away");
         let put = |(author, mut posts): (UserId, Vec<PostId>)| {
@@ -145,7 +145,7 @@ impl App {
         Ok(())
     }
 
-    /// Step 6.
+    /// Runs step 6: deletes unchanged records.
     async fn drop_records(&self, records: &Records, verdict: &mut Verdict) -> Result<(), Error> {
         let mut batch = Batch::new("move: drop");
         let is_sure = |id: &PostId| !verdict.unmovable.contains(id) && !verdict.changed.contains(id);
@@ -163,7 +163,7 @@ impl App {
         Ok(())
     }
 
-    /// Step 7.
+    /// Runs step 7: updates the sets of gone posts.
     async fn forget_gone(&self, gone: &[(PostId, UserId)]) -> Result<(), Error> {
         let mut batch = Batch::new("move: gone");
         let forget = |(author, posts): (UserId, Vec<PostId>)| {
@@ -175,7 +175,7 @@ impl App {
     }
 }
 
-/// Step 4: compares what the archive has with what was there.
+/// Runs step 4: compares the rows of the archive with the records.
 fn judge(records: &Records, rows: Vec<Row>) -> Result<Verdict, Error> {
     let rows: HashMap<PostId, Row> = rows.into_iter().map(|row| (row.id(), row)).collect();
     let mut verdict = Verdict::default();
@@ -192,7 +192,7 @@ fn judge(records: &Records, rows: Vec<Row>) -> Result<Verdict, Error> {
             Some(row) => {
                 tracing::error!(
                     post = %post.id, author = %post.author, archived_author = %row.author(),
-                    "the archive has something else under the id of a post, which stays in Redis"
+                    "the archive has different content under this post id; the post stays in Redis"
                 );
                 verdict.unmovable.insert(post.id);
             }
@@ -207,15 +207,15 @@ fn judge(records: &Records, rows: Vec<Row>) -> Result<Verdict, Error> {
             Some(row) => {
                 tracing::error!(
                     post = %id, %author, archived_author = %row.author(),
-                    "the archive has something else under the id of a deleted post"
+                    "the archive has different content under the id of a deleted post"
                 );
                 verdict.unmovable.insert(id);
             }
         }
     }
     verdict.gone.extend(&records.settled);
-    // Who was cut off after dropping a record has taken the post off the list before, as far as Redis
-    // remembers; after a loss of its last moments it may not.
+    // A mover interrupted after deleting a record has removed the post from the list before. If Redis lost
+    // its latest writes, that removal may be missing.
     for id in &records.missing {
         match rows.get(id) {
             Some(Row::Live(post)) => verdict.archived.push((*id, post.author)),
@@ -226,7 +226,7 @@ fn judge(records: &Records, rows: Vec<Row>) -> Result<Verdict, Error> {
     Ok(verdict)
 }
 
-/// Whether two are one post; how far its delivery is may differ.
+/// Returns whether two posts are equal apart from their delivery state.
 fn says_the_same(one: &Post, other: &Post) -> bool {
     let Post { id, author, content, platform, created_at, delivery: _ } = one;
     (id, author, content, platform, created_at)

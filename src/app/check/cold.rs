@@ -1,8 +1,8 @@
-//! The counts of archived posts, compared with the archive, beside movers and deletions that are under way.
+//! Comparison of cold post counts with the archive, while movers and deletions run.
 //!
-//! A post of the archive is cold, and counted, unless its author's list still has it (a mover has written it and not
-//! yet trimmed the list) or it is gone (it was deleted, and the archive does not know yet). So while neither list, set
-//! nor count change, the count must be that of the rows without those that lie in either.
+//! An archived post is cold, and counted, unless it is still in its author's list (a mover has written it and
+//! not yet trimmed the list) or gone (deleted, but not yet in the archive). While list, set and count are
+//! unchanged, the count must therefore equal the number of rows found in neither list nor set.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,18 +13,18 @@ use crate::model::id::{PostId, UserId};
 use crate::store::batch::Batch;
 use crate::store::moving::{self, Cold};
 
-/// How often it is tried to see an author of whom nothing changes meanwhile.
+/// Attempts to read an author without a concurrent change.
 const ATTEMPTS: usize = 3;
 
-/// Most posts that are read from the archive together.
+/// Maximum number of posts per archive query.
 const ROWS: usize = 1_000;
 
-/// How many posts the archive has of an author, and the greatest of them.
+/// The number of an author's posts in the archive, and the greatest id.
 type Archived = (u64, u64);
 
 impl App {
-    /// Compares how many posts of these users are counted as archived with how many the archive has. Returns of how
-    /// many users the count is wrong. With `repair`, corrects it. Authors who do not stand still are left out.
+    /// Compares the archived post counts of these users with the archive. Returns the number of users with a
+    /// wrong count. With `repair`, corrects it. Skips authors whose data keeps changing.
     pub(super) async fn check_cold(&self, ids: &[UserId], repair: bool) -> Result<u64, Error> {
         let counted = self.cold_counts(ids).await?;
         if counted.is_empty() {
@@ -63,7 +63,7 @@ impl App {
         Ok(false)
     }
 
-    /// What is noted of an author's cold posts, and what should be; `None` if something has changed meanwhile.
+    /// Returns an author's recorded cold post state and the correct one; `None` after a concurrent change.
     async fn measure_cold(&self, author: UserId) -> Result<Option<(Cold, Archived)>, Error> {
         let read = || moving::cold_and_listed(self.keys(), author);
         let before = read().send("check: listed", self.store()).await?;
@@ -78,13 +78,13 @@ impl App {
             return Ok(None);
         }
         let (count, greatest) = archived.get(&author).copied().unwrap_or_default();
-        // One that is still in the list is not cold yet.
+        // A post still in the list is not cold yet.
         let is_cold = PostId::new(greatest).is_some_and(|greatest| !elsewhere.contains(&greatest));
         let greatest = if is_cold { cold.greatest.max(greatest) } else { cold.greatest };
         Ok(Some((before.0, (count.saturating_sub(elsewhere.len() as u64), greatest))))
     }
 
-    /// Those of these posts that the archive has of this author, not deleted.
+    /// Returns which of these posts the archive has as live posts of this author.
     async fn archived_among(&self, author: UserId, posts: Vec<PostId>) -> Result<HashSet<PostId>, Error> {
         let mut found = HashSet::new();
         for posts in posts.chunks(ROWS) {
@@ -100,7 +100,7 @@ impl App {
         Ok(counts.into_iter().map(|(author, count, greatest)| (author, (count, greatest))).collect())
     }
 
-    /// What is noted of the cold posts of those of these users who have, or had, any.
+    /// Returns the cold post state of those of these users who have, or had, cold posts.
     async fn cold_counts(&self, ids: &[UserId]) -> Result<Vec<(UserId, Cold)>, Error> {
         let mut batch = Batch::new("check: cold");
         let tickets = ids.iter().map(|&id| batch.push(moving::cold(self.keys(), id))).collect();

@@ -1,9 +1,8 @@
-//! Looking whether what is stored hangs together, and mending it.
+//! Checks stored data for consistency, and repairs it.
 //!
-//! Both directions of every edge are compared, the index of names with the users, and how many posts of a
-//! user are counted as archived with how many the archive has. What looks
-//! wrong is read a second time before it counts, because a server may be writing meanwhile; what an
-//! intent names is under way and does not count either.
+//! Compares both directions of every edge, the name index with the users, and each user's archived post count
+//! with the archive. Because a server may be writing concurrently, apparent faults are read a second time
+//! before they count. Operations named by an intent are in progress and do not count either.
 
 mod cold;
 
@@ -25,38 +24,37 @@ use crate::store::name::{self, Holder};
 use crate::store::relation::{self, PROBE};
 use crate::store::user;
 
-/// How many users are looked at together.
+/// Users per batch.
 pub const USERS_AT_A_TIME: u64 = 500;
 
-/// How many entries of lists are looked at together.
+/// List entries per batch.
 const ENTRIES_AT_A_TIME: usize = 5_000;
 
-/// What a check has found.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     /// Users with a record.
     pub users: u64,
-    /// Edges, by their truth.
+    /// Edges, counted on the authoritative side.
     pub edges: u64,
-    /// Edges whose mirror is missing, has another time, or has no truth.
+    /// Edges whose mirror is missing, has a different time, or has no authoritative entry.
     pub torn_edges: u64,
-    /// Edges to or from users who do not exist, or of a user to itself.
+    /// Edges to or from nonexistent users, or from a user to itself.
     pub dangling_edges: u64,
-    /// Names that lead to nobody or to somebody of another name, and users whose name does not lead
-    /// to them.
+    /// Names that lead to no user or to a user of another name, and users whose name does not lead to them.
     pub wrong_names: u64,
-    /// Posts that could not be delivered, or taken out of timelines, and were given up.
+    /// Posts whose delivery, or removal from timelines, was abandoned.
     pub given_up: u64,
-    /// Posts that the archive did not take.
+    /// Posts that the archive rejected.
     pub unmovable: u64,
-    /// Users of whom the archive has more or fewer posts than are counted.
+    /// Users whose archived post count differs from the archive.
     pub miscounted: u64,
-    /// Operations that are not finished.
+    /// Unfinished operations.
     pub unfinished: u64,
 }
 
 impl Findings {
-    /// How many things are not as they should be.
+    /// Returns the total number of faults.
     #[must_use]
     pub fn faults(&self) -> u64 {
         self.torn_edges
@@ -70,15 +68,26 @@ impl Findings {
 
 impl AddAssign for Findings {
     fn add_assign(&mut self, other: Self) {
-        self.users += other.users;
-        self.edges += other.edges;
-        self.torn_edges += other.torn_edges;
-        self.dangling_edges += other.dangling_edges;
-        self.wrong_names += other.wrong_names;
-        self.given_up += other.given_up;
-        self.unmovable += other.unmovable;
-        self.miscounted += other.miscounted;
-        self.unfinished += other.unfinished;
+        let Self {
+            users,
+            edges,
+            torn_edges,
+            dangling_edges,
+            wrong_names,
+            given_up,
+            unmovable,
+            miscounted,
+            unfinished,
+        } = other;
+        self.users += users;
+        self.edges += edges;
+        self.torn_edges += torn_edges;
+        self.dangling_edges += dangling_edges;
+        self.wrong_names += wrong_names;
+        self.given_up += given_up;
+        self.unmovable += unmovable;
+        self.miscounted += miscounted;
+        self.unfinished += unfinished;
     }
 }
 
@@ -100,19 +109,19 @@ impl Entry {
 }
 
 impl App {
-    /// The greatest id that a user may have. One round trip.
+    /// Returns an upper bound of user ids. One round trip.
     pub async fn last_user_id(&self) -> Result<u64, Error> {
         Ok(user::last_id(self.keys()).send("check: last id", self.store()).await?)
     }
 
-    /// How many shards the index of names has.
+    /// Returns the number of shards of the name index.
     #[must_use]
     pub fn name_shards(&self) -> u32 {
         self.keys().name_shards()
     }
 
-    /// Checks the users with ids from `first` on, [`USERS_AT_A_TIME`] of them: their names and both
-    /// their lists. With `repair`, mends what is wrong.
+    /// Checks the names and both lists of [`USERS_AT_A_TIME`] users, starting at id `first`. With `repair`,
+    /// repairs faults.
     pub async fn check_users(&self, first: u64, repair: bool) -> Result<Findings, Error> {
         let ids: Vec<UserId> = (first..first + USERS_AT_A_TIME).filter_map(UserId::new).collect();
         let records = ids.iter().zip(self.usernames(&ids).await?);
@@ -132,7 +141,7 @@ impl App {
         Ok(findings)
     }
 
-    /// Checks one shard of the index of names. With `repair`, frees names that lead to nobody.
+    /// Checks one shard of the name index. With `repair`, frees names that lead to no user.
     pub async fn check_names(&self, shard: u32, repair: bool) -> Result<Findings, Error> {
         let names = name::all(self.keys(), shard).send("check: names", self.store()).await?;
         let ids: Vec<UserId> = names.iter().map(|(_, holder)| holder.user()).collect();
@@ -149,7 +158,7 @@ impl App {
                     }
                 }
                 Holder::Reserved(user) => {
-                    // An intent beside it says that it is under way, or will be repaired.
+                    // If there is an intent, the reservation is in progress or will be repaired.
                     if !self
                         .unfinished()
                         .await?
@@ -166,8 +175,8 @@ impl App {
         Ok(findings)
     }
 
-    /// How many operations are not finished, or were given up. With `repair`, finishes those that are old
-    /// enough, and has those tried again that were given up.
+    /// Counts operations that are unfinished or were abandoned. With `repair`, finishes those that are old
+    /// enough and retries the abandoned ones.
     pub async fn check_intents(&self, repair: bool) -> Result<Findings, Error> {
         if repair {
             self.repair().await?;
@@ -184,7 +193,7 @@ impl App {
         Ok(Findings { given_up: failed, unmovable, unfinished, ..Findings::default() })
     }
 
-    /// What each of these users is called by its record; `None` for those who have none.
+    /// Returns the username in each of these users' records; `None` for users without a record.
     async fn usernames(&self, ids: &[UserId]) -> Result<Vec<Option<String>>, Error> {
         let mut batch = Batch::new("check: users");
         let read = |&id: &UserId| batch.push(user::read(self.keys(), id, UserFields::NONE));
@@ -193,7 +202,7 @@ impl App {
         Ok(users.into_iter().map(|user| user.map(|user| user.username)).collect())
     }
 
-    /// Those of these users whose name neither leads to them nor is about to.
+    /// Returns the users whose name neither leads to them nor is reserved for them.
     async fn unnamed(&self, users: Vec<(UserId, String)>) -> Result<Vec<(UserId, String)>, Error> {
         let mut batch = Batch::new("check: holders");
         let read = |(_, username): &(UserId, String)| {
@@ -212,7 +221,7 @@ impl App {
         Ok(unnamed)
     }
 
-    /// Makes a user's name lead to it, if the name is one and free.
+    /// Points a user's name to the user again, if it is valid and free.
     async fn name_again(&self, id: UserId, username: &str) -> Result<(), Error> {
         if let Ok(username) = Username::parse(username) {
             name::reserve(self.keys(), &username, id).send("check: reserve", self.store()).await?;
@@ -221,7 +230,7 @@ impl App {
         Ok(())
     }
 
-    /// Walks one of the lists of each of these users, and looks at the other side of each edge.
+    /// Walks one list of each of these users and checks the other side of each edge.
     async fn check_lists(&self, ids: &[UserId], side: Side, repair: bool) -> Result<Findings, Error> {
         let mut findings = Findings::default();
         let mut open: Vec<(UserId, usize)> = ids.iter().map(|&id| (id, 0)).collect();
@@ -280,7 +289,7 @@ impl App {
         Ok(findings)
     }
 
-    /// Those entries whose two sides are not equal, or whose other user does not exist or is the same.
+    /// Returns entries whose two sides differ, or whose other user does not exist or is the same user.
     async fn suspects(&self, entries: &[Entry]) -> Result<Vec<Entry>, Error> {
         let truths = self.read_truths(entries.iter().map(Entry::edge)).await?;
         let mirrors = self.read_mirrors(entries).await?;
@@ -288,7 +297,7 @@ impl App {
         let others = self.usernames(&others).await?;
         let looks = entries.iter().zip(truths).zip(mirrors).zip(others);
         let suspect = looks.filter_map(|(((entry, (_, truth)), mirror), other)| {
-            // A mirror that has a truth is looked at from the other side.
+            // A mirror with an authoritative entry is checked from the other side.
             let is_seen_here = entry.side == Side::Following || truth.is_none();
             let is_torn = truth != mirror && is_seen_here;
             let is_wrong = other.is_none() || entry.user == entry.follow.user;
@@ -313,7 +322,7 @@ impl App {
         Ok(())
     }
 
-    /// All operations that are not finished, however old.
+    /// Returns all unfinished operations, regardless of age.
     async fn unfinished(&self) -> Result<HashSet<Operation>, Error> {
         let mut batch = Batch::new("check: intents");
         let read = |partition| {

@@ -1,4 +1,4 @@
-//! The jobs of one kind that a worker has, and how they go forward together.
+//! The jobs of one kind that a worker holds, and their joint progress.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -14,12 +14,13 @@ use crate::store::error::Error as StoreError;
 use crate::store::fanout::{self, Job, Kind, Progress, Queue, TakenOver, Task};
 use crate::store::{post, relation, timeline};
 
-/// Fewest followers of one job in a chunk, however many jobs a worker has.
+/// Minimum chunk of followers per job, however many jobs a worker holds.
 const LEAST_CHUNK: usize = 25;
-/// Most followers of one job in a chunk: what another author publishes meanwhile waits for its end.
+/// Maximum chunk of followers per job. Posts that other authors publish meanwhile wait for the end of the
+/// chunk.
 const CHUNK: usize = 1_000;
-/// Most followers of an author with several jobs in a round, so that an author who publishes post after post keeps others
-/// waiting less for each.
+/// Maximum number of followers per round for an author with several jobs, so that a series of posts by one
+/// author delays other authors less.
 const AUTHOR_SHARE: usize = 100;
 
 /// Selects the jobs that advance in a round.
@@ -31,17 +32,17 @@ pub(super) enum Due {
     Crowded,
 }
 
-/// The jobs of one kind that a worker has.
+/// The jobs of one kind that a worker holds.
 pub(super) struct Lane {
     queue: Queue,
-    /// Most jobs at once.
+    /// Maximum number of jobs held at once.
     room: usize,
     jobs: Vec<Active>,
-    /// Whether no other jobs may be taken beside these.
+    /// Whether these jobs must be finished before others are taken.
     is_closed: bool,
 }
 
-/// A job that a worker has.
+/// A job held by a worker.
 struct Active {
     id: String,
     task: Task,
@@ -49,29 +50,29 @@ struct Active {
     state: State,
 }
 
-/// What comes next for a job. Whatever step fails is done again, so it changes when a step is done.
+/// The next step of a job. A failed step is retried, so the state changes only when a step succeeds.
 enum State {
-    /// The next followers are read.
+    /// Read the next followers.
     Read,
-    /// They are served.
+    /// Push to their timelines.
     Serve(Page<Follow>),
-    /// It is noted that so many of their timelines have received the post, and if these were the last.
+    /// Record that `received` of their timelines took the post, and whether these were the last followers.
     Note { received: u64, are_last: bool },
-    /// It is taken out of the queue.
+    /// Remove the job from the queue.
     Finish,
-    /// It cannot be done now.
+    /// The job cannot proceed now.
     Failed,
-    /// It belongs to another worker.
+    /// Another worker has the job.
     Gone,
 }
 
 impl Lane {
-    /// A lane with room for so many jobs.
+    /// Creates a lane that holds up to `room` jobs.
     pub(super) fn new(queue: Queue, room: usize) -> Self {
         Self { queue, room, jobs: Vec::new(), is_closed: false }
     }
 
-    /// Whether it has a job that must be done alone.
+    /// Returns whether it holds a job that must run alone.
     pub(super) fn is_closed(&self) -> bool {
         self.is_closed && !self.jobs.is_empty()
     }
@@ -86,14 +87,14 @@ impl Lane {
         self.jobs.iter().any(|job| shares.due(job) == due)
     }
 
-    /// Forgets the jobs, and gives them back with all that is this worker's.
+    /// Clears the lane and returns all of this worker's jobs to the queue.
     pub(super) fn give_back(&mut self, app: &App, name: &str) -> Command<u64> {
         self.jobs.clear();
         fanout::give_back(app.keys(), self.queue, name)
     }
 
-    /// Takes jobs, and sees how far each of them is. Answers how many it has taken. What the other lane of
-    /// the worker has is told, because a job that must be done alone is taken by a worker that has none.
+    /// Takes jobs and reads their progress. Returns the number of jobs taken. `beside` is the worker's other
+    /// lane: a job that must run alone is taken only by a worker that holds no other.
     pub(super) async fn take(
         &mut self,
         app: &App,
@@ -122,7 +123,7 @@ impl Lane {
         Ok(count)
     }
 
-    /// Whatever is lost here is found by the next one who takes over.
+    /// Jobs lost here are found by the next takeover.
     async fn begin(&mut self, app: &App, jobs: Vec<Job>) -> Result<(), Error> {
         let mut batch = Batch::new("deliver: begin");
         let mut begun = Vec::new();
@@ -132,7 +133,7 @@ impl Lane {
                 let progress = batch.push(fanout::progress(app.keys(), &task));
                 begun.push((id, task, progress));
             } else {
-                tracing::warn!(%id, "a job is left to the newer version that added it");
+                tracing::warn!(%id, "unknown kind of job; left to the newer version that added it");
                 unknown.push(batch.push(fanout::let_go(app.keys(), self.queue, &id, false)));
             }
         }
@@ -149,8 +150,8 @@ impl Lane {
         Ok(())
     }
 
-    /// Serves a chunk of followers of each job that is due, some `budget` altogether, of which each author has an equal
-    /// share. Two round trips; one more when jobs begin or end.
+    /// Pushes to a chunk of followers of each due job, about `budget` followers in total, divided equally
+    /// among the authors. Two round trips, plus one when jobs begin or end.
     pub(super) async fn advance(
         &mut self,
         app: &App,
@@ -190,8 +191,8 @@ impl Lane {
         Ok(())
     }
 
-    /// Brings posts to the timelines of a chunk of followers, or takes them out. A timeline that cannot be
-    /// written holds no other up.
+    /// Adds posts to the timelines of a chunk of followers, or removes them. A timeline that cannot be
+    /// written does not block the others.
     async fn serve(&mut self, app: &App) -> Result<(), Error> {
         let mut batch = Batch::new("deliver: timelines");
         let mut serve = |task: Task, follow: &Follow| {
@@ -206,7 +207,7 @@ impl Lane {
         };
         let mut served = Vec::new();
         let mut jobs: Vec<&mut Active> = self.jobs.iter_mut().collect();
-        // The smallest chunk goes first, so that it waits for no other in this round.
+        // Smallest chunk first, so that it does not wait for larger ones in this round.
         jobs.sort_by_key(|job| job.chunk());
         for job in jobs {
             if let State::Serve(page) = &job.state {
@@ -220,7 +221,7 @@ impl Lane {
             for (user, ticket) in tickets {
                 match replies.take(ticket) {
                     Ok(has_received) => received += u64::from(has_received),
-                    // Redis is full, or stands still: all of it is done again.
+                    // Redis is out of memory or unresponsive: retry the whole batch.
                     Err(error @ StoreError::Unavailable(_)) => return Err(error.into()),
                     Err(error) => {
                         let error = &error as &dyn std::error::Error;
@@ -233,7 +234,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Notes how far the jobs are, and reads the next chunk of those that are not done.
+    /// Records the progress of each job, and reads the next chunk of those that are unfinished.
     async fn note(&mut self, app: &App, name: &str, shares: &Shares) -> Result<(), Error> {
         let mut batch = Batch::new("deliver: progress");
         let mut notes = Vec::new();
@@ -258,7 +259,7 @@ impl Lane {
                 (None, _) => State::Failed,
                 (Some(false), Then::Next(_)) => State::Gone,
                 (Some(true), Then::Next(page)) => {
-                    // It goes forward, so there is nothing the matter with it.
+                    // The job makes progress, so it is not the suspect.
                     self.is_closed = false;
                     job.possible(replies.take(page))?.map_or(State::Failed, State::Serve)
                 }
@@ -282,7 +283,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Jobs that cannot be done now are tried again in a while, and put aside if they fail too often.
+    /// Releases jobs that cannot proceed. They are retried later, and set aside after too many failures.
     async fn let_go(&mut self, app: &App) -> Result<(), Error> {
         let mut batch = Batch::new("deliver: let go");
         let has_failed = |job: &&Active| matches!(job.state, State::Failed);
@@ -294,10 +295,10 @@ impl Lane {
     }
 }
 
-/// How many followers of each job are served in a round.
+/// The number of followers pushed to per job and round.
 struct Shares {
     of_each_author: usize,
-    /// How many jobs each author has.
+    /// The number of jobs of each author.
     jobs: HashMap<UserId, usize>,
 }
 
@@ -326,24 +327,24 @@ impl Shares {
     }
 }
 
-/// What goes with a note of progress.
+/// The command sent along with a progress record.
 enum Then {
-    /// The next followers are read.
+    /// Reads the next followers.
     Next(Ticket<Page<Follow>>),
-    /// It is noted on the post that all have been served.
+    /// Marks the post as delivered to all followers.
     Mark(Ticket<bool>),
     Nothing,
 }
 
 impl Active {
-    /// The followers after those who were served, oldest follow first: of the list, which is newest first,
-    /// the part before the cursor.
+    /// Reads the followers after the last one served, oldest follow first. The list is newest first, so this
+    /// is the part before the cursor.
     fn followers(&self, app: &App, size: usize) -> Command<Page<Follow>> {
         let window = Window { direction: Direction::Backward, size, from: self.progress.cursor };
         relation::page(app.keys(), self.task.author, Side::Followers, &window)
     }
 
-    /// How many followers are to be served now.
+    /// Returns the number of followers in the current chunk.
     fn chunk(&self) -> usize {
         match &self.state {
             State::Serve(page) => page.entries.len(),
@@ -351,8 +352,8 @@ impl Active {
         }
     }
 
-    /// The answer, or `None` if this cannot be done for this job. Fails if nothing can be done now: then
-    /// it is done again, and the job has not failed.
+    /// Returns the reply, or `None` if this job cannot proceed. Fails if the store is unavailable: the step
+    /// is then retried, and the job does not count as failed.
     fn possible<T>(&self, answer: Result<T, StoreError>) -> Result<Option<T>, Error> {
         match answer {
             Ok(answer) => Ok(Some(answer)),
@@ -360,13 +361,13 @@ impl Active {
             Err(error) => {
                 let Task { post, author, .. } = self.task;
                 let error = &error as &dyn std::error::Error;
-                tracing::error!(error, %post, %author, "the job of a post cannot be done now");
+                tracing::error!(error, %post, %author, "the delivery job of a post cannot proceed; retrying later");
                 Ok(None)
             }
         }
     }
 
-    /// The followers that were to be served have been, and so many of their timelines have the post.
+    /// Advances the cursor past the current chunk; `received` of its timelines took the post.
     fn has_served(&mut self, received: u64) {
         let State::Serve(page) = &self.state else { return };
         self.progress.served += page.entries.len() as u64;

@@ -1,14 +1,14 @@
-//! The delivered mark: every post up to it has come to all timelines that it is brought to, or never will.
+//! The delivered mark: every post up to it has reached all timelines it is pushed to, or never will.
 //!
-//! Whoever watches a timeline remembers it, and what it has seen above; so it knows of everything that comes later
-//! that it has not seen, in whatever order it comes. Only a post whose delivery was given up, and is taken up again by
-//! hand, comes without being told.
+//! A live reader of a timeline stores the mark together with the posts it has seen above it. From these it
+//! can identify every later post it has not seen, in whatever order they arrive. The one exception is a post
+//! whose delivery was abandoned and later restarted by hand: it arrives without notice.
 //!
 //! # Why
-//! The watermark says which posts are visible, but a visible post is still on its way for a moment. A post is noted as
-//! being published until its job is there, and as to be delivered until that is done; so first the watermark is read,
-//! and then what is to be delivered: what is in neither was done before. An old mark is as good as a new one, only
-//! that more lies above it.
+//! The watermark determines which posts are visible, but a visible post may still be on its way for a moment.
+//! A post is recorded as being published until its job exists, and as to be delivered until the job is done.
+//! The watermark is therefore read first and the open jobs second: a post in neither was finished before. A
+//! stale mark is as correct as a fresh one; more posts lie above it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -21,27 +21,28 @@ use crate::store::batch::Batch;
 use crate::store::fanout;
 use crate::store::key::FANOUT_PARTITIONS;
 
-/// How often it is read if nobody asks for it.
+/// Refresh interval while there are no requests for it.
 const ROUND: Duration = Duration::from_secs(1);
 
-/// The delivered mark as this process knows it.
+/// The delivered mark as this process last read it.
 #[derive(Default)]
 pub(in crate::app) struct DeliveredMark {
-    /// As it was last read; 0 before that.
+    /// Last value read; 0 before the first.
     known: AtomicU64,
-    /// Held while it is read.
+    /// Held during a refresh.
     reading: Mutex<()>,
 }
 
 impl App {
-    /// The mark as it was last read. No round trip.
+    /// Returns the cached mark. No round trip.
     pub(in crate::app) fn known_delivered_mark(&self) -> u64 {
-        self.0.delivered_mark.known.load(Ordering::Relaxed)
+        self.0.process.delivered_mark.known.load(Ordering::Relaxed)
     }
 
-    /// The mark as it is now, or was a moment ago if it is just being read. Two round trips at most.
+    /// Refreshes and returns the mark. During a concurrent refresh, returns the cached value. At most two
+    /// round trips.
     pub(in crate::app) async fn delivered_mark(&self) -> Result<u64, Error> {
-        let mark = &self.0.delivered_mark;
+        let mark = &self.0.process.delivered_mark;
         let _reading = match mark.reading.try_lock() {
             Ok(reading) => reading,
             Err(_) if self.known_delivered_mark() > 0 => return Ok(self.known_delivered_mark()),
@@ -58,13 +59,13 @@ impl App {
         Ok(delivered)
     }
 
-    /// Reads the mark from time to time, until it is dropped.
+    /// Refreshes the mark periodically until dropped.
     pub(in crate::app) async fn keep_delivered_mark(&self) {
         let mut rounds = tokio::time::interval(ROUND);
         rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             rounds.tick().await;
-            // What does not answer is told by those who need it.
+            // Errors are reported by the callers that need the mark.
             drop(self.delivered_mark().await);
         }
     }

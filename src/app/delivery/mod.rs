@@ -1,20 +1,21 @@
-//! Bringing posts to the timelines of followers, and taking deleted ones out of them.
+//! Fan-out of posts to the timelines of followers, and removal of deleted posts from them.
 //!
-//! A job goes through the followers of an author, oldest follow first, a chunk at a time. Only timelines
-//! that exist receive: one that does not is filled anew when its owner comes back, after the post became
-//! visible. How far the job is is noted after each chunk, so that whoever takes it over goes on from
-//! there. A chunk that is gone through twice changes nothing the second time.
+//! A job walks the followers of an author in chunks, oldest follow first. It pushes only to timelines that
+//! exist: a missing one is rebuilt when its owner returns, after the post became visible. The progress of the
+//! job is recorded after each chunk, so that a worker that takes it over resumes there. Processing a chunk
+//! twice is idempotent.
 //!
-//! Jobs are taken from queues by the workers of one group: a worker a partition in each process, and any
-//! number of processes. A job belongs to the worker who has taken it, and is taken over when that worker
-//! has not been heard of for some seconds. A job that was begun more than once without going forward is
-//! begun by itself the next time (unless nobody has time for that for a minute), and after the fifth time
-//! put aside. All the jobs of a worker go forward together, so that nobody's large audience keeps another's
-//! waiting. Of each author only a few jobs are in the queue, the others are held back until these are done, and a round
-//! serves as many followers of each author (`store/lua/part/turns.lua`), so an author who publishes much keeps no other
-//! waiting, either; and while others publish, it has pauses. While posts are delivered, deleted ones are removed slowly: they are hidden already.
+//! Jobs are taken from queues by one group of workers: one worker per partition in each process, and any
+//! number of processes. A job belongs to the worker that took it, and is taken over when that worker has been
+//! silent for some seconds. A job that was begun more than once without progress is next begun alone (unless
+//! no worker is free to do so for a minute), and set aside after the fifth attempt. All jobs of a worker
+//! advance together, so that an author with many followers does not delay the others. Only a few jobs of each
+//! author are in the queue; the rest are held back until those are done. Each round pushes to the same number
+//! of followers per author (`store/lua/part/turns.lua`). An author who publishes a lot therefore does not
+//! delay others either, and has pauses while others publish. While posts are delivered, deleted posts are
+//! removed slowly: they are hidden already.
 //!
-//! Not here: how jobs are kept (`store::fanout`), who adds them (`app::post`).
+//! Not here: the storage of jobs (`store::fanout`), and their creation (`app::post`).
 
 mod lane;
 pub(super) mod mark;
@@ -32,64 +33,64 @@ use crate::store::draft;
 use crate::store::fanout::{self, Kind, Queue};
 use crate::store::key::FANOUT_PARTITIONS;
 
-/// How many partitions the work is spread over, each by author.
+/// Number of partitions that jobs are spread over, by author.
 pub const PARTITIONS: u32 = FANOUT_PARTITIONS;
 
-/// About so many followers are served in a round, by all jobs together; more if there are so many jobs
-/// that each can be given but the least there is to a chunk.
+/// Approximate number of followers per round, over all jobs. More if there are so many jobs that each gets
+/// only the minimum chunk.
 const ROUND: usize = 2_000;
-/// About so many timelines are swept in a round while posts are delivered.
+/// Approximate number of timelines swept per round while posts are delivered.
 const SWEPT_BESIDE: usize = 200;
-/// Most posts that a worker delivers at once.
+/// Maximum number of posts that a worker delivers at once.
 const MOST_DELIVERIES: usize = 256;
-/// Most that it sweeps at once: as many as have a chunk in what is swept beside.
+/// Maximum number of sweeps at once: as many chunks as fit into [`SWEPT_BESIDE`].
 const MOST_SWEEPS: usize = 4;
 /// Length of the pause after a round of jobs of authors with several jobs, as a multiple of the round.
 const REST: u32 = 3;
-/// How long after a post of another author the pauses continue.
+/// Time for which pauses continue after the last post of another author.
 const OTHERS_EXPECTED: Duration = Duration::from_secs(1);
-/// For how long a worker with nothing to do waits for a job: less than an answer may take.
+/// Blocking time of an idle worker waiting for a job; shorter than the response timeout.
 const IDLE_WAIT: Duration = Duration::from_secs(2);
-/// After how many rounds a busy worker looks for jobs to take over.
+/// Number of rounds between two takeover attempts of a busy worker.
 const ROUNDS_BETWEEN_TAKE_OVERS: u32 = 100;
-/// From when on the job of a worker that is not heard of may be taken over. A round takes far less.
+/// Silence of a worker after which its jobs may be taken over. A round takes far less.
 const TAKEN_OVER_AFTER: Duration = Duration::from_secs(5);
-/// How long a worker waits when the store does not answer.
+/// Retry delay while the store is unavailable.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How the queues of delivery stand.
+/// The state of the delivery queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Backlog {
-    /// Posts that wait to be delivered, or are being delivered.
+    /// Posts waiting to be delivered, or being delivered.
     pub jobs: u64,
-    /// Since when the oldest of them waits; zero if there is none.
+    /// Age of the oldest of them; zero if there is none.
     pub oldest: Duration,
-    /// Deleted posts that are still to be taken out of timelines.
+    /// Deleted posts still to be removed from timelines.
     pub sweeps: u64,
-    /// Timelines served, ever.
+    /// Timelines pushed to since the store was created.
     pub served: u64,
-    /// Jobs that were given up.
+    /// Jobs that were abandoned.
     pub failed: u64,
-    /// Posts that are being published.
+    /// Posts being published.
     pub publishing: u64,
 }
 
 impl App {
-    /// A worker for each partition.
+    /// Creates a worker for each partition.
     #[must_use]
     pub fn workers(&self) -> Vec<Worker> {
         (0..PARTITIONS).map(|partition| self.worker(partition)).collect()
     }
 
-    /// A worker for this partition.
+    /// Creates a worker for this partition.
     #[must_use]
     pub fn worker(&self, partition: u32) -> Worker {
         Worker::new(self.clone(), partition)
     }
 
-    /// Puts the jobs that were given up back into their queues. Answers how many there were.
+    /// Returns abandoned jobs to their queues. Returns their number.
     pub(super) async fn requeue(&self) -> Result<u64, Error> {
-        /// How many at once.
+        /// Jobs per batch.
         const COUNT: usize = 1_000;
         let mut requeued = 0;
         for partition in 0..PARTITIONS {
@@ -105,7 +106,7 @@ impl App {
         Ok(requeued)
     }
 
-    /// How the queues of delivery stand. One round trip.
+    /// Returns the state of the delivery queues. One round trip.
     pub async fn backlog(&self) -> Result<Backlog, Error> {
         let keys = self.keys();
         let mut batch = Batch::new("backlog");
@@ -143,11 +144,11 @@ impl App {
     }
 }
 
-/// Whoever works on the jobs of one partition.
+/// A worker that processes the jobs of one partition.
 pub struct Worker {
-    /// Over a connection of its own, if it is apart.
+    /// The app over the worker's own connection, if it is apart.
     app: App,
-    /// Over the connections of the process.
+    /// The app over the shared connections of the process.
     home: App,
     name: String,
     deliveries: Lane,
@@ -155,11 +156,11 @@ pub struct Worker {
     pace: Pace,
 }
 
-/// When jobs of authors with several jobs advance: at once, but with pauses while other authors publish, so that their
-/// posts find an idle worker.
+/// The schedule for jobs of authors with several jobs: immediate, but with pauses while other authors
+/// publish, so that their posts find an idle worker.
 struct Pace {
     rests_until: Instant,
-    /// When the worker last had a job of an author with no other job.
+    /// Time at which the worker last had a job of an author with no other job.
     others_at: Option<Instant>,
 }
 
@@ -177,7 +178,7 @@ impl Pace {
         self.others_at = Some(Instant::now());
     }
 
-    /// Schedules the pause after a round that began then.
+    /// Schedules the pause after a round that began at `began`.
     fn note_round(&mut self, began: Instant) {
         if self.others_at.is_some_and(|at| at.elapsed() < OTHERS_EXPECTED) {
             self.rests_until = Instant::now() + began.elapsed() * REST;
@@ -193,27 +194,30 @@ impl Worker {
         Self { home: app.clone(), app, name, deliveries, sweeps, pace: Pace::new() }
     }
 
-    /// The same worker with a connection of its own, so that it can wait for jobs, and no request waits
-    /// behind what it sends.
+    /// Returns the same worker with its own connection, so that it can block for jobs and no request queues
+    /// behind its commands.
     #[must_use]
     pub fn apart(self) -> Self {
         let app = self.app.over(self.app.store().apart(), self.app.0.archive.clone());
         Self { app, ..self }
     }
 
-    /// Works until `stopping` is done, then gives back what is not finished. Only for a worker that is
+    /// Runs until `stopping` completes, then returns unfinished jobs to the queue. Only for a worker that is
     /// [`apart`](Self::apart).
     pub async fn work(mut self, stopping: impl Future<Output = ()>) {
         tokio::select! {
             () = self.keep_working() => {}
             () = stopping => {}
         }
-        // With its connection goes what it was waiting for. A job that was on its way just then is taken
-        // over by another worker in a few seconds.
+        // Dropping the connection cancels the blocking read. A job that was in transit at that moment is
+        // taken over by another worker within seconds.
         self.app = self.home.clone();
         if let Err(error) = self.give_back().await {
             let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, "jobs could not be given back; they are taken over in a moment");
+            tracing::warn!(
+                error,
+                "jobs could not be returned to the queue; another worker takes them over soon"
+            );
         }
     }
 
@@ -227,7 +231,7 @@ impl Worker {
             if let Err(error) = self.turn(idle_for, wait).await {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
-                    "posts cannot be delivered now; they will be"
+                    "posts cannot be delivered now; retrying"
                 );
                 tokio::time::sleep(PAUSE).await;
                 rounds = 0;
@@ -243,14 +247,14 @@ impl Worker {
     fn rest(&self) -> Option<Duration> {
         let rest = self.pace.rest();
         let is_resting = !rest.is_zero() && self.sweeps.is_empty() && !self.deliveries.has(Due::Single);
-        // Redis blocks for whole milliseconds, and for ever with 0.
+        // Redis blocks for whole milliseconds, and forever with 0.
         is_resting.then_some(rest.max(Duration::from_millis(1)))
     }
 
-    /// Works until nothing is left, taking over what nobody has been at for so long.
+    /// Runs until nothing is left. Takes over jobs whose worker has been silent for `idle_for`.
     pub async fn drain(&mut self, idle_for: Duration) -> Result<(), Error> {
         loop {
-            // Only who held nothing before has looked for everything.
+            // Only a worker that held nothing before has searched for every kind of job.
             let was_idle = self.is_idle();
             self.pace = Pace::new();
             let has_taken = self.turn(Some(idle_for), None).await?;
@@ -260,10 +264,10 @@ impl Worker {
         }
     }
 
-    /// Takes what there is to take, and does a round of it. Answers whether there was anything to take.
+    /// Takes available jobs and runs one round. Returns whether it took any.
     async fn turn(&mut self, idle_for: Option<Duration>, wait: Option<Duration>) -> Result<bool, Error> {
         let Self { app, name, deliveries, sweeps, pace, .. } = self;
-        // A worker that waits, waits for posts to deliver; what is to be swept it finds when it looks up.
+        // A blocked worker waits for deliveries only; it finds new sweeps on its next turn.
         let mut taken = 0;
         if idle_for.is_some() && !deliveries.is_closed() {
             taken += sweeps.take(app, name, deliveries, idle_for, None).await?;
@@ -289,7 +293,7 @@ impl Worker {
         Ok(taken > 0)
     }
 
-    /// Gives back whatever is this worker's, held or lost on the way.
+    /// Returns all jobs of this worker to their queues, including those lost in transit.
     async fn give_back(&mut self) -> Result<(), Error> {
         let mut batch = Batch::new("deliver: give back");
         let lanes = [&mut self.deliveries, &mut self.sweeps];

@@ -1,9 +1,9 @@
-//! Hashing passwords, off the threads that serve, behind a queue with an end.
+//! Password hashing, off the server threads and behind a bounded queue.
 //!
-//! Argon2id with 19 MiB and two passes takes some twenty milliseconds of a processor, by design.
-//! Left alone, a burst of logins would take all of them and all memory. So a fixed number run at a
-//! time, on threads of a lower priority ([`workers`]); a bounded number wait, in turns by address and account
-//! ([`turns`]); and beyond that the client is asked to come back.
+//! Argon2id with 19 MiB and two passes takes some twenty milliseconds of CPU time, by design. Unbounded, a
+//! burst of logins would use up all processors and all memory. A fixed number of hashes therefore run at a
+//! time, on low-priority threads ([`workers`]). A bounded number wait, scheduled fairly by address and
+//! account ([`turns`]). Beyond that, the client is asked to retry later.
 
 mod turns;
 mod workers;
@@ -24,39 +24,38 @@ use crate::model::secret::{Password, PasswordHash};
 
 pub(super) use self::turns::Source;
 
-/// When to come back if the queue is full: about what it takes to work off.
+/// Retry delay sent when the queue is full: about the time it takes to drain.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
-/// How long a rejection is held back. A client that does not wait before it asks again gets one a second and
+/// Delay before a rejection is sent. A client that retries at once receives one rejection per second and
 /// connection, instead of as many as the server can write.
 const HELD_BACK: Duration = Duration::from_secs(1);
-/// Most rejections that are held back at a time; further ones are sent at once.
+/// Maximum number of rejections delayed at a time; further ones are sent at once.
 const MOST_HELD_BACK: usize = 4_096;
 
-/// Verified in place of the hash of a user who has none or does not exist, so that an unknown name
-/// costs what a wrong password costs.
+/// Verified in place of a missing hash, so that an unknown name costs the same as a wrong password.
 static NOBODYS: LazyLock<PasswordHash> = LazyLock::new(|| {
     let hash = Argon2::default().hash_password_with_salt(b"nobody's password", &[0; 16]);
     PasswordHash::from_phc(hash.map(|hash| hash.to_string()).unwrap_or_default())
 });
 
-/// The place where passwords are hashed and verified. Clones share its room.
+/// The password hashing service. Clones share its capacity.
 #[derive(Clone)]
 pub(super) struct Passwords {
     workers: Arc<Workers>,
     rejections: Arc<Semaphore>,
     chance: Arc<Chance>,
-    /// How many have been verified.
+    /// Number of passwords verified.
     verified: Arc<AtomicU64>,
 }
 
-/// A place in the queue, for one password after another. It is given up with the last clone.
+/// A place in the queue, used for one password after another. Released when the last clone is dropped.
 #[derive(Clone)]
 pub(super) struct Place {
     passwords: Passwords,
     taken: Arc<Taken>,
 }
 
-/// A place that is given up when this is dropped.
+/// A place that is released on drop.
 struct Taken {
     workers: Arc<Workers>,
     id: PlaceId,
@@ -81,17 +80,17 @@ impl Passwords {
         }
     }
 
-    /// How many wait.
+    /// Returns the number of waiting passwords.
     pub(super) fn waiting(&self) -> usize {
         self.workers.waiting()
     }
 
-    /// How many have been verified so far.
+    /// Returns the number of passwords verified so far.
     pub(super) fn verified(&self) -> u64 {
         self.verified.load(Ordering::Relaxed)
     }
 
-    /// A place in the queue, to be had before anything else is done for the password.
+    /// Takes a place in the queue; must come before any other work for the password.
     pub(super) async fn enter(&self, source: Source) -> Result<Place, Error> {
         if let Some(id) = self.workers.enter(source) {
             let taken = Arc::new(Taken { workers: Arc::clone(&self.workers), id });
@@ -100,7 +99,7 @@ impl Passwords {
         Err(self.hold_back(busy()).await)
     }
 
-    /// Returns a rejection a while later.
+    /// Returns a rejection after a delay.
     async fn hold_back(&self, rejection: Error) -> Error {
         if let Ok(_held_back) = self.rejections.try_acquire() {
             tokio::time::sleep(HELD_BACK).await;
@@ -110,14 +109,14 @@ impl Passwords {
 }
 
 impl Place {
-    /// Gives the place up, and returns why a while later.
+    /// Releases the place, and returns the rejection after a delay.
     pub(super) async fn reject(self, rejection: Error) -> Error {
         let Self { passwords, taken } = self;
         drop(taken);
         passwords.hold_back(rejection).await
     }
 
-    /// The hash of a password, with a salt of its own.
+    /// Hashes a password with a fresh salt.
     pub(super) async fn hash(&self, password: Password) -> Result<PasswordHash, Error> {
         let salt: [u8; 16] = self.passwords.chance.bytes();
         let hash = move || Argon2::default().hash_password_with_salt(password.expose(), &salt);
@@ -125,7 +124,7 @@ impl Place {
         Ok(PasswordHash::from_phc(hash.to_string()))
     }
 
-    /// Whether the password is the one hashed. Without a hash it is not, after the same work.
+    /// Returns whether the password matches the hash. Without a hash, does the same work and returns false.
     pub(super) async fn verify(&self, password: Password, hash: Option<PasswordHash>) -> Result<bool, Error> {
         let known = hash.is_some();
         let verified = Arc::clone(&self.passwords.verified);
@@ -146,10 +145,10 @@ impl Place {
         Ok(known && right)
     }
 
-    /// Does the work when it is its turn. [`Refused::Busy`] if another has displaced it.
+    /// Runs the work when its turn comes. Fails with [`Refused::Busy`] if another job has displaced it.
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
         let (sender, done) = oneshot::channel();
-        // The place goes with the work: it is taken until that is done, even if the client has gone.
+        // The job owns the place until it is done, even if the client disconnects.
         let place = self.clone();
         let job = move |call| {
             let done = match call {
@@ -157,7 +156,7 @@ impl Place {
                 Call::Displaced => Err(busy()),
             };
             drop(place);
-            // No one is there to receive it if the client has gone.
+            // The receiver is gone if the client has disconnected.
             drop(sender.send(done));
         };
         self.taken
@@ -168,7 +167,7 @@ impl Place {
     }
 }
 
-/// Half of the processors: the others serve.
+/// Returns half of the processors; the others serve requests.
 fn usual_workers() -> usize {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     (processors / 2).max(1)

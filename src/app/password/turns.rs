@@ -1,13 +1,13 @@
-//! Whose turn it is: passwords in line, shared between addresses, and between the accounts of an address.
+//! Fair scheduling of password jobs, between addresses and between the accounts of an address.
 //!
-//! A password takes a place, then its job waits for a turn. Turns go round: one for each address that has jobs waiting,
-//! and within an address one for each account. So a client that sends very many waits behind its own, and clients
-//! behind one address (NAT) do not wait for the one among them that does.
+//! A password takes a place, then its job waits for a turn. Turns go round-robin: one for each address with
+//! waiting jobs, and within an address one for each account. A client that floods the queue therefore waits
+//! behind its own jobs, and clients behind the same address (NAT) do not wait for the one that does.
 //!
-//! Where all places are taken, a client with fewer of them displaces the newest job of the client with the most
-//! (*longest queue drop*); only who has as many as any other is rejected.
+//! When all places are taken, a client with fewer places displaces the newest job of the client with the most
+//! (*longest queue drop*). Only a client with as many places as any other is rejected.
 //!
-//! Not here: what the jobs do, and on which threads (`password`, `password::workers`).
+//! Not here: the jobs' work and the threads they run on (`password`, `password::workers`).
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -15,28 +15,28 @@ use std::hash::Hash;
 use crate::model::address::Address;
 use crate::model::digest::Digest;
 
-/// Where a password comes from, and which account it is for.
+/// The address that a password comes from, and the account it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::app) struct Source {
-    /// The address; `None` if it is not known.
+    /// The address; `None` if unknown.
     pub(in crate::app) address: Option<Address>,
     /// The account, which need not exist.
     pub(in crate::app) account: Digest,
 }
 
-/// How many places there are.
+/// The number of places.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) total: usize,
-    /// Of these, for one known address.
+    /// Maximum per known address.
     pub(super) per_address: usize,
 }
 
-/// A place taken: one of a number.
+/// The id of a taken place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct PlaceId(u64);
 
-/// Places, and the jobs that wait on them.
+/// Places, and the jobs waiting on them.
 pub(super) struct Turns<Job> {
     limits: Limits,
     places: HashMap<PlaceId, Source>,
@@ -45,20 +45,20 @@ pub(super) struct Turns<Job> {
     addresses: Round<Option<Address>, Share<Job>>,
 }
 
-/// What takes part in a round, by key. Those at rest are in `all` only.
+/// The members of a round-robin, by key. Members without a waiting job are in `all` only.
 struct Round<Key, Member> {
     all: HashMap<Key, Member>,
-    /// Those with a job that waits; the first has the next turn.
+    /// Keys with a waiting job; the first has the next turn.
     order: VecDeque<Key>,
 }
 
-/// What an address has.
+/// The places and jobs of an address.
 struct Share<Job> {
     places: usize,
     accounts: Round<Digest, Line<Job>>,
 }
 
-/// What an account has at one address.
+/// The places and jobs of an account at one address.
 struct Line<Job> {
     places: usize,
     jobs: VecDeque<(PlaceId, Job)>,
@@ -71,7 +71,7 @@ impl<Key, Member> Default for Round<Key, Member> {
 }
 
 impl<Key: Copy + Eq + Hash, Member> Round<Key, Member> {
-    /// The member with the most places among those with a job that waits.
+    /// Returns the member with the most places among those with a waiting job.
     fn longest(&self, places: impl Fn(&Member) -> usize) -> Option<(Key, usize)> {
         let members = self.order.iter().filter_map(|key| Some((*key, places(self.all.get(key)?))));
         members.max_by_key(|(_, places)| *places)
@@ -103,12 +103,12 @@ impl<Job> Turns<Job> {
         Self { limits, places: HashMap::new(), issued: 0, waiting: 0, addresses: Round::default() }
     }
 
-    /// The number of jobs that wait.
+    /// Returns the number of waiting jobs.
     pub(super) fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Takes a place, with the job that is displaced for it, if there must be one. `None` if there is no place.
+    /// Takes a place. Returns it with the displaced job, if any; `None` if there is no place.
     pub(super) fn enter(&mut self, source: Source) -> Option<(PlaceId, Option<Job>)> {
         let has_all = self.has_all_it_may(source.address);
         let displaced = if has_all || self.places.len() >= self.limits.total {
@@ -133,8 +133,8 @@ impl<Job> Turns<Job> {
         address.is_some() && held >= self.limits.per_address
     }
 
-    /// Takes the newest job that waits from the account with the most places at an address. Of its own address, a
-    /// newcomer displaces only accounts that have more places than its own account will have.
+    /// Removes the newest waiting job of the account with the most places at an address. At its own address,
+    /// a newcomer displaces only accounts that have more places than its own account would have.
     fn displace(&mut self, address: Option<Address>, newcomer: Source) -> Option<Job> {
         let accounts = &self.addresses.all.get(&address)?.accounts;
         let (account, places) = accounts.longest(|line| line.places)?;
@@ -147,7 +147,7 @@ impl<Job> Turns<Job> {
         Some(job)
     }
 
-    /// Puts a job in line. Returned if the place was displaced.
+    /// Queues a job. Returns it if the place was displaced.
     pub(super) fn wait(&mut self, place: PlaceId, job: Job) -> Result<(), Job> {
         let Some(Source { address, account }) = self.places.get(&place).copied() else { return Err(job) };
         let share = self.addresses.all.entry(address).or_default();
@@ -163,12 +163,12 @@ impl<Job> Turns<Job> {
         Ok(())
     }
 
-    /// The job whose turn it is.
+    /// Takes the job whose turn it is.
     pub(super) fn next(&mut self) -> Option<Job> {
         let address = *self.addresses.order.front()?;
         let account = *self.addresses.all.get(&address)?.accounts.order.front()?;
         let (_, job) = self.take(Source { address, account }, VecDeque::pop_front)?;
-        // Who has further jobs comes to the end of its round.
+        // A member with further jobs moves to the end of its round.
         if let Some(share) = self.addresses.all.get_mut(&address) {
             let order = &mut share.accounts.order;
             if order.front() == Some(&account) {
@@ -181,7 +181,7 @@ impl<Job> Turns<Job> {
         Some(job)
     }
 
-    /// Takes a job out of a line. Lines and addresses without further jobs leave their round.
+    /// Removes a job from a line. Lines and addresses without further jobs leave their round.
     fn take(
         &mut self,
         Source { address, account }: Source,
@@ -200,7 +200,7 @@ impl<Job> Turns<Job> {
         Some(taken)
     }
 
-    /// Gives a place up, on which nothing waits any more. One that was displaced is given up already.
+    /// Releases a place without a waiting job. A no-op if the place was displaced.
     pub(super) fn leave(&mut self, place: PlaceId) {
         let Some(Source { address, account }) = self.places.remove(&place) else { return };
         let Some(share) = self.addresses.all.get_mut(&address) else { return };
@@ -234,7 +234,7 @@ mod tests {
         Turns::new(Limits { total, per_address })
     }
 
-    /// Takes a place and waits on it. Returns the job that was displaced, or that there was no place.
+    /// Takes a place and waits on it. Returns the displaced job, or an error if there was no place.
     fn join(turns: &mut Turns<(u8, u8)>, address: u8, account: u8) -> Result<Option<(u8, u8)>, ()> {
         let (place, displaced) = turns.enter(source(address, account)).ok_or(())?;
         turns.wait(place, (address, account)).unwrap();
@@ -273,7 +273,11 @@ mod tests {
             join(&mut turns, 3, 1).map(|displaced| displaced.map(|(address, _)| address)),
             Ok(Some(1))
         );
-        assert_eq!(join(&mut turns, 2, 2), Ok(Some((2, 1))), "an address with its share is shared as well");
+        assert_eq!(
+            join(&mut turns, 2, 2),
+            Ok(Some((2, 1))),
+            "an address within its share is divided as well"
+        );
         assert_eq!(join(&mut turns, 2, 2), Err(()));
     }
 
@@ -282,7 +286,7 @@ mod tests {
         let mut turns = turns(2, 2);
         let (first, _) = turns.enter(source(1, 1)).unwrap();
         let (second, _) = turns.enter(source(1, 1)).unwrap();
-        assert!(turns.enter(source(2, 1)).is_none(), "who does not wait is not displaced");
+        assert!(turns.enter(source(2, 1)).is_none(), "only a waiting job is displaced");
         turns.wait(first, (1, 1)).unwrap();
         turns.wait(second, (1, 1)).unwrap();
         let (third, displaced) = turns.enter(source(2, 1)).unwrap();

@@ -1,5 +1,5 @@
-//! The threads that hash passwords: a few of their own, of low priority. As many passwords are hashed at a time as there
-//! are threads.
+//! The threads that hash passwords: a few dedicated ones of low priority. One password per thread is hashed
+//! at a time.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,19 +9,19 @@ use crate::thread;
 
 use super::turns::{Limits, PlaceId, Source, Turns};
 
-/// A piece of work that waits for its turn.
+/// A job waiting for its turn.
 pub(super) type Job = Box<dyn FnOnce(Call) + Send>;
 
-/// What becomes of a job.
+/// The outcome for a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
-    /// It is its turn.
+    /// Its turn has come.
     Run,
-    /// Another has its place.
+    /// Another job has taken its place.
     Displaced,
 }
 
-/// The threads, and the line before them. The threads end when this is dropped.
+/// The threads, and the queue in front of them. The threads exit when this is dropped.
 pub(super) struct Workers {
     shared: Arc<Shared>,
     most_threads: usize,
@@ -34,9 +34,9 @@ struct Shared {
 
 struct State {
     turns: Turns<Job>,
-    /// The threads there are; they are started when there is work for them.
+    /// Number of threads; started on demand.
     threads: usize,
-    /// Those of them that wait for work.
+    /// Number of idle threads.
     idle: usize,
     is_over: bool,
 }
@@ -48,7 +48,7 @@ impl Workers {
         Self { shared: Arc::new(shared), most_threads }
     }
 
-    /// The number of jobs that wait.
+    /// Returns the number of waiting jobs.
     pub(super) fn waiting(&self) -> usize {
         self.shared.lock().turns.waiting()
     }
@@ -56,26 +56,26 @@ impl Workers {
     /// Takes a place; `None` if there is none.
     pub(super) fn enter(&self, source: Source) -> Option<PlaceId> {
         let (place, displaced) = self.shared.lock().turns.enter(source)?;
-        // Not under the lock: the job has a place of its own to give up.
+        // Outside the lock: the job releases a place of its own.
         if let Some(job) = displaced {
             job(Call::Displaced);
         }
         Some(place)
     }
 
-    /// Gives a place up.
+    /// Releases a place.
     pub(super) fn leave(&self, place: PlaceId) {
         self.shared.lock().turns.leave(place);
     }
 
-    /// Puts a job in line on a place.
+    /// Queues a job on a place.
     pub(super) fn run(&self, place: PlaceId, job: Job) -> io::Result<()> {
         let mut state = self.shared.lock();
         if state.idle <= state.turns.waiting() && state.threads < self.most_threads {
             let shared = Arc::clone(&self.shared);
             match thread::spawn("passwords", move || shared.work()) {
                 Ok(()) => state.threads += 1,
-                // Those there are do the work.
+                // The existing threads do the work.
                 Err(_) if state.threads > 0 => {}
                 Err(error) => return Err(error),
             }
@@ -104,12 +104,12 @@ impl Shared {
 
     fn work(&self) {
         while let Some(job) = self.next() {
-            // A panic ends one job; who waits for it learns that its answer will not come.
+            // A panic ends only this job; its channel closes, which the caller sees as an error.
             drop(catch_unwind(AssertUnwindSafe(|| job(Call::Run))));
         }
     }
 
-    /// Waits for the next job; `None` when there will be none.
+    /// Waits for the next job; `None` after shutdown.
     fn next(&self) -> Option<Job> {
         let mut state = self.lock();
         loop {

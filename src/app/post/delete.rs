@@ -1,4 +1,4 @@
-//! Deleting posts, hot and cold.
+//! Deletion of hot and cold posts.
 
 use crate::app::App;
 use crate::app::deadline::Deadline;
@@ -12,29 +12,29 @@ use crate::store::intent::Operation;
 use crate::store::moving;
 use crate::store::post::{self, Erased, Record, Whereabouts};
 
-/// How often a post may leave for the archive under a deletion: it does so once.
+/// Maximum attempts if the post moves to the archive during a deletion. It does so once.
 const ATTEMPTS: usize = 3;
 
 /// A post that can be deleted.
 enum Deletable {
-    /// Its record is in Redis.
+    /// The record is in Redis.
     Hot,
-    /// The archive has it.
+    /// The post is in the archive.
     Archived,
-    /// It has been deleted.
+    /// The post was deleted before.
     Deleted,
 }
 
 impl App {
-    /// The user who asks deletes a post of its own. Doing it again changes nothing. Six round trips, and a
-    /// query to the archive if the post is there.
+    /// Deletes a post of the viewer. Idempotent. Six round trips, and an archive query if the post is
+    /// archived.
     pub async fn delete_post(&self, viewer: &Viewer, id: PostId) -> Result<(), Error> {
         let author = viewer.signed_in()?.user;
         for _ in 0..ATTEMPTS {
             let is_archived = match self.find_to_delete(author, id).await? {
                 Deletable::Hot => false,
                 Deletable::Archived => true,
-                // Whoever deleted it may have been cut off, or not have come to the lists yet.
+                // The earlier deletion may have been interrupted, or not have reached the lists yet.
                 Deletable::Deleted => return self.finish_deletion(author, id, false).await,
             };
             let deadline = Deadline::start(&*self.0.clock);
@@ -48,15 +48,15 @@ impl App {
                     self.unlist(author, id, true).await?;
                     return self.forget(&intents).await;
                 }
-                // It has just been archived.
+                // The post has just been archived.
                 Erased::Missing => self.forget(&intents).await?,
                 Erased::Foreign => return Err(foreign()),
             }
         }
-        Err(Broken::GaveUp("deleting a post that moves").into())
+        Err(Broken::GaveUp("deleting a post that is being archived").into())
     }
 
-    /// The post, if it is this author's and visible, or was.
+    /// Finds the post, if it is, or was, a visible post of this author.
     async fn find_to_delete(&self, author: UserId, id: PostId) -> Result<Deletable, Error> {
         let mut batch = Batch::new("delete: post");
         let record = batch.push(post::read(self.keys(), id));
@@ -70,7 +70,7 @@ impl App {
             Record::Tombstone { .. } => Ok(Deletable::Deleted),
             Record::Live(_) => match whereabouts {
                 Whereabouts::Listed => Ok(Deletable::Hot),
-                // It is being archived, or was never visible.
+                // The post is being archived, or was never visible.
                 Whereabouts::Cold if self.read_row(id).await?.is_some_and(|row| row.author() == author) => {
                     Ok(Deletable::Hot)
                 }
@@ -89,8 +89,8 @@ impl App {
         Ok(self.archive().await?.read(&[id]).await?.pop())
     }
 
-    /// Steps 2 and 3 of a deletion that was cut off, if the post has been erased. If it is abandoned, step
-    /// 3 is done again whether or not it seems to be needed.
+    /// Runs steps 2 and 3 of an interrupted deletion, if the post has been erased. If the deletion is
+    /// abandoned, step 3 runs again whether or not it seems necessary.
     pub(in crate::app) async fn finish_deletion(
         &self,
         author: UserId,
@@ -99,7 +99,7 @@ impl App {
     ) -> Result<(), Error> {
         match post::read(self.keys(), id).send("delete: trace", self.store()).await? {
             Record::Tombstone { is_settled: false, .. } => self.unlist(author, id, is_abandoned).await,
-            // The archive knows of it, for which step 2 had to be done.
+            // The archive has the tombstone, so step 2 is done.
             Record::Tombstone { is_settled: true, .. } if is_abandoned => {
                 let sweep = fanout::add(self.keys(), &sweep(author, id));
                 sweep.send("delete: queue", self.store()).await.map(drop).map_err(Error::from)
@@ -108,7 +108,7 @@ impl App {
         }
     }
 
-    /// Steps 2 and 3.
+    /// Runs steps 2 and 3.
     async fn unlist(&self, author: UserId, id: PostId, queues_anyway: bool) -> Result<(), Error> {
         let delete = post::delete(self.keys(), author, id, self.now());
         let was_listed = delete.send("delete: lists", self.store()).await?;
@@ -124,7 +124,7 @@ impl App {
         Ok(())
     }
 
-    /// The same for posts that a mover has come across. Two round trips.
+    /// Does the same for posts found by a mover. Two round trips.
     pub(in crate::app) async fn unlist_moving(&self, posts: &[(PostId, UserId)]) -> Result<(), Error> {
         let mut batch = Batch::new("move: deletions");
         let now = self.now();
@@ -144,15 +144,15 @@ impl App {
     }
 }
 
-/// The job that takes a post out of timelines, to which it was brought or by which it was fetched.
+/// Creates the job that removes a post from the timelines that received or pulled it.
 fn sweep(author: UserId, post: PostId) -> Task {
     Task { kind: Kind::Remove, post, author }
 }
 
 fn missing() -> Error {
-    Error::rule(Reason::NotFound, Field::PostId, "There is no such post.")
+    Error::rule(Reason::NotFound, Field::PostId, "This post does not exist.")
 }
 
 fn foreign() -> Error {
-    Error::rule(Reason::NotYours, Field::PostId, "This post is somebody else's.")
+    Error::rule(Reason::NotYours, Field::PostId, "This post belongs to another user.")
 }

@@ -1,29 +1,29 @@
-//! Publishing posts and deleting them.
+//! Publishing and deleting posts.
 //!
-//! A post comes to be in steps, because its record, its author's lists and the jobs of delivery lie in
+//! A post is created in steps, because its record, its author's lists and the delivery jobs are stored in
 //! different slots:
-//! 0. it is decided whether the post is pushed or pulled, once: an author with more followers than the
-//!    push limit becomes a star first, and stays one;
-//! 1. an id is issued, and noted as being published;
-//! 2. the record is made;
-//! 3. the post becomes visible: it enters its author's lists, in one step in the author's slot, unless
-//!    it is void; the idempotency key is done;
-//! 4. the job of delivery is added, unless the post is pulled; what the author's lists have no more room
-//!    for is put on its way to the archive;
-//! 5. the note is taken away. `publish` answers, and waits for no delivery.
+//! 0. Decide once whether the post is pushed or pulled. An author with more followers than the push limit
+//!    becomes a star first, and stays one.
+//! 1. Issue an id, and note it as being published.
+//! 2. Create the record.
+//! 3. Make the post visible: add it to its author's lists, atomically in the author's slot, unless it is
+//!    revoked. This completes the idempotency key.
+//! 4. Add the delivery job, unless the post is pulled. Queue posts pushed out of the author's hot list for
+//!    archiving.
+//! 5. Remove the note. `publish` returns without waiting for delivery.
 //!
-//! Whoever is cut off leaves the note. The repairer looks at those that are some seconds old: if the post is
-//! visible it does 4 and 5 again. If not, and the note is a minute old, it makes the post void in the
-//! author's slot, erases its record, and only then does 5. So whatever is not noted is visible or never will be, which is what readers
-//! count on ([`crate::app::timeline`]).
+//! An interrupted writer leaves the note behind. The repairer reads notes that are some seconds old. If the
+//! post is visible, it repeats steps 4 and 5. If not, and the note is a minute old, it revokes the id in the
+//! author's slot, erases the record, and only then runs step 5. A post without a note is therefore visible or
+//! never will be, which readers rely on ([`crate::app::timeline`]).
 //!
-//! An *idempotency key* stands for an attempt: the draft of a post and the digest of what it says. It
-//! is bound to the attempt before step 2. Whoever comes with the same key and text goes on with that
-//! draft, from step 2 on, unless it is done; if it is void, a new draft takes its place by comparison.
+//! An *idempotency key* identifies an attempt: the draft of a post and the digest of its content. It is bound
+//! to the attempt before step 2. A request with the same key and content resumes that draft at step 2, unless
+//! it is complete. If the draft is revoked, a new one replaces it by compare-and-set.
 //!
-//! A post is deleted under an intent, as an edge is written: 1. the record becomes a tombstone, from
-//! when on nobody sees the post; 2. it leaves its author's lists; 3. it is put on its way to the archive,
-//! and a job is added to take it out of timelines. Nobody waits for that one.
+//! A post is deleted under an intent, like the writing of an edge: 1. the record becomes a tombstone, which
+//! hides the post; 2. the post is removed from its author's lists; 3. it is queued for archiving, and a job
+//! is added to remove it from timelines. The request does not wait for that job.
 
 mod delete;
 mod publish;
@@ -41,16 +41,16 @@ use crate::store::fanout::{self, Kind, Task};
 use crate::store::moving;
 use crate::store::post::Sizes;
 
-/// A post as it is to be.
+/// A post to be published.
 #[derive(Clone, Debug)]
 pub struct NewPost {
-    /// Who writes it.
+    /// The author.
     pub author: UserId,
-    /// What it says.
+    /// The text.
     pub content: Content,
-    /// The client it is written with.
+    /// The client it was written with.
     pub platform: Option<Platform>,
-    /// When it is written.
+    /// The time of writing.
     pub created_at: Timestamp,
 }
 
@@ -59,7 +59,7 @@ impl App {
         Sizes { timeline: self.0.rules.timeline.timeline_capacity, hot: self.0.rules.timeline.post_hot_limit }
     }
 
-    /// Step 4. One round trip, or none.
+    /// Runs step 4. One round trip, or none.
     async fn send_queue(&self, queue: Queue) -> Result<(), Error> {
         let mut batch = Batch::new("publish: queue");
         let jobs: Vec<_> =
@@ -75,7 +75,7 @@ impl App {
     }
 }
 
-/// What is to be added to queues.
+/// Entries to be added to queues.
 #[derive(Default)]
 struct Queue {
     tasks: Vec<Task>,
@@ -83,7 +83,7 @@ struct Queue {
 }
 
 impl Queue {
-    /// A post that is visible now, and what its author's lists have no more room for.
+    /// Adds a post that is now visible, and the posts it pushed out of its author's hot list.
     fn add(&mut self, author: UserId, post: PostId, delivery: Option<Delivery>, cold: Vec<PostId>) {
         if matches!(delivery, Some(Delivery::Pushed { .. })) {
             self.tasks.push(Task { kind: Kind::Deliver, post, author });

@@ -1,4 +1,4 @@
-//! Steps 0 to 5 of publishing, for one post or many, and the attempts that idempotency keys stand for.
+//! Steps 0 to 5 of publishing, for one post or many, and the attempts identified by idempotency keys.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
@@ -22,14 +22,13 @@ use crate::store::draft::{self, Attempt, Claimed, Draft, Note};
 use crate::store::post::{self, Settled};
 use crate::store::{relation, timeline};
 
-/// How often an id may turn out not to be usable. With each attempt more of them are skipped, should the
-/// counter have fallen back.
+/// Maximum number of unusable ids. Each attempt skips more ids, in case the counter has fallen back.
 const ATTEMPTS: u32 = 24;
 
-/// What is said where the bucket of an author is empty.
+/// The message for an author whose token bucket is empty.
 const TOO_MANY: &str = "You have published too many posts.";
 
-/// A post on its way through steps 2 to 5.
+/// A post in steps 2 to 5.
 #[derive(Clone, Copy)]
 struct Publication<'a> {
     post: &'a NewPost,
@@ -38,18 +37,18 @@ struct Publication<'a> {
     attempt: Option<(Digest, Attempt)>,
 }
 
-/// Ids that were issued.
+/// The result of issuing ids.
 struct Issued {
     drafts: Vec<Draft>,
-    /// Each author, how many follow it, and whether it is a star.
+    /// Each author, their number of followers, and whether they are a star.
     audiences: Vec<(UserId, u64, bool)>,
-    /// For how long there is no token for them.
+    /// Time until the next token, if there is none.
     wait: Option<Duration>,
 }
 
 impl App {
-    /// The user who asks publishes a post, for a token of its bucket. Five round trips; two more with an idempotency
-    /// key.
+    /// Publishes a post of the viewer, for one token of their bucket. Five round trips; two more with an
+    /// idempotency key.
     pub async fn publish(
         &self,
         viewer: &Viewer,
@@ -78,12 +77,13 @@ impl App {
         limit(self.0.rules.timeline.publishes_per_author)
     }
 
-    /// Publishes posts, all steps for all of them together: five round trips, however many they are. Takes no token.
+    /// Publishes posts, each step for all of them together: five round trips for any number of posts. Takes
+    /// no token.
     pub(in crate::app) async fn publish_all(&self, posts: &[NewPost]) -> Result<Vec<PostId>, Error> {
         self.publish_each(posts, None).await
     }
 
-    /// The same, for a token of this user's bucket.
+    /// Does the same, for one token of this user's bucket.
     async fn publish_each(
         &self,
         posts: &[NewPost],
@@ -106,14 +106,15 @@ impl App {
         published.ok_or_else(|| Broken::GaveUp("publishing: no id could be used").into())
     }
 
-    /// Publishes a post once, however often it is sent under this idempotency key.
+    /// Publishes a post exactly once per idempotency key.
     async fn publish_once(&self, post: &NewPost, key: Digest) -> Result<PostId, Error> {
         let digest = Digest::of_post(&post.content, post.platform.as_ref());
         let read = draft::attempt(self.keys(), post.author, key);
         let mut known = read.send("publish: attempt", self.store()).await?;
         for number in 0..ATTEMPTS {
             let deadline = Deadline::start(&*self.0.clock);
-            // What the key stands for is gone on with, once; the next time round it is known to be void.
+            // Resume the known attempt, but only in the first iteration; after that it is known to be
+            // revoked.
             let (attempt, delivery) = match known {
                 Some(attempt) if number == 0 => (attempt, None),
                 _ => self.claim_attempt(post, (key, digest), known.as_ref(), number, &deadline).await?,
@@ -139,8 +140,8 @@ impl App {
         Err(Broken::GaveUp("publishing under an idempotency key").into())
     }
 
-    /// Binds an idempotency key to a new draft, if it still stands for what is known. Answers what it
-    /// stands for then; and how the post is delivered, if that was decided here.
+    /// Binds an idempotency key to a new draft, if it is still bound to `known`. Returns the attempt it is
+    /// bound to afterwards, and the delivery of the post if that was decided here.
     async fn claim_attempt(
         &self,
         post: &NewPost,
@@ -158,7 +159,7 @@ impl App {
         if claimed == Claimed::Held(mine) {
             return Ok((mine, Some(delivery)));
         }
-        // Nobody will write this draft.
+        // This draft will not be written by anyone.
         draft::settle(self.keys(), &[draft]).send("publish: settle", self.store()).await?;
         match claimed {
             Claimed::Held(held) => Ok((held, None)),
@@ -166,7 +167,7 @@ impl App {
         }
     }
 
-    /// Steps 0 and 1. Rejected if a user is charged whose bucket is empty.
+    /// Runs steps 0 and 1. Rejected if the charged user's bucket is empty.
     async fn draft<'a>(
         &self,
         posts: &[&'a NewPost],
@@ -174,7 +175,7 @@ impl App {
         deadline: &Deadline<'_>,
         charged: Option<UserId>,
     ) -> Result<Vec<Publication<'a>>, Error> {
-        // A post that is not pushed is found by those only who know that the strategy has changed.
+        // A post that is not pushed is found only by readers that know of the change of strategy.
         self.generation().await?;
         let began = deadline.began();
         let mut issued = self.issue(posts, attempt, began, charged).await?;
@@ -183,7 +184,7 @@ impl App {
             return Err(throttled(wait, TOO_MANY));
         }
         while !self.has_recovered() {
-            // Redis was restarted since it was last asked, and may have issued ids anew.
+            // Redis was restarted since the last recovery, and may have issued duplicate ids.
             draft::settle(self.keys(), &issued.drafts).send("publish: settle", self.store()).await?;
             deadline.check()?;
             issued = self.issue(posts, attempt, began, None).await?;
@@ -205,8 +206,8 @@ impl App {
         Ok(posts.iter().zip(issued.drafts).map(publication).collect())
     }
 
-    /// Step 1, and what step 0 is decided by. The token is taken in the same round trip: where there is none, the ids
-    /// are not used.
+    /// Runs step 1, and reads the input of step 0. Takes the token in the same round trip; without a token,
+    /// the ids are left unused.
     async fn issue(
         &self,
         posts: &[&NewPost],
@@ -222,9 +223,9 @@ impl App {
             nonce: self.chance().nonce(),
         };
         let mut batch = Batch::new("publish: issue");
-        // An id or two may be void. After more failures ids are skipped, twice as many each time.
+        // A revoked id or two are normal. After more failures skip ids, twice as many each time.
         let skipped = (1 << attempt.saturating_sub(1)) - 1;
-        let least = self.0.last_issued.load(Ordering::Relaxed).saturating_add(1 + skipped);
+        let least = self.0.process.last_issued.load(Ordering::Relaxed).saturating_add(1 + skipped);
         let drafts = batch.push(draft::issue(self.keys(), least, posts.iter().map(note).collect()));
         let mut authors: Vec<UserId> = posts.iter().map(|post| post.author).collect();
         authors.sort_unstable();
@@ -243,7 +244,7 @@ impl App {
 
         let drafts = replies.take(drafts)?;
         if let Some(last) = drafts.last() {
-            self.0.last_issued.fetch_max(last.id.get(), Ordering::Relaxed);
+            self.0.process.last_issued.fetch_max(last.id.get(), Ordering::Relaxed);
         }
         let mut read = |(author, followers, is_star): (UserId, _, _)| {
             Ok((author, replies.take(followers)?, replies.take(is_star)?))
@@ -253,7 +254,7 @@ impl App {
         Ok(Issued { drafts, audiences, wait: drawn.and_then(|drawn| drawn.wait) })
     }
 
-    /// Step 0 by itself, for a draft that somebody else began.
+    /// Runs step 0 alone, for a draft begun by another request.
     async fn decide_delivery(&self, author: UserId) -> Result<Delivery, Error> {
         let mut batch = Batch::new("publish: audience");
         let followers = batch.push(relation::count(self.keys(), author, Side::Followers));
@@ -267,7 +268,7 @@ impl App {
         Ok(delivery)
     }
 
-    /// How the posts of an author with so many followers are delivered.
+    /// Decides the delivery of posts of an author with `followers` followers.
     fn delivery(&self, followers: u64, is_star: bool) -> Delivery {
         let is_pulled = match self.0.rules.timeline.timeline_strategy {
             TimelineStrategy::Hybrid => is_star || followers > self.0.rules.timeline.timeline_push_limit,
@@ -277,10 +278,10 @@ impl App {
         if is_pulled { Delivery::Pulled } else { Delivery::Pushed { followers } }
     }
 
-    /// Before the first post that is not pushed any more: a reader who does not see the star does not
-    /// pass the post either, for it is noted as being published.
+    /// Marks these authors as stars, before their first post that is not pushed. A reader that does not see
+    /// the star does not pass the post either, because the post is still noted as being published.
     async fn make_stars(&self, authors: &[UserId]) -> Result<(), Error> {
-        // Under the strategy pull everybody is pulled, star or not.
+        // Under the pull strategy every post is pulled, star or not.
         if self.0.rules.timeline.timeline_strategy != TimelineStrategy::Hybrid {
             return Ok(());
         }
@@ -292,7 +293,7 @@ impl App {
         Ok(())
     }
 
-    /// Steps 2 to 5. `None` for those whose id could not be used.
+    /// Runs steps 2 to 5. `None` for posts whose id could not be used.
     async fn write(
         &self,
         publications: &[Publication<'_>],
@@ -315,9 +316,9 @@ impl App {
                     done.push(publication.draft);
                     published.push(Some(id));
                 }
-                // It was made visible before, and everything that follows was done, or will be.
+                // It became visible before; all later steps were done, or will be.
                 (Some(_), Some(Settled::Cold)) if archived.contains(&id) => published.push(Some(id)),
-                // Its record must be erased first, and the note taken away after that: by the repairer.
+                // The repairer must erase the record first, and then remove the note.
                 (Some(_), _) => published.push(None),
                 (None, _) => {
                     done.push(publication.draft);
@@ -333,7 +334,7 @@ impl App {
         Ok(published)
     }
 
-    /// Step 2.
+    /// Runs step 2.
     async fn create_posts(&self, publications: &[Publication<'_>]) -> Result<Vec<Option<Delivery>>, Error> {
         let mut batch = Batch::new("publish: record");
         let create = |Publication { post, draft, delivery, .. }: &Publication<'_>| {
@@ -343,7 +344,7 @@ impl App {
         Ok(batch.send(self.store()).await?.take_all(tickets)?)
     }
 
-    /// Step 3, for those that have a record.
+    /// Runs step 3, for posts that have a record.
     async fn make_visible(
         &self,
         publications: &[Publication<'_>],
@@ -360,7 +361,7 @@ impl App {
         tickets.into_iter().map(|ticket| Ok(ticket.map(|ticket| replies.take(ticket)).transpose()?)).collect()
     }
 
-    /// Those of the posts that turn out to be cold already: Redis may have been told twice to make them visible.
+    /// Returns the posts that are already cold: Redis may have received the command twice.
     async fn those_archived(
         &self,
         publications: &[Publication<'_>],

@@ -1,4 +1,4 @@
-//! What becomes of posts whose publishers were cut off.
+//! Repair of posts whose publishers were interrupted.
 
 use std::collections::HashMap;
 
@@ -12,13 +12,13 @@ use crate::store::batch::Batch;
 use crate::store::draft::{self, Draft};
 use crate::store::post::{self, Settled};
 
-/// How many notes the repairer looks at together.
+/// Notes per batch.
 const NOTES: usize = 1_000;
 
 impl App {
-    /// Finishes posts whose publishers seem to have been cut off after they became visible, and makes those
-    /// void that are not visible and at which nobody can be any more. Returns how many it looked at. What
-    /// cannot be settled now is left for the next round.
+    /// Finishes posts whose publishers were probably interrupted after the posts became visible. Revokes
+    /// posts that are not visible and can no longer have an active publisher. Returns the number of notes
+    /// examined. Posts that cannot be settled now are left for the next round.
     pub(in crate::app) async fn repair_publishing(&self) -> Result<usize, Error> {
         let latest = self.now().minus(REPAIRED_AFTER);
         let (mut seen, mut start) = (0, 0);
@@ -37,8 +37,8 @@ impl App {
         }
     }
 
-    /// Settles what can be settled of these drafts, all together or, if that fails, one by one. Returns how
-    /// many it settled.
+    /// Settles as many of these drafts as possible, all together or, if that fails, one by one. Returns the
+    /// number settled.
     async fn settle_all(&self, drafts: &[Draft]) -> Result<usize, Error> {
         match self.settle_some(drafts).await {
             Err(error) if !error.is_unreachable() => {}
@@ -50,7 +50,7 @@ impl App {
                 Ok(count) => settled += count,
                 Err(error) => {
                     let error = &error as &dyn std::error::Error;
-                    tracing::error!(error, post = %draft.id, "a post that was being published cannot be settled");
+                    tracing::error!(error, post = %draft.id, "an unfinished post cannot be settled; retrying later");
                 }
             }
         }
@@ -69,7 +69,7 @@ impl App {
 
         let cold = drafts.iter().zip(&outcomes).filter(|(_, outcome)| **outcome == Settled::Cold);
         let cold: Vec<Draft> = cold.map(|(draft, _)| *draft).collect();
-        // If the archive does not tell, they are left for the next round.
+        // If the archive is unavailable, they are left for the next round.
         let archived = self.rows_of(&cold).await;
         let mut batch = Batch::new("repair: post");
         let mut settled = Vec::new();
@@ -107,7 +107,7 @@ impl App {
         Ok(settled.len())
     }
 
-    /// What the archive has of these drafts: of those that are visible and became cold.
+    /// Returns the archive rows of these drafts: those that are visible and became cold.
     pub(super) async fn rows_of(&self, drafts: &[Draft]) -> Result<HashMap<PostId, Row>, Error> {
         if drafts.is_empty() {
             return Ok(HashMap::new());

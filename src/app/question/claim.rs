@@ -1,4 +1,4 @@
-//! What is asked for one question, and how its answer is read.
+//! Commands sent for each question, and decoding of the replies.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::store::session;
 use crate::store::user;
 use crate::store::visit::{self, Days};
 
-/// The claim on what answers one question.
+/// The pending replies for one question.
 pub(super) enum Claim {
     Named(Ticket<Option<Holder>>),
     User(UserFields, Ticket<Option<User>>),
@@ -51,36 +51,36 @@ pub(super) enum Claim {
     Audience(Ticket<Vec<u64>>),
 }
 
-/// A post that is being read.
+/// A post being read.
 pub(super) enum Read {
-    /// Its record was asked for.
+    /// The record was requested.
     Record(PostId, Ticket<Record>),
-    /// It was read before.
+    /// Already read with its list.
     Before(Arc<Post>),
 }
 
-/// A post as far as it is known when Redis has answered.
+/// The state of a post after Redis has replied.
 pub(super) enum Known {
-    /// What it says, or that it is not there.
+    /// The post, or `None` if it does not exist.
     Post(Option<Arc<Post>>),
-    /// That Redis does not have it.
+    /// Missing from Redis.
     Missing(PostId),
 }
 
-/// What Redis has answered to a question.
+/// The answer of Redis to a question.
 pub(super) enum Half {
-    /// All there is to answer.
+    /// A complete answer.
     Whole(Answer),
-    /// Posts, some of which the archive may have.
+    /// Posts, some of which may be in the archive.
     Posts(Vec<Known>),
-    /// A page which the archive may have something of.
+    /// A page that may continue in the archive.
     PostPage(Joint),
-    /// What the archive alone knows.
+    /// Data stored only in the archive.
     ArchivedVisits(Day, usize),
 }
 
 impl App {
-    /// Adds what is to be asked for a question.
+    /// Adds the commands for a question to the batch.
     pub(super) fn claim(&self, batch: &mut Batch, together: &mut Together, question: &Question) -> Claim {
         let keys = self.keys();
         match question {
@@ -152,26 +152,26 @@ impl App {
     }
 }
 
-/// What claims are redeemed with.
+/// The context for redeeming claims.
 pub(super) struct Answering<'a> {
     pub(super) replies: Replies,
     pub(super) relations: Relations,
     pub(super) regions: Regions,
     pub(super) now: Timestamp,
-    /// Which sessions are live.
+    /// The limits that decide whether a session is live.
     pub(super) account: &'a AccountConfig,
-    /// What is to be asked of the archive.
+    /// Collects the data to fetch from the archive.
     pub(super) wanted: Wanted,
 }
 
 impl Answering<'_> {
-    /// A user with where it is, if that was asked. If only that cannot be read, the rest is told all the same.
+    /// Returns a user, with their region if requested. If only the region is unreadable, returns the rest.
     fn user(&mut self, fields: UserFields, ticket: Ticket<Option<User>>) -> Result<Option<Arc<User>>, Error> {
         let user = self.replies.take(ticket)?;
         Ok(user.map(|user| self.with_residence(fields, user)))
     }
 
-    /// The same of one among several: left out if its record cannot be read.
+    /// Does the same for one of several users; `None` if the record is unreadable.
     fn user_among(
         &mut self,
         fields: UserFields,
@@ -190,7 +190,7 @@ impl Answering<'_> {
 }
 
 impl Claim {
-    /// What Redis has answered; what is to be asked of the archive is added to what is wanted.
+    /// Decodes the reply of Redis, and adds the data to fetch from the archive to `wanted`.
     pub(super) fn redeem(self, answering: &mut Answering<'_>) -> Result<Half, Error> {
         let Answering { replies, relations, regions, now, account, wanted } = answering;
         Ok(Half::Whole(match self {
@@ -265,7 +265,7 @@ impl Claim {
 }
 
 impl Half {
-    /// The whole answer, with what the archive has.
+    /// Completes the answer with data from the archive.
     pub(super) fn complete(self, found: &Found) -> Answered {
         Ok(match self {
             Self::Whole(answer) => answer,
@@ -286,7 +286,7 @@ impl Half {
     }
 }
 
-/// Those who have a time, in list order.
+/// Returns the users who have a time, in list order.
 fn present(among: &[Follow], times: Vec<Option<Timestamp>>) -> Arc<[Follow]> {
     let follow = |(follow, at): (&Follow, Option<Timestamp>)| Some(Follow { user: follow.user, at: at? });
     let mut present: Vec<Follow> = among.iter().zip(times).filter_map(follow).collect();
@@ -294,7 +294,7 @@ fn present(among: &[Follow], times: Vec<Option<Timestamp>>) -> Arc<[Follow]> {
     present.into()
 }
 
-/// Those sessions that have not expired, the one seen last first.
+/// Returns the sessions that have not expired, last seen first.
 fn live(sessions: Vec<(Vec<u8>, Session)>, account: &AccountConfig, now: Timestamp) -> Arc<[Session]> {
     let sessions = sessions.into_iter().map(|(_, session)| session);
     let mut live: Vec<Session> = sessions.filter(|session| account.is_live(session, now)).collect();

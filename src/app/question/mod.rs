@@ -1,10 +1,9 @@
-//! Reading: many questions, one round trip.
+//! Reads: many questions, one round trip.
 //!
-//! A question is what a loader of `graphql` is asked for, and its key. All questions of one level of
-//! a query are answered together by [`App::answer`], in **one round trip**, whatever their kinds;
-//! each kind is such that one round trip is enough. What concerns a whole page is one question, so
-//! that a row costs a command and little else. Where posts are asked for that Redis does not have,
-//! the archive is asked after that: one query for posts by id, one for pages of posts.
+//! A question is the key of a `graphql` loader. [`App::answer`] answers all questions of one level of a query
+//! together, in **one round trip**, whatever their kinds; each kind needs only one. Data for a whole page is
+//! one question, so that a row costs little more than a command. Posts missing from Redis are fetched from
+//! the archive afterwards: one query for posts by id, one for pages of posts.
 
 mod claim;
 mod together;
@@ -37,62 +36,60 @@ use crate::store::visit::Days;
 use self::claim::{Answering, Claim, Half};
 use self::together::{Regions, Together};
 
-/// Something to be read.
+/// A read request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Question {
-    /// Who has this name? Answered by [`Answer::UserId`].
+    /// The user with this name. Answered by [`Answer::UserId`].
     Named(Username),
-    /// What is known of this user? Answered by [`Answer::User`].
+    /// The fields of this user. Answered by [`Answer::User`].
     User(UserId, UserFields),
-    /// What is known of these users? Answered by [`Answer::Users`].
+    /// The fields of these users. Answered by [`Answer::Users`].
     Users(Shared<UserId>, UserFields),
-    /// Where are these users? Answered by [`Answer::Regions`].
+    /// The regions of these users. Answered by [`Answer::Regions`].
     Regions(Shared<UserId>),
-    /// Who follows this user, of whom so many are known to do so? Answered by [`Answer::Sample`]: all of them or,
-    /// of very many, an even sample, which is the smaller the more users this is asked of.
+    /// The followers of this user, given their known number. Answered by [`Answer::Sample`]: all of them or,
+    /// if there are too many, an even sample. The sample shrinks as the number of users in the batch grows.
     Followers(UserId, u64),
-    /// Of which days are there visits? Answered by [`Answer::VisitDays`].
+    /// The days with visits. Answered by [`Answer::VisitDays`].
     VisitDays,
-    /// How many users came on this day, which is not archived? Answered by [`Answer::Count`].
+    /// The number of visitors on this day, which is not archived. Answered by [`Answer::Count`].
     Visitors(Layout),
-    /// How many users came on each of so many days up to this one, of those that are archived? Answered by
-    /// [`Answer::ArchivedVisits`], newest first.
-    ArchivedVisits(Day, usize),
-    /// Who looked at this user's profile on this day, of those who are in this shard? Answered by
-    /// [`Answer::Visitors`].
-    Audience(UserId, Day, Shard),
-    /// How do the viewer (first) and this user stand? Answered by [`Answer::Relation`].
-    Relation(UserId, UserId),
-    /// How do the viewer and each of these users stand? Answered by [`Answer::Relations`].
-    Relations(UserId, Shared<UserId>),
-    /// What is on this page of this list? Answered by [`Answer::Page`].
-    Page(UserId, Side, Window<Position>),
-    /// How many are in this list? Answered by [`Answer::Count`].
-    Count(UserId, Side),
-    /// Whom does this user follow? Answered by [`Answer::Follows`], newest first.
-    Following(UserId),
-    /// Whom does this user follow who follows back, if it follows at most this many? Answered by [`Answer::Mutuals`],
+    /// The archived visitor counts of this many days, up to this day. Answered by [`Answer::ArchivedVisits`],
     /// newest first.
+    ArchivedVisits(Day, usize),
+    /// The visitors of this user's profile on this day, in this shard. Answered by [`Answer::Visitors`].
+    Audience(UserId, Day, Shard),
+    /// The relation of the viewer (first) to this user. Answered by [`Answer::Relation`].
+    Relation(UserId, UserId),
+    /// The relation of the viewer to each of these users. Answered by [`Answer::Relations`].
+    Relations(UserId, Shared<UserId>),
+    /// This page of this list. Answered by [`Answer::Page`].
+    Page(UserId, Side, Window<Position>),
+    /// The length of this list. Answered by [`Answer::Count`].
+    Count(UserId, Side),
+    /// The users this user follows. Answered by [`Answer::Follows`], newest first.
+    Following(UserId),
+    /// The users this user follows who follow back, provided they follow at most this many. Answered by
+    /// [`Answer::Mutuals`], newest first.
     Mutuals(UserId, usize),
-    /// Which of these follow this user, and since when? Answered by [`Answer::Follows`], newest first.
-    FollowersAmong(UserId, Shared<Follow>),
-    /// What do these posts say? Answered by [`Answer::Posts`]. Those that were read with their list are not
-    /// read again.
-    Posts(Shared<Listed>),
-    /// What is on this page of this user's posts? Answered by [`Answer::PostPage`].
-    PostPage(UserId, Window<PostId>),
-    /// How many posts has this user? Answered by [`Answer::Count`].
-    PostCount(UserId),
-    /// How far is the delivery of this post of this user, which is pushed? Answered by
-    /// [`Answer::Delivery`].
-    Delivery(UserId, PostId),
-    /// Which sign-ins of this user have not ended? Answered by [`Answer::Sessions`], the one used last
+    /// Those of these users who follow this user, and since when. Answered by [`Answer::Follows`], newest
     /// first.
+    FollowersAmong(UserId, Shared<Follow>),
+    /// The content of these posts. Answered by [`Answer::Posts`]. Posts that were read with their list are
+    /// not read again.
+    Posts(Shared<Listed>),
+    /// This page of this user's posts. Answered by [`Answer::PostPage`].
+    PostPage(UserId, Window<PostId>),
+    /// The number of this user's posts. Answered by [`Answer::Count`].
+    PostCount(UserId),
+    /// The delivery progress of this pushed post of this user. Answered by [`Answer::Delivery`].
+    Delivery(UserId, PostId),
+    /// The live sessions of this user. Answered by [`Answer::Sessions`], last used first.
     Sessions(UserId),
 }
 
-/// A list that several may hold. Compared by identity, which costs the same whatever its length: the
-/// same list, not an equal one. Printed by its length: the loader formats a question of each batch.
+/// A shared list. Compared by identity, at constant cost: equal only to the same list. Formatted as its
+/// length, because the loader formats a question of each batch.
 #[derive(Clone)]
 pub struct Shared<T>(pub Arc<[T]>);
 
@@ -116,9 +113,9 @@ impl<T> Hash for Shared<T> {
     }
 }
 
-/// What is the answer to a [`Question`]. Cheap to clone. Lists are in the order of the question.
+/// The answer to a [`Question`]. Cheap to clone. Lists are in the order of the question.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "each is described at the question it answers")]
+#[expect(missing_docs, reason = "each is described at its question")]
 pub enum Answer {
     UserId(Option<UserId>),
     User(Option<Arc<User>>),
@@ -140,18 +137,18 @@ pub enum Answer {
     Sessions(Arc<[Session]>),
 }
 
-/// How far a delivery is.
+/// The progress of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivered {
-    /// So many followers have been served.
+    /// The number of followers pushed to so far.
     Some(u64),
-    /// All have been served, who are so many.
+    /// Delivered to all followers; the number of them.
     All(u64),
-    /// All have been served who were counted on.
+    /// Delivered to all followers counted at the start.
     Over,
 }
 
-/// An answer, or why there is none.
+/// An answer, or the reason for its absence.
 pub type Answered = Result<Answer, Error>;
 
 impl App {
@@ -159,7 +156,7 @@ impl App {
     pub async fn answer(&self, questions: &[Question]) -> HashMap<Question, Answered> {
         let mut batch = Batch::new("answer");
         let samples = questions.iter().filter(|question| matches!(question, Question::Followers(..))).count();
-        // The rest is for reading where they are, and for other lists of this level.
+        // Reserve the rest for reading the sampled users' regions, and for other lists of this level.
         let share = |left: u64| usize::try_from(left * 3 / 5).unwrap_or(usize::MAX);
         let together = budget::left(Resource::Commands).map_or(usize::MAX, share);
         let mut together = Together { sample_size: sample_size(samples, together), ..Together::default() };
@@ -194,16 +191,16 @@ impl App {
         halves.into_iter().map(complete).collect()
     }
 
-    /// Answers one question by itself.
+    /// Answers a single question.
     pub(super) async fn answer_one(&self, question: Question) -> Answered {
         let mut answers = self.answer(std::slice::from_ref(&question)).await;
         answers.remove(&question).unwrap_or_else(|| mismatch())
     }
 }
 
-/// A question was not answered, or by an answer of another kind; [`App::answer`] does neither.
+/// Panics because a question has no answer, or one of the wrong kind; [`App::answer`] produces neither.
 pub fn mismatch() -> ! {
-    unreachable!("every question is answered by an answer of its kind")
+    unreachable!("every question has an answer of its kind")
 }
 
 #[cfg(test)]

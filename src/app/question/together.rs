@@ -1,4 +1,4 @@
-//! What several questions ask for together: relations of one viewer, and where users are.
+//! Data that several questions of a batch share: relations of one viewer, and regions.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,19 +16,19 @@ use crate::store::batch::{Batch, Replies, Ticket};
 use crate::store::region::Places;
 use crate::store::relation::{self, PROBE};
 
-/// What several questions ask for together.
+/// Requests shared by several questions.
 #[derive(Default)]
 pub(super) struct Together {
-    /// Everybody whose relation to a viewer is asked for, by viewer.
+    /// All users whose relation to a viewer is requested, by viewer.
     pub(super) others: HashMap<UserId, Vec<UserId>>,
-    /// Everybody of whom it is asked where they are.
+    /// All users whose region is requested.
     pub(super) residents: Vec<UserId>,
-    /// How many followers of a user are looked at where not all are.
+    /// Maximum number of followers sampled per user.
     pub(super) sample_size: usize,
 }
 
 impl Together {
-    /// Notes whose relations are asked for.
+    /// Adds the requested relations of a viewer.
     pub(super) fn pair(&mut self, viewer: UserId, asked: &[UserId]) -> Pairs {
         let others = self.others.entry(viewer).or_default();
         let start = others.len();
@@ -36,7 +36,7 @@ impl Together {
         Pairs { viewer, others: start..others.len() }
     }
 
-    /// Notes these users if it is asked where they are.
+    /// Adds these users if their region is requested.
     pub(super) fn note_residents(&mut self, users: &[UserId], fields: UserFields) {
         if fields.contains(UserFields::RESIDENCE) {
             self.residents.extend(users);
@@ -44,7 +44,7 @@ impl Together {
     }
 }
 
-/// A viewer, and where those lie whose relations are asked for among all that are asked for of it.
+/// A viewer, and the range of the requested users among all requested for that viewer.
 pub(super) struct Pairs {
     viewer: UserId,
     others: Range<usize>,
@@ -59,12 +59,12 @@ impl Pairs {
     }
 }
 
-/// Where everybody is who was asked for.
+/// The regions of all requested users.
 #[derive(Default)]
 pub(super) struct Regions {
-    /// Those of whom it could be read.
+    /// The regions that could be read.
     known: HashMap<UserId, Option<Region>>,
-    /// Why it could not be read of others.
+    /// The error for the others.
     failure: Option<Error>,
 }
 
@@ -89,11 +89,11 @@ impl Regions {
     }
 }
 
-/// The relations of everybody asked for, in order, by viewer.
+/// The requested relations, in order, by viewer.
 pub(super) type Relations = HashMap<UserId, Result<Vec<Relation>, Error>>;
 
 impl App {
-    /// One command for up to [`PROBE`] users whose relation to one viewer is asked for.
+    /// Adds one command for every [`PROBE`] users whose relation to a viewer is requested.
     pub(super) fn claim_relations(
         &self,
         batch: &mut Batch,
@@ -110,8 +110,8 @@ impl App {
         claims.collect()
     }
 
-    /// A Redis that cannot write now, because it is full or a replica, is probed instead: one round
-    /// trip more, and what is asked for is told all the same.
+    /// Decodes the relations. A Redis that cannot write, because it is full or a replica, is probed read-only
+    /// instead, at the cost of one more round trip.
     pub(super) async fn redeem_relations(
         &self,
         tickets: Vec<(UserId, Vec<Ticket<Vec<Relation>>>)>,

@@ -1,18 +1,18 @@
-//! Watching a home timeline: what comes to it and what is taken out of it, each told once, from any moment on.
+//! Live home timelines: additions and removals, each sent exactly once, from any position on.
 //!
-//! Who watches holds a [`Seen`]: the delivered mark (`app::delivery::mark`) as it was, and what it has seen above.
-//! When it is woken, it reads the mark, and then all that lies above the one it holds; what it has not seen is new. So
-//! nothing is missed or told twice whatever order posts come in, and whoever holds a [`Seen`] can go on from there, by
-//! way of any process.
+//! A live reader holds a [`Seen`]: a delivered mark (`app::delivery::mark`), and the posts it has seen above
+//! it. When woken, it reads the current mark and all posts above the one it holds; those it has not seen are
+//! new. No post is therefore missed or sent twice, in whatever order posts arrive, and a client can resume
+//! after a [`Seen`] through any process.
 //!
 //! # Why
-//! Posts come late: the one that is published first is not always the first to be delivered. Who remembers only the
-//! newest one it has seen misses those. Were what was taken out read after the timeline, a post could be told to be
-//! removed before it is told to be there.
+//! Posts arrive late: the first to be published is not always the first to be delivered. A reader that stored
+//! only the newest post it has seen would miss late ones. If removals were read after the timeline, the
+//! removal of a post could be sent before its addition.
 //!
-//! What comes late to a place below the timeline's floor is not kept in it, and is looked for where it stands: with its
-//! author. Were it not, or were whoever looks told to begin again, then whoever begins again would be told so again, for
-//! as long as something is late.
+//! A late post below the timeline's floor is not stored in the timeline; it is read from its author instead.
+//! If it were skipped, it would be lost. If the reader were asked to resync instead, every resync would end
+//! in another one for as long as any post is late.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,87 +24,42 @@ use crate::app::App;
 use crate::app::error::{Broken, Error};
 use crate::app::live::Listener;
 use crate::app::timeline::look::{MOST_BEHIND, TimelineLook, TimelineLooks};
-use crate::app::timeline::{Entry, Part, TimelinePage};
+use crate::app::timeline::seen::Seen;
+use crate::app::timeline::{Entry, Part};
 use crate::app::viewer::Viewer;
-use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Window};
 use crate::model::user::UserFields;
 
-/// Posts that are loaded together. A client that does not read holds no more than these.
+/// Posts loaded together; the maximum held for a client that does not read.
 const PORTION: usize = 8;
-/// How long it takes to look again when the store does not answer.
+/// Retry delay while the store is unavailable.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What somebody who watches a timeline has seen of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
-    /// All that ever comes to the timeline up to this post, which need not be there.
-    pub upto: u64,
-    /// And above that these; least first.
-    pub beyond: Vec<PostId>,
-    /// All that was taken out up to then, by the clock of Redis; `None` for up to now.
-    pub removed: Option<Timestamp>,
-}
-
-impl Seen {
-    /// What somebody has seen who has read a page from the entry at `index` on.
-    ///
-    /// What lies between the mark and the page is told, though it may be read on a later page: it may also come later.
-    pub(super) fn of_entry(page: &TimelinePage, index: usize) -> Self {
-        let entries = &page.page.entries;
-        // Where nothing lies above it, nothing that had come by then was left out.
-        let is_newest = page.is_top && index == 0;
-        let upto = if is_newest { page.mark } else { page.mark.min(entries[index].post.id.get()) };
-        let above = entries[index..].iter().rev().map(|entry| entry.post.id);
-        let beyond = above.skip_while(|post| post.get() <= upto).collect();
-        Self { upto, beyond, removed: page.at }
-    }
-
-    /// Whether this post is among what was seen.
-    pub(super) fn has(&self, post: PostId) -> bool {
-        post.get() <= self.upto || self.beyond.binary_search(&post).is_ok()
-    }
-
-    /// The newest post that it knows of, or a later one.
-    pub(super) fn newest(&self) -> u64 {
-        self.beyond.last().map_or(self.upto, |post| post.get().max(self.upto))
-    }
-
-    /// These were seen as well, and all up to `upto`.
-    fn add(&mut self, posts: Vec<PostId>, upto: u64) {
-        self.upto = self.upto.max(upto);
-        self.beyond.extend(posts);
-        self.beyond.retain(|post| post.get() > self.upto);
-        self.beyond.sort_unstable();
-        self.beyond.dedup();
-    }
-}
-
-/// Something that has happened to a timeline.
+/// A change of a timeline.
 #[derive(Clone, Debug)]
 pub enum TimelineEvent {
-    /// A post has come.
+    /// A post was added.
     Added(Entry),
-    /// A post was taken out, because it was deleted.
+    /// A post was removed, because it was deleted.
     Removed(PostId),
 }
 
-/// What a look has found that a watch has not passed on yet.
+/// The findings of a look that the watch has not passed on yet.
 struct Found {
     look: Arc<TimelineLook>,
-    /// How many of the removals of the look were passed.
+    /// Number of removals of the look passed on.
     removals: usize,
-    /// How many of its posts were passed.
+    /// Number of posts of the look passed on.
     posts: usize,
-    /// How many of its posts were loaded, or passed.
+    /// Number of posts of the look loaded or passed on.
     loaded: usize,
-    /// Those that were loaded, are there, and were not passed; the least first.
+    /// Loaded posts that exist and are still to be passed on, in ascending order.
     entries: VecDeque<Entry>,
 }
 
 impl Found {
-    /// What a look has found beyond what was seen.
+    /// Selects the findings of a look that have not been seen.
     fn new(look: Arc<TimelineLook>, seen: &Seen) -> Self {
         let removals = look.removals.partition_point(|(_, at)| Some(*at) <= seen.removed);
         let mut found = Self { look, removals, posts: 0, loaded: 0, entries: VecDeque::new() };
@@ -112,12 +67,12 @@ impl Found {
         found
     }
 
-    /// Passes posts that were seen.
+    /// Skips posts that have been seen.
     fn skip(&mut self, seen: &Seen) {
         self.posts += self.look.posts[self.posts..].iter().take_while(|post| seen.has(**post)).count();
     }
 
-    /// The next post, if it was not passed yet.
+    /// Returns the next post to be passed on.
     fn next(&self) -> Option<PostId> {
         self.look.posts.get(self.posts).copied()
     }
@@ -126,7 +81,7 @@ impl Found {
         self.removals == self.look.removals.len() && self.next().is_none()
     }
 
-    /// Loads the next posts, unless they are.
+    /// Loads the next posts, unless they are loaded.
     async fn load(&mut self, app: &App, owner: UserId, seen: &Seen, author: UserFields) -> Result<(), Error> {
         if self.loaded > self.posts {
             return Ok(());
@@ -142,7 +97,7 @@ impl Found {
     }
 }
 
-/// Somebody who watches its home timeline, until it is dropped.
+/// A live reader of a home timeline, until dropped.
 pub struct TimelineWatch {
     app: App,
     owner: UserId,
@@ -151,15 +106,15 @@ pub struct TimelineWatch {
     looks: Arc<TimelineLooks>,
     seen: Seen,
     found: Option<Found>,
-    /// It may have changed by then, and was not looked at since.
+    /// Time of the latest possible change since the last look.
     changed: Option<Instant>,
-    /// Whether the store did not answer just now.
+    /// Whether the store was unavailable on the last attempt.
     is_put_off: bool,
 }
 
 impl App {
-    /// Watches the home timeline of the user who asks: from what was seen, or from now on. Authors are read with these
-    /// fields. Some round trips.
+    /// Watches the viewer's home timeline, from `after` or from now on. Authors are read with these fields.
+    /// Several round trips.
     pub async fn watch_timeline(
         &self,
         viewer: &Viewer,
@@ -167,7 +122,7 @@ impl App {
         author: UserFields,
     ) -> Result<TimelineWatch, Error> {
         let owner = viewer.signed_in()?.user;
-        let (listener, looks) = (self.listen(viewer)?, self.0.looks.of(owner));
+        let (listener, looks) = (self.listen(viewer)?, self.0.process.looks.of(owner));
         let changed = Some(Instant::now());
         let seen = if let Some(seen) = after {
             seen
@@ -179,13 +134,13 @@ impl App {
         Ok(TimelineWatch { app, owner, author, listener, looks, seen, found, changed, is_put_off })
     }
 
-    /// What who begins to watch now has seen.
+    /// Returns the position of a reader that starts now.
     async fn all_seen(&self, owner: UserId) -> Result<Seen, Error> {
         let mark = self.delivered_mark().await?;
         let newest = Window { direction: Direction::Forward, size: MOST_BEHIND, from: None };
         let Part { nonce, view, at } = self.refresh(owner, &newest).await?;
-        // Who delivers may be far behind: what comes late below the thousandth post, or below the floor where very much
-        // is there already, is not told.
+        // Delivery may be far behind. Late posts below the thousandth newest, or below the floor if there are
+        // too many of them, are not sent.
         let last = view.posts.get(MOST_BEHIND - 1).map_or(0, |last| last.get());
         let upto = mark.max(last);
         let late = self.late_posts(owner, upto, view.floor).await?;
@@ -198,10 +153,10 @@ impl App {
 }
 
 impl TimelineWatch {
-    /// Waits until something may have happened that [`TimelineWatch::take`] has not returned. Where the store does not
-    /// answer, it goes on when it does.
+    /// Waits until there may be an event that [`TimelineWatch::take`] has not returned. While the store is
+    /// unavailable, retries.
     ///
-    /// Refused if more has happened than can be sent one by one.
+    /// Rejected if there are too many events to send one by one.
     pub async fn ready(&mut self) -> Result<(), Error> {
         loop {
             if std::mem::take(&mut self.is_put_off) {
@@ -215,7 +170,7 @@ impl TimelineWatch {
         }
     }
 
-    /// The next thing that has happened, and what has been seen after it; `None` if it is not known yet, or could not be
+    /// Returns the next event, and the position after it; `None` if there is none yet, or it could not be
     /// read now.
     pub async fn take(&mut self) -> Result<Option<(TimelineEvent, Seen)>, Error> {
         match self.take_found().await {
@@ -224,7 +179,7 @@ impl TimelineWatch {
         }
     }
 
-    /// The next thing that has happened by now; `None` if nothing has that was not returned.
+    /// Returns the next event up to now; `None` if all have been returned.
     pub async fn next_by_now(&mut self) -> Result<Option<(TimelineEvent, Seen)>, Error> {
         while self.look().await? {
             if let Some(next) = self.take_found().await? {
@@ -234,8 +189,8 @@ impl TimelineWatch {
         Ok(None)
     }
 
-    /// TimelineLooks, if the timeline may have changed and all that was found before is passed. Returns whether anything is
-    /// found that is not.
+    /// Runs a look if the timeline may have changed and all previous findings are passed on. Returns whether
+    /// there are findings to pass on.
     async fn look(&mut self) -> Result<bool, Error> {
         while self.found.as_ref().is_none_or(Found::is_passed) {
             self.settle();
@@ -248,7 +203,7 @@ impl TimelineWatch {
         Ok(true)
     }
 
-    /// All that was found is seen.
+    /// Marks all findings as seen.
     fn settle(&mut self) {
         if let Some(Found { look, .. }) = self.found.take() {
             self.seen.add(Vec::new(), look.mark);
@@ -268,7 +223,7 @@ impl TimelineWatch {
             let entry = found.entries.pop_front_if(|entry| entry.post.id == post);
             found.posts += 1;
             found.skip(&self.seen);
-            // All up to the next that was not sent yet.
+            // All posts before the next one to be sent.
             let mark = found.look.mark;
             let upto = found.next().map_or(mark, |next| mark.min(next.get() - 1));
             self.seen.add(vec![post], upto);
@@ -280,7 +235,7 @@ impl TimelineWatch {
         Ok(None)
     }
 
-    /// Where the store does not answer, the same is tried again.
+    /// Schedules a retry if the store is unavailable.
     fn put_off(&mut self, error: Error) -> Result<(), Error> {
         match error {
             Error::Broken(Broken::Unreachable(_) | Broken::ArchiveAway(_) | Broken::GaveUp(_)) => {

@@ -1,14 +1,14 @@
-//! TimelineLooks at a home timeline, shared by all watches of its owner in this process.
+//! Looks at a home timeline, shared by all watches of its owner in this process.
 //!
-//! A watch that is woken needs a look that began no earlier than the signal that woke it. The first to ask looks, from
-//! what it has seen itself; all others whose positions this covers take the same look. So a post that comes to a user
-//! with a thousand watches is looked for once, and read once for each selection of fields.
+//! A watch that is woken needs a look that began no earlier than the signal. The first watch performs the
+//! look from its own position; all others whose positions it covers share it. A post that reaches a user with
+//! a thousand watches is therefore looked up once, and read once per field selection.
 //!
-//! A look finds ids only. Their posts are loaded in small portions, when a client takes them.
+//! A look finds ids only. Their posts are loaded in small portions, as clients consume them.
 //!
 //! # Why
-//! A portion belongs to its look: what is loaded for a look was read after the look began. Were it kept for a later
-//! one, a post could be sent that was deleted in between, after its removal was sent.
+//! A portion belongs to one look, so its posts were read after that look began. If it were cached for a later
+//! look, a post deleted in between could be sent after its removal.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::app::App;
 use crate::app::error::{Broken, Error, Refused};
-use crate::app::timeline::live::Seen;
+use crate::app::timeline::seen::Seen;
 use crate::app::timeline::{Entry, Part};
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
@@ -25,38 +25,38 @@ use crate::model::page::{Direction, Window};
 use crate::model::user::UserFields;
 use crate::store::timeline;
 
-/// Most posts, or removals, that a watch may be behind.
+/// Maximum number of posts, or removals, that a watch may be behind.
 pub(super) const MOST_BEHIND: usize = 1_000;
-/// Most posts above the mark that may be named as seen. Every event names them again.
+/// Maximum number of posts listed as seen above the mark. Every event repeats the list.
 const MOST_SEEN: usize = 4 * MOST_BEHIND;
-/// Most posts that are looked for below the floor: as many as a page may have.
+/// Maximum number of posts looked up below the floor: the maximum page size.
 const MOST_LATE: usize = 100;
-/// Portions that a look keeps: watches with different selections take turns.
+/// Portions cached per look, for watches with different selections that alternate.
 const PORTIONS: usize = 2;
 
-/// The last look at the timeline of one user. Locked during a look: one watch at a time.
+/// The last look at one user's timeline. Locked during a look, so that one watch at a time performs it.
 pub(in crate::app) type TimelineLooks = Mutex<Option<Arc<TimelineLook>>>;
 
-/// All that has come to a timeline, and was taken out of it, since a position.
+/// All additions and removals of a timeline since a position.
 pub(in crate::app) struct TimelineLook {
-    /// Before anything was read.
+    /// Time before the first read.
     pub(super) began: Instant,
     /// The delivered mark.
     pub(super) mark: u64,
-    /// All that was taken out up to then is in `removals`, by the clock of Redis.
+    /// Removals up to this time are in `removals`, by the clock of Redis.
     pub(super) at: Timestamp,
-    /// What was taken out after `since`; the earliest first.
+    /// Removals after `since`, earliest first.
     pub(super) removals: Vec<(PostId, Timestamp)>,
-    /// The posts above `above`; the least first.
+    /// Posts above `above`, in ascending order.
     pub(super) posts: Vec<PostId>,
     above: u64,
     since: Timestamp,
-    /// Whether nothing above `above` is left out.
+    /// Whether the posts above `above` are complete.
     is_whole: bool,
     loaded: Mutex<Vec<Portion>>,
 }
 
-/// Posts that were loaded together.
+/// Posts loaded together.
 struct Portion {
     author: UserFields,
     posts: Vec<PostId>,
@@ -64,14 +64,14 @@ struct Portion {
 }
 
 impl TimelineLook {
-    /// Whether it covers what a watch needs that has seen this.
+    /// Returns whether it covers a watch at this position that needs a look no older than `needed`.
     fn serves(&self, seen: &Seen, needed: Instant) -> bool {
         let reaches_back = seen.removed.is_some_and(|removed| self.since <= removed);
         self.is_whole && self.began >= needed && self.above <= seen.upto && reaches_back
     }
 
-    /// Those of some posts of this look that are still there, with their authors; the least first. Two round trips,
-    /// unless another watch has just asked for the same.
+    /// Returns those of these posts that still exist, with their authors, in ascending order. Two round
+    /// trips, unless another watch has just loaded the same.
     pub(super) async fn load(
         &self,
         app: &App,
@@ -96,9 +96,9 @@ impl TimelineLook {
 }
 
 impl App {
-    /// A look at a timeline that began no earlier than needed, for somebody who has seen this.
+    /// Returns a look that began no earlier than `needed`, for a watch at position `seen`.
     ///
-    /// Refused if more has happened than can be sent one by one.
+    /// Rejected if there are too many events to send one by one.
     pub(super) async fn look_at_timeline(
         &self,
         looks: &TimelineLooks,
@@ -117,8 +117,8 @@ impl App {
         Ok(look)
     }
 
-    /// What has come and gone since somebody has seen this. Two round trips for the mark, two for what was taken out and
-    /// the timeline, two more to pull; where the mark is below the floor, also what a page below it costs.
+    /// Reads additions and removals since a position. Two round trips for the mark, two for removals and the
+    /// timeline, and two more to pull. If the mark is below the floor, also the cost of a page below it.
     async fn look_from(&self, owner: UserId, seen: &Seen) -> Result<TimelineLook, Error> {
         let began = Instant::now();
         let resync = || Err(Error::Refused(Refused::Resync));
@@ -131,11 +131,11 @@ impl App {
         let size = MOST_BEHIND + seen.beyond.len() + 1;
         let above = Window { direction: Direction::Backward, size, from: PostId::new(seen.upto) };
         let Part { nonce: Some(_), view, .. } = self.refresh(owner, &above).await? else {
-            return Err(Broken::GaveUp("watching a timeline that cannot be kept now").into());
+            return Err(Broken::GaveUp("watching a timeline that cannot be stored").into());
         };
         let late = self.late_posts(owner, seen.upto, view.floor).await?;
         let is_whole = late.is_some();
-        // Something may have come above all that was seen, and be below the floor by now.
+        // Posts above all that were seen may have arrived and already be below the floor.
         let is_cut_off = !is_whole && view.floor > seen.newest() + 1;
         let mut posts = late.unwrap_or_default();
         posts.extend(view.posts.into_iter().rev());
@@ -156,8 +156,8 @@ impl App {
         })
     }
 
-    /// The posts above this one that lie below the floor of a timeline, oldest first; `None` if they are very many. No
-    /// round trip where the floor is not above it.
+    /// Returns the posts above `above` that lie below the floor of a timeline, oldest first; `None` if there
+    /// are too many. No round trip if the floor is not above it.
     pub(super) async fn late_posts(
         &self,
         owner: UserId,

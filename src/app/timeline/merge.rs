@@ -1,10 +1,10 @@
-//! The posts of several authors, merged into one order.
+//! Merging the posts of several authors into one order.
 //!
-//! Each author has a list, and there is no common one: every list is read, as far as the window reaches. With very many
-//! authors, the post of each that is nearest to the start of the window is read first. That is far cheaper than a page,
-//! and pages are then read only of authors who can have posts in the window.
+//! Each author has a list, and there is no common one: every list is read, as far as the window reaches. With
+//! a large number of authors, the post of each that is nearest to the start of the window is read first. That
+//! is far cheaper than a page, and pages are then read only for authors who can have posts in the window.
 //!
-//! Not here: whose posts are merged, and what for (`app::timeline`, `app::timeline::pull`).
+//! Not here: the choice of authors, and the use of the result (`app::timeline`, `app::timeline::pull`).
 
 use crate::app::App;
 use crate::app::archive::cold_range;
@@ -14,44 +14,45 @@ use crate::model::page::{Direction, Window};
 use crate::store::batch::Batch;
 use crate::store::post::{self, Nearest, PostPage};
 
-/// Fewest posts that are taken of an author at once when those of several are merged.
+/// Minimum number of posts read per author when several are merged.
 const FEWEST: usize = 20;
 
-/// Number of authors above which their nearest posts are read first; also the size of the sample that decides whether
-/// that is worth it for the rest.
+/// Number of authors above which their nearest posts are read first; also the size of the sample that decides
+/// whether that is worthwhile for the rest.
 const MANY: usize = 1_000;
 
-/// How far back posts are merged.
+/// The limit of how far back posts are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// As far as they are in Redis.
+    /// Posts in Redis only.
     Hot,
-    /// As far as there are any.
+    /// All posts, including the archive.
     Archive,
 }
 
-/// Posts of several authors.
+/// The merged posts of several authors.
 pub(super) struct Merged {
-    /// In the order in which they are come to.
+    /// In the direction of the window.
     pub(super) posts: Vec<PostId>,
-    /// The greatest post of one of the authors that has become cold; 0 if none has.
+    /// The greatest cold post of any of the authors; 0 if there is none.
     pub(super) cold: u64,
 }
 
-/// An author whose posts are not all known yet.
+/// An author with posts still to be read.
 #[derive(Clone, Copy)]
 struct Open {
     author: UserId,
-    /// The position from which to read.
+    /// The position to read from.
     from: Option<PostId>,
-    /// The nearest post that is possible beyond what is known.
+    /// The nearest possible post beyond those read.
     nearest: PostId,
 }
 
 impl App {
-    /// Merges the posts of these authors in a window, in the order in which they follow its position: as many as its
-    /// size or, where more are known, more. One round trip where all authors post about equally much, else one or two
-    /// more; with very many authors, one or two before these. As many queries to the archive, if it may have posts.
+    /// Merges the posts of these authors in a window, in its direction: as many as its size, or more if more
+    /// were read. One round trip if all authors post about equally often, otherwise one or two more; with a
+    /// large number of authors, one or two before these. The same number of archive queries, if the archive
+    /// may have posts.
     pub(super) async fn merge_posts(
         &self,
         step: &'static str,
@@ -65,7 +66,7 @@ impl App {
         let mut next: Vec<_> = read.into_iter().map(|author| (author, from)).collect();
         let mut posts: Vec<PostId> = Vec::new();
         let mut cold = 0;
-        // How far the posts of all authors are known.
+        // The position up to which the posts of all authors are known.
         let mut known_to: Option<PostId> = None;
         while !next.is_empty() {
             let mut open = std::mem::take(&mut deferred);
@@ -75,12 +76,12 @@ impl App {
                 posts.extend(part.posts);
             }
             posts.sort_unstable();
-            // While it moved, a post may have been in both.
+            // A post may be in both while it is being archived.
             posts.dedup();
             if direction == Direction::Forward {
                 posts.reverse();
             }
-            // Who has not come beyond the last that there is room for may have more that come before it.
+            // Authors not read past the last post that fits may have more posts before it.
             let last = size.checked_sub(1).and_then(|last| posts.get(last)).copied();
             let may_have_more = |nearest: PostId| match last {
                 None => size > 0,
@@ -103,8 +104,8 @@ impl App {
         Ok(Merged { posts, cold })
     }
 
-    /// Selects the authors of whom pages are read: all, or, of very many, those who can have posts in the window. No
-    /// round trip for few authors, one or two for many.
+    /// Selects the authors to read pages of: all or, if there are too many, those who can have posts in the
+    /// window. No round trip for few authors, one or two for many.
     async fn look_ahead(&self, authors: &[UserId], window: &Window<PostId>) -> Result<Ahead, Error> {
         if authors.len() <= MANY || window.size == 0 {
             return Ok(Ahead { read: authors.to_vec(), deferred: Vec::new() });
@@ -121,7 +122,7 @@ impl App {
         Ok(Ahead::of(&nearest, window))
     }
 
-    /// Reads where each author's posts begin. Leaves out authors whose keys are unreadable. One round trip.
+    /// Reads the nearest post of each author. Leaves out authors whose keys are unreadable. One round trip.
     async fn nearest(
         &self,
         authors: &[UserId],
@@ -138,8 +139,9 @@ impl App {
         authors.iter().zip(tickets).map(take).filter_map(Result::transpose).collect()
     }
 
-    /// Reads the posts of each author from its own position: those in Redis, then those in the archive. Leaves out
-    /// authors whose keys are unreadable. One round trip, and one query if the archive may have posts.
+    /// Reads the posts of each author from the author's own position: those in Redis, then those in the
+    /// archive. Leaves out authors whose keys are unreadable. One round trip, and one query if the archive
+    /// may have posts.
     async fn read_parts(
         &self,
         step: &'static str,
@@ -175,7 +177,7 @@ impl App {
     }
 }
 
-/// The plan that follows from the nearest posts of authors.
+/// The reading plan derived from the nearest posts of authors.
 struct Ahead {
     /// Authors whose pages are read.
     read: Vec<UserId>,
@@ -187,8 +189,8 @@ impl Ahead {
     fn of(nearest: &[(UserId, Nearest)], window: &Window<PostId>) -> Self {
         let Window { direction, size, from } = *window;
         let is_in_window = |&post: &PostId| from.is_none_or(|from| direction.is_before(from, post));
-        // The author has no post before this one. Unknown if the nearest post lies before the window, or in the
-        // archive.
+        // The author has no post before this one. Unknown if the nearest post lies before the window, or in
+        // the archive.
         let bound = |nearest: &Nearest| nearest.bound(direction).filter(is_in_window);
         let is_there = |(_, nearest): &&(UserId, Nearest)| bound(nearest) == nearest.hot;
         let mut best: Vec<PostId> =
@@ -212,13 +214,13 @@ impl Ahead {
         Self { read, deferred }
     }
 }
-/// Some posts of one author.
+/// The posts read of one author.
 struct Part {
     /// In any order.
     posts: Vec<PostId>,
-    /// From where there are more, if there are.
+    /// The position after which there are more, if any.
     goes_on_from: Option<PostId>,
-    /// The greatest that has become cold; 0 if none has.
+    /// The greatest cold post; 0 if there is none.
     greatest_cold: u64,
 }
 
@@ -235,8 +237,8 @@ impl Part {
         }
     }
 
-    /// Adds what the archive has, in the order in which it is come to. Where it was not all told, the part
-    /// ends.
+    /// Adds the posts from the archive, in the direction of the window. If the archive was not read to its
+    /// end, the part ends there.
     fn add(&mut self, archived: &[PostId], limit: usize) {
         self.posts.extend(archived);
         if let Some(last) = archived.last().filter(|_| archived.len() == limit) {

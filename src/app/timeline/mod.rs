@@ -1,34 +1,33 @@
-//! Home timelines: the posts of those whom a user follows and the user's own, newest first, without
-//! an end.
+//! Home timelines: the posts of a user and of those they follow, newest first, without end.
 //!
-//! A timeline is a list of ids that is kept ready while its owner comes back. Posts come into it by
-//! *push* (`app::delivery` brings them), by *pull* (the reader fetches them, here), or by both: authors
-//! whom very many follow, the *stars*, are pulled, and everybody else is pushed.
+//! A timeline is a list of ids, maintained as long as its owner keeps returning. Posts enter it by *push*
+//! (`app::delivery`), by *pull* (on read, here), or by both: authors with a large number of followers, the
+//! *stars*, are pulled, and all others are pushed.
 //!
-//! A read goes through these steps, in this order:
-//! 1. the watermark is read, and with it who is a star: every post up to the watermark is visible or
-//!    never will be;
-//! 2. the timeline is opened, made if need be, and whom its owner follows is read with it;
-//! 3. posts are pulled: all posts of everybody followed into a timeline that was not filled (or was
-//!    filled under another strategy), else those above the mark, of the stars followed, or of everybody
-//!    followed if nothing is pushed;
-//! 4. they are merged into the timeline, if it is still the one that was opened; its mark becomes the
-//!    watermark;
-//! 5. the page is taken, its posts and authors are read, and what was deleted or is by somebody not
-//!    followed any more is left out and made up for.
+//! A read runs these steps, in this order:
+//! 1. Read the watermark, and with it the list of stars. Every post up to the watermark is visible or never
+//!    will be.
+//! 2. Open the timeline, creating it if necessary, and read the followed users with it.
+//! 3. Pull posts. A timeline that was not filled yet (or was filled under another strategy) gets all posts of all
+//!    followed users. Any other gets the posts above its mark, of the stars followed, or of all followed users if
+//!    nothing is pushed.
+//! 4. Merge them into the timeline, if it is still the one that was opened. Its mark becomes the watermark.
+//! 5. Take the page, and read its posts and authors. Posts that were deleted, or whose author is no longer
+//!    followed, are left out and replaced by further ones.
 //!
-//! Below its *floor* a timeline was trimmed. There, a page is collected from the posts of everybody
-//! followed, those in Redis and those in the archive.
+//! A timeline is trimmed below its *floor*. There, a page is collected from the posts of all followed users,
+//! in Redis and in the archive.
 //!
 //! # Why
-//! Who follows first and reads the watermark then loses what is published between. An old watermark does
-//! no harm, a new one with old sources does. A short set of newest posts does not mean that there are
-//! no others: some may have been deleted.
+//! Reading the followed users before the watermark would lose posts published in between. A stale watermark
+//! is harmless; a fresh one combined with stale sources is not. A short set of newest posts does not imply
+//! that there are no others: some may have been deleted.
 
 pub mod live;
 pub(super) mod look;
 mod merge;
 mod pull;
+pub mod seen;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
@@ -40,8 +39,8 @@ use crate::app::App;
 use crate::app::archive::Listed;
 use crate::app::error::{Broken, Error};
 use crate::app::question::{Answer, Question, Shared, mismatch};
-use crate::app::timeline::live::Seen;
 use crate::app::timeline::merge::Reach;
+use crate::app::timeline::seen::Seen;
 use crate::app::viewer::Viewer;
 use crate::budget;
 use crate::config::TimelineStrategy;
@@ -54,13 +53,13 @@ use crate::model::user::{User, UserFields};
 use crate::store::relation;
 use crate::store::timeline::{self, MOST_NAMED, Merge, Nonce, Opened, Pull, Sources, View};
 
-/// How often a timeline may vanish under a read.
+/// Maximum number of retries when a timeline disappears during a read.
 const ATTEMPTS: usize = 5;
 
-/// Most posts that are looked at together while a page is made up for what is left out.
+/// Maximum number of posts read together to replace those left out of a page.
 const MOST_LOOKED_AT: usize = 500;
 
-/// What a process knows of the strategy in force.
+/// The strategy in force, as cached by this process.
 #[derive(Default)]
 pub(super) struct Strategy {
     /// Its generation.
@@ -69,19 +68,19 @@ pub(super) struct Strategy {
     stars: RwLock<Arc<Stars>>,
 }
 
-/// The stars, as of a version.
+/// The stars, at a version.
 #[derive(Default)]
 pub(super) struct Stars {
     version: String,
     authors: Vec<UserId>,
 }
 
-/// A part of a timeline, and which one it is.
+/// A part of a timeline, and the identity of the timeline.
 struct Part {
-    /// `None` if there is none, because nothing can be written.
+    /// `None` without a timeline, because the store is not writable.
     nonce: Option<Nonce>,
     view: View,
-    /// All that was taken out up to then, by the clock of Redis, is out of it; `None` if there is none.
+    /// Time up to which all removals are applied, by the clock of Redis; `None` without a timeline.
     at: Option<Timestamp>,
 }
 
@@ -91,14 +90,14 @@ impl From<Opened> for Part {
     }
 }
 
-/// A post in a timeline, with its author as the owner sees it.
+/// A post in a timeline, with its author and the owner's relation to them.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// The post.
     pub post: Arc<Post>,
-    /// Who wrote it.
+    /// The author.
     pub author: Arc<User>,
-    /// How the owner of the timeline and the author stand.
+    /// The relation of the timeline's owner to the author.
     pub relation: Relation,
 }
 
@@ -109,44 +108,44 @@ pub struct TimelinePage {
     pub page: Page<Entry>,
     /// Whether nothing lies above its first entry.
     is_top: bool,
-    /// A delivered mark of before it was read.
+    /// A delivered mark from before the read.
     mark: u64,
-    /// When it was read, by the clock of Redis.
+    /// Time of the read, by the clock of Redis.
     at: Option<Timestamp>,
 }
 
 impl TimelinePage {
-    /// What somebody has seen who has read the page from one of its entries on.
+    /// Returns the position of a reader who has read the page from one of its entries on.
     #[must_use]
     pub fn seen_from(&self, index: usize) -> Seen {
         Seen::of_entry(self, index)
     }
 }
 
-/// What is asked of a timeline.
+/// The parameters of a timeline read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimelineQuery {
-    /// Which page.
+    /// The page.
     pub window: Window<PostId>,
-    /// What of the authors.
+    /// The fields to read of the authors.
     pub author: UserFields,
-    /// Whether it must be told if there are entries on the other side of the window's position.
+    /// Whether the result must state if there are entries on the other side of the window's position.
     pub looks_back: bool,
 }
 
 impl App {
-    /// A page of the home timeline of the user who asks. Six round trips at most once it is filled,
-    /// whatever the size of the page and the number of users followed; more where entries have to be
-    /// made up for, below the floor, and to tell what lies on the other side.
+    /// Returns a page of the viewer's home timeline. At most six round trips once the timeline is filled,
+    /// regardless of the size of the page and the number of followed users. More if entries have to be
+    /// replaced, below the floor, and to check for entries on the other side.
     pub async fn timeline(&self, viewer: &Viewer, query: TimelineQuery) -> Result<TimelinePage, Error> {
         let owner = viewer.signed_in()?.user;
-        // Who goes on from here to watch must know of everything that comes after this moment.
+        // A client that resumes live updates from this page must receive everything that arrives from now on.
         let mark = match self.known_delivered_mark() {
             0 => self.delivered_mark().await?,
             known => known,
         };
         let TimelineQuery { window, author, .. } = query;
-        // One more than the page tells whether there are others.
+        // Read one more than the page, to know whether there are others.
         let wanted = Window { size: window.size + 1, ..window };
         let Part { nonce, view, at } = self.refresh(owner, &wanted).await?;
         let nonce = nonce.as_ref();
@@ -172,8 +171,8 @@ impl App {
         Ok(TimelinePage { page, is_top, mark, at })
     }
 
-    /// Whether there is an entry behind the position of a window. The entry at the position itself is looked at first: it
-    /// is nearly always there.
+    /// Returns whether there is an entry behind the position of a window. Checks the entry at the position
+    /// first: it nearly always exists.
     async fn has_entry(
         &self,
         owner: UserId,
@@ -193,8 +192,8 @@ impl App {
         Ok(!self.collect(owner, nonce, behind, None, UserFields::NONE).await?.is_empty())
     }
 
-    /// Steps 1 to 4. Answers a part of the timeline; where nothing can be written, an empty part that says
-    /// that all lies below it, so that all is collected from the authors.
+    /// Runs steps 1 to 4. Returns a part of the timeline. If the store is not writable, returns an empty part
+    /// whose floor is above everything, so that all posts are collected from the authors.
     async fn refresh(&self, owner: UserId, window: &Window<PostId>) -> Result<Part, Error> {
         match self.try_to_refresh(owner, window).await {
             Err(Error::Broken(Broken::Unreachable(error))) if error.is_read_only() => {
@@ -216,14 +215,14 @@ impl App {
             let (watermark, stars) = self.watermark().await?;
             let opened = self.open_to_pull(owner, generation, &stars.authors, window).await?;
             let is_full = opened.mark.is_none();
-            // A timeline is filled once, for all operations that read it from then on.
+            // A timeline is filled once, on behalf of all later reads.
             let pulled = if is_full {
                 Box::pin(budget::unlimited(self.pull(&opened))).await?
             } else {
                 self.pull(&opened).await?
             };
             if !is_full && pulled.posts.is_empty() && pulled.cut == 0 {
-                // The mark may stay where it is: an old one does no harm.
+                // The mark may stay where it is: a stale one is harmless.
                 return Ok(opened.into());
             }
             let pull = Pull { nonce: opened.nonce.clone(), generation, mark: watermark, is_full };
@@ -234,26 +233,26 @@ impl App {
                 return Ok(Part { nonce: Some(opened.nonce), view, at: Some(opened.at) });
             }
         }
-        Err(Broken::GaveUp("reading a timeline that vanishes again and again").into())
+        Err(Broken::GaveUp("reading a timeline that keeps disappearing").into())
     }
 
-    /// The generation of the strategy in force. One round trip in the life of a process.
+    /// Returns the generation of the strategy in force. One round trip in the lifetime of a process.
     pub(super) async fn generation(&self) -> Result<u64, Error> {
         let strategy = self.0.rules.timeline.timeline_strategy.as_str();
         let enter = async || {
             timeline::enter_strategy(self.keys(), strategy).send("timeline: strategy", self.store()).await
         };
-        Ok(*self.0.strategy.generation.get_or_try_init(enter).await?)
+        Ok(*self.0.process.strategy.generation.get_or_try_init(enter).await?)
     }
 
-    /// Step 1.
+    /// Runs step 1.
     pub(super) async fn watermark(&self) -> Result<(u64, Arc<Stars>), Error> {
-        let stars = &self.0.strategy.stars;
+        let stars = &self.0.process.strategy.stars;
         let known = Arc::clone(&stars.read().unwrap_or_else(PoisonError::into_inner));
         let read = timeline::watermark(self.keys(), &known.version);
         let read = read.send("timeline: watermark", self.store()).await?;
-        // A counter that falls back in a failover must not issue what readers will have passed.
-        self.0.last_issued.fetch_max(read.mark, Ordering::Relaxed);
+        // A counter that falls back in a failover must not reissue ids that readers have passed.
+        self.0.process.last_issued.fetch_max(read.mark, Ordering::Relaxed);
         let Some(authors) = read.stars else {
             return Ok((read.mark, known));
         };
@@ -262,7 +261,7 @@ impl App {
         Ok((read.mark, current))
     }
 
-    /// Step 2, with all from whom to pull.
+    /// Runs step 2, and determines the authors to pull from.
     async fn open_to_pull(
         &self,
         owner: UserId,
@@ -298,7 +297,7 @@ impl App {
         Ok(open.send("timeline: open", self.store()).await?)
     }
 
-    /// Step 5: the entries of a window, in the order in which they are come to from its position.
+    /// Runs step 5: returns the entries of a window, in its direction from its position.
     async fn collect(
         &self,
         owner: UserId,
@@ -313,7 +312,7 @@ impl App {
             let posts = self.posts_from(owner, nonce, &wanted, view.take()).await?;
             let is_last = posts.len() < wanted.size;
             let from = posts.last().copied();
-            // There may be more of them than were asked for.
+            // There may be more posts than requested.
             for portion in posts.chunks(wanted.size.max(1)) {
                 if entries.len() < window.size {
                     entries.extend(self.read_entries(owner, portion.to_vec(), author).await?);
@@ -323,13 +322,13 @@ impl App {
                 entries.truncate(window.size);
                 return Ok(entries);
             }
-            // Much may have to be left out, after somebody who wrote much is followed no longer.
+            // Many posts may have to be left out after a prolific author was unfollowed.
             wanted = Window { from, size: (wanted.size * 2).min(MOST_LOOKED_AT), ..wanted };
         }
     }
 
-    /// The ids of a window, in the order in which they are come to from its position: what the timeline
-    /// has, and below its floor what those followed have. More than the window's size where more are known.
+    /// Returns the ids of a window, in its direction from its position: those in the timeline, and below its
+    /// floor those of the followed users. More than the window's size if more were read.
     async fn posts_from(
         &self,
         owner: UserId,
@@ -353,7 +352,7 @@ impl App {
         }
         let mut posts = Vec::new();
         let mut rest = *window;
-        // The floor may rise while this goes on.
+        // The floor may rise meanwhile.
         while view.floor.saturating_sub(1) > rest.from.map_or(0, PostId::get) {
             let below = self.posts_of_all(owner, &rest).await?;
             posts.extend(below.into_iter().take_while(|post| post.get() < view.floor));
@@ -367,7 +366,7 @@ impl App {
         Ok(posts)
     }
 
-    /// A part of the timeline that was opened. Should it have vanished meanwhile, it is made anew.
+    /// Returns a part of the opened timeline. If it has disappeared, rebuilds it.
     async fn view(
         &self,
         owner: UserId,
@@ -386,9 +385,9 @@ impl App {
         }
     }
 
-    /// The posts of a window that everybody whom the owner follows and the owner have, in the order in
-    /// which they are come to: merged, since there is no seam that they have in common. More than the window's size
-    /// where more are known.
+    /// Returns the posts of the owner and all followed users in a window, in its direction. They are merged,
+    /// because the floor does not coincide with the boundary between hot and cold posts of any author. More
+    /// than the window's size if more were read.
     async fn posts_of_all(&self, owner: UserId, window: &Window<PostId>) -> Result<Vec<PostId>, Error> {
         let following = relation::all(self.keys(), owner, Side::Following);
         let following = following.send("timeline: following", self.store()).await?;
@@ -396,8 +395,8 @@ impl App {
         Ok(self.merge_posts("timeline: below", Reach::Archive, &authors, window).await?.posts)
     }
 
-    /// The posts that are still there and by somebody who is followed, or by the owner, with their
-    /// authors. Two round trips.
+    /// Returns the posts that still exist and are by followed users or the owner, with their authors. Two
+    /// round trips.
     async fn read_entries(
         &self,
         owner: UserId,
@@ -428,7 +427,7 @@ impl App {
         Ok(posts.into_iter().filter_map(entry).collect())
     }
 
-    /// Those of these users who exist, and how the owner and they stand. One round trip.
+    /// Returns those of these users who exist, with the owner's relation to them. One round trip.
     async fn read_authors(
         &self,
         owner: UserId,
@@ -451,8 +450,8 @@ impl App {
     }
 }
 
-/// Where the other side of a window's position begins, the entry at the position included. One entry is
-/// enough to know that there is one.
+/// Returns a window of one entry on the other side of a window's position, including the entry at the
+/// position. One entry suffices to know that there are any.
 fn behind(window: &Window<PostId>) -> Option<Window<PostId>> {
     let from = window.from?.get();
     Some(match window.direction {

@@ -1,6 +1,7 @@
-//! What is pulled into a timeline, and what comes into it with a follow.
+//! Pulling posts into a timeline, on read and after a follow.
 //!
-//! Not here: from whom, and when (`app::timeline`); the edge that a follow writes (`app::relation`).
+//! Not here: when and from which authors posts are pulled (`app::timeline`), and the edge written by a follow
+//! (`app::relation`).
 
 use crate::app::App;
 use crate::app::error::Error;
@@ -11,11 +12,11 @@ use crate::model::page::{Direction, Window};
 use crate::store::batch::{Batch, Ticket};
 use crate::store::timeline::{self, Merge, Opened, Pulled, View};
 
-/// How many follows are merged together: each may take as many posts as a timeline holds.
+/// Follows merged per batch: each may read as many posts as a timeline holds.
 const FOLLOWS: usize = 100;
 
 impl App {
-    /// Step 3 of a read: what is to be merged into a timeline that was opened.
+    /// Runs step 3 of a read: returns the posts to merge into an opened timeline.
     pub(super) async fn pull(&self, opened: &Opened) -> Result<Merge, Error> {
         match opened.mark {
             Some(mark) => self.pull_above(&opened.sources, mark).await,
@@ -27,7 +28,7 @@ impl App {
         self.0.rules.timeline.timeline_capacity as usize
     }
 
-    /// The posts of these authors above a mark. One round trip.
+    /// Returns the posts of these authors above a mark. One round trip.
     async fn pull_above(&self, authors: &[UserId], mark: u64) -> Result<Merge, Error> {
         let sources: Vec<(UserId, u64)> = authors.iter().map(|&author| (author, mark)).collect();
         let mut posts = Vec::new();
@@ -39,8 +40,8 @@ impl App {
         Ok(self.merge_of(posts, cut))
     }
 
-    /// The posts of each of these authors above a mark of its own. Nothing of those of whom nothing can be read.
-    /// One round trip.
+    /// Returns the posts of each of these authors above the given mark; nothing for authors whose keys are
+    /// unreadable. One round trip.
     async fn pull_each(&self, step: &'static str, sources: &[(UserId, u64)]) -> Result<Vec<Pulled>, Error> {
         let mut batch = Batch::new(step);
         let pull = |&(author, mark): &(UserId, u64)| {
@@ -55,14 +56,14 @@ impl App {
         sources.iter().zip(tickets).map(take).collect()
     }
 
-    /// As many of the newest posts of these authors as a timeline holds.
+    /// Returns the newest posts of these authors, up to the capacity of a timeline.
     async fn pull_all(&self, authors: &[UserId]) -> Result<Merge, Error> {
         let window = Window { direction: Direction::Forward, size: self.capacity() + 1, from: None };
         let Merged { posts, cold } = self.merge_posts("timeline: pull", Reach::Hot, authors, &window).await?;
         Ok(self.merge_of(posts, cold))
     }
 
-    /// Posts as they are merged: greatest first, each once, and no more than there is room for.
+    /// Prepares posts for a merge: greatest first, deduplicated, and truncated to the capacity.
     fn merge_of(&self, mut posts: Vec<PostId>, mut cut: u64) -> Merge {
         posts.sort_unstable_by(|one, other| other.cmp(one));
         posts.dedup();
@@ -73,16 +74,15 @@ impl App {
         Merge { posts, cut, pull: None }
     }
 
-    /// How far down each follower's timeline is complete; `None` for those who have none.
+    /// Reads the floor down to which the follower's timeline is complete; `None` without a timeline.
     pub(in crate::app) fn floor_of(&self, batch: &mut Batch, follower: UserId) -> Ticket<Option<View>> {
         let nothing = Window { direction: Direction::Forward, size: 0, from: None };
         batch.push(timeline::view(self.keys(), follower, None, &nothing))
     }
 
-    /// Merges what the followed have posted into the timelines of their followers, down to where these
-    /// are complete. Called after every write of a mirror that adds: whatever is published from then on
-    /// is delivered, and whatever was published before is found here. Two round trips for
-    /// a hundred of them.
+    /// Merges the posts of followed users into the timelines of their followers, down to the floor of each.
+    /// Called after every write that adds a mirror: posts published from then on are delivered, and earlier
+    /// ones are found here. Two round trips per hundred follows.
     pub(in crate::app) async fn merge_followed(&self, follows: &[(Edge, View)]) -> Result<(), Error> {
         for follows in follows.chunks(FOLLOWS) {
             self.merge_some_followed(follows).await?;
@@ -116,7 +116,7 @@ impl App {
 }
 
 impl Pulled {
-    /// What was pulled is complete above this post.
+    /// Returns the post above which the pulled posts are complete.
     fn cut(&self) -> u64 {
         self.cold.max(self.beyond.map_or(0, PostId::get))
     }

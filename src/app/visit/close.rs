@@ -1,4 +1,4 @@
-//! Taking the days that are over to the archive.
+//! Archiving the visitor counts of past days.
 
 use std::time::Duration;
 
@@ -10,38 +10,38 @@ use crate::store::command::Command;
 use crate::store::key::{Keys, Layout};
 use crate::store::visit;
 
-/// How long after its end a day is closed: longer than any request lasts, and than clocks differ.
+/// Delay after which a past day is closed: longer than any request, and than the clock skew between servers.
 pub const CLOSED_AFTER: Duration = Duration::from_mins(10);
-/// How often it is looked whether a day is to be closed.
+/// Interval between checks for days to close.
 const ROUND: Duration = Duration::from_mins(1);
-/// How many shards are looked after together.
+/// Shards per batch.
 const SHARDS_AT_A_TIME: usize = 1_000;
 
 impl App {
-    /// Takes the days that are over to the archive, until it is dropped.
+    /// Archives past days until dropped.
     pub async fn keep_closing_days(&self) {
         let mut rounds = tokio::time::interval(ROUND);
         rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        // What was told of an outage is not told again.
-        let mut told = None;
+        // Logs each outage once.
+        let mut reported = None;
         loop {
             rounds.tick().await;
             let causes = self.close_days().await.err().map(|error| error.causes());
             if let Some(causes) = &causes
-                && told.as_ref() != Some(causes)
+                && reported.as_ref() != Some(causes)
             {
-                tracing::warn!(causes, "the visits of past days cannot be archived now; they stay in Redis");
+                tracing::warn!(causes, "visits of past days cannot be archived; they stay in Redis");
             }
-            told = causes;
+            reported = causes;
         }
     }
 
-    /// Takes the days that have been over for some minutes to the archive. Answers how many there were.
+    /// Archives the days that ended some minutes ago. Returns their number.
     pub async fn close_days(&self) -> Result<usize, Error> {
         let days = visit::days(self.keys()).send("visit: days", self.store()).await?;
         if !days.unknown.is_empty() {
             let (key, unknown) = (self.keys().visit_days(), days.unknown);
-            tracing::warn!(key = key.name(), ?unknown, "what stands among the days of visits is none");
+            tracing::warn!(key = key.name(), ?unknown, "malformed entries in the list of visit days");
         }
         let due = |layout: &&Layout| self.is_due(layout.day);
         let due: Vec<Layout> = days.open.iter().filter(due).copied().collect();
@@ -51,18 +51,18 @@ impl App {
         Ok(due.len())
     }
 
-    /// Whether a day has been over for so long that it is closed.
+    /// Returns whether a day ended long enough ago to be closed.
     fn is_due(&self, day: Day) -> bool {
         day < Day::of(self.now().minus(CLOSED_AFTER))
     }
 
-    /// How many days wait to be archived that are over.
+    /// Returns the number of past days waiting to be archived.
     pub async fn days_to_close(&self) -> Result<usize, Error> {
         let days = visit::days(self.keys()).send("visit: days", self.store()).await?;
         Ok(days.open.iter().filter(|layout| self.is_due(layout.day)).count())
     }
 
-    /// Steps 3 to 6.
+    /// Runs steps 3 to 6.
     async fn close_day(&self, layout: Layout) -> Result<(), Error> {
         let archive = self.archive().await?;
         let visitors = self.for_shards("visit: close", layout, visit::close).await?.into_iter().sum();
@@ -72,7 +72,7 @@ impl App {
         Ok(())
     }
 
-    /// Does the same with all shards of a day, some at a time.
+    /// Runs a command for all shards of a day, in batches.
     pub(super) async fn for_shards<T>(
         &self,
         step: &'static str,

@@ -1,8 +1,8 @@
-//! Counting the visitors of a day that has very many shards: once for all who ask within some seconds.
+//! Visitor counts of days with a large number of shards, cached for some seconds.
 //!
-//! A day of ten million expected visitors has some forty thousand shards, each of them a command or two. No request may
-//! cost that, so a process counts such a day at most once in [`FRESH`], a portion at a time, and every request in between
-//! gets that count.
+//! A day of ten million expected visitors has some forty thousand shards, each of which takes a command or
+//! two. No request may cost that. A process therefore counts such a day at most once per [`FRESH`], a portion
+//! at a time, and all requests in between share the result.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
@@ -17,20 +17,21 @@ use crate::store::batch::Batch;
 use crate::store::key::Layout;
 use crate::store::visit;
 
-/// How long a count is served.
+/// Lifetime of a cached count.
 const FRESH: Duration = Duration::from_secs(10);
-/// Shards that are counted in one round trip: bounds for how long others wait behind them.
+/// Shards counted per round trip; bounds how long other commands wait behind them.
 const PORTION: u32 = 500;
 
-/// The counts of a process, by day.
+/// The cached counts of this process, by day.
 #[derive(Default)]
 pub(in crate::app) struct Counts(std::sync::Mutex<HashMap<Layout, Arc<Counted>>>);
 
-/// The count of a day, and when it was made. Who counts holds the lock; the others wait for the result.
+/// The count of a day, and the time it was made. The request that counts holds the lock; others wait for its
+/// result.
 type Counted = Mutex<Option<(Instant, u64)>>;
 
 impl Counts {
-    /// The count of a day. Days that are asked for no longer are forgotten.
+    /// Returns the cached count of a day. Evicts stale days.
     fn of(&self, layout: Layout) -> Arc<Counted> {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         counts.retain(|other, counted| {
@@ -43,10 +44,10 @@ impl Counts {
 }
 
 impl App {
-    /// How many users came on a day that is not archived, at most ten seconds ago. No round trip for most who ask;
-    /// for the others one for every five hundred shards.
+    /// Returns the number of visitors of a day that is not archived, at most ten seconds old. No round trip
+    /// for most callers; for the others one per five hundred shards.
     pub async fn recent_visitors(&self, layout: Layout) -> Result<u64, Error> {
-        let counted = self.0.visitor_counts.of(layout);
+        let counted = self.0.process.visitor_counts.of(layout);
         let mut counted = counted.lock().await;
         if let Some((at, visitors)) = *counted
             && at.elapsed() < FRESH

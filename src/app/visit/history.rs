@@ -1,4 +1,4 @@
-//! How many users came on each of some days: from Redis, where a day is not archived, and from the archive.
+//! Daily visitor counts: from Redis for days that are not archived, otherwise from the archive.
 
 use std::collections::BTreeMap;
 
@@ -7,28 +7,28 @@ use crate::model::clock::Day;
 pub use crate::store::key::Layout;
 use crate::store::visit::Days;
 
-/// How many users came on a day.
+/// The number of visitors of a day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DailyVisits {
     /// The day.
     pub day: Day,
-    /// How many.
+    /// The number of distinct users.
     pub unique_visitors: u64,
 }
 
-/// Days that are asked for, and where it stands how many came.
+/// A requested period, and the sources of its counts.
 pub struct History {
     newest: Day,
     oldest: Day,
     today: Day,
-    /// The first day there was, as far as Redis knows.
+    /// The first day with visits, as far as Redis knows.
     since: Option<Day>,
-    /// Those days that are asked for and not archived.
+    /// Requested days that are not archived.
     open: Vec<Layout>,
 }
 
 impl History {
-    /// The `first` days before a day, or up to today.
+    /// Creates a history of the `first` days before a day, or up to today.
     #[must_use]
     pub fn new(days: &Days, today: Day, first: usize, before: Option<Day>) -> Self {
         let newest = before.map_or(today, |before| before.plus(-1).min(today));
@@ -39,24 +39,24 @@ impl History {
         Self { newest, oldest, today, since, open }
     }
 
-    /// The days whose number is to be counted in Redis.
+    /// Returns the days to be counted in Redis.
     #[must_use]
     pub fn open(&self) -> &[Layout] {
         &self.open
     }
 
-    /// The newest day of which the archive is to be asked, and of how many from there; `None` if Redis knows enough.
+    /// Returns the newest day, and the number of days, to read from the archive; `None` if Redis suffices.
     #[must_use]
     pub fn archived(&self) -> Option<(Day, usize)> {
-        // What has been over for long may be archived, and expired, though Redis still names it.
+        // A day that ended earlier may be archived and expired, though Redis still lists it.
         let is_in_redis = |day: Day| day >= self.today.plus(-1) && self.is_open(day);
         let is_enough = self.since.is_some_and(|since| self.days(since).all(is_in_redis));
         let count = usize::try_from(self.newest.number() - self.oldest.number() + 1).unwrap_or(0);
         (count > 0 && !is_enough).then_some((self.newest, count))
     }
 
-    /// What each day had, newest first, from the first one there was. If the archive cannot be asked it fails, unless
-    /// Redis knows of all days.
+    /// Returns the count of each day since the first one with visits, newest first. If the archive is
+    /// unavailable, fails unless Redis has all days.
     pub fn tell(
         &self,
         counted: &[u64],
@@ -72,7 +72,7 @@ impl History {
         let since = archived.iter().map(|(day, _)| *day).fold(since, Day::min);
         let mut known: BTreeMap<Day, u64> = archived.into_iter().collect();
         for (layout, &visitors) in self.open.iter().zip(counted) {
-            // What is archived may have expired in Redis, and what is not may have grown.
+            // An archived day may have expired in Redis; any other may have grown since.
             let number = known.entry(layout.day).or_default();
             *number = visitors.max(*number);
         }
@@ -84,7 +84,7 @@ impl History {
         self.open.iter().any(|layout| layout.day == day)
     }
 
-    /// The days that are asked for, from this one on, newest first.
+    /// Returns the requested days since `since`, newest first.
     fn days(&self, since: Day) -> impl Iterator<Item = Day> + use<> {
         (self.oldest.max(since).number()..=self.newest.number()).rev().map(Day::from_number)
     }
@@ -104,10 +104,10 @@ mod tests {
         Days { open, since: Some(day(since)), unknown: Vec::new() }
     }
 
-    fn told(history: &History, counted: &[u64], archived: &[(i64, u64)]) -> Vec<(i64, u64)> {
+    fn visitors(history: &History, counted: &[u64], archived: &[(i64, u64)]) -> Vec<(i64, u64)> {
         let archived = archived.iter().map(|(number, visitors)| (day(*number), *visitors)).collect();
-        let told = history.tell(counted, Ok(archived)).unwrap();
-        told.into_iter().map(|visits| (visits.day.number(), visits.unique_visitors)).collect()
+        let merged = history.tell(counted, Ok(archived)).unwrap();
+        merged.into_iter().map(|visits| (visits.day.number(), visits.unique_visitors)).collect()
     }
 
     #[test]
@@ -130,9 +130,12 @@ mod tests {
     #[test]
     fn the_greater_number_of_a_day_is_told() {
         let history = History::new(&days(&[9, 10], 8), day(10), 7, None);
-        assert_eq!(told(&history, &[0, 4], &[(9, 3), (8, 1)]), [(10, 4), (9, 3), (8, 1)]);
-        assert_eq!(told(&history, &[5, 4], &[(9, 3)]), [(10, 4), (9, 5), (8, 0)]);
-        assert_eq!(told(&history, &[5, 4], &[(10, 9), (6, 2)]), [(10, 9), (9, 5), (8, 0), (7, 0), (6, 2)]);
+        assert_eq!(visitors(&history, &[0, 4], &[(9, 3), (8, 1)]), [(10, 4), (9, 3), (8, 1)]);
+        assert_eq!(visitors(&history, &[5, 4], &[(9, 3)]), [(10, 4), (9, 5), (8, 0)]);
+        assert_eq!(
+            visitors(&history, &[5, 4], &[(10, 9), (6, 2)]),
+            [(10, 9), (9, 5), (8, 0), (7, 0), (6, 2)]
+        );
     }
 
     #[test]
@@ -151,8 +154,8 @@ mod tests {
     fn days_without_end_are_none() {
         for before in [i64::MIN, i64::MAX] {
             let history = History::new(&days(&[10], 10), day(10), 100, Some(day(before)));
-            assert!(told(&history, &[1], &[]).len() <= 1);
+            assert!(visitors(&history, &[1], &[]).len() <= 1);
         }
-        assert!(told(&History::new(&days(&[10], 10), day(10), 0, None), &[], &[]).is_empty());
+        assert!(visitors(&History::new(&days(&[10], 10), day(10), 0, None), &[], &[]).is_empty());
     }
 }

@@ -1,20 +1,20 @@
-//! Who came: every user who asks is counted once a day.
+//! Daily unique visitors: every user who sends a request counts once per day.
 //!
 //! A day goes through these steps:
-//! 1. with the first who comes, it is fixed over how many shards it is spread;
-//! 2. whoever comes is added to one of them;
-//! 3. some minutes after its end every shard is closed, and what is in them counted;
-//! 4. the number is written to the archive;
-//! 5. the shards get their expiry;
-//! 6. the day is forgotten in Redis.
+//! 1. With the first visitor, fix the number of shards.
+//! 2. Add each visitor to one of the shards.
+//! 3. Some minutes after the end of the day, close every shard and count its visitors.
+//! 4. Write the total to the archive.
+//! 5. Set an expiry on the shards.
+//! 6. Remove the day from Redis.
 //!
-//! Steps 3 to 6 are done by every process that archives; each may be done again, and by two at a time. While the
-//! archive is away, days stay in Redis.
+//! Every process that archives runs steps 3 to 6. They may be repeated, and run by two processes at a time.
+//! While the archive is unavailable, days stay in Redis.
 //!
-//! A request is of the day on which it came. Who is noted late, when that day is closed, is counted on the
-//! next: on exactly one, because a shard is closed in the same moment as it is counted.
+//! A request counts for the day on which it arrived. A visitor recorded after that day was closed counts for
+//! the next day. Each counts for exactly one, because closing a shard and counting it is atomic.
 //!
-//! Not here: telling what was counted (`history`).
+//! Not here: reading the counts (`history`).
 
 mod close;
 mod count;

@@ -1,4 +1,4 @@
-//! Counting a user as having come.
+//! Recording visits.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -12,22 +12,22 @@ use crate::store::batch::Batch;
 use crate::store::key::Layout;
 use crate::store::visit;
 
-/// What this process knows of the visits of today.
+/// The visits of today, as cached by this process.
 #[derive(Default)]
 pub(in crate::app) struct Visits {
-    /// Who has been counted.
+    /// Users that have been counted.
     came: Once<UserId>,
     days: Mutex<Known>,
-    /// Whether it is told already that visits cannot be counted now.
+    /// Whether the current failure has been logged.
     is_told: AtomicBool,
 }
 
-/// What is known of days.
+/// Cached information about days.
 #[derive(Clone, Copy, Default)]
 struct Known {
-    /// How one of them is laid out.
+    /// The layout of one day.
     layout: Option<Layout>,
-    /// All days before this one are closed.
+    /// The first open day: all earlier ones are closed.
     open_from: Option<Day>,
 }
 
@@ -41,30 +41,30 @@ impl Visits {
     }
 }
 
-/// What has become of an attempt to count a visit.
+/// The outcome of an attempt to record a visit.
 enum Recorded {
     /// The user is counted.
     Counted,
     /// The day is closed.
     Closed,
-    /// It must be done again, with the day laid out in another way.
+    /// The day has a different layout: try again.
     Elsewhere,
 }
 
 impl App {
-    /// Counts a user as having come on a day, if that can be done now. One round trip, if this process does not
-    /// know that it was done; another one when a day is new to it.
+    /// Counts a user as a visitor of a day, if possible now. One round trip, unless this process has already
+    /// done so; another one when a day is new to it.
     pub(in crate::app) async fn record_visit(&self, user: UserId, day: Day) {
-        if self.0.visits.came.is_done(day, &user) {
+        if self.0.process.visits.came.is_done(day, &user) {
             return;
         }
         match self.try_to_record_visit(user, day).await {
             Ok(()) => {
-                self.0.visits.came.note(day, user);
-                self.0.visits.is_told.store(false, Ordering::Relaxed);
+                self.0.process.visits.came.note(day, user);
+                self.0.process.visits.is_told.store(false, Ordering::Relaxed);
             }
-            // Told once, for everybody who asks may come to this.
-            Err(error) if !self.0.visits.is_told.swap(true, Ordering::Relaxed) => {
+            // Log once, because every request may fail here.
+            Err(error) if !self.0.process.visits.is_told.swap(true, Ordering::Relaxed) => {
                 let error = &error as &dyn std::error::Error;
                 tracing::warn!(error, "visits cannot be counted now");
             }
@@ -75,19 +75,19 @@ impl App {
     async fn try_to_record_visit(&self, user: UserId, day: Day) -> Result<(), Error> {
         const ATTEMPTS: usize = 6;
         for _ in 0..ATTEMPTS {
-            let known = self.0.visits.known();
+            let known = self.0.process.visits.known();
             let day = known.open_from.map_or(day, |open_from| day.max(open_from));
             match known.layout.filter(|layout| layout.day == day) {
                 None => {
                     let layout = self.fix_layout(day).await?;
-                    self.0.visits.note(Known { layout: Some(layout), ..known });
+                    self.0.process.visits.note(Known { layout: Some(layout), ..known });
                 }
                 Some(layout) => match self.record_on(user, layout).await? {
                     Recorded::Counted => return Ok(()),
                     Recorded::Elsewhere => {}
                     Recorded::Closed => {
                         let open_from = Some(self.first_open_after(day).await?);
-                        self.0.visits.note(Known { layout: None, open_from });
+                        self.0.process.visits.note(Known { layout: None, open_from });
                     }
                 },
             }
@@ -103,22 +103,22 @@ impl App {
     async fn record_on(&self, user: UserId, layout: Layout) -> Result<Recorded, Error> {
         let mut batch = Batch::new("visit: record");
         let recorded = batch.push(visit::record(self.keys(), layout, user));
-        // A Redis that has lost its last moments may not know any more what was fixed.
+        // If Redis has lost its latest writes, it may have lost the layout.
         let fixed =
             batch.push(visit::fix_layout(self.keys(), layout.day, self.0.rules.visit.visits_expected));
         let mut replies = batch.send(self.store()).await?;
         let (recorded, fixed) = (replies.take(recorded)?, replies.take(fixed)?);
         if fixed != layout {
-            // What is counted is in another place now: everybody who comes again is counted there.
-            self.0.visits.note(Known { layout: Some(fixed), ..self.0.visits.known() });
-            self.0.visits.came.forget();
+            // The shards have moved: returning visitors must be counted again.
+            self.0.process.visits.note(Known { layout: Some(fixed), ..self.0.process.visits.known() });
+            self.0.process.visits.came.forget();
             self.for_shards("visit: abandon", layout, visit::expire).await?;
             return Ok(Recorded::Elsewhere);
         }
         Ok(if recorded { Recorded::Counted } else { Recorded::Closed })
     }
 
-    /// The day on which is counted who comes after a day was closed: the next, or a later one that has begun.
+    /// Returns the day that visits count for after a day was closed: the next, or a later one that has begun.
     async fn first_open_after(&self, day: Day) -> Result<Day, Error> {
         let days = visit::days(self.keys()).send("visit: days", self.store()).await?;
         let newest = days.open.last().map(|layout| layout.day);

@@ -1,8 +1,8 @@
-//! What the values of arguments must be: of the form their types say, in whatever way they came together from literals
-//! and variables; and beside that ids, cursors and days of which it can be told that they are none. Known before
-//! anything is executed, so that no field finds its argument wrong after others have been done.
+//! Checks of argument values: that they match their types, however literals and variables combine in them; and that
+//! ids, cursors and days are well-formed. All checks run before execution, so that no field fails on its arguments
+//! after others have run.
 //!
-//! Not here: what depends on whose list it is, or on what exists.
+//! Not here: checks that depend on the owner of a list, or on what exists.
 
 use apollo_compiler::ast::{self, InputValueDefinition, Type};
 use apollo_compiler::executable::Field;
@@ -17,7 +17,7 @@ use crate::graphql::error::{Code, RequestError};
 use crate::graphql::id::{GlobalId, MOST_IDS};
 use crate::graphql::types::scalar;
 
-/// Checks the arguments of a field that are given.
+/// Checks the given arguments of a field.
 pub(super) fn check_all(
     schema: &Schema,
     object: &Name,
@@ -37,13 +37,13 @@ pub(super) fn check_all(
     Ok(())
 }
 
-/// What stands in the document makes it invalid; what comes with the request does not.
+/// Returns the code for a wrong argument: a literal makes the document invalid, a variable does not.
 fn code(argument: Option<&Node<ast::Value>>) -> Code {
     let is_variable = argument.is_some_and(|value| value.as_variable().is_some());
     if is_variable { Code::BadUserInput } else { Code::ValidationFailed }
 }
 
-/// What is not given must not be required.
+/// Rejects the absence of a value that is required.
 fn require(definition: &InputValueDefinition, path: &str) -> Result<(), RequestError> {
     if definition.ty.is_non_null() && definition.default_value.is_none() {
         return Err(refused(Code::BadUserInput, path, "must be given"));
@@ -55,13 +55,13 @@ fn refused(code: Code, path: &str, rule: &str) -> RequestError {
     RequestError::new(code, format!("`{path}` {rule}."))
 }
 
-/// Where an argument stands.
+/// The place of an argument.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     schema: &'a Schema,
     object: &'a str,
     field: &'a str,
-    /// The code of what breaks a rule that holds for the document, if it stands there.
+    /// The code for violations of rules that also apply to literals in the document.
     code: Code,
 }
 
@@ -74,13 +74,13 @@ impl Place<'_> {
             (_, Value::Null) => Ok(()),
             (Type::List(inner) | Type::NonNullList(inner), Value::List(values)) => {
                 if *inner.inner_named_type() == "ID" && values.len() > MOST_IDS {
-                    let rule = format!("may have {MOST_IDS} ids at most, not {}", values.len());
+                    let rule = format!("may have at most {MOST_IDS} ids, not {}", values.len());
                     return Err(refused(Code::BadUserInput, path, &rule));
                 }
                 let mut values = values.iter().enumerate();
                 values.try_for_each(|(index, value)| self.check(inner, &format!("{path}[{index}]"), value))
             }
-            // A value stands for a list of one.
+            // A single value is coerced to a list of one.
             (Type::List(inner) | Type::NonNullList(inner), value) => self.check(inner, path, value),
             (Type::Named(name) | Type::NonNullNamed(name), value) => self.check_named(name, path, value),
         }
@@ -144,7 +144,7 @@ impl Place<'_> {
         checked.map_err(|error| RequestError::of(&error, ""))
     }
 
-    /// What an id must name that stands here.
+    /// Checks that an id names an object of the type expected here.
     fn check_id(self, argument: &str, path: &str, id: &ID) -> Result<(), Error> {
         let argument = argument.split('[').next().unwrap_or(argument);
         match (self.object, self.field, argument) {

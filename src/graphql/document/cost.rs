@@ -1,8 +1,8 @@
-//! What an operation may cost: about how many objects it asks for, and how deep it goes.
+//! The cost of an operation: its predicted number of objects, and its depth.
 //!
-//! An object costs one and any other field a tenth, and what is asked of each entry of a list is counted as often as the
-//! list may have entries. So the cost is known before anything is read, from the sizes of the pages that are asked for.
-//! It is a prediction: what an operation really uses is bounded by its budget (`crate::budget`).
+//! An object costs one and any other field a tenth; what is selected on each entry of a list counts as often as the
+//! list may have entries. So the cost is known before anything is read, from the requested page sizes. It is a
+//! prediction: actual use is bounded by the budget (`crate::budget`).
 
 use apollo_compiler::executable::Field;
 use apollo_compiler::{Name, Node};
@@ -10,36 +10,35 @@ use async_graphql_value::Value;
 
 use crate::graphql::connection::page_size;
 use crate::graphql::error::RequestError;
+use crate::graphql::types::region::SUBDIVISIONS;
 
-/// Most levels of fields, but for introspection, which has limits of its own.
+/// Maximum number of levels of fields, except in introspection, which has limits of its own.
 const MOST_LEVELS: usize = 12;
-/// How often an operation may ask for the schema, or a type of it.
+/// Maximum number of times an operation may select the schema, or a type of it.
 const MOST_INTROSPECTIONS: usize = 3;
-/// How often one of these lists of introspection may stand on the way to a field: with each the answer grows by a
-/// factor.
+/// Maximum number of times one of these introspection lists may occur on the path to a field: each occurrence
+/// multiplies the size of the response.
 const MOST_REPEATED: usize = 2;
 const INTROSPECTION_LISTS: [&str; 4] = ["fields", "inputFields", "possibleTypes", "interfaces"];
 
-/// Subdivisions that a country is predicted to have. Most have fewer, some two hundred: these spend more of the budget.
-pub(in crate::graphql) const SUBDIVISIONS: u64 = 12;
-/// In how many parts costs are counted.
+/// Parts per unit of cost.
 const PARTS: u64 = 10;
-/// What a field without fields costs, in parts.
+/// Cost of a field without subfields, in parts.
 const LEAF: u64 = 1;
 
-/// Counts what an operation costs.
+/// Counts the cost of an operation.
 #[derive(Debug)]
 pub(in crate::graphql) struct Costs {
     limit: u64,
-    /// So far, in parts.
+    /// The cost so far, in parts.
     parts: u64,
-    /// Whether it has a field that costs the work of a password.
+    /// True if it has a field that hashes a password.
     has_sign_in: bool,
-    /// How often the schema is asked for.
+    /// The number of times the schema is selected.
     introspections: usize,
 }
 
-/// Refuses operations that together ask for more than one may.
+/// Rejects operations that together exceed the limits of one.
 pub(in crate::graphql) fn check_together<'a>(
     all: impl Iterator<Item = &'a Costs>,
 ) -> Result<(), RequestError> {
@@ -69,22 +68,22 @@ fn too_many(limit: u64) -> RequestError {
 }
 
 fn too_many_introspections() -> RequestError {
-    RequestError::too_complex(&format!("it asks for the schema more than {MOST_INTROSPECTIONS} times"))
+    RequestError::too_complex(&format!("it selects the schema more than {MOST_INTROSPECTIONS} times"))
 }
 
 fn too_many_sign_ins() -> RequestError {
-    RequestError::too_complex("it may have one `login`, `register` or `changePassword`")
+    RequestError::too_complex("it may have only one `login`, `register` or `changePassword`")
 }
 
-/// A place in an operation.
+/// A position in an operation.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     levels: usize,
-    /// How many objects there may be.
+    /// The maximum number of objects at this position.
     objects: u64,
-    /// How many entries the lists of this object may have that have no arguments of their own.
+    /// The maximum length of the lists of this object that have no arguments of their own.
     entries: u64,
-    /// How many lists of introspection lie on the way; `None` if it is none.
+    /// The number of introspection lists on the path, for each list; `None` outside introspection.
     introspection: Option<[usize; INTROSPECTION_LISTS.len()]>,
 }
 
@@ -99,12 +98,12 @@ impl Costs {
         Self { limit, parts: 0, has_sign_in: false, introspections: 0 }
     }
 
-    /// About how many objects are asked for.
+    /// Returns the total cost: roughly the number of objects loaded.
     pub(in crate::graphql) fn total(&self) -> u64 {
         self.parts.div_ceil(PARTS)
     }
 
-    /// Counts a field that has no fields itself, of every object that there may be.
+    /// Counts a field without subfields, for each object at this position.
     pub(super) fn leaf(&mut self, place: &Place) -> Result<(), RequestError> {
         if place.introspection.is_some() {
             return Ok(());
@@ -117,7 +116,7 @@ impl Costs {
         if self.total() > self.limit { Err(too_many(self.limit)) } else { Ok(()) }
     }
 
-    /// Goes into a field that has fields itself.
+    /// Counts a field with subfields, and returns its position.
     pub(super) fn enter(
         &mut self,
         place: &Place,
@@ -156,20 +155,21 @@ impl Costs {
     }
 }
 
-/// Introspection costs nothing that grows with the data; but its lists multiply.
+/// Checks an introspection field. Introspection costs nothing that grows with the data, but its lists multiply.
 fn introspect(place: &Place, field: &Node<Field>) -> Result<Place, RequestError> {
     let mut lists = place.introspection.unwrap_or_default();
     if let Some(list) = INTROSPECTION_LISTS.iter().position(|list| field.name == *list) {
         lists[list] += 1;
         if lists[list] > MOST_REPEATED {
-            let what = format!("it asks for `{}` within itself more than {MOST_REPEATED} times", field.name);
+            let what = format!("it nests `{}` more than {MOST_REPEATED} times", field.name);
             return Err(RequestError::too_complex(&what));
         }
     }
     Ok(Place { introspection: Some(lists), ..place.clone() })
 }
 
-/// How many entries a list has, or the lists of an object that pages one, as far as it can be told from here.
+/// Returns the maximum length of a list, or of the lists of an object that pages one, as far as it can be determined
+/// here.
 fn own_entries(object: &str, field: &str, arguments: &[(async_graphql::Name, Value)]) -> Option<u64> {
     let argument = |name: &str| arguments.iter().find(|(given, _)| given == name).map(|(_, value)| value);
     let number = |name: &str| match argument(name) {
@@ -201,7 +201,7 @@ fn own_entries(object: &str, field: &str, arguments: &[(async_graphql::Name, Val
     }
 }
 
-/// What a field costs beside its objects, because of what is read for it.
+/// Returns the cost of a field in addition to its objects, for the data that is read for it.
 fn weight(object: &str, field: &str) -> u64 {
     match (object, field) {
         ("User", "followersByRegion") | ("Viewer", "audience") => 50,
@@ -218,7 +218,7 @@ mod tests {
 
     use super::*;
 
-    /// Lists of objects that take their size from the field above them, or have an entry or none.
+    /// Lists of objects that take their length from the field above them, or have at most one entry.
     const SIZED_ABOVE: [(&str, &[&str]); 3] = [
         ("Connection", &["nodes", "edges"]),
         ("FollowersByRegion", &["shares"]),
@@ -242,6 +242,6 @@ mod tests {
                 }
             }
         }
-        assert!(unknown.is_empty(), "how long may these be? {unknown:?}");
+        assert!(unknown.is_empty(), "lists of unknown length: {unknown:?}");
     }
 }

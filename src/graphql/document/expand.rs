@@ -1,7 +1,7 @@
-//! How large a document is once its fragments are put where they are spread: known before anything walks it in whole.
+//! The size of a document with its fragments spread, known before anything walks it in full.
 //!
-//! Each fragment is counted once, however often it is spread, and nothing recurses through fragments; so a bomb is
-//! refused at once, and what passes is small enough for everything that comes after.
+//! Each fragment is counted once, however often it is spread, and nothing recurses through fragments. So a fragment
+//! bomb is rejected at once, and a document that passes is small enough for all later steps.
 
 use std::collections::HashMap;
 
@@ -10,14 +10,14 @@ use apollo_compiler::ast::{Definition, Document, Selection};
 
 use crate::graphql::error::{Code, RequestError};
 
-/// Most selections of an operation, those in fragments counted wherever they are spread.
+/// Maximum number of selections in an operation, counting those of a fragment wherever it is spread.
 const MOST_SELECTIONS: u64 = 2_000;
-/// Most selections of all operations of a document together: each is validated with all its fragments.
+/// Maximum number of selections in all operations of a document together: each is validated with all its fragments.
 const MOST_TOGETHER: u64 = 4_000;
-/// Most levels of selections, those in fragments counted where they are spread. Introspection goes to 15.
+/// Maximum number of levels of selections, counting those of a fragment wherever it is spread. Introspection needs 15.
 const MOST_LEVELS: u64 = 16;
 
-/// How large a set of selections is.
+/// The size of a set of selections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Size {
     selections: u64,
@@ -39,7 +39,7 @@ impl Size {
 
 type Fragments<'a> = HashMap<&'a Name, &'a [Selection]>;
 
-/// Refuses a document with an operation that is too large, and fragments that are spread within themselves.
+/// Rejects a document with an operation that is too large, or with fragments that spread themselves.
 pub(super) fn guard(document: &Document) -> Result<(), RequestError> {
     let mut fragments = Fragments::new();
     let mut operations = Vec::new();
@@ -79,13 +79,13 @@ pub(super) fn guard(document: &Document) -> Result<(), RequestError> {
     Ok(())
 }
 
-/// How large these selections are, where it is known of the fragments that are spread in them.
+/// Returns the size of these selections, given the sizes of the fragments spread in them.
 fn size(selections: &[Selection], sizes: &HashMap<&Name, Size>) -> Size {
     selections.iter().fold(Size::default(), |sum, selection| {
         sum.beside(match selection {
             Selection::Field(field) => size(&field.selection_set, sizes).below_field(),
             Selection::InlineFragment(fragment) => size(&fragment.selection_set, sizes),
-            // One that is not there is told by validation.
+            // A missing fragment is reported by validation.
             Selection::FragmentSpread(spread) => {
                 sizes.get(&spread.fragment_name).copied().unwrap_or_default()
             }
@@ -93,7 +93,7 @@ fn size(selections: &[Selection], sizes: &HashMap<&Name, Size>) -> Size {
     })
 }
 
-/// The fragments in an order in which each comes after those that are spread in it.
+/// Sorts the fragments so that each comes after those spread in it.
 fn in_order<'a>(fragments: &Fragments<'a>) -> Result<Vec<&'a Name>, RequestError> {
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum State {

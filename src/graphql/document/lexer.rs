@@ -1,33 +1,32 @@
-//! A look at a document before any parser sees it: is it small and flat enough?
+//! A check of a document before any parser sees it: is it small and flat enough?
 //!
-//! The parser, and all that walks its trees, recurses with the nesting of a document, and some of it
-//! takes time that grows faster than the document does. So what is far larger than any honest document
-//! is refused here, in one pass over the bytes, without recursion and without allocation.
+//! The parser, and all code that walks its trees, recurses with the nesting of a document, and some of it takes time
+//! that grows faster than the document does. So a document far larger than any honest one is rejected here, in one pass
+//! over the bytes, without recursion and without allocation.
 //!
-//! Not here: whether the document is well-formed. What is not is left to the parser, which says so
-//! better.
+//! Not here: well-formedness. The parser reports malformed documents, with better messages.
 
 use std::fmt;
 
-/// Most tokens of a document.
+/// Maximum number of tokens in a document.
 const MOST_TOKENS: usize = 2_000;
-/// Most brackets, braces and parentheses within each other.
+/// Maximum nesting of brackets, braces and parentheses.
 const DEEPEST: usize = 24;
-/// Most fields with an alias.
+/// Maximum number of fields with an alias.
 const MOST_ALIASES: usize = 30;
-/// Most fragment definitions.
+/// Maximum number of fragment definitions.
 const MOST_FRAGMENTS: usize = 100;
-/// Most directives of a document.
+/// Maximum number of directives in a document.
 const MOST_DIRECTIVES: usize = 50;
-/// Most directives of one field, fragment or operation.
+/// Maximum number of directives on one field, fragment or operation.
 const MOST_DIRECTIVES_OF_ONE: usize = 3;
 
-/// Why a document is not handed to the parser. Prints as a sentence.
+/// The reason a document is not passed to the parser. Displays as a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::graphql) enum Refusal {
-    /// It has more of something than it may have.
+    /// It exceeds a limit.
     Excess { what: &'static str, limit: usize },
-    /// A string in it does not end, and one could not tell what is within it and what is not.
+    /// It has an unterminated string, so the end of the string is unknown.
     OpenString,
 }
 
@@ -37,7 +36,9 @@ impl fmt::Display for Refusal {
             Self::Excess { what, limit } => {
                 write!(formatter, "The document is too complex: it has more than {limit} {what}.")
             }
-            Self::OpenString => formatter.write_str("The document cannot be parsed: a string does not end."),
+            Self::OpenString => {
+                formatter.write_str("The document cannot be parsed: it has an unterminated string.")
+            }
         }
     }
 }
@@ -53,7 +54,7 @@ pub(in crate::graphql) fn guard(document: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A token, as far as the limits care.
+/// A token, reduced to what the limits need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token<'a> {
     Open(u8),
@@ -61,11 +62,11 @@ enum Token<'a> {
     Colon,
     At,
     Name(&'a [u8]),
-    /// A string, a number, or any other mark.
+    /// A string, a number or any other punctuator.
     Other,
 }
 
-/// The first token and what comes after it; `None` at the end.
+/// Returns the first token and the text after it; `None` at the end.
 fn next(text: &[u8]) -> Result<Option<(Token<'_>, &[u8])>, Refusal> {
     let text = skip_ignored(text);
     let Some((first, after)) = text.split_first() else {
@@ -86,12 +87,12 @@ fn next(text: &[u8]) -> Result<Option<(Token<'_>, &[u8])>, Refusal> {
     }))
 }
 
-/// Numbers count as names: as one token.
+/// Returns true for a byte of a name. Numbers count as names: as one token.
 fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Leaves out white space, commas and comments.
+/// Skips white space, commas and comments.
 fn skip_ignored(mut text: &[u8]) -> &[u8] {
     loop {
         match text {
@@ -107,7 +108,7 @@ fn skip_ignored(mut text: &[u8]) -> &[u8] {
     }
 }
 
-/// What comes after a string whose first quotation mark has been read; `None` if it does not end.
+/// Returns the text after a string whose first quotation mark has been read; `None` if it is unterminated.
 fn after_string(text: &[u8]) -> Option<&[u8]> {
     if let [b'"', b'"', block @ ..] = text {
         return after_block(block);
@@ -132,32 +133,32 @@ fn after_block(mut rest: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// What has been counted so far.
+/// The counts so far.
 #[derive(Default)]
 struct Counts {
     tokens: usize,
     depth: usize,
-    /// How deep the outermost parenthesis lies that is open: within it a colon makes no alias.
+    /// The depth of the outermost open parenthesis: within it, a colon makes no alias.
     arguments: Option<usize>,
     aliases: usize,
     fragments: usize,
     directives: usize,
-    /// Directives of the place that is being read.
+    /// Directives at the current place.
     directives_here: usize,
     place: Place,
 }
 
-/// Where in a run of directives the next token would be.
+/// The position of the next token in a run of directives.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Place {
-    /// In no run.
+    /// Outside any run.
     #[default]
     Elsewhere,
-    /// Behind an `@`.
+    /// After an `@`.
     Name,
-    /// Behind the name of a directive, at this depth: arguments may follow, or another directive.
+    /// After the name of a directive at this depth: arguments may follow, or another directive.
     Named(usize),
-    /// In the arguments of a directive that lies at this depth.
+    /// In the arguments of a directive at this depth.
     Arguments(usize),
 }
 
@@ -187,7 +188,7 @@ impl Counts {
         Ok(())
     }
 
-    /// Counts directives, and those that follow each other in one place.
+    /// Counts directives, in total and in one place.
     fn follow_directives(&mut self, token: Token<'_>) -> Result<(), Refusal> {
         self.place = match (self.place, token) {
             (Place::Arguments(depth), Token::Close) if self.depth == depth + 1 => Place::Named(depth),
@@ -253,7 +254,7 @@ mod tests {
             "# {many}\n{{ a(b: \"{many}\\\"{many}\", c: \"\"\"{many}\\\"\"\"{many}\"\"\") #{many}\r b }}"
         );
         assert_eq!(refused(&document), None);
-        // An argument's colon is none of an alias, in objects and lists too.
+        // The colon of an argument makes no alias, even in objects and lists.
         let arguments = "a(b: 1, c: {d: [{e: 2}]}) ".repeat(40);
         assert_eq!(refused(&format!("query ($f: Int = 1) {{{arguments}}}")), None);
     }
@@ -279,7 +280,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever passes can be parsed on a small stack; how deep it is depends on no trick.
+        /// Every document that passes can be parsed on a small stack: no trick hides its depth.
         #[test]
         fn whatever_passes_is_parsed_on_a_small_stack(
             marks in proptest::collection::vec(prop::sample::select(vec![

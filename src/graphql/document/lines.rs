@@ -1,12 +1,12 @@
-//! Where the bytes of a document stand: lines and columns.
+//! Positions in a document: lines and columns.
 
 use async_graphql::Pos;
 
-/// The lines of a text.
+/// The line index of a text.
 pub(super) struct Lines {
-    /// Where each begins.
+    /// The offset of each line.
     starts: Vec<usize>,
-    /// How many characters come before each byte; empty if every character is one byte.
+    /// The number of characters before each byte; empty if every character is one byte.
     characters: Vec<u32>,
 }
 
@@ -19,14 +19,14 @@ impl Lines {
             let mut count = 0;
             for byte in text.bytes() {
                 characters.push(count);
-                // The first byte of a character.
+                // Only the first byte of a character counts.
                 count += u32::from(byte & 0b1100_0000 != 0b1000_0000);
             }
         }
         Self { starts, characters }
     }
 
-    /// The line and column of a byte, counted from one.
+    /// Returns the line and column of a byte, counted from one.
     pub(super) fn position(&self, offset: usize) -> Pos {
         let line = self.starts.partition_point(|start| *start <= offset).max(1);
         let start = self.starts[line - 1];

@@ -1,18 +1,18 @@
-//! From bytes to an operation that is safe to execute.
+//! The steps from bytes to an operation that is safe to execute.
 //!
-//! 1. A guard looks at the bytes, before any parser does ([`lexer`]).
+//! 1. A guard checks the bytes, before any parser does ([`lexer`]).
 //! 2. The document is parsed.
-//! 3. It is counted how large it is with its fragments spread ([`expand`]).
-//! 4. It is validated. What has come so far is remembered.
-//! 5. The operation that is meant is chosen, and its variables are coerced.
-//! 6. What is executed is built from it, its arguments are checked, and its cost is counted ([`operation`]).
+//! 3. Its size with its fragments spread is computed ([`expand`]).
+//! 4. It is validated. The result so far is cached.
+//! 5. The operation is selected, and its variables are coerced.
+//! 6. The executable form is built from it, its arguments are checked, and its cost is counted ([`operation`]).
 //!
-//! A request that is refused in any of these has asked nothing of the store.
+//! A request that is rejected in any of these steps has not accessed the store.
 //!
 //! # Why
-//! async-graphql executes a well-formed document as it should, but it is no front door: its parser recurses as deep as
-//! a document does, it takes what is selected twice for two fields, and a variable that was not given for null. So the
-//! library that validates is another one, which keeps all rules of the specification, and it is shown nothing large.
+//! async-graphql executes a well-formed document correctly, but it is no front door: its parser recurses as deep as a
+//! document does, it takes a duplicate selection for two fields, and a missing variable for null. So another library
+//! validates, one that implements all rules of the specification, and it sees nothing large.
 //!
 //! Not here: what fields do (`query`, `mutation`).
 
@@ -49,19 +49,19 @@ use crate::graphql::document::operation::Builder;
 use crate::graphql::document::persisted::{DocumentHash, Named, Persisted, TrustedError};
 use crate::graphql::error::{Code, RequestError, coded};
 
-/// Most faults of a document that are told.
+/// Maximum number of errors reported for a document.
 const MOST_ERRORS: usize = 8;
-/// Bytes that remembered documents may take, by estimate.
+/// Maximum bytes of cached documents, by estimate.
 const CACHE_BYTES: u64 = 32 << 20;
-/// How many documents are expected to be remembered.
+/// Expected number of cached documents.
 const CACHE_DOCUMENTS: usize = 2_000;
-/// How deep the parser may recurse: deeper than the guard lets anything nest.
+/// Recursion limit of the parser: deeper than any nesting that passes the guard.
 const RECURSION: usize = 100;
 
-/// How many tokens the parser reads: more than the guard lets through, in the way that it counts.
+/// Token limit of the parser, which counts in its own way: more than any document that passes the guard has.
 const TOKENS: usize = 20_000;
 
-/// What knows the schema, and remembers documents.
+/// The schema, and a cache of documents.
 pub(super) struct Documents {
     schema: Valid<Schema>,
     cache: Cache<Box<str>, Arc<Document>, Bytes>,
@@ -70,21 +70,21 @@ pub(super) struct Documents {
     has_introspection: bool,
 }
 
-/// A document that keeps all the rules.
+/// A valid document.
 struct Document {
     executable: Valid<ExecutableDocument>,
     lines: Lines,
-    /// Whether the operator has vouched for it.
+    /// True if it is one of the operator's trusted documents.
     is_trusted: bool,
 }
 
-/// What is told of an operation.
+/// A summary of an operation, for logs, metrics and traces.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// Query, mutation or subscription; or several of them.
+    /// Query, mutation or subscription; or a batch of several.
     pub kind: &'static str,
     name: Option<Name>,
-    /// About how many objects it asks for.
+    /// The predicted cost: roughly the number of objects.
     pub cost: u64,
 }
 
@@ -92,13 +92,13 @@ impl Summary {
     /// The kind of several operations together.
     pub const BATCH: &str = "batch";
 
-    /// What its author calls it.
+    /// Returns the name of the operation.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// Several operations together.
+    /// Returns the summary of several operations together.
     pub fn of_batch(operations: impl Iterator<Item = Self>) -> Self {
         let cost = operations.fold(0, |sum: u64, operation| sum.saturating_add(operation.cost));
         Self { kind: Self::BATCH, name: None, cost }
@@ -111,7 +111,7 @@ pub(super) struct Operation {
     name: Option<Name>,
     pub(super) document: executed::ExecutableDocument,
     pub(super) costs: Costs,
-    /// Whether it asks for nothing that depends on who asks.
+    /// True if nothing it selects depends on the viewer.
     pub(super) is_public: bool,
 }
 
@@ -121,7 +121,7 @@ impl Operation {
     }
 }
 
-/// How many bytes a remembered document takes: its tree is some times as large as its text.
+/// Estimates the bytes of a cached document: its tree is several times as large as its text.
 #[derive(Clone)]
 struct Bytes;
 
@@ -132,12 +132,12 @@ impl Weighter<Box<str>, Arc<Document>> for Bytes {
 }
 
 impl Documents {
-    /// Fails if the documents that are to be trusted cannot be.
+    /// Builds the schema and reads the trusted documents. Fails if one of them is invalid.
     ///
     /// # Panics
-    /// If the schema, which is our own, is none.
+    /// If the schema, which is our own, is invalid.
     pub(super) fn open(sdl: &str, config: &GraphqlConfig) -> Result<Self, TrustedError> {
-        // What introspection can tell that the library does not know of yet.
+        // An introspection field that the library does not know yet.
         let sdl = format!("{sdl}\nextend type __Type {{ isOneOf: Boolean }}\n");
         let schema = Schema::parse_and_validate(sdl, "schema.graphql");
         let schema = schema.unwrap_or_else(|error| panic!("the schema is valid: {}", error.errors));
@@ -147,12 +147,12 @@ impl Documents {
         Ok(Self { schema, cache, persisted, cost_limit: config.graphql_cost_limit, has_introspection })
     }
 
-    /// Goes through all steps. Asks nothing of the store.
+    /// Runs all steps. Does not access the store.
     pub(super) fn operation(&self, request: GraphqlRequest) -> Result<Operation, RequestError> {
         let document = match (&request.query, request.hash) {
             (Some(text), hash) => self.sent(text, hash)?,
             (None, Some(hash)) => self.named(hash)?,
-            (None, None) => return Err(RequestError::new(Code::BadRequest, "There is no document.")),
+            (None, None) => return Err(RequestError::new(Code::BadRequest, "The request has no document.")),
         };
         let operation = document.executable.operations.get(request.operation_name.as_deref());
         let operation = operation.map_err(|error| {
@@ -179,17 +179,18 @@ impl Documents {
         Ok(Operation { kind, name, document, costs: builder.costs, is_public: builder.is_public })
     }
 
-    /// How many documents are remembered as they were parsed, and how many texts by their hash.
+    /// Returns the number of cached parsed documents, and of cached texts of persisted queries.
     pub(super) fn remembered(&self) -> (usize, usize) {
         (self.cache.len(), self.persisted.remembered())
     }
 
-    /// A document that was sent, perhaps with its hash: then it is remembered if it is valid.
+    /// Returns the document of a request that contains its text. If the hash is given as well and the document is
+    /// valid, the text is cached.
     fn sent(&self, text: &str, named: Option<DocumentHash>) -> Result<Arc<Document>, RequestError> {
         if named.is_none() && !self.persisted.has_trusted() {
             return self.document(text);
         }
-        // What is too large to be parsed is too large to be hashed.
+        // A document that is too large to be parsed is too large to be hashed.
         lexer::guard(text).map_err(RequestError::refusal)?;
         let hash = DocumentHash::of(text);
         if named.is_some_and(|named| named != hash) {
@@ -207,7 +208,7 @@ impl Documents {
         Ok(document)
     }
 
-    /// The document that has this hash.
+    /// Returns the document with this hash.
     fn named(&self, hash: DocumentHash) -> Result<Arc<Document>, RequestError> {
         match self.persisted.find(hash)? {
             Named::Trusted(document) => Ok(document),
@@ -225,27 +226,27 @@ impl Documents {
     }
 }
 
-/// Makes a document of a text, or says why it is none.
+/// Parses and validates a document.
 fn read(schema: &Valid<Schema>, text: &str) -> Result<Document, RequestError> {
     lexer::guard(text).map_err(RequestError::refusal)?;
     let parsed = Parser::new().recursion_limit(RECURSION).token_limit(TOKENS).parse_ast(text, "document");
-    // What follows the first fault is mostly its consequence.
+    // Errors after the first are mostly its consequences.
     let document = parsed.map_err(|error| refused(Code::ParseFailed, 1, &error.errors))?;
     expand::guard(&document)?;
     rules::check(&document)?;
     let invalid = |errors: &DiagnosticList| refused(Code::ValidationFailed, MOST_ERRORS, errors);
-    // What names nothing in the schema is told by itself: other faults may be its consequences.
+    // Unknown names are reported alone: other errors may be their consequences.
     let executable = document.to_executable(schema).map_err(|error| invalid(&error.errors))?;
     let executable = executable.validate(schema).map_err(|error| invalid(&error.errors))?;
     usage::check(schema, &executable)?;
     Ok(Document { executable, lines: Lines::of(text), is_trusted: false })
 }
 
-/// Writes whole numbers as such: 3.0 and 3 are one number in JSON, and some languages write the former.
+/// Converts whole numbers to integers: 3.0 and 3 are one number in JSON, and some languages write the former.
 fn make_whole(value: &mut JsonValue) {
     match value {
         JsonValue::Number(number) if number.is_f64() => {
-            // A number that is whole is printed without a point.
+            // A whole number prints without a decimal point.
             let whole = number.as_f64().and_then(|number| number.to_string().parse::<i64>().ok());
             *number = whole.map_or_else(|| number.clone(), Number::from);
         }
@@ -255,7 +256,7 @@ fn make_whole(value: &mut JsonValue) {
     }
 }
 
-/// What the library says of a document that is none, of so many of its faults.
+/// Converts the library's errors about an invalid document, at most `most` of them.
 fn refused(code: Code, most: usize, diagnostics: &DiagnosticList) -> RequestError {
     let error = |diagnostic: Diagnostic<'_, DiagnosticData>| {
         let GraphQLError { message, locations, .. } = diagnostic.to_json();
@@ -267,7 +268,7 @@ fn refused(code: Code, most: usize, diagnostics: &DiagnosticList) -> RequestErro
     RequestError { code, errors: diagnostics.iter().take(most).map(error).collect(), retry_after: None }
 }
 
-/// What a library says, as a sentence.
+/// Formats a message of the library as a sentence.
 fn sentence(message: &str) -> String {
     let mut characters = message.trim_end_matches('.').chars();
     let first = characters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();

@@ -1,11 +1,12 @@
-//! An operation as it is executed: the one that is meant, its fields collected and merged, its values filled in.
+//! The executable form of an operation: its fields collected and merged, its variables replaced.
 //!
-//! This is *CollectFields* of the specification, done once for the whole operation: what is selected under one name is
-//! one field, whichever fragments it stands in; what is skipped is gone; and fragments remain only where it depends on
-//! the object which of them applies. Variables are replaced by their values, and what depends on one that was not
-//! given is not there. So async-graphql, which executes it, is shown nothing that it would take for something else.
+//! This is *CollectFields* of the specification, done once for the whole operation: selections with one response name
+//! become one field, whichever fragments contain them; skipped selections are removed; and fragments remain only where
+//! the type of the object decides which of them applies. Variables are replaced by their values, and arguments whose
+//! variable is missing are removed. So async-graphql, which executes the result, sees nothing that it would
+//! misinterpret.
 //!
-//! Not here: whether the document is valid (`document`), and what an operation costs (`cost`).
+//! Not here: validation of the document (`document`), and the cost of an operation (`cost`).
 
 use apollo_compiler::ast;
 use apollo_compiler::collections::{IndexMap, IndexSet};
@@ -24,24 +25,24 @@ use crate::graphql::document::cost::{Costs, Place};
 use crate::graphql::document::{argument, public};
 use crate::graphql::error::{Code, RequestError};
 
-/// Builds what is executed.
+/// Builds the executable form of an operation.
 pub(super) struct Builder<'a> {
     pub(super) schema: &'a Valid<Schema>,
     pub(super) document: &'a Document,
     pub(super) variables: &'a JsonMap,
     pub(super) costs: Costs,
     pub(super) has_introspection: bool,
-    /// Whether nothing so far depends on who asks.
+    /// True if no field so far depends on the viewer.
     pub(super) is_public: bool,
-    /// Bytes of all texts among the values so far.
+    /// Bytes of all strings in the values so far.
     pub(super) bytes: usize,
 }
 
-/// What is selected under one name, wherever it stands.
+/// The selections of each response name, in whichever fragments they occur.
 type Fields<'a> = IndexMap<&'a Name, Vec<&'a Node<Field>>>;
 
 impl<'a> Builder<'a> {
-    /// The operation, ready to be executed.
+    /// Builds the operation, ready to be executed.
     pub(super) fn build(
         &mut self,
         kind: OperationType,
@@ -69,7 +70,7 @@ impl<'a> Builder<'a> {
         &self.document.executable
     }
 
-    /// What is selected of a type, in one place.
+    /// Builds the selections on a type, at one position.
     fn selection_set(
         &mut self,
         ty: &Name,
@@ -83,7 +84,7 @@ impl<'a> Builder<'a> {
         Ok(Positioned::new(executed::SelectionSet { items }, Pos::default()))
     }
 
-    /// What is selected of each of the objects that an abstract type may stand for.
+    /// Builds the selections on each object that an abstract type may resolve to.
     fn by_type(
         &mut self,
         ty: &Name,
@@ -104,7 +105,7 @@ impl<'a> Builder<'a> {
         Ok(items)
     }
 
-    /// What is selected of an object.
+    /// Builds the selections on an object.
     fn fields(
         &mut self,
         object: &Name,
@@ -128,7 +129,7 @@ impl<'a> Builder<'a> {
         Ok(items)
     }
 
-    /// Collects what is selected of an object, in the order of the document; each fragment once.
+    /// Collects the selections on an object, in the order of the document; each fragment once.
     fn collect(
         &self,
         object: &Name,
@@ -162,7 +163,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Whether neither `@skip` nor `@include` takes it out.
+    /// Returns true unless `@skip` or `@include` excludes the selection.
     fn is_included(&self, directives: &[Node<Directive>]) -> Result<bool, RequestError> {
         let mut is_included = true;
         for directive in directives {
@@ -190,7 +191,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Whether a fragment with this condition applies to an object.
+    /// Returns true if a fragment with this condition applies to an object.
     fn applies(&self, condition: Option<&Name>, object: &Name) -> bool {
         condition.is_none_or(|ty| ty == object || self.schema.is_subtype(ty, object))
     }
@@ -204,7 +205,7 @@ impl<'a> Builder<'a> {
     ) -> Result<executed::Field, RequestError> {
         let field = fields[0];
         if !self.has_introspection && matches!(field.name.as_str(), "__schema" | "__type") {
-            let message = "Introspection is switched off here; the schema is at /schema.graphql.";
+            let message = "Introspection is disabled; the schema is at /schema.graphql.";
             return Err(RequestError::new(Code::ValidationFailed, message));
         }
         if let Some(other) = fields.iter().find(|other| !have_same_arguments(field, other)) {
@@ -240,7 +241,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// The arguments that are given, with their values.
+    /// Returns the given arguments with their values.
     fn arguments(&mut self, field: &Node<Field>) -> Result<Vec<(async_graphql::Name, Value)>, RequestError> {
         let mut arguments = Vec::with_capacity(field.arguments.len());
         for given in &field.arguments {
@@ -251,7 +252,7 @@ impl<'a> Builder<'a> {
         Ok(arguments)
     }
 
-    /// A value with its variables replaced; `None` if it is a variable that was not given.
+    /// Returns a value with its variables replaced; `None` if it is a variable that was not given.
     fn value(&mut self, value: &ast::Value) -> Result<Option<Value>, RequestError> {
         Ok(Some(match value {
             ast::Value::Variable(name) => {
@@ -267,7 +268,7 @@ impl<'a> Builder<'a> {
             ast::Value::List(values) => {
                 let mut list = Vec::with_capacity(values.len());
                 for value in values {
-                    // In a list it is null rather than not there.
+                    // A missing variable in a list becomes null.
                     list.push(self.value(value)?.unwrap_or(Value::Null));
                 }
                 Value::List(list)
@@ -304,7 +305,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// A text, which may stand in many places though it was sent once.
+    /// Copies a string, which may be used in many places though it was sent once.
     fn text(&mut self, text: &str) -> Result<Value, RequestError> {
         const MOST_BYTES: usize = 1 << 20;
         self.bytes += text.len();
@@ -328,7 +329,7 @@ fn is_composite(ty: &ExtendedType) -> bool {
     matches!(ty, ExtendedType::Object(_) | ExtendedType::Interface(_) | ExtendedType::Union(_))
 }
 
-/// The objects that an abstract type may stand for.
+/// Returns the objects that an abstract type may resolve to.
 fn possible_types(schema: &Schema, ty: &Name) -> Vec<Name> {
     if let Some(ExtendedType::Union(union)) = schema.types.get(ty) {
         return union.members.iter().map(|member| member.name.clone()).collect();
@@ -339,7 +340,7 @@ fn possible_types(schema: &Schema, ty: &Name) -> Vec<Name> {
     objects.filter(implements).map(|object| object.name.clone()).collect()
 }
 
-/// Whether two fields have the same arguments, in whatever order.
+/// Returns true if two fields have the same arguments, in any order.
 fn have_same_arguments(one: &Field, other: &Field) -> bool {
     let is_there = |argument: &Node<ast::Argument>| {
         other.specified_argument_by_name(&argument.name).is_some_and(|value| *value == argument.value)
@@ -347,7 +348,7 @@ fn have_same_arguments(one: &Field, other: &Field) -> bool {
     one.arguments.len() == other.arguments.len() && one.arguments.iter().all(is_there)
 }
 
-/// The number that is written so, as exactly as it can be.
+/// Parses a number, as exactly as possible.
 fn parse_number(text: &str) -> Number {
     serde_json::from_str(text).unwrap_or_else(|_| Number::from(0))
 }

@@ -1,10 +1,10 @@
-//! Documents that are named by their hash instead of being sent: those that clients have sent before, and those that
-//! the operator trusts.
+//! Documents that are named by their hash instead of being sent: those that clients have sent before, and the
+//! operator's trusted documents.
 //!
-//! # Why what clients have sent is remembered by each process for itself
-//! It saves bytes on the way and nothing else: a client whose document is not known sends it once more. Kept in Redis,
-//! it would cost a round trip before anybody knows what is asked, and whoever may ask could fill the memory that keeps
-//! the data. So it is a cache with an end, from which goes what is not asked for.
+//! # Why each process caches the documents of clients for itself
+//! The cache saves bytes on the wire and nothing else: a client whose document is unknown sends it once more. In Redis,
+//! it would cost a round trip before the document is known, and any client could fill the memory that holds the data.
+//! So it is a bounded cache that evicts documents no longer in use.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -21,25 +21,25 @@ use crate::config::{GraphqlConfig, Switch, TrustedMode};
 use crate::graphql::document::Document;
 use crate::graphql::error::{Code, RequestError};
 
-/// Bytes that remembered texts may take.
+/// Maximum bytes of cached texts.
 const REMEMBERED_BYTES: u64 = 16 << 20;
-/// How many texts are expected to be remembered.
+/// Expected number of cached texts.
 const REMEMBERED_TEXTS: usize = 10_000;
-/// Most faults of a file that are told.
+/// Maximum number of errors reported for a file.
 const MOST_FAULTS: usize = 8;
 
-/// What names a document: the SHA-256 of its text.
+/// The name of a document: the SHA-256 of its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DocumentHash([u8; 32]);
 
 impl DocumentHash {
-    /// The hash of a text.
+    /// Returns the hash of a text.
     #[must_use]
     pub fn of(text: &str) -> Self {
         Self(Sha256::digest(text).into())
     }
 
-    /// The hash that is written so, in hexadecimal digits, with or without `sha256:` before them.
+    /// Parses a hash in hexadecimal digits, with or without the prefix `sha256:`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix("sha256:").unwrap_or(text);
@@ -60,16 +60,16 @@ impl fmt::Display for DocumentHash {
     }
 }
 
-/// The documents that can be named.
+/// The documents that can be named by a hash.
 pub(super) struct Persisted {
-    /// The texts that clients have sent with their hash; `None` if they are not remembered.
+    /// The texts that clients have sent with their hash; `None` if they are not cached.
     remembered: Option<Cache<DocumentHash, Arc<str>, Length>>,
     trusted: HashMap<DocumentHash, Arc<Document>>,
-    /// Whether there are no others than those that are trusted.
+    /// True if only trusted documents are accepted.
     is_closed: bool,
 }
 
-/// What a hash leads to.
+/// The document that a hash names.
 pub(super) enum Named {
     Trusted(Arc<Document>),
     Remembered(Arc<str>),
@@ -85,7 +85,7 @@ impl Weighter<DocumentHash, Arc<str>> for Length {
 }
 
 impl Persisted {
-    /// `read` makes a document of a text, or says why it is none.
+    /// Reads the trusted documents of a configuration. `read` parses and validates a document.
     pub(super) fn open(
         config: &GraphqlConfig,
         read: impl Fn(&str) -> Result<Document, RequestError>,
@@ -102,7 +102,7 @@ impl Persisted {
         Ok(Self { remembered, trusted, is_closed })
     }
 
-    /// Whether a text must be hashed to know what it is to us.
+    /// Returns true if texts must be hashed to find trusted documents.
     pub(super) fn has_trusted(&self) -> bool {
         self.is_closed || !self.trusted.is_empty()
     }
@@ -111,8 +111,8 @@ impl Persisted {
         self.trusted.get(&hash).cloned()
     }
 
-    /// What this hash names. Clients know what to do by the message if it is nothing: send the document, or send no
-    /// more hashes.
+    /// Returns the document that a hash names. If there is none, clients know by the message to send the document, or
+    /// to send no more hashes.
     pub(super) fn find(&self, hash: DocumentHash) -> Result<Named, RequestError> {
         if let Some(document) = self.find_trusted(hash) {
             return Ok(Named::Trusted(document));
@@ -127,21 +127,21 @@ impl Persisted {
         })
     }
 
-    /// How many texts are remembered.
+    /// Returns the number of cached texts.
     pub(super) fn remembered(&self) -> usize {
         self.remembered.as_ref().map_or(0, Cache::len)
     }
 
-    /// Refuses what is not trusted if nothing else is taken.
+    /// Rejects an untrusted document if only trusted ones are accepted.
     pub(super) fn admit_others(&self) -> Result<(), RequestError> {
         if self.is_closed {
-            let message = "This server takes the documents it knows, and no others.";
+            let message = "This server accepts only trusted documents.";
             return Err(RequestError::new(Code::Forbidden, message));
         }
         Ok(())
     }
 
-    /// Remembers a text that is a valid document.
+    /// Caches the text of a valid document.
     pub(super) fn remember(&self, hash: DocumentHash, text: &str) {
         if let Some(remembered) = &self.remembered
             && remembered.get(&hash).is_none()
@@ -151,24 +151,24 @@ impl Persisted {
     }
 }
 
-/// Why the documents to trust cannot be used.
+/// The reason the trusted documents cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustedError {
-    /// There is no file with any.
+    /// No file is configured.
     #[error("--graphql-trusted-mode only needs a file: name it with --graphql-trusted-documents")]
     NoFile,
     /// The file cannot be read.
     #[error("the trusted documents in {0} cannot be read")]
     Read(PathBuf, #[source] io::Error),
-    /// It is not a JSON object of texts.
+    /// The file is not a JSON object of strings.
     #[error("{0} is not a JSON object from hashes to documents")]
     Form(PathBuf, #[source] serde_json::Error),
-    /// What is in it cannot be trusted.
+    /// Some documents of the file cannot be trusted.
     #[error("the trusted documents in {0} cannot be used:{1}")]
     Faults(PathBuf, Faults),
 }
 
-/// What is wrong with the documents of a file, each with its key.
+/// The errors in the documents of a file, each with its key.
 #[derive(Debug, Default)]
 pub struct Faults(Vec<(String, String)>);
 
@@ -184,7 +184,7 @@ impl fmt::Display for Faults {
     }
 }
 
-/// The documents of a file as code generators write it. Each must be what its key says, and valid.
+/// Reads the documents of a file, in the format of code generators. Each must match its key and be valid.
 fn read_file(
     file: &Path,
     read: impl Fn(&str) -> Result<Document, RequestError>,

@@ -1,6 +1,6 @@
-//! Which fields are the same whoever asks: an answer that has no others may be kept for everybody.
+//! The fields that depend on the viewer: a response without them may be cached for everyone.
 
-/// The fields that depend on the viewer. What is below them is asked through them.
+/// The fields that depend on the viewer. The fields below them are reached only through them.
 const VIEWERS: [(&str, &str); 7] = [
     ("Query", "viewer"),
     ("Query", "rateLimit"),
@@ -11,7 +11,7 @@ const VIEWERS: [(&str, &str); 7] = [
     ("Post", "delivery"),
 ];
 
-/// Whether a field depends on who asks.
+/// Returns true if a field depends on the viewer.
 pub(super) fn is_viewers(object: &str, field: &str) -> bool {
     VIEWERS.contains(&(object, field))
 }
@@ -27,7 +27,7 @@ mod tests {
     fn every_field_that_speaks_of_the_viewer_is_listed() {
         let schema = Schema::parse_and_validate(crate::graphql::sdl(), "schema.graphql").unwrap();
         let objects = schema.types.values().filter_map(ExtendedType::as_object);
-        // The others are reached through these, or through mutations, whose answers are nobody else's.
+        // The others are reached through these, or through mutations, whose responses are never shared.
         let open = [
             "Query",
             "User",

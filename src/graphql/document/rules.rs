@@ -1,11 +1,11 @@
-//! A rule of the specification that the library does not know: the fields of an input are each given once.
+//! A rule of the specification that the library does not implement: *Input Object Field Uniqueness*.
 
 use apollo_compiler::Node;
 use apollo_compiler::ast::{Argument, Definition, Directive, Document, Selection, Value};
 
 use crate::graphql::error::{Code, RequestError};
 
-/// Refuses a document in which an input has a field twice. It is known to be small.
+/// Rejects a document in which an input object has a field twice. The document is known to be small.
 pub(super) fn check(document: &Document) -> Result<(), RequestError> {
     for definition in &document.definitions {
         match definition {
@@ -59,7 +59,7 @@ fn check_value(value: &Value) -> Result<(), RequestError> {
         Value::Object(fields) => {
             for (index, (name, value)) in fields.iter().enumerate() {
                 if fields[..index].iter().any(|(other, _)| other == name) {
-                    let message = format!("The input field `{name}` is there more than once.");
+                    let message = format!("The input field `{name}` is given more than once.");
                     return Err(RequestError::new(Code::ValidationFailed, message));
                 }
                 check_value(value)?;

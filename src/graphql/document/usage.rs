@@ -1,5 +1,5 @@
-//! A rule of the specification that the library keeps for arguments alone: *All Variable Usages Are Allowed*, also
-//! within lists and inputs.
+//! A rule of the specification that the library applies to arguments only: *All Variable Usages Are Allowed*, also
+//! within lists and input objects.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use apollo_compiler::{ExecutableDocument, Name, Node, Schema};
 
 use crate::graphql::error::{Code, RequestError};
 
-/// Refuses a document in which a variable stands where another type is wanted.
+/// Rejects a document that uses a variable where another type is expected.
 pub(super) fn check(schema: &Schema, document: &ExecutableDocument) -> Result<(), RequestError> {
     for operation in document.operations.iter() {
         let mut usages = Usages { schema, document, operation, seen: HashSet::new() };
@@ -19,7 +19,7 @@ pub(super) fn check(schema: &Schema, document: &ExecutableDocument) -> Result<()
     Ok(())
 }
 
-/// What stands somewhere in an operation, and in the fragments that it spreads.
+/// The values used in an operation, and in the fragments that it spreads.
 struct Usages<'a> {
     schema: &'a Schema,
     document: &'a ExecutableDocument,
@@ -56,14 +56,14 @@ impl<'a> Usages<'a> {
         Ok(())
     }
 
-    /// Whether the variables in a value may stand there, where this type is wanted.
+    /// Checks that the variables in a value may be used where this type is expected.
     fn check_value(&self, ty: &Type, has_default: bool, value: &Node<Value>) -> Result<(), RequestError> {
         match (&**value, ty) {
             (Value::Variable(name), _) => self.check_variable(ty, has_default, name),
             (Value::List(values), Type::List(inner) | Type::NonNullList(inner)) => {
                 values.iter().try_for_each(|value| self.check_value(inner, false, value))
             }
-            // A value stands for a list of one.
+            // A single value is coerced to a list of one.
             (_, Type::List(inner) | Type::NonNullList(inner)) => self.check_value(inner, false, value),
             (Value::Object(fields), Type::Named(name) | Type::NonNullNamed(name)) => {
                 let Some(ExtendedType::InputObject(input)) = self.schema.types.get(name) else {
@@ -93,7 +93,7 @@ impl<'a> Usages<'a> {
             return Ok(());
         }
         let message =
-            format!("The variable `${name}` of type {} stands where {wanted} is wanted.", variable.ty);
+            format!("The variable `${name}` of type {} is used where {wanted} is expected.", variable.ty);
         Err(RequestError::new(Code::ValidationFailed, message))
     }
 }

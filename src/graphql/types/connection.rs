@@ -1,4 +1,4 @@
-//! Pages of lists as clients see them, after Relay's cursor connections.
+//! Relay-style cursor connections: pages of lists, as clients see them.
 
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use crate::graphql::context::Scope;
 use crate::graphql::cursor::{self, FollowList, PostList, TimelineList, TimelinePlace};
 use crate::graphql::types::post::Post;
 use crate::graphql::types::scalar::DateTime;
+use crate::graphql::types::scalar::number;
 use crate::graphql::types::user::User;
 use crate::model::id::PostId;
 use crate::model::relation::Follow;
@@ -45,7 +46,7 @@ impl FollowConnection {
         self.edges.iter().map(|edge| &edge.node).collect()
     }
 
-    /// Where the page lies in the list.
+    /// The position of the page in the list.
     async fn page_info(&self) -> PageInfo {
         PageInfo {
             has_next_page: self.has_next,
@@ -55,7 +56,7 @@ impl FollowConnection {
         }
     }
 
-    /// How many entries the whole list has.
+    /// The number of entries in the whole list.
     async fn total_count(&self) -> Result<i32, Error> {
         Ok(number(connection::count(&self.scope, self.list).await?))
     }
@@ -77,7 +78,7 @@ impl FollowEdge {
 /// An entry of a list of users.
 #[Object]
 impl FollowEdge {
-    /// The place of the entry in the list; it stays good when entries come and go.
+    /// The position of the entry in the list; stays valid when entries are added or removed.
     async fn cursor(&self) -> String {
         self.print_cursor()
     }
@@ -87,7 +88,7 @@ impl FollowEdge {
         &self.node
     }
 
-    /// When the follow was made that the list is ordered by.
+    /// The time of the follow by which the list is ordered.
     async fn followed_at(&self) -> DateTime {
         DateTime(self.follow.at)
     }
@@ -148,12 +149,12 @@ impl PostConnection {
         self.page.nodes()
     }
 
-    /// Where the page lies in the list.
+    /// The position of the page in the list.
     async fn page_info(&self) -> PageInfo {
         self.page.info()
     }
 
-    /// How many posts the user has.
+    /// The number of posts the user has.
     async fn total_count(&self) -> Result<i32, Error> {
         Ok(number(self.scope.loader.post_count(self.list.owner).await?))
     }
@@ -168,7 +169,7 @@ impl TimelineConnection {
     }
 }
 
-/// A page of a home timeline. It has no count: a timeline goes on for as long as there are posts.
+/// A page of a home timeline. It has no count: a timeline extends as far back as there are posts.
 #[Object]
 impl TimelineConnection {
     /// The entries of the page.
@@ -181,7 +182,7 @@ impl TimelineConnection {
         self.0.nodes()
     }
 
-    /// Where the page lies in the timeline.
+    /// The position of the page in the timeline.
     async fn page_info(&self) -> PageInfo {
         self.0.info()
     }
@@ -196,7 +197,7 @@ pub(in crate::graphql) struct PostEdge {
 /// An entry of a list of posts.
 #[Object]
 impl PostEdge {
-    /// The place of the entry in the list; it stays good when entries come and go.
+    /// The position of the entry in the list; stays valid when entries are added or removed.
     async fn cursor(&self) -> &str {
         &self.cursor
     }
@@ -207,17 +208,12 @@ impl PostEdge {
     }
 }
 
-/// A count as the schema has it.
-pub(in crate::graphql) fn number(count: u64) -> i32 {
-    i32::try_from(count).unwrap_or(i32::MAX)
-}
-
-/// Where a page lies in its list.
+/// The position of a page in its list.
 #[derive(SimpleObject)]
 pub(in crate::graphql) struct PageInfo {
-    /// Whether the list has entries after the page.
+    /// True if the list has entries after the page.
     has_next_page: bool,
-    /// Whether the list has entries before the page.
+    /// True if the list has entries before the page.
     has_previous_page: bool,
     /// The cursor of the first entry; null if the page is empty.
     start_cursor: Option<String>,

@@ -1,34 +1,34 @@
-//! What happens to those who watch.
+//! Events of subscriptions.
 
 use async_graphql::{ID, SimpleObject, Union};
 
 use crate::graphql::types::post::Post;
 
-/// Something that has happened to a home timeline.
+/// A change to a home timeline.
 #[derive(Union)]
 pub(in crate::graphql) enum TimelineEvent {
-    /// A post has come.
+    /// A post was added.
     Added(PostAdded),
-    /// A post was taken out.
+    /// A post was removed.
     Removed(PostRemoved),
 }
 
-/// A post has come to the timeline. It may be older than others that came before it.
+/// A post was added to the timeline. It may be older than posts added before it.
 #[derive(SimpleObject)]
 pub(in crate::graphql) struct PostAdded {
-    /// Where to go on after this, with nothing missed and nothing told twice: an `after` of this subscription, and a
-    /// place in the timeline.
+    /// The position to resume after, without missed or repeated events: an `after` of this subscription, and a cursor
+    /// of the timeline.
     pub(in crate::graphql) cursor: String,
-    /// The post.
+    /// The added post.
     pub(in crate::graphql) post: Post,
 }
 
-/// A post was taken out of the timeline, because it was deleted. It may be one that the client has never seen.
+/// A post was removed from the timeline because it was deleted. The client may never have seen it.
 #[derive(SimpleObject)]
 pub(in crate::graphql) struct PostRemoved {
-    /// Where to go on after this, with nothing missed and nothing told twice: an `after` of this subscription, and a
-    /// place in the timeline.
+    /// The position to resume after, without missed or repeated events: an `after` of this subscription, and a cursor
+    /// of the timeline.
     pub(in crate::graphql) cursor: String,
-    /// The id that the post had.
+    /// The id of the removed post.
     pub(in crate::graphql) post_id: ID,
 }

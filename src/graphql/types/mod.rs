@@ -1,4 +1,4 @@
-//! The types of the schema, each a thin layer over a value of `model`.
+//! GraphQL types, each a thin layer over a value of `model`.
 
 pub(super) mod connection;
 pub(super) mod event;

@@ -5,7 +5,7 @@ use async_graphql::{ID, Interface};
 use crate::graphql::types::post::Post;
 use crate::graphql::types::user::User;
 
-/// Something with an id, which `node` finds again.
+/// An object with a global id, which `node` looks up.
 #[derive(Interface)]
 #[graphql(field(name = "id", ty = "ID", desc = "Globally unique; opaque to clients."))]
 pub(in crate::graphql) enum Node {

@@ -9,12 +9,12 @@ use crate::app::question::Delivered;
 use crate::app::timeline::Entry;
 use crate::graphql::context::Scope;
 use crate::graphql::id::GlobalId;
-use crate::graphql::types::connection::number;
 use crate::graphql::types::scalar::DateTime;
+use crate::graphql::types::scalar::number;
 use crate::graphql::types::user::User;
 use crate::model;
 
-/// A post that is there.
+/// An existing post.
 pub(in crate::graphql) struct Post {
     scope: Arc<Scope>,
     record: Arc<model::post::Post>,
@@ -26,14 +26,14 @@ impl Post {
         Self { scope: Arc::clone(scope), record, author }
     }
 
-    /// A post in the viewer's home timeline.
+    /// Creates a post from an entry of the viewer's home timeline.
     pub(in crate::graphql) fn of_entry(scope: &Arc<Scope>, entry: &Entry) -> Self {
         let Entry { post, author, relation } = entry;
         Self::new(scope, Arc::clone(post), User::loaded(scope, Arc::clone(author), Some(*relation)))
     }
 }
 
-/// Something that somebody has said.
+/// A post.
 #[Object]
 impl Post {
     /// Globally unique; opaque to clients.
@@ -41,28 +41,28 @@ impl Post {
         GlobalId::Post(self.record.id).print()
     }
 
-    /// Who wrote it.
+    /// The author.
     async fn author(&self) -> &User {
         &self.author
     }
 
-    /// What it says: 1 to 2,000 characters of any script, with line breaks.
-    #[expect(clippy::unused_async, reason = "the library wants it so")]
+    /// The text: 1 to 2,000 characters of any script, with line breaks.
+    #[expect(clippy::unused_async, reason = "the library requires it")]
     async fn content(&self) -> Result<&str, Error> {
         self.scope.text(&self.record.content)
     }
 
-    /// The client it was written with, such as web; null if not told.
+    /// The client it was written with, such as web; null if not given.
     async fn platform(&self) -> Option<&str> {
         self.record.platform.as_deref()
     }
 
-    /// When it was written.
+    /// The time of publication.
     async fn created_at(&self) -> DateTime {
         DateTime(self.record.created_at)
     }
 
-    /// How far delivery to followers has come; null for everybody but the author.
+    /// The progress of delivery to followers; null for everyone but the author.
     async fn delivery(&self) -> Option<Result<Delivery, Error>> {
         let model::post::Post { id, author, delivery, .. } = *self.record;
         (self.scope.viewer_id() == Some(author)).then_some(())?;
@@ -85,23 +85,22 @@ impl Post {
     }
 }
 
-/// How a post comes to the timelines of followers.
+/// The way a post reaches the timelines of followers.
 #[derive(Clone, Copy, Enum, PartialEq, Eq)]
 pub(in crate::graphql) enum DeliveryMode {
-    /// It is brought to each follower.
+    /// The post is pushed to the timeline of each follower.
     Pushed,
-    /// Followers fetch it when they read.
+    /// Followers fetch the post when they read their timelines.
     Pulled,
 }
 
-/// How far the delivery of a post has come.
+/// The progress of the delivery of a post.
 #[derive(SimpleObject)]
 pub(in crate::graphql) struct Delivery {
-    /// How it comes to followers.
+    /// The delivery mode.
     mode: DeliveryMode,
-    /// Followers who have been served so far: their timeline has the post, or will when they next come
-    /// back. 0 if it is pulled.
+    /// Followers reached so far: the post is in their timeline, or will be when they next return. 0 for a pulled post.
     delivered: i32,
-    /// Followers to be served; 0 if it is pulled.
+    /// Followers to reach; 0 for a pulled post.
     total: i32,
 }

@@ -1,4 +1,4 @@
-//! Countries and their subdivisions, and how many users are where, as clients see them.
+//! Countries, their subdivisions, and the distribution of users over them, as clients see them.
 
 use async_graphql::{Context, Object, SimpleObject};
 
@@ -6,16 +6,18 @@ use crate::app::error::Error;
 use crate::app::region::Share;
 use crate::budget::Resource;
 use crate::graphql::context::Scope;
-use crate::graphql::document::cost::SUBDIVISIONS;
-use crate::graphql::types::connection::number;
+use crate::graphql::types::scalar::number;
 use crate::model;
 use crate::model::region::Table;
+
+/// Predicted number of subdivisions of a country. Most have fewer, some two hundred: these use more of the budget.
+pub(in crate::graphql) const SUBDIVISIONS: u64 = 12;
 
 /// A country or territory of ISO 3166-1.
 pub(in crate::graphql) struct Country(&'static model::region::Country);
 
 impl Country {
-    /// All that there are, by code.
+    /// Returns all countries, by code.
     pub(in crate::graphql) fn all() -> Vec<Self> {
         Table::current().countries().into_iter().map(Self).collect()
     }
@@ -24,50 +26,50 @@ impl Country {
 /// A country or territory of ISO 3166-1.
 #[Object]
 impl Country {
-    /// Two capital letters, such as DE.
+    /// The ISO 3166-1 code: two capital letters, such as DE.
     async fn code(&self) -> &str {
         self.0.code
     }
 
-    /// Its name in English.
+    /// The English name.
     async fn name(&self) -> &str {
         self.0.name
     }
 
-    /// Its subdivisions after ISO 3166-2, by code; empty if it has none.
-    #[expect(clippy::unused_async, reason = "the library wants it so")]
+    /// The ISO 3166-2 subdivisions, by code; empty if there are none.
+    #[expect(clippy::unused_async, reason = "the library requires it")]
     async fn subdivisions(&self, context: &Context<'_>) -> Result<Vec<Subdivision>, Error> {
         let subdivisions = self.0.subdivisions();
         let unpredicted = (subdivisions.len() as u64).saturating_sub(SUBDIVISIONS);
-        // Writing two fields takes the server as long as a command takes Redis.
+        // Writing two fields takes the server as long as one command takes Redis.
         let fields = context.field().selection_set().count() as u64;
         Scope::of(context).budget().spend(Resource::Commands, unpredicted * (2 + fields) / 2)?;
         Ok(subdivisions.into_iter().map(Subdivision).collect())
     }
 }
 
-/// A subdivision of a country after ISO 3166-2: a state, a province, a district.
+/// An ISO 3166-2 subdivision of a country: a state, province or district.
 pub(in crate::graphql) struct Subdivision(&'static model::region::Subdivision);
 
-/// A subdivision of a country after ISO 3166-2: a state, a province, a district.
+/// An ISO 3166-2 subdivision of a country: a state, province or district.
 #[Object]
 impl Subdivision {
-    /// The code of the country, a hyphen and up to three letters or digits, such as DE-BE.
+    /// The ISO 3166-2 code: the code of the country, a hyphen and up to three letters or digits, such as DE-BE.
     async fn code(&self) -> &str {
         &self.0.code
     }
 
-    /// Its name as it is used there.
+    /// The local name.
     async fn name(&self) -> &str {
         self.0.name
     }
 }
 
-/// Where a user says that it is.
+/// A region, as given in a user's profile.
 #[derive(Clone, Copy)]
 pub(in crate::graphql) struct Region(pub(in crate::graphql) model::region::Region);
 
-/// Where a user says that it is.
+/// A region, as given in a user's profile.
 #[Object]
 impl Region {
     /// The country.
@@ -75,20 +77,20 @@ impl Region {
         Country(Table::current().country(self.0))
     }
 
-    /// The subdivision of the country; null if no single one is meant.
+    /// The subdivision of the country; null if the region is the whole country.
     async fn subdivision(&self) -> Option<Subdivision> {
         Table::current().subdivision(self.0).map(Subdivision)
     }
 }
 
-/// How many of a user's followers are in a country.
+/// The number of a user's followers in one country.
 #[derive(SimpleObject)]
 pub(in crate::graphql) struct RegionShare {
-    /// The country, without a subdivision; null for those who do not say where they are.
+    /// The country, without a subdivision; null for followers who have given no region.
     region: Option<Region>,
-    /// How many of those who were looked at are there.
+    /// The number of sampled followers in this country.
     count: i32,
-    /// Their share of those who were looked at, from 0 to 1.
+    /// The fraction of all sampled followers, from 0 to 1.
     share: f64,
 }
 
@@ -98,20 +100,20 @@ impl RegionShare {
     }
 }
 
-/// Where a user's followers are.
+/// The distribution of a user's followers over countries.
 #[derive(SimpleObject)]
 pub(in crate::graphql) struct FollowersByRegion {
     /// The countries, the one with most followers first.
     shares: Vec<RegionShare>,
-    /// How many followers were looked at: all of them up to 10,000, and 10,000 taken evenly from more; fewer if it is
-    /// asked of many users at once.
+    /// The number of followers sampled: all of up to 10,000, an even sample of 10,000 from more; fewer if requested for
+    /// many users at once.
     sampled: i32,
-    /// How many followers there are.
+    /// The number of all followers.
     total: i32,
 }
 
 impl FollowersByRegion {
-    /// The first so many of these shares of so many followers.
+    /// Creates the distribution from the first `first` shares of the sample.
     pub(in crate::graphql) fn new(shares: Vec<Share>, first: usize, sampled: usize, total: u64) -> Self {
         let share = |share| RegionShare::new(share, sampled);
         Self {
@@ -122,7 +124,7 @@ impl FollowersByRegion {
     }
 }
 
-/// How many of so many.
+/// Returns the ratio of `count` to `of`; 0 for an empty sample.
 #[expect(clippy::cast_precision_loss, reason = "a share need not be more exact than a double is")]
 pub(in crate::graphql) fn ratio(count: u64, of: usize) -> f64 {
     count as f64 / of.max(1) as f64

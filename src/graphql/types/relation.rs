@@ -6,7 +6,7 @@ use crate::graphql::types::scalar::DateTime;
 use crate::graphql::types::user::User;
 use crate::model;
 
-/// The four ways in which the viewer and another user can stand.
+/// The four possible relations between the viewer and another user.
 #[derive(Clone, Copy, Enum, PartialEq, Eq)]
 #[graphql(remote = "model::relation::Status")]
 pub(in crate::graphql) enum RelationStatus {
@@ -16,11 +16,11 @@ pub(in crate::graphql) enum RelationStatus {
     Following,
     /// The user follows the viewer, who does not follow back.
     Follower,
-    /// Each follows the other.
+    /// They follow each other.
     Mutual,
 }
 
-/// How the viewer and one other user stand.
+/// The relation between the viewer and another user.
 pub(in crate::graphql) struct Relation {
     user: User,
     relation: model::relation::Relation,
@@ -32,7 +32,7 @@ impl Relation {
     }
 }
 
-/// How the viewer and one other user stand.
+/// The relation between the viewer and another user.
 #[Object]
 impl Relation {
     /// The other user.
@@ -40,17 +40,17 @@ impl Relation {
         &self.user
     }
 
-    /// Which of the four ways.
+    /// The kind of relation.
     async fn status(&self) -> RelationStatus {
         self.relation.status().into()
     }
 
-    /// Since when the viewer follows the user; null if it does not.
+    /// The time at which the viewer followed the user; null if the viewer does not follow them.
     async fn following_since(&self) -> Option<DateTime> {
         self.relation.following_since.map(DateTime)
     }
 
-    /// Since when the user follows the viewer; null if it does not.
+    /// The time at which the user followed the viewer; null if the user does not follow them.
     async fn follower_since(&self) -> Option<DateTime> {
         self.relation.follower_since.map(DateTime)
     }

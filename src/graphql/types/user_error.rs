@@ -1,46 +1,46 @@
-//! Refusals that a client can show to a person.
+//! Errors that a client can show to the user.
 
 use async_graphql::{Enum, SimpleObject};
 
 use crate::app::error::{Error, Field, Reason, Refusal, Refused};
 
-/// The kinds of refusals.
+/// The kinds of user errors.
 #[derive(Clone, Copy, Enum, PartialEq, Eq)]
 #[graphql(remote = "Reason")]
 pub(in crate::graphql) enum UserErrorCode {
-    /// Characters or a form that the field does not take.
+    /// The value has invalid characters or a wrong format.
     Invalid,
-    /// Fewer characters than the field needs.
+    /// The value has too few characters.
     TooShort,
-    /// More characters than the field takes.
+    /// The value has too many characters.
     TooLong,
-    /// The name belongs to somebody else.
+    /// The username is taken.
     Taken,
-    /// There is no such thing.
+    /// The object does not exist.
     NotFound,
-    /// The username or the password is wrong.
+    /// The username or password is wrong.
     WrongCredentials,
-    /// One cannot do this to oneself.
+    /// The viewer cannot do this to themselves.
     #[graphql(name = "SELF")]
     Oneself,
-    /// The viewer follows as many users as one may.
+    /// The viewer follows the maximum number of users.
     FollowLimit,
-    /// It is somebody else's.
+    /// The object belongs to another user.
     NotYours,
-    /// The idempotency key was used for something else before.
+    /// The idempotency key was used before for something else.
     IdempotencyMismatch,
-    /// There were too many attempts; the message tells when the next one is heard. What was sent was not looked at.
+    /// Too many attempts; retry at the time stated in the message. Credentials were not checked.
     Throttled,
 }
 
-/// A refusal that the client can show to a person.
+/// An error that the client can show to the user.
 #[derive(SimpleObject)]
 pub(in crate::graphql) struct UserError {
-    /// Which kind of refusal.
+    /// The kind of error.
     code: UserErrorCode,
-    /// The rule that was not kept, as a sentence for a person.
+    /// The violated rule, as a sentence to show to the user.
     message: String,
-    /// The path of the input field at fault, such as input and username; null if no single field is.
+    /// The path of the invalid input field, such as input and username; null if no single field is at fault.
     field: Option<Vec<&'static str>>,
 }
 
@@ -50,7 +50,7 @@ impl From<Refusal> for UserError {
     }
 }
 
-/// Where a field stands in the inputs of the schema.
+/// Returns the path of a field in the inputs of the schema.
 fn path(field: Field) -> Vec<&'static str> {
     let name = match field {
         Field::Username => "username",
@@ -72,7 +72,7 @@ fn path(field: Field) -> Vec<&'static str> {
     vec!["input", name]
 }
 
-/// What was done, or the refusals that a person can do something about. Other errors stay errors.
+/// Splits a result into its value and the errors that a user can act on. Passes on all other errors.
 pub(in crate::graphql) fn split<T>(done: Result<T, Error>) -> Result<(Option<T>, Vec<UserError>), Error> {
     match done {
         Ok(value) => Ok((Some(value), Vec::new())),

@@ -1,4 +1,4 @@
-//! The person asking.
+//! The signed-in user who sent the request.
 
 use std::sync::Arc;
 
@@ -15,39 +15,40 @@ use crate::graphql::types::user::User;
 use crate::graphql::types::visit::Audience;
 use crate::model;
 
-/// The person asking.
+/// The signed-in user who sent the request.
 pub(in crate::graphql) struct Viewer {
     scope: Arc<Scope>,
     signed_in: SignedIn,
 }
 
 impl Viewer {
-    /// The viewer of a scope; `None` for an anonymous one.
+    /// Returns the viewer of a scope; `None` if the scope is anonymous.
     pub(in crate::graphql) fn of(scope: &Arc<Scope>) -> Option<Self> {
         let signed_in = scope.viewer().signed_in().ok()?.clone();
         Some(Self { scope: Arc::clone(scope), signed_in })
     }
 }
 
-/// The person asking.
+/// The signed-in user who sent the request.
 #[Object]
 impl Viewer {
-    /// The viewer as others see it.
+    /// The viewer as other users see them.
     async fn user(&self, context: &Context<'_>) -> User {
         User::asked(&self.scope, self.signed_in.user, UserSelection::of(&[context.look_ahead()]))
     }
 
-    /// Posts of the people the viewer follows and the viewer's own, newest first, as far back as there
-    /// are any.
+    /// Posts by the viewer and the users they follow, newest first, as far back as there are posts.
     async fn timeline(
         &self,
         context: &Context<'_>,
         #[graphql(
-            desc = "At most this many, from the start of the list or after `after`. Default 20, at most 100."
+            desc = "Maximum number of entries, from the start of the list or after `after`. Default 20, limited to 100."
         )]
         first: Option<i32>,
         #[graphql(desc = "A cursor of this list: the page begins after it.")] after: Option<String>,
-        #[graphql(desc = "At most this many, from the end of the list or before `before`. At most 100.")]
+        #[graphql(
+            desc = "Maximum number of entries, from the end of the list or before `before`. Limited to 100."
+        )]
         last: Option<i32>,
         #[graphql(desc = "A cursor of this list: the page ends before it.")] before: Option<String>,
     ) -> Result<TimelineConnection, Error> {
@@ -55,10 +56,10 @@ impl Viewer {
         connection::load_timeline(&self.scope, self.signed_in.user, &paging, &context.look_ahead()).await
     }
 
-    /// Who looked at the viewer's profile; null if this server does not keep it.
+    /// The views of the viewer's profile; null if this server does not record them.
     async fn audience(
         &self,
-        #[graphql(desc = "Within how many days, today being one of them: 1 to 30. Default 7.", default = 7)]
+        #[graphql(desc = "Number of days up to and including today: 1 to 30. Default 7.", default = 7)]
         days: Option<i32>,
     ) -> Option<Result<Audience, Error>> {
         if !self.scope.app.keeps_audiences() {
@@ -77,7 +78,7 @@ impl Viewer {
         Some(audience.await)
     }
 
-    /// The viewer's sign-ins that have not ended, the one used last first.
+    /// The viewer's active sessions, most recently used first.
     async fn sessions(&self) -> Result<Vec<Session>, Error> {
         let sessions = self.scope.loader.sessions(self.signed_in.user).await?;
         let own = |session: &model::session::Session| Session {

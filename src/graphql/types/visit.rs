@@ -1,4 +1,4 @@
-//! Who came and who looked, as clients see it.
+//! Visits and profile views, as clients see them.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use crate::app::region::{Share, shares};
 use crate::app::visit::history;
 use crate::graphql::connection::most;
 use crate::graphql::context::Scope;
-use crate::graphql::types::connection::number;
 use crate::graphql::types::region::{Region, ratio};
 use crate::graphql::types::scalar::Date;
+use crate::graphql::types::scalar::number;
 
-/// How many users came on a day.
+/// The number of visitors on one day.
 #[derive(SimpleObject)]
 pub(in crate::graphql) struct DailyVisits {
     /// The day, in UTC.
     day: Date,
-    /// How many users made at least one request that day, signed in; on the present day, how many so far.
+    /// The number of users who sent at least one signed-in request that day; for today, so far.
     unique_visitors: i32,
 }
 
@@ -29,7 +29,7 @@ impl From<history::DailyVisits> for DailyVisits {
     }
 }
 
-/// Who looked at the viewer's profile within some days.
+/// The users who viewed the viewer's profile within a number of days.
 pub(in crate::graphql) struct Audience {
     scope: Arc<Scope>,
     visitors: Visitors,
@@ -41,19 +41,20 @@ impl Audience {
     }
 }
 
-/// Who looked at the viewer's profile within some days.
+/// The users who viewed the viewer's profile within a number of days.
 #[Object]
 impl Audience {
-    /// How many users looked at it, each counted once: who asked for the viewer by id or name, signed in, and for its
-    /// username, displayName, bio, createdAt or region. An estimate beyond some fifty thousand.
+    /// The number of distinct visitors: signed-in users who requested the viewer by id or name, and their username,
+    /// displayName, bio, createdAt or region. An estimate above some fifty thousand.
     async fn unique_visitors(&self) -> i32 {
         number(self.visitors.some.len() as u64 * self.visitors.weight)
     }
 
-    /// Where they are now, the region with most of them first.
+    /// The current regions of the visitors, the one with most of them first.
     async fn regions(
         &self,
-        #[graphql(desc = "At most this many. Default 20, at most 100.", default = 20)] first: Option<i32>,
+        #[graphql(desc = "Maximum number of entries. Default 20, limited to 100.", default = 20)]
+        first: Option<i32>,
     ) -> Result<Vec<VisitorShare>, Error> {
         let first = most(first)?;
         let regions = self.scope.loader.regions(Arc::clone(&self.visitors.some)).await?;
@@ -66,13 +67,13 @@ impl Audience {
     }
 }
 
-/// How many of those who looked at a profile are in a region.
+/// The number of profile visitors in one region.
 #[derive(SimpleObject)]
 struct VisitorShare {
-    /// The region, as they gave it: a country, or a subdivision of one; null for those who gave none.
+    /// The region in the visitors' profiles: a country, or a subdivision of one; null for visitors who have given none.
     region: Option<Region>,
-    /// How many of them are there.
+    /// The number of visitors.
     visitors: i32,
-    /// Their share of all of them, from 0 to 1.
+    /// The fraction of all visitors, from 0 to 1.
     share: f64,
 }

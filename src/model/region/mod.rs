@@ -1,13 +1,13 @@
-//! Where a user is: a country after ISO 3166-1, and perhaps one of its subdivisions after ISO 3166-2.
+//! Regions of users: a country as defined by ISO 3166-1, and optionally one of its subdivisions as defined by
+//! ISO 3166-2.
 //!
-//! A region is stored as two bytes, which are rows of a [`Table`]: the first that of the country, the second
-//! that of the subdivision among those of the country; 0 is none. The table's rows are only ever added to, so
-//! stored bytes mean for ever what they meant when they were written. What is in a row is a code; names come
-//! from a crate that follows the standard.
+//! A region is stored as two bytes, which are rows of a [`Table`]: first that of the country, then that of
+//! the subdivision within the country; 0 means none. Rows are only ever appended, so stored bytes keep their
+//! meaning forever. A row contains a code; names come from a crate that follows the standard.
 //!
 //! # Why a table of our own
-//! The standard adds and withdraws codes, so a place in a list that follows it means something else a year
-//! later.
+//! The standard adds and withdraws codes, so an index into a list that follows it may change its meaning
+//! within a year.
 //!
 //! Not here: how regions are packed (`store::region`).
 
@@ -20,12 +20,13 @@ use crate::model::text::{Breach, Violation};
 
 const TEXT: &str = include_str!("table.txt");
 
-/// Most rows of countries, and of subdivisions of one country: a byte less the one that is none.
+/// Maximum number of rows of countries, and of subdivisions of one country: the values of a byte, except 0
+/// for none.
 const MOST_ROWS: u16 = 255;
 
-const _: () = assert!(fits(TEXT.as_bytes()), "the table of regions has more rows than a byte can tell");
+const _: () = assert!(fits(TEXT.as_bytes()), "the table of regions has more rows than fit in a byte");
 
-/// Where a user is: two rows of the table.
+/// The region of a user: two rows of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Region {
     country: u8,
@@ -33,37 +34,37 @@ pub struct Region {
 }
 
 impl Region {
-    /// What is stored of it.
+    /// Returns the stored form.
     #[must_use]
     pub fn bytes(self) -> [u8; 2] {
         [self.country, self.subdivision]
     }
 
-    /// The country, as a region.
+    /// Returns the country, as a region.
     #[must_use]
     pub fn whole_country(self) -> Self {
         Self { subdivision: 0, ..self }
     }
 }
 
-/// Where a user says that it is: in a region, or nothing.
+/// A user's stated region, or none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Residence(pub Option<Region>);
 
-/// A country, or what was one.
+/// A current or former country.
 #[derive(Debug)]
 pub struct Country {
-    /// Two capital letters.
+    /// Its code: two capital letters.
     pub code: &'static str,
-    /// Its name in English.
+    /// Its English name.
     pub name: &'static str,
-    /// Whether the standard still has it.
+    /// `true` if the standard still contains it.
     pub is_current: bool,
     subdivisions: Vec<Subdivision>,
 }
 
 impl Country {
-    /// Its subdivisions that the standard has, by code.
+    /// Returns its current subdivisions, by code.
     #[must_use]
     pub fn subdivisions(&self) -> Vec<&Subdivision> {
         let mut current: Vec<&Subdivision> =
@@ -73,18 +74,18 @@ impl Country {
     }
 }
 
-/// A subdivision of a country, or what was one.
+/// A current or former subdivision of a country.
 #[derive(Debug)]
 pub struct Subdivision {
     /// The code of the country, a hyphen, and up to three letters or digits.
     pub code: String,
     /// Its name.
     pub name: &'static str,
-    /// Whether the standard still has it.
+    /// `true` if the standard still contains it.
     pub is_current: bool,
 }
 
-/// Which part of a region is at fault.
+/// The invalid part of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// The code of the country.
@@ -93,7 +94,7 @@ pub enum Part {
     Subdivision,
 }
 
-/// All countries and subdivisions there are and have been, in rows.
+/// All current and former countries and subdivisions, in rows.
 #[derive(Debug)]
 pub struct Table {
     countries: Vec<Country>,
@@ -101,7 +102,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// The table of this version.
+    /// Returns the table of this version.
     #[must_use]
     pub fn current() -> &'static Self {
         static CURRENT: LazyLock<Table> = LazyLock::new(|| Table::read(TEXT));
@@ -109,7 +110,7 @@ impl Table {
     }
 
     /// # Panics
-    /// If the text is not a table, or a row has no name: the tests read the one that is compiled in.
+    /// If the text is not a valid table, or a row has no name: tests read the compiled-in table.
     fn read(text: &'static str) -> Self {
         let gone: HashMap<&str, &str> =
             text.lines().filter_map(|line| line.strip_prefix("gone ")?.split_once(' ')).collect();
@@ -128,9 +129,9 @@ impl Table {
         table
     }
 
-    /// The row of a country, which may be a new one.
+    /// Returns the country with this code, appending a row if it is new.
     fn country_of_code(&mut self, code: &'static str, gone: &HashMap<&str, &'static str>) -> &mut Country {
-        let next = u8::try_from(self.countries.len()).expect("a byte tells all rows");
+        let next = u8::try_from(self.countries.len()).expect("row numbers fit in a byte");
         let row = *self.rows.entry(code).or_insert(next);
         if row == next {
             let (name, is_current) = name(code, from_alpha2(code).map(|country| country.name), gone);
@@ -139,7 +140,7 @@ impl Table {
         &mut self.countries[usize::from(row)]
     }
 
-    /// The countries that the standard has, by code.
+    /// Returns the current countries, by code.
     #[must_use]
     pub fn countries(&self) -> Vec<&Country> {
         let mut current: Vec<&Country> = self.countries.iter().filter(|country| country.is_current).collect();
@@ -147,8 +148,7 @@ impl Table {
         current
     }
 
-    /// The region that these bytes stand for. Of what a newer version has written, this one knows the country,
-    /// or nothing.
+    /// Decodes stored bytes. If they were written by a newer version, returns only the country, or `None`.
     #[must_use]
     pub fn region(&self, [country, subdivision]: [u8; 2]) -> Option<Region> {
         let rows = &self.countries.get(usize::from(country).checked_sub(1)?)?.subdivisions;
@@ -156,20 +156,20 @@ impl Table {
         Some(Region { country, subdivision: if is_known { subdivision } else { 0 } })
     }
 
-    /// The country of a region.
+    /// Returns the country of a region.
     #[must_use]
     pub fn country(&self, region: Region) -> &Country {
         &self.countries[usize::from(region.country) - 1]
     }
 
-    /// The subdivision of a region, if it has one.
+    /// Returns the subdivision of a region, if it has one.
     #[must_use]
     pub fn subdivision(&self, region: Region) -> Option<&Subdivision> {
         let row = usize::from(region.subdivision).checked_sub(1)?;
         self.country(region).subdivisions.get(row)
     }
 
-    /// The region with these codes, in any case.
+    /// Returns the region with these codes, which may be in any case.
     pub fn find(&self, country: &str, subdivision: Option<&str>) -> Result<Region, (Part, Violation)> {
         let region = self.find_country(country).map_err(|rule| fault(Part::Country, rule))?;
         let Some(code) = subdivision else {
@@ -188,7 +188,7 @@ impl Table {
         let row = row.ok_or_else(|| format!("ISO 3166-1 has no country {code}."))?;
         let country = &self.countries[usize::from(*row)];
         if !country.is_current {
-            return Err(format!("ISO 3166-1 has {code} ({}) no more.", country.name));
+            return Err(format!("ISO 3166-1 no longer has {code} ({}).", country.name));
         }
         Ok(Region { country: row + 1, subdivision: 0 })
     }
@@ -205,12 +205,12 @@ impl Table {
         }
         let (code, country) = (code.to_ascii_uppercase(), self.country(region));
         if !code.starts_with(country.code) {
-            return Err(format!("{code} is no subdivision of {} ({}).", country.name, country.code));
+            return Err(format!("{code} is not a subdivision of {} ({}).", country.name, country.code));
         }
         let mut rows = (1..=u8::MAX).zip(&country.subdivisions);
         match rows.find(|(_, subdivision)| subdivision.code == code) {
             Some((row, subdivision)) if subdivision.is_current => Ok(row),
-            Some((_, subdivision)) => Err(format!("ISO 3166-2 has {code} ({}) no more.", subdivision.name)),
+            Some((_, subdivision)) => Err(format!("ISO 3166-2 no longer has {code} ({}).", subdivision.name)),
             None => Err(format!("ISO 3166-2 has no subdivision {code}.")),
         }
     }
@@ -220,7 +220,7 @@ fn fault(part: Part, rule: String) -> (Part, Violation) {
     (part, Violation::new(Breach::Invalid, rule))
 }
 
-/// The name of a row, and whether the standard still has it.
+/// Returns the name of a row, and whether the standard still contains it.
 fn name(
     code: &str,
     current: Option<&'static str>,
@@ -229,14 +229,14 @@ fn name(
     match (current, gone.get(code)) {
         (Some(name), _) => (name, true),
         (None, Some(name)) => (name, false),
-        (None, None) => panic!("{code} is not in the standard any more: the table must say what it was"),
+        (None, None) => panic!("{code} was withdrawn from the standard: the table must keep its name"),
     }
 }
 
-/// Whether a byte can tell all rows of a table.
+/// Returns whether all row numbers of a table fit in a byte.
 const fn fits(text: &[u8]) -> bool {
     const LETTERS: usize = 26;
-    // 0 if there is no such country yet; else one more than it has subdivisions.
+    // 0 if the country has not occurred yet; otherwise one more than the number of its subdivisions.
     let mut rows = [0u16; LETTERS * LETTERS];
     let mut countries = 0;
     let mut at = 0;
@@ -267,10 +267,10 @@ const fn fits(text: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// Each released version with the crc32 of its lines.
+    /// Each released version with the CRC32 of its lines.
     const RELEASED: [(u32, u32); 1] = [(1, 4_240_760_363)];
 
-    /// A table to which much was added, and of which codes were withdrawn.
+    /// A table with many additions and some withdrawn codes.
     const GROWN: &str = "version 1\nDE BE BY\nNL NH\nversion 2\nDE HH ZZ\nAN\nFR IDF\ngone AN Netherlands Antilles\ngone DE-ZZ Nowhere\nversion 3\nNL ZH\n";
 
     fn region(table: &Table, country: &str, subdivision: &str) -> Region {
@@ -291,7 +291,7 @@ mod tests {
             assert_eq!(crc32fast::hash(lines.join("\n").as_bytes()), digest, "version {version} was changed");
         }
         let versions = TEXT.lines().filter(|line| line.starts_with("version "));
-        assert_eq!(versions.count(), RELEASED.len(), "a new version is to be noted here");
+        assert_eq!(versions.count(), RELEASED.len(), "add a new version here");
         assert_eq!(region(Table::current(), "DE", "DE-BE").bytes(), [57, 2]);
     }
 
@@ -342,7 +342,7 @@ mod tests {
         assert_eq!(region(&new, "DE", "DE-HH").bytes(), [1, 3]);
         assert_eq!(region(&new, "NL", "NL-ZH").bytes(), [2, 2]);
         assert_eq!(region(&new, "FR", "FR-IDF").bytes(), [4, 1]);
-        // What a newer version has written is known as far as it can be.
+        // Bytes written by a newer version are decoded as far as possible.
         assert_eq!(old.region([1, 3]), old.region([1, 0]));
         assert_eq!(old.region([4, 1]), None);
         assert_eq!(old.region([0, 0]), None);
@@ -356,8 +356,8 @@ mod tests {
         assert_eq!(table.subdivision(table.region([1, 4]).unwrap()).unwrap().name, "Nowhere");
         assert!(table.countries().iter().all(|country| country.code != "AN"));
         let message = |country, subdivision| table.find(country, subdivision).unwrap_err().1.rule;
-        assert_eq!(message("AN", None), "ISO 3166-1 has AN (Netherlands Antilles) no more.");
-        assert_eq!(message("DE", Some("DE-ZZ")), "ISO 3166-2 has DE-ZZ (Nowhere) no more.");
+        assert_eq!(message("AN", None), "ISO 3166-1 no longer has AN (Netherlands Antilles).");
+        assert_eq!(message("DE", Some("DE-ZZ")), "ISO 3166-2 no longer has DE-ZZ (Nowhere).");
     }
 
     #[test]
@@ -374,7 +374,7 @@ mod tests {
             assert_eq!(subdivision(text), (Part::Subdivision, form.to_owned()), "{text:?}");
         }
         assert_eq!(subdivision("DE-XX").1, "ISO 3166-2 has no subdivision DE-XX.");
-        assert_eq!(subdivision("us-ca").1, "US-CA is no subdivision of Germany (DE).");
+        assert_eq!(subdivision("us-ca").1, "US-CA is not a subdivision of Germany (DE).");
     }
 
     #[test]

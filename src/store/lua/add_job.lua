@@ -1,6 +1,6 @@
--- Adds a job that brings a post to timelines. Added twice, it is done twice, which does no harm.
--- KEYS[1]  the jobs: a stream      KEYS[2]  posts that are still to be brought to timelines: a sorted set
--- KEYS[3]  how many jobs of each author are in the stream     KEYS[4]  those held back     KEYS[5]  their authors
+-- Adds a job that pushes a post to timelines. A job added twice runs twice, which is harmless.
+-- KEYS[1]  the jobs: a stream      KEYS[2]  posts not yet pushed to all timelines: a sorted set
+-- KEYS[3]  number of jobs in the stream by author     KEYS[4]  jobs held back     KEYS[5]  their authors
 -- ARGV[1]  the post        ARGV[2]  its author
 -- Returns  the job's id in the stream, '' if it is held back
 redis.call('ZADD', KEYS[2], ARGV[1], ARGV[1])

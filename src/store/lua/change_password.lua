@@ -1,8 +1,8 @@
--- Changes a password, if it is still the one verified. The session that asks continues under another token; all others
--- end. Sent twice, it changes nothing more.
+-- Changes a password, if it is still the one verified. The requesting session continues under another token; all others
+-- end. Idempotent.
 -- KEYS[1]  the secret      KEYS[2]  the sessions
 -- ARGV[1]  the password hash that was verified     ARGV[2]  the new one
--- ARGV[3]  the field of the session that asks      ARGV[4]  its field from now on
+-- ARGV[3]  the field of the requesting session     ARGV[4]  its new field
 -- Returns  1 if changed, 0 if the password has changed meanwhile, -1 if the session has ended
 local held = redis.call('HGET', KEYS[1], 'password')
 if held == ARGV[2] and redis.call('HEXISTS', KEYS[2], ARGV[4]) == 1 then return 1 end

@@ -1,6 +1,6 @@
--- Closes a shard of a day that is over: from now on nobody comes on it any more.
+-- Closes a shard of a past day: no more visits are recorded in it.
 -- KEYS[1]  a shard of the visits of the day
--- ARGV[1]  what is in a closed shard beside users
--- Returns  how many users came
+-- ARGV[1]  the member that marks a closed shard
+-- Returns  the number of visitors
 redis.call('SADD', KEYS[1], ARGV[1])
 return redis.call('SCARD', KEYS[1]) - 1

@@ -1,5 +1,5 @@
--- How many posts an author has, wherever they are.
--- KEYS[1]  the posts: a list      KEYS[2]  what became cold: a hash
+-- Counts an author's posts, hot and cold.
+-- KEYS[1]  the posts: a list      KEYS[2]  the summary of cold posts: a hash
 -- ARGV[1]  none
--- Returns  their number; a count that is wrong makes no more wrong than this number
+-- Returns  their number; a corrupt cold count counts as 0
 return redis.call('LLEN', KEYS[1]) + math.max(0, tonumber(redis.call('HGET', KEYS[2], 'count')) or 0)

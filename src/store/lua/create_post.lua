@@ -1,13 +1,13 @@
--- Makes a post's record, unless the id is somebody else's (a counter may fall back) or void.
+-- Creates a post's record, unless the id belongs to another post (a counter may fall back) or was revoked.
 -- KEYS[1]  the record
 -- ARGV[1]  a field; then its value, the next field, …
--- Returns  how the post is delivered, as the record says that is there now, or nil
+-- Returns  the delivery mode in the current record, or nil
 local there = redis.call('HGETALL', KEYS[1])
 if #there > 0 then
   local record = {}
   for index = 1, #there, 2 do record[there[index]] = there[index + 1] end
   for index = 1, #ARGV, 2 do
-    -- How far its delivery is may have changed since, and how it is done is decided once.
+    -- The delivery may have progressed since, and its mode is decided only once.
     if ARGV[index] ~= 'delivery' and record[ARGV[index]] ~= ARGV[index + 1] then return nil end
   end
   return record['delivery']

@@ -1,10 +1,10 @@
--- Makes a user's record, with its password and first session if given, unless the id is void.
--- KEYS[1]  the record      KEYS[2]  the void set
+-- Creates a user's record, with its password and first session if given, unless the id was revoked.
+-- KEYS[1]  the record      KEYS[2]  the revoked items
 -- KEYS[3]  the secret      KEYS[4]  the sessions
--- ARGV[1]  how many arguments of the record follow
+-- ARGV[1]  the number of arguments of the record that follow
 -- ARGV[2…] field, value, … of the record; then the password hash ('' for none); then the session's
 --          field and value, or nothing
--- Returns  1 if the record is there now, 0 if the id cannot be used: it is void, or somebody's (a
+-- Returns  1 if the record exists now, 0 if the id cannot be used: it was revoked, or is in use (a
 --          counter may fall back when its Redis fails over)
 if redis.call('ZSCORE', KEYS[2], 'user') then return 0 end
 local fields = tonumber(ARGV[1])

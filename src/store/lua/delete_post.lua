@@ -1,11 +1,11 @@
--- Takes a post out of its author's lists and timeline, and out of those that became cold. Twice is once.
--- KEYS[1]  the void set        KEYS[2]  the author's posts: a list
+-- Removes a post from its author's lists and timeline, and from the count of cold posts. Idempotent.
+-- KEYS[1]  the revoked items   KEYS[2]  the author's posts: a list
 -- KEYS[3]  the author's newest posts: a sorted set     KEYS[4]  the author's timeline
--- KEYS[5]  what became cold: a hash     KEYS[6]  deleted posts that the archive may still have: a sorted set
--- KEYS[7]  what was taken out of the timeline: a sorted set
--- ARGV[1]  the post        ARGV[2]  the time now     ARGV[3]  milliseconds to remember it for, so that
---          a late publisher does not put it back      ARGV[4]  how many are the newest
--- ARGV[5]  milliseconds for which it is remembered what was taken out of the timeline
+-- KEYS[5]  the summary of cold posts: a hash     KEYS[6]  deleted posts that may still be in the archive: a sorted set
+-- KEYS[7]  posts removed from the timeline: a sorted set
+-- ARGV[1]  the post        ARGV[2]  the current time     ARGV[3]  milliseconds for which the deletion is
+--          recorded, so that a late publisher does not restore the post      ARGV[4]  size of the newest posts
+-- ARGV[5]  milliseconds for which the removal from the timeline is recorded
 -- Returns  1 if it was in the list or cold, else 0
 local was_there = redis.call('LREM', KEYS[2], 1, ARGV[1])
 redis.call('ZREM', KEYS[3], ARGV[1])
@@ -13,9 +13,9 @@ for _, id in ipairs(redis.call('LRANGE', KEYS[2], 0, tonumber(ARGV[4]) - 1)) do
   redis.call('ZADD', KEYS[3], id, id)
 end
 remove(KEYS[4], KEYS[7], ARGV[1], tonumber(ARGV[5]))
--- A void post was never counted. Its record says so, too, unless an earlier version has buried it.
+-- A revoked post was never counted. Its record says so, too, unless an earlier version has buried it.
 if redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
--- The archive may have a post before it has left the list.
+-- The post may be in the archive before it has left the list.
 local is_noted = redis.call('ZSCORE', KEYS[1], 'deleted:' .. ARGV[1])
 if not is_noted and redis.call('ZADD', KEYS[6], ARGV[1], ARGV[1]) == 1 and was_there == 0 then
   local greatest = tonumber(redis.call('HGET', KEYS[5], 'greatest') or 0)

@@ -1,5 +1,5 @@
--- Brings a post to a timeline, if there is one. Twice is once.
+-- Pushes a post to a timeline, if it exists. Idempotent.
 -- KEYS[1]  the timeline
--- ARGV[1]  the post        ARGV[2]  how many posts a timeline holds
--- Returns  1 if the timeline has the post now, 0 if there is none, or none that reaches down to it
+-- ARGV[1]  the post        ARGV[2]  the capacity of a timeline
+-- Returns  1 if the timeline contains the post now, 0 if it does not exist or does not reach down to the post
 return deliver(KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]))

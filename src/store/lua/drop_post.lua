@@ -1,7 +1,7 @@
--- Drops the record of a post that the archive has, unless it has changed.
+-- Drops the record of an archived post, unless it has changed.
 -- KEYS[1]  the record
--- ARGV[1]  a field; then the value it must have, '' for none; the next field, …
--- Returns  1 if there is no record now, 0 if it has changed
+-- ARGV[1]  a field; then its expected value, '' for none; the next field, …
+-- Returns  1 if no record is left, 0 if it has changed
 if redis.call('EXISTS', KEYS[1]) == 0 then return 1 end
 for index = 1, #ARGV, 2 do
   if (redis.call('HGET', KEYS[1], ARGV[index]) or '') ~= ARGV[index + 1] then return 0 end

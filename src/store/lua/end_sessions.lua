@@ -1,7 +1,7 @@
--- Ends a session, or all of a user.
+-- Ends one session or all sessions of a user.
 -- KEYS[1]  the sessions: a hash
 -- ARGV[1]  the session's field, or '' for all
--- Returns  how many there were
+-- Returns  the number of sessions ended
 local ended
 if ARGV[1] ~= '' then ended = redis.call('HDEL', KEYS[1], ARGV[1])
 else

@@ -1,7 +1,7 @@
--- Says under which strategy timelines are kept from now on.
+-- Sets the strategy of timelines from now on.
 -- KEYS[1]  the layout
 -- ARGV[1]  the strategy
--- Returns  the number of strategies so far, this one included; it grows with each change
+-- Returns  the generation of the strategy, which grows with each change
 if redis.call('HGET', KEYS[1], 'timeline_strategy') ~= ARGV[1] then
   redis.call('HSET', KEYS[1], 'timeline_strategy', ARGV[1])
   redis.call('HINCRBY', KEYS[1], 'timeline_generation', 1)

@@ -1,8 +1,8 @@
--- Erases what a post says. What is left tells that it was deleted, and whose it was.
+-- Erases the content of a post. The tombstone records that it was deleted, and its author.
 -- KEYS[1]  the record
--- ARGV[1]  who wants it erased
--- ARGV[2]  1 if the archive has the post
--- Returns  'erased', also if it was before; 'missing'; or 'foreign' if it is somebody else's
+-- ARGV[1]  the user who deletes it
+-- ARGV[2]  1 if the post is in the archive
+-- Returns  'erased', also if it was before; 'missing'; or 'foreign' if it belongs to another user
 local author = redis.call('HGET', KEYS[1], 'author')
 if not author then
   if ARGV[2] ~= '1' then return 'missing' end

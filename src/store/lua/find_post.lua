@@ -1,5 +1,5 @@
--- Where among its author's posts a post is.
--- KEYS[1]  the posts: a list      KEYS[2]  what became cold: a hash
+-- Locates a post among its author's posts.
+-- KEYS[1]  the posts: a list      KEYS[2]  the summary of cold posts: a hash
 -- ARGV[1]  the post
 -- Returns  'listed'; 'cold' if it became cold or was never visible; or 'absent'
 local id = tonumber(ARGV[1])

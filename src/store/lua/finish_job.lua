@@ -1,9 +1,9 @@
--- Takes a job that is done out of the queue. Twice is once.
+-- Removes a finished job from the queue. Idempotent.
 -- KEYS[1]  the jobs: a stream      KEYS[2]  their progress
--- KEYS[3]  posts that are still to be brought to timelines: a sorted set
--- KEYS[4]  how many jobs of each author are in the stream     KEYS[5]  those held back     KEYS[6]  their authors
+-- KEYS[3]  posts not yet pushed to all timelines: a sorted set
+-- KEYS[4]  number of jobs in the stream by author     KEYS[5]  jobs held back     KEYS[6]  their authors
 -- ARGV[1]  the group       ARGV[2]  the job's id in the stream
--- ARGV[3]  the job's field in the progress     ARGV[4]  the post that it has brought to timelines, or ''
+-- ARGV[3]  the job's field in the progress     ARGV[4]  the post that it has pushed, or ''
 -- ARGV[5]  the author
 -- Returns  1 if it was there, else 0
 redis.call('XACK', KEYS[1], ARGV[1], ARGV[2])

@@ -1,10 +1,10 @@
--- Takes posts off a mover that it is done with.
--- KEYS[1]  what it has: a list      KEYS[2]  how many posts have been archived, ever
+-- Removes finished posts from the list of a mover.
+-- KEYS[1]  the mover's posts: a list      KEYS[2]  total number of posts archived
 -- KEYS[3]  posts that could not be archived: a hash
--- ARGV[1]  how many of them it has archived: the first ones
--- ARGV[2]  how many could not be archived: the next ones
+-- ARGV[1]  the number of archived posts: the first ones
+-- ARGV[2]  the number of posts that could not be archived: the next ones
 -- ARGV[3…] the posts, as they are on the list
--- Returns  how many were there and have been archived
+-- Returns  the number of posts that were there and have been archived
 local archived, failed = tonumber(ARGV[1]), tonumber(ARGV[2])
 local count = 0
 for index = 3, #ARGV do

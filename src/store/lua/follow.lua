@@ -1,9 +1,9 @@
--- Writes the truth of follows of one user: a repeated follow keeps its time.
--- KEYS[1]      whom the user follows: a sorted set, scored by time
--- ARGV[1]      how many may be followed at most
+-- Writes the source of truth of a user's follows: a repeated follow keeps its time.
+-- KEYS[1]      the users that the user follows: a sorted set, scored by time
+-- ARGV[1]      the follow limit
 -- ARGV[2…]     member, time, member, time, …
--- Returns      for each member { state, time }: state 1 = added, 0 = was there, -1 = refused by
---              the limit; the time is that of the follow in force, '' if refused
+-- Returns      for each member { state, time }: state 1 = added, 0 = already there, -1 = rejected by
+--              the limit; the time is that of the follow in force, '' if rejected
 local key, limit = KEYS[1], tonumber(ARGV[1])
 local count = redis.call('ZCARD', key)
 local answer = {}

@@ -1,7 +1,7 @@
--- Gives back to a bucket what was drawn.
+-- Returns tokens to a bucket.
 -- KEYS[1]  the bucket
--- ARGV[1]  now, in milliseconds    ARGV[2]  microseconds in which that would have come back
--- Returns  1 if there was room for it, 0 if the bucket is full
+-- ARGV[1]  now, in milliseconds    ARGV[2]  time in which these tokens would be refilled, in microseconds
+-- Returns  1 if returned, 0 if the bucket is full
 local full = redis.call('GET', KEYS[1])
 if not full then return 0 end
 local after = tonumber(full) - tonumber(ARGV[2])

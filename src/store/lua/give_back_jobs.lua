@@ -1,10 +1,10 @@
--- Gives back all the jobs that a worker has, so that another one takes them over at once.
+-- Gives back all jobs of a worker, so that another worker takes them over at once.
 -- KEYS[1]  the jobs: a stream
--- ARGV[1]  the group       ARGV[2]  the worker     ARGV[3]  whose those jobs are that are nobody's
--- Returns  how many
+-- ARGV[1]  the group       ARGV[2]  the worker     ARGV[3]  the consumer that owns jobs without a worker
+-- Returns  the number of jobs
 local DAY = 86400000
 local count = 0
--- Without a group there is nothing to give back.
+-- Without a group, there is nothing to give back.
 local all = redis.pcall('XPENDING', KEYS[1], ARGV[1], '-', '+', 10000, ARGV[2])
 if all.err then return 0 end
 for _, pending in ipairs(all) do

@@ -1,8 +1,8 @@
--- Hands over what a mover has, which is gone or about to be. Should it live all the same, no harm is done.
--- KEYS[1]  what it has: a list      KEYS[2]  where that goes, in front: a list
--- KEYS[3]  the movers by when they were last heard of: a sorted set
--- ARGV[1]  the mover                ARGV[2]  the mover who gets it, if it is one: it lives, whatever others think
--- Returns  how many posts those are
+-- Hands over the posts of a mover that is gone or stopping. If it is still running, this is harmless.
+-- KEYS[1]  the mover's posts: a list      KEYS[2]  the destination, which they are put in front of: a list
+-- KEYS[3]  the movers by time of their last heartbeat: a sorted set
+-- ARGV[1]  the mover                ARGV[2]  the mover that gets them, if any: it is alive, whatever the others assume
+-- Returns  the number of posts
 local count = 0
 while redis.call('LMOVE', KEYS[1], KEYS[2], 'RIGHT', 'LEFT') do count = count + 1 end
 redis.call('ZREM', KEYS[3], ARGV[1])

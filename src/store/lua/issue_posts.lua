@@ -1,7 +1,7 @@
--- Issues ids for posts and notes that they are being published.
--- KEYS[1]  the last id issued      KEYS[2]  what is being published: a sorted set, scored by id
--- ARGV[1]  no id below this one: a counter may fall back when its Redis fails over
--- ARGV[2…] for each post, what the note says after the id
+-- Issues ids for posts and records that they are being published.
+-- KEYS[1]  the last id issued      KEYS[2]  posts being published: a sorted set, scored by id
+-- ARGV[1]  lower bound of the ids: a counter may fall back when its Redis fails over
+-- ARGV[2…] for each post, the rest of the note after the id
 -- Returns  the first of the ids
 local count = #ARGV - 1
 local last = redis.call('INCRBY', KEYS[1], count)

@@ -1,4 +1,4 @@
--- Makes an author a star: its posts are pulled, not pushed, from now on.
+-- Makes an author a star: their posts are pulled, not pushed, from now on.
 -- KEYS[1]  the stars: a set    KEYS[2]  the version of that set
 -- ARGV[1]  the author      ARGV[2]  another version
 -- Returns  1 if it is new, else 0

@@ -1,10 +1,10 @@
 -- Merges posts into a timeline, if it is still the one that was opened.
 -- KEYS[1]   the timeline
--- ARGV[1]   its nonce, or '' for whichever is there
--- ARGV[2]   how many posts a timeline holds
--- ARGV[3]   what is merged is complete above this post only; 0 if altogether
+-- ARGV[1]   its nonce, or '' for any
+-- ARGV[2]   the capacity of a timeline
+-- ARGV[3]   the posts are complete only above this one; 0 if they are complete
 -- ARGV[4]   the generation of the strategy in force    ARGV[5]  everything up to this has been pulled;
---           '' if this is no pull      ARGV[6]  '1' if everything was pulled, from everybody
+--           '' if this is not a pull    ARGV[6]  '1' if everything was pulled, from all sources
 -- ARGV[7]   'forward' or 'backward'   ARGV[8]  size   ARGV[9]  post or '': a page of the timeline
 -- ARGV[10…] the posts, greatest first, each once
 -- Returns   { floor, { the page } }, or nil if the timeline is gone
@@ -32,7 +32,7 @@ for index = 10, #ARGV do
   ids[#ids + 1] = id
 end
 if #ids > 0 then
-  -- The part of the timeline from the least of them on is taken out and put back together with them.
+  -- Remove the part of the timeline above the least of them, and put it back together with them.
   local count = count_above(key, length, ids[#ids] - 1)
   local there = {}
   if count > 0 then there = redis.call('LRANGE', key, 0, count - 1) end
@@ -53,7 +53,7 @@ if #ids > 0 then
       last = last - #pushed
     end
     length = length + #merged - count
-    -- Who pulls looks for itself.
+    -- A reader who pulls sees the result anyway.
     if not mark then tell(key, 'timeline') end
     trim(key, seal, length, capacity)
   end

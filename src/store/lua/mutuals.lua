@@ -1,7 +1,7 @@
--- Reads everybody whom a user follows and who follows back, unless the user follows more than may be walked.
+-- Reads the users that a user follows and who follow back, unless the user follows more than the traversal limit.
 -- KEYS[1]  following    KEYS[2]  followers
--- ARGV[1]  how many may be walked
--- Returns  how many the user follows; and if these are not too many, the mutuals with the times of the user's follows,
+-- ARGV[1]  the traversal limit
+-- Returns  the number of users followed; and, within the limit, the mutuals with the times of the user's follows,
 --          oldest first
 local count = redis.call('ZCARD', KEYS[1])
 if count > tonumber(ARGV[1]) then return { count, {} } end

@@ -1,19 +1,19 @@
--- Makes sure that a timeline exists, keeps it from expiring, and says what must be pulled.
--- KEYS[1]  the timeline    KEYS[2]  whom its owner follows
--- KEYS[3]  what was taken out of the timeline: a sorted set
+-- Creates a timeline if it does not exist, renews its expiry, and returns the sources to pull from.
+-- KEYS[1]  the timeline    KEYS[2]  the users that its owner follows
+-- KEYS[3]  posts removed from the timeline: a sorted set
 -- ARGV[1]  the nonce of a new timeline         ARGV[2]  seconds until it expires
 -- ARGV[3]  the generation of the strategy in force
--- ARGV[4]  whom to pull from when it is filled: 'all' who are followed, or those 'named' below
+-- ARGV[4]  sources to pull from if it is filled: 'all' followed users, or the 'named' ones below
 -- ARGV[5]  'forward' or 'backward'   ARGV[6]  size   ARGV[7]  post or '': a page of the timeline
--- ARGV[8]  milliseconds for which it is remembered what was taken out
+-- ARGV[8]  milliseconds for which removals are recorded
 -- ARGV[9…] users who may be followed
--- Returns  { nonce, mark ('' if unfilled), { whom to pull from }, floor, { the page }, the time before which
---          all that was taken out of it is out of the page }
+-- Returns  { nonce, mark ('' if unfilled), { sources to pull from }, floor, { the page }, the time up to which
+--          the page reflects all removals }
 local seal = read_seal(KEYS[1])
 local time = redis.call('TIME')
 local upto = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) - 1)
 if not seal then
-  -- While there was none, nothing was noted of what would have been taken out.
+  -- While there was no timeline, removals were not recorded.
   redis.call('ZADD', KEYS[3], upto, '0')
   redis.call('PEXPIRE', KEYS[3], ARGV[8])
   seal = { nonce = ARGV[1], floor = 0, generation = '' }

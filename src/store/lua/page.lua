@@ -1,15 +1,15 @@
--- A page of a list (newest first) from a position, whether or not the entry at it is still there.
+-- Reads a page of a list (newest first) from a position, whether or not its entry still exists.
 -- KEYS[1]  the list: a sorted set, scored by time
 -- ARGV[1]  'forward': the entries after the position; 'backward': those before it
--- ARGV[2]  how many, at most
+-- ARGV[2]  the maximum number of entries
 -- ARGV[3]  the position's score
 -- ARGV[4]  the position's member
 -- Returns  { has_previous (0 or 1), has_next (0 or 1), { member, score, member, score, … } }
--- Cost     O(log n + page); O(log² n) when the entry has gone.
+-- Cost     O(log n + page); O(log² n) if the entry is gone.
 local key, direction, size = KEYS[1], ARGV[1], tonumber(ARGV[2])
 local score, member = ARGV[3], ARGV[4]
 
--- Lua compares strings by the locale, Redis orders members by their bytes.
+-- Lua compares strings by locale; Redis orders members by bytes.
 local function bytes_less(a, b)
   for i = 1, math.min(#a, #b) do
     local x, y = string.byte(a, i), string.byte(b, i)
@@ -18,13 +18,13 @@ local function bytes_less(a, b)
   return #a < #b
 end
 
--- How many entries sort before the position, and whether its own entry follows them.
+-- Returns the number of entries that sort before the position, and whether its own entry exists.
 local function locate()
   local present = redis.call('ZSCORE', key, member)
   if present and tonumber(present) == tonumber(score) then
     return redis.call('ZREVRANK', key, member), true
   end
-  -- Among the entries of this score, which sort by descending member, the first that sorts after.
+  -- Find the first entry that sorts after it, among those of this score, which sort by descending member.
   local low = redis.call('ZCOUNT', key, '(' .. score, '+inf')
   local high = low + redis.call('ZCOUNT', key, score, score)
   while low < high do

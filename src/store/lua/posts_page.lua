@@ -1,15 +1,15 @@
--- A page of an author's posts, as far as they are in the list, and what became cold of them.
--- KEYS[1]  the posts: a list      KEYS[2]  what became cold: a hash
--- KEYS[3]  deleted posts that the archive may still have: a sorted set
+-- Reads a page of an author's posts in the hot list, and the summary of the cold ones.
+-- KEYS[1]  the posts: a list      KEYS[2]  the summary of cold posts: a hash
+-- KEYS[3]  deleted posts that may still be in the archive: a sorted set
 -- ARGV[1]  'forward' or 'backward'     ARGV[2]  size
 -- ARGV[3]  the post below or above which the page lies, or '' for the first or the last page
--- ARGV[4]  at most so many of the deleted
--- Returns  { has_previous (0 or 1), has_next (0 or 1), { the posts }, the greatest that became cold or 0,
---            how many became cold and were not deleted, { those of the deleted among which the page lies, in its
---            direction from the position on }, { those on the other side of the position, away from it } }
+-- ARGV[4]  maximum number of deleted posts on each side
+-- Returns  { has_previous (0 or 1), has_next (0 or 1), { the posts }, the greatest cold post or 0,
+--            the number of cold posts that were not deleted, { deleted posts within the range of the page, in its
+--            direction from the position }, { those on the other side of the position, away from it } }
 local size, from, most = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 
--- Most lists are this short, and read whole: a search in them would take more commands.
+-- Most lists are this short, and are read completely: a binary search would take more commands.
 local SHORT = 64
 local length, ids, first, last
 local head = redis.call('LRANGE', KEYS[1], 0, SHORT - 1)
@@ -37,7 +37,7 @@ local function print(id) return string.format('%.0f', id) end
 
 local beside, behind = {}, {}
 if greatest > 0 and ARGV[1] == 'forward' then
-  -- A page that is full above all that is cold needs nothing of it.
+  -- A full page above all cold posts needs no information about them.
   local is_above = #ids > 0 and #ids == size and tonumber(ids[#ids]) > greatest and count ~= '0'
   if not is_above then
     beside = down(print(math.min((from or greatest + 1) - 1, greatest)), has_next and ids[#ids] or '0')

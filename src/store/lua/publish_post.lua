@@ -1,19 +1,19 @@
--- Makes a post visible: in its author's lists and its author's own timeline. Twice is once.
--- KEYS[1]  the void set        KEYS[2]  the author's posts: a list
+-- Makes a post visible: in its author's lists and its author's own timeline. Idempotent.
+-- KEYS[1]  the revoked items   KEYS[2]  the author's posts: a list
 -- KEYS[3]  the author's newest posts: a sorted set     KEYS[4]  the author's timeline
--- KEYS[5]  what became cold: a hash    KEYS[6]  the idempotency key, if there is one
--- ARGV[1]  the post        ARGV[2]  how many posts a timeline holds
--- ARGV[3]  how many of an author's posts stay hot      ARGV[4]  how many are the newest
--- ARGV[5]  where to say whose post there is, if readers pull it, or ''     ARGV[6]  the author
--- ARGV[7]  what the idempotency key must hold    ARGV[8]  to hold this when the post is visible
+-- KEYS[5]  the summary of cold posts: a hash    KEYS[6]  the idempotency key, if there is one
+-- ARGV[1]  the post        ARGV[2]  the capacity of a timeline
+-- ARGV[3]  number of an author's posts that stay hot      ARGV[4]  size of the newest posts
+-- ARGV[5]  the channel that announces posts that readers pull, or ''     ARGV[6]  the author
+-- ARGV[7]  the expected value of the idempotency key    ARGV[8]  its new value when the post is visible
 -- Returns  { 1 if the post is visible or was, 0 if it must never be, 3 if it became cold or must never be,
---            posts that shall become cold … }
+--            posts that are due to become cold … }
 local text, id = ARGV[1], tonumber(ARGV[1])
 if redis.call('ZSCORE', KEYS[1], 'deleted:' .. text) then return { 1 } end
 if redis.call('ZSCORE', KEYS[1], text) then return { 0 } end
 local length = redis.call('LLEN', KEYS[2])
 if id <= tonumber(redis.call('HGET', KEYS[5], 'greatest') or 0) then
-  -- Readers count on it that nothing comes to be down here; but it may have gone this way before.
+  -- Readers rely on nothing being added down here; but this post may already be in the list.
   local at = count_above(KEYS[2], length, id)
   if at == length or tonumber(redis.call('LINDEX', KEYS[2], at)) ~= id then return { 3 } end
 end

@@ -1,12 +1,12 @@
--- An author's posts above a mark, for a reader who has pulled up to there.
+-- Reads an author's posts above a mark, for a reader who has pulled up to there.
 -- KEYS[1]  the author's newest posts: a sorted set     KEYS[2]  the author's posts: a list
--- KEYS[3]  what became cold: a hash
--- ARGV[1]  the mark        ARGV[2]  at most so many
--- Returns  { the first post that was not taken though it is above the mark, or 0,
+-- KEYS[3]  the summary of cold posts: a hash
+-- ARGV[1]  the mark        ARGV[2]  maximum number of posts
+-- Returns  { the first post above the mark that was not returned, or 0,
 --            the greatest post above the mark that has left the list, or 0, { the posts } }
 local mark, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
 local ids = redis.call('ZREVRANGEBYSCORE', KEYS[1], '+inf', '(' .. ARGV[1])
--- Only if the oldest of the newest is not above the mark, however few they are, these are all.
+-- The newest posts are sufficient only if the oldest of them is not above the mark, however few they are.
 if #ids < redis.call('ZCARD', KEYS[1]) and #ids <= limit then return { '0', '0', ids } end
 ids = {}
 for _, id in ipairs(redis.call('LRANGE', KEYS[2], 0, limit)) do

@@ -1,10 +1,10 @@
--- Takes posts that the archive has out of their author's list. Twice is once.
--- KEYS[1]  the posts: a list      KEYS[2]  what became cold: a hash
+-- Removes archived posts from their author's list. Idempotent.
+-- KEYS[1]  the posts: a list      KEYS[2]  the summary of cold posts: a hash
 -- ARGV[1]  the least of the posts     ARGV[2…] the others, in ascending order
--- Returns  how many were in the list
+-- Returns  the number of posts that were in the list
 local count = 0
 for _, text in ipairs(ARGV) do
-  -- Looked for by halving, since what is not there would be looked for in all of the list.
+  -- Binary search, because LREM would scan the whole list for a post that is not there.
   local id, length = tonumber(text), redis.call('LLEN', KEYS[1])
   local at = count_above(KEYS[1], length, id)
   if at < length and tonumber(redis.call('LINDEX', KEYS[1], at)) == id then

@@ -1,10 +1,10 @@
--- Reads the session that a token opens, and draws on the bucket of its user if it has not expired: whoever has no
--- session uses nothing of its user's up.
+-- Reads the session of a token, and takes tokens from the bucket of its user unless it has expired: a client without a
+-- session uses up none of the user's tokens.
 -- KEYS[1]  the sessions            KEYS[2]  the bucket
 -- ARGV[1]  the session's field     ARGV[2]  now, in milliseconds
--- ARGV[3]  microseconds in which one comes back
--- ARGV[4]  how much fits           ARGV[5]  how much to draw
--- Returns  the session, nil if there is none; and of the bucket what `draw` returns
+-- ARGV[3]  refill interval of one token, in microseconds
+-- ARGV[4]  capacity                ARGV[5]  number of tokens to take
+-- Returns  the session, nil if there is none; and the results of `draw` for the bucket
 local session = redis.call('HGET', KEYS[1], ARGV[1])
 local expires = session and string.match(session, '^[^\t]*\t[^\t]*\t[^\t]*\t(%d+)\t')
 if not expires or tonumber(expires) <= tonumber(ARGV[2]) then return { session, 0, 0 } end

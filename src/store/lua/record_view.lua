@@ -1,8 +1,8 @@
--- Notes that somebody looked at a profile on a day: in the first of the shards that has room.
--- KEYS[1], ...  the shards where the visitor may be, from the first generation to the last
--- ARGV[1]  the visitor   ARGV[2]  how many a shard has room for, but for the last
--- ARGV[3]  for how long they are kept, in seconds
--- Returns  1 if the visitor is new on this day, else 0
+-- Records a view of a profile on a day, in the first shard that has room.
+-- KEYS[1], ...  the shards that may contain the viewer, from the first level to the last
+-- ARGV[1]  the viewer    ARGV[2]  the capacity of a shard, except the last
+-- ARGV[3]  the lifetime of a shard, in seconds
+-- Returns  1 if this is the viewer's first view on this day, else 0
 for generation, shard in ipairs(KEYS) do
   if redis.call('SISMEMBER', shard, ARGV[1]) == 1 then return 0 end
   local count = redis.call('SCARD', shard)

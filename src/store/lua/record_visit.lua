@@ -1,6 +1,6 @@
--- Notes that a user came on a day, unless the day is closed.
+-- Records a visit of a user on a day, unless the day is closed.
 -- KEYS[1]  a shard of the visits of the day
--- ARGV[1]  the user   ARGV[2]  what is in a closed shard beside users
+-- ARGV[1]  the user   ARGV[2]  the member that marks a closed shard
 -- Returns  1 if the user is counted on this day, 0 if the day is closed
 if redis.call('SISMEMBER', KEYS[1], ARGV[2]) == 1 then
   return redis.call('SISMEMBER', KEYS[1], ARGV[1])

@@ -1,9 +1,9 @@
--- Puts jobs that were put aside back into their queue.
--- KEYS[1]  those put aside: a stream     KEYS[2]  the jobs that bring posts     KEYS[3]  those that take
---          posts out               KEYS[4]  posts that are still to be brought to timelines: a sorted set
--- KEYS[5]  how many jobs of each author are in the stream     KEYS[6]  those held back     KEYS[7]  their authors
--- ARGV[1]  at most so many
--- Returns  how many
+-- Puts failed jobs back into their queues.
+-- KEYS[1]  the failed jobs: a stream     KEYS[2]  the push jobs     KEYS[3]  the jobs that remove
+--          posts               KEYS[4]  posts not yet pushed to all timelines: a sorted set
+-- KEYS[5]  number of jobs in the stream by author     KEYS[6]  jobs held back     KEYS[7]  their authors
+-- ARGV[1]  maximum number of jobs
+-- Returns  the number of jobs
 local keys = { stream = KEYS[2], ready = KEYS[5], held = KEYS[6], turns = KEYS[7] }
 local entries = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', ARGV[1])
 for _, entry in ipairs(entries) do

@@ -1,6 +1,6 @@
--- Ends the session that has an id.
+-- Ends the session with an id.
 -- KEYS[1]  the sessions
--- ARGV[1]  the beginning of the value of the session with this id
+-- ARGV[1]  the prefix of the value of the session with this id
 -- Returns  1 if it was there, else 0
 local all = redis.call('HGETALL', KEYS[1])
 for i = 1, #all, 2 do

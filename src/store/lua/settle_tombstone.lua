@@ -1,7 +1,7 @@
--- Lets a tombstone expire, now that the archive knows of the deletion. Until then nobody who comes across
--- the post has to ask the archive.
+-- Lets a tombstone expire, because the archive has recorded the deletion. Until then, a reader of the post need not
+-- query the archive.
 -- KEYS[1]  the record
--- ARGV[1]  milliseconds to keep it
+-- ARGV[1]  milliseconds until it expires
 -- Returns  1 if it is a tombstone that will expire, 0 if there is none
 if redis.call('HEXISTS', KEYS[1], 'deleted') == 0 then return 0 end
 redis.call('HSET', KEYS[1], 'settled', 1)

@@ -1,26 +1,25 @@
--- Takes over jobs that nobody is at, and puts those aside that fail again and again. Makes the stream and
--- the group if need be.
--- KEYS[1]  the jobs: a stream      KEYS[2]  their progress     KEYS[3]  those put aside: a stream
--- KEYS[4]  posts that are still to be brought to timelines: a sorted set
--- KEYS[5]  how many jobs of each author are in the stream     KEYS[6]  those held back     KEYS[7]  their authors;
---          none of the three if these are jobs that take posts out
--- ARGV[1]  the group       ARGV[2]  who takes over
--- ARGV[3]  milliseconds after which another worker is thought to be at a job no more
--- ARGV[4]  how often a job may be begun without going forward     ARGV[5]  at most so many
--- ARGV[6…] the jobs that it is at itself
--- Returns  { { { the job's id in the stream, { field, value, … } } … }, 1 if it must be done alone }
+-- Takes over orphaned jobs, and puts aside jobs that fail repeatedly. Creates the stream and the group if necessary.
+-- KEYS[1]  the jobs: a stream      KEYS[2]  their progress     KEYS[3]  failed jobs: a stream
+-- KEYS[4]  posts not yet pushed to all timelines: a sorted set
+-- KEYS[5]  number of jobs in the stream by author     KEYS[6]  jobs held back     KEYS[7]  their authors;
+--          these three are absent for jobs that remove posts
+-- ARGV[1]  the group       ARGV[2]  the worker that takes over
+-- ARGV[3]  milliseconds after which another worker's job counts as orphaned
+-- ARGV[4]  maximum number of starts without progress     ARGV[5]  maximum number of jobs
+-- ARGV[6…] the jobs that the worker holds
+-- Returns  { { { the job's id in the stream, { field, value, … } } … }, 1 if it must run alone }
 
--- How many of the jobs that are under way are looked at.
+-- Maximum number of jobs under way that are examined.
 local MOST = 1024
--- For so many milliseconds a suspect waits for a worker that has nothing else to do.
+-- Time for which a suspect waits for an idle worker, in milliseconds.
 local PATIENCE = 60000
 
--- The group is there after this, whether or not it was before. And a Redis that has no room for it has
--- none for progress either: no job is begun then, and none blamed for not going forward.
+-- Creates the group unless it exists. If Redis has no memory for it, it has none for progress either: then no job is
+-- started, and none is blamed for not making progress.
 local made = redis.pcall('XGROUP', 'CREATE', KEYS[1], ARGV[1], '0', 'MKSTREAM')
 if made.err and not string.find(made.err, 'BUSYGROUP') then return made end
 local turns = KEYS[5] and { stream = KEYS[1], ready = KEYS[5], held = KEYS[6], turns = KEYS[7] }
--- A worker that has nothing to do while jobs are held back should have some.
+-- An idle worker while jobs are held back indicates that the counts are wrong.
 if turns and #ARGV == 5 and redis.call('EXISTS', KEYS[7]) == 1 and redis.call('XLEN', KEYS[1]) <= MOST then
   recount(turns)
 end
@@ -34,7 +33,7 @@ local function entry_of(id)
   return entry
 end
 
--- What is its own though it is not at it was lost on the way.
+-- Jobs that are assigned to this worker, but that it does not hold, were lost in transit.
 for _, pending in ipairs(redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', MOST, ARGV[2])) do
   if #taken >= tonumber(ARGV[5]) then return { taken, 0 } end
   if not held[pending[1]] then taken[#taken + 1] = entry_of(pending[1]) end
@@ -42,8 +41,8 @@ end
 for _, pending in ipairs(redis.call('XPENDING', KEYS[1], ARGV[1], 'IDLE', ARGV[3], '-', '+', MOST)) do
   if #taken >= tonumber(ARGV[5]) then return { taken, 0 } end
   local entry = pending[2] ~= ARGV[2] and entry_of(pending[1])
-  -- Begun more than once without going forward: it may be what its workers have died of. It is begun by
-  -- itself, so that no other is blamed for it.
+  -- Started more than once without progress: it may have killed its workers. It runs alone, so that no other job is blamed
+  -- for it.
   local is_suspect = pending[4] > 1 and pending[3] < PATIENCE + tonumber(ARGV[3])
   if entry and pending[4] >= tonumber(ARGV[4]) then
     redis.call('XACK', KEYS[1], ARGV[1], pending[1])
@@ -65,7 +64,7 @@ for _, pending in ipairs(redis.call('XPENDING', KEYS[1], ARGV[1], 'IDLE', ARGV[3
     taken[#taken + 1] = entry
   end
 end
--- Workers that are gone and have nothing left are forgotten after an hour.
+-- Delete the consumers of workers that have been gone for an hour and have no jobs left.
 for _, row in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
   local consumer = {}
   for index = 1, #row, 2 do consumer[row[index]] = row[index + 1] end

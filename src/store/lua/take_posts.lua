@@ -1,9 +1,9 @@
--- Takes posts that shall become cold, unless the mover still has some, and notes that it lives.
--- KEYS[1]  the posts that wait: a list      KEYS[2]  those that this mover has: a list
--- KEYS[3]  the movers by when they were last heard of: a sorted set
--- ARGV[1]  the mover      ARGV[2]  at most so many
+-- Takes posts that are due to become cold, unless the mover still has some, and records its heartbeat.
+-- KEYS[1]  the queued posts: a list      KEYS[2]  this mover's posts: a list
+-- KEYS[3]  the movers by time of their last heartbeat: a sorted set
+-- ARGV[1]  the mover      ARGV[2]  maximum number of posts
 -- ARGV[3]  milliseconds after which a mover counts as silent
--- Returns  { { what this mover has }, { silent movers } }
+-- Returns  { { this mover's posts }, { silent movers } }
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('ZADD', KEYS[3], now, ARGV[1])

@@ -1,11 +1,10 @@
--- Sees to it that a post that is not visible never will be, if nobody can be publishing it any more: a
--- late publisher finds it void.
--- KEYS[1]  the void set        KEYS[2]  the author's posts: a list
--- KEYS[3]  what became cold: a hash
--- ARGV[1]  the post        ARGV[2]  the time now     ARGV[3]  milliseconds to remember it for
--- ARGV[4]  how many of an author's posts stay hot      ARGV[5]  1 if nobody can be publishing it any more
--- Returns  { 0 if the post is void now, 1 if it is visible or was, 2 if it is neither, 3 if it became cold
---            or is void, posts that shall become cold … }
+-- Revokes a post that is not visible, if no process can still be publishing it: a late publisher then finds it revoked.
+-- KEYS[1]  the revoked items   KEYS[2]  the author's posts: a list
+-- KEYS[3]  the summary of cold posts: a hash
+-- ARGV[1]  the post        ARGV[2]  the current time     ARGV[3]  milliseconds for which the revocation is recorded
+-- ARGV[4]  number of an author's posts that stay hot      ARGV[5]  1 if no process can still be publishing it
+-- Returns  { 0 if the post is revoked now, 1 if it is visible or was, 2 if it is neither, 3 if it became cold
+--            or is revoked, posts that are due to become cold … }
 local id = tonumber(ARGV[1])
 if redis.call('ZSCORE', KEYS[1], ARGV[1]) then return { 0 } end
 if redis.call('ZSCORE', KEYS[1], 'deleted:' .. ARGV[1]) then return { 1 } end

@@ -1,6 +1,6 @@
--- Puts a user into a list of another, gives it another time there, or takes it out. Twice is once.
+-- Adds a user to a list of another, changes their time there, or removes them. Idempotent.
 -- KEYS[1]  the list: a sorted set, scored by time
--- ARGV[1]  the user        ARGV[2]  the time, or '' to take it out
+-- ARGV[1]  the user        ARGV[2]  the time, or '' to remove them
 -- Returns  1 if that has changed anything, else 0
 local before = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if ARGV[2] == '' then redis.call('ZREM', KEYS[1], ARGV[1])

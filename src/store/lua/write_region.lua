@@ -1,4 +1,4 @@
--- Writes where a user is. A shard comes to be in its whole length, so that it never grows and takes no more memory
+-- Writes the region of a user. A shard is created at its full length, so that it never grows and takes no more memory
 -- than it needs.
 -- KEYS[1]  the shard
 -- ARGV[1]  the offset of the user   ARGV[2]  two bytes   ARGV[3]  the length of a shard

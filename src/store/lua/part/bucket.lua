@@ -1,11 +1,12 @@
--- Part of the scripts that draw on buckets. The algorithm is GCRA, the generic cell rate algorithm (ITU-T I.371,
--- Annex A): of a bucket is kept the time at which it will be full again, in microseconds. One that is full is not kept.
+-- Shared part of the scripts that take tokens from buckets. The algorithm is GCRA, the generic cell rate algorithm
+-- (ITU-T I.371, Annex A): a bucket is stored as the time at which it will be full again, in microseconds. A full bucket
+-- is not stored.
 
--- For how long a bucket is kept when it is full, in milliseconds: for a server whose clock is behind.
+-- Time for which a full bucket is kept, in milliseconds, to allow for servers whose clocks are behind.
 local SLACK = 60000
 
--- Draws `cost` on a bucket of `capacity`, of which one comes back in `interval` microseconds.
--- Returns how many microseconds are to be waited until there is enough, 0 if it was drawn; and how many until it is full.
+-- Takes `cost` tokens from a bucket of `capacity` tokens, of which one is refilled every `interval` microseconds.
+-- Returns the microseconds until there are enough tokens, 0 if they were taken; and the microseconds until it is full.
 local function draw(key, now, interval, capacity, cost)
   now = tonumber(now) * 1000
   local full = math.max(tonumber(redis.call('GET', key) or now), now)

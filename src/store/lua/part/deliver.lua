@@ -1,5 +1,5 @@
--- Part of the scripts that bring a post to a timeline: puts its id there, if there is one and it reaches
--- down to the id. Returns 1 if it is there.
+-- Shared part of the scripts that push a post to a timeline: adds its id, if the timeline exists and reaches down to
+-- the id. Returns 1 if the id is there afterwards.
 local function deliver(key, id, capacity)
   local seal = read_seal(key)
   if not seal or id < seal.floor then return 0 end

@@ -1,7 +1,7 @@
--- Part of the scripts that keep post ids in a list, greatest first. Ids are compared as numbers,
--- which is exact below 2^53. Only the first `length` elements of a list are ids.
+-- Shared part of the scripts that store post ids in a list, greatest first. Ids are compared as numbers, which is exact
+-- below 2^53. Only the first `length` elements of a list are ids.
 
--- How many of the ids are greater than `id`.
+-- Counts the ids that are greater than `id`.
 local function count_above(key, length, id)
   if length == 0 or tonumber(redis.call('LINDEX', key, 0)) <= id then return 0 end
   local low, high = 1, length
@@ -12,7 +12,7 @@ local function count_above(key, length, id)
   return low
 end
 
--- Puts an id where it belongs. Returns its index, and whether it was not there before.
+-- Inserts an id at its position. Returns its index, and whether it is new.
 local function insert(key, length, id)
   local at = count_above(key, length, id)
   local follower = redis.call('LINDEX', key, at)
@@ -24,8 +24,8 @@ local function insert(key, length, id)
   return at, true
 end
 
--- A page of the ids: `size` of those below `from` ('forward') or above it ('backward'), next to it;
--- without a `from`, the first or the last ones. Returns them, and the index of the first and the last.
+-- Returns a page of the ids: `size` of those below `from` ('forward') or above it ('backward'), next to it; without
+-- `from`, the first or the last ones. Also returns the indexes of the first and the last.
 local function page(key, length, direction, size, from)
   local first, last
   if direction == 'forward' then
@@ -40,7 +40,7 @@ local function page(key, length, direction, size, from)
   return ids, first, last
 end
 
--- The same of a list that was read whole.
+-- Returns the same for a list that has been read completely.
 local function page_of(list, direction, size, from)
   local function above(id)
     local count = 0

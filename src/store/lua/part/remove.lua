@@ -1,6 +1,6 @@
--- Part of the scripts that take a post out of a timeline, and note it for those who have it on their screen:
--- a sorted set of posts by when they were taken out, no two at the same time. Only what is younger than the
--- lifetime stays, and no more than the newest thousand; `0` stands for the latest of those that had to go.
+-- Shared part of the scripts that remove a post from a timeline, and record the removal for clients that display it: a
+-- sorted set of posts by time of removal, with distinct times. Removals are kept for their lifetime, and only the
+-- newest thousand; the member `0` holds the time of the latest one that was evicted.
 
 local MOST = 1000
 
@@ -25,7 +25,7 @@ local function note_removal(key, id, lifetime)
   return true
 end
 
--- Returns 1 if the post was there. Below the floor it may be on a screen without being there.
+-- Returns 1 if the post was there. A client may display a post below the floor that is not in the timeline.
 local function remove(timeline, removed, id, lifetime)
   local seal = read_seal(timeline)
   if not seal then return 0 end

@@ -1,6 +1,6 @@
--- Part of the scripts that change what a user may be watching just now. Whoever listens is told what has
--- changed and looks for itself: what is said here may be lost, and nothing depends on it. A user of Redis
--- who may not publish writes all the same.
+-- Shared part of the scripts that change data a client may be watching. Publishes a notification of what has changed;
+-- subscribers then read the data themselves, so a lost notification is harmless. A Redis user without permission to
+-- publish can still write.
 
 local function tell(key, what)
   redis.pcall('PUBLISH', (string.gsub(key, '[^:]+$', 'live')), what)

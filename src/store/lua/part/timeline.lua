@@ -1,7 +1,6 @@
--- Part of the scripts on a home timeline: a list of ids, and after them a seal,
--- `=nonce:floor:generation:mark`. The nonce tells this list from another under the same key. At and
--- above the floor the timeline is complete (0: it was never trimmed). Everything up to the mark has
--- been pulled, if the generation is that of the strategy in force.
+-- Shared part of the scripts on a home timeline: a list of ids, followed by a seal, `=nonce:floor:generation:mark`. The
+-- nonce distinguishes this list from another under the same key. At and above the floor the timeline is complete (0: it
+-- was never trimmed). Everything up to the mark has been pulled, if the generation is that of the strategy in force.
 
 local function read_seal(key)
   local last = redis.call('LINDEX', key, -1)
@@ -15,8 +14,7 @@ local function print_seal(seal)
   return string.format('=%s:%.0f:%s:%s', seal.nonce, seal.floor, seal.generation, mark)
 end
 
--- Keeps the first `count` ids and raises the floor. The list is never empty on the way: it would lose
--- its expiry.
+-- Keeps the first `count` ids and raises the floor. The list is never empty in between: it would lose its expiry.
 local function keep(key, seal, count, floor)
   seal.floor = floor
   if count == 0 then
@@ -28,8 +26,7 @@ local function keep(key, seal, count, floor)
   end
 end
 
--- Trims a timeline that has outgrown its capacity by a twentieth, so that it is not trimmed at every
--- insertion.
+-- Trims a timeline that exceeds its capacity by a twentieth, so that it is not trimmed at every insertion.
 local function trim(key, seal, length, capacity)
   if length <= capacity + math.max(1, math.floor(capacity / 20)) then return end
   keep(key, seal, capacity, tonumber(redis.call('LINDEX', key, capacity - 1)))

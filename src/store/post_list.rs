@@ -1,0 +1,30 @@
+//! Lists of post ids, as scripts take and return them.
+//!
+//! Not here: which lists there are (`store::post`, `store::timeline`, `store::moving`).
+
+use redis::{FromRedisValue, ParsingError, Value};
+
+use crate::model::id::PostId;
+use crate::model::page::Window;
+use crate::store::command::Builder;
+
+/// A post id as returned by Redis.
+pub(super) struct Id(pub(super) PostId);
+
+impl FromRedisValue for Id {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        let text = String::from_redis_value(value)?;
+        text.parse().map(Self).map_err(|_| ParsingError::from(format!("{text:?} is not a post id")))
+    }
+}
+
+/// Unwraps ids.
+pub(super) fn ids(ids: Vec<Id>) -> Vec<PostId> {
+    ids.into_iter().map(|Id(id)| id).collect()
+}
+
+/// Adds the arguments that select the page a script returns.
+pub(super) fn windowed(builder: Builder, window: &Window<PostId>) -> Builder {
+    let from = window.from.map_or(String::new(), |from| from.to_string());
+    builder.arg(window.direction.as_str()).arg(window.size).arg(from)
+}
