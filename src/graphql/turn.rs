@@ -83,11 +83,12 @@ impl Turn {
         if self.taken.is_none() {
             return work.await;
         }
-        let (give, given) = mpsc::channel::<BoxFuture<'static, T>>();
+        let (give, given) = mpsc::channel::<(Self, BoxFuture<'static, T>)>();
         let (mut done, waiting) = oneshot::channel();
         let runtime = Handle::current();
         let started = thread::spawn("large operation", move || {
-            let Ok(work) = given.recv() else { return };
+            // Held by the thread: when the caller goes away, the work still runs up to where it next waits.
+            let Ok((_turn, work)) = given.recv() else { return };
             let work = async {
                 tokio::select! {
                     outcome = AssertUnwindSafe(work).catch_unwind() => Some(outcome),
@@ -103,7 +104,7 @@ impl Turn {
             // The limit of threads is reached.
             return work.await;
         }
-        drop(give.send(work.in_current_span().boxed()));
+        drop(give.send((self, work.in_current_span().boxed())));
         match waiting.await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(panic)) => resume_unwind(panic),

@@ -53,12 +53,20 @@ pub(super) async fn answer(
     account.admit(&asker);
     check_rate_limit(&asker).map_err(Failure::of)?;
     let summary = Summary::of_batch(plans.iter().flatten().map(Plan::summary));
-    let cost = summary.cost;
-    account.operation = Some(summary);
-    let (server, token, began) = (Arc::clone(server), token.map(str::to_owned), account.began);
-    let batch = Batch { server: Arc::clone(&server), plans, token, asker, id: id.clone(), began };
+    let batch = Batch {
+        server: Arc::clone(server),
+        plans,
+        cost: summary.cost,
+        token: token.map(str::to_owned),
+        asker,
+        id: id.clone(),
+        began: account.began,
+    };
     let executing = async move { print(&batch.execute().await, media_type) };
-    server.api.in_turn(cost, address, executing.boxed()).await.map_err(Failure::of)
+    let executed = server.api.in_turn(summary.cost, address, executing.boxed()).await;
+    let answer = executed.map_err(Failure::of)?;
+    account.operation = Some(summary);
+    Ok(answer)
 }
 
 fn print(answers: &[GraphqlResponse], media_type: MediaType) -> Answer {
@@ -70,6 +78,8 @@ fn print(answers: &[GraphqlResponse], media_type: MediaType) -> Answer {
 struct Batch {
     server: Arc<Server>,
     plans: Vec<Result<Plan, RequestError>>,
+    /// The cost of all of them.
+    cost: u64,
     token: Option<String>,
     asker: Asker,
     id: RequestId,
@@ -80,10 +90,9 @@ struct Batch {
 impl Batch {
     /// Executes the batch and returns the responses, in order.
     async fn execute(self) -> Vec<GraphqlResponse> {
-        let Self { server, plans, token, asker, id, began } = self;
+        let Self { server, plans, cost, token, asker, id, began } = self;
         let (api, id) = (&server.api, id.as_str());
         let (budget, viewer, address) = (&api.budget(), asker.viewer.clone(), asker.address);
-        let cost = plans.iter().flatten().map(Plan::objects).sum();
         let mut asking = Ok(asker);
         let mut may_have_ended = false;
         let mut answers = Vec::with_capacity(plans.len());

@@ -10,6 +10,7 @@ mod connection;
 mod exchange;
 mod health;
 mod host;
+mod list;
 mod log;
 mod metrics;
 mod operation;

@@ -69,12 +69,10 @@ impl Line {
     }
 }
 
-impl Line {
-    /// Prints the message of a result. Only this text waits to be sent.
-    fn print(id: &str, answer: &GraphqlResponse) -> String {
-        let id = serde_json::Value::from(id);
-        print::answer_between(&format!(r#"{{"id":{id},"type":"next","payload":"#), answer, "}")
-    }
+/// Prints the message of a result. Only this text waits to be sent.
+fn print_next(id: &str, answer: &GraphqlResponse) -> String {
+    let id = serde_json::Value::from(id);
+    print::answer_between(&format!(r#"{{"id":{id},"type":"next","payload":"#), answer, "}")
 }
 
 /// An operation of a socket.
@@ -106,7 +104,7 @@ impl Operation {
                 let mut fault = None;
                 while let Some(Paced { answer, place, turn }) = answers.next().await {
                     fault = answer.code();
-                    let text = Line::print(&to.id, &answer);
+                    let text = print_next(&to.id, &answer);
                     drop((answer, turn));
                     to.say(AnswerMessage::Next(text, place)).await;
                 }
@@ -119,7 +117,7 @@ impl Operation {
                     match api.execute(plan, asker, request_id.as_str()).await {
                         GraphqlResponse::Refused(error) => Err(error),
                         answer @ GraphqlResponse::Executed { .. } => {
-                            Ok((answer.code(), Line::print(&name, &answer)))
+                            Ok((answer.code(), print_next(&name, &answer)))
                         }
                     }
                 }

@@ -13,7 +13,7 @@ use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove
 use crate::app::charge::RateLimit;
 use crate::config::HttpConfig;
 use crate::graphql::error::{Code, GraphqlResponse, RequestError};
-use crate::http::print;
+use crate::http::{list, print};
 use crate::model::clock::Timestamp;
 
 /// The media type of server-sent events.
@@ -87,8 +87,7 @@ impl MediaType {
 
 /// Returns the ranges that a client accepts according to this header.
 fn ranges(headers: &HeaderMap, name: &HeaderName) -> Vec<Range> {
-    let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).filter_map(Range::parse).collect()
+    list::elements(headers, name).filter_map(Range::parse).collect()
 }
 
 /// A range of media types, or a coding, that a client accepts.
@@ -329,9 +328,9 @@ pub(super) fn unless_known(headers: &HeaderMap, tag: &str, what: impl FnOnce() -
 }
 
 fn is_known(headers: &HeaderMap, tag: &str) -> bool {
-    let known = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
-    known.flat_map(|tags| tags.split(',')).any(|known| known.trim() == "*" || opaque(known) == opaque(tag))
+    let mut known = list::elements(headers, &header::IF_NONE_MATCH);
+    known.any(|known| known == "*" || opaque(known) == opaque(tag))
 }
 
 /// Returns true if the client accepts gzip.

@@ -107,7 +107,7 @@ pub(super) fn accept(server: &Arc<Server>, request: Request, id: RequestId) -> R
         return failure.into_response(MediaType::Json);
     }
     let (mut head, _) = request.into_parts();
-    let handshake = match Handshake::read(&mut head) {
+    let handshake = match Handshake::read(&mut head, PROTOCOL) {
         Ok(handshake) => handshake,
         Err(failure) => return failure.into_response(MediaType::Json),
     };
@@ -120,7 +120,7 @@ pub(super) fn accept(server: &Arc<Server>, request: Request, id: RequestId) -> R
     let under_way = server.tasks.token();
     let (answers, heard) = mpsc::channel(MOST_ANSWERS);
     let server = Arc::clone(server);
-    handshake.accept(PROTOCOL, limit, async move |socket| {
+    handshake.accept(limit, async move |socket| {
         let conversation = Conversation {
             server,
             socket,

@@ -23,7 +23,7 @@ use crate::http::connection::turns_true;
 use crate::http::request::RequestId;
 use crate::http::response::{EVENT_STREAM, Failure};
 use crate::http::seat::{Full, Seat};
-use crate::http::{Server, print, response};
+use crate::http::{Server, list, print, response};
 
 /// Interval of the comments that keep the connection alive.
 const SHOWN: Duration = Duration::from_secs(12);
@@ -32,9 +32,7 @@ const COMPLETE: &str = "event: complete\ndata:\n\n";
 
 /// Returns true if a client accepts events.
 pub(super) fn is_accepted(headers: &HeaderMap) -> bool {
-    let values = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    let mut ranges = values.flat_map(|value| value.split(','));
-    ranges.any(|range| {
+    list::elements(headers, &header::ACCEPT).any(|range| {
         let mut parts = range.split(';').map(str::trim);
         let is_named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(EVENT_STREAM));
         is_named && !parts.any(|part| matches!(part, "q=0" | "q=0.0" | "q=0.00" | "q=0.000"))

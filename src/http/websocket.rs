@@ -24,6 +24,7 @@ pub(super) use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message};
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
 use crate::graphql::error::Code;
+use crate::http::list;
 use crate::http::response::Failure;
 
 /// Bytes per read and per write. Small, since most sockets are quiet and there may be very many.
@@ -35,7 +36,8 @@ const FRAME: usize = 65_536;
 pub(super) struct Handshake {
     accept_key: String,
     on_upgrade: OnUpgrade,
-    protocols: Vec<String>,
+    /// The server's subprotocol, if the client offers it.
+    protocol: Option<&'static str>,
 }
 
 /// An open WebSocket.
@@ -47,27 +49,22 @@ pub(super) struct WebSocket {
 
 /// Returns whether a request asks for a WebSocket.
 pub(super) fn is_asked_for(method: &Method, headers: &HeaderMap) -> bool {
-    method == Method::GET && has_word(headers, header::UPGRADE, "websocket")
+    method == Method::GET && has_word(headers, &header::UPGRADE, "websocket")
 }
 
 /// Returns whether the list in a header contains a word.
-fn has_word(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
-    words(headers, name).any(|other| other.eq_ignore_ascii_case(word))
-}
-
-fn words(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
-    let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).map(str::trim)
+fn has_word(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {
+    list::elements(headers, name).any(|other| other.eq_ignore_ascii_case(word))
 }
 
 impl Handshake {
-    /// Validates the head of a request for a WebSocket.
-    pub(super) fn read(head: &mut Parts) -> Result<Self, Failure> {
+    /// Validates the head of a request for a WebSocket, over which the server speaks this subprotocol.
+    pub(super) fn read(head: &mut Parts, protocol: &'static str) -> Result<Self, Failure> {
         let refuse = |status, message: &str| Err(Failure::new(status, Code::BadRequest, message));
-        if !has_word(&head.headers, header::CONNECTION, "upgrade") {
+        if !has_word(&head.headers, &header::CONNECTION, "upgrade") {
             return refuse(StatusCode::BAD_REQUEST, "The header Connection must name Upgrade.");
         }
-        if !has_word(&head.headers, header::SEC_WEBSOCKET_VERSION, "13") {
+        if !has_word(&head.headers, &header::SEC_WEBSOCKET_VERSION, "13") {
             return refuse(StatusCode::BAD_REQUEST, "The header Sec-WebSocket-Version must be 13.");
         }
         let Some(key) = head.headers.get(header::SEC_WEBSOCKET_KEY) else {
@@ -76,23 +73,24 @@ impl Handshake {
         let Some(on_upgrade) = head.extensions.remove::<OnUpgrade>() else {
             return refuse(StatusCode::UPGRADE_REQUIRED, "The connection cannot become a WebSocket.");
         };
-        let protocols = words(&head.headers, header::SEC_WEBSOCKET_PROTOCOL).map(str::to_owned).collect();
-        Ok(Self { accept_key: derive_accept_key(key.as_bytes()), on_upgrade, protocols })
+        let is_offered =
+            list::elements(&head.headers, &header::SEC_WEBSOCKET_PROTOCOL).any(|one| one == protocol);
+        let protocol = is_offered.then_some(protocol);
+        Ok(Self { accept_key: derive_accept_key(key.as_bytes()), on_upgrade, protocol })
     }
 
     /// Accepts the WebSocket, and spawns the conversation that runs once it is open. `limit` bounds the bytes of a
     /// message from the client.
     pub(super) fn accept<F>(
         self,
-        protocol: &'static str,
         limit: usize,
         converse: impl FnOnce(WebSocket) -> F + Send + 'static,
     ) -> Response
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let Self { accept_key, on_upgrade, protocols } = self;
-        let has_protocol = protocols.iter().any(|other| other == protocol);
+        let Self { accept_key, on_upgrade, protocol } = self;
+        let has_protocol = protocol.is_some();
         tokio::spawn(async move {
             // The connection broke during the handshake.
             let Ok(upgraded) = on_upgrade.await else { return };
@@ -113,7 +111,7 @@ impl Handshake {
         if let Ok(accept_key) = HeaderValue::from_str(&accept_key) {
             headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept_key);
         }
-        if has_protocol {
+        if let Some(protocol) = protocol {
             headers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(protocol));
         }
         response

@@ -20,7 +20,7 @@ use crate::store::script;
 /// The consumer group of all workers.
 const GROUP: &str = "delivery";
 
-/// The consumer that owns the jobs given back by workers.
+/// The consumer that owns the jobs given back by workers. Its name is stored in the streams, and stays as it is.
 const UNCLAIMED: &str = "nobody";
 
 /// Maximum number of times a job may be started without making progress before it is put aside.

@@ -362,7 +362,7 @@ pub struct Nearest {
 impl Nearest {
     /// Returns whether the author has no posts.
     #[must_use]
-    pub fn is_none(&self) -> bool {
+    pub fn has_no_posts(&self) -> bool {
         self.hot.is_none() && self.cold.is_none()
     }
 

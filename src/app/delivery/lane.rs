@@ -30,6 +30,8 @@ pub(super) enum Due {
     Single,
     /// Jobs of authors with several.
     Crowded,
+    /// All jobs.
+    All,
 }
 
 /// The jobs of one kind that a worker holds.
@@ -84,7 +86,7 @@ impl Lane {
     /// Returns whether there are such jobs.
     pub(super) fn has(&self, due: Due) -> bool {
         let shares = Shares::of(&self.jobs, 0);
-        self.jobs.iter().any(|job| shares.due(job) == due)
+        self.jobs.iter().any(|job| shares.is_due(job, due))
     }
 
     /// Clears the lane and returns all of this worker's jobs to the queue.
@@ -160,7 +162,7 @@ impl Lane {
         due: Due,
     ) -> Result<(), Error> {
         let shares = Shares::of(&self.jobs, budget);
-        let resting: Vec<_> = self.jobs.extract_if(.., |job| shares.due(job) != due).collect();
+        let resting: Vec<_> = self.jobs.extract_if(.., |job| !shares.is_due(job, due)).collect();
         let advanced = self.advance_all(app, name, &shares).await;
         self.jobs.extend(resting);
         advanced
@@ -311,8 +313,12 @@ impl Shares {
         Self { of_each_author: budget / counts.len().max(1), jobs: counts }
     }
 
-    fn due(&self, job: &Active) -> Due {
-        if self.jobs_of(job) > 1 { Due::Crowded } else { Due::Single }
+    fn is_due(&self, job: &Active, due: Due) -> bool {
+        match due {
+            Due::Single => self.jobs_of(job) == 1,
+            Due::Crowded => self.jobs_of(job) > 1,
+            Due::All => true,
+        }
     }
 
     fn jobs_of(&self, job: &Active) -> usize {
@@ -320,9 +326,9 @@ impl Shares {
     }
 
     fn chunk_of(&self, job: &Active) -> usize {
-        match self.due(job) {
-            Due::Crowded => (self.of_each_author.min(AUTHOR_SHARE) / self.jobs_of(job)).max(LEAST_CHUNK),
-            Due::Single => self.of_each_author.clamp(LEAST_CHUNK, CHUNK),
+        match self.jobs_of(job) {
+            0 | 1 => self.of_each_author.clamp(LEAST_CHUNK, CHUNK),
+            jobs => (self.of_each_author.min(AUTHOR_SHARE) / jobs).max(LEAST_CHUNK),
         }
     }
 }

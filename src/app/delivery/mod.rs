@@ -36,8 +36,7 @@ use crate::store::key::FANOUT_PARTITIONS;
 /// Number of partitions that jobs are spread over, by author.
 pub const PARTITIONS: u32 = FANOUT_PARTITIONS;
 
-/// Approximate number of followers per round, over all jobs. More if there are so many jobs that each gets
-/// only the minimum chunk.
+/// Approximate number of followers per round, over all jobs. Exceeded if the minimum chunks of all jobs are more.
 const ROUND: usize = 2_000;
 /// Approximate number of timelines swept per round while posts are delivered.
 const SWEPT_BESIDE: usize = 200;
@@ -287,8 +286,7 @@ impl Worker {
             pace.note_round(began);
         }
         if !deliveries.is_closed() {
-            sweeps.advance(app, name, beside, Due::Single).await?;
-            sweeps.advance(app, name, beside, Due::Crowded).await?;
+            sweeps.advance(app, name, beside, Due::All).await?;
         }
         Ok(taken > 0)
     }

@@ -72,7 +72,7 @@ impl App {
             let mut open = std::mem::take(&mut deferred);
             for (author, part) in self.read_parts(step, reach, &next, direction, limit).await? {
                 cold = cold.max(part.greatest_cold);
-                open.extend(part.goes_on_from.map(|nearest| Open { author, from: Some(nearest), nearest }));
+                open.extend(part.resume_after.map(|nearest| Open { author, from: Some(nearest), nearest }));
                 posts.extend(part.posts);
             }
             posts.sort_unstable();
@@ -207,19 +207,20 @@ impl Ahead {
                 Some(post) if last.is_some_and(|last| direction.is_before(last, post)) => {
                     deferred.push(Open { author, from, nearest: post });
                 }
-                None if nearest.is_none() => {}
+                None if nearest.has_no_posts() => {}
                 _ => read.push(author),
             }
         }
         Self { read, deferred }
     }
 }
+
 /// The posts read of one author.
 struct Part {
     /// In any order.
     posts: Vec<PostId>,
     /// The position after which there are more, if any.
-    goes_on_from: Option<PostId>,
+    resume_after: Option<PostId>,
     /// The greatest cold post; 0 if there is none.
     greatest_cold: u64,
 }
@@ -231,7 +232,7 @@ impl Part {
             Direction::Backward => (page.entries.first(), page.has_previous),
         };
         Self {
-            goes_on_from: outermost.copied().filter(|_| more),
+            resume_after: outermost.copied().filter(|_| more),
             posts: page.entries.to_vec(),
             greatest_cold: cold.greatest,
         }
@@ -242,7 +243,7 @@ impl Part {
     fn add(&mut self, archived: &[PostId], limit: usize) {
         self.posts.extend(archived);
         if let Some(last) = archived.last().filter(|_| archived.len() == limit) {
-            self.goes_on_from = Some(*last);
+            self.resume_after = Some(*last);
         }
     }
 }
