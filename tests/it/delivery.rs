@@ -1,11 +1,14 @@
 //! The workers of delivery: what disturbs them keeps no post from anybody.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use fanfold::app::App;
 use fanfold::app::delivery::Worker;
 use fanfold::app::viewer::Viewer;
-use fanfold::gate::Moment;
+use fanfold::gate::{Gate, Moment};
+use futures::future::BoxFuture;
 
 use crate::stage::Call::{Follow, Publish, Read};
 use crate::stage::Stage;
@@ -279,6 +282,46 @@ async fn an_author_who_publishes_much_keeps_no_other_waiting() {
     assert!(kept.is_sorted_by(|one, next| one > next));
     let left: Vec<String> = raw.raw(&["KEYS", "ff:{f1}:fanout:[orht]*"]);
     assert!(left.is_empty(), "{left:?}");
+}
+
+/// Counts how often a worker looks for jobs to take over: once in a hundred turns.
+#[derive(Default)]
+struct TakeOvers(AtomicU64);
+
+impl Gate for TakeOvers {
+    fn pass(&self, moment: Moment, batch: &'static str) -> BoxFuture<'_, ()> {
+        let is_one = moment == Moment::Before && batch == "deliver: take over";
+        self.0.fetch_add(u64::from(is_one), Ordering::Relaxed);
+        Box::pin(async {})
+    }
+}
+
+#[tokio::test]
+async fn a_worker_that_has_all_the_jobs_it_takes_at_once_rests_without_turning_round() {
+    let scene = Scene::set().await;
+    // Of one partition: an author with one job, and as many with several as fill a worker. Each job takes three rounds.
+    let followers: Vec<String> = (2..=52).flat_map(|user| ["1".to_owned(), user.to_string()]).collect();
+    let authors = (0..65).map(|number| 1 + 4 * number);
+    for author in authors.clone() {
+        let key = format!("ff:{{u{author}}}:followers");
+        let arguments = ["ZADD", &key].into_iter().chain(followers.iter().map(String::as_str));
+        scene.world.redis.raw::<i64>(&arguments.collect::<Vec<_>>());
+    }
+    publish_as(&scene.app, 1).await;
+    for author in authors.skip(1).flat_map(|author| [author; 5]) {
+        publish_as(&scene.app, author).await;
+    }
+    let gate = Arc::new(TakeOvers::default());
+    let worker = scene.app.with_gate(Arc::clone(&gate) as _).worker(1).apart();
+    let all_delivered = async {
+        while scene.jobs().await.0 > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    worker.work(all_delivered).await;
+    // It may look in both queues at first, and whenever it has finished all the jobs it took.
+    let looked = gate.0.load(Ordering::Relaxed);
+    assert!(looked < 10, "{looked} times");
 }
 
 #[tokio::test]

@@ -83,6 +83,11 @@ impl Lane {
         self.jobs.is_empty()
     }
 
+    /// Returns whether there is no room for another job.
+    pub(super) fn is_full(&self) -> bool {
+        self.jobs.len() >= self.room
+    }
+
     /// Returns whether there are such jobs.
     pub(super) fn has(&self, due: Due) -> bool {
         let shares = Shares::of(&self.jobs, 0);

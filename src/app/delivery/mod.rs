@@ -227,6 +227,11 @@ impl Worker {
             let idle_for = (is_idle || rounds == 0).then_some(TAKEN_OVER_AFTER);
             rounds = (rounds + 1) % ROUNDS_BETWEEN_TAKE_OVERS;
             let wait = if is_idle { Some(IDLE_WAIT) } else { self.rest() };
+            if let Some(rest) = wait.filter(|_| self.deliveries.is_full()) {
+                // No job can be taken meanwhile, so there is nothing to wait for but the time.
+                tokio::time::sleep(rest).await;
+                continue;
+            }
             if let Err(error) = self.turn(idle_for, wait).await {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
