@@ -1,5 +1,5 @@
-// Writes src/generated: typed documents out of the GraphQL in the sources (the client preset of GraphQL Code
-// Generator), and the schema as the normalised cache wants it.
+// Writes src/generated: typed documents from the GraphQL in the sources (the client preset of GraphQL Code Generator),
+// and the schema in the format of the normalised cache.
 
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { extname, join } from "node:path";
@@ -56,4 +56,4 @@ for (const section of sections) writeFileSync(section.filename, await codegen(se
 const introspection = minifyIntrospectionQuery(getIntrospectedSchema(sdl));
 writeFileSync(join(GENERATED, "schema.json"), JSON.stringify(introspection));
 
-console.log(`${GENERATED}: ${documents.length} documents of ${sourceFiles.length} files`);
+console.log(`${GENERATED}: ${documents.length} documents from ${sourceFiles.length} files`);

@@ -1,4 +1,4 @@
-// How the demo is built, into ../web/demo, and served while it is worked on.
+// Builds the demo into ../web/demo, and serves it during development.
 
 import react from "@vitejs/plugin-react";
 import { defineConfig, loadEnv } from "vite";
@@ -6,7 +6,7 @@ import { defineConfig, loadEnv } from "vite";
 export default defineConfig(({ mode }) => {
   const { FANFOLD_ORIGIN = "http://127.0.0.1:8080" } = loadEnv(mode, ".", "FANFOLD_");
   const proxy = { "/graphql": { target: FANFOLD_ORIGIN, ws: true } };
-  // The policy under which the server sends these pages.
+  // The policy that the server sends with these pages.
   const headers = {
     "content-security-policy":
       "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; " +
@@ -19,7 +19,7 @@ export default defineConfig(({ mode }) => {
       outDir: "../web/demo",
       emptyOutDir: true,
       target: "es2022",
-      // Every browser that this is built for preloads modules itself.
+      // All targeted browsers support module preloading.
       modulePreload: { polyfill: false },
     },
     server: { proxy },

@@ -1,11 +1,11 @@
-// Builds the page into `web/playground`, from where the server embeds it.
+// Builds the playground into `web/playground`, which the server embeds.
 
 import react from "@vitejs/plugin-react";
 import { defineConfig, type Plugin } from "vite";
 
 /**
- * GraphiQL says that its tabs are the tabs of a tab list, and puts buttons into them, which no tab may hold: some screen
- * readers then do not find them. As a list of buttons they are found.
+ * Turns GraphiQL's tab list into a plain list of buttons. GraphiQL puts buttons inside elements with the role `tab`,
+ * which ARIA does not allow, and some screen readers skip them.
  */
 function listOfTabs(): Plugin {
   const replacements = [
@@ -17,9 +17,9 @@ function listOfTabs(): Plugin {
     name: "list-of-tabs",
     transform(code, id) {
       if (!id.endsWith("@graphiql/react/dist/components/tabs/index.js")) return null;
-      for (const [said, meant] of replacements) {
-        if (!code.includes(said)) this.error(`there is no ${said} any more`);
-        code = code.replace(said, meant);
+      for (const [original, replacement] of replacements) {
+        if (!code.includes(original)) this.error(`GraphiQL no longer contains ${original}`);
+        code = code.replace(original, replacement);
       }
       return { code, map: null };
     },
@@ -32,7 +32,7 @@ export default defineConfig({
   build: {
     outDir: "../web/playground",
     emptyOutDir: true,
-    // The editor is one large piece, whatever is done.
+    // The editor is one large chunk that cannot be split.
     chunkSizeWarningLimit: 4000,
   },
   worker: { format: "es" },

@@ -1,4 +1,4 @@
-// Whoever is signed in sees a page; who is not, where to sign in.
+// The root component: the current page for a signed-in user, otherwise the sign-in page.
 
 import { usePlace } from "./navigation/location";
 import { routeOf } from "./navigation/routes";

@@ -1,4 +1,4 @@
-// Where the demo begins.
+// The entry point.
 
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";

@@ -1,4 +1,4 @@
-// Long lines go on in the next one, so that the tour can be read however wide the editor is.
+// Wraps long lines, so that the tour is readable at any width of the editor.
 
 import { useGraphiQL } from "@graphiql/react";
 import { useEffect } from "react";

@@ -1,4 +1,4 @@
-// GraphiQL with the tour, a sign-in and links to what stands in a tab.
+// GraphiQL with the tour, a sign-in panel and links to tabs.
 
 import { explorerPlugin } from "@graphiql/plugin-explorer";
 import { HISTORY_PLUGIN } from "@graphiql/plugin-history";
@@ -16,7 +16,7 @@ import { TOUR } from "./tour";
 const plugins = [TOUR_PLUGIN, SIGN_IN_PLUGIN, HISTORY_PLUGIN, explorerPlugin()];
 const shared = takeSharedTab();
 
-/** What came by a link is open first: a tab more, also of those of the last visit. */
+/** A shared tab is opened first, in addition to the tabs of the last visit. */
 const initial = shared ? { initialQuery: shared.query, initialVariables: shared.variables } : {};
 const tabs = shared ? [shared, ...TOUR] : TOUR;
 

@@ -1,12 +1,12 @@
-// The panel that signs in: as one of the demo world's users, or as anybody else.
+// The sign-in panel: for the users of the demo world, and all others.
 
 import type { GraphiQLPlugin } from "@graphiql/react";
 import { useState, type FormEvent } from "react";
 
-import { ask } from "./fetcher";
+import { request } from "./fetcher";
 import { beginSession, endSession, useSession, type Session } from "./session";
 
-/** Some of whom `fanfold demo` makes, and the password that it gives them unless told otherwise. */
+/** Some of the users that `fanfold demo` creates, and their default password. */
 const DEMO_USERS = ["ada", "elif_lopez", "chen_rahman", "chidi_obrien", "amara_mbeki", "olga_cohen"];
 const DEMO_PASSWORD = "demo-password";
 
@@ -22,30 +22,30 @@ interface Login {
 }
 
 async function signIn(username: string, password: string) {
-  const { login } = await ask<Login>(LOGIN, { username, password });
-  if (!login?.token) throw new Error(login?.userErrors[0]?.message ?? "The server has not answered.");
+  const { login } = await request<Login>(LOGIN, { username, password });
+  if (!login?.token) throw new Error(login?.userErrors[0]?.message ?? "The server did not respond.");
   beginSession({ username, token: login.token });
 }
 
-/** The token is forgotten at once, also if the server cannot be told. */
+/** Discards the token at once, even if the server cannot be reached. */
 async function signOut({ token }: Session) {
   endSession(false);
-  await ask("mutation Logout { logout { userErrors { message } } }", {}, token).catch(() => undefined);
+  await request("mutation Logout { logout { userErrors { message } } }", {}, token).catch(() => undefined);
 }
 
-/** For other clients. */
+/** Copies the token, for use in other clients. */
 async function copy(token: string) {
   await navigator.clipboard.writeText(token);
 }
 
 function SignInPanel() {
   const { session, hasEnded } = useSession();
-  const [said, setSaid] = useState("");
+  const [failure, setFailure] = useState("");
   const [isBusy, setBusy] = useState(false);
   const attempt = async (work: () => Promise<void>) => {
     setBusy(true);
-    setSaid("");
-    await work().catch((error: Error) => setSaid(error.message));
+    setFailure("");
+    await work().catch((error: Error) => setFailure(error.message));
     setBusy(false);
   };
   return (
@@ -54,8 +54,8 @@ function SignInPanel() {
       {session ? (
         <>
           <p>
-            Everything you send is sent as <strong>{session.username}</strong>. A header <code>Authorization</code> in
-            the header editor counts more.
+            Requests are sent as <strong>{session.username}</strong>. An <code>Authorization</code> header in the header
+            editor takes precedence.
           </p>
           <button type="button" onClick={() => void attempt(() => copy(session.token))}>
             Copy the token
@@ -67,7 +67,7 @@ function SignInPanel() {
       ) : (
         <SignInForm isBusy={isBusy} onSubmit={(name, password) => void attempt(() => signIn(name, password))} />
       )}
-      <p role="alert">{said || (hasEnded && "Your session has ended. Sign in again.")}</p>
+      <p role="alert">{failure || (hasEnded && "Your session has ended. Sign in again.")}</p>
     </section>
   );
 }
@@ -85,7 +85,7 @@ function SignInForm({ isBusy, onSubmit }: SignInFormProps) {
   };
   return (
     <form onSubmit={submit}>
-      <p>Choose somebody of the demo world, or write a name and a password.</p>
+      <p>Choose a user of the demo world, or enter a username and password.</p>
       <label>
         Username
         <input name="username" list="demo-users" defaultValue={DEMO_USERS[0]} autoComplete="off" required />

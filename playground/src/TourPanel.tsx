@@ -1,4 +1,4 @@
-// The panel with the stops of the tour, for whoever has closed its tabs.
+// The panel that lists the stops of the tour, to reopen closed tabs.
 
 import { useGraphiQL, useGraphiQLActions, type GraphiQLPlugin } from "@graphiql/react";
 
@@ -10,9 +10,9 @@ function TourPanel() {
   const tabs = useGraphiQL((state) => state.tabs);
   const { addTab, changeTab } = useGraphiQLActions();
   const open = (stop: Stop) => {
-    const there = tabs.findIndex((tab) => tab.query === stop.query);
-    if (there >= 0) {
-      changeTab(there);
+    const openTab = tabs.findIndex((tab) => tab.query === stop.query);
+    if (openTab >= 0) {
+      changeTab(openTab);
       return;
     }
     addTab();
@@ -23,8 +23,8 @@ function TourPanel() {
     <section className="panel" aria-labelledby="tour-title">
       <h2 id="tour-title">Tour</h2>
       <p>
-        The whole API over the demo world, an operation a tab. What can be made of it is shown by the{" "}
-        <a href="/demo">demo client</a>.
+        The whole API on the data of the demo world, one operation per tab. The <a href="/demo">demo client</a> shows
+        what you can build with it.
       </p>
       <ol>
         {TOUR.map((stop) => (

@@ -1,4 +1,4 @@
-// How operations are sent: queries and mutations over HTTP, subscriptions over a socket.
+// Sends operations: queries and mutations over HTTP, subscriptions over a WebSocket.
 
 import { createGraphiQLFetcher, type Fetcher, type FetcherParams } from "@graphiql/toolkit";
 import { Kind, parse, type DocumentNode } from "graphql";
@@ -7,30 +7,30 @@ import { endSession, session } from "./session";
 
 const URL = "/graphql";
 
-type Written = Record<string, string>;
+type HeaderValues = Record<string, string>;
 
-const bearer = (token: string): Written => ({ authorization: `Bearer ${token}` });
+const bearer = (token: string): HeaderValues => ({ authorization: `Bearer ${token}` });
 
-/** Of whoever is signed in. */
-function ownHeaders(): Written {
-  const signedIn = session();
-  return signedIn ? bearer(signedIn.token) : {};
+/** The headers of the current session, if any. */
+function sessionHeaders(): HeaderValues {
+  const current = session();
+  return current ? bearer(current.token) : {};
 }
 
-/** Without capitals, so that the editor's `Authorization` takes the place of the session's. */
-function writtenHeaders(written: Record<string, unknown> | undefined): Written {
-  return Object.fromEntries(Object.entries(written ?? {}).map(([name, value]) => [name.toLowerCase(), String(value)]));
+/** The headers of the header editor, in lower case, so that its `Authorization` replaces the session's. */
+function editorHeaders(headers: Record<string, unknown> | undefined): HeaderValues {
+  return Object.fromEntries(Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), String(value)]));
 }
 
-/** Sends a request. A session that is none any more is forgotten. */
-const send: typeof fetch = async (url, request) => {
-  const response = await fetch(url, request);
-  const sent = new Headers(request?.headers).get("authorization");
-  if (response.status === 401 && sent !== null && sent === ownHeaders().authorization) endSession(true);
+/** Sends a request. Discards the session if the server rejects its token. */
+const send: typeof fetch = async (url, init) => {
+  const response = await fetch(url, init);
+  const sent = new Headers(init?.headers).get("authorization");
+  if (response.status === 401 && sent !== null && sent === sessionHeaders().authorization) endSession(true);
   return response;
 };
 
-/** The document that is sent; null if it is none. What GraphiQL says of it may be of a moment ago. */
+/** Parses the document to send; null if it has a syntax error. GraphiQL's own parsed document may be outdated. */
 function documentOf({ query }: FetcherParams): DocumentNode | null {
   try {
     return parse(query);
@@ -39,17 +39,20 @@ function documentOf({ query }: FetcherParams): DocumentNode | null {
   }
 }
 
-/** The name of the operation to execute: that of the only one there is, else the one that was chosen. */
+/** The name of the operation to execute: the only operation of the document, or else the chosen one. */
 function operationOf(document: DocumentNode | null, chosen: string | null | undefined) {
   const operations = document?.definitions.filter((one) => one.kind === Kind.OPERATION_DEFINITION) ?? [];
   return operations.length === 1 ? operations[0]?.name?.value : (chosen ?? undefined);
 }
 
-/** Whoever is signed in asks; a header written in the header editor counts more. The schema is the same for everybody. */
+/**
+ * Sends an operation with the session's token; headers of the header editor take precedence. Introspection is sent
+ * without the token, because the schema is the same for all users.
+ */
 export const fetcher: Fetcher = (parameters, options) => {
-  const written = writtenHeaders(options?.headers);
-  const isAboutSchema = parameters.operationName === "IntrospectionQuery";
-  const headers = isAboutSchema ? written : { ...ownHeaders(), ...written };
+  const edited = editorHeaders(options?.headers);
+  const isIntrospection = parameters.operationName === "IntrospectionQuery";
+  const headers = isIntrospection ? edited : { ...sessionHeaders(), ...edited };
   const fetch = createGraphiQLFetcher({
     url: URL,
     subscriptionUrl: URL,
@@ -62,8 +65,8 @@ export const fetcher: Fetcher = (parameters, options) => {
   return fetch({ ...parameters, operationName }, { headers, ...(document && { documentAST: document }) });
 };
 
-/** The answer to one operation that the page itself asks for. */
-export async function ask<Data>(query: string, variables: Record<string, unknown>, token?: string): Promise<Data> {
+/** Executes an operation of the page itself, and returns its data. */
+export async function request<Data>(query: string, variables: Record<string, unknown>, token?: string): Promise<Data> {
   const response = await fetch(URL, {
     method: "POST",
     headers: {
@@ -72,7 +75,7 @@ export async function ask<Data>(query: string, variables: Record<string, unknown
       ...(token === undefined ? {} : bearer(token)),
     },
     body: JSON.stringify({ query, variables }),
-    // Also if the page is left meanwhile.
+    // Complete the request even if the page is closed.
     keepalive: true,
   });
   const { data, errors } = (await response.json()) as { data?: Data; errors?: { message: string }[] };

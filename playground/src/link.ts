@@ -1,5 +1,5 @@
-// Links that lead to what stands in a tab. It is kept behind the `#`, so that it is in no server's log; headers are
-// never in it, for there are tokens in them.
+// Links to the content of a tab. The content is in the fragment of the URL, so that no server logs it. Headers are never
+// included, because they may contain tokens.
 
 export interface SharedTab {
   query: string;
@@ -23,7 +23,7 @@ export function linkTo(tab: SharedTab): string {
   return `${location.origin}/${MARK}${encode(JSON.stringify([tab.query, tab.variables]))}`;
 }
 
-/** What the page's address leads to, if anything. It is taken out of the address, so that a reload does not undo edits. */
+/** Returns the tab in the page's URL, if any, and removes it from the URL, so that a reload does not undo edits. */
 export function takeSharedTab(): SharedTab | null {
   if (!location.hash.startsWith(MARK)) return null;
   try {

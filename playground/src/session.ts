@@ -1,4 +1,4 @@
-// Who is signed in, in this window, for as long as it is open.
+// The session of this window, which lasts until the window is closed.
 
 import { useSyncExternalStore } from "react";
 
@@ -9,26 +9,26 @@ export interface Session {
 
 interface State {
   session: Session | null;
-  /** Whether the last session was ended by the server. */
+  /** True if the server ended the last session. */
   hasEnded: boolean;
 }
 
 const KEY = "fanfold:session";
 const listeners = new Set<() => void>();
-let state: State = { session: kept(), hasEnded: false };
+let state: State = { session: stored(), hasEnded: false };
 
-/** What was kept when the page was loaded before, if it is of the form that it should be. */
-function kept(): Session | null {
+/** Restores the session from before a reload; null if there is none or it is malformed. */
+function stored(): Session | null {
   try {
-    const kept = JSON.parse(sessionStorage.getItem(KEY) ?? "null") as Partial<Session> | null;
-    const isWhole = typeof kept?.username === "string" && typeof kept.token === "string";
-    return isWhole ? (kept as Session) : null;
+    const stored = JSON.parse(sessionStorage.getItem(KEY) ?? "null") as Partial<Session> | null;
+    const isComplete = typeof stored?.username === "string" && typeof stored.token === "string";
+    return isComplete ? (stored as Session) : null;
   } catch {
     return null;
   }
 }
 
-function become(next: State) {
+function setState(next: State) {
   state = next;
   if (next.session) sessionStorage.setItem(KEY, JSON.stringify(next.session));
   else sessionStorage.removeItem(KEY);
@@ -40,12 +40,12 @@ export function session(): Session | null {
 }
 
 export function beginSession(session: Session) {
-  become({ session, hasEnded: false });
+  setState({ session, hasEnded: false });
 }
 
-/** Forgets the token; `hasEnded` says that it is good for nothing any more. */
+/** Discards the token; `hasEnded` is true if the server no longer accepts it. */
 export function endSession(hasEnded: boolean) {
-  become({ session: null, hasEnded });
+  setState({ session: null, hasEnded });
 }
 
 function subscribe(listener: () => void) {

@@ -1,4 +1,4 @@
-// The editor's colours: those of GraphiQL, with Fanfold's accent, and with numbers that can be read.
+// The editor's colours: GraphiQL's, with Fanfold's accent and readable numbers.
 
 import { useMonaco } from "@graphiql/react";
 import { useEffect } from "react";
@@ -45,7 +45,7 @@ function colours({ ground, accent, lineNumber }: Palette): Record<string, string
   ]);
 }
 
-/** Gives GraphiQL's two themes our colours, as soon as its editor is there. */
+/** Applies our colours to GraphiQL's two themes once the editor is loaded. */
 export function useEditorThemes() {
   const monaco = useMonaco((state) => state.monaco);
   useEffect(() => {

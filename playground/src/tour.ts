@@ -1,5 +1,4 @@
-// The tour through the API: a tab for each file of `tour/`, in the order of their names. The server's
-// tests execute them.
+// The tour of the API: one tab per file of `tour/`, ordered by file name. The server's tests execute them.
 
 const operations = import.meta.glob<string>("../tour/*.graphql", {
   query: "?raw",
@@ -13,13 +12,13 @@ const variables = import.meta.glob<string>("../tour/*.json", {
 });
 
 export interface Stop {
-  /** What the stop is about, such as `Home timeline`. */
+  /** The subject of the stop, such as `Home timeline`. */
   title: string;
   query: string;
   variables: string;
 }
 
-/** `../tour/09-home-timeline.graphql` is about the `Home timeline`. */
+/** Derives the title from the path: `../tour/09-home-timeline.graphql` becomes `Home timeline`. */
 function title(path: string): string {
   const words = path
     .replace(/^.*\/\d+-/, "")

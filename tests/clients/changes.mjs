@@ -1,9 +1,9 @@
-// Refuses a schema that breaks what clients of the last release ask, unless it was announced:
+// Rejects a schema that breaks clients of the last release, unless each breaking change is announced:
 //
 //     node changes.mjs <schema> [<announced changes>]
 //
-// A change is announced as `{ "change": "FIELD_REMOVED User.bio", "reason": "…" }`: its kind and its place, as they are
-// told here when it is refused. What was announced and has not come is refused, too.
+// A change is announced as `{ "change": "FIELD_REMOVED User.bio", "reason": "…" }`: its kind and path, as printed here
+// when it is rejected. Announced changes that are not in the schema are rejected, too.
 
 import { readFileSync } from "node:fs";
 
@@ -15,15 +15,17 @@ const read = (file) => buildSchema(readFileSync(file, "utf8"));
 
 const changes = await diff(read("released.graphql"), read(schema));
 const breaking = changes.filter(({ criticality }) => criticality.level === CriticalityLevel.Breaking);
-const told = new Map(breaking.map(({ type, path, message }) => [`${type} ${path}`, message]));
+const found = new Map(breaking.map(({ type, path, message }) => [`${type} ${path}`, message]));
 const announced = new Map(
   JSON.parse(readFileSync(announcements, "utf8")).map(({ change, reason }) => [change, reason]),
 );
 
 const faults = [
-  ...[...told].filter(([change]) => !announced.get(change)).map(([change, message]) => `${change}: ${message}`),
-  ...[...announced.keys()].filter((change) => !told.has(change)).map((change) => `${change}: announced, and not so`),
+  ...[...found].filter(([change]) => !announced.get(change)).map(([change, message]) => `${change}: ${message}`),
+  ...[...announced.keys()]
+    .filter((change) => !found.has(change))
+    .map((change) => `${change}: announced, but not found`),
 ];
 for (const fault of faults) console.log(fault);
-console.log(`${told.size} breaking of ${changes.length} changes, ${announced.size} announced`);
+console.log(`${found.size} breaking of ${changes.length} changes, ${announced.size} announced`);
 process.exitCode = faults.length > 0 ? 1 : 0;

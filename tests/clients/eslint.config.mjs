@@ -1,10 +1,10 @@
-// The rules that the schema keeps: the recommended ones, those of Relay, and some more. Run at the root of the
-// repository: `npm run lint:schema` does.
+// The rules for the schema: the recommended ones, Relay's, and some more. ESLint must run at the root of the repository,
+// as `npm run lint:schema` does.
 
 import graphql from "@graphql-eslint/eslint-plugin";
 
 const more = {
-  // Fields and values too: whoever reads the schema has no other manual.
+  // Fields and values too: the schema is the reference of the API.
   "require-description": [
     "error",
     {
@@ -14,7 +14,7 @@ const more = {
       FieldDefinition: true,
       InputValueDefinition: true,
       EnumValueDefinition: true,
-      // What an input is for, its type says.
+      // The type of an input describes it.
       ignoredSelectors: ["[name.value=input]", "[parent.kind=DirectiveDefinition]"],
     },
   ],
@@ -26,11 +26,11 @@ const more = {
 };
 
 const exceptions = {
-  // The schema is printed from the source: a description of one line stands in one line, a longer one in a block.
+  // The schema is printed from the source: short descriptions on one line, longer ones as a block.
   "description-style": "off",
-  // `username` is one word: it does not repeat that it is a user's.
+  // `username` is one word, not a field name with the prefix `user`.
   "no-typename-prefix": "off",
-  // Lists of refusals, of countries and of what was asked for by id have an end, and need no pages.
+  // Lists of user errors, of countries and of objects by id are bounded, and need no pages.
   "relay-edge-types": ["error", { listTypeCanWrapOnlyEdgeType: false }],
   "strict-id-in-types": [
     "error",
@@ -38,13 +38,13 @@ const exceptions = {
       exceptions: {
         suffixes: ["Payload", "Connection", "Edge"],
         types: [
-          // Values: they are what they say, and nobody asks for one of them again.
+          // Values without identity, never refetched.
           ...["Country", "PageInfo", "Region", "Subdivision", "UserError"],
-          // What is counted at the moment of asking.
+          // Metrics computed per request.
           ...["Audience", "DailyVisits", "FollowersByRegion", "RateLimit", "RegionShare", "VisitorShare"],
-          // What belongs to the one post or user that it is reached by.
+          // Parts of a single post or user, reached through it.
           ...["Delivery", "Relation", "Viewer"],
-          // Events have a cursor to go on from.
+          // Events, identified by a cursor to resume after.
           ...["PostAdded", "PostRemoved"],
         ],
       },

@@ -173,10 +173,10 @@ fn a_visitor_of_the_playground_finds_its_way() {
     let (_redis, server) = demo_server();
     let said = run("playground.mjs", &[&format!("http://{}", server.address), PICTURES]);
     for seen in [
-        "names are completed",
+        "the editor completes names",
         "the panel signs in as ada",
-        "a subscription is told of a post",
-        "a link leads to",
+        "a subscription receives a post",
+        "a link opens the content of a tab",
     ] {
         assert!(said.contains(seen), "{said}");
     }
@@ -187,14 +187,14 @@ fn a_visitor_of_the_demo_finds_its_way() {
     let (_redis, server) = demo_server();
     let said = run("demo.mjs", &[&format!("http://{}", server.address), PICTURES]);
     for seen in [
-        "scrolled past 200 posts: none twice, none left out",
-        "followed a follower: the badge changed before the server had answered",
-        "a follow that did not reach the server was taken back and told",
-        "a post came to a follower who had the page open",
-        "deleted posts went away, here and there",
-        "after the connection was lost the timeline went on",
-        "too far behind to be told all, the timeline was read anew and went on",
-        "0 errors in the console, 0 requests to other origins",
+        "scrolled past 200 posts: no duplicates, no gaps",
+        "followed a follower: the badge changed before the server had responded",
+        "a follow that did not reach the server was rolled back and reported",
+        "a post arrived at a follower who had the page open",
+        "deleted posts were removed for the author and the follower",
+        "after a lost connection the timeline resumed",
+        "too far behind to resume, the timeline was refetched and continued",
+        "0 console errors, 0 requests to other origins",
     ] {
         assert!(said.contains(seen), "{said}");
     }

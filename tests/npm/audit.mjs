@@ -1,4 +1,4 @@
-// Runs the audits of the graphql-http library against a server, and prints those that are not passed.
+// Runs the audits of the graphql-http library against a server, and prints those that fail.
 import { auditServer } from "graphql-http";
 
 const results = await auditServer({ url: process.argv[2] });

@@ -1,4 +1,4 @@
-// A browser as a visitor of the pages has it, which takes note of what goes wrong.
+// Launches a browser for tests of the pages, and records faults.
 
 import { createRequire } from "node:module";
 import { existsSync, readFileSync } from "node:fs";
@@ -8,52 +8,52 @@ import { chromium } from "playwright-core";
 
 const PROGRAMS = ["chromium", "chromium-browser", "google-chrome"];
 const QUIET = ["--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
-/** How long something may take to be there, in milliseconds: the machine may be busy with other tests. */
-const PATIENCE = 60_000;
+/** Default timeout in milliseconds: the machine may be busy with other tests. */
+export const TIMEOUT = 60_000;
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** A browser of the system's. */
+/** Launches a Chromium installed on the system. */
 export async function launch() {
   const places = process.env.PATH.split(delimiter).flatMap((place) => PROGRAMS.map((program) => join(place, program)));
   const executablePath = places.find(existsSync);
-  if (!executablePath) throw new Error("there is no Chromium; `make setup-tests` installs it");
+  if (!executablePath) throw new Error("no Chromium found; `make setup-tests` installs it");
   const args = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", ...QUIET];
   return chromium.launch({ executablePath, args });
 }
 
 /**
- * A page in a context of its own. What is told to the console as an error, thrown, or asked of another origin is added
- * to `faults`; what is told to the console is not while the test `isDisturbing` the network itself.
+ * Opens a page in its own context. Console errors, exceptions and requests to other origins are added to `faults`;
+ * console errors are ignored while the test `isDisturbing` the network itself.
  */
 export async function open(browser, origin, faults, { isDisturbing = () => false, ...options } = {}) {
   const context = await browser.newContext(options);
-  context.setDefaultTimeout(PATIENCE);
+  context.setDefaultTimeout(TIMEOUT);
   const page = await context.newPage();
   page.on("console", (message) => {
     if (message.type() === "error" && !isDisturbing()) faults.push(`console: ${message.text()}`);
   });
-  page.on("pageerror", (error) => faults.push(`thrown: ${error.message}`));
+  page.on("pageerror", (error) => faults.push(`exception: ${error.message}`));
   const { host } = new URL(origin);
-  const note = (url) => {
-    const { protocol, host: asked } = new URL(url);
-    const isInside = asked === host || ["data:", "blob:"].includes(protocol);
-    if (!isInside) faults.push(`asked of another origin: ${url}`);
+  const checkOrigin = (url) => {
+    const { protocol, host: requested } = new URL(url);
+    const isSameOrigin = requested === host || ["data:", "blob:"].includes(protocol);
+    if (!isSameOrigin) faults.push(`request to another origin: ${url}`);
   };
-  context.on("request", (request) => note(request.url()));
-  page.on("websocket", (socket) => note(socket.url()));
+  context.on("request", (request) => checkOrigin(request.url()));
+  page.on("websocket", (socket) => checkOrigin(socket.url()));
   return page;
 }
 
-/** What axe-core finds that is serious or critical, a line each. */
-export async function barriers(page) {
-  // Not as a script of the page, which its policy would not let in.
+/** Returns the serious and critical violations that axe-core finds, one line each. */
+export async function violationsOf(page) {
+  // Evaluated by the browser's debugger: the page's policy would block a script element.
   await page.evaluate(AXE);
   const { violations } = await page.evaluate(() => globalThis.axe.run());
   const grave = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
   return grave.map(({ id, nodes }) => `${id}, ${nodes.length} times: ${nodes[0].html} ${nodes[0].failureSummary}`);
 }
 
-/** Ends the program with what is wrong, if anything is. */
+/** Prints the faults and exits; with status 1 if there are any. */
 export function end(faults) {
   for (const fault of faults) console.error(fault);
   process.exit(faults.length > 0 ? 1 : 0);

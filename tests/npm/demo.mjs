@@ -1,39 +1,38 @@
-// A visitor of the demo, in a browser:
+// Tests the demo in a browser:
 //
 //     node demo.mjs <origin> <directory for screenshots>
 //
-// The origin serves the demo and a world of `fanfold demo`. Each thing that was seen is told in a line. What was
-// expected and not seen ends the visit with what it was.
+// The origin serves the demo, with the data of `fanfold demo`. Prints one line per passed step; the first failed
+// expectation ends the test with a message.
 
 import { mkdirSync } from "node:fs";
 import { connect, createServer } from "node:net";
 
-import { barriers, end, launch, open } from "./browser.mjs";
+import { end, launch, open, TIMEOUT, violationsOf } from "./browser.mjs";
 
 const [origin, directory] = process.argv.slice(2);
 const PASSWORD = "demo-password";
-/** A desk and a small phone. */
+/** The viewports of a desktop and of a small phone. */
 const SIZES = { desk: { width: 1280, height: 860 }, phone: { width: 360, height: 740 } };
 const SCHEMES = ["light", "dark"];
-const PATIENCE = 60_000;
 
-const say = (line) => console.log(line);
+const report = (line) => console.log(line);
 
-function expect(isSo, what) {
-  if (!isSo) throw new Error(what);
+function expect(condition, message) {
+  if (!condition) throw new Error(message);
 }
 
-/** Waits until something is so. */
-async function until(isSo, what) {
-  const end = Date.now() + PATIENCE;
-  while (!(await isSo())) {
-    expect(Date.now() < end, `not within ${PATIENCE / 1_000} s: ${what}`);
+/** Waits until a condition holds. */
+async function until(condition, description) {
+  const end = Date.now() + TIMEOUT;
+  while (!(await condition())) {
+    expect(Date.now() < end, `not within ${TIMEOUT / 1_000} s: ${description}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
 
-/** Asks the API itself. */
-async function ask(query, variables, token) {
+/** Sends a request to the API directly, without the browser. */
+async function request(query, variables, token) {
   const headers = { "content-type": "application/json", ...(token && { authorization: `Bearer ${token}` }) };
   const response = await fetch(`${origin}/graphql`, {
     method: "POST",
@@ -41,24 +40,24 @@ async function ask(query, variables, token) {
     body: JSON.stringify({ query, variables }),
   });
   const { data, errors } = await response.json();
-  expect(!errors, `the API answers ${JSON.stringify(errors)}`);
+  expect(!errors, `the API responds with ${JSON.stringify(errors)}`);
   return data;
 }
 
 async function tokenOf(username) {
   const query = "mutation ($input: LoginInput!) { login(input: $input) { token } }";
-  const { login } = await ask(query, { input: { username, password: PASSWORD, label: "demo test" } });
+  const { login } = await request(query, { input: { username, password: PASSWORD, label: "demo test" } });
   return login.token;
 }
 
-/** The newest posts of a timeline, as the API tells them. */
+/** Returns the ids of the newest posts of a timeline, from the API. */
 async function timelineOf(token, count) {
   const query =
     "query ($after: String) { viewer { timeline(first: 50, after: $after) { nodes { id } pageInfo { endCursor } } } }";
   const ids = [];
   let after = null;
   while (ids.length < count) {
-    const { nodes, pageInfo } = (await ask(query, { after }, token)).viewer.timeline;
+    const { nodes, pageInfo } = (await request(query, { after }, token)).viewer.timeline;
     expect(nodes.length > 0, `the timeline has only ${ids.length} posts`);
     ids.push(...nodes.map(({ id }) => id));
     after = pageInfo.endCursor;
@@ -66,18 +65,18 @@ async function timelineOf(token, count) {
   return ids.slice(0, count);
 }
 
-/** Somebody who follows the viewer, is not followed back, and has posted. */
+/** Finds a user who follows the viewer, is not followed back, and has posted. */
 async function followerToFollow(token) {
   const query = `{
     viewer { user { followers(first: 100) { nodes { username relation { status } posts(first: 1) { totalCount } } } } }
   }`;
-  const { nodes } = (await ask(query, {}, token)).viewer.user.followers;
+  const { nodes } = (await request(query, {}, token)).viewer.user.followers;
   const found = nodes.find(({ relation, posts }) => relation.status === "FOLLOWER" && posts.totalCount > 0);
-  expect(found, "nobody follows without being followed");
+  expect(found, "every follower is followed back");
   return found.username;
 }
 
-/** A wire to the server that can be cut. */
+/** A TCP proxy to the server whose connections can be cut. */
 class Wire {
   isCut = false;
   ends = new Set();
@@ -111,7 +110,7 @@ class Wire {
     this.ends.forEach((end) => end.destroy());
   }
 
-  mend() {
+  repair() {
     this.isCut = false;
   }
 
@@ -126,11 +125,11 @@ class Wire {
 const faults = [];
 
 class Visitor {
-  /** What a browser says of requests that this test breaks is no complaint. */
+  /** True while the test itself breaks requests: the browser's errors are ignored. */
   isDisturbed = false;
-  /** How often the server has asked to read the timeline anew. */
+  /** The number of `RESYNC_REQUIRED` errors received. */
   resyncs = 0;
-  /** How often it was told that a relation has changed. */
+  /** The number of relation changes received. */
   relationEvents = 0;
 
   static async arrive(browser, name, at = origin) {
@@ -156,7 +155,7 @@ class Visitor {
     });
   }
 
-  /** Does something that makes the browser complain of the network. */
+  /** Runs a step that makes the browser log network errors. */
   async disturbed(work) {
     this.isDisturbed = true;
     await work();
@@ -172,7 +171,7 @@ class Visitor {
     return this.page.getByRole("feed").locator("article");
   }
 
-  /** The ids of the posts that are shown. */
+  /** Returns the ids of the shown posts. */
   shown() {
     return this.posts().evaluateAll((posts) => posts.map((post) => post.dataset.post));
   }
@@ -185,7 +184,7 @@ class Visitor {
     return within.locator(".badge").allTextContents();
   }
 
-  /** Goes by a link of the page, and expects the focus to go along. */
+  /** Clicks a link of the page, and expects the focus on the heading of the new one. */
   async follow(link) {
     await link.click();
     await until(
@@ -209,11 +208,11 @@ class Visitor {
   async remove(content) {
     const post = this.post(content);
     await post.getByRole("button", { name: "Delete this post" }).click();
-    await post.getByRole("button", { name: "Delete for ever" }).click();
+    await post.getByRole("button", { name: "Delete forever" }).click();
     await post.waitFor({ state: "detached" });
   }
 
-  /** Looks at the view in each size and scheme: takes its picture, and has axe judge it. */
+  /** Checks a view in each size and colour scheme: takes a screenshot, and runs axe. */
   async audit(view) {
     const { page } = this;
     for (const [size, viewport] of Object.entries(SIZES)) {
@@ -226,21 +225,21 @@ class Visitor {
           () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
         );
         expect(overhang <= 0, `${where} is ${overhang} px too wide`);
-        const grave = await barriers(page);
-        expect(grave.length === 0, `axe on ${where}: ${grave.join("; ")}`);
+        const violations = await violationsOf(page);
+        expect(violations.length === 0, `axe on ${where}: ${violations.join("; ")}`);
       }
     }
     await page.setViewportSize(SIZES.desk);
     await page.emulateMedia({ colorScheme: "light" });
-    say(`${view}: nothing serious for axe, light and dark, 1280 and 360 px wide`);
+    report(`${view}: no serious violations, light and dark, 1280 and 360 px wide`);
   }
 }
 
-// ---- What a visitor does ----
+// ---- Steps ----
 
 async function scrolls(ada, token) {
-  const WANTED = 201;
-  while ((await ada.posts().count()) < WANTED) {
+  const MIN_POSTS = 201;
+  while ((await ada.posts().count()) < MIN_POSTS) {
     const before = await ada.posts().count();
     await ada.posts().last().scrollIntoViewIfNeeded();
     await until(async () => (await ada.posts().count()) > before, `more than ${before} posts`);
@@ -248,12 +247,12 @@ async function scrolls(ada, token) {
   const shown = await ada.shown();
   expect(new Set(shown).size === shown.length, "a post is shown twice");
   const expected = await timelineOf(token, shown.length);
-  expect(shown.join() === expected.join(), "the posts are not those of the API, in their order");
-  say(`scrolled past 200 posts: none twice, none left out`);
+  expect(shown.join() === expected.join(), "the posts differ from those of the API");
+  report(`scrolled past 200 posts: no duplicates, no gaps`);
   await ada.page.evaluate(() => scrollTo(0, 0));
 }
 
-/** Holds back the answers to an operation until they are let go, or torn. */
+/** Holds back the requests of an operation until they are released or aborted. */
 async function hold(page, operation) {
   const held = [];
   const handler = (route) => {
@@ -267,12 +266,12 @@ async function hold(page, operation) {
     await page.unroute("**/graphql", handler);
   };
   return {
-    letGo: () => each((route) => route.continue()),
-    tear: () => each((route) => route.abort("connectionfailed")),
+    release: () => each((route) => route.continue()),
+    abort: () => each((route) => route.abort("connectionfailed")),
   };
 }
 
-/** Follows somebody of the list of followers, looks for it everywhere, and takes it back. */
+/** Follows a user of the list of followers, checks all places that show the relation, and unfollows them again. */
 async function followsBack(ada, username) {
   const { page } = ada;
   await ada.follow(page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Profile" }));
@@ -283,52 +282,52 @@ async function followsBack(ada, username) {
     return person.isVisible();
   }, `@${username} is among the followers`);
 
-  const answer = await hold(page, "Follow");
+  const held = await hold(page, "Follow");
   await person.getByRole("button", { name: "Follow back" }).click();
   await until(
     async () => (await ada.badges(person)).join() === "Mutual",
-    "the badge changes before the server has answered",
+    "the badge changes before the server has responded",
   );
-  await answer.letGo();
+  await held.release();
   await person.getByRole("button", { name: "Unfollow" }).waitFor();
-  say("followed a follower: the badge changed before the server had answered");
+  report("followed a follower: the badge changed before the server had responded");
 
   await ada.follow(person.getByRole("link"));
   const header = page.locator(".profile-header");
-  await until(async () => (await ada.badges(header)).join() === "Mutual", "the profile says so, too");
+  await until(async () => (await ada.badges(header)).join() === "Mutual", "the profile shows the new relation, too");
   await page.goBack();
   await person.waitFor();
-  expect((await ada.badges(person)).join() === "Mutual", "the list still says so");
+  expect((await ada.badges(person)).join() === "Mutual", "the list no longer shows the new relation");
 
   await ada.follow(person.getByRole("link"));
   await ada.posts().first().waitFor();
   const count = (await ada.badges()).length;
-  expect(count > 1, "the profile shows how one stands in its head and at each post");
+  expect(count > 1, "the profile does not show the relation in its head and at each post");
   await header.getByRole("button", { name: "Unfollow" }).click();
   await until(
     async () => (await ada.badges()).every((badge) => badge === "Follows you"),
     "all badges of the profile change",
   );
-  await until(() => ada.relationEvents === 2, "both changes are told");
-  say(`the profile says so, too, and all its ${count} badges change at once`);
+  await until(() => ada.relationEvents === 2, "both changes are received as events");
+  report(`the profile shows the relation, too, and all its ${count} badges change at once`);
 }
 
-async function isRefused(ada, username) {
+async function failsToFollow(ada, username) {
   const { page } = ada;
   await page.goBack();
   const person = page.locator(`li.person[data-username=${username}]`);
-  await until(async () => (await ada.badges(person)).join() === "Follows you", "the list knows of the change");
+  await until(async () => (await ada.badges(person)).join() === "Follows you", "the list shows the change");
   await ada.disturbed(async () => {
-    const answer = await hold(page, "Follow");
+    const held = await hold(page, "Follow");
     await person.getByRole("button", { name: "Follow back" }).click();
     await until(async () => (await ada.badges(person)).join() === "Mutual", "the badge changes at first");
-    await answer.tear();
+    await held.abort();
     await page.getByRole("alert").filter({ hasText: "could not be followed" }).waitFor();
   });
   await until(async () => (await ada.badges(person)).join() === "Follows you", "the badge changes back");
   await ada.audit("followers");
   await page.getByRole("alert").getByRole("button", { name: "OK" }).click();
-  say("a follow that did not reach the server was taken back and told");
+  report("a follow that did not reach the server was rolled back and reported");
 }
 
 async function publishes(ada, friend) {
@@ -336,11 +335,11 @@ async function publishes(ada, friend) {
   await ada.follow(ada.page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Home" }));
   await ada.publish(first);
   await friend.post(first).waitFor();
-  say("a post came to a follower who had the page open");
+  report("a post arrived at a follower who had the page open");
 
   await friend.posts().nth(12).scrollIntoViewIfNeeded();
   await friend.page.evaluate(() => scrollTo(0, 1_500));
-  await until(() => friend.page.evaluate(() => scrollY > 1_000), "the follower reads further down");
+  await until(() => friend.page.evaluate(() => scrollY > 1_000), "the follower has scrolled down");
   const placeOf = () =>
     friend
       .posts()
@@ -350,37 +349,37 @@ async function publishes(ada, friend) {
   await ada.publish(second);
   const waiting = friend.page.getByRole("button", { name: "1 new post" });
   await waiting.waitFor();
-  expect((await placeOf()) === place, "what the follower reads has moved");
+  expect((await placeOf()) === place, "the posts on the follower's screen have moved");
   await friend.audit("home-waiting");
   await waiting.click();
   await friend.post(second).waitFor();
-  say("while the follower read further down a post waited, and nothing moved");
+  report("a post waited while the follower read further down, and nothing moved");
 
   for (const content of [first, second]) {
     await ada.remove(content);
     await friend.post(content).waitFor({ state: "detached" });
   }
-  say("deleted posts went away, here and there");
+  report("deleted posts were removed for the author and the follower");
 }
 
 async function losesConnection(ada, friend, wire) {
-  const content = `Published while somebody was away ${Date.now()}`;
+  const content = `Published while a follower was disconnected ${Date.now()}`;
   await friend.disturbed(async () => {
     wire.cut();
     await friend.page.getByText("Connection lost").waitFor();
     await ada.publish(content);
-    expect((await friend.post(content).count()) === 0, "a post came without a connection");
-    wire.mend();
+    expect((await friend.post(content).count()) === 0, "a post arrived without a connection");
+    wire.repair();
     await friend.post(content).waitFor();
-    await friend.page.getByText("Connected again").waitFor();
+    await friend.page.getByText("Connection restored").waitFor();
   });
-  expect((await friend.post(content).count()) === 1, "the post came more than once");
+  expect((await friend.post(content).count()) === 1, "the post arrived more than once");
   await ada.remove(content);
   await friend.post(content).waitFor({ state: "detached" });
-  say("after the connection was lost the timeline went on, with what had happened meanwhile");
+  report("after a lost connection the timeline resumed, with the missed events");
 }
 
-/** Somebody new who follows somebody without posts, and is away when the first one is published. */
+/** Signs in as a new user who follows a user without posts, and is disconnected when the first post is published. */
 async function beginsFromNothing(browser, wire) {
   const register = `mutation ($input: RegisterInput!) {
     register(input: $input) { token viewer { user { id username } } }
@@ -388,11 +387,11 @@ async function beginsFromNothing(browser, wire) {
   const [writer, reader] = await Promise.all(
     ["writer", "reader"].map(async (role) => {
       const input = { username: `${role}_${Date.now()}`, password: PASSWORD };
-      return (await ask(register, { input })).register;
+      return (await request(register, { input })).register;
     }),
   );
   const follow = "mutation ($input: FollowInput!) { follow(input: $input) { userErrors { message } } }";
-  await ask(follow, { input: { userId: writer.viewer.user.id } }, reader.token);
+  await request(follow, { input: { userId: writer.viewer.user.id } }, reader.token);
 
   const visitor = await Visitor.arrive(browser, reader.viewer.user.username, wire.origin);
   const { page } = visitor;
@@ -405,82 +404,83 @@ async function beginsFromNothing(browser, wire) {
     wire.cut();
     await page.getByText("Connection lost").waitFor();
     const publish = "mutation ($input: PublishInput!) { publish(input: $input) { post { id } } }";
-    await ask(publish, { input: { content } }, writer.token);
-    wire.mend();
+    await request(publish, { input: { content } }, writer.token);
+    wire.repair();
     await visitor.post(content).waitFor();
   });
   await visitor.context.close();
-  say("what was published while somebody without a timeline was away came, too");
+  report("a post published while a user with an empty timeline was disconnected arrived, too");
 }
 
-/** Goes on writing while a post is being published. */
-async function writesOn(ada) {
+/** Writes the next post while one is being published. */
+async function writesWhilePublishing(ada) {
   const content = `Published while more is written ${Date.now()}`;
   const box = ada.page.getByRole("textbox", { name: "What do you want to say?" });
-  const answer = await hold(ada.page, "Publish");
+  const held = await hold(ada.page, "Publish");
   await box.fill(content);
   await ada.page.getByRole("button", { name: "Publish" }).click();
-  await box.fill("What comes next");
-  await answer.letGo();
+  await box.fill("The next post");
+  await held.release();
   await ada.post(content).waitFor();
-  expect((await box.inputValue()) === "What comes next", "what was written meanwhile stays");
+  expect((await box.inputValue()) === "The next post", "the text written meanwhile is lost");
   await box.fill("");
   await ada.remove(content);
-  say("what was written while a post was published stayed");
+  report("the text written while a post was published was kept");
 }
 
 async function fallsFarBehind(friend, wire, token) {
-  const MORE_THAN_IS_TOLD = 1_001;
-  const AT_A_TIME = 13;
+  /** More events than a subscription can resume over. */
+  const POSTS = 1_001;
+  const BATCH = 13;
   const publish = "mutation ($input: PublishInput!) { publish(input: $input) { post { id } } }";
   await friend.disturbed(async () => {
     wire.cut();
-    for (let number = 0; number < MORE_THAN_IS_TOLD; number += AT_A_TIME) {
-      const contents = Array.from({ length: AT_A_TIME }, (_, index) => `Number ${number + index} of very many`);
-      await Promise.all(contents.map((content) => ask(publish, { input: { content } }, token)));
+    for (let number = 0; number < POSTS; number += BATCH) {
+      const contents = Array.from({ length: BATCH }, (_, index) => `Number ${number + index} of very many`);
+      await Promise.all(contents.map((content) => request(publish, { input: { content } }, token)));
     }
-    const { publish: last } = await ask(publish, { input: { content: "The last of very many" } }, token);
-    // Posts of one author are delivered a few at a time: until all are, a reader is not so far behind.
+    const { publish: last } = await request(publish, { input: { content: "The last of very many" } }, token);
+    // Posts of one author are delivered a few at a time: only when all are, the reader is too far behind.
     const delivery = "query ($id: ID!) { post(id: $id) { delivery { delivered total } } }";
     await until(async () => {
-      const { post } = await ask(delivery, { id: last.post.id }, token);
+      const { post } = await request(delivery, { id: last.post.id }, token);
       return post.delivery.delivered === post.delivery.total;
     }, "the last of very many is delivered");
-    wire.mend();
+    wire.repair();
     await friend.page.locator(`[data-post="${last.post.id}"]`).waitFor();
   });
-  expect(friend.resyncs === 1, `the server asked ${friend.resyncs} times to read the timeline anew`);
+  expect(friend.resyncs === 1, `the server required ${friend.resyncs} resyncs, not one`);
   const content = `After very many ${Date.now()}`;
-  await ask(publish, { input: { content } }, token);
+  await request(publish, { input: { content } }, token);
   await friend.post(content).waitFor();
   const shown = await friend.shown();
   const expected = await timelineOf(await tokenOf(friend.name), shown.length);
-  expect(shown.join() === expected.join(), "the timeline that was read anew is not that of the API");
-  say("too far behind to be told all, the timeline was read anew and went on");
+  expect(shown.join() === expected.join(), "the refetched timeline differs from that of the API");
+  report("too far behind to resume, the timeline was refetched and continued");
 }
 
 async function isSignedOut(friend) {
   const token = await friend.page.evaluate(() => sessionStorage.getItem("fanfold.demo.token"));
   await friend.disturbed(async () => {
-    await ask("mutation { logout { userErrors { message } } }", {}, token);
+    await request("mutation { logout { userErrors { message } } }", {}, token);
     await friend.page.getByText("Your session has ended").waitFor();
   });
   await friend.audit("signed-out");
-  say("a session that has ended led back to where one signs in");
+  report("a session that had ended led back to the sign-in page");
 }
 
-/** Each view with the path that leads to it. */
+/** The views to audit, each with its path. */
 const viewsOf = (friend) => ({
   "own-profile": "/@ada",
   profile: `/@${friend}`,
   following: `/@${friend}/following`,
   visitors: "/visitors",
   settings: "/settings",
-  nobody: "/@nobody_of_this_name",
+  "not-found": "/@no_such_user",
 });
 
 async function visit(browser) {
-  const { user } = await ask(
+  const { user } = await request(
     '{ user(by: { username: "ada" }) { displayName mutuals(first: 1) { nodes { username displayName } } } }',
   );
   const [mutual] = user.mutuals.nodes;
@@ -490,19 +490,19 @@ async function visit(browser) {
   await ada.page.getByRole("button", { name: user.displayName }).waitFor();
   await ada.audit("sign-in");
   await ada.signIn(user.displayName);
-  say(`signed in as ${user.displayName}`);
+  report(`signed in as ${user.displayName}`);
   await ada.audit("home");
   await scrolls(ada, token);
 
   const username = await followerToFollow(token);
   await followsBack(ada, username);
-  await isRefused(ada, username);
+  await failsToFollow(ada, username);
 
   const wire = await Wire.to(new URL(origin));
   const friend = await Visitor.arrive(browser, mutual.username, wire.origin);
   await friend.signIn(mutual.displayName);
   await publishes(ada, friend);
-  await writesOn(ada);
+  await writesWhilePublishing(ada);
   await losesConnection(ada, friend, wire);
 
   for (const [view, path] of Object.entries(viewsOf(mutual.username))) {
@@ -518,10 +518,10 @@ async function visit(browser) {
 
   await ada.page.getByRole("button", { name: "Sign out" }).click();
   await ada.page.getByRole("heading", { name: "Look around" }).waitFor();
-  await ask("mutation { logout { userErrors { message } } }", {}, token);
-  say("signed out");
+  await request("mutation { logout { userErrors { message } } }", {}, token);
+  report("signed out");
 
-  if (faults.length === 0) say("0 errors in the console, 0 requests to other origins");
+  if (faults.length === 0) report("0 console errors, 0 requests to other origins");
 }
 
 mkdirSync(directory, { recursive: true });

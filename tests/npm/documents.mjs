@@ -1,11 +1,11 @@
 import { getIntrospectionQuery } from 'graphql';
 
-// Documents of all kinds, valid and not, each with variables. Ada follows Ben, and both have posted.
+// Valid and invalid documents of all kinds, each with variables. Ada follows Ben, and both have posted.
 
 const user = (selection, before = '') => `${before}{ user(by: { username: "ada" }) { ${selection} } }`;
 const withVariables = (variables, ...documents) => documents.map((document) => ({ document, variables }));
 
-// Ways to select the same.
+// Selections on a user.
 const selections = [
   'id', 'username displayName bio createdAt isViewer', 'a: username b: username', '__typename id __typename',
   'id id id', 'followers { totalCount }', 'followers { nodes { id } } followers { nodes { username } totalCount }',
@@ -18,7 +18,7 @@ const selections = [
   'followers(first: null) { totalCount }', 'followersByRegion { total sampled shares { count share region { country { name } } } }',
 ];
 
-// What no rule lets pass.
+// Invalid selections on a user.
 const faulty = [
   'nothing', 'followers', 'id { x }', 'x: id x: username', 'followers(first: 1) { totalCount } followers(first: 2) { totalCount }',
   'followers(first: "1") { totalCount }', 'followers(first: 1.5) { totalCount }', 'followers(frist: 1) { totalCount }',
@@ -59,7 +59,7 @@ const whole = [
   '{ nodes(ids: ["VXNlcjox", "VXNlcjoy", "UG9zdDox"]) { __typename ...N id } } fragment N on Node { ... on Post { author { ...U } content } ... on User { ...U bio } } fragment U on User { username }',
 ];
 
-// What tools ask to know the schema, with each option and with all of them.
+// The introspection queries of tools: without options, with each option, and with all of them.
 const options = ['descriptions', 'specifiedByUrl', 'directiveIsRepeatable', 'schemaDescription', 'inputValueDeprecation', 'oneOf'];
 const introspection = [[], ...options.map((option) => [option]), options].map((on) =>
   getIntrospectionQuery(Object.fromEntries(options.map((option) => [option, on.includes(option)]))));

@@ -1,21 +1,20 @@
-// A visitor of the playground:
+// Tests the playground in a browser:
 //
-//     node playground.mjs <origin> <directory for pictures>
+//     node playground.mjs <origin> <directory for screenshots>
 //
-// The server holds the demo world. What the visitor sees is told, a line each; how long the first paint took is told
-// last.
+// The server serves the demo world. Prints one line per passed step, and the time of the first paint at the end.
 
 import { mkdirSync } from "node:fs";
 
-import { barriers, end, launch, open } from "./browser.mjs";
+import { end, launch, open, violationsOf } from "./browser.mjs";
 
-const [origin, pictures] = process.argv.slice(2);
-mkdirSync(pictures, { recursive: true });
+const [origin, directory] = process.argv.slice(2);
+mkdirSync(directory, { recursive: true });
 const faults = [];
 const browser = await launch();
 
-/** Asks the server past the browser. */
-async function ask(query, token) {
+/** Sends a request to the API directly, without the browser. */
+async function request(query, token) {
   const headers = { "content-type": "application/json", ...(token && { authorization: `Bearer ${token}` }) };
   const response = await fetch(`${origin}/graphql`, { method: "POST", headers, body: JSON.stringify({ query }) });
   const { data, errors } = await response.json();
@@ -24,24 +23,24 @@ async function ask(query, token) {
 }
 
 async function signIn(username) {
-  const { login } = await ask(
+  const { login } = await request(
     `mutation { login(input: { username: "${username}", password: "demo-password" }) { token } }`,
   );
   return login.token;
 }
 
-/** Sends what stands in the editor, once that is there. */
+/** Executes the operation in the editor, once the editor has loaded. */
 async function execute(page) {
   await page.locator(".graphiql-query-editor .view-line").first().waitFor();
   await page.getByRole("button", { name: /^Execute query/ }).click();
 }
 
-const answer = (page, text) => page.locator(".result-window", { hasText: text }).waitFor();
-const picture = (page, name) => page.screenshot({ path: `${pictures}/playground-${name}.png` });
+const response = (page, text) => page.locator(".result-window", { hasText: text }).waitFor();
+const screenshot = (page, name) => page.screenshot({ path: `${directory}/playground-${name}.png` });
 
 async function check(page, name) {
-  await picture(page, name);
-  for (const barrier of await barriers(page)) faults.push(`${name}: ${barrier}`);
+  await screenshot(page, name);
+  for (const violation of await violationsOf(page)) faults.push(`${name}: ${violation}`);
 }
 
 async function visit(colorScheme) {
@@ -49,13 +48,13 @@ async function visit(colorScheme) {
   await page.goto(origin);
   await page.getByRole("button", { name: "AProfile" }).waitFor();
   await execute(page);
-  await answer(page, "Ada Okafor");
+  await response(page, "Ada Okafor");
   await check(page, colorScheme);
-  console.log(`${colorScheme}: the first stop of the tour is answered`);
+  console.log(`${colorScheme}: the first stop of the tour returns a response`);
   return page;
 }
 
-/** What is typed into the editor of the tab; it closes brackets by itself. */
+/** Replaces the content of the editor, which closes brackets by itself. */
 async function type(page, text) {
   await page.locator(".graphiql-query-editor .monaco-editor").first().click();
   await page.keyboard.press("ControlOrMeta+A");
@@ -67,30 +66,30 @@ async function complete(page) {
   await page.getByRole("button", { name: "New tab" }).click();
   await type(page, '{ user(by: { username: "ada" }) { displ');
   const name = page.locator(".suggest-widget.visible").getByText("displayName").first();
-  // Nothing says when the editor knows the schema.
+  // There is no sign of when the editor has loaded the schema: retry.
   while (!(await name.isVisible())) {
     await page.keyboard.press("Control+Space");
     await Promise.race([name.waitFor(), new Promise((resolve) => setTimeout(resolve, 1_000))]);
   }
-  console.log("names are completed");
+  console.log("the editor completes names");
 }
 
-/** What was copied, as soon as it is of this form. */
-async function copied(page, form) {
-  const has = ([source]) =>
+/** Waits until the clipboard matches a pattern, and returns its text. */
+async function copied(page, pattern) {
+  const matches = ([source]) =>
     navigator.clipboard.readText().then((text) => (new RegExp(source).test(text) ? text : null));
-  return (await page.waitForFunction(has, [form.source])).jsonValue();
+  return (await page.waitForFunction(matches, [pattern.source])).jsonValue();
 }
 
 async function signInByPanel(page) {
   await page.getByRole("button", { name: "Show Sign in" }).click();
   await page.getByRole("region", { name: "Sign in" }).getByRole("button", { name: "Sign in" }).click();
-  await page.getByText("Everything you send is sent as").waitFor();
+  await page.getByText("Requests are sent as").waitFor();
   await check(page, "signed-in");
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   await page.getByRole("button", { name: "Copy the token" }).click();
-  const { viewer } = await ask("{ viewer { user { username } } }", await copied(page, /^\S{40,}$/));
-  console.log(`the panel signs in as ${viewer.user.username}, and gives a token`);
+  const { viewer } = await request("{ viewer { user { username } } }", await copied(page, /^\S{40,}$/));
+  console.log(`the panel signs in as ${viewer.user.username}, and copies the token`);
 }
 
 async function openStop(page, title) {
@@ -99,33 +98,33 @@ async function openStop(page, title) {
   await panel.getByRole("button", { name: title, exact: true }).click();
 }
 
-async function askAsViewer(page) {
+async function executeAsViewer(page) {
   await openStop(page, "Relations");
   await execute(page);
-  await answer(page, "MUTUAL");
+  await response(page, "MUTUAL");
   await check(page, "tour");
-  console.log("what is asked then is asked by the viewer");
+  console.log("operations are executed as the viewer");
 }
 
-/** A post of somebody whom Ada follows comes while she watches. */
+/** Receives a post by a user whom Ada follows, while she is subscribed. */
 async function watch(page) {
-  const { viewer } = await ask(
+  const { viewer } = await request(
     "{ viewer { user { following(first: 1) { nodes { username } } } } }",
     await signIn("ada"),
   );
   const author = await signIn(viewer.user.following.nodes[0].username);
   await openStop(page, "Watch");
   await execute(page);
-  // Nothing says when the server watches; what is published before that is not told.
-  let isTold = false;
-  const told = answer(page, "seen as it came").then(() => (isTold = true));
-  while (!isTold) {
-    await ask('mutation { publish(input: { content: "seen as it came" }) { post { id } } }', author);
-    await Promise.race([told, new Promise((resolve) => setTimeout(resolve, 500))]);
+  // There is no sign of when the subscription has begun, and posts published before that are not sent: retry.
+  let isReceived = false;
+  const received = response(page, "published while subscribed").then(() => (isReceived = true));
+  while (!isReceived) {
+    await request('mutation { publish(input: { content: "published while subscribed" }) { post { id } } }', author);
+    await Promise.race([received, new Promise((resolve) => setTimeout(resolve, 500))]);
   }
-  await picture(page, "watching");
+  await screenshot(page, "watching");
   await page.getByRole("button", { name: /^Stop query/ }).click();
-  console.log("a subscription is told of a post that another client publishes");
+  console.log("a subscription receives a post that another client publishes");
 }
 
 async function followLink(page) {
@@ -137,13 +136,13 @@ async function followLink(page) {
   await other.goto(link);
   await other.getByRole("button", { name: "FromALink" }).waitFor();
   await execute(other);
-  await answer(other, "AD");
-  if (new URL(other.url()).hash) faults.push(`the link stays in the address: ${other.url()}`);
-  console.log("a link leads to what stands in a tab");
+  await response(other, "AD");
+  if (new URL(other.url()).hash) faults.push(`the fragment stays in the URL: ${other.url()}`);
+  console.log("a link opens the content of a tab");
 }
 
-/** What is kept or linked to may be garbage: the page comes all the same. */
-async function meetGarbage() {
+/** Opens the page with a malformed link and a malformed stored session: it loads all the same. */
+async function ignoreMalformed() {
   for (const garbage of ["[1,2]", '[{"a":1},{"b":2}]', "{", ""]) {
     const page = await open(browser, origin, faults);
     await page.addInitScript(() => sessionStorage.setItem("fanfold:session", "{garbage"));
@@ -151,41 +150,41 @@ async function meetGarbage() {
     await page.getByRole("button", { name: "AProfile" }).waitFor();
     await page.context().close();
   }
-  console.log("links and sessions that are none are passed over");
+  console.log("malformed links and sessions are ignored");
 }
 
-/** The session ends elsewhere; what anybody may ask can still be asked. */
+/** Ends the session from another client: anonymous requests still work afterwards. */
 async function loseSession(page) {
   const token = await page.evaluate(() => JSON.parse(sessionStorage.getItem("fanfold:session")).token);
-  await ask("mutation { logout { userErrors { code } } }", token);
+  await request("mutation { logout { userErrors { code } } }", token);
   await openStop(page, "A profile");
-  const refused = page.waitForResponse((response) => response.status() === 401);
+  const rejected = page.waitForResponse((response) => response.status() === 401);
   await execute(page);
-  await refused;
+  await rejected;
   await page.getByRole("button", { name: "Show Sign in" }).click();
   await page.getByText("Your session has ended.").waitFor();
   await execute(page);
-  await answer(page, "Ada Okafor");
-  console.log("a session that has ended is told, and forgotten");
+  await response(page, "Ada Okafor");
+  console.log("a session that has ended is reported and discarded");
 }
 
-async function tour() {
+async function test() {
   const page = await visit("light");
   const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0].startTime);
   await complete(page);
   await signInByPanel(page);
-  await askAsViewer(page);
+  await executeAsViewer(page);
   await watch(page);
   await followLink(page);
-  await meetGarbage();
+  await ignoreMalformed();
   await visit("dark");
   const before = faults.length;
   await loseSession(page);
-  // The browser complains of every answer that is a refusal.
+  // The browser logs every response with an error status.
   faults.push(...faults.splice(before).filter((fault) => !fault.includes("401")));
   console.log(`first paint after ${Math.round(paint)} ms`);
 }
 
-await tour().catch((error) => faults.push(error.message));
+await test().catch((error) => faults.push(error.message));
 await browser.close();
 end(faults);

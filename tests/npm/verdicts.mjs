@@ -1,5 +1,5 @@
-// Sends documents to a server and holds what it answers against graphql-js: whether a document is executed, and the
-// keys of the answer and their order. Prints the differences.
+// Sends documents to a server and compares the responses with graphql-js: whether a document is executed, and the keys
+// of the response and their order. Prints the differences.
 import { readFileSync } from "node:fs";
 import { buildSchema, execute, parse, validate } from "graphql";
 import { documents } from "./documents.mjs";
@@ -7,7 +7,7 @@ import { documents } from "./documents.mjs";
 const [url, file] = process.argv.slice(2);
 const schema = buildSchema(readFileSync(file, "utf8"));
 
-// graphql-js collects the fields; their values are what the server has answered under the same keys.
+// graphql-js collects the fields; their values are taken from the server's response, under the same keys.
 const fieldResolver = (parent, _arguments, _context, info) => parent?.[info.path.key];
 const typeResolver = (value) => value.__typename ?? "User";
 
@@ -20,37 +20,37 @@ const expected = async (document, variableValues, rootValue) => {
   }
   if (validate(schema, parsed).length > 0) return { verdict: "invalid" };
   const result = await execute({ schema, document: parsed, rootValue, variableValues, fieldResolver, typeResolver });
-  return "data" in result ? { verdict: "executed", ...result } : { verdict: "refused" };
+  return "data" in result ? { verdict: "executed", ...result } : { verdict: "rejected" };
 };
 
-const VERDICTS = { GRAPHQL_PARSE_FAILED: "unparsed", GRAPHQL_VALIDATION_FAILED: "invalid", BAD_USER_INPUT: "refused" };
+const VERDICTS = { GRAPHQL_PARSE_FAILED: "unparsed", GRAPHQL_VALIDATION_FAILED: "invalid", BAD_USER_INPUT: "rejected" };
 
-const answered = async (document, variables) => {
+const received = async (document, variables) => {
   const body = JSON.stringify({ query: document, variables });
-  const answer = await (
+  const result = await (
     await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body })
   ).json();
-  if ("data" in answer) return { verdict: "executed", ...answer };
+  if ("data" in result) return { verdict: "executed", ...result };
   return {
-    verdict: VERDICTS[answer.errors[0].extensions.code] ?? answer.errors[0].extensions.code,
-    errors: answer.errors,
+    verdict: VERDICTS[result.errors[0].extensions.code] ?? result.errors[0].extensions.code,
+    errors: result.errors,
   };
 };
 
 let same = 0;
 for (const { document, variables } of documents) {
-  const answer = await answered(document, variables);
-  // Introspection and what is answered by an error are not compared key by key.
-  const expectation = await expected(document, variables, answer.data ?? {});
+  const result = await received(document, variables);
+  // The keys of introspection results and of results with errors are not compared.
+  const expectation = await expected(document, variables, result.data ?? {});
   const isCompared =
-    answer.verdict === "executed" && !answer.errors && !document.includes("__schema") && !document.includes("__type(");
+    result.verdict === "executed" && !result.errors && !document.includes("__schema") && !document.includes("__type(");
   const isSame =
-    answer.verdict === expectation.verdict &&
-    (!isCompared || JSON.stringify(answer.data) === JSON.stringify(expectation.data));
+    result.verdict === expectation.verdict &&
+    (!isCompared || JSON.stringify(result.data) === JSON.stringify(expectation.data));
   if (isSame) {
     same += 1;
   } else {
-    console.log(JSON.stringify({ document, variables, expectation, answer }));
+    console.log(JSON.stringify({ document, variables, expectation, result }));
   }
 }
 console.log(`${same} of ${documents.length}`);

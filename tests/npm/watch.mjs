@@ -1,8 +1,8 @@
-// Watches a timeline with the clients that web pages use, and publishes meanwhile:
+// Subscribes to a timeline with the client libraries of web pages, while another user publishes:
 //
-//     node watch.mjs ws|sse <url> <token of who watches> <token of who publishes>
+//     node watch.mjs ws|sse <url> <token of the subscriber> <token of the publisher>
 //
-// Each event is told in a line; so is what comes after the client has gone on from a cursor.
+// Prints one line per event, before and after the client resumes after a cursor.
 
 import { createClient as createEventClient } from "graphql-sse";
 import { createClient as createSocketClient } from "graphql-ws";
@@ -39,7 +39,7 @@ async function publish(content) {
   if (errors) throw new Error(JSON.stringify(errors));
 }
 
-/** The next so many events from a cursor on, while these are published. */
+/** Prints the next `count` events after a cursor while publishing `contents`; returns the last cursor. */
 async function watch(after, count, contents) {
   const client = clients[kind]();
   const events = client.iterate({ query, variables: { after } });
@@ -50,8 +50,8 @@ async function watch(after, count, contents) {
   for (let number = 0; number < count; number += 1) {
     const { value, done } = await events.next();
     if (done || value.errors) throw new Error(JSON.stringify(value));
-    const { post, ...place } = value.data.timeline;
-    cursor = place.cursor;
+    const { post, ...event } = value.data.timeline;
+    cursor = event.cursor;
     console.log(`${post.author.username}: ${post.content}`);
   }
   await publishing;
@@ -60,7 +60,7 @@ async function watch(after, count, contents) {
   return cursor;
 }
 
-/** The cursor of a page of all there is, as soon as this post has come to it. */
+/** Waits until this post is first in the timeline, and returns its cursor. */
 async function cursorOf(content) {
   const query = "{ viewer { timeline(first: 20) { nodes { content } pageInfo { startCursor } } } }";
   for (;;) {
@@ -79,9 +79,9 @@ await publish("before");
 const cursor = await watch(await cursorOf("before"), 3, ["one", "two", "three", "four"]);
 await watch(cursor, 3, ["five", "six"]);
 
-// What cannot be executed, and who is not known, is told as the protocol says.
-const refused = clients[kind]().iterate({ query: "subscription { nothing }" });
-const failure = await refused.next().then(
+// An invalid document is rejected as the protocol specifies.
+const rejected = clients[kind]().iterate({ query: "subscription { nothing }" });
+const failure = await rejected.next().then(
   () => "nothing",
   (error) => error,
 );

@@ -6,7 +6,7 @@ const lint = await createLinter();
 let faults = 0;
 for (const path of process.argv.slice(2)) {
   for (const { line, column, message, kind } of lint(await readFile(path, "utf8"), path)) {
-    // The linter knows the runners of its release only.
+    // The linter only knows the runners of its own release.
     if (kind === "runner-label") continue;
     console.error(`${path}:${line}:${column}: ${message} (${kind})`);
     faults += 1;

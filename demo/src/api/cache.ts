@@ -1,5 +1,5 @@
-// The normalised cache: every user, post and relation is kept once, so that what changes in one place changes in all
-// of them. Changes of relations are shown before the server has agreed, and taken back if it does not.
+// The normalised cache: every user, post and relation is stored once, so that a change shows everywhere. Changes of
+// relations are optimistic: shown before the server responds, and rolled back if it rejects them.
 
 import { cacheExchange, type Cache, type UpdateResolver } from "@urql/exchange-graphcache";
 import schema from "../generated/schema.json";
@@ -8,13 +8,13 @@ import { endlessList, insertIntoList, pagesOf, removeFromList } from "./pages";
 
 const embedded = () => null;
 
-/** How the viewer stands to somebody after following or unfollowing. */
+/** The relation to a user after following or unfollowing them. */
 const AFTER: Record<"follow" | "unfollow", Record<RelationStatus, RelationStatus>> = {
   follow: { NONE: "FOLLOWING", FOLLOWING: "FOLLOWING", FOLLOWER: "MUTUAL", MUTUAL: "MUTUAL" },
   unfollow: { NONE: "NONE", FOLLOWING: "NONE", FOLLOWER: "FOLLOWER", MUTUAL: "FOLLOWER" },
 };
 
-/** What `follow` or `unfollow` will answer, if all goes well. */
+/** The expected response of `follow` or `unfollow`. */
 function expectedChange(change: "follow" | "unfollow", userId: string, cache: Cache) {
   const user = { __typename: "User", id: userId };
   const relation = cache.resolve(user, "relation") as string;
@@ -44,19 +44,19 @@ function expectedChange(change: "follow" | "unfollow", userId: string, cache: Ca
 
 const VIEWER = "Query.viewer";
 
-/** Puts a post where it belongs in the home timeline. */
+/** Inserts a post into the home timeline by its time. */
 function addToTimeline(cache: Cache, post: string): void {
   const time = (post: string) => cache.resolve(post, "createdAt") as string;
   const own = time(post);
   insertIntoList(cache, VIEWER, "timeline", post, (other) => time(other) <= own);
 }
 
-/** Takes all posts of an author out of the home timeline. */
+/** Removes all posts of an author from the home timeline. */
 function removeAuthor(cache: Cache, author: string): void {
   removeFromList(cache, VIEWER, "timeline", (post) => cache.resolve(post, "author") === author);
 }
 
-/** Takes a post out of every list that has it. */
+/** Removes a post from every list. */
 function removeEverywhere(cache: Cache, postId: string): void {
   const post = `Post:${postId}`;
   removeFromList(cache, VIEWER, "timeline", (other) => other === post);
@@ -70,7 +70,7 @@ type Deleted = { deletePost: { deletedId: string | null } | null };
 type RelationChanged = {
   relationChanged: { user: { id: string; relation: { followingSince: string | null } | null } };
 };
-type Happened = {
+type TimelineChanged = {
   timeline: { __typename: "PostAdded"; post: { id: string } } | { __typename: "PostRemoved"; postId: string };
 };
 
@@ -86,19 +86,19 @@ const onDelete: UpdateResolver<Deleted> = ({ deletePost }, _input, cache) => {
   if (deletePost?.deletedId) removeEverywhere(cache, deletePost.deletedId);
 };
 
-const onEvent: UpdateResolver<Happened> = ({ timeline: event }, _input, cache) => {
+const onEvent: UpdateResolver<TimelineChanged> = ({ timeline: event }, _input, cache) => {
   if (event.__typename === "PostAdded") addToTimeline(cache, `Post:${event.post.id}`);
   else removeEverywhere(cache, event.postId);
 };
 
-const onUnfollow: UpdateResolver<object, Input> = (_answer, { input }, cache) => {
+const onUnfollow: UpdateResolver<object, Input> = (_response, { input }, cache) => {
   const author = `User:${input.userId}`;
   const relation = cache.resolve(author, "relation") as string;
-  // If it was refused, the viewer still follows.
+  // If the server rejected it, the viewer still follows the author.
   if (cache.resolve(relation, "followingSince") === null) removeAuthor(cache, author);
 };
 
-/** Unfollowing may also happen elsewhere. */
+/** Handles changes made by other clients too: removes the posts of an unfollowed author. */
 const onRelationChange: UpdateResolver<RelationChanged> = ({ relationChanged: { user } }, _input, cache) => {
   if (user.relation?.followingSince === null) removeAuthor(cache, `User:${user.id}`);
 };

@@ -1,4 +1,4 @@
-// The GraphQL client of a session, and the one of nobody, for signing in.
+// The GraphQL client of a session, and the anonymous one, for signing in.
 
 import { Client, fetchExchange, mapExchange, subscriptionExchange } from "urql";
 import { session } from "../session/session";
@@ -14,7 +14,7 @@ const noticeSignOut = mapExchange({
   },
 });
 
-/** A client of whoever has this token, and how to be done with it. */
+/** Opens a client for the session with this token; `close` closes its socket. */
 export function openClient(token: string): { client: Client; close: () => void } {
   const { socket, close } = openSocket(token);
   const client = new Client({
@@ -30,5 +30,5 @@ export function openClient(token: string): { client: Client; close: () => void }
   return { client, close };
 }
 
-/** A client of nobody. */
+/** Opens a client without a session. */
 export const openAnonymousClient = () => new Client({ ...common, exchanges: [fetchExchange] });

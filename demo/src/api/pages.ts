@@ -1,9 +1,9 @@
-// Endless lists in the cache: the pages of a connection, put together in the order in which their cursors lead from
-// one to the next. A first page that is read anew begins a new chain, so pages that no longer fit drop out.
+// Endless lists in the cache: the pages of a connection, concatenated by following their end cursors. A refetched first
+// page begins a new chain, so that pages that no longer fit drop out.
 
 import type { Cache, Resolver } from "@urql/exchange-graphcache";
 
-/** How many entries a page has; queries for pages say the same. */
+/** The number of entries of a page; queries for pages must use the same. */
 export const PAGE_SIZE = 20;
 
 interface Page {
@@ -28,7 +28,7 @@ function pageAt(cache: Cache, parentKey: string, fieldName: string, after: strin
   };
 }
 
-/** The pages of a list that are in the cache, from the first one on. */
+/** Returns the cached pages of a list, beginning with the first. */
 export function pagesOf(cache: Cache, parentKey: string, fieldName: string): Page[] {
   const pages: Page[] = [];
   let page = pageAt(cache, parentKey, fieldName, null);
@@ -39,7 +39,7 @@ export function pagesOf(cache: Cache, parentKey: string, fieldName: string): Pag
   return pages;
 }
 
-/** Answers any page of a list with all pages up to the last one that was read. */
+/** Resolves any page of a list to all cached pages, up to the last one read. */
 export const endlessList: Resolver = (_parent, variables, cache, info) => {
   const { parentKey, fieldName } = info;
   const requested = cache.resolve(parentKey, fieldName, variables) as string | undefined;
@@ -47,7 +47,7 @@ export const endlessList: Resolver = (_parent, variables, cache, info) => {
   const pages = pagesOf(cache, parentKey, fieldName);
   const last = pages.at(-1);
   if (last === undefined || pages[0] === undefined) return requested;
-  // The page that is asked for is still to come; until then there are those before it.
+  // The requested page is not cached yet: return those before it meanwhile.
   if (requested === undefined) info.partial = true;
   return {
     __typename: cache.resolve(last.key, "__typename") as string,
@@ -62,20 +62,20 @@ export const endlessList: Resolver = (_parent, variables, cache, info) => {
   };
 };
 
-/** Takes nodes out of all pages of a list. */
+/** Removes nodes from all pages of a list. */
 export function removeFromList(
   cache: Cache,
   parentKey: string,
   fieldName: string,
-  isToGo: (node: string) => boolean,
+  shouldRemove: (node: string) => boolean,
 ): void {
   for (const { key, nodes } of pagesOf(cache, parentKey, fieldName)) {
-    const kept = nodes.filter((node) => !isToGo(node));
+    const kept = nodes.filter((node) => !shouldRemove(node));
     if (kept.length < nodes.length) cache.link(key, "nodes", kept);
   }
 }
 
-/** Puts a node before the first one that `isAfter` it, if that place is among the pages that were read. */
+/** Inserts a node before the first one that `isAfter` it, if that position is within the cached pages. */
 export function insertIntoList(
   cache: Cache,
   parentKey: string,

@@ -1,19 +1,19 @@
-// Subscriptions over one WebSocket. It is opened when something is watched, says who is signed in, and notices when the
-// server has gone silent. What was lost is not begun again here: whoever watches knows from where to go on.
+// Subscriptions over one WebSocket. It is opened by the first subscription, authenticates with the session's token, and
+// detects an unresponsive server. It does not resubscribe: the subscriber does, since it knows where to resume.
 
 import { createClient, type Client } from "graphql-ws";
 import type { SubscriptionForwarder } from "@urql/core";
 import { connection } from "../live/connection";
 import { session } from "../session/session";
 
-/** How often the server is asked whether it is there, and how long it may take to say so. */
+/** Interval of pings, and timeout of a pong, in milliseconds. */
 const PING_INTERVAL = 10_000;
-const PONG_WITHIN = 5_000;
-/** What the server closes a socket with whose token is not valid, or not any more. */
+const PONG_TIMEOUT = 5_000;
+/** The close code for an invalid or revoked token. */
 const FORBIDDEN = 4403;
 
 export function openSocket(token: string): { socket: Client; close: () => void } {
-  let silence: ReturnType<typeof setTimeout>;
+  let pongTimer: ReturnType<typeof setTimeout>;
   const socket = createClient({
     url: `${location.origin.replace(/^http/, "ws")}/graphql`,
     connectionParams: { authorization: `Bearer ${token}` },
@@ -22,16 +22,16 @@ export function openSocket(token: string): { socket: Client; close: () => void }
     on: {
       connected: () => connection.found(),
       ping: (isReceived) => {
-        if (!isReceived) silence = setTimeout(() => socket.terminate(), PONG_WITHIN);
+        if (!isReceived) pongTimer = setTimeout(() => socket.terminate(), PONG_TIMEOUT);
       },
-      pong: () => clearTimeout(silence),
+      pong: () => clearTimeout(pongTimer),
       closed: (event) => {
-        clearTimeout(silence);
+        clearTimeout(pongTimer);
         if (event instanceof CloseEvent && event.code === FORBIDDEN) session.expire();
       },
     },
   });
-  // Whoever is offline need not wait for the silence to be noticed.
+  // When the browser goes offline, do not wait for the timeout.
   const giveUp = () => socket.terminate();
   addEventListener("offline", giveUp);
   const close = () => {
@@ -41,7 +41,7 @@ export function openSocket(token: string): { socket: Client; close: () => void }
   return { socket, close };
 }
 
-/** Hands subscriptions of urql to the socket. */
+/** Forwards urql's subscriptions to the socket. */
 export const forwardTo =
   (socket: Client): SubscriptionForwarder =>
   ({ query = "", variables }) => ({
@@ -50,9 +50,9 @@ export const forwardTo =
         { query, variables },
         {
           next: sink.next as (value: unknown) => void,
-          // What is watched has no end of its own.
-          complete: () => sink.error(new Error("The server has ended it.")),
-          // A list is what the server has refused; anything else is a connection that was lost.
+          // Subscriptions never complete by themselves.
+          complete: () => sink.error(new Error("The server ended the subscription.")),
+          // An array is a rejection by the server; anything else is a lost connection.
           error: (cause) => sink.error(Array.isArray(cause) ? cause : new Error("The connection was lost.")),
         },
       ),

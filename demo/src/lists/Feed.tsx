@@ -1,4 +1,4 @@
-// A list of articles that goes on while one reads. Page Down and Page Up go from one article to the next, as assistive
+// A list of articles that grows as the user scrolls. Page Down and Page Up move the focus between articles, as assistive
 // technology expects of a feed.
 
 import { Children, type KeyboardEvent, type ReactNode } from "react";
@@ -8,7 +8,7 @@ const STEPS: Record<string, number> = { PageDown: 1, PageUp: -1 };
 interface FeedProps {
   label: string;
   isBusy: boolean;
-  /** Articles. */
+  /** The articles. */
   children: ReactNode;
 }
 

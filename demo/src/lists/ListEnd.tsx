@@ -1,21 +1,21 @@
-// The end of an endless list: asks for more when it comes near, and says how it goes.
+// The end of an endless list: requests the next page when scrolled near, and shows the loading state.
 
 import { useEffect, useRef } from "react";
 import type { CombinedError } from "urql";
 import { Failure } from "../ui/Failure";
 import { Loading } from "../ui/Loading";
 
-/** How far below the window the end may be when more is asked for. */
+/** The distance below the window at which the next page is requested. */
 const NEAR = "900px";
 
 interface ListEndProps {
-  /** What the list is of, such as "posts". */
+  /** The kind of entries, such as "posts". */
   what: string;
   isFetching: boolean;
   error?: CombinedError;
-  /** What to say at the true end. */
+  /** The text to show at the end of the list. */
   atEnd: string;
-  /** From where to read on; null at the true end. */
+  /** The cursor of the next page; null at the end of the list. */
   next: string | null;
   onMore: (after: string) => void;
   onRetry: () => void;

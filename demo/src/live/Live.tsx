@@ -1,4 +1,4 @@
-// Watches what happens as long as somebody is signed in, whatever page is shown.
+// Keeps the subscriptions open while a user is signed in, on every page.
 
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useRef } from "react";
 import { useClient } from "urql";
@@ -6,11 +6,11 @@ import { watchRelations } from "./watchRelations";
 import { watchTimeline } from "./watchTimeline";
 
 interface LiveActions {
-  /** Takes somebody whom the viewer follows since then into the home timeline. */
-  takeUp: (userId: string, since: string) => void;
+  /** Brings the posts of a newly followed user into the home timeline. */
+  onFollowed: (userId: string, since: string) => void;
 }
 
-const LiveContext = createContext<LiveActions>({ takeUp: () => {} });
+const LiveContext = createContext<LiveActions>({ onFollowed: () => {} });
 
 export const useLive = () => useContext(LiveContext);
 
@@ -21,7 +21,7 @@ export function Live({ children }: { children: ReactNode }) {
   useEffect(() => {
     const watched = watchTimeline(client);
     timeline.current = watched;
-    const stopRelations = watchRelations(client, { onFollowed: watched.takeUp, onMissed: watched.readAnew });
+    const stopRelations = watchRelations(client, { onFollowed: watched.onFollowed, onMissed: watched.refetch });
     return () => {
       watched.stop();
       stopRelations();
@@ -29,7 +29,7 @@ export function Live({ children }: { children: ReactNode }) {
   }, [client]);
 
   const actions = useMemo<LiveActions>(
-    () => ({ takeUp: (userId, since) => timeline.current?.takeUp(userId, since) }),
+    () => ({ onFollowed: (userId, since) => timeline.current?.onFollowed(userId, since) }),
     [],
   );
   return <LiveContext value={actions}>{children}</LiveContext>;

@@ -1,8 +1,8 @@
-// Whether the server can be reached, as far as is known.
+// The last known state of the connection to the server.
 
 import { createStore } from "../ui/store";
 
-/** `back` is a connection that was lost and found, until that has been told. */
+/** `back` is a connection that was lost and restored, while the banner reports it. */
 export type Connection = "unknown" | "here" | "lost" | "back";
 
 const store = createStore<Connection>("unknown");
@@ -12,5 +12,5 @@ export const connection = {
   isFound: () => store.get() === "here" || store.get() === "back",
   lost: () => store.set("lost"),
   found: () => store.set(store.get() === "lost" ? "back" : "here"),
-  forget: () => store.set("unknown"),
+  reset: () => store.set("unknown"),
 };

@@ -1,21 +1,21 @@
-// Keeps a subscription alive: when the connection is lost it is begun again, after a while that grows with each
-// failure, and at once when the browser is back online.
+// Keeps a subscription alive: resubscribes after a lost connection, with exponential backoff, and at once when the
+// browser is back online.
 
 import type { CombinedError, OperationResultSource, OperationResult } from "urql";
 import { connection } from "./connection";
 
-const FIRST_WAIT = 500;
-const LONGEST_WAIT = 15_000;
+const MIN_BACKOFF = 500;
+const MAX_BACKOFF = 15_000;
 
 interface Watching<Data> {
-  /** Begins the subscription, from wherever it has to go on. */
+  /** Begins the subscription, resuming where it was interrupted. */
   begin: () => OperationResultSource<OperationResult<Data>>;
   onData: (data: Data) => void;
-  /** The server has refused; whether it is worth while to begin again later. */
-  onRefused?: (error: CombinedError) => boolean;
+  /** Called when the server rejects the subscription; returns true to retry later. */
+  onRejected?: (error: CombinedError) => boolean;
 }
 
-export function keepWatching<Data>({ begin, onData, onRefused }: Watching<Data>): () => void {
+export function keepWatching<Data>({ begin, onData, onRejected }: Watching<Data>): () => void {
   let failures = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let watched: { unsubscribe: () => void } | undefined;
@@ -34,23 +34,23 @@ export function keepWatching<Data>({ begin, onData, onRefused }: Watching<Data>)
   };
 
   const fail = (error: CombinedError) => {
-    // What is refused is ended, too; it fails once.
+    // A rejected subscription also ends: count it as one failure.
     if (timer !== undefined) return;
     if (error.networkError) connection.lost();
-    else if (!(onRefused?.(error) ?? true)) return;
-    const wait = Math.min(FIRST_WAIT * 2 ** failures, LONGEST_WAIT);
+    else if (!(onRejected?.(error) ?? true)) return;
+    const backoff = Math.min(MIN_BACKOFF * 2 ** failures, MAX_BACKOFF);
     failures += 1;
-    timer = setTimeout(watch, wait);
+    timer = setTimeout(watch, backoff);
   };
 
-  const watchAtOnce = () => {
+  const retryNow = () => {
     if (timer !== undefined) watch();
   };
 
-  addEventListener("online", watchAtOnce);
+  addEventListener("online", retryNow);
   watch();
   return () => {
-    removeEventListener("online", watchAtOnce);
+    removeEventListener("online", retryNow);
     clearTimeout(timer);
     watched?.unsubscribe();
   };

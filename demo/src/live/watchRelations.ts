@@ -1,9 +1,9 @@
-// Watches how others and the viewer stand, so that badges stay right whoever changes it, and wherever.
+// Subscribes to changes of the viewer's relations, so that badges stay correct, whichever user or client changes them.
 
 import type { Client } from "urql";
 import { graphql, readFragment } from "../generated";
-import type { StandingFragment } from "../generated/graphql";
-import { Standing } from "../people/standing";
+import type { RelationPartsFragment } from "../generated/graphql";
+import { RelationParts } from "../people/relation";
 import { connection } from "./connection";
 import { keepWatching } from "./keepWatching";
 import { shownUsers } from "./shownUsers";
@@ -16,7 +16,7 @@ const RelationChanges = graphql(`
         followers(first: 1) {
           totalCount
         }
-        ...Standing
+        ...RelationParts
       }
     }
   }
@@ -27,7 +27,7 @@ const RelationsOf = graphql(`
     relations(userIds: $userIds) {
       user {
         id
-        ...Standing
+        ...RelationParts
       }
     }
   }
@@ -47,41 +47,41 @@ const OwnCounts = graphql(`
   }
 `);
 
-/** Most ids that are asked for at once. */
-const MOST_IDS = 100;
+/** Maximum number of ids per request. */
+const MAX_IDS = 100;
 
-/** Reads again how many follow the viewer, whom it follows, and what it has posted. */
+/** Refetches the viewer's numbers of followers, followed users and posts. */
 export const refreshOwnCounts = (client: Client) =>
   client.query(OwnCounts, {}, { requestPolicy: "network-only" }).toPromise();
 
-/** Reads again how all who are shown stand: events of the time without a connection are not told later. */
+/** Refetches the relations of all shown users: events missed without a connection are not sent later. */
 async function refreshShown(client: Client): Promise<void> {
   const ids = shownUsers.ids();
-  for (let start = 0; start < ids.length; start += MOST_IDS) {
-    const userIds = ids.slice(start, start + MOST_IDS);
+  for (let start = 0; start < ids.length; start += MAX_IDS) {
+    const userIds = ids.slice(start, start + MAX_IDS);
     await client.query(RelationsOf, { userIds }, { requestPolicy: "network-only" });
   }
 }
 
-/** Reads again how many the viewer follows, and tells whether it is as many as was known. */
+/** Refetches the number of users the viewer follows; returns true if it equals the cached one. */
 async function followsAsMany(client: Client): Promise<boolean> {
-  const known = await client.query(OwnCounts, {}, { requestPolicy: "cache-only" });
+  const cached = await client.query(OwnCounts, {}, { requestPolicy: "cache-only" });
   const current = await refreshOwnCounts(client);
-  const [before, after] = [known, current].map(({ data }) => data?.viewer?.user.following.totalCount);
+  const [before, after] = [cached, current].map(({ data }) => data?.viewer?.user.following.totalCount);
   return before !== undefined && before === after;
 }
 
-/** Since when the viewer follows somebody, if that is what has changed last; else the other one has changed it. */
-function followedJustNow(relation: StandingFragment["relation"]): string | null {
+/** Returns the time of the viewer's follow if it is the latest change of the relation; null if the user's is. */
+function followedJustNow(relation: RelationPartsFragment["relation"]): string | null {
   const { followingSince = null, followerSince = null } = relation ?? {};
   if (followingSince === null || followerSince === null) return followingSince;
   return Date.parse(followingSince) >= Date.parse(followerSince) ? followingSince : null;
 }
 
 interface RelationsWatcher {
-  /** The viewer has begun to follow somebody, here or elsewhere. */
+  /** Called when the viewer follows a user, in this or another client. */
   onFollowed: (userId: string, since: string) => void;
-  /** The viewer has followed or unfollowed somebody elsewhere while there was no connection, or may have. */
+  /** Called if the viewer may have followed or unfollowed users in another client while disconnected. */
   onMissed: () => void;
 }
 
@@ -90,15 +90,15 @@ export function watchRelations(client: Client, { onFollowed, onMissed }: Relatio
     begin: () => client.subscription(RelationChanges, {}),
     onData: ({ relationChanged: { user } }) => {
       void refreshOwnCounts(client);
-      const since = followedJustNow(readFragment(Standing, user).relation);
+      const since = followedJustNow(readFragment(RelationParts, user).relation);
       if (since !== null) onFollowed(user.id, since);
     },
   });
   const stopFollowing = connection.store.subscribe(() => {
     if (connection.store.get() !== "back") return;
     void refreshShown(client);
-    void followsAsMany(client).then((isSo) => {
-      if (!isSo) onMissed();
+    void followsAsMany(client).then((isUnchanged) => {
+      if (!isUnchanged) onMissed();
     });
   });
   return () => {

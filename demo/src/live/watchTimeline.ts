@@ -1,10 +1,10 @@
-// Watches the home timeline. The cache puts what happens where it belongs; here is only kept from where to go on.
+// Subscribes to the home timeline. The cache applies the events; this module tracks the cursor to resume after.
 
 import type { Client } from "urql";
-import { mustReadAnew } from "../api/failures";
+import { isResyncRequired } from "../api/failures";
 import { graphql } from "../generated";
 import { HomeTimeline } from "../timeline/homeTimeline";
-import { isReadAnew } from "../timeline/isReadAnew";
+import { refetching } from "../timeline/refetching";
 import { connection } from "./connection";
 import { keepWatching } from "./keepWatching";
 
@@ -32,16 +32,16 @@ const TimelineEvents = graphql(`
   }
 `);
 
-const READ_AGAIN_AFTER = 2_000;
+const RETRY_AFTER = 2_000;
 
-/** Reads the timeline, and anew as much of it as was read before. */
+/** Reads the timeline, as many pages as are cached. */
 async function readTimeline(client: Client, requestPolicy: "cache-first" | "network-only") {
   const lengthOf = (result: { data?: { viewer: { timeline: { nodes: unknown[] } } | null } }) =>
     result.data?.viewer?.timeline.nodes.length ?? 0;
-  const known = lengthOf(await client.query(HomeTimeline, {}, { requestPolicy: "cache-only" }));
+  const cached = lengthOf(await client.query(HomeTimeline, {}, { requestPolicy: "cache-only" }));
   let result = await client.query(HomeTimeline, {}, { requestPolicy });
   const first = result;
-  while (lengthOf(result) < known) {
+  while (lengthOf(result) < cached) {
     const pageInfo = result.data?.viewer?.timeline.pageInfo;
     if (!pageInfo?.hasNextPage) break;
     result = await client.query(HomeTimeline, { after: pageInfo.endCursor }, { requestPolicy });
@@ -50,52 +50,52 @@ async function readTimeline(client: Client, requestPolicy: "cache-first" | "netw
 }
 
 interface TimelineWatch {
-  /** Reads it anew, because the viewer follows somebody since then. */
-  takeUp: (userId: string, since: string) => void;
-  readAnew: () => void;
+  /** Refetches the timeline because the viewer has followed a user. */
+  onFollowed: (userId: string, since: string) => void;
+  refetch: () => void;
   stop: () => void;
 }
 
-/** Watches the timeline of whoever the client is signed in as. */
+/** Watches the home timeline of the client's session. */
 export function watchTimeline(client: Client): TimelineWatch {
-  /** Who was taken up, and since when each is followed: it is told by the answer, and by an event. */
-  const takenUp = new Map<string, string>();
+  /** The handled follows, by user: each is reported twice, by the response and by an event. */
+  const followedSince = new Map<string, string>();
   let stopWatching = () => {};
   let timer: ReturnType<typeof setTimeout>;
-  /** Which reading is the last one; what comes of an earlier one is not wanted any more. */
+  /** The number of the latest read; results of earlier ones are discarded. */
   let turn = 0;
 
   const watchFrom = (start: string | null) => {
     let after = start ?? undefined;
-    // An empty timeline has no cursor to go on from. What came to it before it was watched is not told: it is read
-    // once more as soon as it is watched.
-    const readOnceWatched = () => {
+    // An empty timeline has no cursor to resume after, so posts added between the read and the subscription would be
+    // missed: read it once more after subscribing.
+    const scheduleReread = () => {
       if (after !== undefined) return;
       clearTimeout(timer);
-      timer = setTimeout(() => void readMissed(), READ_AGAIN_AFTER);
+      timer = setTimeout(() => void readMissed(), RETRY_AFTER);
     };
     const ownTurn = turn;
     const readMissed = async () => {
       const { data } = await client.query(HomeTimeline, {}, { requestPolicy: "network-only" });
       if (ownTurn !== turn) return;
-      if (!data?.viewer) readOnceWatched();
+      if (!data?.viewer) scheduleReread();
       else if (data.viewer.timeline.nodes.length > 0 || after !== undefined) void read("network-only");
     };
     const stopEvents = keepWatching({
       begin: () => {
-        readOnceWatched();
+        scheduleReread();
         return client.subscription(TimelineEvents, { after });
       },
       onData: ({ timeline }) => {
         after = timeline.cursor;
       },
-      onRefused: (error) => {
-        if (mustReadAnew(error)) void read("network-only");
-        return !mustReadAnew(error);
+      onRejected: (error) => {
+        if (isResyncRequired(error)) void read("network-only");
+        return !isResyncRequired(error);
       },
     });
     const stopConnection = connection.store.subscribe(() => {
-      if (connection.isFound()) readOnceWatched();
+      if (connection.isFound()) scheduleReread();
     });
     stopWatching = () => {
       stopEvents();
@@ -106,29 +106,29 @@ export function watchTimeline(client: Client): TimelineWatch {
   const read = async (requestPolicy: "cache-first" | "network-only") => {
     stop();
     const ownTurn = turn;
-    isReadAnew.set(true);
+    refetching.set(true);
     const { data, error } = await readTimeline(client, requestPolicy);
     if (ownTurn !== turn) return;
-    isReadAnew.set(false);
+    refetching.set(false);
     if (error?.networkError) connection.lost();
     if (data?.viewer) watchFrom(data.viewer.timeline.pageInfo.startCursor);
-    else timer = setTimeout(() => void read("network-only"), READ_AGAIN_AFTER);
+    else timer = setTimeout(() => void read("network-only"), RETRY_AFTER);
   };
 
   const stop = () => {
     turn += 1;
     clearTimeout(timer);
     stopWatching();
-    isReadAnew.set(false);
+    refetching.set(false);
   };
 
-  const readAnew = () => void read("network-only");
-  const takeUp = (userId: string, since: string) => {
-    if (takenUp.get(userId) === since) return;
-    takenUp.set(userId, since);
-    readAnew();
+  const refetch = () => void read("network-only");
+  const onFollowed = (userId: string, since: string) => {
+    if (followedSince.get(userId) === since) return;
+    followedSince.set(userId, since);
+    refetch();
   };
 
   void read("cache-first");
-  return { takeUp, readAnew, stop };
+  return { onFollowed, refetch, stop };
 }

@@ -1,11 +1,11 @@
-// The heading of a page: names the tab of the browser, and takes the focus when one comes to the page, so that a screen
-// reader says where one is.
+// The heading of a page: sets the title of the browser tab, and takes the focus after navigation, so that a screen
+// reader announces the page.
 
 import { type ReactNode, useEffect, useLayoutEffect, useRef } from "react";
 import { usePlace } from "./location";
 
 interface PageHeadingProps {
-  /** What the tab is called. */
+  /** The title of the browser tab. */
   title: string;
   className?: string;
   children: ReactNode;

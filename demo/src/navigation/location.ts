@@ -1,4 +1,4 @@
-// Where one is: the path below /demo, kept in the history of the browser, with how far each entry was scrolled.
+// The current location: the path below /demo, stored in the browser's history, with the scroll position of each entry.
 
 import { randomKey } from "../ui/randomKey";
 import { createStore, useStore } from "../ui/store";
@@ -7,9 +7,9 @@ const BASE = import.meta.env.BASE_URL.replace(/\/$/, "");
 
 export interface Place {
   path: string;
-  /** Grows with every move, so that coming to the same path again is a move, too. */
+  /** Incremented by every navigation, so that navigating to the same path is one, too. */
   move: number;
-  /** How far to scroll; null to stay where one is. */
+  /** The position to scroll to; null to keep the current one. */
   scrollTo: number | null;
 }
 
@@ -18,7 +18,7 @@ function pathNow(): string {
   try {
     return decodeURIComponent(path);
   } catch {
-    // What is no text in UTF-8 is no page either.
+    // Not valid UTF-8: leave it encoded, which matches no page.
     return path;
   }
 }
@@ -40,7 +40,7 @@ addEventListener("popstate", (event) => {
 
 export const hrefOf = (path: string) => BASE + path;
 
-/** Goes to another page, to its top unless the place on the page shall be kept. */
+/** Navigates to a page: to its top, or with `keepsPlace` to the current scroll position. */
 export function navigate(path: string, { keepsPlace = false, replaces = false } = {}): void {
   scrolled.set(entry, scrollY);
   if (!replaces) entry = randomKey();

@@ -1,4 +1,4 @@
-// Which page a path means, and the paths of pages.
+// Maps paths to pages, and pages to paths.
 
 export const PEOPLE_TABS = ["followers", "following", "mutuals", "known"] as const;
 export type PeopleTab = (typeof PEOPLE_TABS)[number];

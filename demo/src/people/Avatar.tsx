@@ -1,4 +1,4 @@
-// A picture of somebody, drawn from the name: initials on a colour that is always the same.
+// The picture of a user: the initials of the name, on a colour derived from the username.
 
 interface AvatarProps {
   username: string;
@@ -15,7 +15,7 @@ function initials(name: string): string {
   return ends.map((word) => firstOf(word ?? "").toLocaleUpperCase()).join("");
 }
 
-/** Spreads names over the circle of colours (FNV-1a). */
+/** Hashes a name to a hue (FNV-1a). */
 function hue(name: string): number {
   const hash = [...name].reduce((hash, letter) => Math.imul(hash ^ letter.codePointAt(0)!, 0x01000193), 0x811c9dc5);
   return (hash >>> 0) % 360;

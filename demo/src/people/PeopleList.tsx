@@ -1,7 +1,7 @@
-// One of the lists of people on a profile, without an end.
+// A list of users on a profile, loaded page by page.
 
 import { useState } from "react";
-import { useReading } from "../api/useReading";
+import { useRetryingQuery } from "../api/useRetryingQuery";
 import { readFragment } from "../generated";
 import { ListEnd } from "../lists/ListEnd";
 import type { PeopleTab } from "../navigation/routes";
@@ -16,10 +16,10 @@ interface PeopleListProps {
 export function PeopleList({ username, list }: PeopleListProps) {
   const [after, setAfter] = useState<string>();
   const { query, heading, empty } = LISTS[list];
-  const { data, fetching, stale, error, again } = useReading({
+  const { data, fetching, stale, error, refetch } = useRetryingQuery({
     query,
     variables: { username, after },
-    // Who comes to a list sees it as it is now; who comes back to it, what is known at once.
+    // The first page is refreshed whenever the list is opened; later pages come from the cache.
     requestPolicy: after === undefined ? "cache-and-network" : "cache-first",
   });
   const page = readFragment(PeoplePage, data?.user?.people);
@@ -33,12 +33,12 @@ export function PeopleList({ username, list }: PeopleListProps) {
       </ul>
       <ListEnd
         what="people"
-        atEnd={page?.nodes.length === 0 ? empty : "That is all."}
+        atEnd={page?.nodes.length === 0 ? empty : "End of the list."}
         isFetching={fetching || stale}
         error={error}
         next={next}
         onMore={setAfter}
-        onRetry={again}
+        onRetry={refetch}
       />
     </section>
   );

@@ -1,4 +1,4 @@
-// Somebody in a list: who it is, how one stands, and a button to change that.
+// A user in a list: name, relation to the viewer, and a button to change it.
 
 import { type FragmentType, graphql, readFragment } from "../generated";
 import { Link } from "../navigation/Link";
@@ -13,7 +13,7 @@ export const PersonRowUser = graphql(`
     displayName
     bio
     isViewer
-    ...Standing
+    ...RelationParts
     ...FollowTarget
   }
 `);

@@ -1,24 +1,24 @@
-// Follows somebody, or unfollows; nothing for the viewer itself.
+// The button that follows or unfollows a user; empty for the viewer.
 
 import { type FragmentType, graphql, readFragment } from "../generated";
-import { Standing, WORDS } from "./standing";
+import { RelationParts, RELATION_LABELS } from "./relation";
 import { useRelationChange } from "./useRelationChange";
 
 export const FollowTarget = graphql(`
   fragment FollowTarget on User {
     id
     displayName
-    ...Standing
+    ...RelationParts
   }
 `);
 
 export function RelationButton({ user }: { user: FragmentType<typeof FollowTarget> }) {
   const target = readFragment(FollowTarget, user);
-  const { relation } = readFragment(Standing, target);
+  const { relation } = readFragment(RelationParts, target);
   const { isUnderWay, change } = useRelationChange(target);
   if (!relation) return null;
   const isFollowing = relation.followingSince !== null;
-  const { action } = WORDS[relation.status];
+  const { action } = RELATION_LABELS[relation.status];
   return (
     <button
       type="button"

@@ -1,4 +1,4 @@
-// The four lists of people on a profile, and what is asked for each.
+// The four lists of users on a profile, and their queries.
 
 import { graphql } from "../generated";
 import type { PeopleTab } from "../navigation/routes";
@@ -62,8 +62,8 @@ const KnownFollowers = graphql(`
 `);
 
 export const LISTS = {
-  followers: { query: Followers, heading: "Followers", empty: "Nobody yet." },
-  following: { query: Following, heading: "Following", empty: "Nobody yet." },
-  mutuals: { query: Mutuals, heading: "Mutuals", empty: "Nobody yet follows back." },
-  known: { query: KnownFollowers, heading: "Followers you follow", empty: "Nobody whom you follow." },
+  followers: { query: Followers, heading: "Followers", empty: "No followers yet." },
+  following: { query: Following, heading: "Following", empty: "Not following anyone yet." },
+  mutuals: { query: Mutuals, heading: "Mutuals", empty: "No mutuals yet." },
+  known: { query: KnownFollowers, heading: "Followers you follow", empty: "No followers you follow." },
 } satisfies Record<PeopleTab, object>;

@@ -1,4 +1,4 @@
-// Following and unfollowing: shown at once, taken back and told if it was refused.
+// Follows and unfollows: shown optimistically; a rejected change is rolled back and reported.
 
 import { useState } from "react";
 import { useMutation } from "urql";
@@ -7,7 +7,7 @@ import { graphql, readFragment } from "../generated";
 import { useLive } from "../live/Live";
 import { notices } from "../shell/notices";
 import { UserErrorParts } from "../ui/userErrors";
-import { Standing } from "./standing";
+import { RelationParts } from "./relation";
 
 const Follow = graphql(`
   mutation Follow($input: FollowInput!) {
@@ -17,7 +17,7 @@ const Follow = graphql(`
         followers(first: 1) {
           totalCount
         }
-        ...Standing
+        ...RelationParts
       }
       userErrors {
         ...UserErrorParts
@@ -34,7 +34,7 @@ const Unfollow = graphql(`
         followers(first: 1) {
           totalCount
         }
-        ...Standing
+        ...RelationParts
       }
       userErrors {
         ...UserErrorParts
@@ -47,21 +47,21 @@ export function useRelationChange(user: { id: string; displayName: string }) {
   const [isUnderWay, setUnderWay] = useState(false);
   const [, follow] = useMutation(Follow);
   const [, unfollow] = useMutation(Unfollow);
-  const { takeUp } = useLive();
+  const { onFollowed } = useLive();
 
   const change = async (isFollowing: boolean) => {
     if (isUnderWay) return;
     setUnderWay(true);
     const { data, error } = await (isFollowing ? unfollow : follow)({ input: { userId: user.id } });
     setUnderWay(false);
-    const refusals = readFragment(UserErrorParts, data?.change?.userErrors ?? []);
-    const reason = error ? explain(error) : refusals.map(({ message }) => message).join(" ");
+    const userErrors = readFragment(UserErrorParts, data?.change?.userErrors ?? []);
+    const reason = error ? explain(error) : userErrors.map(({ message }) => message).join(" ");
     if (reason) {
-      notices.tell(`${user.displayName} could not be ${isFollowing ? "unfollowed" : "followed"}. ${reason}`);
+      notices.show(`${user.displayName} could not be ${isFollowing ? "unfollowed" : "followed"}. ${reason}`);
       return;
     }
-    const since = readFragment(Standing, data?.change?.user)?.relation?.followingSince;
-    if (since) takeUp(user.id, since);
+    const since = readFragment(RelationParts, data?.change?.user)?.relation?.followingSince;
+    if (since) onFollowed(user.id, since);
   };
   return { isUnderWay, change };
 }

@@ -1,7 +1,7 @@
-// Who looked at the viewer's profile, by region. Who it was is not told.
+// The visitors of the viewer's profile, by region. The server does not reveal who they are.
 
 import { useState } from "react";
-import { useReading } from "../api/useReading";
+import { useRetryingQuery } from "../api/useRetryingQuery";
 import { graphql, readFragment } from "../generated";
 import { type Bar, Bars } from "../ui/Bars";
 import { Choice } from "../ui/Choice";
@@ -31,15 +31,15 @@ const SPANS = [1, 7, 30];
 
 export function Audience() {
   const [days, setDays] = useState(7);
-  const { data, fetching, error, again } = useReading({
+  const { data, fetching, error, refetch } = useRetryingQuery({
     query: AudienceQuery,
     variables: { days },
     requestPolicy: "cache-and-network",
   });
-  if (error) return <Failure error={error} onRetry={again} />;
+  if (error) return <Failure error={error} onRetry={refetch} />;
   if (fetching && !data) return <Loading what="visitors" />;
   const audience = data?.viewer?.audience;
-  if (!audience) return <p className="quiet-text">This server does not keep it.</p>;
+  if (!audience) return <p className="quiet-text">This server does not record profile views.</p>;
   const bars: Bar[] = audience.regions.map(({ region, visitors, share }) => ({
     name: regionName(readFragment(RegionParts, region)),
     count: visitors,

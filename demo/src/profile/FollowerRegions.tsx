@@ -1,4 +1,4 @@
-// Where somebody's followers are.
+// A user's followers by region.
 
 import { type FragmentType, graphql, readFragment } from "../generated";
 import { Bars } from "../ui/Bars";
@@ -23,8 +23,8 @@ export const FollowerRegionsUser = graphql(`
 
 export function FollowerRegions({ user }: { user: FragmentType<typeof FollowerRegionsUser> }) {
   const { followersByRegion: regions } = readFragment(FollowerRegionsUser, user);
-  if (!regions) return <p className="quiet-text">This cannot be told now.</p>;
-  if (regions.total === 0) return <p className="quiet-text">There are no followers yet.</p>;
+  if (!regions) return <p className="quiet-text">Temporarily unavailable.</p>;
+  if (regions.total === 0) return <p className="quiet-text">No followers yet.</p>;
   const bars = regions.shares.map(({ region, count, share }) => ({
     name: regionName(readFragment(RegionParts, region)),
     count,
@@ -35,8 +35,8 @@ export function FollowerRegions({ user }: { user: FragmentType<typeof FollowerRe
       <Bars bars={bars} unit="followers" />
       <p className="hint">
         {regions.sampled < regions.total
-          ? `From ${formatCount(regions.sampled)} of ${counted(regions.total, "follower")}.`
-          : `Of ${counted(regions.total, "follower")}.`}
+          ? `Sample of ${formatCount(regions.sampled)} of ${counted(regions.total, "follower")}.`
+          : `Based on ${counted(regions.total, "follower")}.`}
       </p>
     </>
   );

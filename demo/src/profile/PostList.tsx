@@ -1,7 +1,7 @@
-// What somebody has posted, without an end.
+// A user's posts, loaded page by page.
 
 import { useState } from "react";
-import { useReading } from "../api/useReading";
+import { useRetryingQuery } from "../api/useRetryingQuery";
 import { graphql } from "../generated";
 import { Feed } from "../lists/Feed";
 import { ListEnd } from "../lists/ListEnd";
@@ -27,7 +27,7 @@ const PostsOf = graphql(`
 
 export function PostList({ username }: { username: string }) {
   const [after, setAfter] = useState<string>();
-  const { data, fetching, stale, error, again } = useReading({
+  const { data, fetching, stale, error, refetch } = useRetryingQuery({
     query: PostsOf,
     variables: { username, after },
     requestPolicy: after === undefined ? "cache-and-network" : "cache-first",
@@ -44,12 +44,12 @@ export function PostList({ username }: { username: string }) {
       </Feed>
       <ListEnd
         what="posts"
-        atEnd={posts?.nodes.length === 0 ? "Nothing posted yet." : "That is all."}
+        atEnd={posts?.nodes.length === 0 ? "No posts yet." : "End of the list."}
         isFetching={isFetching}
         error={error}
         next={next}
         onMore={setAfter}
-        onRetry={again}
+        onRetry={refetch}
       />
     </>
   );

@@ -1,4 +1,4 @@
-// Who somebody is, and how one stands.
+// The head of a profile: name, bio, region, and relation to the viewer.
 
 import { type FragmentType, graphql, readFragment } from "../generated";
 import { Link } from "../navigation/Link";
@@ -7,7 +7,7 @@ import { paths } from "../navigation/routes";
 import { Avatar } from "../people/Avatar";
 import { RelationBadge } from "../people/RelationBadge";
 import { RelationButton } from "../people/RelationButton";
-import { Standing } from "../people/standing";
+import { RelationParts } from "../people/relation";
 import { Icon } from "../ui/Icon";
 import { Moment } from "../ui/Moment";
 import { regionName, RegionParts } from "./regionName";
@@ -22,14 +22,14 @@ export const ProfileHeaderUser = graphql(`
     region {
       ...RegionParts
     }
-    ...Standing
+    ...RelationParts
     ...FollowTarget
   }
 `);
 
 export function ProfileHeader({ user }: { user: FragmentType<typeof ProfileHeaderUser> }) {
   const person = readFragment(ProfileHeaderUser, user);
-  const { relation } = readFragment(Standing, person);
+  const { relation } = readFragment(RelationParts, person);
   const region = readFragment(RegionParts, person.region);
   return (
     <header className="profile-header">
@@ -64,7 +64,7 @@ export function ProfileHeader({ user }: { user: FragmentType<typeof ProfileHeade
         )}
         <li>
           <Icon name="calendar" />
-          Here since <Moment at={person.createdAt} isDay />
+          Joined <Moment at={person.createdAt} isDay />
         </li>
         {relation?.followingSince && (
           <li>

@@ -1,10 +1,10 @@
-// Somebody's profile.
+// The profile of a user.
 
-import { useReading } from "../api/useReading";
+import { useRetryingQuery } from "../api/useRetryingQuery";
 import { graphql } from "../generated";
 import type { ProfileTab } from "../navigation/routes";
 import { PeopleList } from "../people/PeopleList";
-import { Nothing } from "../shell/Nothing";
+import { NotFound } from "../shell/NotFound";
 import { Failure } from "../ui/Failure";
 import { Loading } from "../ui/Loading";
 import { Panel } from "../ui/Panel";
@@ -32,25 +32,25 @@ interface ProfilePageProps {
 }
 
 export function ProfilePage({ username, tab }: ProfilePageProps) {
-  const { data, error, again } = useReading({
+  const { data, error, refetch } = useRetryingQuery({
     query: Profile,
     variables: { username },
     requestPolicy: "cache-and-network",
   });
-  if (!data) return error ? <Failure error={error} onRetry={again} /> : <Loading what={`@${username}`} />;
+  if (!data) return error ? <Failure error={error} onRetry={refetch} /> : <Loading what={`@${username}`} />;
   const { user } = data;
-  if (!user) return <Nothing title="Nobody">There is nobody called @{username}.</Nothing>;
+  if (!user) return <NotFound title="User not found">There is no user @{username}.</NotFound>;
   return (
     <div className="page">
       <div className="column-top">
         <ProfileHeader user={user} />
       </div>
-      <aside className="beside" aria-label="About the followers">
-        <Panel title="Where followers are">
+      <aside className="beside" aria-label="Audience">
+        <Panel title="Followers by region">
           <FollowerRegions user={user} />
         </Panel>
         {user.isViewer && (
-          <Panel title="Who looked at your profile">
+          <Panel title="Profile visitors">
             <Audience />
           </Panel>
         )}

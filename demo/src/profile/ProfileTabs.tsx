@@ -1,4 +1,4 @@
-// The parts of a profile, each with how much is in it.
+// The tabs of a profile, each with its count.
 
 import { type FragmentType, graphql, readFragment } from "../generated";
 import { Link } from "../navigation/Link";
@@ -40,7 +40,7 @@ export function ProfileTabs({ username, isViewer, tab, user }: ProfileTabsProps)
     { name: "followers", label: "Followers", count: counts.followers.totalCount },
     { name: "following", label: "Following", count: counts.following.totalCount },
     { name: "mutuals", label: "Mutuals", count: counts.mutuals.totalCount },
-    // Of one's own followers these would be the mutuals.
+    // On the viewer's own profile these would be the mutuals.
     ...(isViewer ? [] : [{ name: "known", label: "You know", count: counts.knownFollowers.totalCount } as const]),
   ];
   return (

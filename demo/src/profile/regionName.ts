@@ -1,4 +1,4 @@
-// A region in words.
+// The display name of a region.
 
 import { graphql } from "../generated";
 import type { RegionPartsFragment } from "../generated/graphql";
@@ -16,7 +16,7 @@ export const RegionParts = graphql(`
   }
 `);
 
-/** "Lisboa, Portugal", "Portugal", or that it was not given. */
+/** Returns "Lisboa, Portugal", "Portugal" or, without a region, "Not given". */
 export function regionName(region: RegionPartsFragment | null | undefined): string {
   if (!region) return "Not given";
   return region.subdivision ? `${region.subdivision.name}, ${region.country.name}` : region.country.name;

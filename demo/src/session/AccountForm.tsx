@@ -1,12 +1,12 @@
-// Signs in by name and password, or makes an account of them.
+// The form that signs in with a username and password, or creates an account.
 
 import { type FormEvent, useState } from "react";
 import { Field } from "../ui/Field";
 import { errorsAt, errorsElsewhere } from "../ui/userErrors";
 import { useAccount } from "./useAccount";
 
-/** The server counts the bytes of UTF-8. */
-const PASSWORD_RULE = "8 to 256 bytes: a letter of English is one, of other scripts two or more.";
+/** The server counts UTF-8 bytes. */
+const PASSWORD_RULE = "8 to 256 bytes: an English letter takes one, letters of other scripts two or more.";
 const FIELDS = ["username", "password", "displayName"];
 
 export function AccountForm() {
@@ -14,7 +14,7 @@ export function AccountForm() {
   const [username, setUsername] = useState("");
   const [password, setPassword] = useState("");
   const [displayName, setDisplayName] = useState("");
-  const { isUnderWay, refusals, failure, forget, signIn, register } = useAccount();
+  const { isUnderWay, userErrors, failure, clearErrors, signIn, register } = useAccount();
 
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -23,17 +23,17 @@ export function AccountForm() {
     else void signIn({ username, password });
   };
 
-  const change = () => {
-    forget();
+  const switchMode = () => {
+    clearErrors();
     setNew(!isNew);
   };
 
-  const general = [...(failure ? [failure] : []), ...errorsElsewhere(refusals, FIELDS)];
+  const general = [...(failure ? [failure] : []), ...errorsElsewhere(userErrors, FIELDS)];
   return (
     <section className="card">
-      <h2>{isNew ? "Make an account" : "Sign in by name"}</h2>
+      <h2>{isNew ? "Create an account" : "Sign in"}</h2>
       <form className="form" onSubmit={submit}>
-        <Field label="Username" hint={isNew && "2 to 30 of a–z, 0–9 and _."} errors={errorsAt(refusals, "username")}>
+        <Field label="Username" hint={isNew && "2 to 30 of a–z, 0–9 and _."} errors={errorsAt(userErrors, "username")}>
           {(wiring) => (
             <input
               {...wiring}
@@ -47,7 +47,7 @@ export function AccountForm() {
           )}
         </Field>
         {isNew && (
-          <Field label="Name (if you like)" errors={errorsAt(refusals, "displayName")}>
+          <Field label="Display name (optional)" errors={errorsAt(userErrors, "displayName")}>
             {(wiring) => (
               <input
                 {...wiring}
@@ -58,7 +58,7 @@ export function AccountForm() {
             )}
           </Field>
         )}
-        <Field label="Password" hint={isNew && PASSWORD_RULE} errors={errorsAt(refusals, "password")}>
+        <Field label="Password" hint={isNew && PASSWORD_RULE} errors={errorsAt(userErrors, "password")}>
           {(wiring) => (
             <input
               {...wiring}
@@ -79,10 +79,10 @@ export function AccountForm() {
         </div>
         <div className="form-foot">
           <button type="submit" className="button" aria-disabled={isUnderWay}>
-            {isNew ? "Make it" : "Sign in"}
+            {isNew ? "Create account" : "Sign in"}
           </button>
-          <button type="button" className="button bare" onClick={change}>
-            {isNew ? "I have an account" : "I am new here"}
+          <button type="button" className="button bare" onClick={switchMode}>
+            {isNew ? "I have an account" : "Create an account"}
           </button>
         </div>
       </form>

@@ -1,4 +1,4 @@
-// Where one signs in, as somebody of the demo world or as oneself, or makes an account.
+// The sign-in page: sign in as a user of the demo world or with an account, or create one.
 
 import { useEffect, useMemo, useRef } from "react";
 import { Provider } from "urql";
@@ -25,7 +25,7 @@ export function SignInPage() {
           <h1 ref={heading} tabIndex={-1}>
             Fanfold
           </h1>
-          <p>Who follows whom, how you stand to everybody, and a timeline without an end.</p>
+          <p>Follow people, see how each of them relates to you, and read an endless timeline.</p>
         </div>
         {message && (
           <p className="sign-in-message" role="alert">

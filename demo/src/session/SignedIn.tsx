@@ -1,4 +1,4 @@
-// All that needs somebody who is signed in: a client for the session, and what is watched with it.
+// Provides the client of a session and its subscriptions to all pages that need a signed-in user.
 
 import { type ReactNode, useEffect, useState } from "react";
 import { type Client, Provider } from "urql";
@@ -16,7 +16,7 @@ export function SignedIn({ token, children }: { token: string; children: ReactNo
     setClient(opened.client);
     return () => {
       opened.close();
-      connection.forget();
+      connection.reset();
       newestShown.set(null);
       notices.store.set([]);
     };

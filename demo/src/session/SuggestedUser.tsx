@@ -1,4 +1,4 @@
-// Somebody to be signed in as.
+// A user of the demo world, as a button that signs in as them.
 
 import { graphql } from "../generated";
 import type { SuggestedUserFragment } from "../generated/graphql";

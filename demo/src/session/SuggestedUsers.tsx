@@ -1,13 +1,13 @@
-// People of a demo world to be signed in as with one press: Ada, and some who follow her and whom she follows. On a
-// server without a demo world there are none.
+// Users of the demo world for signing in with one click: Ada and some of her mutuals. Empty on a server without a demo
+// world.
 
 import { useState } from "react";
-import { useReading } from "../api/useReading";
+import { useRetryingQuery } from "../api/useRetryingQuery";
 import { graphql, readFragment } from "../generated";
 import { SuggestedUser, SuggestedUserUser } from "./SuggestedUser";
 import { useAccount } from "./useAccount";
 
-/** What everybody's password is in the world of `fanfold demo`. */
+/** The password of all users that `fanfold demo` creates. */
 const DEMO_PASSWORD = "demo-password";
 
 const Suggestions = graphql(`
@@ -24,7 +24,7 @@ const Suggestions = graphql(`
 `);
 
 export function SuggestedUsers() {
-  const { data } = useReading({ query: Suggestions });
+  const { data } = useRetryingQuery({ query: Suggestions });
   const { isUnderWay, messages, signIn } = useAccount();
   const [chosen, setChosen] = useState<string>();
   if (!data?.user) return null;

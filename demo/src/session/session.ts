@@ -1,4 +1,4 @@
-// Who is signed in: the token lasts as long as the tab.
+// The current session; its token lasts as long as the tab.
 
 import { createStore } from "../ui/store";
 
@@ -6,7 +6,7 @@ const STORED = "fanfold.demo.token";
 
 export interface Session {
   token: string | null;
-  /** Why nobody is signed in any more, if that needs to be told. */
+  /** The reason why the session ended, to show to the user; null if there is none. */
   message: string | null;
 }
 
@@ -23,6 +23,6 @@ export const session = {
     store.set({ token: null, message });
   },
   expire: () => {
-    if (store.get().token !== null) session.end("Your session has ended. Sign in again to go on.");
+    if (store.get().token !== null) session.end("Your session has ended. Sign in again to continue.");
   },
 };

@@ -1,4 +1,4 @@
-// Signing out: the token is forgotten at once, and the server told, even if the page is left meanwhile.
+// Signs out: discards the token at once, and revokes the session on the server, even if the page is closed meanwhile.
 
 import { stringifyDocument } from "urql";
 import { graphql } from "../generated";
@@ -17,12 +17,12 @@ const Logout = graphql(`
 export function signOut(): void {
   const { token } = session.store.get();
   session.end();
-  const told = fetch("/graphql", {
+  const request = fetch("/graphql", {
     method: "POST",
     keepalive: true,
     headers: { "content-type": "application/json", authorization: `Bearer ${token}` },
     body: JSON.stringify({ query: stringifyDocument(Logout) }),
   });
-  // A server that cannot be told keeps the session until it ends by itself; nobody here has its token any more.
-  told.catch(() => {});
+  // If the request fails, the session stays valid until it expires, but its token is discarded here.
+  request.catch(() => {});
 }

@@ -1,4 +1,4 @@
-// Signing in, and making an account: both begin a session, or say why not.
+// Signs in or creates an account: both begin a session, or return the errors to show.
 
 import { useState } from "react";
 import { type OperationResult, useMutation } from "urql";
@@ -30,41 +30,40 @@ const Register = graphql(`
   }
 `);
 
-/** What the sessions of this client are called in the list of sessions. */
+/** The label of this client in the list of sessions. */
 const LABEL = "Demo";
 
-interface Answer {
+interface AccountData {
   account: { token: string | null; userErrors: readonly FragmentType<typeof UserErrorParts>[] } | null;
 }
 
 export function useAccount() {
   const [signingIn, login] = useMutation(Login);
   const [registering, register] = useMutation(Register);
-  const [refusals, setRefusals] = useState<readonly UserErrorPartsFragment[]>([]);
+  const [userErrors, setUserErrors] = useState<readonly UserErrorPartsFragment[]>([]);
   const [failure, setFailure] = useState<string>();
 
-  const forget = () => {
-    setRefusals([]);
+  const clearErrors = () => {
+    setUserErrors([]);
     setFailure(undefined);
   };
 
-  const take = async (asking: Promise<OperationResult<Answer>>) => {
-    forget();
-    const { data, error } = await asking;
+  const begin = async (request: Promise<OperationResult<AccountData>>) => {
+    clearErrors();
+    const { data, error } = await request;
     if (error) setFailure(explain(error));
     else if (data?.account?.token) session.begin(data.account.token);
-    else setRefusals(readFragment(UserErrorParts, data?.account?.userErrors ?? []));
+    else setUserErrors(readFragment(UserErrorParts, data?.account?.userErrors ?? []));
   };
 
   return {
     isUnderWay: signingIn.fetching || registering.fetching,
-    refusals,
+    userErrors,
     failure,
-    /** All that is to be told, where there are no fields to tell it at. */
-    messages: [...(failure ? [failure] : []), ...refusals.map(({ message }) => message)],
-    /** Forgets why it was refused. */
-    forget,
-    signIn: (input: LoginInput) => take(login({ input: { ...input, label: LABEL } })),
-    register: (input: RegisterInput) => take(register({ input: { ...input, label: LABEL } })),
+    /** All error messages, for a form without fields to show them at. */
+    messages: [...(failure ? [failure] : []), ...userErrors.map(({ message }) => message)],
+    clearErrors,
+    signIn: (input: LoginInput) => begin(login({ input: { ...input, label: LABEL } })),
+    register: (input: RegisterInput) => begin(register({ input: { ...input, label: LABEL } })),
   };
 }

@@ -1,4 +1,4 @@
-// Changes what others see of the viewer.
+// The form that edits the viewer's public profile.
 
 import { type FormEvent, useState } from "react";
 import { useMutation } from "urql";
@@ -45,7 +45,7 @@ export function ProfileForm({ user }: { user: FragmentType<typeof ProfileFormUse
     country: region?.country.code ?? "",
     subdivision: region?.subdivision?.code ?? "",
   });
-  const [refusals, setRefusals] = useState<readonly UserErrorPartsFragment[]>([]);
+  const [userErrors, setUserErrors] = useState<readonly UserErrorPartsFragment[]>([]);
   const [message, setMessage] = useState("");
   const [{ fetching }, updateProfile] = useMutation(UpdateProfile);
 
@@ -55,16 +55,16 @@ export function ProfileForm({ user }: { user: FragmentType<typeof ProfileFormUse
     setMessage("");
     const region = codes.country ? { country: codes.country, subdivision: codes.subdivision || null } : null;
     const { data, error } = await updateProfile({ input: { displayName, bio, region } });
-    const refused = readFragment(UserErrorParts, data?.updateProfile?.userErrors ?? []);
-    setRefusals(refused);
+    const newErrors = readFragment(UserErrorParts, data?.updateProfile?.userErrors ?? []);
+    setUserErrors(newErrors);
     if (error) setMessage(`${explain(error)} Try again.`);
-    else if (refused.length > 0) setMessage(errorsElsewhere(refused, FIELDS).join(" "));
+    else if (newErrors.length > 0) setMessage(errorsElsewhere(newErrors, FIELDS).join(" "));
     else setMessage("Saved.");
   };
 
   return (
     <form className="form" onSubmit={(event) => void save(event)}>
-      <Field label="Name" hint="1 to 50 characters of any script." errors={errorsAt(refusals, "displayName")}>
+      <Field label="Display name" hint="1 to 50 characters of any script." errors={errorsAt(userErrors, "displayName")}>
         {(wiring) => (
           <input
             {...wiring}
@@ -74,13 +74,13 @@ export function ProfileForm({ user }: { user: FragmentType<typeof ProfileFormUse
           />
         )}
       </Field>
-      <Field label="About you" hint="Up to 500 characters." errors={errorsAt(refusals, "bio")}>
+      <Field label="About you" hint="Up to 500 characters." errors={errorsAt(userErrors, "bio")}>
         {(wiring) => <textarea {...wiring} rows={3} value={bio} onChange={(event) => setBio(event.target.value)} />}
       </Field>
       <RegionFields
         codes={codes}
         onChange={setCodes}
-        errors={{ country: errorsAt(refusals, "country"), subdivision: errorsAt(refusals, "subdivision") }}
+        errors={{ country: errorsAt(userErrors, "country"), subdivision: errorsAt(userErrors, "subdivision") }}
       />
       <div className="form-foot">
         <button type="submit" className="button" aria-disabled={fetching}>

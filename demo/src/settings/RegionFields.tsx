@@ -1,6 +1,6 @@
-// A country, and one of its subdivisions, chosen from those of ISO 3166.
+// Selects a country and one of its subdivisions, from ISO 3166.
 
-import { useReading } from "../api/useReading";
+import { useRetryingQuery } from "../api/useRetryingQuery";
 import { graphql } from "../generated";
 import { Failure } from "../ui/Failure";
 import { Field } from "../ui/Field";
@@ -19,7 +19,7 @@ const Countries = graphql(`
   }
 `);
 
-/** Codes of ISO 3166; empty if none is chosen. */
+/** ISO 3166 codes; empty if none is selected. */
 export interface RegionCodes {
   country: string;
   subdivision: string;
@@ -34,8 +34,8 @@ interface RegionFieldsProps {
 const byName = (one: { name: string }, other: { name: string }) => one.name.localeCompare(other.name, "en");
 
 export function RegionFields({ codes, onChange, errors }: RegionFieldsProps) {
-  const { data, error, again } = useReading({ query: Countries });
-  if (!data) return error ? <Failure error={error} onRetry={again} /> : <Loading what="countries" />;
+  const { data, error, refetch } = useRetryingQuery({ query: Countries });
+  if (!data) return error ? <Failure error={error} onRetry={refetch} /> : <Loading what="countries" />;
   const countries = data.countries.toSorted(byName);
   const subdivisions = countries.find(({ code }) => code === codes.country)?.subdivisions.toSorted(byName) ?? [];
   return (
@@ -56,7 +56,7 @@ export function RegionFields({ codes, onChange, errors }: RegionFieldsProps) {
           </select>
         )}
       </Field>
-      <Field label="Part of it" errors={errors.subdivision}>
+      <Field label="State or region" errors={errors.subdivision}>
         {(wiring) => (
           <select
             {...wiring}
@@ -64,7 +64,7 @@ export function RegionFields({ codes, onChange, errors }: RegionFieldsProps) {
             disabled={subdivisions.length === 0}
             onChange={(event) => onChange({ ...codes, subdivision: event.target.value })}
           >
-            <option value="">All of it</option>
+            <option value="">Whole country</option>
             {subdivisions.map(({ code, name }) => (
               <option key={code} value={code}>
                 {name}

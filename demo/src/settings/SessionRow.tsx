@@ -1,4 +1,4 @@
-// A sign-in on some device, and the way to end it.
+// A session of the viewer, with a button to end it.
 
 import { type FragmentType, graphql, readFragment } from "../generated";
 import { Moment } from "../ui/Moment";
@@ -23,10 +23,10 @@ export function SessionRow({ session, onRevoke }: SessionRowProps) {
     <li>
       <div>
         <p className="name">
-          {label || "No name given"} {isCurrent && <span className="badge">This one</span>}
+          {label || "Unnamed"} {isCurrent && <span className="badge">This session</span>}
         </p>
         <p className="hint">
-          Since <Moment at={createdAt} />, last used <Moment at={lastSeenAt} />
+          Signed in <Moment at={createdAt} />, last used <Moment at={lastSeenAt} />
         </p>
       </div>
       {!isCurrent && (

@@ -1,4 +1,4 @@
-// Where the viewer is signed in.
+// The list of the viewer's sessions.
 
 import { useMutation } from "urql";
 import { explain } from "../api/failures";
@@ -20,7 +20,7 @@ const RevokeSession = graphql(`
 
 interface SessionsProps {
   sessions: readonly ({ id: string } & FragmentType<typeof SessionRowSession>)[];
-  /** Called when one of them has ended. */
+  /** Called after a session has been ended. */
   onChanged: () => void;
 }
 
@@ -29,9 +29,9 @@ export function Sessions({ sessions, onChanged }: SessionsProps) {
 
   const revoke = async (sessionId: string) => {
     const { data, error } = await revokeSession({ input: { sessionId } });
-    const refusals = readFragment(UserErrorParts, data?.revokeSession?.userErrors ?? []);
-    const reason = error ? explain(error) : refusals.map(({ message }) => message).join(" ");
-    if (reason) notices.tell(`The session could not be ended. ${reason}`);
+    const userErrors = readFragment(UserErrorParts, data?.revokeSession?.userErrors ?? []);
+    const reason = error ? explain(error) : userErrors.map(({ message }) => message).join(" ");
+    if (reason) notices.show(`The session could not be ended. ${reason}`);
     else onChanged();
   };
 

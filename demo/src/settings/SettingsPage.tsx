@@ -1,6 +1,6 @@
-// What one can change of oneself: the profile, and where one is signed in.
+// The settings page: the viewer's profile and sessions.
 
-import { useReading } from "../api/useReading";
+import { useRetryingQuery } from "../api/useRetryingQuery";
 import { graphql } from "../generated";
 import { PageHeading } from "../navigation/PageHeading";
 import { Failure } from "../ui/Failure";
@@ -24,13 +24,13 @@ const Settings = graphql(`
 `);
 
 export function SettingsPage() {
-  const { data, error, again } = useReading({ query: Settings, requestPolicy: "cache-and-network" });
+  const { data, error, refetch } = useRetryingQuery({ query: Settings, requestPolicy: "cache-and-network" });
   const viewer = data?.viewer;
   return (
     <div className="page">
       <div className="column">
         <PageHeading title="Settings">Settings</PageHeading>
-        {error && <Failure error={error} onRetry={again} />}
+        {error && <Failure error={error} onRetry={refetch} />}
         {!viewer && !error && <Loading what="settings" />}
         {viewer && (
           <>
@@ -39,8 +39,8 @@ export function SettingsPage() {
               <ProfileForm user={viewer.user} />
             </section>
             <section className="card">
-              <h2>Where you are signed in</h2>
-              <Sessions sessions={viewer.sessions} onChanged={again} />
+              <h2>Sessions</h2>
+              <Sessions sessions={viewer.sessions} onChanged={refetch} />
             </section>
           </>
         )}

@@ -1,4 +1,4 @@
-// The mark of Fanfold: a sheet folded like a fan.
+// The logo of Fanfold: a sheet folded like a fan.
 
 export function Logo() {
   return (

@@ -1,6 +1,6 @@
 // The main navigation: beside the page, or below it on a phone.
 
-import { useReading } from "../api/useReading";
+import { useRetryingQuery } from "../api/useRetryingQuery";
 import { Link } from "../navigation/Link";
 import { usePlace } from "../navigation/location";
 import { paths, routeOf } from "../navigation/routes";
@@ -19,7 +19,7 @@ interface Entry {
 
 export function Navigation() {
   const route = routeOf(usePlace().path);
-  const { data } = useReading({ query: ViewerQuery });
+  const { data } = useRetryingQuery({ query: ViewerQuery });
   const waiting = useWaitingPosts();
   const username = data?.viewer?.user.username;
   const isOwnProfile = route.page === "profile" && route.username === username;

@@ -1,4 +1,4 @@
-// Tells notices, to those who see and those who listen.
+// Shows the notices, and announces them to screen readers.
 
 import { Icon } from "../ui/Icon";
 import { useStore } from "../ui/store";
@@ -12,7 +12,7 @@ export function Notices() {
         <div key={number} className="notice">
           <Icon name="warning" />
           <p>{text}</p>
-          <button type="button" className="button quiet" onClick={() => notices.putAway(number)}>
+          <button type="button" className="button quiet" onClick={() => notices.dismiss(number)}>
             OK
           </button>
         </div>

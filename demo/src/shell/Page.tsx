@@ -5,7 +5,7 @@ import { ProfilePage } from "../profile/ProfilePage";
 import { SettingsPage } from "../settings/SettingsPage";
 import { HomePage } from "../timeline/HomePage";
 import { VisitorsPage } from "../visits/VisitorsPage";
-import { Nothing } from "./Nothing";
+import { NotFound } from "./NotFound";
 
 export function Page({ route }: { route: Route }) {
   switch (route.page) {
@@ -18,6 +18,6 @@ export function Page({ route }: { route: Route }) {
     case "settings":
       return <SettingsPage />;
     case "unknown":
-      return <Nothing title="No such page">There is no such page.</Nothing>;
+      return <NotFound title="Page not found">This page does not exist.</NotFound>;
   }
 }

@@ -1,4 +1,4 @@
-// What is around every page.
+// The frame around every page.
 
 import type { MouseEvent, ReactNode } from "react";
 import { Link } from "../navigation/Link";
@@ -18,7 +18,7 @@ export function Shell({ children }: { children: ReactNode }) {
   return (
     <div className="shell">
       <a className="skip" href="#main" onClick={skipToPage}>
-        Skip to the page
+        Skip to content
       </a>
       <header className="masthead">
         <Link to={paths.home} className="wordmark">

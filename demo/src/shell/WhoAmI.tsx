@@ -1,13 +1,13 @@
-// Who is signed in, and the way out.
+// The signed-in user, and the button to sign out.
 
-import { useReading } from "../api/useReading";
+import { useRetryingQuery } from "../api/useRetryingQuery";
 import { Avatar } from "../people/Avatar";
 import { signOut } from "../session/signOut";
 import { Icon } from "../ui/Icon";
 import { ViewerQuery } from "./viewerQuery";
 
 export function WhoAmI() {
-  const { data } = useReading({ query: ViewerQuery });
+  const { data } = useRetryingQuery({ query: ViewerQuery });
   const user = data?.viewer?.user;
 
   return (

@@ -1,4 +1,4 @@
-// What has to be told in passing, such as that a change was refused. It stays until it is put away.
+// Notices to the user, such as that a change was rejected. A notice stays until it is dismissed.
 
 import { createStore } from "../ui/store";
 
@@ -7,17 +7,17 @@ export interface Notice {
   text: string;
 }
 
-/** Most that are shown at a time; the oldest go first. */
-const MOST = 3;
+/** Maximum number of notices shown; the oldest are dropped first. */
+const MAX_SHOWN = 3;
 
 const store = createStore<Notice[]>([]);
-let told = 0;
+let count = 0;
 
 export const notices = {
   store,
-  tell: (text: string) => {
-    told += 1;
-    store.set([...store.get(), { number: told, text }].slice(-MOST));
+  show: (text: string) => {
+    count += 1;
+    store.set([...store.get(), { number: count, text }].slice(-MAX_SHOWN));
   },
-  putAway: (number: number) => store.set(store.get().filter((notice) => notice.number !== number)),
+  dismiss: (number: number) => store.set(store.get().filter((notice) => notice.number !== number)),
 };

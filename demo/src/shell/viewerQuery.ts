@@ -1,4 +1,4 @@
-// Who is signed in.
+// The query for the signed-in user.
 
 import { graphql } from "../generated";
 

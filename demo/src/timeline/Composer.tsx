@@ -1,9 +1,9 @@
-// Where one writes a post. An attempt has a key, so that sending it again after a failure does not publish it twice.
+// The form to write a post. Each post has an idempotency key, so that a retry after a failure does not publish it twice.
 
 import { type FormEvent, type KeyboardEvent, useState } from "react";
 import { useMutation } from "urql";
 import { explain } from "../api/failures";
-import { useReading } from "../api/useReading";
+import { useRetryingQuery } from "../api/useRetryingQuery";
 import { graphql, readFragment } from "../generated";
 import { ViewerQuery } from "../shell/viewerQuery";
 import { Field } from "../ui/Field";
@@ -34,29 +34,29 @@ const Publish = graphql(`
   }
 `);
 
-const MOST_CHARACTERS = 2_000;
-/** From so many left on it is told how many. */
-const TOLD_FROM = 200;
+const MAX_CHARACTERS = 2_000;
+/** The number of remaining characters is shown from here on. */
+const SHOW_REMAINING_FROM = 200;
 
 export function Composer() {
-  const { data: viewing } = useReading({ query: ViewerQuery });
-  // The draft is somebody's: until it is known whose, nothing can be written.
+  const { data: viewing } = useRetryingQuery({ query: ViewerQuery });
+  // Drafts belong to a user: the form is disabled until the username is loaded.
   const username = viewing?.viewer?.user.username;
   const written = useStore(drafts.store);
   const content = (username && written[username]?.content) || "";
   const [errors, setErrors] = useState<string[]>([]);
   const [{ fetching }, publish] = useMutation(Publish);
-  const left = MOST_CHARACTERS - [...content].length;
+  const left = MAX_CHARACTERS - [...content].length;
 
   const send = async () => {
     if (fetching || !username) return;
     setErrors([]);
     const idempotencyKey = drafts.keyOf(username, content);
     const { data, error } = await publish({ input: { content, platform: "web", idempotencyKey } });
-    const refusals = readFragment(UserErrorParts, data?.publish?.userErrors ?? []);
-    if (error) setErrors([`${explain(error)} Nothing is lost: try again.`]);
-    else if (refusals.length > 0) {
-      setErrors([...errorsAt(refusals, "content"), ...errorsElsewhere(refusals, ["content"])]);
+    const userErrors = readFragment(UserErrorParts, data?.publish?.userErrors ?? []);
+    if (error) setErrors([`${explain(error)} Your draft is saved: try again.`]);
+    else if (userErrors.length > 0) {
+      setErrors([...errorsAt(userErrors, "content"), ...errorsElsewhere(userErrors, ["content"])]);
     } else {
       drafts.published(username, content);
     }
@@ -87,7 +87,7 @@ export function Composer() {
       </Field>
       <div className="composer-foot">
         <span className={left < 0 ? "too-long" : "quiet-text"}>
-          {left <= TOLD_FROM && `${formatCount(left)} characters left`}
+          {left <= SHOW_REMAINING_FROM && `${formatCount(left)} characters left`}
         </span>
         <button type="submit" className="button" aria-disabled={fetching}>
           {fetching ? "Publishing …" : "Publish"}

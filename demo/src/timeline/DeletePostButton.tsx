@@ -1,4 +1,4 @@
-// Deletes one's own post, once one has said so twice.
+// The button that deletes one of the viewer's posts, after a confirmation.
 
 import { type KeyboardEvent, useState } from "react";
 import { useClient, useMutation } from "urql";
@@ -22,43 +22,43 @@ const DeletePost = graphql(`
 
 interface DeletePostButtonProps {
   postId: string;
-  /** Called before the post is gone; what it gives back, when it is. */
+  /** Called before the deletion; the returned function is called after it has succeeded. */
   onDelete: () => () => void;
 }
 
 export function DeletePostButton({ postId, onDelete }: DeletePostButtonProps) {
-  const [step, setStep] = useState<"waiting" | "asking" | "kept">("waiting");
+  const [step, setStep] = useState<"idle" | "confirming" | "cancelled">("idle");
   const [{ fetching }, deletePost] = useMutation(DeletePost);
   const client = useClient();
 
-  const keep = () => {
-    if (!fetching) setStep("kept");
+  const cancel = () => {
+    if (!fetching) setStep("cancelled");
   };
-  const keepByKey = (event: KeyboardEvent) => {
-    if (event.key === "Escape") keep();
+  const cancelByKey = (event: KeyboardEvent) => {
+    if (event.key === "Escape") cancel();
   };
 
   const confirm = async () => {
     if (fetching) return;
     const onDeleted = onDelete();
     const { data, error } = await deletePost({ input: { postId } });
-    const refusals = readFragment(UserErrorParts, data?.deletePost?.userErrors ?? []);
-    const reason = error ? explain(error) : refusals.map(({ message }) => message).join(" ");
+    const userErrors = readFragment(UserErrorParts, data?.deletePost?.userErrors ?? []);
+    const reason = error ? explain(error) : userErrors.map(({ message }) => message).join(" ");
     if (reason) {
-      notices.tell(`The post could not be deleted. ${reason}`);
+      notices.show(`The post could not be deleted. ${reason}`);
     } else {
       onDeleted();
       void refreshOwnCounts(client);
     }
   };
 
-  if (step !== "asking") {
+  if (step !== "confirming") {
     return (
       <button
         type="button"
         className="button bare icon-button delete"
-        autoFocus={step === "kept"}
-        onClick={() => setStep("asking")}
+        autoFocus={step === "cancelled"}
+        onClick={() => setStep("confirming")}
         aria-label="Delete this post"
       >
         <Icon name="trash" />
@@ -66,12 +66,12 @@ export function DeletePostButton({ postId, onDelete }: DeletePostButtonProps) {
     );
   }
   return (
-    <span className="confirm" role="group" aria-label="Delete this post?" onKeyDown={keepByKey}>
+    <span className="confirm" role="group" aria-label="Delete this post?" onKeyDown={cancelByKey}>
       <button type="button" className="button danger" autoFocus aria-disabled={fetching} onClick={() => void confirm()}>
-        Delete for ever
+        Delete forever
       </button>
-      <button type="button" className="button quiet" aria-disabled={fetching} onClick={keep}>
-        Keep
+      <button type="button" className="button quiet" aria-disabled={fetching} onClick={cancel}>
+        Cancel
       </button>
     </span>
   );

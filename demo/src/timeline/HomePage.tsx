@@ -1,4 +1,4 @@
-// The first page: a place to write, and the home timeline.
+// The home page: the composer and the home timeline.
 
 import { PageHeading } from "../navigation/PageHeading";
 import { Panel } from "../ui/Panel";
@@ -15,8 +15,8 @@ export function HomePage() {
         </PageHeading>
         <Composer />
       </div>
-      <aside className="beside" aria-label="About this place">
-        <Panel title="Visitors this week">
+      <aside className="beside" aria-label="About this server">
+        <Panel title="Daily visitors">
           <Visits days={7} />
         </Panel>
       </aside>

@@ -1,4 +1,4 @@
-// Says that new posts wait at the top, and shows them.
+// The button that reports new posts at the top, and reveals them.
 
 import { Icon } from "../ui/Icon";
 import { counted } from "../ui/numbers";

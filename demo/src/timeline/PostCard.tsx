@@ -1,4 +1,4 @@
-// A post: who says it, when and what.
+// A post with its author and time.
 
 import { useId, useRef } from "react";
 import { type FragmentType, graphql, readFragment } from "../generated";
@@ -20,14 +20,14 @@ export const PostCardPost = graphql(`
       username
       displayName
       isViewer
-      ...Standing
+      ...RelationParts
     }
   }
 `);
 
 interface PostCardProps {
   post: FragmentType<typeof PostCardPost>;
-  /** The place in the feed, from 1. */
+  /** The position in the feed, beginning with 1. */
   position: number;
 }
 
@@ -36,8 +36,8 @@ export function PostCard({ post, position }: PostCardProps) {
   const card = useRef<HTMLElement>(null);
   const labelId = useId();
 
-  // When the card is gone focus goes to a neighbour, so that it is not lost with it.
-  const prepareToLeave = () => {
+  // After a deletion, moves the focus to a neighbour, so that it is not lost with the card.
+  const prepareRemoval = () => {
     const own = card.current;
     const neighbour = own?.nextElementSibling ?? own?.previousElementSibling;
     return () => {
@@ -74,7 +74,7 @@ export function PostCard({ post, position }: PostCardProps) {
         <p className="post-content" id={`${labelId}-content`} dir="auto">
           {content}
         </p>
-        {author.isViewer && <DeletePostButton postId={id} onDelete={prepareToLeave} />}
+        {author.isViewer && <DeletePostButton postId={id} onDelete={prepareRemoval} />}
       </div>
     </article>
   );

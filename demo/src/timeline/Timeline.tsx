@@ -1,25 +1,25 @@
-// The home timeline, without an end, and with what comes to it while one reads.
+// The home timeline, loaded page by page, with new posts as they arrive.
 
 import { useState } from "react";
-import { useReading } from "../api/useReading";
+import { useRetryingQuery } from "../api/useRetryingQuery";
 import { Feed } from "../lists/Feed";
 import { ListEnd } from "../lists/ListEnd";
 import { useStore } from "../ui/store";
 import { HomeTimeline } from "./homeTimeline";
-import { isReadAnew } from "./isReadAnew";
 import { NewPosts } from "./NewPosts";
 import { PostCard } from "./PostCard";
+import { refetching } from "./refetching";
 import { useArrivals } from "./useArrivals";
-import { useSteady } from "./useSteady";
+import { useStable } from "./useStable";
 
 export function Timeline() {
   const [after, setAfter] = useState<string>();
-  const { data, fetching, stale, error, again } = useReading({ query: HomeTimeline, variables: { after } });
-  const isInTheMaking = useStore(isReadAnew);
-  const timeline = useSteady(data?.viewer?.timeline, isInTheMaking);
+  const { data, fetching, stale, error, refetch } = useRetryingQuery({ query: HomeTimeline, variables: { after } });
+  const isRefetching = useStore(refetching);
+  const timeline = useStable(data?.viewer?.timeline, isRefetching);
   const { shown, waiting, reveal } = useArrivals(timeline?.nodes ?? []);
   const next = timeline?.pageInfo.hasNextPage ? timeline.pageInfo.endCursor : null;
-  const isFetching = fetching || stale || isInTheMaking;
+  const isFetching = fetching || stale || isRefetching;
   return (
     <div className="timeline">
       <NewPosts count={waiting} onReveal={reveal} />
@@ -30,12 +30,12 @@ export function Timeline() {
       </Feed>
       <ListEnd
         what="posts"
-        atEnd={shown.length === 0 ? "Nothing here yet: follow somebody, or write a post." : "That is all."}
+        atEnd={shown.length === 0 ? "Nothing here yet: follow someone, or write a post." : "End of the timeline."}
         isFetching={isFetching}
         error={error}
         next={next}
         onMore={setAfter}
-        onRetry={again}
+        onRetry={refetch}
       />
     </div>
   );

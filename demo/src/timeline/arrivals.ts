@@ -1,8 +1,8 @@
-// Which posts wait to be looked at: those that came while one was reading further down. What one reads does not move.
+// Posts that arrive while the user reads further down wait to be revealed, so that the visible posts do not move.
 
 import { createStore } from "../ui/store";
 
-/** When the newest post that was on the page was written; null while all are shown as they come. */
+/** The time of the newest shown post; null while posts are shown as they arrive. */
 export const newestShown = createStore<string | null>(null);
 
 interface Dated {
@@ -10,7 +10,7 @@ interface Dated {
   author: { isViewer: boolean };
 }
 
-/** Splits a timeline into what waits and what is shown. One's own posts never wait. */
+/** Splits a timeline into waiting and shown posts. The viewer's own posts never wait. */
 export function splitArrivals<Post extends Dated>(posts: readonly Post[], newest: string | null) {
   const isWaiting = ({ createdAt, author }: Post) => newest !== null && createdAt > newest && !author.isViewer;
   const shown = posts.filter((post) => !isWaiting(post));

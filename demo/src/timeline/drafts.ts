@@ -1,5 +1,4 @@
-// What somebody has begun to write: kept as long as the tab, whatever page is shown and whoever is signed in, until it
-// is published.
+// Drafts of posts, by user: stored as long as the tab, across pages and sessions, until they are published.
 
 import { createStore } from "../ui/store";
 import { randomKey } from "../ui/randomKey";
@@ -8,7 +7,7 @@ const STORED = "fanfold.demo.drafts";
 
 interface Draft {
   content: string;
-  /** The last content that was sent and its key, by which the server knows it again. */
+  /** The last content sent and its idempotency key, by which the server recognises a retry. */
   attempt?: { content: string; key: string };
 }
 
@@ -21,25 +20,25 @@ const store = createStore<Drafts>(JSON.parse(sessionStorage.getItem(STORED) ?? "
 
 const of = (username: string) => store.get()[username] ?? EMPTY;
 
-function keep(username: string, draft: Draft): void {
+function save(username: string, draft: Draft): void {
   store.set({ ...store.get(), [username]: draft });
   sessionStorage.setItem(STORED, JSON.stringify(store.get()));
 }
 
 export const drafts = {
   store,
-  write: (username: string, content: string) => keep(username, { ...of(username), content }),
-  /** The key of an attempt to publish this; the same one if it is tried again. */
+  write: (username: string, content: string) => save(username, { ...of(username), content }),
+  /** Returns the idempotency key for publishing this content; the same for a retry. */
   keyOf: (username: string, content: string): string => {
     const draft = of(username);
     if (draft.attempt?.content === content) return draft.attempt.key;
     const key = randomKey();
-    keep(username, { ...draft, attempt: { content, key } });
+    save(username, { ...draft, attempt: { content, key } });
     return key;
   },
-  /** Forgets what was published, and nothing that was written meanwhile. */
+  /** Discards a published draft, but not a text written meanwhile. */
   published: (username: string, content: string) => {
     const draft = of(username);
-    keep(username, draft.content === content ? EMPTY : { content: draft.content });
+    save(username, draft.content === content ? EMPTY : { content: draft.content });
   },
 };

@@ -1,4 +1,4 @@
-// The home timeline: what is asked for.
+// The query for the home timeline.
 
 import { graphql } from "../generated";
 

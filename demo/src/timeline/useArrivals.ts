@@ -1,10 +1,10 @@
-// The posts of a timeline that are shown, and those that wait until one goes to the top.
+// The shown posts of a timeline, and those that wait until the user scrolls to the top.
 
 import { useEffect } from "react";
 import { useStore } from "../ui/store";
 import { newestShown, splitArrivals } from "./arrivals";
 
-/** As far down one is still at the top. */
+/** The scroll position, in pixels, up to which the user is at the top. */
 const TOP = 80;
 
 export function useArrivals<Post extends { createdAt: string; author: { isViewer: boolean } }>(posts: readonly Post[]) {
@@ -16,16 +16,16 @@ export function useArrivals<Post extends { createdAt: string; author: { isViewer
     const hold = () => {
       if (newestShown.get() === null) newestShown.set(first);
     };
-    const look = () => {
+    const update = () => {
       if (scrollY > TOP) hold();
       else newestShown.set(null);
     };
-    look();
-    addEventListener("scroll", look, { passive: true });
-    return () => removeEventListener("scroll", look);
+    update();
+    addEventListener("scroll", update, { passive: true });
+    return () => removeEventListener("scroll", update);
   }, [first]);
 
-  // On another page all that comes waits.
+  // While another page is shown, all new posts wait.
   useEffect(
     () => () => {
       if (newestShown.get() === null) newestShown.set(first);

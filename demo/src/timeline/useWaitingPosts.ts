@@ -1,4 +1,4 @@
-// How many posts wait on the home timeline, on whatever page one is.
+// The number of posts waiting on the home timeline, available on every page.
 
 import { useQuery } from "urql";
 import { useStore } from "../ui/store";

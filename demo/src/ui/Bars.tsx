@@ -1,4 +1,4 @@
-// Shares of a whole as bars, each with its name and number beside it.
+// A bar chart of shares of a whole, each bar with its name and count.
 
 import { formatCount, formatShare } from "./numbers";
 

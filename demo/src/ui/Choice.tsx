@@ -1,4 +1,4 @@
-// One of a few spans of days, as buttons side by side.
+// A choice of one of a few numbers of days, as buttons side by side.
 
 import { counted } from "./numbers";
 

@@ -1,7 +1,7 @@
-// Tells that something could not be read, and lets one try again. What passes by itself is tried again in any case.
+// Shows that a read failed, with a button to retry. Transient errors are also retried automatically.
 
 import type { CombinedError } from "urql";
-import { explain, isPassing } from "../api/failures";
+import { explain, isTransient } from "../api/failures";
 import { Icon } from "./Icon";
 
 interface FailureProps {
@@ -14,10 +14,10 @@ export function Failure({ error, onRetry }: FailureProps) {
     <div className="failure" role="alert">
       <Icon name="warning" />
       <p>
-        {explain(error)} {isPassing(error) && "It is tried again by itself."}
+        {explain(error)} {isTransient(error) && "Retrying automatically."}
       </p>
       <button type="button" className="button quiet" onClick={onRetry}>
-        Try now
+        Retry now
       </button>
     </div>
   );

@@ -1,4 +1,4 @@
-// A field of a form with its label, a hint, and why it was refused.
+// A form field with its label, a hint, and its errors.
 
 import { type ComponentProps, type ReactNode, useId } from "react";
 

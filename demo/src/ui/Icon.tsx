@@ -1,4 +1,4 @@
-// Small drawings, 24 by 24, in the colour of the text. What they mean is said beside them.
+// Icons, 24 by 24 pixels, in the colour of the text. They are decorative: the text beside them has their meaning.
 
 const DRAWINGS = {
   home: "M4 11.5 12 4l8 7.5M6.5 9.5V20h11V9.5M10 20v-5.5h4V20",

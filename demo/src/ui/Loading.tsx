@@ -1,4 +1,4 @@
-// Says that something is being read.
+// Shows that data is loading.
 
 export function Loading({ what }: { what: string }) {
   return (
@@ -8,7 +8,7 @@ export function Loading({ what }: { what: string }) {
         <i />
         <i />
       </span>
-      Reading {what} …
+      Loading {what} …
     </p>
   );
 }

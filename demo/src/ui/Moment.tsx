@@ -1,4 +1,4 @@
-// When something was, in words that are short while it is recent, and that change while one looks.
+// A point in time: relative while it is recent, and kept up to date.
 
 import { useSyncExternalStore } from "react";
 
@@ -6,8 +6,7 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
-/** How often the words are looked at again. */
-const LOOK_EVERY = 10 * SECOND;
+const UPDATE_INTERVAL = 10 * SECOND;
 
 const ago = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
 const date = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
@@ -21,23 +20,23 @@ function inWords(instant: Date): string {
   return date.format(instant);
 }
 
-const looks = new Set<() => void>();
-setInterval(() => looks.forEach((look) => look()), LOOK_EVERY);
+const listeners = new Set<() => void>();
+setInterval(() => listeners.forEach((listener) => listener()), UPDATE_INTERVAL);
 
-function followTime(look: () => void): () => void {
-  looks.add(look);
-  return () => void looks.delete(look);
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
 }
 
 interface MomentProps {
   at: string;
-  /** Tells the day, however recent it is. */
+  /** Shows the date, however recent it is. */
   isDay?: boolean;
 }
 
 export function Moment({ at, isDay = false }: MomentProps) {
   const instant = new Date(at);
-  const words = useSyncExternalStore(followTime, () => (isDay ? date.format(instant) : inWords(instant)));
+  const words = useSyncExternalStore(subscribe, () => (isDay ? date.format(instant) : inWords(instant)));
   return (
     <time dateTime={at} title={exact.format(instant)}>
       {words}

@@ -1,4 +1,4 @@
-// Something beside the main matter: open where there is room beside it, to be opened where there is not.
+// A panel beside the main content: always open on wide screens, collapsible on narrow ones.
 
 import { type ReactNode, useSyncExternalStore } from "react";
 

@@ -1,10 +1,10 @@
-// Numbers as people read them.
+// Formats numbers for display.
 
 const whole = new Intl.NumberFormat("en");
 const percent = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 0 });
 
 export const formatCount = (count: number) => whole.format(count);
 export const formatShare = (share: number) => percent.format(share);
-/** A count with its noun, such as "1 post" or "2 posts". */
+/** Formats a count with its noun, such as "1 post" or "2 posts". */
 export const counted = (count: number, one: string, many = `${one}s`) =>
   `${formatCount(count)} ${count === 1 ? one : many}`;

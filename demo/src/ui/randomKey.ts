@@ -1,4 +1,4 @@
-// A name that nobody else gives: 128 random bits. `crypto.randomUUID` is not there on pages that came by plain HTTP.
+// A unique key of 128 random bits. `crypto.randomUUID` is not available on pages served over plain HTTP.
 
 const BYTES = 16;
 

@@ -1,4 +1,4 @@
-// How wide an element is, now and when that changes.
+// Measures the width of an element, now and whenever it changes.
 
 import { useLayoutEffect, useRef, useState } from "react";
 

@@ -1,4 +1,4 @@
-// Refusals that a person can do something about: each is shown at the field that it is about.
+// Errors that the user can correct, each shown at the field it concerns.
 
 import { graphql } from "../generated";
 import type { UserErrorPartsFragment } from "../generated/graphql";
@@ -13,10 +13,10 @@ export const UserErrorParts = graphql(`
 
 type UserErrors = readonly UserErrorPartsFragment[];
 
-/** What is said of an input field. */
+/** Returns the messages for an input field. */
 export const errorsAt = (errors: UserErrors, field: string): string[] =>
   errors.filter((error) => error.field?.at(-1) === field).map(({ message }) => message);
 
-/** What is said of none of these fields. */
+/** Returns the messages that concern none of these fields. */
 export const errorsElsewhere = (errors: UserErrors, fields: readonly string[]): string[] =>
   errors.filter((error) => !fields.includes(error.field?.at(-1) ?? "")).map(({ message }) => message);

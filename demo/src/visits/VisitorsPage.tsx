@@ -1,4 +1,4 @@
-// Who comes: to this server, and to one's own profile.
+// The visitors page: the visitors of the server, and of the viewer's profile.
 
 import { useState } from "react";
 import { PageHeading } from "../navigation/PageHeading";
@@ -16,7 +16,7 @@ export function VisitorsPage() {
         <PageHeading title="Visitors">Visitors</PageHeading>
         <section className="card">
           <div className="card-head">
-            <h2>Who came, day by day</h2>
+            <h2>Daily visitors</h2>
             <Choice label="Days" options={SPANS} chosen={days} onChoose={setDays} />
           </div>
           <Visits days={days} />
@@ -24,7 +24,7 @@ export function VisitorsPage() {
       </div>
       <div className="beside">
         <section className="card">
-          <h2>Who looked at your profile</h2>
+          <h2>Profile visitors</h2>
           <Audience />
         </section>
       </div>

@@ -1,6 +1,6 @@
-// How many users came each day, as a chart and as a table.
+// The number of visitors per day, as a chart and as a table.
 
-import { useReading } from "../api/useReading";
+import { useRetryingQuery } from "../api/useRetryingQuery";
 import { graphql } from "../generated";
 import { Failure } from "../ui/Failure";
 import { Loading } from "../ui/Loading";
@@ -18,20 +18,20 @@ const VisitsQuery = graphql(`
 `);
 
 export function Visits({ days }: { days: number }) {
-  const { data, error, again } = useReading({
+  const { data, error, refetch } = useRetryingQuery({
     query: VisitsQuery,
     variables: { first: days },
     requestPolicy: "cache-and-network",
   });
-  if (error) return <Failure error={error} onRetry={again} />;
+  if (error) return <Failure error={error} onRetry={refetch} />;
   if (!data) return <Loading what="visits" />;
-  if (!data.visits) return <p className="quiet-text">This cannot be told now.</p>;
+  if (!data.visits) return <p className="quiet-text">Temporarily unavailable.</p>;
   const shown = lastDays(days, data.visits);
   return (
     <div className="visits">
       <VisitsChart days={shown} />
       <details>
-        <summary>As a table</summary>
+        <summary>Show as a table</summary>
         <VisitsTable days={shown} />
       </details>
     </div>

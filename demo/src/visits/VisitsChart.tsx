@@ -1,4 +1,4 @@
-// Unique visitors per day as columns.
+// A column chart of unique visitors per day.
 
 import { formatCount } from "../ui/numbers";
 import { useWidth } from "../ui/useWidth";
@@ -7,14 +7,14 @@ import { type Day, dayInWords } from "./days";
 const HEIGHT = 170;
 const TOP = 30;
 const BOTTOM = 30;
-/** As much of a day's width is its column. */
+/** The width of a column, as a fraction of a day's width. */
 const FILLED = 0.62;
-/** A column this wide has room for its number above it. */
+/** The minimum width of a day, in pixels, for a number above its column. */
 const NUMBERED_FROM = 34;
-/** A name of a day needs so much room. */
+/** The width of a day's name, in pixels. */
 const NAME_WIDTH = 58;
-/** What the scale reaches to at least. */
-const LEAST_SCALE = 4;
+/** The minimum of the scale's upper end. */
+const MIN_SCALE = 4;
 
 const FLOOR = HEIGHT - BOTTOM;
 
@@ -22,7 +22,7 @@ export function VisitsChart({ days }: { days: Day[] }) {
   const [width, chart] = useWidth<SVGSVGElement>();
   const most = Math.max(...days.map(({ uniqueVisitors }) => uniqueVisitors ?? 0));
   const step = width / days.length;
-  const heightOf = (count: number) => (count / Math.max(most, LEAST_SCALE)) * (FLOOR - TOP);
+  const heightOf = (count: number) => (count / Math.max(most, MIN_SCALE)) * (FLOOR - TOP);
   const today = days.at(-1)?.uniqueVisitors ?? 0;
   const isNumbered = step >= NUMBERED_FROM;
   const namedEvery = Math.ceil(NAME_WIDTH / step);
@@ -33,8 +33,8 @@ export function VisitsChart({ days }: { days: Day[] }) {
       height={HEIGHT}
       role="img"
       aria-label={
-        `Unique visitors of the last ${days.length} days: ` +
-        `${formatCount(today)} today, ${formatCount(most)} on the best day.`
+        `Unique visitors in the last ${days.length} days: ` +
+        `${formatCount(today)} today, ${formatCount(most)} on the busiest day.`
       }
     >
       <line x1="0" x2={width} y1={FLOOR} y2={FLOOR} />

@@ -18,7 +18,7 @@ export function VisitsTable({ days }: { days: Day[] }) {
             <th scope="row">
               <time dateTime={day}>{dayInWords(day)}</time>
             </th>
-            <td>{uniqueVisitors === null ? "not counted" : formatCount(uniqueVisitors)}</td>
+            <td>{uniqueVisitors === null ? "no data" : formatCount(uniqueVisitors)}</td>
           </tr>
         ))}
       </tbody>

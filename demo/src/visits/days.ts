@@ -2,13 +2,13 @@
 
 export interface Day {
   day: string;
-  /** Null for days of which nothing is known. */
+  /** Null for days without data. */
   uniqueVisitors: number | null;
 }
 
 const DAY = 86_400_000;
 
-/** The last days up to the newest that is known, oldest first, each with its number if there is one. */
+/** Returns the last `count` days up to the newest with data, oldest first, each with its number of visitors, if any. */
 export function lastDays(count: number, known: readonly { day: string; uniqueVisitors: number }[]): Day[] {
   const numbers = new Map(known.map(({ day, uniqueVisitors }) => [day, uniqueVisitors]));
   const newest = known

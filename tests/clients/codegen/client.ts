@@ -1,4 +1,4 @@
-// Sends documents to a server by their hash: over HTTP, and over a socket what is watched.
+// Executes documents by their hash: queries and mutations over HTTP, subscriptions over a WebSocket.
 
 import { createClient } from "graphql-ws";
 import WebSocket from "ws";
@@ -7,20 +7,20 @@ import type { TypedDocumentString } from "./generated/graphql";
 
 type Values = Record<string, unknown>;
 
-interface Answer<Result> {
-  data?: Result | null | undefined;
+interface Result<Data> {
+  data?: Data | null | undefined;
   errors?: ReadonlyArray<{ message: string }> | undefined;
 }
 
-/** All of the answer, or else an error: a part of it is none of its type. */
-function dataOf<Result>({ data, errors }: Answer<Result>): Result {
+/** Returns the data; throws on any error, because partial data does not match the generated type. */
+function dataOf<Data>({ data, errors }: Result<Data>): Data {
   if (errors) throw new Error(errors.map(({ message }) => message).join(" "));
-  if (!data) throw new Error("There are no data.");
+  if (!data) throw new Error("The response has no data.");
   return data;
 }
 
-/** What is sent: of the document, the generator has left its hash. */
-function named<Result, Variables>(document: TypedDocumentString<Result, Variables>, variables: Variables) {
+/** The body of a request: the generator has replaced the document with its hash. */
+function requestBody<Data, Variables>(document: TypedDocumentString<Data, Variables>, variables: Variables) {
   return { documentId: String(document.__meta__?.["hash"]), variables };
 }
 
@@ -34,15 +34,15 @@ export class Client {
     return this.token ? { authorization: `Bearer ${this.token}` } : {};
   }
 
-  /** The same server, asked by whoever has this token. */
+  /** A client of the same server with a session token. */
   as(token: string): Client {
     return new Client(this.url, token);
   }
 
-  async ask<Result, Variables extends Values>(
-    document: TypedDocumentString<Result, Variables>,
+  async execute<Data, Variables extends Values>(
+    document: TypedDocumentString<Data, Variables>,
     variables: NoInfer<Variables>,
-  ): Promise<Result> {
+  ): Promise<Data> {
     const response = await fetch(this.url, {
       method: "POST",
       headers: {
@@ -50,25 +50,25 @@ export class Client {
         accept: "application/graphql-response+json",
         ...this.headers,
       },
-      body: JSON.stringify(named(document, variables)),
+      body: JSON.stringify(requestBody(document, variables)),
     });
-    return dataOf((await response.json()) as Answer<Result>);
+    return dataOf((await response.json()) as Result<Data>);
   }
 
-  /** Events as they come, until nobody asks for the next one. */
-  async *watch<Result, Variables extends Values>(
-    document: TypedDocumentString<Result, Variables>,
+  /** Yields the events of a subscription, until the caller stops iterating. */
+  async *subscribe<Data, Variables extends Values>(
+    document: TypedDocumentString<Data, Variables>,
     variables: NoInfer<Variables>,
-  ): AsyncGenerator<Result, void> {
+  ): AsyncGenerator<Data, void> {
     const socket = createClient({
       url: this.url.replace(/^http/, "ws"),
       webSocketImpl: WebSocket,
       connectionParams: this.headers,
     });
     try {
-      // The library insists on a text.
-      const payload = { query: "", ...named(document, variables) };
-      for await (const answer of socket.iterate<Result>(payload)) yield dataOf(answer);
+      // The library requires `query`.
+      const payload = { query: "", ...requestBody(document, variables) };
+      for await (const result of socket.iterate<Data>(payload)) yield dataOf(result);
     } finally {
       await socket.dispose();
     }

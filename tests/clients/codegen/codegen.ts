@@ -1,4 +1,4 @@
-// What graphql-codegen makes of the schema and of the documents in this folder.
+// The configuration of graphql-codegen for the documents in this folder.
 
 import type { CodegenConfig } from "@graphql-codegen/cli";
 
@@ -10,8 +10,7 @@ const config: CodegenConfig = {
       preset: "client",
       presetConfig: {
         fragmentMasking: { unmaskFunctionName: "unmask" },
-        // The program carries the hash of each document and not its text; the server is given
-        // `persisted-documents.json`.
+        // The program contains only the hash of each document; the server loads `persisted-documents.json`.
         persistedDocuments: { mode: "replaceDocumentWithHash" },
       },
       config: {

@@ -1,4 +1,4 @@
-// All that this client ever asks. The generator reads it here, and the types of what is answered come from it.
+// All documents of this client. The generator reads them here, and derives the types of the responses from them.
 
 import { graphql } from "./generated";
 
@@ -15,7 +15,7 @@ export const SignIn = graphql(`
   }
 `);
 
-/** How an author stands to the viewer, and with whom both ways. */
+/** An author with their relation to the viewer, and their mutuals. */
 export const AuthorParts = graphql(`
   fragment AuthorParts on User {
     username

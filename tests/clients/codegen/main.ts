@@ -1,4 +1,4 @@
-// Signs in, reads a timeline and a list, publishes, and watches what comes of it:
+// Signs in, reads a timeline and a list, publishes, and receives the resulting events:
 //
 //     tsx codegen/main.ts <url> <username> <password>
 
@@ -9,20 +9,20 @@ import type { FollowersQuery, PublishMutation, RelationStatus, TimelineEventsSub
 
 type UserErrors = NonNullable<PublishMutation["publish"]>["userErrors"];
 
-/** Refusals that a person can act on come beside the data, each with the field it is about. */
-function tellRefusal(what: string, userErrors: UserErrors = []): void {
+/** Prints user errors: they are part of the data, each with the input field at fault. */
+function printErrors(action: string, userErrors: UserErrors = []): void {
   for (const { code, field } of userErrors) {
-    console.log(`${what} refused: ${code}, ${field?.join(".") ?? "as a whole"}`);
+    console.log(`${action} refused: ${code}, ${field?.join(".") ?? "as a whole"}`);
   }
 }
 
 async function signIn(client: Client, username: string, password: string): Promise<Client | undefined> {
-  const { login } = await client.ask(SignIn, { input: { username, password, label: "codegen" } });
-  tellRefusal("login", login?.userErrors);
+  const { login } = await client.execute(SignIn, { input: { username, password, label: "codegen" } });
+  printErrors("login", login?.userErrors);
   return login?.token ? client.as(login.token) : undefined;
 }
 
-const STANDINGS: Record<RelationStatus, string> = {
+const RELATION_LABELS: Record<RelationStatus, string> = {
   NONE: "a stranger",
   FOLLOWING: "followed",
   FOLLOWER: "a follower",
@@ -31,15 +31,15 @@ const STANDINGS: Record<RelationStatus, string> = {
 
 function nameAuthor(masked: FragmentType<typeof AuthorParts>): string {
   const { username, relation, mutuals } = unmask(AuthorParts, masked);
-  const standing = relation ? STANDINGS[relation.status] : "the viewer";
+  const label = relation ? RELATION_LABELS[relation.status] : "the viewer";
   const names = mutuals.nodes.map((user) => user.username);
-  return `${username} (${standing}; mutuals: ${names.join(" ") || "none"})`;
+  return `${username} (${label}; mutuals: ${names.join(" ") || "none"})`;
 }
 
-/** Tells a page of the timeline; returns the place from which it goes on at its upper end. */
+/** Prints a page of the timeline; returns its start cursor, for a subscription to resume after. */
 async function readFeed(client: Client): Promise<string | null> {
-  const { viewer } = await client.ask(Feed, { first: 10 });
-  if (!viewer) throw new Error("Nobody is signed in.");
+  const { viewer } = await client.execute(Feed, { first: 10 });
+  if (!viewer) throw new Error("Not signed in.");
   for (const { content, author } of viewer.timeline.nodes) {
     console.log(`${nameAuthor(author)}: ${content}`);
   }
@@ -51,7 +51,7 @@ type FollowersPage = NonNullable<FollowersQuery["user"]>["followers"];
 async function* pagesOfFollowers(client: Client, username: string): AsyncGenerator<FollowersPage> {
   let after: string | null = null;
   do {
-    const { user }: FollowersQuery = await client.ask(Followers, { username, first: 2, after });
+    const { user }: FollowersQuery = await client.execute(Followers, { username, first: 2, after });
     if (!user) return;
     yield user.followers;
     after = user.followers.pageInfo.hasNextPage ? user.followers.pageInfo.endCursor : null;
@@ -65,12 +65,12 @@ async function readFollowers(client: Client, username: string): Promise<void> {
 }
 
 async function publish(client: Client, content: string): Promise<void> {
-  const { publish } = await client.ask(Publish, { input: { content, platform: "codegen" } });
-  tellRefusal("post", publish?.userErrors);
+  const { publish } = await client.execute(Publish, { input: { content, platform: "codegen" } });
+  printErrors("post", publish?.userErrors);
 }
 
-/** The compiler refuses this when the schema has a kind of event that is not told of here. */
-function tellOf(event: TimelineEventsSubscription["timeline"]): string {
+/** Describes an event. The compiler rejects this function if the schema has a kind of event that it does not handle. */
+function describe(event: TimelineEventsSubscription["timeline"]): string {
   switch (event.__typename) {
     case "PostAdded":
       return `came: ${event.post.content}`;
@@ -79,20 +79,20 @@ function tellOf(event: TimelineEventsSubscription["timeline"]): string {
   }
 }
 
-/** Watches from a place of the timeline on, and deletes what comes, until it is seen to be gone. */
+/** Receives the timeline's events after a cursor, and deletes each added post, until a removal is received. */
 async function watch(client: Client, after: string | null): Promise<void> {
-  for await (const { timeline: event } of client.watch(TimelineEvents, { after })) {
-    console.log(tellOf(event));
+  for await (const { timeline: event } of client.subscribe(TimelineEvents, { after })) {
+    console.log(describe(event));
     if (event.__typename === "PostRemoved") return;
-    await client.ask(DeletePost, { postId: event.post.id });
+    await client.execute(DeletePost, { postId: event.post.id });
   }
 }
 
 const [url = "", username = "", password = ""] = process.argv.slice(2);
-const stranger = new Client(url);
-await signIn(stranger, username, `not ${password}`);
-const client = await signIn(stranger, username, password);
-if (!client) throw new Error("The password is wrong.");
+const anonymous = new Client(url);
+await signIn(anonymous, username, `not ${password}`);
+const client = await signIn(anonymous, username, password);
+if (!client) throw new Error("The username or password is wrong.");
 const top = await readFeed(client);
 await readFollowers(client, username);
 await publish(client, "");

@@ -9,7 +9,7 @@ from generated import Fanfold, FeedViewerTimelineNodes, LoginInput, UserErrorCod
 
 
 def sign_in(url: str, username: str, password: str) -> str | None:
-    """The token of whoever has this name and password; what is refused is told."""
+    """Returns a session token; prints the errors on failure."""
     with Fanfold(url) as client:
         login = client.sign_in(LoginInput(username=username, password=password, label="ariadne")).login
     for error in login.user_errors if login else []:
@@ -20,17 +20,17 @@ def sign_in(url: str, username: str, password: str) -> str | None:
     return login.token if login else None
 
 
-def tell(post: FeedViewerTimelineNodes) -> None:
-    """Prints who wrote it, since when it is followed, and what it says."""
+def print_post(post: FeedViewerTimelineNodes) -> None:
+    """Prints the author, their relation to the viewer and the content."""
     author, relation = post.author, post.author.relation
     if relation is None:
-        standing = "the viewer"
+        label = "the viewer"
     elif relation.following_since is not None and relation.following_since <= post.created_at:
-        standing = f"{relation.status.value}, followed when this was written"
+        label = f"{relation.status.value}, followed when this was written"
     else:
-        standing = relation.status.value
+        label = relation.status.value
     mutuals = " ".join(user.username for user in author.mutuals.nodes)
-    print(f"{author.username} ({standing}; mutuals: {mutuals}): {post.content}")
+    print(f"{author.username} ({label}; mutuals: {mutuals}): {post.content}")
 
 
 def main(url: str, username: str, password: str) -> None:
@@ -40,7 +40,7 @@ def main(url: str, username: str, password: str) -> None:
         viewer = client.feed(first=10).viewer
     if viewer:
         for post in viewer.timeline.nodes:
-            tell(post)
+            print_post(post)
 
 
 if __name__ == "__main__":

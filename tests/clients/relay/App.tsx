@@ -18,7 +18,7 @@ export function App({ username }: { username: string }) {
     `,
     { username },
   );
-  if (!user) return <p>There is nobody of this name.</p>;
+  if (!user) return <p>There is no user of this name.</p>;
   return (
     <main>
       <Profile user={user} />

@@ -1,4 +1,4 @@
-// A row of the list: how the viewer and this user stand, and a button that says what it does before the server has.
+// A row of the list: the user's relation to the viewer, and a button that follows them optimistically.
 
 import { useState } from "react";
 import { graphql, useFragment, useMutation } from "react-relay";
@@ -19,7 +19,7 @@ export function Follower({ user }: { user: Follower_user$key }) {
     `,
     user,
   );
-  const [refusal, setRefusal] = useState("");
+  const [failure, setFailure] = useState("");
   const [commit, isInFlight] = useMutation<FollowerFollowMutation>(graphql`
     mutation FollowerFollowMutation($input: FollowInput!) @raw_response_type {
       follow(input: $input) {
@@ -32,19 +32,19 @@ export function Follower({ user }: { user: Follower_user$key }) {
       }
     }
   `);
-  // Relay takes the optimistic answer away when the server's is there. One that refuses has no user in it, so that what
-  // was shown before comes back.
+  // Relay drops the optimistic response when the server's arrives. A rejection has no user in it, so that the previous
+  // relation is shown again.
   const follow = () =>
     commit({
       variables: { input: { userId: id } },
       optimisticResponse: { follow: { user: { id, username, relation: { status: "MUTUAL" } }, userErrors: [] } },
-      onCompleted: ({ follow }) => setRefusal(follow?.userErrors.map(({ code }) => code).join(" ") ?? ""),
+      onCompleted: ({ follow }) => setFailure(follow?.userErrors.map(({ code }) => code).join(" ") ?? ""),
     });
   return (
     <li>
       {username}: {relation?.status}
       {isInFlight && " (not known yet)"}
-      {refusal && ` (${refusal})`}
+      {failure && ` (${failure})`}
       {relation?.status === "FOLLOWER" && <button name="follow" onClick={follow} />}
     </li>
   );

@@ -1,4 +1,4 @@
-// A list that grows by a page at a time: a connection.
+// A list of followers: a connection, loaded page by page.
 
 import { graphql, usePaginationFragment } from "react-relay";
 

@@ -1,4 +1,4 @@
-// A user, who can be asked for again by its id.
+// A user, refetchable by id.
 
 import { graphql, useRefetchableFragment } from "react-relay";
 

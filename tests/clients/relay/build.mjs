@@ -1,5 +1,4 @@
-// Bundles the program; its documents become what the compiler has made of them, as any bundler with the plug-in of
-// Relay does it.
+// Bundles the program, and replaces its documents with the compiler's artifacts, like any bundler with Relay's plug-in.
 
 import { readFile } from "node:fs/promises";
 

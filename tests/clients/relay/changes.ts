@@ -1,4 +1,4 @@
-// Changes that do not belong to a component.
+// Mutations that do not belong to a component.
 
 import {
   commitMutation,
@@ -21,7 +21,7 @@ function commit<Mutation extends MutationParameters>(
   });
 }
 
-/** The token of whoever has this name and password. */
+/** Signs in, and returns the session token. */
 export async function signIn(environment: Environment, username: string, password: string): Promise<string> {
   const mutation = graphql`
     mutation changesSignInMutation($input: LoginInput!) {

@@ -1,4 +1,4 @@
-// A document for React to draw on, where there is no browser.
+// A DOM for React to render into, without a browser.
 
 import { Window } from "happy-dom";
 

@@ -1,9 +1,9 @@
-// The store of a page, and the way to a server: of each document, the compiler has left its hash.
+// The store of a page, and its network. The compiler has replaced each document with its hash.
 
 import { Environment, type FetchFunction, type GraphQLResponse, Network, RecordSource, Store } from "relay-runtime";
 
 export function createEnvironment(url: string, token?: string): Environment {
-  const ask: FetchFunction = async ({ id }, variables) => {
+  const execute: FetchFunction = async ({ id }, variables) => {
     const response = await fetch(url, {
       method: "POST",
       headers: {
@@ -15,5 +15,5 @@ export function createEnvironment(url: string, token?: string): Environment {
     });
     return (await response.json()) as GraphQLResponse;
   };
-  return new Environment({ network: Network.create(ask), store: new Store(new RecordSource()) });
+  return new Environment({ network: Network.create(execute), store: new Store(new RecordSource()) });
 }

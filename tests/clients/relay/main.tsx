@@ -1,4 +1,4 @@
-// Shows the page of whoever signs in, and presses its buttons:
+// Signs in, renders the user's page, and clicks its buttons:
 //
 //     node relay/generated/main.cjs <url> <username> <password>
 
@@ -12,32 +12,32 @@ import { App } from "./App";
 import { publish, signIn } from "./changes";
 import { createEnvironment } from "./environment";
 
-/** How long the page may take to become another one, in milliseconds. */
-const PATIENCE = 10_000;
+/** Timeout of a change of the page, in milliseconds. */
+const TIMEOUT = 10_000;
 
-let seen = "";
+let shown = "";
 
-/** What is on the page, a line each. */
+/** Returns the text of the page. */
 function text(): string {
   return [...document.querySelectorAll("p, li")].map((line) => line.textContent).join("\n");
 }
 
-/** Tells what is on the page as soon as it is something else than before. */
-async function look(): Promise<void> {
-  for (const end = Date.now() + PATIENCE; text() === seen;) {
-    if (Date.now() > end) throw new Error(`The page stays as it is:\n${seen}`);
+/** Waits until the page changes, and prints it. */
+async function printChange(): Promise<void> {
+  for (const end = Date.now() + TIMEOUT; text() === shown;) {
+    if (Date.now() > end) throw new Error(`The page has not changed:\n${shown}`);
     await act(() => new Promise<void>((resolve) => setTimeout(resolve, 5)));
   }
-  seen = text();
-  console.log(`${seen}\n`);
+  shown = text();
+  console.log(`${shown}\n`);
 }
 
-/** Presses the first button of this name, and tells what comes of it: so many other pages. */
-async function press(name: string, pages: number): Promise<void> {
+/** Clicks the first button of this name, and prints the next `changes` changes of the page. */
+async function click(name: string, changes: number): Promise<void> {
   const button = document.querySelector<HTMLButtonElement>(`button[name="${name}"]`);
   if (!button) return;
   act(() => button.click());
-  for (let page = 0; page < pages; page += 1) await look();
+  for (let change = 0; change < changes; change += 1) await printChange();
 }
 
 async function main([url = "", username = "", password = ""]: string[]): Promise<void> {
@@ -52,17 +52,17 @@ async function main([url = "", username = "", password = ""]: string[]): Promise
       </RelayEnvironmentProvider>,
     ),
   );
-  await look();
-  await press("more", 1);
-  // What is hoped for, and what the server says.
-  await press("follow", 2);
-  await press("follow", 2);
+  await printChange();
+  await click("more", 1);
+  // Two changes each: the optimistic response and the server's.
+  await click("follow", 2);
+  await click("follow", 2);
   await publish(environment, "a new post");
-  await press("refresh", 1);
+  await click("refresh", 1);
   act(() => root.unmount());
 }
 
-// What a page has asked for, Relay keeps for some minutes after it is gone; this program does not wait for that.
+// Exit explicitly: Relay caches the queries of an unmounted page for some minutes, and keeps the process alive.
 main(process.argv.slice(2)).then(
   () => process.exit(0),
   (error: unknown) => {

@@ -1,11 +1,11 @@
-//! Signs in and reads a feed. The types of what is sent and answered are derived from the schema and from
-//! `documents.graphql` when this is compiled.
+//! Signs in and reads a feed. The types of requests and responses are derived from the schema and from
+//! `documents.graphql` at compile time.
 
 use std::error::Error;
 
 use graphql_client::{GraphQLQuery, Response};
 
-/// A DateTime is kept as it is written.
+/// A `DateTime`, not parsed.
 type DateTime = String;
 
 #[derive(GraphQLQuery)]
@@ -16,15 +16,15 @@ struct SignIn;
 #[graphql(schema_path = "schema.graphql", query_path = "tests/clients/rust/documents.graphql")]
 struct Feed;
 
-/// Where a document is sent, and who sends it.
+/// A server, and a session on it.
 struct Server<'a> {
     url: &'a str,
     token: Option<String>,
 }
 
 impl Server<'_> {
-    /// All of the answer, or else an error.
-    fn ask<Document: GraphQLQuery>(
+    /// Executes a document, and returns its data; fails on any error in the response.
+    fn execute<Document: GraphQLQuery>(
         &self,
         variables: Document::Variables,
     ) -> Result<Document::ResponseData, Box<dyn Error>> {
@@ -32,48 +32,48 @@ impl Server<'_> {
         if let Some(token) = &self.token {
             request = request.with_header("Authorization", format!("Bearer {token}"));
         }
-        let answer = request.with_json(&Document::build_query(variables))?.send()?;
-        match answer.json::<Response<Document::ResponseData>>()? {
+        let response = request.with_json(&Document::build_query(variables))?.send()?;
+        match response.json::<Response<Document::ResponseData>>()? {
             Response { data: Some(data), errors: None, .. } => Ok(data),
-            Response { errors, .. } => Err(format!("refused: {errors:?}").into()),
+            Response { errors, .. } => Err(format!("rejected: {errors:?}").into()),
         }
     }
 }
 
-/// The token of whoever has this name and password, or why they were refused.
+/// Signs in, and returns the session token; the messages of the user errors on failure.
 fn sign_in(server: &Server, username: &str, password: &str) -> Result<String, Box<dyn Error>> {
     let (username, password) = (username.to_owned(), password.to_owned());
     let input = sign_in::LoginInput { username, password, label: Some("graphql_client".to_owned()) };
-    let login = server.ask::<SignIn>(sign_in::Variables { input })?.login.ok_or("there is no answer")?;
+    let login = server.execute::<SignIn>(sign_in::Variables { input })?.login.ok_or("no payload")?;
     login.token.ok_or_else(|| {
-        let refusals = login.user_errors.into_iter().map(|error| match error.code {
+        let messages = login.user_errors.into_iter().map(|error| match error.code {
             sign_in::UserErrorCode::WRONG_CREDENTIALS => "These are no name and password.".to_owned(),
             _ => error.message,
         });
-        refusals.collect::<Vec<_>>().join(" ").into()
+        messages.collect::<Vec<_>>().join(" ").into()
     })
 }
 
-/// A post of a feed as a line.
+/// Formats a post of a feed as a line.
 fn line(post: feed::FeedViewerTimelineNodes) -> String {
     use feed::RelationStatus;
     let author = post.author;
-    let standing = match author.relation.map(|relation| relation.status) {
+    let label = match author.relation.map(|relation| relation.status) {
         None => "the viewer",
         Some(RelationStatus::NONE) => "a stranger",
         Some(RelationStatus::FOLLOWING) => "followed",
         Some(RelationStatus::FOLLOWER) => "a follower",
         Some(RelationStatus::MUTUAL) => "followed both ways",
-        Some(RelationStatus::Other(_)) => "in a way that is newer than this client",
+        Some(RelationStatus::Other(_)) => "a relation unknown to this client",
     };
     let mutuals: Vec<String> = author.mutuals.nodes.into_iter().map(|user| user.username).collect();
-    format!("{} ({standing}; mutuals: {}): {}", author.username, mutuals.join(" "), post.content)
+    format!("{} ({label}; mutuals: {}): {}", author.username, mutuals.join(" "), post.content)
 }
 
-/// The newest posts of the feed of whoever has this name and password, a line each.
+/// Signs in, and returns the newest posts of the user's feed, one line each.
 pub(crate) fn read_feed(url: &str, username: &str, password: &str) -> Result<Vec<String>, Box<dyn Error>> {
     let token = sign_in(&Server { url, token: None }, username, password)?;
     let server = Server { url, token: Some(token) };
-    let viewer = server.ask::<Feed>(feed::Variables { first: 10 })?.viewer.ok_or("nobody is signed in")?;
+    let viewer = server.execute::<Feed>(feed::Variables { first: 10 })?.viewer.ok_or("not signed in")?;
     Ok(viewer.timeline.nodes.into_iter().map(line).collect())
 }

@@ -1,4 +1,4 @@
-// All that this client asks. The compiler infers the types of what is answered from these texts and the schema.
+// All documents of this client. The compiler infers the types of the responses from these texts and the schema.
 
 import { initGraphQLTada } from "gql.tada";
 

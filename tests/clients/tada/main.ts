@@ -1,4 +1,4 @@
-// Reads a nested feed; its types are inferred from the text of the query, and no code is generated for it:
+// Reads a nested feed, with types inferred from the text of the query, without generated code:
 //
 //     tsx tada/main.ts <url> <username> <password>
 
@@ -7,17 +7,17 @@ import { print } from "graphql";
 
 import { Feed, PostParts, SignIn } from "./documents";
 
-interface Answer<Result> {
-  data?: Result | null;
+interface Result<Data> {
+  data?: Data | null;
   errors?: ReadonlyArray<{ message: string }>;
 }
 
-async function ask<Result, Variables>(
+async function execute<Data, Variables>(
   url: string,
   token: string | undefined,
-  document: TadaDocumentNode<Result, Variables>,
+  document: TadaDocumentNode<Data, Variables>,
   variables: NoInfer<Variables>,
-): Promise<Result> {
+): Promise<Data> {
   const response = await fetch(url, {
     method: "POST",
     headers: {
@@ -27,24 +27,24 @@ async function ask<Result, Variables>(
     },
     body: JSON.stringify({ query: print(document), variables }),
   });
-  const { data, errors } = (await response.json()) as Answer<Result>;
+  const { data, errors } = (await response.json()) as Result<Data>;
   if (errors) throw new Error(errors.map(({ message }) => message).join(" "));
-  if (!data) throw new Error("There are no data.");
+  if (!data) throw new Error("The response has no data.");
   return data;
 }
 
 async function signIn(url: string, input: VariablesOf<typeof SignIn>["input"]): Promise<string> {
-  const { login } = await ask(url, undefined, SignIn, { input });
+  const { login } = await execute(url, undefined, SignIn, { input });
   if (!login?.token) throw new Error(login?.userErrors.map(({ message }) => message).join(" "));
   return login.token;
 }
 
-function tellOf({ content, author }: ResultOf<typeof PostParts>): string {
+function describe({ content, author }: ResultOf<typeof PostParts>): string {
   const mutuals = author.mutuals.nodes.map(({ username }) => username);
   return `${author.username} (${author.relation?.status ?? "the viewer"}; mutuals: ${mutuals.join(" ")}): ${content}`;
 }
 
 const [url = "", username = "", password = ""] = process.argv.slice(2);
 const token = await signIn(url, { username, password, label: "gql.tada" });
-const { viewer } = await ask(url, token, Feed, { first: 10 });
-for (const post of viewer?.timeline.nodes ?? []) console.log(tellOf(readFragment(PostParts, post)));
+const { viewer } = await execute(url, token, Feed, { first: 10 });
+for (const post of viewer?.timeline.nodes ?? []) console.log(describe(readFragment(PostParts, post)));

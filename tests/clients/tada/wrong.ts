@@ -1,18 +1,18 @@
-// What the types refuse. `tsc` fails here as soon as one of them is let through.
+// Type errors: `tsc` fails here if it accepts any of them.
 
 import { readFragment, type ResultOf, type VariablesOf } from "gql.tada";
 
 import { Feed, PostParts, SignIn } from "./documents";
 
 export function wrong({ viewer }: ResultOf<typeof Feed>) {
-  // @ts-expect-error: who asks may be nobody.
+  // @ts-expect-error: `viewer` is null for an anonymous request.
   viewer.timeline;
   const [post] = viewer?.timeline.nodes ?? [];
   // @ts-expect-error: it belongs to the fragment.
   post?.content;
-  // @ts-expect-error: the document does not ask for it.
+  // @ts-expect-error: the document does not select it.
   post && readFragment(PostParts, post).createdAt;
-  // @ts-expect-error: there are four ways to stand, and this is none.
+  // @ts-expect-error: not one of the four relations.
   post && readFragment(PostParts, post).author.relation?.status === "FRIEND";
   // @ts-expect-error: the input has no such field.
   const input: VariablesOf<typeof SignIn> = { input: { username: "ada", password: "secret", mail: "ada@example" } };

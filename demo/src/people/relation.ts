@@ -1,11 +1,11 @@
-// How the viewer and somebody stand: what everything that shows a user asks for, and the words for it.
+// The relation between the viewer and a user: the fragment for every place that shows a user, and its labels.
 
 import { graphql } from "../generated";
 import type { RelationStatus } from "../generated/graphql";
 import type { IconName } from "../ui/Icon";
 
-export const Standing = graphql(`
-  fragment Standing on User {
+export const RelationParts = graphql(`
+  fragment RelationParts on User {
     id
     relation {
       status
@@ -15,7 +15,7 @@ export const Standing = graphql(`
   }
 `);
 
-export const WORDS: Record<RelationStatus, { badge: string; icon: IconName; action: string }> = {
+export const RELATION_LABELS: Record<RelationStatus, { badge: string; icon: IconName; action: string }> = {
   NONE: { badge: "Not following", icon: "none", action: "Follow" },
   FOLLOWING: { badge: "Following", icon: "following", action: "Unfollow" },
   FOLLOWER: { badge: "Follows you", icon: "follower", action: "Follow back" },

@@ -1,0 +1,30 @@
+// A query that is retried after transient errors: after a delay, and at once when the connection is restored.
+
+import { useEffect } from "react";
+import { type AnyVariables, useQuery, type UseQueryArgs } from "urql";
+import { connection } from "../live/connection";
+import { useStore } from "../ui/store";
+import { isTransient } from "./failures";
+
+const RETRY_AFTER = 5_000;
+
+export function useRetryingQuery<Data, Variables extends AnyVariables>(options: UseQueryArgs<Variables, Data>) {
+  const [result, execute] = useQuery(options);
+  const reachable = useStore(connection.store);
+  const { error } = result;
+  const refetch = () => execute({ requestPolicy: "network-only" });
+
+  const isWaiting = error !== undefined && isTransient(error);
+
+  useEffect(() => {
+    if (!isWaiting) return;
+    const timer = setTimeout(refetch, RETRY_AFTER);
+    return () => clearTimeout(timer);
+  }, [error]);
+
+  useEffect(() => {
+    if (isWaiting && reachable === "back") refetch();
+  }, [reachable]);
+
+  return { ...result, refetch };
+}
