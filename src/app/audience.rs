@@ -6,8 +6,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use futures::future::try_join_all;
+
 use crate::app::App;
 use crate::app::error::Error;
+use crate::app::read::{Load, Pending, Read, Requests};
 use crate::app::viewer::Viewer;
 use crate::config::Switch;
 use crate::model::clock::Day;
@@ -60,12 +63,48 @@ impl App {
     }
 }
 
+/// The visitors of a profile on a day, in one shard.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct VisitorShard {
+    user: UserId,
+    day: Day,
+    shard: Shard,
+}
+
+impl Read for VisitorShard {
+    type Value = Arc<[UserId]>;
+
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
+        let visitors = requests.push(audience::read(requests.keys(), self.user, self.day, self.shard));
+        Pending::hot(move |responses| {
+            Ok(responses.replies.take(visitors)?.into_iter().filter_map(UserId::new).collect())
+        })
+    }
+}
+
+/// Returns the users who viewed a user's profile within `days` days up to `today`. One round trip, or several if there
+/// are very many.
+pub async fn visitors(load: &impl Load, user: UserId, today: Day, days: i64) -> Result<Visitors, Error> {
+    let mut audience = Audience::new(today, days);
+    loop {
+        let open = audience.take_open();
+        if open.is_empty() {
+            return Ok(audience.finish());
+        }
+        let read = |&(day, shard): &(Day, Shard)| load.load(VisitorShard { user, day, shard });
+        let found = try_join_all(open.iter().map(read)).await?;
+        for ((day, shard), found) in open.iter().zip(found) {
+            audience.add(*day, *shard, &found);
+        }
+    }
+}
+
 /// The visitors of a profile over several days, read shard by shard; each shard shows whether there are more
 /// below it.
 ///
 /// If there are too many, only a sample is read: visitors whose hash has zeros in its lowest digits, with
 /// digits added as needed. The sample is the same every day.
-pub struct Audience {
+struct Audience {
     /// Shards that are still to be read.
     open: Vec<(Day, Shard)>,
     visitors: HashSet<UserId>,
@@ -85,8 +124,7 @@ pub struct Visitors {
 
 impl Audience {
     /// Creates an audience of `days` days ending today, with nothing read yet.
-    #[must_use]
-    pub fn new(today: Day, days: i64) -> Self {
+    fn new(today: Day, days: i64) -> Self {
         Self::with_room_for(MOST_VISITORS, today, days)
     }
 
@@ -96,12 +134,12 @@ impl Audience {
     }
 
     /// Takes the shards to read next; empty once all are read.
-    pub fn take_open(&mut self) -> Vec<(Day, Shard)> {
+    fn take_open(&mut self) -> Vec<(Day, Shard)> {
         std::mem::take(&mut self.open)
     }
 
     /// Adds the visitors found in a shard.
-    pub fn add(&mut self, day: Day, shard: Shard, found: &[UserId]) {
+    fn add(&mut self, day: Day, shard: Shard, found: &[UserId]) {
         self.open.extend(shard.below(found.len()).into_iter().map(|shard| (day, shard)));
         self.visitors.extend(found.iter().filter(|visitor| audience::is_sampled(**visitor, self.digits)));
         while self.visitors.len() + self.open.len() * audience::ROOM > self.most && self.digits < MOST_DIGITS
@@ -113,8 +151,7 @@ impl Audience {
     }
 
     /// Returns the visitors found.
-    #[must_use]
-    pub fn finish(self) -> Visitors {
+    fn finish(self) -> Visitors {
         let mut some: Vec<UserId> = self.visitors.into_iter().collect();
         some.sort_unstable();
         Visitors { some: some.into(), weight: audience::weight(self.digits) }

@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 
 use crate::app::App;
 use crate::app::error::{Broken, Error};
-use crate::app::question::{Answer, Question, mismatch};
+use crate::app::read::Load as _;
+use crate::app::visit::history::VisitorCount;
 use crate::model::id::{PostId, UserId};
 use crate::model::region::{Region, Table};
 use crate::model::relation::{Follow, Side};
@@ -267,7 +268,7 @@ impl Scale<'_> {
         };
         let shards: Vec<u32> = spread_shards(layout.shards, KEYS).collect();
         let sampled = self.sample(&shards, |keys, shard| memory::visits(keys, layout, shard)).await?;
-        let Answer::Count(count) = self.app.answer_one(Question::Visitors(layout)).await? else { mismatch() };
+        let count = self.app.load(VisitorCount(layout)).await?;
         let chosen = compared(&sampled);
         let visitors = |keys: &Keys, (shard, _): &&(u32, KeyUsage)| memory::visitors(keys, layout, *shard);
         let visitors = self.app.ask_all(&chosen, visitors).await?.concat();

@@ -1,7 +1,7 @@
 //! Application logic: the rules, and the order in which several slots are written.
 //!
-//! Every write passes through here with a [`viewer::Viewer`]. Every read takes many questions at once
-//! ([`question`]) and forms the batch that the loaders of `graphql` send. Not here: Redis commands (`store`),
+//! Every write passes through here with a [`viewer::Viewer`]. Reads of users and posts pass through
+//! [`visibility`]. All reads of one level of a query form one batch ([`read`]). Not here: Redis commands (`store`),
 //! and the representation for clients (`graphql`).
 
 pub mod archive;
@@ -19,8 +19,8 @@ mod once;
 mod password;
 mod per_user;
 pub mod post;
-pub mod question;
 pub mod rate_limit;
+pub mod read;
 mod recovery;
 pub mod region;
 pub mod relation;
@@ -30,6 +30,7 @@ mod throttle;
 pub mod timeline;
 pub mod user;
 pub mod viewer;
+pub mod visibility;
 pub mod visit;
 
 use std::sync::Arc;

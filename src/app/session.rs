@@ -3,8 +3,12 @@
 //! Not here: registration (`app::user`), token authentication (`app::viewer`), and limits on attempts
 //! (`app::throttle`).
 
+use std::cmp::Reverse;
+use std::sync::Arc;
+
 use crate::app::App;
 use crate::app::error::{Error, Faults, Field, Reason, Refused};
+use crate::app::read::{Pending, Read, Requests};
 use crate::app::throttle::{Guess, admit, source, source_of};
 use crate::app::viewer::{SignedIn, Viewer};
 use crate::model::address::Address;
@@ -18,6 +22,26 @@ use crate::store::batch::Batch;
 use crate::store::name::{self, Holder};
 use crate::store::session::{self, Ending, StoredSession};
 use crate::store::user::{self, PasswordChange};
+
+/// The active sessions of a user, last used first.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Sessions(pub UserId);
+
+impl Read for Sessions {
+    type Value = Arc<[Session]>;
+
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
+        let sessions = requests.push(session::read_all(requests.keys(), self.0));
+        let account = requests.rules().account.clone();
+        Pending::hot(move |responses| {
+            let sessions = responses.replies.take(sessions)?.into_iter().map(|(_, session)| session);
+            let now = responses.now();
+            let mut active: Vec<Session> = sessions.filter(|session| account.is_live(session, now)).collect();
+            active.sort_by_key(|session| Reverse((session.last_seen_at, session.created_at)));
+            Ok(active.into())
+        })
+    }
+}
 
 /// Maximum number of sessions per user; opening another one evicts the least recently seen.
 const MOST_SESSIONS: usize = 100;

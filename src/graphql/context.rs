@@ -14,6 +14,7 @@ use crate::app::App;
 use crate::app::charge::RateLimit;
 use crate::app::error::Error;
 use crate::app::viewer::{Asker, Viewer};
+use crate::app::visibility::Visible;
 use crate::budget::{Budget, Resource};
 use crate::graphql::loader::Loader;
 use crate::model::address::Address;
@@ -89,6 +90,11 @@ impl Scope {
     /// Returns the caller's rate limit, if there is one.
     pub(super) fn rate_limit(&self) -> Option<RateLimit> {
         self.asker.rate_limit
+    }
+
+    /// Returns the users and posts that the viewer may see.
+    pub(super) fn visible(&self) -> Visible<'_, Loader> {
+        Visible { load: &self.loader, viewer: self.viewer_id() }
     }
 
     /// Returns the id of the signed-in user, if any.

@@ -9,6 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::app::error::Error;
+use crate::app::relation::read::UserList;
 use crate::app::timeline::seen::Seen;
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
@@ -34,14 +35,7 @@ pub(super) trait List: Copy {
     fn parse_place(bytes: &[u8]) -> Option<Self::Place>;
 }
 
-/// A list of users.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FollowList {
-    pub(super) kind: ListKind,
-    pub(super) owner: UserId,
-}
-
-impl List for FollowList {
+impl List for UserList {
     type Place = Position;
 
     fn code(self) -> u8 {
@@ -221,7 +215,7 @@ fn is_place(code: u8, bytes: &[u8]) -> bool {
     match code {
         5 => PostList::parse_place(bytes).is_some(),
         6 => TimelineList::parse_place(bytes).is_some(),
-        _ => FollowList::parse_place(bytes).is_some(),
+        _ => UserList::parse_place(bytes).is_some(),
     }
 }
 
@@ -256,8 +250,8 @@ fn read(cursor: &str) -> Option<(u8, UserId, Vec<u8>)> {
 mod tests {
     use super::*;
 
-    fn list(kind: ListKind, owner: u64) -> FollowList {
-        FollowList { kind, owner: UserId::new(owner).unwrap() }
+    fn list(kind: ListKind, owner: u64) -> UserList {
+        UserList { kind, owner: UserId::new(owner).unwrap() }
     }
 
     #[test]

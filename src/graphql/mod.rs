@@ -3,16 +3,19 @@
 //! Types are thin: they hold values of `model`, and load everything else through a request-scoped [`loader`]. Not here:
 //! rules (`app`), or the transport of requests (`http`).
 
-mod connection;
 mod context;
 mod cursor;
+mod directive;
 mod document;
 pub mod error;
 mod id;
 mod loader;
 mod mutation;
 pub mod pace;
+mod page;
+mod paging;
 mod query;
+mod selection;
 mod subscription;
 mod turn;
 mod types;
@@ -365,5 +368,5 @@ pub fn sdl() -> String {
 
 /// Builds the schema. Its own validation is minimal: documents have been validated before, as received.
 fn schema() -> Schema {
-    Schema::build(Query, Mutation, Subscription).validation_mode(ValidationMode::Fast).finish()
+    Schema::build(Query, Mutation::default(), Subscription).validation_mode(ValidationMode::Fast).finish()
 }

@@ -6,9 +6,12 @@ use async_graphql::{Context, ID, Lookahead, Object, OneofObject};
 use futures::future::try_join;
 
 use crate::app::error::Error;
-use crate::graphql::connection::{UserSelection, load_posts, load_users, most};
+use crate::app::visibility::UserSelection;
 use crate::graphql::context::Scope;
+use crate::graphql::directive::{cost, list_size, names};
 use crate::graphql::id::{GlobalId, check_count};
+use crate::graphql::paging::page_limit;
+use crate::graphql::selection::user_selection;
 use crate::graphql::types::node::Node;
 use crate::graphql::types::post::Post;
 use crate::graphql::types::rate_limit::RateLimit;
@@ -59,6 +62,7 @@ impl Query {
     }
 
     /// The objects with these ids, in the same order; null for an object that does not exist.
+    #[graphql(directive = list_size::apply(Some(1), Some(names(["ids"])), None, Some(false)))]
     async fn nodes(
         &self,
         context: &Context<'_>,
@@ -77,7 +81,8 @@ impl Query {
     ) -> Option<Result<Post, Error>> {
         let post = async {
             let id = GlobalId::post("id", &id)?;
-            let posts = load_posts(&Scope::of(context), Arc::new([id]), &context.look_ahead()).await?;
+            let posts =
+                Post::load_all(&Scope::of(context), std::iter::once(id), &context.look_ahead()).await?;
             Ok(posts.into_iter().next().flatten())
         };
         post.await.transpose()
@@ -103,11 +108,13 @@ impl Query {
     }
 
     /// All countries and territories of ISO 3166-1, by code.
+    #[graphql(directive = list_size::apply(Some(250), None, None, None))]
     async fn countries(&self) -> Vec<Country> {
         Country::all()
     }
 
     /// The number of visitors per day, newest first, back to the first recorded day; null if temporarily unavailable.
+    #[graphql(directive = list_size::apply(Some(7), Some(names(["first"])), None, Some(false)), directive = cost::apply("20".to_owned()))]
     async fn visits(
         &self,
         context: &Context<'_>,
@@ -117,10 +124,10 @@ impl Query {
         #[graphql(desc = "Return days before this one. Default: up to today.")] before: Option<Date>,
     ) -> Option<Result<Vec<DailyVisits>, Error>> {
         let visits = async {
-            let first = most(Some(first.unwrap_or(7)))?;
+            let first = page_limit(Some(first.unwrap_or(7)))?;
             let before = before.map(|Date(day)| day);
             let scope = Scope::of(context);
-            let visits = scope.loader.visits(scope.app.today(), first, before).await?;
+            let visits = scope.app.visits(&scope.loader, first, before).await?;
             Ok(visits.into_iter().map(DailyVisits::from).collect())
         };
         Some(visits.await)
@@ -133,6 +140,7 @@ impl Query {
 
     /// The relations between the viewer and these users, in the order of the ids; null for unknown users, for the
     /// viewer themselves and for an anonymous request.
+    #[graphql(directive = list_size::apply(Some(1), Some(names(["userIds"])), None, Some(false)))]
     async fn relations(
         &self,
         context: &Context<'_>,
@@ -144,8 +152,8 @@ impl Query {
         if scope.viewer_id().is_none() {
             return Ok(user_ids.iter().map(|_| None).collect());
         }
-        let selection = UserSelection::of(&[context.look_ahead().field("user")]);
-        let users = load_users(&scope, ids, UserSelection { relation: true, ..selection }).await?;
+        let selection = user_selection(&[context.look_ahead().field("user")]);
+        let users = User::load_all(&scope, ids, UserSelection { relation: true, ..selection }).await?;
         Ok(users.into_iter().map(|user| user?.loaded_relation()).collect())
     }
 }
@@ -183,9 +191,9 @@ async fn load_nodes(
 ) -> Result<Vec<Option<Node>>, Error> {
     let users = ids.iter().filter_map(|id| if let NodeId::User(user) = id { Some(*user) } else { None });
     let posts = ids.iter().filter_map(|id| if let NodeId::Post(post) = id { Some(*post) } else { None });
-    let user = UserSelection::of(std::slice::from_ref(selection));
-    let users = load_users(scope, users.collect(), user);
-    let (users, posts) = try_join(users, load_posts(scope, posts.collect(), selection)).await?;
+    let user = user_selection(std::slice::from_ref(selection));
+    let users = User::load_all(scope, users.collect(), user);
+    let (users, posts) = try_join(users, Post::load_all(scope, posts, selection)).await?;
     let (mut users, mut posts) = (users.into_iter(), posts.into_iter());
     let node = |id: &NodeId| match id {
         NodeId::User(_) => users.next().flatten().map(Node::User),
@@ -200,8 +208,8 @@ pub(super) async fn user_by_id(
     id: UserId,
     selection: &Lookahead<'_>,
 ) -> Result<Option<User>, Error> {
-    let selection = UserSelection::of(std::slice::from_ref(selection));
-    Ok(load_users(scope, Arc::new([id]), selection).await?.pop().flatten())
+    let selection = user_selection(std::slice::from_ref(selection));
+    Ok(User::load_all(scope, Arc::new([id]), selection).await?.pop().flatten())
 }
 
 /// Looks up a user by name. A name always leads to an existing user, so the record is left to the fields, which load it
@@ -214,7 +222,7 @@ async fn user_by_name(
     let Ok(username) = Username::parse(name) else {
         return Ok(None);
     };
-    let user = scope.loader.named(username).await?;
-    let selection = UserSelection::of(std::slice::from_ref(selection));
+    let user = scope.visible().user_by_name(username).await?;
+    let selection = user_selection(std::slice::from_ref(selection));
     Ok(user.map(|id| User::asked(scope, id, selection)))
 }

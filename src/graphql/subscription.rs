@@ -11,14 +11,16 @@ use futures::{FutureExt as _, Stream};
 use crate::app::error::Error;
 use crate::app::relation::RelationWatch;
 use crate::app::timeline::live::{self, TimelineWatch};
-use crate::graphql::connection::{UserSelection, load_users};
+use crate::app::visibility::UserSelection;
 use crate::graphql::context::Scope;
 use crate::graphql::cursor::{self, TimelineList, TimelinePlace};
 use crate::graphql::id::GlobalId;
 use crate::graphql::pace::Pace;
+use crate::graphql::selection::user_selection;
 use crate::graphql::types::event::{PostAdded, PostRemoved, TimelineEvent};
 use crate::graphql::types::post::Post;
 use crate::graphql::types::relation::Relation;
+use crate::graphql::types::user::User;
 
 /// The root of all subscriptions.
 pub(super) struct Subscription;
@@ -38,7 +40,7 @@ impl Subscription {
         let scope = Scope::of(context);
         let list = TimelineList { owner: scope.viewer().signed_in()?.user };
         let seen = after.map(|cursor| cursor::parse("after", list, &cursor)).transpose()?;
-        let author = UserSelection::of(&[context.look_ahead().field("post").field("author")]);
+        let author = user_selection(&[context.look_ahead().field("post").field("author")]);
         let seen = seen.map(|TimelinePlace { seen, .. }| seen);
         let watch = scope.app.watch_timeline(scope.viewer(), seen, author.fields).await?;
         let pace = Arc::clone(context.data_unchecked::<Arc<Pace>>());
@@ -55,7 +57,7 @@ impl Subscription {
             Ok(match event {
                 live::TimelineEvent::Added(entry) => TimelineEvent::Added(PostAdded {
                     cursor: cursor(entry.post.id),
-                    post: Post::of_entry(&scope.for_event(), &entry),
+                    post: Post::visible(&scope.for_event(), &entry),
                 }),
                 live::TimelineEvent::Removed(post) => TimelineEvent::Removed(PostRemoved {
                     cursor: cursor(post),
@@ -75,7 +77,7 @@ impl Subscription {
     ) -> Result<impl Stream<Item = Result<Relation, Error>>, Error> {
         let scope = Scope::of(context);
         let watch = scope.app.watch_relations(scope.viewer())?;
-        let selection = UserSelection::of(&[context.look_ahead().field("user")]);
+        let selection = user_selection(&[context.look_ahead().field("user")]);
         let selection = UserSelection { relation: true, ..selection };
         let pace = Arc::clone(context.data_unchecked::<Arc<Pace>>());
         let next = async move |watch: &mut RelationWatch| {
@@ -83,7 +85,7 @@ impl Subscription {
                 let other = Arc::new([watch.next().await?]);
                 pace.enter().await;
                 // Boxed: the types of the futures nest deeper than the compiler's limit.
-                let users = load_users(&scope.for_event(), other, selection).boxed().await?;
+                let users = User::load_all(&scope.for_event(), other, selection).boxed().await?;
                 let relation = users.into_iter().flatten().find_map(|user| user.loaded_relation());
                 if let Some(relation) = relation {
                     return Ok(relation);

@@ -32,8 +32,8 @@ const REDIS_SECONDS: [f64; 11] =
     [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5];
 /// Histogram buckets of the resources an operation uses: commands, statements, bytes.
 const USED: [f64; 9] = [1.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0, 1e6, 1e7, 1e8];
-/// Histogram buckets of the number of questions in a batch.
-const QUESTIONS: [f64; 9] = [1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 1_000.0, 10_000.0];
+/// Histogram buckets of the number of reads in a batch.
+const READS: [f64; 9] = [1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 1_000.0, 10_000.0];
 
 /// The recorder of the process; `None` if another one is installed.
 static RECORDER: LazyLock<Option<PrometheusHandle>> = LazyLock::new(|| {
@@ -42,7 +42,7 @@ static RECORDER: LazyLock<Option<PrometheusHandle>> = LazyLock::new(|| {
     };
     let builder = buckets(PrometheusBuilder::new(), "fanfold_request_seconds", &REQUEST_SECONDS)?;
     let builder = buckets(builder, "fanfold_redis_seconds", &REDIS_SECONDS)?;
-    let builder = buckets(builder, "fanfold_loader_questions", &QUESTIONS)?;
+    let builder = buckets(builder, "fanfold_loader_reads", &READS)?;
     let builder = buckets(builder, "fanfold_operation_cost", &USED)?;
     let builder = buckets(builder, "fanfold_operation_used", &USED)?;
     let handle = builder.install_recorder().ok()?;
@@ -58,7 +58,7 @@ static RECORDER: LazyLock<Option<PrometheusHandle>> = LazyLock::new(|| {
         "Duration of operations in seconds, from the request head."
     );
     describe_counter!("fanfold_documents_refused_total", "Rejected documents, by error code.");
-    describe_histogram!("fanfold_loader_questions", "Questions in a batch of the loader.");
+    describe_histogram!("fanfold_loader_reads", "Reads in a batch of the loader.");
     describe_histogram!("fanfold_redis_seconds", "Duration of Redis round trips in seconds, by purpose.");
     describe_counter!("fanfold_redis_errors_total", "Failed Redis round trips.");
     describe_counter!(

@@ -6,10 +6,10 @@ use serde_json::Value;
 use crate::wire::{JSON, send};
 use crate::world::{World, codes};
 
-const FOR_A_MINUTE: [&str; 2] = ["--http-public-max-age", "60"];
+pub(crate) const FOR_A_MINUTE: [&str; 2] = ["--http-public-max-age", "60"];
 
 /// What is said of keeping the answer to this query.
-async fn kept(world: &World, query: &str, headers: &[(&str, &str)]) -> String {
+pub(crate) async fn kept(world: &World, query: &str, headers: &[(&str, &str)]) -> String {
     let query: String = form_urlencoded::byte_serialize(query.as_bytes()).collect();
     let (_, answered, _) = send(world, Method::GET, &format!("/graphql?query={query}"), headers, "").await;
     assert_eq!(answered["vary"], "accept, authorization, origin");

@@ -7,7 +7,8 @@ use axum::body::Body;
 use axum::http::Request;
 use fanfold::app::import::ImportFollow;
 use fanfold::app::post::NewPost;
-use fanfold::app::question::Question;
+use fanfold::app::read::Load as _;
+use fanfold::app::visit::history::ArchivedVisits;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::{Direction, Window};
 use fanfold::model::post::Content;
@@ -447,8 +448,8 @@ async fn requests_that_use_all_connections_keep_no_mover_waiting_and_their_state
     }
     let mut lock = lock_visits(&database).await;
     let ask = |count| {
-        let (app, question) = (world.app.clone(), Question::ArchivedVisits(world.app.today(), count));
-        tokio::spawn(async move { app.answer(&[question]).await.into_values().next().unwrap().is_ok() })
+        let (app, read) = (world.app.clone(), ArchivedVisits { newest: world.app.today(), count });
+        tokio::spawn(async move { app.load(read).await.is_ok() })
     };
     let requests = [ask(1), ask(2)];
     tokio::time::sleep(Duration::from_millis(500)).await;

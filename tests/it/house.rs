@@ -168,3 +168,22 @@ fn every_script_says_what_it_is_for_and_is_used() {
         }
     }
 }
+
+/// The reads of users and posts, which only the app and its `visibility` may perform.
+const RAW_READS: [&str; 2] = ["app::user::read", "app::post::read"];
+
+#[test]
+fn users_and_posts_reach_a_viewer_through_visibility_only() {
+    let mut bent = Vec::new();
+    for (file, lines) in sources().into_iter().filter(|(file, _)| !file.starts_with("app/")) {
+        for (number, line) in lines.iter().enumerate() {
+            for raw in RAW_READS.iter().filter(|raw| code(line).contains(**raw)) {
+                bent.push(format!(
+                    "src/{file}:{}: {raw} is not for this storey; use `app::visibility`",
+                    number + 1
+                ));
+            }
+        }
+    }
+    assert!(bent.is_empty(), "{}", bent.join("\n"));
+}

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use fanfold::app::question::{Answer, Question};
+use fanfold::app::read::AnyRead;
+use fanfold::app::relation::read::RelationTo;
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::UserId;
 use fanfold::model::page::{Direction, Page, Place as _, Position, Window};
@@ -165,12 +166,11 @@ async fn relations_are_as_the_model_says(world: &World, model: &Model, ids: &[Us
             pairs.push((viewer, other));
         }
     }
-    let questions: Vec<_> = pairs.iter().map(|(viewer, other)| Question::Relation(*viewer, *other)).collect();
-    let answers = world.app.answer(&questions).await;
-    for (viewer, other) in pairs {
-        let Ok(Answer::Relation(relation)) = answers[&Question::Relation(viewer, other)] else {
-            panic!("a relation is answered by a relation");
-        };
+    let read = |&(viewer, other): &(UserId, UserId)| AnyRead::new(RelationTo { viewer, other });
+    let reads: Vec<AnyRead> = pairs.iter().map(read).collect();
+    let values = world.app.read_all(&reads).await;
+    for ((viewer, other), read) in pairs.into_iter().zip(&reads) {
+        let relation = values[read].clone().of::<RelationTo>().unwrap();
         assert_eq!(relation.following_since, model.since(viewer, other));
         assert_eq!(relation.follower_since, model.since(other, viewer));
     }

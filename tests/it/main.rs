@@ -31,6 +31,7 @@ mod events;
 mod execution;
 mod failover;
 mod fanout;
+mod fields;
 mod generated;
 mod graph;
 mod house;

@@ -3,7 +3,8 @@
 use std::process::Output;
 
 use fanfold::app::memory::{Footprint, Usage};
-use fanfold::app::question::{Answer, Question};
+use fanfold::app::read::AnyRead;
+use fanfold::app::user::read::UserByName;
 use fanfold::model::id::UserId;
 use fanfold::model::user::Username;
 use fanfold::store::batch::Batch;
@@ -192,13 +193,13 @@ async fn a_million_names_are_packed_and_a_hundred_are_found_in_one_round_trip() 
         let key = store.keys().names(shard);
         assert_eq!(world.redis.raw::<String>(&["OBJECT", "ENCODING", key.name()]), "listpack", "{shard}");
     }
-    let questions: Vec<Question> =
-        (0..100).map(|index| Question::Named(username(1 + index * crowd / 100))).collect();
+    let user = |index| 1 + index * crowd / 100;
+    let reads: Vec<AnyRead> = (0..100).map(|index| AnyRead::new(UserByName(username(user(index))))).collect();
     let before = store.round_trips();
-    let answers = world.app.answer(&questions).await;
+    let values = world.app.read_all(&reads).await;
     assert_eq!(store.round_trips() - before, 1);
-    for (index, question) in (0..100).zip(&questions) {
-        let found = matches!(answers[question], Ok(Answer::UserId(Some(user))) if user.get() == 1 + index * crowd / 100);
-        assert!(found, "{question:?}: {:?}", answers[question]);
+    for (index, read) in (0..100).zip(&reads) {
+        let found = values[read].clone().of::<UserByName>().unwrap();
+        assert_eq!(found.map(UserId::get), Some(user(index)), "{read:?}");
     }
 }

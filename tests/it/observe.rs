@@ -108,12 +108,10 @@ fn it_tells_how_what_it_stands_on_does() {
     assert!(counted("fanfold_redis_seconds_bucket{step=\"register: "), "{page}");
     // The name is asked for by itself, and then both counts together.
     assert!(is(
-        figure(&server, "fanfold_loader_questions_bucket{le=\"2\"}"),
-        figure(&server, "fanfold_loader_questions_count") as u32
+        figure(&server, "fanfold_loader_reads_bucket{le=\"2\"}"),
+        figure(&server, "fanfold_loader_reads_count") as u32
     ));
-    assert!(
-        figure(&server, "fanfold_loader_questions_sum") > figure(&server, "fanfold_loader_questions_count")
-    );
+    assert!(figure(&server, "fanfold_loader_reads_sum") > figure(&server, "fanfold_loader_reads_count"));
     assert!(is(figure(&server, "fanfold_redis_connections"), 3));
     assert!(is(figure(&server, "fanfold_redis_up"), 1));
     assert!(is(figure(&server, "fanfold_documents_remembered"), 2));

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use fanfold::app::question::{Answer, Question, Shared};
+use fanfold::app::read::{Load as _, Shared};
+use fanfold::app::region::read::Regions;
 use fanfold::model::id::UserId;
 use fanfold::model::region::{Region, Table};
 use fanfold::store::batch::Batch;
@@ -255,11 +256,8 @@ fn all_regions() -> Vec<Region> {
 }
 
 async fn read(world: &World, ids: &[u64]) -> Vec<Option<Region>> {
-    let question = Question::Regions(Shared(ids.iter().map(|id| user(*id)).collect()));
-    match world.app.answer(std::slice::from_ref(&question)).await.remove(&question).unwrap() {
-        Ok(Answer::Regions(regions)) => regions.to_vec(),
-        other => panic!("{other:?}"),
-    }
+    let users = ids.iter().map(|id| user(*id)).collect();
+    world.app.load(Regions(Shared(users))).await.unwrap().to_vec()
 }
 
 #[tokio::test(flavor = "multi_thread")]

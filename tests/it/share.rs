@@ -107,7 +107,7 @@ async fn all_watches_of_a_user_look_once_when_something_comes() {
     }
     until_quiet(&server, "live: removed").await;
     let looks = trips(&server, "live: removed");
-    let posts = trips(&server, "answer");
+    let posts = trips(&server, "read");
     publish(&server, &token, "second");
     for socket in &mut sockets {
         for _ in 0..60 {
@@ -117,7 +117,7 @@ async fn all_watches_of_a_user_look_once_when_something_comes() {
         assert!(socket.is_silent().await);
     }
     let looked = trips(&server, "live: removed") - looks;
-    let read = trips(&server, "answer") - posts;
+    let read = trips(&server, "read") - posts;
     assert!(
         looked < 12.0,
         "300 watches of one user have looked {looked} times for one post, and read {read} times"

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fanfold::app::App;
-use fanfold::app::question::{Answer, Question};
+use fanfold::app::post::read::PostCount;
+use fanfold::app::read::Load as _;
 use fanfold::app::viewer::Viewer;
 use fanfold::archive::Archive;
 use fanfold::archive::post::Range;
@@ -351,11 +352,7 @@ impl Stage {
 
     /// How many posts an author has, as it is told.
     pub(crate) async fn count(&self, author: u64) -> usize {
-        let question = Question::PostCount(id(author));
-        match self.app.answer(std::slice::from_ref(&question)).await.remove(&question).unwrap() {
-            Ok(Answer::Count(count)) => count as usize,
-            other => panic!("{other:?}"),
-        }
+        self.app.load(PostCount(id(author))).await.unwrap() as usize
     }
 
     /// How many of an author's posts have been erased and are still in the list.

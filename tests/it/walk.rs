@@ -5,7 +5,8 @@ use std::sync::Arc;
 use fanfold::app::App;
 use fanfold::app::archive::Listed;
 use fanfold::app::error::Error;
-use fanfold::app::question::{Answer, Question, Shared};
+use fanfold::app::post::read::{PostPage, PostRecords};
+use fanfold::app::read::{Load as _, Shared};
 use fanfold::app::timeline::{TimelinePage, TimelineQuery};
 use fanfold::app::viewer::Viewer;
 use fanfold::model::id::{PostId, UserId};
@@ -14,11 +15,8 @@ use fanfold::model::user::UserFields;
 
 /// What these posts say.
 pub(crate) async fn read_posts(app: &App, ids: &[PostId]) -> Vec<Option<String>> {
-    let question = Question::Posts(Shared(ids.iter().copied().map(Listed::Hot).collect()));
-    match app.answer(std::slice::from_ref(&question)).await.remove(&question).unwrap().unwrap() {
-        Answer::Posts(posts) => posts.iter().map(|post| Some(post.as_ref()?.content.clone())).collect(),
-        other => panic!("{other:?}"),
-    }
+    let posts = app.load(PostRecords(Shared(ids.iter().copied().map(Listed::Hot).collect()))).await.unwrap();
+    posts.iter().map(|post| Some(post.as_ref()?.content.clone())).collect()
 }
 
 /// Reads the posts of an author page by page, from one end to the other; newest first.
@@ -28,20 +26,12 @@ pub(crate) async fn walk_posts(
     direction: Direction,
     size: usize,
 ) -> Result<Vec<PostId>, Error> {
-    let ask = async |question: Question| {
-        app.answer(std::slice::from_ref(&question)).await.remove(&question).unwrap()
-    };
     let mut seen: Vec<PostId> = Vec::new();
     let mut from = None;
     loop {
         let window = Window { direction, size, from };
-        let Answer::PostPage(page) = ask(Question::PostPage(UserId::new(author).unwrap(), window)).await?
-        else {
-            unreachable!()
-        };
-        let Answer::Posts(posts) = ask(Question::Posts(Shared(Arc::clone(&page.entries)))).await? else {
-            unreachable!()
-        };
+        let page = app.load(PostPage { author: UserId::new(author).unwrap(), window }).await?;
+        let posts = app.load(PostRecords(Shared(Arc::clone(&page.entries)))).await?;
         let found: Vec<PostId> = posts.iter().flatten().map(|post| post.id).collect();
         let (outermost, more) = match direction {
             Direction::Forward => {

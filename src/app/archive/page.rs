@@ -1,6 +1,6 @@
 //! Pages of posts stored in Redis, in the archive, or across both.
 //!
-//! Not here: the order in which the two are queried (`app::question`, `app::timeline`).
+//! Not here: the order in which the two are queried (`app::read`, `app::timeline`).
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -19,6 +19,7 @@
 
 mod lane;
 pub(super) mod mark;
+pub mod progress;
 
 use std::time::Duration;
 

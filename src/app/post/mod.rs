@@ -27,6 +27,7 @@
 
 mod delete;
 mod publish;
+pub mod read;
 mod settle;
 
 use std::collections::BTreeSet;

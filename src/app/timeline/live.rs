@@ -23,10 +23,11 @@ use tokio::time::Instant;
 use crate::app::App;
 use crate::app::error::{Broken, Error};
 use crate::app::live::Listener;
+use crate::app::timeline::Part;
 use crate::app::timeline::look::{MOST_BEHIND, TimelineLook, TimelineLooks};
 use crate::app::timeline::seen::Seen;
-use crate::app::timeline::{Entry, Part};
 use crate::app::viewer::Viewer;
+use crate::app::visibility::VisiblePost;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Window};
 use crate::model::user::UserFields;
@@ -40,7 +41,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub enum TimelineEvent {
     /// A post was added.
-    Added(Entry),
+    Added(VisiblePost),
     /// A post was removed, because it was deleted.
     Removed(PostId),
 }
@@ -55,7 +56,7 @@ struct Found {
     /// Number of posts of the look loaded or passed on.
     loaded: usize,
     /// Loaded posts that exist and are still to be passed on, in ascending order.
-    entries: VecDeque<Entry>,
+    entries: VecDeque<VisiblePost>,
 }
 
 impl Found {

@@ -17,8 +17,9 @@ use tokio::time::Instant;
 
 use crate::app::App;
 use crate::app::error::{Broken, Error, Refused};
+use crate::app::timeline::Part;
 use crate::app::timeline::seen::Seen;
-use crate::app::timeline::{Entry, Part};
+use crate::app::visibility::VisiblePost;
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Window};
@@ -60,7 +61,7 @@ pub(in crate::app) struct TimelineLook {
 struct Portion {
     author: UserFields,
     posts: Vec<PostId>,
-    entries: Arc<[Entry]>,
+    entries: Arc<[VisiblePost]>,
 }
 
 impl TimelineLook {
@@ -78,7 +79,7 @@ impl TimelineLook {
         owner: UserId,
         posts: Vec<PostId>,
         author: UserFields,
-    ) -> Result<Arc<[Entry]>, Error> {
+    ) -> Result<Arc<[VisiblePost]>, Error> {
         let mut loaded = self.loaded.lock().await;
         let same = loaded.iter().find(|portion| portion.author == author && portion.posts == posts);
         if let Some(same) = same {
@@ -86,7 +87,7 @@ impl TimelineLook {
         }
         let mut entries = app.read_entries(owner, posts.clone(), author).await?;
         entries.sort_by_key(|entry| entry.post.id);
-        let entries: Arc<[Entry]> = entries.into();
+        let entries: Arc<[VisiblePost]> = entries.into();
         if loaded.len() == PORTIONS {
             loaded.remove(0);
         }

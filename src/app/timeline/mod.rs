@@ -29,7 +29,7 @@ mod merge;
 mod pull;
 pub mod seen;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -38,18 +38,17 @@ use tokio::sync::OnceCell;
 use crate::app::App;
 use crate::app::archive::Listed;
 use crate::app::error::{Broken, Error};
-use crate::app::question::{Answer, Question, Shared, mismatch};
 use crate::app::timeline::merge::Reach;
 use crate::app::timeline::seen::Seen;
 use crate::app::viewer::Viewer;
+use crate::app::visibility::{Place, UserSelection, Visible, VisiblePost};
 use crate::budget;
 use crate::config::TimelineStrategy;
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Page, Window};
-use crate::model::post::Post;
-use crate::model::relation::{Relation, Side};
-use crate::model::user::{User, UserFields};
+use crate::model::relation::Side;
+use crate::model::user::UserFields;
 use crate::store::relation;
 use crate::store::timeline::{self, MOST_NAMED, Merge, Nonce, Opened, Pull, Sources, View};
 
@@ -90,22 +89,11 @@ impl From<Opened> for Part {
     }
 }
 
-/// A post in a timeline, with its author and the owner's relation to them.
-#[derive(Clone, Debug)]
-pub struct Entry {
-    /// The post.
-    pub post: Arc<Post>,
-    /// The author.
-    pub author: Arc<User>,
-    /// The relation of the timeline's owner to the author.
-    pub relation: Relation,
-}
-
 /// A page of a timeline.
 #[derive(Clone, Debug)]
 pub struct TimelinePage {
     /// The page.
-    pub page: Page<Entry>,
+    pub page: Page<VisiblePost>,
     /// Whether nothing lies above its first entry.
     is_top: bool,
     /// A delivered mark from before the read.
@@ -305,7 +293,7 @@ impl App {
         window: Window<PostId>,
         mut view: Option<View>,
         author: UserFields,
-    ) -> Result<Vec<Entry>, Error> {
+    ) -> Result<Vec<VisiblePost>, Error> {
         let mut entries = Vec::new();
         let mut wanted = window;
         loop {
@@ -395,58 +383,17 @@ impl App {
         Ok(self.merge_posts("timeline: below", Reach::Archive, &authors, window).await?.posts)
     }
 
-    /// Returns the posts that still exist and are by followed users or the owner, with their authors. Two
-    /// round trips.
+    /// Returns those of these posts that belong in the timeline, with their authors. Two round trips.
     async fn read_entries(
         &self,
         owner: UserId,
         posts: Vec<PostId>,
         author: UserFields,
-    ) -> Result<Vec<Entry>, Error> {
-        if posts.is_empty() {
-            return Ok(Vec::new());
-        }
+    ) -> Result<Vec<VisiblePost>, Error> {
+        let visible = Visible { load: self, viewer: Some(owner) };
+        let author = UserSelection { fields: author, relation: true };
         let posts = posts.into_iter().map(Listed::Hot).collect();
-        let question = Question::Posts(Shared(posts));
-        let posts = match self.answer_one(question).await? {
-            Answer::Posts(posts) => posts.iter().flatten().map(Arc::clone).collect::<Vec<_>>(),
-            _ => mismatch(),
-        };
-        let mut authors: Vec<UserId> = posts.iter().map(|post| post.author).collect();
-        authors.sort_unstable();
-        authors.dedup();
-        if authors.is_empty() {
-            return Ok(Vec::new());
-        }
-        let seen = self.read_authors(owner, authors, author).await?;
-        let entry = |post: Arc<Post>| {
-            let (author, relation) = seen.get(&post.author)?;
-            let is_shown = post.author == owner || relation.following_since.is_some();
-            is_shown.then(|| Entry { post, author: Arc::clone(author), relation: *relation })
-        };
-        Ok(posts.into_iter().filter_map(entry).collect())
-    }
-
-    /// Returns those of these users who exist, with the owner's relation to them. One round trip.
-    async fn read_authors(
-        &self,
-        owner: UserId,
-        authors: Vec<UserId>,
-        fields: UserFields,
-    ) -> Result<HashMap<UserId, (Arc<User>, Relation)>, Error> {
-        let authors = Shared(authors.into());
-        let users = Question::Users(authors.clone(), fields);
-        let relations = Question::Relations(owner, authors);
-        let mut answers = self.answer(&[users.clone(), relations.clone()]).await;
-        let mut take = |question: Question| answers.remove(&question).unwrap_or_else(|| mismatch());
-        match (take(users)?, take(relations)?) {
-            (Answer::Users(users), Answer::Relations(relations)) => {
-                let pairs = users.iter().zip(relations.iter());
-                let seen = pairs.filter_map(|(user, relation)| Some((Arc::clone(user.as_ref()?), *relation)));
-                Ok(seen.map(|(user, relation)| (user.id, (user, relation))).collect())
-            }
-            _ => mismatch(),
-        }
+        Ok(visible.posts(posts, author, Place::Timeline).await?.into_iter().flatten().collect())
     }
 }
 

@@ -1,11 +1,21 @@
 //! Daily visitor counts: from Redis for days that are not archived, otherwise from the archive.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use futures::FutureExt as _;
+use futures::future::{join, join_all};
+
+use crate::app::App;
+use crate::app::archive::Found;
 use crate::app::error::Error;
+use crate::app::read::{Load, Pending, Read, Requests};
 use crate::model::clock::Day;
 pub use crate::store::key::Layout;
-use crate::store::visit::Days;
+use crate::store::visit::{self, Days};
+
+/// Maximum number of day shards whose visitors are counted for one operation.
+const MOST_SHARDS: u32 = 4_096;
 
 /// The number of visitors of a day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,8 +26,90 @@ pub struct DailyVisits {
     pub unique_visitors: u64,
 }
 
+/// The days with visits.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct VisitDays;
+
+impl Read for VisitDays {
+    type Value = Arc<Days>;
+
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
+        let days = requests.push(visit::days(requests.keys()));
+        Pending::hot(move |responses| Ok(Arc::new(responses.replies.take(days)?)))
+    }
+}
+
+/// The number of visitors on a day that is not archived.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct VisitorCount(pub Layout);
+
+impl Read for VisitorCount {
+    type Value = u64;
+
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
+        let mut count = |shard| requests.push(visit::count(requests.keys(), self.0, shard));
+        let counts: Vec<_> = (0..self.0.shards).map(&mut count).collect();
+        Pending::hot(move |responses| Ok(responses.replies.take_all(counts)?.into_iter().sum()))
+    }
+}
+
+/// The archived visitor counts of a number of days, newest first.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ArchivedVisits {
+    /// The last day.
+    pub newest: Day,
+    /// The number of days.
+    pub count: usize,
+}
+
+impl Read for ArchivedVisits {
+    type Value = Arc<[(Day, u64)]>;
+
+    fn request(&self, _: &mut Requests<'_>) -> Pending<Self::Value> {
+        let period = (self.newest, self.count);
+        Pending::cold(move |responses| {
+            responses.wanted.visits.push(period);
+            Ok(move |found: &Found| found.visits[&period].clone())
+        })
+    }
+}
+
+impl App {
+    /// Returns the number of visitors on each of the `first` days before a day, or up to today. Two round trips, and a
+    /// query if the archive is needed.
+    pub async fn visits(
+        &self,
+        load: &impl Load,
+        first: usize,
+        before: Option<Day>,
+    ) -> Result<Vec<DailyVisits>, Error> {
+        let history = History::new(&*load.load(VisitDays).await?, self.today(), first, before);
+        let shards: u32 = history.open.iter().map(|layout| layout.shards).sum();
+        let counted = history.open.iter().map(|layout| self.visitors(load, *layout, shards > MOST_SHARDS));
+        let archived = async {
+            match history.archived() {
+                None => Ok(Vec::new()),
+                Some((newest, count)) => Ok(load.load(ArchivedVisits { newest, count }).await?.to_vec()),
+            }
+        };
+        let (counted, archived) = join(join_all(counted), archived).await;
+        let counted: Vec<u64> = counted.into_iter().collect::<Result<_, Error>>()?;
+        history.merge(&counted, archived)
+    }
+
+    /// Returns the number of visitors on a day that is not archived: the current number or, if counting takes very many
+    /// commands, one some seconds old.
+    async fn visitors(&self, load: &impl Load, layout: Layout, is_large: bool) -> Result<u64, Error> {
+        if is_large {
+            self.recent_visitors(layout).boxed().await
+        } else {
+            load.load(VisitorCount(layout)).await
+        }
+    }
+}
+
 /// A requested period, and the sources of its counts.
-pub struct History {
+struct History {
     newest: Day,
     oldest: Day,
     today: Day,
@@ -29,8 +121,7 @@ pub struct History {
 
 impl History {
     /// Creates a history of the `first` days before a day, or up to today.
-    #[must_use]
-    pub fn new(days: &Days, today: Day, first: usize, before: Option<Day>) -> Self {
+    fn new(days: &Days, today: Day, first: usize, before: Option<Day>) -> Self {
         let newest = before.map_or(today, |before| before.plus(-1).min(today));
         let oldest = newest.plus(1_i64.saturating_sub(i64::try_from(first).unwrap_or(i64::MAX)));
         let since = days.open.iter().map(|layout| layout.day).chain(days.since).min();
@@ -39,15 +130,8 @@ impl History {
         Self { newest, oldest, today, since, open }
     }
 
-    /// Returns the days to be counted in Redis.
-    #[must_use]
-    pub fn open(&self) -> &[Layout] {
-        &self.open
-    }
-
     /// Returns the newest day, and the number of days, to read from the archive; `None` if Redis suffices.
-    #[must_use]
-    pub fn archived(&self) -> Option<(Day, usize)> {
+    fn archived(&self) -> Option<(Day, usize)> {
         // A day that ended earlier may be archived and expired, though Redis still lists it.
         let is_in_redis = |day: Day| day >= self.today.plus(-1) && self.is_open(day);
         let is_enough = self.since.is_some_and(|since| self.days(since).all(is_in_redis));
@@ -57,7 +141,7 @@ impl History {
 
     /// Returns the count of each day since the first one with visits, newest first. If the archive is
     /// unavailable, fails unless Redis has all days.
-    pub fn tell(
+    fn merge(
         &self,
         counted: &[u64],
         archived: Result<Vec<(Day, u64)>, Error>,
@@ -106,7 +190,7 @@ mod tests {
 
     fn visitors(history: &History, counted: &[u64], archived: &[(i64, u64)]) -> Vec<(i64, u64)> {
         let archived = archived.iter().map(|(number, visitors)| (day(*number), *visitors)).collect();
-        let merged = history.tell(counted, Ok(archived)).unwrap();
+        let merged = history.merge(counted, Ok(archived)).unwrap();
         merged.into_iter().map(|visits| (visits.day.number(), visits.unique_visitors)).collect()
     }
 
@@ -143,7 +227,7 @@ mod tests {
         let away = || Err(Broken::GaveUp("test").into());
         let tell = |open: &[i64], since, first| {
             let counted = vec![1; open.len()];
-            History::new(&days(open, since), day(10), first, None).tell(&counted, away())
+            History::new(&days(open, since), day(10), first, None).merge(&counted, away())
         };
         assert_eq!(tell(&[8, 9], 8, 7).unwrap().len(), 3);
         assert_eq!(tell(&[8, 9, 10], 1, 3).unwrap().len(), 3);

@@ -4,13 +4,13 @@
 //! list may have entries. So the cost is known before anything is read, from the requested page sizes. It is a
 //! prediction: actual use is bounded by the budget (`crate::budget`).
 
+use apollo_compiler::Node;
 use apollo_compiler::executable::Field;
-use apollo_compiler::{Name, Node};
 use async_graphql_value::Value;
 
-use crate::graphql::connection::page_size;
+use crate::graphql::document::size::ListSize;
 use crate::graphql::error::RequestError;
-use crate::graphql::types::region::SUBDIVISIONS;
+use crate::graphql::paging::page_size;
 
 /// Maximum number of levels of fields, except in introspection, which has limits of its own.
 const MOST_LEVELS: usize = 12;
@@ -81,15 +81,15 @@ pub(super) struct Place {
     levels: usize,
     /// The maximum number of objects at this position.
     objects: u64,
-    /// The maximum length of the lists of this object that have no arguments of their own.
-    entries: u64,
+    /// The size that the field above states for lists of this object.
+    size: Option<ListSize>,
     /// The number of introspection lists on the path, for each list; `None` outside introspection.
     introspection: Option<[usize; INTROSPECTION_LISTS.len()]>,
 }
 
 impl Place {
     pub(super) fn root() -> Self {
-        Self { levels: 1, objects: 1, entries: 1, introspection: None }
+        Self { levels: 1, objects: 1, size: None, introspection: None }
     }
 }
 
@@ -120,7 +120,6 @@ impl Costs {
     pub(super) fn enter(
         &mut self,
         place: &Place,
-        object: &Name,
         field: &Node<Field>,
         arguments: &[(async_graphql::Name, Value)],
     ) -> Result<Place, RequestError> {
@@ -133,7 +132,7 @@ impl Costs {
             }
             return introspect(place, field);
         }
-        if object == "Mutation" && matches!(field.name.as_str(), "login" | "register" | "changePassword") {
+        if takes_password(arguments) {
             if self.has_sign_in {
                 return Err(too_many_sign_ins());
             }
@@ -144,14 +143,17 @@ impl Costs {
             let what = format!("it has more than {MOST_LEVELS} levels of fields");
             return Err(RequestError::too_complex(&what));
         }
-        let own = own_entries(object, &field.name, arguments);
-        let is_list = field.definition.ty.is_list();
-        let times = if is_list { own.unwrap_or(place.entries) } else { 1 };
+        let size = ListSize::of(field, arguments);
+        let (times, size) = if field.definition.ty.is_list() {
+            let stated = size.or_else(|| place.size.clone().filter(|size| size.is_of(&field.name)));
+            (stated.map_or(page_size(i64::MAX), |size| size.entries), None)
+        } else {
+            (1, size)
+        };
         let objects = place.objects.saturating_mul(times);
-        let weight = place.objects.saturating_mul(weight(object, &field.name));
+        let weight = place.objects.saturating_mul(weight(field));
         self.add(objects.saturating_add(weight).saturating_mul(PARTS))?;
-        let entries = if is_list { 1 } else { own.unwrap_or(1) };
-        Ok(Place { levels, objects, entries, introspection: None })
+        Ok(Place { levels, objects, size, introspection: None })
     }
 }
 
@@ -168,80 +170,15 @@ fn introspect(place: &Place, field: &Node<Field>) -> Result<Place, RequestError>
     Ok(Place { introspection: Some(lists), ..place.clone() })
 }
 
-/// Returns the maximum length of a list, or of the lists of an object that pages one, as far as it can be determined
-/// here.
-fn own_entries(object: &str, field: &str, arguments: &[(async_graphql::Name, Value)]) -> Option<u64> {
-    let argument = |name: &str| arguments.iter().find(|(given, _)| given == name).map(|(_, value)| value);
-    let number = |name: &str| match argument(name) {
-        Some(Value::Number(number)) => number.as_i64(),
-        _ => None,
-    };
-    let length = |name: &str| match argument(name) {
-        Some(Value::List(values)) => values.len() as u64,
-        _ => 1,
-    };
-    let page = |default: i64| {
-        let asked = number("first").or_else(|| number("last")).unwrap_or(default);
-        page_size(asked)
-    };
-    match (object, field) {
-        ("Query", "nodes") => Some(length("ids")),
-        ("Query", "relations") => Some(length("userIds")),
-        ("Query", "countries") => Some(250),
-        ("Query", "visits") => Some(page(7)),
-        ("Country", "subdivisions") => Some(SUBDIVISIONS),
-        ("Viewer", "sessions") => Some(10),
-        (
-            "User",
-            "followers" | "following" | "mutuals" | "knownFollowers" | "posts" | "followersByRegion",
-        )
-        | ("Viewer", "timeline")
-        | ("Audience", "regions") => Some(page(20)),
-        _ => None,
-    }
-}
-
 /// Returns the cost of a field in addition to its objects, for the data that is read for it.
-fn weight(object: &str, field: &str) -> u64 {
-    match (object, field) {
-        ("User", "followersByRegion") | ("Viewer", "audience") => 50,
-        ("Query", "visits") => 20,
-        ("User", "mutuals" | "knownFollowers") | ("Viewer", "timeline") => 10,
-        _ => 0,
-    }
+fn weight(field: &Field) -> u64 {
+    let cost = field.definition.directives.get("cost");
+    let weight = cost.and_then(|cost| cost.specified_argument_by_name("weight")?.as_str());
+    weight.and_then(|weight| weight.parse().ok()).unwrap_or_default()
 }
 
-#[cfg(test)]
-mod tests {
-    use apollo_compiler::Schema;
-    use apollo_compiler::schema::ExtendedType;
-
-    use super::*;
-
-    /// Lists of objects that take their length from the field above them, or have at most one entry.
-    const SIZED_ABOVE: [(&str, &[&str]); 3] = [
-        ("Connection", &["nodes", "edges"]),
-        ("FollowersByRegion", &["shares"]),
-        ("Payload", &["userErrors"]),
-    ];
-
-    #[test]
-    fn it_is_known_of_every_list_how_long_it_may_be() {
-        let schema = Schema::parse_and_validate(crate::graphql::sdl(), "schema.graphql").unwrap();
-        let is_object = |name: &Name| matches!(schema.types.get(name), Some(ty) if !ty.is_leaf());
-        let mut unknown = Vec::new();
-        for object in schema.types.values().filter_map(ExtendedType::as_object) {
-            let is_introspection = object.name.starts_with("__");
-            for field in object.fields.values().filter(|field| field.ty.is_list() && !is_introspection) {
-                let is_sized_above = SIZED_ABOVE
-                    .iter()
-                    .any(|(end, fields)| object.name.ends_with(end) && fields.contains(&field.name.as_str()));
-                let is_known = is_sized_above || own_entries(&object.name, &field.name, &[]).is_some();
-                if !is_known && is_object(field.ty.inner_named_type()) {
-                    unknown.push(format!("{}.{}", object.name, field.name));
-                }
-            }
-        }
-        assert!(unknown.is_empty(), "lists of unknown length: {unknown:?}");
-    }
+/// Returns true if a field takes a password, which it hashes.
+fn takes_password(arguments: &[(async_graphql::Name, Value)]) -> bool {
+    let is_password = |name: &async_graphql::Name| name.to_lowercase().ends_with("password");
+    arguments.iter().any(|(_, value)| matches!(value, Value::Object(input) if input.keys().any(is_password)))
 }

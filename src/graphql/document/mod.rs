@@ -25,6 +25,7 @@ mod operation;
 pub(super) mod persisted;
 mod public;
 mod rules;
+mod size;
 mod usage;
 
 use std::sync::Arc;

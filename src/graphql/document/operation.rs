@@ -215,7 +215,7 @@ impl<'a> Builder<'a> {
                 vec![self.position(field.location()), self.position(other.location())];
             return Err(error);
         }
-        self.is_public &= !public::is_viewers(object, &field.name);
+        self.is_public &= !public::is_private(self.schema, object, field);
         let arguments = self.arguments(field)?;
         argument::check_all(self.schema, object, field, &arguments)?;
         let position = self.position(field.location());
@@ -223,7 +223,7 @@ impl<'a> Builder<'a> {
         let has_fields = self.schema.types.get(ty).is_some_and(is_composite);
         let mut selection_set = unplaced(executed::SelectionSet::default());
         if has_fields {
-            let place = self.costs.enter(place, object, field, &arguments)?;
+            let place = self.costs.enter(place, field, &arguments)?;
             let sets: Vec<&SelectionSet> = fields.iter().map(|field| &field.selection_set).collect();
             selection_set = self.selection_set(ty, &sets, &place)?;
         } else {

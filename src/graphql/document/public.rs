@@ -1,55 +1,25 @@
 //! The fields that depend on the viewer: a response without them may be cached for everyone.
+//!
+//! `@cacheControl` states it in the schema. A field with subfields is as its own directive or that of its type says, any
+//! other as its own or that of its object; without one, it is private.
 
-/// The fields that depend on the viewer. The fields below them are reached only through them.
-const VIEWERS: [(&str, &str); 7] = [
-    ("Query", "viewer"),
-    ("Query", "rateLimit"),
-    ("Query", "relations"),
-    ("User", "isViewer"),
-    ("User", "relation"),
-    ("User", "knownFollowers"),
-    ("Post", "delivery"),
-];
+use apollo_compiler::ast::{Directive, Value};
+use apollo_compiler::executable::Field;
+use apollo_compiler::schema::ExtendedType;
+use apollo_compiler::{Name, Node, Schema};
 
-/// Returns true if a field depends on the viewer.
-pub(super) fn is_viewers(object: &str, field: &str) -> bool {
-    VIEWERS.contains(&(object, field))
+/// Returns true if a field may depend on the viewer.
+pub(super) fn is_private(schema: &Schema, object: &Name, field: &Field) -> bool {
+    if object.starts_with("__") || field.name.starts_with("__") {
+        return false;
+    }
+    let ty = field.definition.ty.inner_named_type();
+    let stated_at = if schema.types.get(ty).is_some_and(ExtendedType::is_leaf) { object } else { ty };
+    let by_type = || schema.types.get(stated_at)?.directives().get("cacheControl").map(|stated| &***stated);
+    let own = field.definition.directives.get("cacheControl").map(Node::as_ref);
+    !own.or_else(by_type).is_some_and(is_public)
 }
 
-#[cfg(test)]
-mod tests {
-    use apollo_compiler::Schema;
-    use apollo_compiler::schema::ExtendedType;
-
-    use super::*;
-
-    #[test]
-    fn every_field_that_speaks_of_the_viewer_is_listed() {
-        let schema = Schema::parse_and_validate(crate::graphql::sdl(), "schema.graphql").unwrap();
-        let objects = schema.types.values().filter_map(ExtendedType::as_object);
-        // The others are reached through these, or through mutations, whose responses are never shared.
-        let open = [
-            "Query",
-            "User",
-            "Post",
-            "FollowEdge",
-            "FollowConnection",
-            "FollowersByRegion",
-            "PostConnection",
-        ];
-        let mut spoken = Vec::new();
-        for object in objects.filter(|object| open.contains(&object.name.as_str())) {
-            for (name, field) in &object.fields {
-                let description = field.description.as_deref().unwrap_or_default();
-                let speaks = ["viewer", "person asking", "anonymous", "but the author"];
-                if speaks.iter().any(|words| description.contains(words)) {
-                    spoken.push((object.name.as_str(), name.as_str()));
-                }
-            }
-        }
-        spoken.sort_unstable();
-        let mut listed = VIEWERS;
-        listed.sort_unstable();
-        assert_eq!(spoken, listed);
-    }
+fn is_public(directive: &Directive) -> bool {
+    matches!(directive.specified_argument_by_name("scope").map(Node::as_ref), Some(Value::Enum(scope)) if scope == "PUBLIC")
 }

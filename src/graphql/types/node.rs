@@ -2,11 +2,13 @@
 
 use async_graphql::{ID, Interface};
 
+use crate::graphql::directive::{CacheControlScope::Public, cache_control};
 use crate::graphql::types::post::Post;
 use crate::graphql::types::user::User;
 
 /// An object with a global id, which `node` looks up.
 #[derive(Interface)]
+#[graphql(directive = cache_control::apply(Public))]
 #[graphql(field(name = "id", ty = "ID", desc = "Globally unique; opaque to clients."))]
 pub(in crate::graphql) enum Node {
     User(User),

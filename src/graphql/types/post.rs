@@ -2,17 +2,24 @@
 
 use std::sync::Arc;
 
-use async_graphql::{Enum, ID, Object, SimpleObject};
+use async_graphql::{Enum, ID, Lookahead, Object, SimpleObject};
 
+use crate::app::archive::Listed;
+use crate::app::delivery::progress::{Delivered, DeliveryProgress};
 use crate::app::error::Error;
-use crate::app::question::Delivered;
-use crate::app::timeline::Entry;
+use crate::app::read::Load as _;
+use crate::app::visibility::{Place, VisiblePost};
 use crate::graphql::context::Scope;
+use crate::graphql::directive::{
+    CacheControlScope::{Private, Public},
+    cache_control,
+};
 use crate::graphql::id::GlobalId;
-use crate::graphql::types::scalar::DateTime;
-use crate::graphql::types::scalar::number;
+use crate::graphql::selection::user_selection;
+use crate::graphql::types::scalar::{DateTime, number};
 use crate::graphql::types::user::User;
 use crate::model;
+use crate::model::id::PostId;
 
 /// An existing post.
 pub(in crate::graphql) struct Post {
@@ -26,15 +33,30 @@ impl Post {
         Self { scope: Arc::clone(scope), record, author }
     }
 
-    /// Creates a post from an entry of the viewer's home timeline.
-    pub(in crate::graphql) fn of_entry(scope: &Arc<Scope>, entry: &Entry) -> Self {
-        let Entry { post, author, relation } = entry;
-        Self::new(scope, Arc::clone(post), User::loaded(scope, Arc::clone(author), Some(*relation)))
+    /// Creates a post from what was loaded.
+    pub(in crate::graphql) fn visible(
+        scope: &Arc<Scope>,
+        VisiblePost { post, author }: &VisiblePost,
+    ) -> Self {
+        Self::new(scope, Arc::clone(post), User::visible(scope, author.clone()))
+    }
+
+    /// Loads these posts, with the data of their authors that the selection needs; `None` for posts that do not exist.
+    /// One round trip for the posts, one for their authors.
+    pub(in crate::graphql) async fn load_all(
+        scope: &Arc<Scope>,
+        ids: impl Iterator<Item = PostId>,
+        selection: &Lookahead<'_>,
+    ) -> Result<Vec<Option<Self>>, Error> {
+        let posts = ids.map(Listed::Hot).collect();
+        let author = user_selection(&[selection.field("author")]);
+        let posts = scope.visible().posts(posts, author, Place::Elsewhere).await?;
+        Ok(posts.iter().map(|post| Some(Self::visible(scope, post.as_ref()?))).collect())
     }
 }
 
 /// A post.
-#[Object]
+#[Object(directive = cache_control::apply(Public))]
 impl Post {
     /// Globally unique; opaque to clients.
     pub(in crate::graphql) async fn id(&self) -> ID {
@@ -75,7 +97,8 @@ impl Post {
                 Ok(pushed(number(followers), number(followers)))
             }
             model::post::Delivery::Pushed { followers } => {
-                self.scope.loader.delivery(author, id).await.map(|delivered| match delivered {
+                let progress = DeliveryProgress { author, post: id };
+                self.scope.loader.load(progress).await.map(|delivered| match delivered {
                     Delivered::Some(served) => pushed(number(served), number(followers.max(served))),
                     Delivered::All(followers) => pushed(number(followers), number(followers)),
                     Delivered::Over => pushed(number(followers), number(followers)),
@@ -96,6 +119,7 @@ pub(in crate::graphql) enum DeliveryMode {
 
 /// The progress of the delivery of a post.
 #[derive(SimpleObject)]
+#[graphql(directive = cache_control::apply(Private))]
 pub(in crate::graphql) struct Delivery {
     /// The delivery mode.
     mode: DeliveryMode,

@@ -3,11 +3,13 @@
 use async_graphql::SimpleObject;
 
 use crate::app::charge;
+use crate::graphql::directive::{CacheControlScope::Private, cache_control};
 use crate::graphql::types::scalar::DateTime;
 
 /// The rate limit of the viewer or, for an anonymous request, of its IP address: a token bucket that refills with time.
 /// An operation costs 1 token per object and 0.1 per other field; nested pages multiply.
 #[derive(SimpleObject)]
+#[graphql(directive = cache_control::apply(Private))]
 pub(in crate::graphql) struct RateLimit {
     /// The capacity of the bucket: the maximum cost of a burst.
     limit: u32,

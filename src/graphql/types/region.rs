@@ -6,12 +6,13 @@ use crate::app::error::Error;
 use crate::app::region::Share;
 use crate::budget::Resource;
 use crate::graphql::context::Scope;
+use crate::graphql::directive::{CacheControlScope::Public, cache_control, list_size};
 use crate::graphql::types::scalar::number;
 use crate::model;
 use crate::model::region::Table;
 
 /// Predicted number of subdivisions of a country. Most have fewer, some two hundred: these use more of the budget.
-pub(in crate::graphql) const SUBDIVISIONS: u64 = 12;
+const SUBDIVISIONS: usize = 12;
 
 /// A country or territory of ISO 3166-1.
 pub(in crate::graphql) struct Country(&'static model::region::Country);
@@ -24,7 +25,7 @@ impl Country {
 }
 
 /// A country or territory of ISO 3166-1.
-#[Object]
+#[Object(directive = cache_control::apply(Public))]
 impl Country {
     /// The ISO 3166-1 code: two capital letters, such as DE.
     async fn code(&self) -> &str {
@@ -37,10 +38,11 @@ impl Country {
     }
 
     /// The ISO 3166-2 subdivisions, by code; empty if there are none.
+    #[graphql(directive = list_size::apply(Some(SUBDIVISIONS), None, None, None))]
     #[expect(clippy::unused_async, reason = "the library requires it")]
     async fn subdivisions(&self, context: &Context<'_>) -> Result<Vec<Subdivision>, Error> {
         let subdivisions = self.0.subdivisions();
-        let unpredicted = (subdivisions.len() as u64).saturating_sub(SUBDIVISIONS);
+        let unpredicted = subdivisions.len().saturating_sub(SUBDIVISIONS) as u64;
         // Writing two fields takes the server as long as one command takes Redis.
         let fields = context.field().selection_set().count() as u64;
         Scope::of(context).budget().spend(Resource::Commands, unpredicted * (2 + fields) / 2)?;
@@ -52,7 +54,7 @@ impl Country {
 pub(in crate::graphql) struct Subdivision(&'static model::region::Subdivision);
 
 /// An ISO 3166-2 subdivision of a country: a state, province or district.
-#[Object]
+#[Object(directive = cache_control::apply(Public))]
 impl Subdivision {
     /// The ISO 3166-2 code: the code of the country, a hyphen and up to three letters or digits, such as DE-BE.
     async fn code(&self) -> &str {
@@ -70,7 +72,7 @@ impl Subdivision {
 pub(in crate::graphql) struct Region(pub(in crate::graphql) model::region::Region);
 
 /// A region, as given in a user's profile.
-#[Object]
+#[Object(directive = cache_control::apply(Public))]
 impl Region {
     /// The country.
     async fn country(&self) -> Country {
@@ -85,6 +87,7 @@ impl Region {
 
 /// The number of a user's followers in one country.
 #[derive(SimpleObject)]
+#[graphql(directive = cache_control::apply(Public))]
 pub(in crate::graphql) struct RegionShare {
     /// The country, without a subdivision; null for followers who have given no region.
     region: Option<Region>,
@@ -102,6 +105,7 @@ impl RegionShare {
 
 /// The distribution of a user's followers over countries.
 #[derive(SimpleObject)]
+#[graphql(directive = cache_control::apply(Public))]
 pub(in crate::graphql) struct FollowersByRegion {
     /// The countries, the one with most followers first.
     shares: Vec<RegionShare>,

@@ -2,6 +2,7 @@
 
 use async_graphql::{Enum, Object};
 
+use crate::graphql::directive::{CacheControlScope::Private, cache_control};
 use crate::graphql::types::scalar::DateTime;
 use crate::graphql::types::user::User;
 use crate::model;
@@ -33,7 +34,7 @@ impl Relation {
 }
 
 /// The relation between the viewer and another user.
-#[Object]
+#[Object(directive = cache_control::apply(Private))]
 impl Relation {
     /// The other user.
     async fn user(&self) -> &User {

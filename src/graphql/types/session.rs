@@ -2,6 +2,7 @@
 
 use async_graphql::{ID, Object};
 
+use crate::graphql::directive::{CacheControlScope::Private, cache_control};
 use crate::graphql::id::GlobalId;
 use crate::graphql::types::scalar::DateTime;
 use crate::model;
@@ -13,7 +14,7 @@ pub(in crate::graphql) struct Session {
 }
 
 /// A session of the viewer: a sign-in on one device.
-#[Object]
+#[Object(directive = cache_control::apply(Private))]
 impl Session {
     /// The id, for `revokeSession`; opaque to clients.
     async fn id(&self) -> ID {

@@ -5,19 +5,27 @@ use std::sync::Arc;
 use async_graphql::{Context, ID, Object};
 
 use crate::app::error::{Broken, Error};
+use crate::app::read::{Load as _, Shared};
+use crate::app::region::read::{FollowerSample, Regions};
 use crate::app::region::shares;
-use crate::graphql::connection::{self, Paging, UserSelection};
+use crate::app::relation::read::UserList;
+use crate::app::visibility::{UserSelection, VisibleUser};
 use crate::graphql::context::Scope;
-use crate::graphql::cursor::FollowList;
+use crate::graphql::directive::{
+    CacheControlScope::{Private, Public},
+    cache_control, cost, list_size, names,
+};
 use crate::graphql::id::GlobalId;
-use crate::graphql::types::connection::{FollowConnection, PostConnection};
+use crate::graphql::paging::{DEFAULT_SIZE, Paging, connections, page_limit};
+use crate::graphql::types::connection::follow::FollowConnection;
+use crate::graphql::types::connection::post::PostConnection;
 use crate::graphql::types::region::{FollowersByRegion, Region};
 use crate::graphql::types::relation::Relation;
 use crate::graphql::types::scalar::DateTime;
 use crate::model;
 use crate::model::id::UserId;
 use crate::model::region::Residence;
-use crate::model::relation::{ListKind, Side};
+use crate::model::relation::ListKind;
 use crate::model::user::UserFields;
 
 /// An existing user, with the data that was preloaded. A field whose data is preloaded loads nothing; any other field
@@ -26,7 +34,7 @@ use crate::model::user::UserFields;
 pub(in crate::graphql) struct User {
     scope: Arc<Scope>,
     id: UserId,
-    /// The record fields that the selection needs, so that all fields ask the loader the same question.
+    /// The record fields that the selection needs, so that all fields request the same read.
     asked: UserFields,
     record: Option<Arc<model::user::User>>,
     relation: Option<model::relation::Relation>,
@@ -46,14 +54,23 @@ impl User {
         Self { asked: selection.fields, ..Self::unread(scope, id) }
     }
 
-    /// Creates a user from a record, with the relation to the viewer if it was loaded.
-    pub(in crate::graphql) fn loaded(
+    /// Creates a user from what was loaded.
+    pub(in crate::graphql) fn visible(
         scope: &Arc<Scope>,
-        record: Arc<model::user::User>,
-        relation: Option<model::relation::Relation>,
+        VisibleUser { record, relation }: VisibleUser,
     ) -> Self {
         let user = Self::unread(scope, record.id);
         Self { record: Some(record), relation, ..user }
+    }
+
+    /// Loads these users, with the data that the selection needs; `None` for users who do not exist. One round trip.
+    pub(in crate::graphql) async fn load_all(
+        scope: &Arc<Scope>,
+        ids: Arc<[UserId]>,
+        selection: UserSelection,
+    ) -> Result<Vec<Option<Self>>, Error> {
+        let users = scope.visible().users(ids, selection).await?;
+        Ok(users.into_iter().map(|user| Some(Self::visible(scope, user?))).collect())
     }
 
     /// Marks the user as requested directly by the viewer.
@@ -83,7 +100,7 @@ impl User {
         {
             return Ok(Arc::clone(record));
         }
-        let record = self.scope.loader.user(self.id, self.asked | needed).await?;
+        let record = self.scope.visible().user(self.id, self.asked | needed).await?;
         record.ok_or_else(|| Broken::NoRecord(self.id).into())
     }
 
@@ -99,13 +116,13 @@ impl User {
         kind: ListKind,
         paging: Paging,
     ) -> Result<FollowConnection, Error> {
-        let list = FollowList { kind, owner: self.id };
-        connection::load(&self.scope, list, &paging, &context.look_ahead()).await
+        let list = UserList { kind, owner: self.id };
+        FollowConnection::load(&self.scope, list, &paging, &context.look_ahead()).await
     }
 }
 
 /// A registered user.
-#[Object]
+#[Object(directive = cache_control::apply(Public))]
 impl User {
     /// Globally unique; opaque to clients.
     pub(in crate::graphql) async fn id(&self) -> ID {
@@ -142,133 +159,100 @@ impl User {
             match self.record(UserFields::RESIDENCE).await?.residence {
                 Some(Residence(region)) => Ok(region),
                 // It could not be read with the rest; this load reports the reason.
-                None => Ok(self.scope.loader.regions(Arc::new([self.id])).await?[0]),
+                None => Ok(self.scope.loader.load(Regions(Shared(Arc::new([self.id])))).await?[0]),
             }
         };
         region.await.map(|region| region.map(Region)).transpose()
     }
 
     /// True if this user is the viewer.
+    #[graphql(directive = cache_control::apply(Private))]
     async fn is_viewer(&self) -> bool {
         self.scope.viewer_id() == Some(self.id)
     }
 
     /// The relation between the viewer and this user; null for an anonymous request and for the viewer themselves.
     async fn relation(&self) -> Option<Result<Relation, Error>> {
-        let viewer = self.other_viewer()?;
+        self.other_viewer()?;
         let relation = match self.relation {
-            Some(relation) => Ok(relation),
-            None => self.scope.loader.relation(viewer, self.id).await,
+            Some(relation) => Ok(Some(relation)),
+            None => self.scope.visible().relation(self.id).await,
         };
-        Some(relation.map(|relation| Relation::new(self.clone(), relation)))
+        relation.transpose().map(|relation| Ok(Relation::new(self.clone(), relation?)))
     }
 
-    /// The users who follow this user, newest follow first.
-    async fn followers(
-        &self,
-        context: &Context<'_>,
-        #[graphql(
-            desc = "Maximum number of entries, from the start of the list or after `after`. Default 20, limited to 100."
-        )]
-        first: Option<i32>,
-        #[graphql(desc = "A cursor of this list: the page begins after it.")] after: Option<String>,
-        #[graphql(
-            desc = "Maximum number of entries, from the end of the list or before `before`. Limited to 100."
-        )]
-        last: Option<i32>,
-        #[graphql(desc = "A cursor of this list: the page ends before it.")] before: Option<String>,
-    ) -> Result<FollowConnection, Error> {
-        self.list(context, ListKind::Followers, Paging { first, after, last, before }).await
-    }
-
-    /// The users whom this user follows, newest follow first.
-    async fn following(
-        &self,
-        context: &Context<'_>,
-        #[graphql(
-            desc = "Maximum number of entries, from the start of the list or after `after`. Default 20, limited to 100."
-        )]
-        first: Option<i32>,
-        #[graphql(desc = "A cursor of this list: the page begins after it.")] after: Option<String>,
-        #[graphql(
-            desc = "Maximum number of entries, from the end of the list or before `before`. Limited to 100."
-        )]
-        last: Option<i32>,
-        #[graphql(desc = "A cursor of this list: the page ends before it.")] before: Option<String>,
-    ) -> Result<FollowConnection, Error> {
-        self.list(context, ListKind::Following, Paging { first, after, last, before }).await
-    }
-
-    /// The users whom this user follows and who follow back, by the time this user followed them, newest first.
-    async fn mutuals(
-        &self,
-        context: &Context<'_>,
-        #[graphql(
-            desc = "Maximum number of entries, from the start of the list or after `after`. Default 20, limited to 100."
-        )]
-        first: Option<i32>,
-        #[graphql(desc = "A cursor of this list: the page begins after it.")] after: Option<String>,
-        #[graphql(
-            desc = "Maximum number of entries, from the end of the list or before `before`. Limited to 100."
-        )]
-        last: Option<i32>,
-        #[graphql(desc = "A cursor of this list: the page ends before it.")] before: Option<String>,
-    ) -> Result<FollowConnection, Error> {
-        self.list(context, ListKind::Mutuals, Paging { first, after, last, before }).await
-    }
-
-    /// The followers of this user whom the viewer follows, by the time they followed this user, newest first; empty for
-    /// an anonymous request.
-    async fn known_followers(
-        &self,
-        context: &Context<'_>,
-        #[graphql(
-            desc = "Maximum number of entries, from the start of the list or after `after`. Default 20, limited to 100."
-        )]
-        first: Option<i32>,
-        #[graphql(desc = "A cursor of this list: the page begins after it.")] after: Option<String>,
-        #[graphql(
-            desc = "Maximum number of entries, from the end of the list or before `before`. Limited to 100."
-        )]
-        last: Option<i32>,
-        #[graphql(desc = "A cursor of this list: the page ends before it.")] before: Option<String>,
-    ) -> Result<FollowConnection, Error> {
-        self.list(context, ListKind::KnownFollowers, Paging { first, after, last, before }).await
+    #[graphql(flatten)]
+    #[expect(clippy::unused_async, reason = "the library requires it")]
+    async fn lists(&self) -> UserLists {
+        UserLists(self.clone())
     }
 
     /// The distribution of this user's followers over countries; null if it is temporarily unavailable.
+    #[graphql(directive = list_size::apply(Some(DEFAULT_SIZE), Some(names(["first"])), Some(names(["shares"])), Some(false)), directive = cost::apply("50".to_owned()))]
     async fn followers_by_region(
         &self,
         #[graphql(desc = "Maximum number of entries. Default 20, limited to 100.", default = 20)]
         first: Option<i32>,
     ) -> Option<Result<FollowersByRegion, Error>> {
         let by_region = async {
-            let first = connection::most(first)?;
-            let total = self.scope.loader.count(self.id, Side::Followers).await?;
-            let followers = self.scope.loader.followers(self.id, total).await?;
-            let regions = self.scope.loader.regions(followers).await?;
+            let first = page_limit(first)?;
+            let followers = UserList { kind: ListKind::Followers, owner: self.id };
+            let total = self.scope.visible().user_count(followers).await?;
+            let sample = FollowerSample { user: self.id, count: total };
+            let followers = self.scope.loader.load(sample).await?;
+            let regions = self.scope.loader.load(Regions(Shared(followers))).await?;
             let countries = regions.iter().map(|region| region.map(model::region::Region::whole_country));
             Ok(FollowersByRegion::new(shares(countries), first, regions.len(), total))
         };
         Some(by_region.await)
     }
 
-    /// The user's posts, newest first.
-    async fn posts(
-        &self,
-        context: &Context<'_>,
-        #[graphql(
-            desc = "Maximum number of entries, from the start of the list or after `after`. Default 20, limited to 100."
-        )]
-        first: Option<i32>,
-        #[graphql(desc = "A cursor of this list: the page begins after it.")] after: Option<String>,
-        #[graphql(
-            desc = "Maximum number of entries, from the end of the list or before `before`. Limited to 100."
-        )]
-        last: Option<i32>,
-        #[graphql(desc = "A cursor of this list: the page ends before it.")] before: Option<String>,
-    ) -> Result<PostConnection, Error> {
-        let paging = Paging { first, after, last, before };
-        connection::load_posts_of(&self.scope, self, self.id, &paging, &context.look_ahead()).await
+    #[graphql(flatten)]
+    #[expect(clippy::unused_async, reason = "the library requires it")]
+    async fn own_posts(&self) -> UserPosts {
+        UserPosts(self.clone())
+    }
+}
+
+/// The lists of users that a user has.
+struct UserLists(User);
+
+connections! {
+    impl UserLists {
+        /// The users who follow this user, newest follow first.
+        async fn followers(&self, context, paging) -> FollowConnection {
+            self.0.list(context, ListKind::Followers, paging).await
+        }
+
+        /// The users whom this user follows, newest follow first.
+        async fn following(&self, context, paging) -> FollowConnection {
+            self.0.list(context, ListKind::Following, paging).await
+        }
+
+        /// The users whom this user follows and who follow back, by the time this user followed them, newest first.
+        @[directive = cost::apply("10".to_owned())]
+        async fn mutuals(&self, context, paging) -> FollowConnection {
+            self.0.list(context, ListKind::Mutuals, paging).await
+        }
+
+        /// The followers of this user whom the viewer follows, by the time they followed this user, newest first; empty
+        /// for an anonymous request.
+        @[directive = cost::apply("10".to_owned()), directive = cache_control::apply(Private)]
+        async fn known_followers(&self, context, paging) -> FollowConnection {
+            self.0.list(context, ListKind::KnownFollowers, paging).await
+        }
+    }
+}
+
+/// The posts that a user has.
+struct UserPosts(User);
+
+connections! {
+    impl UserPosts {
+        /// The user's posts, newest first.
+        async fn posts(&self, context, paging) -> PostConnection {
+            let Self(author) = self;
+            PostConnection::load(&author.scope, author, author.id, &paging, &context.look_ahead()).await
+        }
     }
 }

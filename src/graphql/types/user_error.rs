@@ -3,6 +3,7 @@
 use async_graphql::{Enum, SimpleObject};
 
 use crate::app::error::{Error, Field, Reason, Refusal, Refused};
+use crate::graphql::directive::list_size;
 
 /// The kinds of user errors.
 #[derive(Clone, Copy, Enum, PartialEq, Eq)]
@@ -31,6 +32,14 @@ pub(in crate::graphql) enum UserErrorCode {
     IdempotencyMismatch,
     /// Too many attempts; retry at the time stated in the message. Credentials were not checked.
     Throttled,
+}
+
+/// The errors in a payload.
+#[derive(Default, SimpleObject)]
+pub(in crate::graphql) struct UserErrors {
+    /// Errors to show to the user; empty on success.
+    #[graphql(directive = list_size::apply(Some(1), None, None, None))]
+    user_errors: Vec<UserError>,
 }
 
 /// An error that the client can show to the user.
@@ -73,11 +82,12 @@ fn path(field: Field) -> Vec<&'static str> {
 }
 
 /// Splits a result into its value and the errors that a user can act on. Passes on all other errors.
-pub(in crate::graphql) fn split<T>(done: Result<T, Error>) -> Result<(Option<T>, Vec<UserError>), Error> {
+pub(in crate::graphql) fn split<T>(done: Result<T, Error>) -> Result<(Option<T>, UserErrors), Error> {
     match done {
-        Ok(value) => Ok((Some(value), Vec::new())),
+        Ok(value) => Ok((Some(value), UserErrors::default())),
         Err(Error::Refused(Refused::Rules(refusals))) => {
-            Ok((None, refusals.into_iter().map(UserError::from).collect()))
+            let user_errors = refusals.into_iter().map(UserError::from).collect();
+            Ok((None, UserErrors { user_errors }))
         }
         Err(error) => Err(error),
     }

@@ -6,14 +6,19 @@ use async_graphql::{Context, Object};
 
 use crate::app::audience::MOST_DAYS;
 use crate::app::error::Error;
+use crate::app::read::Load as _;
+use crate::app::session::Sessions;
 use crate::app::viewer::SignedIn;
-use crate::graphql::connection::{self, Paging, UserSelection};
 use crate::graphql::context::Scope;
-use crate::graphql::types::connection::TimelineConnection;
+use crate::graphql::directive::{CacheControlScope::Private, cache_control, cost, list_size};
+use crate::graphql::paging::connections;
+use crate::graphql::selection::user_selection;
+use crate::graphql::types::connection::timeline::TimelineConnection;
 use crate::graphql::types::session::Session;
 use crate::graphql::types::user::User;
 use crate::graphql::types::visit::Audience;
 use crate::model;
+use crate::model::id::UserId;
 
 /// The signed-in user who sent the request.
 pub(in crate::graphql) struct Viewer {
@@ -30,33 +35,21 @@ impl Viewer {
 }
 
 /// The signed-in user who sent the request.
-#[Object]
+#[Object(directive = cache_control::apply(Private))]
 impl Viewer {
     /// The viewer as other users see them.
     async fn user(&self, context: &Context<'_>) -> User {
-        User::asked(&self.scope, self.signed_in.user, UserSelection::of(&[context.look_ahead()]))
+        User::asked(&self.scope, self.signed_in.user, user_selection(&[context.look_ahead()]))
     }
 
-    /// Posts by the viewer and the users they follow, newest first, as far back as there are posts.
-    async fn timeline(
-        &self,
-        context: &Context<'_>,
-        #[graphql(
-            desc = "Maximum number of entries, from the start of the list or after `after`. Default 20, limited to 100."
-        )]
-        first: Option<i32>,
-        #[graphql(desc = "A cursor of this list: the page begins after it.")] after: Option<String>,
-        #[graphql(
-            desc = "Maximum number of entries, from the end of the list or before `before`. Limited to 100."
-        )]
-        last: Option<i32>,
-        #[graphql(desc = "A cursor of this list: the page ends before it.")] before: Option<String>,
-    ) -> Result<TimelineConnection, Error> {
-        let paging = Paging { first, after, last, before };
-        connection::load_timeline(&self.scope, self.signed_in.user, &paging, &context.look_ahead()).await
+    #[graphql(flatten)]
+    #[expect(clippy::unused_async, reason = "the library requires it")]
+    async fn timelines(&self) -> ViewerTimeline {
+        ViewerTimeline { scope: Arc::clone(&self.scope), owner: self.signed_in.user }
     }
 
     /// The views of the viewer's profile; null if this server does not record them.
+    #[graphql(directive = cost::apply("50".to_owned()))]
     async fn audience(
         &self,
         #[graphql(desc = "Number of days up to and including today: 1 to 30. Default 7.", default = 7)]
@@ -79,12 +72,29 @@ impl Viewer {
     }
 
     /// The viewer's active sessions, most recently used first.
+    #[graphql(directive = list_size::apply(Some(10), None, None, None))]
     async fn sessions(&self) -> Result<Vec<Session>, Error> {
-        let sessions = self.scope.loader.sessions(self.signed_in.user).await?;
+        let sessions = self.scope.loader.load(Sessions(self.signed_in.user)).await?;
         let own = |session: &model::session::Session| Session {
             is_current: session.id == self.signed_in.session,
             session: session.clone(),
         };
         Ok(sessions.iter().map(own).collect())
+    }
+}
+
+/// The home timeline of the viewer.
+struct ViewerTimeline {
+    scope: Arc<Scope>,
+    owner: UserId,
+}
+
+connections! {
+    impl ViewerTimeline {
+        /// Posts by the viewer and the users they follow, newest first, as far back as there are posts.
+        @[directive = cost::apply("10".to_owned())]
+        async fn timeline(&self, context, paging) -> TimelineConnection {
+            TimelineConnection::load(&self.scope, self.owner, &paging, &context.look_ahead()).await
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! User counts by region.
 //!
-//! Not here: the region of a single user, which is read with the user (`app::question`).
+//! Not here: the region of a single user, which is read with the user (`app::user::read`).
+
+pub mod read;
 
 use std::collections::HashMap;
 

@@ -10,6 +10,8 @@
 //! An interrupted call leaves a reservation behind. The repairer settles it if the user exists; otherwise it
 //! revokes the id, so that a late step 3 has no effect, and frees the name.
 
+pub mod read;
+
 use crate::app::App;
 use crate::app::deadline::Deadline;
 use crate::app::error::{Broken, Error, Faults, Field, Reason};

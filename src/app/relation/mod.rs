@@ -19,6 +19,8 @@
 //! were interrupted after writing a stale mirror, after all other calls have finished, it would leave a torn
 //! edge that no process repairs.
 
+pub mod read;
+
 use std::collections::BTreeSet;
 
 use crate::app::App;

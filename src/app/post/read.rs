@@ -1,0 +1,113 @@
+//! Reads of posts.
+
+use std::sync::Arc;
+
+use crate::app::archive::{Found, Joint, Listed};
+use crate::app::error::Error;
+use crate::app::read::{Pending, Read, Requests, Responses, Shared};
+use crate::model::id::{PostId, UserId};
+use crate::model::page::{Page, Window};
+use crate::model::post::Post;
+use crate::store::batch::Ticket;
+use crate::store::post::{self, Record};
+
+/// The content of posts; `None` for posts that do not exist, and for unreadable records. Posts that were read with
+/// their list are not read again.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PostRecords(pub Shared<Listed>);
+
+impl Read for PostRecords {
+    type Value = Arc<[Option<Arc<Post>>]>;
+
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
+        let mut request = |listed: &Listed| match listed {
+            Listed::Hot(id) => Requested::Record(*id, requests.push(post::read(requests.keys(), *id))),
+            Listed::Archived(post) => Requested::Before(Arc::clone(post)),
+        };
+        let requested: Vec<Requested> = self.0.0.iter().map(&mut request).collect();
+        Pending::cold(move |responses| {
+            let decode = |requested: Requested| requested.decode(responses);
+            let posts: Vec<Hot> = requested.into_iter().map(decode).collect::<Result<_, Error>>()?;
+            Ok(move |found: &Found| posts.into_iter().map(|post| post.complete(found)).collect())
+        })
+    }
+}
+
+/// A post being read.
+enum Requested {
+    /// The record was requested.
+    Record(PostId, Ticket<Record>),
+    /// Already read with its list.
+    Before(Arc<Post>),
+}
+
+/// A post after Redis has replied.
+enum Hot {
+    /// The post, or `None` if it does not exist.
+    Post(Option<Arc<Post>>),
+    /// Missing from Redis.
+    Missing(PostId),
+}
+
+impl Requested {
+    fn decode(self, responses: &mut Responses) -> Result<Hot, Error> {
+        let (id, ticket) = match self {
+            Self::Before(post) => return Ok(Hot::Post(Some(post))),
+            Self::Record(id, ticket) => (id, ticket),
+        };
+        Ok(match responses.replies.take_readable(ticket, "post", id.get())? {
+            Some(Record::Live(post)) => Hot::Post(Some(Arc::new(post))),
+            None | Some(Record::Tombstone { .. } | Record::Void { .. }) => Hot::Post(None),
+            Some(Record::Missing) => {
+                responses.wanted.ids.push(id);
+                Hot::Missing(id)
+            }
+        })
+    }
+}
+
+impl Hot {
+    fn complete(self, found: &Found) -> Result<Option<Arc<Post>>, Error> {
+        match (self, &found.posts) {
+            (Self::Post(post), _) => Ok(post),
+            (Self::Missing(id), Ok(posts)) => Ok(posts.get(&id).map(Arc::clone)),
+            (Self::Missing(_), Err(error)) => Err(error.clone()),
+        }
+    }
+}
+
+/// A page of a user's posts.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PostPage {
+    /// The author.
+    pub author: UserId,
+    /// The page.
+    pub window: Window<PostId>,
+}
+
+impl Read for PostPage {
+    type Value = Arc<Page<Listed>>;
+
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
+        let Self { author, window } = *self;
+        let page = requests.push(post::page(requests.keys(), author, &window));
+        Pending::cold(move |responses| {
+            let page = responses.replies.take(page)?;
+            let joint = Joint::new(author, window, page, &mut responses.wanted.ranges);
+            Ok(move |found: &Found| Ok(Arc::new(joint.join(&found.ranges)?)))
+        })
+    }
+}
+
+/// The number of a user's posts.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PostCount(pub UserId);
+
+impl Read for PostCount {
+    type Value = u64;
+
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
+        let count = requests.push(post::count(requests.keys(), self.0));
+        Pending::hot(move |responses| Ok(responses.replies.take(count)?))
+    }
+}

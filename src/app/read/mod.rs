@@ -1,0 +1,357 @@
+//! Reads: any number of them in one round trip.
+//!
+//! A [`Read`] is the key of a loader: it states what to read, and its type fixes the type of its value. Each is defined
+//! in the file of its area (`app::relation::read`, `app::post::read`, …), and adds its commands to a batch.
+//! [`App::read_all`] performs all reads of one level of a query together, in **one round trip**, whatever their types.
+//! Data for a whole page is one read, so that a row costs little more than a command. Posts missing from Redis are
+//! fetched from the archive afterwards: one query for posts by id, one for pages of posts.
+//!
+//! # Why
+//! The loader needs one type of key for all reads, or a level of a query would take a round trip per type. So a read is
+//! erased ([`AnyRead`]) on its way through the loader, and its value restored by [`AnyResult::of`].
+
+mod shared;
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use crate::app::App;
+use crate::app::archive::{Found, Wanted};
+use crate::app::error::Error;
+use crate::config::RulesConfig;
+use crate::model::clock::Timestamp;
+use crate::model::id::UserId;
+use crate::store::batch::{Batch, Replies, Ticket};
+use crate::store::command::Command;
+use crate::store::key::Keys;
+
+pub use self::shared::{Pairs, Sample};
+use self::shared::{SharedReplies, SharedRequests};
+
+/// A request for one value, which is read together with others.
+pub trait Read: Clone + fmt::Debug + Eq + Hash + Send + Sync + 'static {
+    /// The value. Cheap to clone. Lists are in the order of the request.
+    type Value: Clone + Send + Sync + 'static;
+
+    /// Adds the commands of this read to a batch, and returns the way to decode their replies.
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value>;
+}
+
+/// Performs reads: alone ([`App`]), or together with those of other resolvers (the loader of `graphql`).
+pub trait Load: Sync {
+    /// Performs a read. One round trip, and a query if the archive is needed.
+    fn load<R: Read>(&self, read: R) -> impl Future<Output = Result<R::Value, Error>> + Send;
+
+    /// Performs two reads, in the same round trip.
+    fn load_both<A: Read, B: Read>(
+        &self,
+        one: A,
+        other: B,
+    ) -> impl Future<Output = Result<(A::Value, B::Value), Error>> + Send;
+}
+
+/// The batch of one level of a query.
+pub struct Requests<'a> {
+    app: &'a App,
+    batch: Batch,
+    shared: SharedRequests,
+}
+
+impl Requests<'_> {
+    /// Returns the keys of the store.
+    pub(in crate::app) fn keys(&self) -> &Keys {
+        self.app.keys()
+    }
+
+    /// Returns the rules set by the operator.
+    pub(in crate::app) fn rules(&self) -> &RulesConfig {
+        self.app.rules()
+    }
+
+    /// Adds a command.
+    pub(in crate::app) fn push<T>(&mut self, command: Command<T>) -> Ticket<T> {
+        self.batch.push(command)
+    }
+
+    /// Adds the relations of a viewer to these users. Those requested by several reads take one command.
+    pub(in crate::app) fn relations(&mut self, viewer: UserId, others: &[UserId]) -> Pairs {
+        self.shared.relations(viewer, others)
+    }
+
+    /// Adds the regions of these users.
+    pub(in crate::app) fn regions(&mut self, users: &[UserId]) {
+        self.shared.residents.extend(users);
+    }
+
+    /// Adds a sample of the followers of a user who has `count` of them. The more users of a batch are sampled, the
+    /// smaller the samples.
+    pub(in crate::app) fn sample(&mut self, user: UserId, count: u64) -> Sample {
+        self.shared.sample(user, count)
+    }
+}
+
+/// The replies to a batch, and the data still to be fetched from the archive.
+pub struct Responses {
+    now: Timestamp,
+    pub(in crate::app) replies: Replies,
+    shared: SharedReplies,
+    pub(in crate::app) wanted: Wanted,
+}
+
+impl Responses {
+    /// Returns the time at which the replies are decoded.
+    pub(in crate::app) fn now(&self) -> Timestamp {
+        self.now
+    }
+}
+
+/// A value that is complete once Redis, and for some reads the archive, has replied.
+pub struct Pending<V>(Decode<V>);
+
+type Decode<V> = Box<dyn FnOnce(&mut Responses) -> Result<Decoded<V>, Error> + Send>;
+
+/// A value after Redis has replied.
+enum Decoded<V> {
+    Complete(V),
+    /// Completed with data from the archive.
+    Partial(Complete<V>),
+}
+
+type Complete<V> = Box<dyn FnOnce(&Found) -> Result<V, Error> + Send>;
+
+impl<V: 'static> Pending<V> {
+    /// Creates a value that the replies of Redis complete.
+    pub(in crate::app) fn hot(
+        decode: impl FnOnce(&mut Responses) -> Result<V, Error> + Send + 'static,
+    ) -> Self {
+        Self(Box::new(move |responses| decode(responses).map(Decoded::Complete)))
+    }
+
+    /// Creates a value that the archive completes. `decode` adds what it wants from the archive.
+    pub(in crate::app) fn cold<F>(
+        decode: impl FnOnce(&mut Responses) -> Result<F, Error> + Send + 'static,
+    ) -> Self
+    where
+        F: FnOnce(&Found) -> Result<V, Error> + Send + 'static,
+    {
+        Self(Box::new(move |responses| {
+            let complete = decode(responses)?;
+            Ok(Decoded::Partial(Box::new(complete)))
+        }))
+    }
+
+    fn erase(self) -> Pending<AnyValue>
+    where
+        V: Send + Sync,
+    {
+        let erase = |value: V| Arc::new(value) as AnyValue;
+        Pending(Box::new(move |responses| {
+            Ok(match (self.0)(responses)? {
+                Decoded::Complete(value) => Decoded::Complete(erase(value)),
+                Decoded::Partial(complete) => {
+                    Decoded::Partial(Box::new(move |found| complete(found).map(erase)))
+                }
+            })
+        }))
+    }
+}
+
+impl Pending<AnyValue> {
+    fn decode(self, responses: &mut Responses) -> Result<Decoded<AnyValue>, Error> {
+        (self.0)(responses)
+    }
+}
+
+impl Decoded<AnyValue> {
+    fn complete(self, found: &Found) -> Result<AnyValue, Error> {
+        match self {
+            Self::Complete(value) => Ok(value),
+            Self::Partial(complete) => complete(found),
+        }
+    }
+}
+
+/// A read of any type.
+#[derive(Clone)]
+pub struct AnyRead(Arc<dyn Erased>);
+
+/// The value of a read of any type.
+type AnyValue = Arc<dyn Any + Send + Sync>;
+
+/// The value of a read of any type, or the reason for its absence. Cheap to clone.
+#[derive(Clone)]
+pub struct AnyResult(Result<AnyValue, Error>);
+
+trait Erased: fmt::Debug + Any + Send + Sync {
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<AnyValue>;
+    fn equals(&self, other: &dyn Erased) -> bool;
+    fn hash(&self, state: &mut dyn Hasher);
+}
+
+impl<R: Read> Erased for R {
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<AnyValue> {
+        Read::request(self, requests).erase()
+    }
+
+    fn equals(&self, other: &dyn Erased) -> bool {
+        (other as &dyn Any).downcast_ref::<R>() == Some(self)
+    }
+
+    fn hash(&self, mut state: &mut dyn Hasher) {
+        self.type_id().hash(&mut state);
+        Hash::hash(self, &mut state);
+    }
+}
+
+impl AnyRead {
+    /// Erases the type of a read.
+    pub fn new(read: impl Read) -> Self {
+        Self(Arc::new(read))
+    }
+}
+
+impl AnyResult {
+    /// Returns the value of a read of this type.
+    ///
+    /// # Panics
+    /// If it is the value of a read of another type.
+    pub fn of<R: Read>(self) -> Result<R::Value, Error> {
+        let value = self.0?;
+        let value = value.downcast_ref::<R::Value>();
+        Ok(value.unwrap_or_else(|| unreachable!("the value of another read")).clone())
+    }
+}
+
+impl fmt::Debug for AnyRead {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+impl PartialEq for AnyRead {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.equals(&*other.0)
+    }
+}
+
+impl Eq for AnyRead {}
+
+impl Hash for AnyRead {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+/// A shared list. Compared by identity, at constant cost: equal only to the same list. Formatted as its
+/// length, because the loader formats a read of each batch.
+#[derive(Clone)]
+pub struct Shared<T>(pub Arc<[T]>);
+
+impl<T> fmt::Debug for Shared<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Shared({} entries)", self.0.len())
+    }
+}
+
+impl<T> PartialEq for Shared<T> {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl<T> Eq for Shared<T> {}
+
+impl<T> Hash for Shared<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.as_ptr().hash(state);
+    }
+}
+
+impl App {
+    /// Performs all of these reads. One round trip, and at most one query of each kind if the archive is needed.
+    pub async fn read_all(&self, reads: &[AnyRead]) -> HashMap<AnyRead, AnyResult> {
+        let mut requests =
+            Requests { app: self, batch: Batch::new("read"), shared: SharedRequests::default() };
+        let pending: Vec<_> = reads.iter().map(|read| read.0.request(&mut requests)).collect();
+        let Requests { mut batch, shared, .. } = requests;
+        let shared = shared.push(self, &mut batch);
+        let mut replies = match batch.send(self.store()).await {
+            Ok(replies) => replies,
+            Err(error) => {
+                let error = Error::from(error);
+                return reads.iter().map(|read| (read.clone(), AnyResult(Err(error.clone())))).collect();
+            }
+        };
+        let shared = shared.take(self, &mut replies).await;
+        let now = self.now();
+        let mut responses = Responses { now, replies, shared, wanted: Wanted::default() };
+        let decoded: Vec<_> = pending.into_iter().map(|pending| pending.decode(&mut responses)).collect();
+        let found = self.ask_archive(responses.wanted).await;
+        let complete = |decoded: Result<Decoded<AnyValue>, Error>| {
+            AnyResult(decoded.and_then(|decoded| decoded.complete(&found)))
+        };
+        reads.iter().cloned().zip(decoded.into_iter().map(complete)).collect()
+    }
+}
+
+impl Load for App {
+    async fn load<R: Read>(&self, read: R) -> Result<R::Value, Error> {
+        let read = AnyRead::new(read);
+        take::<R>(&self.read_all(std::slice::from_ref(&read)).await, &read)
+    }
+
+    async fn load_both<A: Read, B: Read>(&self, one: A, other: B) -> Result<(A::Value, B::Value), Error> {
+        let [one, other] = [AnyRead::new(one), AnyRead::new(other)];
+        let values = self.read_all(&[one.clone(), other.clone()]).await;
+        Ok((take::<A>(&values, &one)?, take::<B>(&values, &other)?))
+    }
+}
+
+fn take<R: Read>(values: &HashMap<AnyRead, AnyResult>, read: &AnyRead) -> Result<R::Value, Error> {
+    values[read].clone().of::<R>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::archive::Listed;
+    use crate::app::post::read::PostRecords;
+    use crate::app::region::read::Regions;
+    use crate::app::relation::read::Relations;
+    use crate::app::user::read::UserRecords;
+    use crate::model::id::PostId;
+    use crate::model::user::UserFields;
+
+    fn shared<T: Clone>(entry: &T) -> Shared<T> {
+        Shared(vec![entry.clone(); 5_000].into())
+    }
+
+    #[test]
+    fn a_read_prints_as_shortly_however_many_it_is_about() {
+        let user = UserId::MAX;
+        let post = Listed::Hot(PostId::new(u64::MAX >> 1).unwrap());
+        let reads = [
+            AnyRead::new(UserRecords { users: shared(&user), fields: UserFields::RESIDENCE }),
+            AnyRead::new(Regions(shared(&user))),
+            AnyRead::new(Relations { viewer: user, others: shared(&user) }),
+            AnyRead::new(PostRecords(shared(&post))),
+        ];
+        for read in reads {
+            let printed = format!("{read:?}");
+            assert!(printed.len() < 200, "{} bytes", printed.len());
+            assert!(printed.contains("5000 entries"), "{printed}");
+        }
+    }
+
+    #[test]
+    fn reads_of_different_types_or_lists_are_different_keys() {
+        let users = shared(&UserId::MAX);
+        let regions = AnyRead::new(Regions(users.clone()));
+        assert_eq!(regions, AnyRead::new(Regions(users.clone())));
+        assert_ne!(regions, AnyRead::new(Regions(shared(&UserId::MAX))));
+        assert_ne!(regions, AnyRead::new(UserRecords { users, fields: UserFields::NONE }));
+    }
+}

@@ -1,0 +1,204 @@
+//! Data that several reads of a batch share: relations of one viewer, regions, and samples of followers.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::Responses;
+use crate::app::App;
+use crate::app::error::Error;
+use crate::app::region::{sample_size, sample_spans};
+use crate::budget::{self, Resource};
+use crate::config::RelationStrategy;
+use crate::model::id::UserId;
+use crate::model::region::Region;
+use crate::model::relation::{Follow, Relation, Side};
+use crate::store;
+use crate::store::batch::{Batch, Replies, Ticket};
+use crate::store::region::{self, Places};
+use crate::store::relation::{self, PROBE};
+
+/// Requests shared by several reads. Their commands are added after those of all reads.
+#[derive(Default)]
+pub(super) struct SharedRequests {
+    /// All users whose relation to a viewer is requested, by viewer.
+    others: HashMap<UserId, Vec<UserId>>,
+    /// All users whose region is requested.
+    pub(super) residents: Vec<UserId>,
+    /// All users whose followers are sampled, and the numbers of their followers.
+    sampled: Vec<(UserId, u64)>,
+}
+
+/// A viewer, and the range of the requested users among all requested for that viewer.
+#[derive(Clone, Debug)]
+pub struct Pairs {
+    viewer: UserId,
+    others: Range<usize>,
+}
+
+/// The index of a sample among all requested.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample(usize);
+
+/// The commands for relations of each viewer.
+type RelationTickets = Vec<(UserId, Vec<Ticket<Vec<Relation>>>)>;
+
+/// The sent commands of shared requests.
+pub(super) struct SharedTickets {
+    others: HashMap<UserId, Vec<UserId>>,
+    relations: RelationTickets,
+    regions: Vec<Ticket<Places>>,
+    samples: Vec<Vec<Ticket<Vec<Follow>>>>,
+}
+
+/// The replies to shared requests.
+pub(super) struct SharedReplies {
+    relations: Relations,
+    regions: Regions,
+    samples: Vec<Result<Vec<Follow>, Error>>,
+}
+
+/// The requested relations, in order, by viewer.
+type Relations = HashMap<UserId, Result<Vec<Relation>, Error>>;
+
+impl SharedRequests {
+    /// Adds relations of a viewer.
+    pub(super) fn relations(&mut self, viewer: UserId, requested: &[UserId]) -> Pairs {
+        let others = self.others.entry(viewer).or_default();
+        let start = others.len();
+        others.extend(requested);
+        Pairs { viewer, others: start..others.len() }
+    }
+
+    /// Adds a sample of the followers of a user who has `count` of them.
+    pub(super) fn sample(&mut self, user: UserId, count: u64) -> Sample {
+        self.sampled.push((user, count));
+        Sample(self.sampled.len() - 1)
+    }
+
+    /// Adds the commands to the batch.
+    pub(super) fn push(self, app: &App, batch: &mut Batch) -> SharedTickets {
+        let Self { others, residents, sampled } = self;
+        let relations = app.request_relations(batch, &others, app.0.rules.relation.relation_strategy);
+        let regions = region::read(app.keys(), residents).into_iter().map(|read| batch.push(read)).collect();
+        // Reserve the rest for reading the sampled users' regions, and for other lists of this level.
+        let share = |left: u64| usize::try_from(left * 3 / 5).unwrap_or(usize::MAX);
+        let together = budget::left(Resource::Commands).map_or(usize::MAX, share);
+        let size = sample_size(sampled.len(), together);
+        let sample = |(user, count): (UserId, u64)| {
+            let read = |(start, count)| relation::range(app.keys(), user, Side::Followers, start, count);
+            let spans = sample_spans(count, size, app.chance().nonce());
+            spans.into_iter().map(|span| batch.push(read(span))).collect()
+        };
+        let samples = sampled.into_iter().map(sample).collect();
+        SharedTickets { others, relations, regions, samples }
+    }
+}
+
+impl SharedTickets {
+    /// Decodes the replies. A Redis that cannot write, because it is full or a replica, is probed for relations
+    /// read-only instead, at the cost of one more round trip.
+    pub(super) async fn take(self, app: &App, replies: &mut Replies) -> SharedReplies {
+        let Self { others, relations, regions, samples } = self;
+        let mut sample = |tickets| Ok(replies.take_all(tickets)?.concat());
+        let samples = samples.into_iter().map(&mut sample).collect();
+        let regions = Regions::take(regions, replies);
+        SharedReplies { relations: app.take_relations(relations, replies, &others).await, regions, samples }
+    }
+}
+
+impl Responses {
+    /// Returns relations requested by [`super::Requests::relations`].
+    pub(in crate::app) fn relations(&self, Pairs { viewer, others }: Pairs) -> Result<&[Relation], Error> {
+        match &self.shared.relations[&viewer] {
+            Ok(relations) => Ok(&relations[others]),
+            Err(error) => Err(error.clone()),
+        }
+    }
+
+    /// Returns the region of a user, requested by [`super::Requests::regions`].
+    pub(in crate::app) fn region(&self, user: UserId) -> Result<Option<Region>, Error> {
+        self.shared.regions.of(user)
+    }
+
+    /// Returns a sample requested by [`super::Requests::sample`].
+    pub(in crate::app) fn sample(&mut self, Sample(index): Sample) -> Result<Vec<Follow>, Error> {
+        self.shared.samples[index].clone()
+    }
+}
+
+/// The regions of all requested users.
+#[derive(Default)]
+struct Regions {
+    /// The regions that could be read.
+    known: HashMap<UserId, Option<Region>>,
+    /// The error for the others.
+    failure: Option<Error>,
+}
+
+impl Regions {
+    fn take(tickets: Vec<Ticket<Places>>, replies: &mut Replies) -> Self {
+        let mut regions = Self::default();
+        for ticket in tickets {
+            match replies.take(ticket) {
+                Ok(found) => regions.known.extend(found),
+                Err(error) => regions.failure = Some(error.into()),
+            }
+        }
+        regions
+    }
+
+    fn of(&self, user: UserId) -> Result<Option<Region>, Error> {
+        match (self.known.get(&user), &self.failure) {
+            (Some(region), _) => Ok(*region),
+            (None, Some(failure)) => Err(failure.clone()),
+            (None, None) => unreachable!("the region of a user that was not requested"),
+        }
+    }
+}
+
+impl App {
+    /// Adds one command for every [`PROBE`] users whose relation to a viewer is requested.
+    fn request_relations(
+        &self,
+        batch: &mut Batch,
+        others: &HashMap<UserId, Vec<UserId>>,
+        strategy: RelationStrategy,
+    ) -> RelationTickets {
+        let mut request = |viewer: UserId, others: &[UserId]| {
+            let nonce = self.chance().nonce();
+            batch.push(relation::relations(self.keys(), viewer, others, strategy, nonce))
+        };
+        let requests = others.iter().map(|(&viewer, others)| {
+            (viewer, others.chunks(PROBE).map(|others| request(viewer, others)).collect())
+        });
+        requests.collect()
+    }
+
+    async fn take_relations(
+        &self,
+        tickets: RelationTickets,
+        replies: &mut Replies,
+        others: &HashMap<UserId, Vec<UserId>>,
+    ) -> Relations {
+        let mut is_read_only = false;
+        let mut take = |replies: &mut Replies, tickets| {
+            let relations = replies.take_all(tickets);
+            is_read_only |= relations.as_ref().is_err_and(store::error::Error::is_read_only);
+            relations.map(|relations| relations.concat()).map_err(Error::from)
+        };
+        let relations: Relations =
+            tickets.into_iter().map(|(viewer, tickets)| (viewer, take(replies, tickets))).collect();
+        if !is_read_only {
+            return relations;
+        }
+        let mut batch = Batch::new("read: relations read-only");
+        let tickets = self.request_relations(&mut batch, others, RelationStrategy::Zmscore);
+        match batch.send(self.store()).await {
+            Ok(mut replies) => {
+                let mut take = |tickets| Ok(replies.take_all(tickets)?.concat());
+                tickets.into_iter().map(|(viewer, tickets)| (viewer, take(tickets))).collect()
+            }
+            Err(_) => relations,
+        }
+    }
+}

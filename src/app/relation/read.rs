@@ -1,0 +1,219 @@
+//! Reads of relations, and of the lists of followers and followed users.
+
+use std::sync::Arc;
+
+use crate::app::error::Error;
+use crate::app::read::{Load, Pending, Read, Requests, Shared};
+use crate::model::clock::Timestamp;
+use crate::model::id::UserId;
+use crate::model::page::{Page, Place as _, Position, Window};
+use crate::model::relation::{Follow, ListKind, Relation, Side};
+use crate::store::relation::{self, PROBE, TooMany};
+
+/// Maximum number of followed users for mutuals to be read in one round trip: more than most users follow.
+const FEW_FOLLOWED: usize = 200;
+
+/// The relations between a viewer and these users.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Relations {
+    /// The viewer.
+    pub viewer: UserId,
+    /// The others.
+    pub others: Shared<UserId>,
+}
+
+impl Read for Relations {
+    type Value = Arc<[Relation]>;
+
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
+        let pairs = requests.relations(self.viewer, &self.others.0);
+        Pending::hot(move |responses| Ok(responses.relations(pairs)?.into()))
+    }
+}
+
+/// The relation between a viewer and another user.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RelationTo {
+    /// The viewer.
+    pub viewer: UserId,
+    /// The other user.
+    pub other: UserId,
+}
+
+impl Read for RelationTo {
+    type Value = Relation;
+
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
+        let pairs = requests.relations(self.viewer, &[self.other]);
+        Pending::hot(move |responses| Ok(responses.relations(pairs)?[0]))
+    }
+}
+
+/// A page of a stored list.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FollowPage {
+    /// The owner of the list.
+    pub owner: UserId,
+    /// The list.
+    pub side: Side,
+    /// The page.
+    pub window: Window<Position>,
+}
+
+impl Read for FollowPage {
+    type Value = Arc<Page<Follow>>;
+
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
+        let page = requests.push(relation::page(requests.keys(), self.owner, self.side, &self.window));
+        Pending::hot(move |responses| Ok(Arc::new(responses.replies.take(page)?)))
+    }
+}
+
+/// The length of a stored list.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FollowCount {
+    /// The owner of the list.
+    pub owner: UserId,
+    /// The list.
+    pub side: Side,
+}
+
+impl Read for FollowCount {
+    type Value = u64;
+
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
+        let count = requests.push(relation::count(requests.keys(), self.owner, self.side));
+        Pending::hot(move |responses| Ok(responses.replies.take(count)?))
+    }
+}
+
+/// All users whom this user follows, newest first.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Following(UserId);
+
+impl Read for Following {
+    type Value = Arc<[Follow]>;
+
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
+        let following = requests.push(relation::all(requests.keys(), self.0, Side::Following));
+        Pending::hot(move |responses| Ok(responses.replies.take(following)?.into()))
+    }
+}
+
+/// The users whom a user follows and who follow back, newest first, provided the user follows at most this many.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Mutuals {
+    user: UserId,
+    most: usize,
+}
+
+impl Read for Mutuals {
+    type Value = Result<Arc<[Follow]>, TooMany>;
+
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
+        let mutuals = requests.push(relation::mutuals(requests.keys(), self.user, self.most));
+        Pending::hot(move |responses| Ok(responses.replies.take(mutuals)?.map(Into::into)))
+    }
+}
+
+/// Those of `among` who follow a user, and since when, newest first.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct FollowersAmong {
+    user: UserId,
+    among: Shared<Follow>,
+}
+
+impl Read for FollowersAmong {
+    type Value = Arc<[Follow]>;
+
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
+        let among = self.among.clone();
+        let mut times = |chunk: &[Follow]| {
+            let chunk: Vec<UserId> = chunk.iter().map(|follow| follow.user).collect();
+            requests.push(relation::times(requests.keys(), self.user, Side::Followers, &chunk))
+        };
+        let times: Vec<_> = among.0.chunks(PROBE).map(&mut times).collect();
+        Pending::hot(move |responses| Ok(present(&among.0, responses.replies.take_all(times)?.concat())))
+    }
+}
+
+/// Returns the users who have a time, in list order.
+fn present(among: &[Follow], times: Vec<Option<Timestamp>>) -> Arc<[Follow]> {
+    let follow = |(follow, at): (&Follow, Option<Timestamp>)| Some(Follow { user: follow.user, at: at? });
+    let mut present: Vec<Follow> = among.iter().zip(times).filter_map(follow).collect();
+    present.sort_by(|one, other| Position::from(*one).in_list_order(&Position::from(*other)));
+    present.into()
+}
+
+/// One of a user's lists of users.
+#[derive(Clone, Copy, Debug)]
+pub struct UserList {
+    /// The owner of the list.
+    pub owner: UserId,
+    /// The list.
+    pub kind: ListKind,
+}
+
+impl UserList {
+    /// Returns a page of the list, as it is for a viewer. One round trip; two for known followers and long lists of
+    /// mutuals, once per loader.
+    pub(in crate::app) async fn page(
+        self,
+        load: &impl Load,
+        viewer: Option<UserId>,
+        window: Window<Position>,
+    ) -> Result<Arc<Page<Follow>>, Error> {
+        let Self { owner, kind } = self;
+        match stored(kind) {
+            Some(side) => load.load(FollowPage { owner, side, window }).await,
+            None => Ok(Arc::new(Page::of(&self.all(load, viewer).await?, &window))),
+        }
+    }
+
+    /// Returns the length of the list, as it is for a viewer. Round trips as for a page.
+    pub(in crate::app) async fn count(self, load: &impl Load, viewer: Option<UserId>) -> Result<u64, Error> {
+        let Self { owner, kind } = self;
+        match stored(kind) {
+            Some(side) => load.load(FollowCount { owner, side }).await,
+            None => Ok(self.all(load, viewer).await?.len() as u64),
+        }
+    }
+
+    /// Returns all entries of a list that is not stored, newest first.
+    async fn all(self, load: &impl Load, viewer: Option<UserId>) -> Result<Arc<[Follow]>, Error> {
+        match (self.kind, viewer) {
+            (ListKind::KnownFollowers, Some(viewer)) => known_followers(load, self.owner, viewer).await,
+            (ListKind::KnownFollowers, None) => Ok(Arc::new([])),
+            _ => mutuals(load, self.owner).await,
+        }
+    }
+}
+
+/// Returns the stored list of this kind; `None` if it is computed.
+fn stored(kind: ListKind) -> Option<Side> {
+    match kind {
+        ListKind::Followers => Some(Side::Followers),
+        ListKind::Following => Some(Side::Following),
+        ListKind::Mutuals | ListKind::KnownFollowers => None,
+    }
+}
+
+/// Returns all users whom a user follows and who follow back. One more round trip for a user who follows many: the cost
+/// grows with their number, which the budget must know first.
+async fn mutuals(load: &impl Load, user: UserId) -> Result<Arc<[Follow]>, Error> {
+    let mut most = FEW_FOLLOWED;
+    loop {
+        match load.load(Mutuals { user, most }).await? {
+            Ok(mutuals) => return Ok(mutuals),
+            // More may be followed in the meantime.
+            Err(TooMany(following)) => most = following + FEW_FOLLOWED,
+        }
+    }
+}
+
+/// Returns all followers of a user whom the viewer follows. Two round trips, the first once per loader: the users whom
+/// the viewer follows must be known first.
+async fn known_followers(load: &impl Load, user: UserId, viewer: UserId) -> Result<Arc<[Follow]>, Error> {
+    let among = Shared(load.load(Following(viewer)).await?);
+    load.load(FollowersAmong { user, among }).await
+}

@@ -1,0 +1,90 @@
+//! Reads of users.
+
+use std::sync::Arc;
+
+use crate::app::read::{Pending, Read, Requests, Responses, Shared};
+use crate::model::id::UserId;
+use crate::model::region::Residence;
+use crate::model::user::{User, UserFields, Username};
+use crate::store::name::{self, Holder};
+use crate::store::user;
+
+/// The user with this name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct UserByName(pub Username);
+
+impl Read for UserByName {
+    type Value = Option<UserId>;
+
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
+        let holder = requests.push(name::holder(requests.keys(), &self.0));
+        Pending::hot(move |responses| match responses.replies.take(holder)? {
+            Some(Holder::Settled(user)) => Ok(Some(user)),
+            Some(Holder::Reserved(_)) | None => Ok(None),
+        })
+    }
+}
+
+/// The record of a user, with these fields; `None` if they do not exist. If only the region is unreadable, the record
+/// is returned without it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct UserRecord {
+    /// The user.
+    pub user: UserId,
+    /// The fields.
+    pub fields: UserFields,
+}
+
+impl Read for UserRecord {
+    type Value = Option<Arc<User>>;
+
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
+        let Self { user, fields } = *self;
+        let record = requests.push(user::read(requests.keys(), user, fields));
+        request_regions(requests, &[user], fields);
+        Pending::hot(move |responses| {
+            let record = responses.replies.take(record)?;
+            Ok(record.map(|record| with_residence(responses, fields, record)))
+        })
+    }
+}
+
+/// The records of users, with these fields; `None` for users who do not exist, and for unreadable records.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct UserRecords {
+    /// The users.
+    pub users: Shared<UserId>,
+    /// The fields.
+    pub fields: UserFields,
+}
+
+impl Read for UserRecords {
+    type Value = Arc<[Option<Arc<User>>]>;
+
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
+        let fields = self.fields;
+        request_regions(requests, &self.users.0, fields);
+        let mut read = |user: &UserId| (*user, requests.push(user::read(requests.keys(), *user, fields)));
+        let records: Vec<_> = self.users.0.iter().map(&mut read).collect();
+        Pending::hot(move |responses| {
+            let record = |(user, record): (UserId, _)| {
+                let record = responses.replies.take_readable(record, "user", user.get())?.flatten();
+                Ok(record.map(|record| with_residence(responses, fields, record)))
+            };
+            records.into_iter().map(record).collect()
+        })
+    }
+}
+
+fn request_regions(requests: &mut Requests<'_>, users: &[UserId], fields: UserFields) {
+    if fields.contains(UserFields::RESIDENCE) {
+        requests.regions(users);
+    }
+}
+
+fn with_residence(responses: &Responses, fields: UserFields, mut record: User) -> Arc<User> {
+    if fields.contains(UserFields::RESIDENCE) {
+        record.residence = responses.region(record.id).ok().map(Residence);
+    }
+    Arc::new(record)
+}

@@ -1,0 +1,186 @@
+//! What a viewer may see: the one place through which users and posts reach a viewer.
+//!
+//! Lists, counts, single users and posts, timelines and live events all pass through [`Visible`]. The records of users
+//! and posts cannot be read in any other way outside `app`. The rule itself is one function, `may_see`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::app::archive::Listed;
+use crate::app::error::Error;
+use crate::app::post::read::{PostCount, PostPage, PostRecords};
+use crate::app::read::{Load, Shared};
+use crate::app::relation::read::{RelationTo, Relations, UserList};
+use crate::app::user::read::{UserByName, UserRecord, UserRecords};
+use crate::model::id::{PostId, UserId};
+use crate::model::page::{Page, Position, Window};
+use crate::model::post::Post;
+use crate::model::relation::{Follow, Relation};
+use crate::model::user::{User, UserFields, Username};
+
+/// The users and posts that a viewer may see.
+pub struct Visible<'a, L> {
+    /// Performs the reads.
+    pub load: &'a L,
+    /// The viewer; `None` if anonymous.
+    pub viewer: Option<UserId>,
+}
+
+/// The data of a user to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UserSelection {
+    /// The fields of the record.
+    pub fields: UserFields,
+    /// Whether the relation to the viewer is needed.
+    pub relation: bool,
+}
+
+/// A user whom the viewer may see.
+#[derive(Clone, Debug)]
+pub struct VisibleUser {
+    /// The record.
+    pub record: Arc<User>,
+    /// The relation to the viewer; `None` if it was not selected, or the viewer is anonymous.
+    pub relation: Option<Relation>,
+}
+
+/// A post that the viewer may see.
+#[derive(Clone, Debug)]
+pub struct VisiblePost {
+    /// The post.
+    pub post: Arc<Post>,
+    /// The author.
+    pub author: VisibleUser,
+}
+
+/// The surroundings in which a post is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The home timeline of the viewer.
+    Timeline,
+    /// Anywhere else.
+    Elsewhere,
+}
+
+/// Returns whether a viewer may see the posts of an author.
+fn may_see(place: Place, viewer: Option<UserId>, author: &VisibleUser) -> bool {
+    match place {
+        Place::Timeline => {
+            let is_own = viewer == Some(author.record.id);
+            is_own || author.relation.is_some_and(|relation| relation.following_since.is_some())
+        }
+        Place::Elsewhere => true,
+    }
+}
+
+impl<L: Load> Visible<'_, L> {
+    /// Returns the user with this name; `None` if there is none. One round trip.
+    pub async fn user_by_name(&self, username: Username) -> Result<Option<UserId>, Error> {
+        self.load.load(UserByName(username)).await
+    }
+
+    /// Returns the record of a user; `None` if they do not exist. One round trip.
+    pub async fn user(&self, user: UserId, fields: UserFields) -> Result<Option<Arc<User>>, Error> {
+        self.load.load(UserRecord { user, fields }).await
+    }
+
+    /// Returns these users, in the same order; `None` for users who do not exist. One round trip, none for no users.
+    pub async fn users(
+        &self,
+        users: Arc<[UserId]>,
+        selection: UserSelection,
+    ) -> Result<Vec<Option<VisibleUser>>, Error> {
+        if users.is_empty() {
+            return Ok(Vec::new());
+        }
+        let users = Shared(users);
+        let records = UserRecords { users: users.clone(), fields: selection.fields };
+        let user = |record: &Option<Arc<User>>, relation| {
+            Some(VisibleUser { record: Arc::clone(record.as_ref()?), relation })
+        };
+        match self.viewer.filter(|_| selection.relation) {
+            Some(viewer) => {
+                let relations = Relations { viewer, others: users };
+                let (records, relations) = self.load.load_both(records, relations).await?;
+                let pairs = records.iter().zip(relations.iter());
+                Ok(pairs.map(|(record, relation)| user(record, Some(*relation))).collect())
+            }
+            None => Ok(self.load.load(records).await?.iter().map(|record| user(record, None)).collect()),
+        }
+    }
+
+    /// Returns the relation between the viewer and another user; `None` for an anonymous viewer. One round trip.
+    pub async fn relation(&self, other: UserId) -> Result<Option<Relation>, Error> {
+        match self.viewer {
+            Some(viewer) => self.load.load(RelationTo { viewer, other }).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns these posts with their authors, in the same order; `None` for posts that do not exist or may not be
+    /// seen. One round trip for the posts, one for their authors.
+    pub async fn posts(
+        &self,
+        posts: Arc<[Listed]>,
+        author: UserSelection,
+        place: Place,
+    ) -> Result<Vec<Option<VisiblePost>>, Error> {
+        if posts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let posts = self.load.load(PostRecords(Shared(posts))).await?;
+        let authors = self.authors(&posts, author).await?;
+        let visible = |post: &Option<Arc<Post>>| {
+            let post = Arc::clone(post.as_ref()?);
+            let author = authors.get(&post.author).filter(|author| may_see(place, self.viewer, author))?;
+            Some(VisiblePost { post, author: author.clone() })
+        };
+        Ok(posts.iter().map(visible).collect())
+    }
+
+    async fn authors(
+        &self,
+        posts: &[Option<Arc<Post>>],
+        selection: UserSelection,
+    ) -> Result<HashMap<UserId, VisibleUser>, Error> {
+        let mut authors: Vec<UserId> = posts.iter().flatten().map(|post| post.author).collect();
+        authors.sort_unstable();
+        authors.dedup();
+        let authors = self.users(authors.into(), selection).await?;
+        Ok(authors.into_iter().flatten().map(|author| (author.record.id, author)).collect())
+    }
+
+    /// Returns these posts of an author whom the viewer sees, in the same order; `None` for posts that do not exist.
+    /// One round trip.
+    pub async fn posts_of(&self, posts: Arc<[Listed]>) -> Result<Arc<[Option<Arc<Post>>]>, Error> {
+        self.load.load(PostRecords(Shared(posts))).await
+    }
+
+    /// Returns a page of a user's posts. One round trip, and a query if it continues in the archive.
+    pub async fn post_page(
+        &self,
+        author: UserId,
+        window: Window<PostId>,
+    ) -> Result<Arc<Page<Listed>>, Error> {
+        self.load.load(PostPage { author, window }).await
+    }
+
+    /// Returns the number of a user's posts. One round trip.
+    pub async fn post_count(&self, author: UserId) -> Result<u64, Error> {
+        self.load.load(PostCount(author)).await
+    }
+
+    /// Returns a page of a list of users. Round trips as for [`UserList::page`].
+    pub async fn user_page(
+        &self,
+        list: UserList,
+        window: Window<Position>,
+    ) -> Result<Arc<Page<Follow>>, Error> {
+        list.page(self.load, self.viewer, window).await
+    }
+
+    /// Returns the length of a list of users. Round trips as for [`UserList::count`].
+    pub async fn user_count(&self, list: UserList) -> Result<u64, Error> {
+        list.count(self.load, self.viewer).await
+    }
+}

@@ -1,0 +1,197 @@
+//! Mutations of accounts and sessions.
+
+use async_graphql::{Context, ID, InputObject, Object, SimpleObject};
+
+use crate::app::error::Error;
+use crate::app::session::Opened;
+use crate::graphql::context::Scope;
+use crate::graphql::id::GlobalId;
+use crate::graphql::types::user_error::{UserErrors, split};
+use crate::graphql::types::viewer::Viewer;
+
+/// Mutations of accounts and sessions.
+#[derive(Default)]
+pub(super) struct AccountMutation;
+
+/// Input of `register`.
+#[derive(InputObject)]
+pub(super) struct RegisterInput {
+    /// The username: 2 to 30 of a–z, 0–9 and _, in any case.
+    username: String,
+    /// The password: 8 to 256 bytes.
+    password: String,
+    /// The display name: 1 to 50 characters; the username if not given.
+    display_name: Option<String>,
+    /// The client's label in the list of sessions: up to 100 characters.
+    label: Option<String>,
+}
+
+/// Input of `login`.
+#[derive(InputObject)]
+pub(super) struct LoginInput {
+    /// The username, in any case.
+    username: String,
+    /// The password.
+    password: String,
+    /// The client's label in the list of sessions: up to 100 characters.
+    label: Option<String>,
+}
+
+/// Input of `revokeSession`.
+#[derive(InputObject)]
+pub(super) struct RevokeSessionInput {
+    /// The session to end.
+    session_id: ID,
+}
+
+/// Input of `changePassword`.
+#[derive(InputObject)]
+pub(super) struct ChangePasswordInput {
+    /// The current password.
+    current_password: String,
+    /// The new password: 8 to 256 bytes.
+    new_password: String,
+}
+
+/// Payload of `register`.
+#[derive(SimpleObject)]
+pub(super) struct RegisterPayload {
+    /// The session token, for the header `Authorization: Bearer …`; null on failure.
+    token: Option<String>,
+    /// The new user, signed in; null on failure.
+    viewer: Option<Viewer>,
+    #[graphql(flatten)]
+    errors: UserErrors,
+}
+
+/// Payload of `login`.
+#[derive(SimpleObject)]
+pub(super) struct LoginPayload {
+    /// The session token, for the header `Authorization: Bearer …`; null on failure.
+    token: Option<String>,
+    /// The signed-in user; null on failure.
+    viewer: Option<Viewer>,
+    #[graphql(flatten)]
+    errors: UserErrors,
+}
+
+/// Payload of `logout` and `logoutEverywhere`.
+#[derive(SimpleObject)]
+pub(super) struct LogoutPayload {
+    #[graphql(flatten)]
+    errors: UserErrors,
+}
+
+/// Payload of `revokeSession`.
+#[derive(SimpleObject)]
+pub(super) struct RevokeSessionPayload {
+    /// The id of the ended session; null on failure.
+    revoked_id: Option<ID>,
+    #[graphql(flatten)]
+    errors: UserErrors,
+}
+
+/// Payload of `changePassword`.
+#[derive(SimpleObject)]
+pub(super) struct ChangePasswordPayload {
+    /// The new token of the session, for the header `Authorization: Bearer …`; null on failure.
+    token: Option<String>,
+    /// The viewer; null on failure.
+    viewer: Option<Viewer>,
+    #[graphql(flatten)]
+    errors: UserErrors,
+}
+
+#[Object]
+impl AccountMutation {
+    /// Creates an account and signs in.
+    async fn register(
+        &self,
+        context: &Context<'_>,
+        input: RegisterInput,
+    ) -> Option<Result<RegisterPayload, Error>> {
+        let scope = Scope::of(context);
+        let RegisterInput { username, password, display_name, label } = input;
+        let (display_name, label, from) = (display_name.as_deref(), label.as_deref(), scope.address());
+        let done = scope.app.register(&username, &password, display_name, label, from).await;
+        Some(split(done).map(|(opened, errors)| {
+            let (token, viewer) = signed_in(&scope, opened);
+            RegisterPayload { token, viewer, errors }
+        }))
+    }
+
+    /// Signs in.
+    async fn login(&self, context: &Context<'_>, input: LoginInput) -> Option<Result<LoginPayload, Error>> {
+        let scope = Scope::of(context);
+        let LoginInput { username, password, label } = input;
+        let done = scope.app.login(&username, &password, label.as_deref(), scope.address()).await;
+        Some(split(done).map(|(opened, errors)| {
+            let (token, viewer) = signed_in(&scope, opened);
+            LoginPayload { token, viewer, errors }
+        }))
+    }
+
+    /// Ends the current session.
+    async fn logout(&self, context: &Context<'_>) -> Option<Result<LogoutPayload, Error>> {
+        let scope = Scope::of(context);
+        let done = scope.app.logout(scope.viewer()).await.inspect(|()| scope.end_session());
+        Some(split(done).map(|(_, errors)| LogoutPayload { errors }))
+    }
+
+    /// Ends all sessions of the viewer, including the current one.
+    async fn logout_everywhere(&self, context: &Context<'_>) -> Option<Result<LogoutPayload, Error>> {
+        let scope = Scope::of(context);
+        let done = scope.app.logout_everywhere(scope.viewer()).await.inspect(|()| scope.end_session());
+        Some(split(done).map(|(_, errors)| LogoutPayload { errors }))
+    }
+
+    /// Ends one session of the viewer.
+    async fn revoke_session(
+        &self,
+        context: &Context<'_>,
+        input: RevokeSessionInput,
+    ) -> Option<Result<RevokeSessionPayload, Error>> {
+        let scope = Scope::of(context);
+        let done = async {
+            let session = GlobalId::session("input.sessionId", &input.session_id)?;
+            let is_own = scope.viewer().signed_in()?.session == session;
+            let done = scope.app.revoke_session(scope.viewer(), session).await;
+            if is_own && done.is_ok() {
+                scope.end_session();
+            }
+            done
+        };
+        Some(split(done.await).map(|(done, errors)| RevokeSessionPayload {
+            revoked_id: done.map(|()| input.session_id),
+            errors,
+        }))
+    }
+
+    /// Changes the viewer's password. Ends all other sessions and issues a new token for the current one; the old token
+    /// is revoked at once.
+    async fn change_password(
+        &self,
+        context: &Context<'_>,
+        input: ChangePasswordInput,
+    ) -> Option<Result<ChangePasswordPayload, Error>> {
+        let scope = Scope::of(context);
+        let ChangePasswordInput { current_password, new_password } = input;
+        let from = scope.address();
+        let done = scope.app.change_password(scope.viewer(), &current_password, &new_password, from).await;
+        Some(split(done).map(|(opened, errors)| {
+            if let Some(Opened { viewer, .. }) = &opened {
+                scope.renew_session(viewer.clone());
+            }
+            let (token, viewer) = signed_in(&scope, opened);
+            ChangePasswordPayload { token, viewer, errors }
+        }))
+    }
+}
+
+/// Returns the token and the viewer of a newly opened session.
+fn signed_in(scope: &Scope, opened: Option<Opened>) -> (Option<String>, Option<Viewer>) {
+    match opened {
+        Some(Opened { token, viewer }) => (Some(token.expose()), Viewer::of(&scope.seen_by(viewer))),
+        None => (None, None),
+    }
+}

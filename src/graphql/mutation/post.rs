@@ -1,0 +1,105 @@
+//! Mutations of posts.
+
+use std::sync::Arc;
+
+use async_graphql::{Context, ID, InputObject, Object, SimpleObject};
+
+use crate::app::error::Error;
+use crate::graphql::context::Scope;
+use crate::graphql::id::GlobalId;
+use crate::graphql::types::post::Post;
+use crate::graphql::types::user_error::{UserErrors, split};
+use crate::model::id::PostId;
+
+/// Mutations of posts.
+#[derive(Default)]
+pub(super) struct PostMutation;
+
+/// Input of `publish`.
+#[derive(InputObject)]
+pub(super) struct PublishInput {
+    /// The text: 1 to 2,000 characters of any script.
+    content: String,
+    /// The client the post is written with, such as web: 1 to 50 characters.
+    platform: Option<String>,
+    /// Makes retries safe: for a day, attempts with the same key publish one and the same post. 1 to 100 characters.
+    idempotency_key: Option<String>,
+}
+
+/// Input of `deletePost`.
+#[derive(InputObject)]
+pub(super) struct DeletePostInput {
+    /// The post to delete.
+    post_id: ID,
+}
+
+/// Payload of `publish`.
+pub(super) struct PublishPayload {
+    scope: Arc<Scope>,
+    published: Option<PostId>,
+    errors: UserErrors,
+}
+
+/// Payload of `publish`.
+#[Object]
+impl PublishPayload {
+    /// The post; null on failure, or if it was deleted since.
+    async fn post(&self, context: &Context<'_>) -> Option<Result<Post, Error>> {
+        let id = self.published?;
+        let posts = Post::load_all(&self.scope, std::iter::once(id), &context.look_ahead()).await;
+        posts.map(|posts| posts.into_iter().next().flatten()).transpose()
+    }
+
+    #[graphql(flatten)]
+    #[expect(clippy::unused_async, reason = "the library requires it")]
+    async fn user_errors(&self) -> &UserErrors {
+        &self.errors
+    }
+}
+
+/// Payload of `deletePost`.
+#[derive(SimpleObject)]
+pub(super) struct DeletePostPayload {
+    /// The id of the deleted post; null on failure.
+    deleted_id: Option<ID>,
+    #[graphql(flatten)]
+    errors: UserErrors,
+}
+
+#[Object]
+impl PostMutation {
+    /// Publishes a post. It is visible at once; delivery to followers continues in the background.
+    async fn publish(
+        &self,
+        context: &Context<'_>,
+        input: PublishInput,
+    ) -> Option<Result<PublishPayload, Error>> {
+        let scope = Scope::of(context);
+        let PublishInput { content, platform, idempotency_key } = input;
+        let (platform, key) = (platform.as_deref(), idempotency_key.as_deref());
+        let done = scope.app.publish(scope.viewer(), &content, platform, key).await;
+        Some(split(done).map(|(published, errors)| PublishPayload {
+            scope: scope.afresh(),
+            published,
+            errors,
+        }))
+    }
+
+    /// Deletes a post of the viewer. Repeating it changes nothing.
+    async fn delete_post(
+        &self,
+        context: &Context<'_>,
+        input: DeletePostInput,
+    ) -> Option<Result<DeletePostPayload, Error>> {
+        let scope = Scope::of(context);
+        let done = async {
+            scope.viewer().signed_in()?;
+            let post = GlobalId::post("input.postId", &input.post_id)?;
+            scope.app.delete_post(scope.viewer(), post).await
+        };
+        Some(
+            split(done.await)
+                .map(|(done, errors)| DeletePostPayload { deleted_id: done.map(|()| input.post_id), errors }),
+        )
+    }
+}

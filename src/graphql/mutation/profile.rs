@@ -1,0 +1,74 @@
+//! Mutations of profiles.
+
+use async_graphql::{Context, InputObject, MaybeUndefined, Object, SimpleObject};
+
+use crate::app::error::Error;
+use crate::app::user::{ProfileWish, ResidenceWish};
+use crate::graphql::context::Scope;
+use crate::graphql::selection::user_selection;
+use crate::graphql::types::user::User;
+use crate::graphql::types::user_error::{UserErrors, split};
+
+/// Mutations of profiles.
+#[derive(Default)]
+pub(super) struct ProfileMutation;
+
+/// Input of `updateProfile`. Omitted fields stay unchanged.
+#[derive(InputObject)]
+pub(super) struct UpdateProfileInput {
+    /// The display name: 1 to 50 characters of any script; unchanged if null.
+    display_name: Option<String>,
+    /// The self-description: up to 500 characters of any script; cleared if empty, unchanged if null.
+    bio: Option<String>,
+    /// The region; cleared if null.
+    region: MaybeUndefined<RegionInput>,
+}
+
+/// A country or one of its subdivisions.
+#[derive(InputObject)]
+pub(super) struct RegionInput {
+    /// The ISO 3166-1 code of a country: two letters in any case, such as DE.
+    country: String,
+    /// The ISO 3166-2 code of one of its subdivisions, in any case, such as DE-BE; null for the whole country.
+    subdivision: Option<String>,
+}
+
+impl UpdateProfileInput {
+    fn wish(&self) -> ProfileWish<'_> {
+        let residence = match &self.region {
+            MaybeUndefined::Undefined => None,
+            MaybeUndefined::Null => Some(ResidenceWish::Nowhere),
+            MaybeUndefined::Value(RegionInput { country, subdivision }) => {
+                Some(ResidenceWish::In(country, subdivision.as_deref()))
+            }
+        };
+        ProfileWish { display_name: self.display_name.as_deref(), bio: self.bio.as_deref(), residence }
+    }
+}
+
+/// Payload of `updateProfile`.
+#[derive(SimpleObject)]
+pub(super) struct UpdateProfilePayload {
+    /// The updated user; null on failure.
+    user: Option<User>,
+    #[graphql(flatten)]
+    errors: UserErrors,
+}
+
+#[Object]
+impl ProfileMutation {
+    /// Updates the viewer's profile.
+    async fn update_profile(
+        &self,
+        context: &Context<'_>,
+        input: UpdateProfileInput,
+    ) -> Option<Result<UpdateProfilePayload, Error>> {
+        let scope = Scope::of(context);
+        let done = scope.app.change_profile(scope.viewer(), input.wish()).await;
+        let selection = user_selection(&[context.look_ahead().field("user")]);
+        Some(split(done).map(|(user, errors)| UpdateProfilePayload {
+            user: user.map(|user| User::asked(&scope.afresh(), user, selection)),
+            errors,
+        }))
+    }
+}

@@ -1,0 +1,134 @@
+//! Mutations of relations.
+
+use std::sync::Arc;
+
+use async_graphql::{Context, ID, InputObject, Object, SimpleObject};
+
+use crate::app::App;
+use crate::app::error::Error;
+use crate::app::viewer::Viewer;
+use crate::app::visibility::UserSelection;
+use crate::graphql::context::Scope;
+use crate::graphql::id::GlobalId;
+use crate::graphql::selection::user_selection;
+use crate::graphql::types::relation::Relation;
+use crate::graphql::types::user::User;
+use crate::graphql::types::user_error::{UserErrors, split};
+use crate::model::id::UserId;
+
+/// Mutations of relations.
+#[derive(Default)]
+pub(super) struct RelationMutation;
+
+/// Input of `follow`.
+#[derive(InputObject)]
+pub(super) struct FollowInput {
+    /// The user to follow.
+    user_id: ID,
+}
+
+/// Input of `unfollow`.
+#[derive(InputObject)]
+pub(super) struct UnfollowInput {
+    /// The user to unfollow.
+    user_id: ID,
+}
+
+/// Input of `removeFollower`.
+#[derive(InputObject)]
+pub(super) struct RemoveFollowerInput {
+    /// The follower to remove.
+    user_id: ID,
+}
+
+/// Payload of `follow`.
+#[derive(SimpleObject)]
+pub(super) struct FollowPayload {
+    /// The relation after the change; null on failure.
+    relation: Option<Relation>,
+    /// The user; null on failure.
+    user: Option<User>,
+    #[graphql(flatten)]
+    errors: UserErrors,
+}
+
+/// Payload of `unfollow`.
+#[derive(SimpleObject)]
+pub(super) struct UnfollowPayload {
+    /// The relation after the change; null on failure.
+    relation: Option<Relation>,
+    /// The user; null on failure.
+    user: Option<User>,
+    #[graphql(flatten)]
+    errors: UserErrors,
+}
+
+/// Payload of `removeFollower`.
+#[derive(SimpleObject)]
+pub(super) struct RemoveFollowerPayload {
+    /// The relation after the change; null on failure.
+    relation: Option<Relation>,
+    /// The user; null on failure.
+    user: Option<User>,
+    #[graphql(flatten)]
+    errors: UserErrors,
+}
+
+#[Object]
+impl RelationMutation {
+    /// Follows a user. Repeating it changes nothing.
+    async fn follow(
+        &self,
+        context: &Context<'_>,
+        input: FollowInput,
+    ) -> Option<Result<FollowPayload, Error>> {
+        let changed =
+            change_edge(context, &input.user_id, async |app, viewer, user| app.follow(viewer, user).await);
+        Some(changed.await.map(|(relation, user, errors)| FollowPayload { relation, user, errors }))
+    }
+
+    /// Unfollows a user. Repeating it changes nothing.
+    async fn unfollow(
+        &self,
+        context: &Context<'_>,
+        input: UnfollowInput,
+    ) -> Option<Result<UnfollowPayload, Error>> {
+        let changed =
+            change_edge(context, &input.user_id, async |app, viewer, user| app.unfollow(viewer, user).await);
+        Some(changed.await.map(|(relation, user, errors)| UnfollowPayload { relation, user, errors }))
+    }
+
+    /// Removes a follower of the viewer. Repeating it changes nothing.
+    async fn remove_follower(
+        &self,
+        context: &Context<'_>,
+        input: RemoveFollowerInput,
+    ) -> Option<Result<RemoveFollowerPayload, Error>> {
+        let changed = change_edge(context, &input.user_id, async |app, viewer, user| {
+            app.remove_follower(viewer, user).await
+        });
+        Some(changed.await.map(|(relation, user, errors)| RemoveFollowerPayload { relation, user, errors }))
+    }
+}
+
+/// Changes the relation between the viewer and the user in `input.userId`, and reads it afresh, with the data that the
+/// payload's selection needs.
+async fn change_edge(
+    context: &Context<'_>,
+    user_id: &ID,
+    change: impl AsyncFnOnce(&App, &Viewer, UserId) -> Result<(), Error>,
+) -> Result<(Option<Relation>, Option<User>, UserErrors), Error> {
+    let scope = Scope::of(context);
+    scope.viewer().signed_in()?;
+    let user = GlobalId::user("input.userId", user_id)?;
+    let (done, errors) = split(change(&scope.app, scope.viewer(), user).await)?;
+    let Some(()) = done else {
+        return Ok((None, None, errors));
+    };
+    let payload = context.look_ahead();
+    let selection = user_selection(&[payload.field("user"), payload.field("relation").field("user")]);
+    let selection = UserSelection { relation: true, ..selection };
+    let user = User::load_all(&scope.afresh(), Arc::new([user]), selection).await?.pop().flatten();
+    let relation = user.as_ref().and_then(User::loaded_relation);
+    Ok((relation, user, errors))
+}

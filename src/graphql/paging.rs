@@ -1,0 +1,103 @@
+//! Paging: the arguments of connections, and the pages that they select.
+
+use crate::app::error::Error;
+use crate::graphql::cursor::{self, List};
+use crate::model::page::{Direction, Window};
+
+/// Default number of entries in a page.
+pub(super) const DEFAULT_SIZE: usize = 20;
+/// Maximum number of entries in a page; larger requests get this many.
+const MOST: usize = 100;
+
+/// Declares an object whose fields are connections. Each has the four arguments of paging, and a resolver that gets
+/// them as one [`Paging`]. Other directives of a field stand in `@[…]`. The object is meant to be flattened into the one that
+/// has the lists.
+macro_rules! connections {
+    (impl $object:ident {
+        $($(#[$meta:meta])* $(@[$($directive:tt)*])?
+        async fn $name:ident(&$self:ident, $context:ident, $paging:ident) -> $connection:ty $body:block)*
+    }) => {
+        #[async_graphql::Object]
+        impl $object {
+            $(
+                $(#[$meta])*
+                #[graphql(directive = $crate::graphql::directive::list_size::apply(Some($crate::graphql::paging::DEFAULT_SIZE), Some($crate::graphql::directive::names(["first", "last"])), Some($crate::graphql::directive::names(["edges", "nodes"])), Some(false)) $(, $($directive)*)?)]
+                async fn $name(
+                    &$self,
+                    $context: &async_graphql::Context<'_>,
+                    #[graphql(
+                        desc = "Maximum number of entries, from the start of the list or after `after`. Default 20, limited to 100."
+                    )]
+                    first: Option<i32>,
+                    #[graphql(desc = "A cursor of this list: the page begins after it.")] after: Option<String>,
+                    #[graphql(
+                        desc = "Maximum number of entries, from the end of the list or before `before`. Limited to 100."
+                    )]
+                    last: Option<i32>,
+                    #[graphql(desc = "A cursor of this list: the page ends before it.")] before: Option<String>,
+                ) -> Result<$connection, $crate::app::error::Error> {
+                    let $paging = $crate::graphql::paging::Paging { first, after, last, before };
+                    $body
+                }
+            )*
+        }
+    };
+}
+pub(super) use connections;
+
+/// The four arguments of every connection, as given.
+pub(super) struct Paging {
+    pub(super) first: Option<i32>,
+    pub(super) after: Option<String>,
+    pub(super) last: Option<i32>,
+    pub(super) before: Option<String>,
+}
+
+impl Paging {
+    /// Returns the page of this list that the arguments select.
+    pub(super) fn window<L: List>(&self, list: L) -> Result<Window<L::Place>, Error> {
+        let Self { first, after, last, before } = self;
+        let backward = last.is_some() || before.is_some();
+        if backward && (first.is_some() || after.is_some()) {
+            let message =
+                "`first` and `after` page forward, `last` and `before` backward: use only one pair.";
+            return Err(Error::Invalid(message.to_owned()));
+        }
+        let place = |argument, cursor: &Option<String>| {
+            cursor.as_deref().map(|cursor| cursor::parse(argument, list, cursor)).transpose()
+        };
+        Ok(if backward {
+            Window {
+                direction: Direction::Backward,
+                size: size("last", *last)?,
+                from: place("before", before)?,
+            }
+        } else {
+            Window {
+                direction: Direction::Forward,
+                size: size("first", *first)?,
+                from: place("after", after)?,
+            }
+        })
+    }
+}
+
+/// Returns the maximum number of entries in a page of the requested size.
+pub(super) fn page_size(asked: i64) -> u64 {
+    u64::try_from(asked).unwrap_or(0).min(MOST as u64)
+}
+
+/// Returns the maximum number of entries of a list that has no pages.
+pub(super) fn page_limit(first: Option<i32>) -> Result<usize, Error> {
+    size("first", first)
+}
+
+fn size(argument: &str, size: Option<i32>) -> Result<usize, Error> {
+    let Some(size) = size else {
+        return Ok(DEFAULT_SIZE);
+    };
+    match usize::try_from(size) {
+        Ok(size) => Ok(size.min(MOST)),
+        Err(_) => Err(Error::Invalid(format!("`{argument}` must not be negative, but is {size}."))),
+    }
+}

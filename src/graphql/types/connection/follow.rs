@@ -1,0 +1,148 @@
+//! Lists of users.
+
+use std::sync::Arc;
+
+use async_graphql::{Lookahead, Object};
+use futures::future::try_join;
+
+use crate::app::error::Error;
+use crate::app::relation::read::UserList;
+use crate::app::visibility::UserSelection;
+use crate::graphql::context::Scope;
+use crate::graphql::cursor;
+use crate::graphql::directive::{CacheControlScope::Public, cache_control};
+use crate::graphql::page::{Filled, Rows, fill};
+use crate::graphql::paging::Paging;
+use crate::graphql::selection::{Wants, user_selection};
+use crate::graphql::types::connection::PageInfo;
+use crate::graphql::types::scalar::{DateTime, number};
+use crate::graphql::types::user::User;
+use crate::model::page::{Page, Position, Window};
+use crate::model::relation::Follow;
+
+/// A page of a list of users.
+pub(in crate::graphql) struct FollowConnection {
+    scope: Arc<Scope>,
+    list: UserList,
+    edges: Vec<FollowEdge>,
+    has_previous: bool,
+    has_next: bool,
+}
+
+impl FollowConnection {
+    /// Loads a page of one of a user's lists, with the data that the selection of the connection needs.
+    pub(in crate::graphql) async fn load(
+        scope: &Arc<Scope>,
+        list: UserList,
+        paging: &Paging,
+        selection: &Lookahead<'_>,
+    ) -> Result<Self, Error> {
+        let window = paging.window(list)?;
+        let (edges, nodes) = (selection.field("edges"), selection.field("nodes"));
+        let wants = Wants::of(selection);
+        let selection = wants.nodes.then(|| user_selection(&[edges.field("node"), nodes]));
+        let rows = Follows { scope, list, selection };
+        let visible = scope.visible();
+        // The count is loaded along with the page; the loader caches it until its field asks.
+        let filled = wants.fill(fill(&rows, window));
+        let count = wants.count(visible.user_count(list));
+        let (filled, ()) = try_join(filled, count).await?;
+        Ok(Self::new(Arc::clone(scope), list, filled))
+    }
+
+    fn new(scope: Arc<Scope>, list: UserList, filled: Filled<Follow, User>) -> Self {
+        let edge = |(follow, node)| FollowEdge { list, follow, node };
+        let edges = filled.entries.into_iter().map(edge).collect();
+        Self { scope, list, edges, has_previous: filled.has_previous, has_next: filled.has_next }
+    }
+}
+
+/// A page of a list of users.
+#[Object(directive = cache_control::apply(Public))]
+impl FollowConnection {
+    /// The entries of the page.
+    async fn edges(&self) -> &[FollowEdge] {
+        &self.edges
+    }
+
+    /// The users of the page: the nodes of its edges.
+    async fn nodes(&self) -> Vec<&User> {
+        self.edges.iter().map(|edge| &edge.node).collect()
+    }
+
+    /// The position of the page in the list.
+    async fn page_info(&self) -> PageInfo {
+        PageInfo {
+            has_next_page: self.has_next,
+            has_previous_page: self.has_previous,
+            start_cursor: self.edges.first().map(FollowEdge::print_cursor),
+            end_cursor: self.edges.last().map(FollowEdge::print_cursor),
+        }
+    }
+
+    /// The number of entries in the whole list.
+    async fn total_count(&self) -> Result<i32, Error> {
+        Ok(number(self.scope.visible().user_count(self.list).await?))
+    }
+}
+
+/// An entry of a list of users.
+pub(in crate::graphql) struct FollowEdge {
+    list: UserList,
+    follow: Follow,
+    node: User,
+}
+
+impl FollowEdge {
+    fn print_cursor(&self) -> String {
+        cursor::print(self.list, &self.follow.into())
+    }
+}
+
+/// An entry of a list of users.
+#[Object(directive = cache_control::apply(Public))]
+impl FollowEdge {
+    /// The position of the entry in the list; stays valid when entries are added or removed.
+    async fn cursor(&self) -> String {
+        self.print_cursor()
+    }
+
+    /// The listed user.
+    async fn node(&self) -> &User {
+        &self.node
+    }
+
+    /// The time of the follow by which the list is ordered.
+    async fn followed_at(&self) -> DateTime {
+        DateTime(self.follow.at)
+    }
+}
+
+/// A list of users.
+struct Follows<'a> {
+    scope: &'a Arc<Scope>,
+    list: UserList,
+    /// The data of the users to load; `None` if only their number matters.
+    selection: Option<UserSelection>,
+}
+
+impl Rows for Follows<'_> {
+    type Entry = Follow;
+    type Place = Position;
+    type Node = User;
+
+    async fn page(&self, window: Window<Position>) -> Result<Arc<Page<Follow>>, Error> {
+        self.scope.visible().user_page(self.list, window).await
+    }
+
+    /// Users without a record are left out.
+    async fn nodes(&self, follows: &Arc<[Follow]>) -> Result<Vec<(Follow, User)>, Error> {
+        let Self { scope, .. } = self;
+        let Some(selection) = self.selection else {
+            return Ok(follows.iter().map(|&follow| (follow, User::unread(scope, follow.user))).collect());
+        };
+        let ids = follows.iter().map(|follow| follow.user).collect();
+        let users = User::load_all(scope, ids, selection).await?;
+        Ok(follows.iter().zip(users).filter_map(|(follow, user)| Some((*follow, user?))).collect())
+    }
+}

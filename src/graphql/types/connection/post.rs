@@ -1,0 +1,153 @@
+//! Lists of posts.
+
+use std::sync::Arc;
+
+use async_graphql::{Lookahead, Object};
+use futures::future::try_join;
+
+use crate::app::archive::Listed;
+use crate::app::error::Error;
+use crate::graphql::context::Scope;
+use crate::graphql::cursor::{self, PostList};
+use crate::graphql::directive::{CacheControlScope::Public, cache_control};
+use crate::graphql::page::{Filled, Rows, fill};
+use crate::graphql::paging::Paging;
+use crate::graphql::selection::Wants;
+use crate::graphql::types::connection::PageInfo;
+use crate::graphql::types::post::Post;
+use crate::graphql::types::scalar::number;
+use crate::graphql::types::user::User;
+use crate::model;
+use crate::model::id::{PostId, UserId};
+use crate::model::page::{Page, Window};
+
+/// A page of posts with the flags of a connection.
+pub(super) struct PostPage {
+    pub(super) edges: Vec<PostEdge>,
+    has_previous: bool,
+    has_next: bool,
+}
+
+impl PostPage {
+    pub(super) fn new<E>(filled: Filled<E, Post>, cursor: impl Fn(E) -> String) -> Self {
+        let edge = |(entry, node)| PostEdge { cursor: cursor(entry), node };
+        let edges = filled.entries.into_iter().map(edge).collect();
+        Self { edges, has_previous: filled.has_previous, has_next: filled.has_next }
+    }
+
+    pub(super) fn nodes(&self) -> Vec<&Post> {
+        self.edges.iter().map(|edge| &edge.node).collect()
+    }
+
+    pub(super) fn info(&self) -> PageInfo {
+        PageInfo {
+            has_next_page: self.has_next,
+            has_previous_page: self.has_previous,
+            start_cursor: self.edges.first().map(|edge| edge.cursor.clone()),
+            end_cursor: self.edges.last().map(|edge| edge.cursor.clone()),
+        }
+    }
+}
+
+/// A page of a user's posts.
+pub(in crate::graphql) struct PostConnection {
+    scope: Arc<Scope>,
+    list: PostList,
+    page: PostPage,
+}
+
+impl PostConnection {
+    /// Loads a page of a user's posts.
+    pub(in crate::graphql) async fn load(
+        scope: &Arc<Scope>,
+        author: &User,
+        owner: UserId,
+        paging: &Paging,
+        selection: &Lookahead<'_>,
+    ) -> Result<Self, Error> {
+        let list = PostList { owner };
+        let window = paging.window(list)?;
+        let wants = Wants::of(selection);
+        let rows = Posts { scope, owner, author };
+        let filled = wants.fill(fill(&rows, window));
+        let visible = scope.visible();
+        let count = wants.count(visible.post_count(owner));
+        let (filled, ()) = try_join(filled, count).await?;
+        Ok(Self::new(Arc::clone(scope), list, filled))
+    }
+
+    fn new(scope: Arc<Scope>, list: PostList, filled: Filled<Listed, Post>) -> Self {
+        let page = PostPage::new(filled, |listed| cursor::print(list, &PostId::from(listed)));
+        Self { scope, list, page }
+    }
+}
+
+/// A page of a user's posts.
+#[Object(directive = cache_control::apply(Public))]
+impl PostConnection {
+    /// The entries of the page.
+    async fn edges(&self) -> &[PostEdge] {
+        &self.page.edges
+    }
+
+    /// The posts of the page: the nodes of its edges.
+    async fn nodes(&self) -> Vec<&Post> {
+        self.page.nodes()
+    }
+
+    /// The position of the page in the list.
+    async fn page_info(&self) -> PageInfo {
+        self.page.info()
+    }
+
+    /// The number of posts the user has.
+    async fn total_count(&self) -> Result<i32, Error> {
+        Ok(number(self.scope.visible().post_count(self.list.owner).await?))
+    }
+}
+
+/// An entry of a list of posts.
+pub(in crate::graphql) struct PostEdge {
+    cursor: String,
+    node: Post,
+}
+
+/// An entry of a list of posts.
+#[Object(directive = cache_control::apply(Public))]
+impl PostEdge {
+    /// The position of the entry in the list; stays valid when entries are added or removed.
+    async fn cursor(&self) -> &str {
+        &self.cursor
+    }
+
+    /// The listed post.
+    async fn node(&self) -> &Post {
+        &self.node
+    }
+}
+
+/// A user's posts.
+struct Posts<'a> {
+    scope: &'a Arc<Scope>,
+    owner: UserId,
+    author: &'a User,
+}
+
+impl Rows for Posts<'_> {
+    type Entry = Listed;
+    type Place = PostId;
+    type Node = Post;
+
+    async fn page(&self, window: Window<PostId>) -> Result<Arc<Page<Listed>>, Error> {
+        self.scope.visible().post_page(self.owner, window).await
+    }
+
+    async fn nodes(&self, listed: &Arc<[Listed]>) -> Result<Vec<(Listed, Post)>, Error> {
+        let posts = self.scope.visible().posts_of(Arc::clone(listed)).await?;
+        let node = |(listed, post): (&Listed, &Option<Arc<model::post::Post>>)| {
+            let post = Arc::clone(post.as_ref()?);
+            Some((listed.clone(), Post::new(self.scope, post, self.author.clone())))
+        };
+        Ok(listed.iter().zip(posts.iter()).filter_map(node).collect())
+    }
+}

@@ -1,0 +1,76 @@
+//! Home timelines.
+
+use std::sync::Arc;
+
+use async_graphql::{Lookahead, Object};
+
+use crate::app::error::Error;
+use crate::app::timeline::TimelineQuery;
+use crate::app::visibility::VisiblePost;
+use crate::graphql::context::Scope;
+use crate::graphql::cursor::{self, TimelineList, TimelinePlace};
+use crate::graphql::directive::{CacheControlScope::Private, cache_control};
+use crate::graphql::page::Filled;
+use crate::graphql::paging::Paging;
+use crate::graphql::selection::user_selection;
+use crate::graphql::types::connection::PageInfo;
+use crate::graphql::types::connection::post::{PostEdge, PostPage};
+use crate::graphql::types::post::Post;
+use crate::model::id::UserId;
+use crate::model::page::{Direction, Window};
+
+/// A page of a home timeline.
+pub(in crate::graphql) struct TimelineConnection(PostPage);
+
+impl TimelineConnection {
+    /// Loads a page of the viewer's home timeline.
+    pub(in crate::graphql) async fn load(
+        scope: &Arc<Scope>,
+        owner: UserId,
+        paging: &Paging,
+        selection: &Lookahead<'_>,
+    ) -> Result<Self, Error> {
+        let list = TimelineList { owner };
+        let Window { direction, size, from } = paging.window(list)?;
+        let window = Window { direction, size, from: from.map(|place| place.post) };
+        let (edges, nodes) = (selection.field("edges"), selection.field("nodes"));
+        let author = user_selection(&[edges.field("node").field("author"), nodes.field("author")]);
+        let info = selection.field("pageInfo");
+        let looks_back = match window.direction {
+            Direction::Forward => info.field("hasPreviousPage").exists(),
+            Direction::Backward => info.field("hasNextPage").exists(),
+        };
+        let query = TimelineQuery { window, author: author.fields, looks_back };
+        let page = scope.loader.timeline(scope.viewer(), query).await?;
+        let node = |(index, entry): (usize, &VisiblePost)| {
+            let place = TimelinePlace { post: entry.post.id, seen: page.seen_from(index) };
+            (place, Post::visible(scope, entry))
+        };
+        let entries = page.page.entries.iter().enumerate().map(node).collect();
+        let (has_previous, has_next) = (page.page.has_previous, page.page.has_next);
+        Ok(Self::new(list, Filled { entries, has_previous, has_next }))
+    }
+
+    fn new(list: TimelineList, filled: Filled<TimelinePlace, Post>) -> Self {
+        Self(PostPage::new(filled, |place| cursor::print(list, &place)))
+    }
+}
+
+/// A page of a home timeline. It has no count: a timeline extends as far back as there are posts.
+#[Object(directive = cache_control::apply(Private))]
+impl TimelineConnection {
+    /// The entries of the page.
+    async fn edges(&self) -> &[PostEdge] {
+        &self.0.edges
+    }
+
+    /// The posts of the page: the nodes of its edges.
+    async fn nodes(&self) -> Vec<&Post> {
+        self.0.nodes()
+    }
+
+    /// The position of the page in the timeline.
+    async fn page_info(&self) -> PageInfo {
+        self.0.info()
+    }
+}
