@@ -13,6 +13,7 @@ use crate::app::relation::read::UserList;
 use crate::app::timeline::seen::Seen;
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
+use crate::model::mark::Mark;
 use crate::model::page::Position;
 use crate::model::relation::ListKind;
 
@@ -117,10 +118,10 @@ impl List for TimelineList {
     /// other posts seen, each as its distance from the previous one.
     fn print_place(TimelinePlace { post, seen }: &TimelinePlace) -> Vec<u8> {
         let mut bytes = post.get().to_be_bytes().to_vec();
-        number::print(&mut bytes, seen.upto);
+        number::print(&mut bytes, seen.upto.get());
         let removed = seen.removed.map_or(0, |at| u64::try_from(at.as_millis()).unwrap_or(0));
         number::print(&mut bytes, removed);
-        let mut before = seen.upto;
+        let mut before = seen.upto.get();
         for post in &seen.beyond {
             number::print(&mut bytes, post.get() - before);
             before = post.get();
@@ -142,7 +143,7 @@ impl List for TimelineList {
             before = next;
         }
         let is_known = upto <= PostId::GREATEST.get();
-        is_known.then_some(TimelinePlace { post, seen: Seen { upto, beyond, removed } })
+        is_known.then_some(TimelinePlace { post, seen: Seen { upto: Mark::new(upto), beyond, removed } })
     }
 }
 
@@ -291,7 +292,7 @@ mod tests {
             (127, vec![post(128), post(130), post(16_384), greatest], Some(1_767_225_600_000)),
             (greatest.get(), vec![], None),
         ] {
-            let seen = Seen { upto, beyond, removed: removed.map(Timestamp::from_millis) };
+            let seen = Seen { upto: Mark::new(upto), beyond, removed: removed.map(Timestamp::from_millis) };
             let place = TimelinePlace { post: post(9), seen };
             let cursor = print(list, &place);
             assert_eq!(parse("after", list, &cursor).unwrap(), place);

@@ -7,6 +7,7 @@ pub mod chance;
 pub mod clock;
 pub mod digest;
 pub mod id;
+pub mod mark;
 pub mod page;
 pub mod post;
 pub mod region;

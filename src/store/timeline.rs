@@ -11,6 +11,7 @@ use redis::{FromRedisValue, ParsingError, Value};
 
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
+use crate::model::mark::Mark;
 use crate::model::page::Window;
 use crate::store::command::{Command, call, command};
 use crate::store::key::Keys;
@@ -20,15 +21,16 @@ use crate::store::script;
 /// A section of a stored timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
-    /// The floor: the timeline is complete at and above this post; 0 if it was never trimmed.
-    pub floor: u64,
+    /// The floor: the timeline is complete above it. The start if it was never trimmed.
+    pub floor: Mark,
     /// The posts of the section, greatest first.
     pub posts: Vec<PostId>,
 }
 
 impl View {
     fn new((floor, posts): (u64, Vec<Id>)) -> Self {
-        Self { floor, posts: ids(posts) }
+        // Stored is the first post from which on the timeline is complete.
+        Self { floor: Mark::new(floor.saturating_sub(1)), posts: ids(posts) }
     }
 }
 
@@ -42,7 +44,7 @@ pub struct Opened {
     /// Its nonce.
     pub nonce: Nonce,
     /// Everything up to this post has been pulled; `None` if the timeline is not filled yet.
-    pub mark: Option<u64>,
+    pub mark: Option<Mark>,
     /// Authors to pull from.
     pub sources: Vec<UserId>,
     /// The requested section.
@@ -102,7 +104,7 @@ pub fn open(
     open.reply::<Answer>().map(|(nonce, mark, sources, floor, posts, at)| {
         Ok(Opened {
             nonce: Nonce(nonce),
-            mark: mark.and_then(|mark| mark.parse().ok()),
+            mark: mark.and_then(|mark| mark.parse().ok()).map(Mark::new),
             sources: sources.into_iter().map(|Source(user)| user).collect(),
             view: View::new((floor, posts)),
             at: Timestamp::from_millis(at),
@@ -115,8 +117,8 @@ pub fn open(
 pub struct Merge {
     /// The posts, greatest first, each once.
     pub posts: Vec<PostId>,
-    /// The posts are complete only above this one; 0 if they are complete.
-    pub cut: u64,
+    /// The posts are complete only above this mark.
+    pub cut: Mark,
     /// The pull that the posts come from, if any.
     pub pull: Option<Pull>,
 }
@@ -129,7 +131,7 @@ pub struct Pull {
     /// The generation of the strategy it follows.
     pub generation: u64,
     /// The mark.
-    pub mark: u64,
+    pub mark: Mark,
     /// `true` if it pulled everything from all sources.
     pub is_full: bool,
 }
@@ -145,10 +147,14 @@ pub fn merge(
 ) -> Command<Option<View>> {
     let call = call(&script::MERGE_TIMELINE).key(&keys.timeline(owner));
     let call = match &merge.pull {
-        Some(Pull { nonce, generation, mark, is_full }) => {
-            call.arg(&nonce.0).arg(capacity).arg(merge.cut).arg(*generation).arg(*mark).arg(*is_full)
-        }
-        None => call.arg("").arg(capacity).arg(merge.cut).arg("").arg("").arg(false),
+        Some(Pull { nonce, generation, mark, is_full }) => call
+            .arg(&nonce.0)
+            .arg(capacity)
+            .arg(merge.cut.get())
+            .arg(*generation)
+            .arg(mark.get())
+            .arg(*is_full),
+        None => call.arg("").arg(capacity).arg(merge.cut.get()).arg("").arg("").arg(false),
     };
     let merge = windowed(call, window).args(merge.posts.iter().map(|post| post.get()));
     merge.reply::<Option<(u64, Vec<Id>)>>().map(|view| Ok(view.map(View::new)))
@@ -173,15 +179,17 @@ pub struct Pulled {
     pub posts: Vec<PostId>,
     /// The next post, if there are more.
     pub beyond: Option<PostId>,
-    /// The greatest post that is missing because it became cold; 0 if there is none.
-    pub cold: u64,
+    /// The posts above this mark are complete: others may have become cold.
+    pub cold: Mark,
 }
 
 /// Reads at most `limit` of an author's newest posts above a mark.
-pub fn pull(keys: &Keys, author: UserId, mark: u64, limit: usize) -> Command<Pulled> {
+pub fn pull(keys: &Keys, author: UserId, mark: Mark, limit: usize) -> Command<Pulled> {
     let pull = call(&script::PULL).key(&keys.recent(author)).key(&keys.posts(author)).key(&keys.cold(author));
-    let pull = pull.arg(mark).arg(limit).reply::<(u64, u64, Vec<Id>)>();
-    pull.map(|(beyond, cold, posts)| Ok(Pulled { posts: ids(posts), beyond: PostId::new(beyond), cold }))
+    let pull = pull.arg(mark.get()).arg(limit).reply::<(u64, u64, Vec<Id>)>();
+    pull.map(|(beyond, cold, posts)| {
+        Ok(Pulled { posts: ids(posts), beyond: PostId::new(beyond), cold: Mark::new(cold) })
+    })
 }
 
 /// Adds a post to a timeline, if the timeline exists and reaches down to it. `true` if it is there now.
@@ -236,8 +244,8 @@ pub fn is_star(keys: &Keys, author: UserId) -> Command<bool> {
 /// The watermark and the stars.
 #[derive(Clone, Debug)]
 pub struct Watermark {
-    /// Every post up to this one is visible or never will be.
-    pub mark: u64,
+    /// Every covered post is visible or never will be.
+    pub mark: Mark,
     /// The version of the stars.
     pub version: String,
     /// The stars; `None` if the known version is current.
@@ -254,7 +262,7 @@ pub fn watermark(keys: &Keys, known_version: &str) -> Command<Watermark> {
         let (mark, version) = (u64::from_redis_value(next())?, String::from_redis_value(next())?);
         let stars: Option<Vec<Source>> = Option::from_redis_value(next())?;
         let stars = stars.map(|stars| stars.into_iter().map(|Source(user)| user).collect());
-        Ok(Watermark { mark, version, stars })
+        Ok(Watermark { mark: Mark::new(mark), version, stars })
     })
 }
 

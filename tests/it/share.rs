@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use fanfold::app::timeline::seen::Seen;
 use fanfold::model::id::PostId;
+use fanfold::model::mark::Mark;
 use fanfold::model::user::UserFields;
 use serde_json::{Value, json};
 use tokio::net::TcpSocket;
@@ -288,7 +289,7 @@ async fn a_cursor_that_names_very_many_posts_begins_anew() {
     let viewer = world.app.recognise(&ada.token).await.unwrap();
     for (count, is_taken) in [(4_000, true), (4_001, false)] {
         let beyond = (1_000..1_000 + count).map(|id| PostId::new(id).unwrap()).collect();
-        let seen = Seen { upto: 0, beyond, removed: None };
+        let seen = Seen { upto: Mark::START, beyond, removed: None };
         let mut watch = world.app.watch_timeline(&viewer, Some(seen), UserFields::NONE).await.unwrap();
         let next = watch.next_by_now().await;
         assert_eq!(next.is_ok(), is_taken, "{count}");

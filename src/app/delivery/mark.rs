@@ -17,6 +17,7 @@ use tokio::sync::Mutex;
 
 use crate::app::App;
 use crate::app::error::Error;
+use crate::model::mark::Mark;
 use crate::store::batch::Batch;
 use crate::store::fanout;
 use crate::store::key::FANOUT_PARTITIONS;
@@ -34,28 +35,30 @@ pub(in crate::app) struct DeliveredMark {
 }
 
 impl App {
-    /// Returns the cached mark. No round trip.
-    pub(in crate::app) fn known_delivered_mark(&self) -> u64 {
-        self.0.process.delivered_mark.known.load(Ordering::Relaxed)
+    /// Returns the cached mark; `None` before it was read. No round trip.
+    pub(in crate::app) fn known_delivered_mark(&self) -> Option<Mark> {
+        let known = Mark::new(self.0.process.delivered_mark.known.load(Ordering::Relaxed));
+        (known > Mark::START).then_some(known)
     }
 
     /// Refreshes and returns the mark. During a concurrent refresh, returns the cached value. At most two
     /// round trips.
-    pub(in crate::app) async fn delivered_mark(&self) -> Result<u64, Error> {
+    pub(in crate::app) async fn delivered_mark(&self) -> Result<Mark, Error> {
         let mark = &self.0.process.delivered_mark;
         let _reading = match mark.reading.try_lock() {
             Ok(reading) => reading,
-            Err(_) if self.known_delivered_mark() > 0 => return Ok(self.known_delivered_mark()),
-            Err(_) => mark.reading.lock().await,
+            Err(_) => match self.known_delivered_mark() {
+                Some(known) => return Ok(known),
+                None => mark.reading.lock().await,
+            },
         };
         let (watermark, _) = self.watermark().await?;
         let mut batch = Batch::new("delivered mark");
         let least = |partition| batch.push(fanout::least_open(self.keys(), partition));
         let tickets = (0..FANOUT_PARTITIONS).map(least).collect();
         let open = batch.send(self.store()).await?.take_all(tickets)?;
-        let delivered = open.into_iter().flatten().map(|post| post.get() - 1).chain([watermark]).min();
-        let delivered = delivered.unwrap_or(0);
-        mark.known.store(delivered, Ordering::Relaxed);
+        let delivered = open.into_iter().flatten().map(Mark::before).fold(watermark, Mark::min);
+        mark.known.store(delivered.get(), Ordering::Relaxed);
         Ok(delivered)
     }
 

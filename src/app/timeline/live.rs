@@ -29,6 +29,7 @@ use crate::app::timeline::seen::Seen;
 use crate::app::viewer::Viewer;
 use crate::app::visibility::VisiblePost;
 use crate::model::id::{PostId, UserId};
+use crate::model::mark::Mark;
 use crate::model::page::{Direction, Window};
 use crate::model::user::UserFields;
 
@@ -142,13 +143,13 @@ impl App {
         let Part { nonce, view, at } = self.refresh(owner, &newest).await?;
         // Delivery may be far behind. Late posts below the thousandth newest, or below the floor if there are
         // too many of them, are not sent.
-        let last = view.posts.get(MOST_BEHIND - 1).map_or(0, |last| last.get());
+        let last = view.posts.get(MOST_BEHIND - 1).map_or(Mark::START, |last| Mark::at(*last));
         let upto = mark.max(last);
         let late = self.late_posts(owner, upto, view.floor).await?;
         let is_far_behind = late.is_none() && nonce.is_some();
-        let upto = if is_far_behind { view.floor - 1 } else { upto };
+        let upto = if is_far_behind { view.floor } else { upto };
         let mut seen = Seen { upto, beyond: Vec::new(), removed: at };
-        seen.add([late.unwrap_or_default(), view.posts].concat(), 0);
+        seen.add([late.unwrap_or_default(), view.posts].concat(), Mark::START);
         Ok(seen)
     }
 }
@@ -226,7 +227,7 @@ impl TimelineWatch {
             found.skip(&self.seen);
             // All posts before the next one to be sent.
             let mark = found.look.mark;
-            let upto = found.next().map_or(mark, |next| mark.min(next.get() - 1));
+            let upto = found.next().map_or(mark, |next| mark.min(Mark::before(next)));
             self.seen.add(vec![post], upto);
             self.seen.removed = self.seen.removed.max(Some(found.look.at));
             if let Some(entry) = entry {
@@ -262,12 +263,12 @@ mod tests {
     #[test]
     fn who_sees_all_up_to_the_mark_need_not_name_it() {
         let posts = |ids: &[u64]| -> Vec<PostId> { ids.iter().filter_map(|id| PostId::new(*id)).collect() };
-        let mut seen = Seen { upto: 4, beyond: posts(&[6, 9]), removed: None };
-        seen.add(posts(&[7]), 3);
-        assert_eq!((seen.upto, &seen.beyond), (4, &posts(&[6, 7, 9])));
-        seen.add(posts(&[8]), 7);
-        assert_eq!((seen.upto, &seen.beyond), (7, &posts(&[8, 9])));
-        seen.add(posts(&[]), 20);
-        assert_eq!((seen.upto, &seen.beyond), (20, &posts(&[])));
+        let mut seen = Seen { upto: Mark::new(4), beyond: posts(&[6, 9]), removed: None };
+        seen.add(posts(&[7]), Mark::new(3));
+        assert_eq!((seen.upto.get(), &seen.beyond), (4, &posts(&[6, 7, 9])));
+        seen.add(posts(&[8]), Mark::new(7));
+        assert_eq!((seen.upto.get(), &seen.beyond), (7, &posts(&[8, 9])));
+        seen.add(posts(&[]), Mark::new(20));
+        assert_eq!((seen.upto.get(), &seen.beyond), (20, &posts(&[])));
     }
 }

@@ -22,6 +22,7 @@ use crate::app::timeline::seen::Seen;
 use crate::app::visibility::VisiblePost;
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
+use crate::model::mark::Mark;
 use crate::model::page::{Direction, Window};
 use crate::model::user::UserFields;
 use crate::store::timeline;
@@ -43,14 +44,14 @@ pub(in crate::app) struct TimelineLook {
     /// Time before the first read.
     pub(super) began: Instant,
     /// The delivered mark.
-    pub(super) mark: u64,
+    pub(super) mark: Mark,
     /// Removals up to this time are in `removals`, by the clock of Redis.
     pub(super) at: Timestamp,
     /// Removals after `since`, earliest first.
     pub(super) removals: Vec<(PostId, Timestamp)>,
     /// Posts above `above`, in ascending order.
     pub(super) posts: Vec<PostId>,
-    above: u64,
+    above: Mark,
     since: Timestamp,
     /// Whether the posts above `above` are complete.
     is_whole: bool,
@@ -130,14 +131,14 @@ impl App {
         let removed = timeline::removed(self.keys(), owner, seen.removed, MOST_BEHIND + 1);
         let Some(removals) = removed.send("live: removed", self.store()).await? else { return resync() };
         let size = MOST_BEHIND + seen.beyond.len() + 1;
-        let above = Window { direction: Direction::Backward, size, from: PostId::new(seen.upto) };
+        let above = Window { direction: Direction::Backward, size, from: seen.upto.last() };
         let Part { nonce: Some(_), view, .. } = self.refresh(owner, &above).await? else {
             return Err(Broken::GaveUp("watching a timeline that cannot be stored").into());
         };
         let late = self.late_posts(owner, seen.upto, view.floor).await?;
         let is_whole = late.is_some();
         // Posts above all that were seen may have arrived and already be below the floor.
-        let is_cut_off = !is_whole && view.floor > seen.newest() + 1;
+        let is_cut_off = !is_whole && view.floor > seen.newest();
         let mut posts = late.unwrap_or_default();
         posts.extend(view.posts.into_iter().rev());
         let new = posts.iter().filter(|post| !seen.has(**post)).count();
@@ -162,15 +163,15 @@ impl App {
     pub(super) async fn late_posts(
         &self,
         owner: UserId,
-        above: u64,
-        floor: u64,
+        above: Mark,
+        floor: Mark,
     ) -> Result<Option<Vec<PostId>>, Error> {
-        if floor <= above + 1 {
+        if floor <= above {
             return Ok(Some(Vec::new()));
         }
-        let window = Window { direction: Direction::Backward, size: MOST_LATE + 1, from: PostId::new(above) };
+        let window = Window { direction: Direction::Backward, size: MOST_LATE + 1, from: above.last() };
         let mut posts = self.posts_of_all(owner, &window).await?;
-        posts.retain(|post| post.get() < floor);
+        posts.retain(|post| floor.covers(*post));
         Ok((posts.len() <= MOST_LATE).then_some(posts))
     }
 }

@@ -10,6 +10,7 @@ use crate::app::App;
 use crate::app::archive::cold_range;
 use crate::app::error::Error;
 use crate::model::id::{PostId, UserId};
+use crate::model::mark::Mark;
 use crate::model::page::{Direction, Window};
 use crate::store::batch::Batch;
 use crate::store::post::{self, Nearest, PostPage};
@@ -34,8 +35,8 @@ pub(super) enum Reach {
 pub(super) struct Merged {
     /// In the direction of the window.
     pub(super) posts: Vec<PostId>,
-    /// The greatest cold post of any of the authors; 0 if there is none.
-    pub(super) cold: u64,
+    /// Covers all cold posts of the authors.
+    pub(super) cold: Mark,
 }
 
 /// An author with posts still to be read.
@@ -65,13 +66,13 @@ impl App {
         let Ahead { read, mut deferred } = self.look_ahead(authors, window).await?;
         let mut next: Vec<_> = read.into_iter().map(|author| (author, from)).collect();
         let mut posts: Vec<PostId> = Vec::new();
-        let mut cold = 0;
+        let mut cold = Mark::START;
         // The position up to which the posts of all authors are known.
         let mut known_to: Option<PostId> = None;
         while !next.is_empty() {
             let mut open = std::mem::take(&mut deferred);
             for (author, part) in self.read_parts(step, reach, &next, direction, limit).await? {
-                cold = cold.max(part.greatest_cold);
+                cold = cold.max(part.cold);
                 open.extend(part.resume_after.map(|nearest| Open { author, from: Some(nearest), nearest }));
                 posts.extend(part.posts);
             }
@@ -221,8 +222,8 @@ struct Part {
     posts: Vec<PostId>,
     /// The position after which there are more, if any.
     resume_after: Option<PostId>,
-    /// The greatest cold post; 0 if there is none.
-    greatest_cold: u64,
+    /// Covers all cold posts.
+    cold: Mark,
 }
 
 impl Part {
@@ -234,7 +235,7 @@ impl Part {
         Self {
             resume_after: outermost.copied().filter(|_| more),
             posts: page.entries.to_vec(),
-            greatest_cold: cold.greatest,
+            cold: Mark::new(cold.greatest),
         }
     }
 

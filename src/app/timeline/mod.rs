@@ -28,13 +28,9 @@ pub(super) mod look;
 mod merge;
 mod pull;
 pub mod seen;
+mod strategy;
 
-use std::collections::HashSet;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError, RwLock};
-
-use tokio::sync::OnceCell;
-
+pub(super) use self::strategy::Strategy;
 use crate::app::App;
 use crate::app::archive::Listed;
 use crate::app::error::{Broken, Error};
@@ -46,33 +42,19 @@ use crate::budget;
 use crate::config::TimelineStrategy;
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
+use crate::model::mark::Mark;
 use crate::model::page::{Direction, Page, Window};
 use crate::model::relation::Side;
 use crate::model::user::UserFields;
 use crate::store::relation;
 use crate::store::timeline::{self, MOST_NAMED, Merge, Nonce, Opened, Pull, Sources, View};
+use std::collections::HashSet;
 
 /// Maximum number of retries when a timeline disappears during a read.
 const ATTEMPTS: usize = 5;
 
 /// Maximum number of posts read together to replace those left out of a page.
 const MOST_LOOKED_AT: usize = 500;
-
-/// The strategy in force, as cached by this process.
-#[derive(Default)]
-pub(super) struct Strategy {
-    /// Its generation.
-    generation: OnceCell<u64>,
-    /// The stars.
-    stars: RwLock<Arc<Stars>>,
-}
-
-/// The stars, at a version.
-#[derive(Default)]
-pub(super) struct Stars {
-    version: String,
-    authors: Vec<UserId>,
-}
 
 /// A part of a timeline, and the identity of the timeline.
 struct Part {
@@ -97,7 +79,7 @@ pub struct TimelinePage {
     /// Whether nothing lies above its first entry.
     is_top: bool,
     /// A delivered mark from before the read.
-    mark: u64,
+    mark: Mark,
     /// Time of the read, by the clock of Redis.
     at: Option<Timestamp>,
 }
@@ -129,8 +111,8 @@ impl App {
         let owner = viewer.signed_in()?.user;
         // A client that resumes live updates from this page must receive everything that arrives from now on.
         let mark = match self.known_delivered_mark() {
-            0 => self.delivered_mark().await?,
-            known => known,
+            Some(known) => known,
+            None => self.delivered_mark().await?,
         };
         let TimelineQuery { window, author, .. } = query;
         // Read one more than the page, to know whether there are others.
@@ -185,7 +167,7 @@ impl App {
     async fn refresh(&self, owner: UserId, window: &Window<PostId>) -> Result<Part, Error> {
         match self.try_to_refresh(owner, window).await {
             Err(Error::Broken(Broken::Unreachable(error))) if error.is_read_only() => {
-                Ok(Part { nonce: None, view: View { floor: u64::MAX, posts: Vec::new() }, at: None })
+                Ok(Part { nonce: None, view: View { floor: Mark::END, posts: Vec::new() }, at: None })
             }
             refreshed => refreshed,
         }
@@ -209,7 +191,7 @@ impl App {
             } else {
                 self.pull(&opened).await?
             };
-            if !is_full && pulled.posts.is_empty() && pulled.cut == 0 {
+            if !is_full && pulled.posts.is_empty() && pulled.cut == Mark::START {
                 // The mark may stay where it is: a stale one is harmless.
                 return Ok(opened.into());
             }
@@ -222,31 +204,6 @@ impl App {
             }
         }
         Err(Broken::GaveUp("reading a timeline that keeps disappearing").into())
-    }
-
-    /// Returns the generation of the strategy in force. One round trip in the lifetime of a process.
-    pub(super) async fn generation(&self) -> Result<u64, Error> {
-        let strategy = self.0.rules.timeline.timeline_strategy.as_str();
-        let enter = async || {
-            timeline::enter_strategy(self.keys(), strategy).send("timeline: strategy", self.store()).await
-        };
-        Ok(*self.0.process.strategy.generation.get_or_try_init(enter).await?)
-    }
-
-    /// Runs step 1.
-    pub(super) async fn watermark(&self) -> Result<(u64, Arc<Stars>), Error> {
-        let stars = &self.0.process.strategy.stars;
-        let known = Arc::clone(&stars.read().unwrap_or_else(PoisonError::into_inner));
-        let read = timeline::watermark(self.keys(), &known.version);
-        let read = read.send("timeline: watermark", self.store()).await?;
-        // A counter that falls back in a failover must not reissue ids that readers have passed.
-        self.0.process.last_issued.fetch_max(read.mark, Ordering::Relaxed);
-        let Some(authors) = read.stars else {
-            return Ok((read.mark, known));
-        };
-        let current = Arc::new(Stars { version: read.version, authors });
-        *stars.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&current);
-        Ok((read.mark, current))
     }
 
     /// Runs step 2, and determines the authors to pull from.
@@ -330,8 +287,8 @@ impl App {
         };
         if window.direction == Direction::Forward {
             let mut posts = view.posts;
-            if posts.len() < window.size && view.floor > 0 {
-                let floor = PostId::new(view.floor);
+            if posts.len() < window.size && view.floor > Mark::START {
+                let floor = view.floor.next();
                 let from = window.from.min(floor).or(floor);
                 let rest = Window { from, size: window.size - posts.len(), ..*window };
                 posts.extend(self.posts_of_all(owner, &rest).await?);
@@ -341,13 +298,13 @@ impl App {
         let mut posts = Vec::new();
         let mut rest = *window;
         // The floor may rise meanwhile.
-        while view.floor.saturating_sub(1) > rest.from.map_or(0, PostId::get) {
+        while view.floor > rest.from.map_or(Mark::START, Mark::at) {
             let below = self.posts_of_all(owner, &rest).await?;
-            posts.extend(below.into_iter().take_while(|post| post.get() < view.floor));
+            posts.extend(below.into_iter().take_while(|post| view.floor.covers(*post)));
             if posts.len() >= window.size {
                 return Ok(posts);
             }
-            rest = Window { from: PostId::new(view.floor - 1), size: window.size - posts.len(), ..rest };
+            rest = Window { from: view.floor.last(), size: window.size - posts.len(), ..rest };
             view = self.view(owner, nonce, &rest).await?;
         }
         posts.extend(view.posts.into_iter().rev());

@@ -8,6 +8,7 @@ use crate::app::error::Error;
 use crate::app::relation::Edge;
 use crate::app::timeline::merge::{Merged, Reach};
 use crate::model::id::{PostId, UserId};
+use crate::model::mark::Mark;
 use crate::model::page::{Direction, Window};
 use crate::store::batch::{Batch, Ticket};
 use crate::store::timeline::{self, Merge, Opened, Pulled, View};
@@ -29,10 +30,10 @@ impl App {
     }
 
     /// Returns the posts of these authors above a mark. One round trip.
-    async fn pull_above(&self, authors: &[UserId], mark: u64) -> Result<Merge, Error> {
-        let sources: Vec<(UserId, u64)> = authors.iter().map(|&author| (author, mark)).collect();
+    async fn pull_above(&self, authors: &[UserId], mark: Mark) -> Result<Merge, Error> {
+        let sources: Vec<(UserId, Mark)> = authors.iter().map(|&author| (author, mark)).collect();
         let mut posts = Vec::new();
-        let mut cut = 0;
+        let mut cut = Mark::START;
         for pulled in self.pull_each("timeline: pull", &sources).await? {
             cut = cut.max(pulled.cut());
             posts.extend(pulled.posts);
@@ -42,14 +43,14 @@ impl App {
 
     /// Returns the posts of each of these authors above the given mark; nothing for authors whose keys are
     /// unreadable. One round trip.
-    async fn pull_each(&self, step: &'static str, sources: &[(UserId, u64)]) -> Result<Vec<Pulled>, Error> {
+    async fn pull_each(&self, step: &'static str, sources: &[(UserId, Mark)]) -> Result<Vec<Pulled>, Error> {
         let mut batch = Batch::new(step);
-        let pull = |&(author, mark): &(UserId, u64)| {
+        let pull = |&(author, mark): &(UserId, Mark)| {
             batch.push(timeline::pull(self.keys(), author, mark, self.capacity()))
         };
         let tickets: Vec<_> = sources.iter().map(pull).collect();
         let mut replies = batch.send(self.store()).await?;
-        let take = |((author, _), ticket): (&(UserId, u64), _)| {
+        let take = |((author, _), ticket): (&(UserId, Mark), _)| {
             let pulled = replies.take_readable(ticket, "posts", author.get())?;
             Ok(pulled.unwrap_or_default())
         };
@@ -64,11 +65,11 @@ impl App {
     }
 
     /// Prepares posts for a merge: greatest first, deduplicated, and truncated to the capacity.
-    fn merge_of(&self, mut posts: Vec<PostId>, mut cut: u64) -> Merge {
+    fn merge_of(&self, mut posts: Vec<PostId>, mut cut: Mark) -> Merge {
         posts.sort_unstable_by(|one, other| other.cmp(one));
         posts.dedup();
         if let Some(first) = posts.get(self.capacity()) {
-            cut = cut.max(first.get());
+            cut = cut.max(Mark::at(*first));
             posts.truncate(self.capacity());
         }
         Merge { posts, cut, pull: None }
@@ -91,7 +92,7 @@ impl App {
     }
 
     async fn merge_some_followed(&self, follows: &[(Edge, View)]) -> Result<(), Error> {
-        let sources = |(edge, view): &(Edge, View)| (edge.followee, view.floor.saturating_sub(1));
+        let sources = |(edge, view): &(Edge, View)| (edge.followee, view.floor);
         let sources: Vec<_> = follows.iter().map(sources).collect();
         let pulled = self.pull_each("edge: posts", &sources).await?;
         let nothing = Window { direction: Direction::Forward, size: 0, from: None };
@@ -100,7 +101,7 @@ impl App {
         for ((edge, _), pulled) in follows.iter().zip(pulled) {
             let cut = pulled.cut();
             let merge = self.merge_of(pulled.posts, cut);
-            if merge.posts.is_empty() && merge.cut == 0 {
+            if merge.posts.is_empty() && merge.cut == Mark::START {
                 continue;
             }
             let capacity = self.0.rules.timeline.timeline_capacity;
@@ -116,8 +117,8 @@ impl App {
 }
 
 impl Pulled {
-    /// Returns the post above which the pulled posts are complete.
-    fn cut(&self) -> u64 {
-        self.cold.max(self.beyond.map_or(0, PostId::get))
+    /// Returns the mark above which the pulled posts are complete.
+    fn cut(&self) -> Mark {
+        self.cold.max(self.beyond.map_or(Mark::START, Mark::at))
     }
 }

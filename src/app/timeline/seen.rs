@@ -5,12 +5,13 @@
 use crate::app::timeline::TimelinePage;
 use crate::model::clock::Timestamp;
 use crate::model::id::PostId;
+use crate::model::mark::Mark;
 
 /// A reader's position in a live timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// All posts up to this one have been seen. It need not be in the timeline.
-    pub upto: u64,
+    pub upto: Mark,
     /// The posts seen above `upto`, in ascending order.
     pub beyond: Vec<PostId>,
     /// Removals up to this time have been seen, by the clock of Redis; `None` for up to now.
@@ -26,27 +27,27 @@ impl Seen {
         let entries = &page.page.entries;
         // If nothing lies above the entry, every post that had arrived by then is covered.
         let is_newest = page.is_top && index == 0;
-        let upto = if is_newest { page.mark } else { page.mark.min(entries[index].post.id.get()) };
+        let upto = if is_newest { page.mark } else { page.mark.min(Mark::at(entries[index].post.id)) };
         let above = entries[index..].iter().rev().map(|entry| entry.post.id);
-        let beyond = above.skip_while(|post| post.get() <= upto).collect();
+        let beyond = above.skip_while(|post| upto.covers(*post)).collect();
         Self { upto, beyond, removed: page.at }
     }
 
     /// Returns whether this post has been seen.
     pub(super) fn has(&self, post: PostId) -> bool {
-        post.get() <= self.upto || self.beyond.binary_search(&post).is_ok()
+        self.upto.covers(post) || self.beyond.binary_search(&post).is_ok()
     }
 
-    /// Returns an id not below the newest post seen.
-    pub(super) fn newest(&self) -> u64 {
-        self.beyond.last().map_or(self.upto, |post| post.get().max(self.upto))
+    /// Returns the least mark that covers all posts seen.
+    pub(super) fn newest(&self) -> Mark {
+        self.beyond.last().map_or(self.upto, |post| Mark::at(*post).max(self.upto))
     }
 
     /// Marks these posts as seen, and all posts up to `upto`.
-    pub(super) fn add(&mut self, posts: Vec<PostId>, upto: u64) {
+    pub(super) fn add(&mut self, posts: Vec<PostId>, upto: Mark) {
         self.upto = self.upto.max(upto);
         self.beyond.extend(posts);
-        self.beyond.retain(|post| post.get() > self.upto);
+        self.beyond.retain(|post| !self.upto.covers(*post));
         self.beyond.sort_unstable();
         self.beyond.dedup();
     }

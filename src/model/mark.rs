@@ -1,0 +1,56 @@
+//! Marks: positions in the order of posts.
+
+use crate::model::id::PostId;
+
+/// A position in the order of posts, which covers all posts up to some id. There need not be a post with this id.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Mark(u64);
+
+impl Mark {
+    /// The mark that covers no post.
+    pub const START: Self = Self(0);
+    /// The mark that covers all posts.
+    pub const END: Self = Self(u64::MAX);
+
+    /// Creates the mark that covers the posts up to the id with this number.
+    #[must_use]
+    pub fn new(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// Creates the mark that covers the posts up to this one.
+    #[must_use]
+    pub fn at(post: PostId) -> Self {
+        Self(post.get())
+    }
+
+    /// Creates the mark that covers the posts before this one.
+    #[must_use]
+    pub fn before(post: PostId) -> Self {
+        Self(post.get() - 1)
+    }
+
+    /// Returns the number of the last covered id; 0 if none is covered.
+    #[must_use]
+    pub fn get(self) -> u64 {
+        self.0
+    }
+
+    /// Returns the last covered id; `None` if none is covered.
+    #[must_use]
+    pub fn last(self) -> Option<PostId> {
+        PostId::new(self.0)
+    }
+
+    /// Returns the first id that is not covered.
+    #[must_use]
+    pub fn next(self) -> Option<PostId> {
+        PostId::new(self.0.saturating_add(1))
+    }
+
+    /// Returns whether a post is covered.
+    #[must_use]
+    pub fn covers(self, post: PostId) -> bool {
+        post.get() <= self.0
+    }
+}
