@@ -45,7 +45,7 @@ pub(super) async fn answer(
 
     if plans.iter().all(Result::is_err) {
         let refused = plans.into_iter().filter_map(Result::err).map(GraphqlResponse::Refused);
-        return Ok(print(&refused.collect::<Vec<_>>(), media_type));
+        return Ok(print(refused.collect(), media_type));
     }
     let token = auth::token(&head.headers)?;
     let admitted = server.api.admit(plans.iter().flatten(), token, address).await;
@@ -62,14 +62,14 @@ pub(super) async fn answer(
         id: id.clone(),
         began: account.began,
     };
-    let executing = async move { print(&batch.execute().await, media_type) };
+    let executing = async move { print(batch.execute().await, media_type) };
     let executed = server.api.in_turn(summary.cost, address, executing.boxed()).await;
     let answer = executed.map_err(Failure::of)?;
     account.operation = Some(summary);
     Ok(answer)
 }
 
-fn print(answers: &[GraphqlResponse], media_type: MediaType) -> Answer {
+fn print(answers: Vec<GraphqlResponse>, media_type: MediaType) -> Answer {
     let fault = answers.iter().find_map(GraphqlResponse::code);
     Answer { response: response::of_batch(answers, media_type), fault }
 }

@@ -8,6 +8,7 @@ mod auth;
 mod batch;
 mod connection;
 mod exchange;
+mod executed;
 mod health;
 mod host;
 mod list;

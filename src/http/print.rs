@@ -1,6 +1,6 @@
-//! Prints responses as JSON, up to a number of bytes.
+//! Prints rejections, and the messages of event streams and sockets, as JSON, up to a number of bytes.
 //!
-//! Not here: their status and headers (`http::response`).
+//! Not here: executed responses over plain HTTP (`http::executed`); status and headers (`http::response`).
 
 use std::io;
 
@@ -38,20 +38,15 @@ pub(super) fn answer_between(before: &str, answer: &GraphqlResponse, after: &str
     text
 }
 
-/// Prints the body of the response to an operation that was executed.
-pub(super) fn executed(data: &Value, errors: &[ServerError], limit: u64) -> String {
-    within("", &Answered { data: Some(data), errors }, limit)
-        .unwrap_or_else(|| refused_as_data(&too_large(limit)))
-}
-
 /// Prints the body of the response to a request that was not executed.
 pub(super) fn refused(error: &RequestError) -> String {
     print_as_json(&Answered { data: None, errors: &error.errors })
 }
 
-/// Prints the body of the response to a batch, which has the same limit as the response to one operation.
+/// Prints the body of the response to a batch of which a part was not executed. It has the same limit as the response
+/// to one operation.
 pub(super) fn batch(answers: &[GraphqlResponse]) -> String {
-    let limit = answers.iter().map(limit_of).min().unwrap_or(u64::MAX);
+    let limit = limit_of_batch(answers);
     let answered: Vec<Answered> = answers.iter().map(Answered::of).collect();
     within("", &answered, limit).unwrap_or_else(|| {
         let error = too_large(limit);
@@ -65,7 +60,8 @@ fn refused_as_data(error: &RequestError) -> String {
     print_as_json(&Answered { data: Some(&Value::Null), errors: &error.errors })
 }
 
-fn too_large(limit: u64) -> RequestError {
+/// Returns the error in place of a response that exceeds the limit, and counts it.
+pub(super) fn too_large(limit: u64) -> RequestError {
     exceed(Resource::ResponseBytes);
     RequestError::over_budget(&Exceeded { resource: Resource::ResponseBytes, limit })
 }
@@ -75,6 +71,16 @@ fn limit_of(answer: &GraphqlResponse) -> u64 {
         GraphqlResponse::Refused(_) => u64::MAX,
         GraphqlResponse::Executed { limit, .. } => *limit,
     }
+}
+
+/// Returns the limit of the responses to a batch, all together.
+pub(super) fn limit_of_batch(answers: &[GraphqlResponse]) -> u64 {
+    answers.iter().map(limit_of).min().unwrap_or(u64::MAX)
+}
+
+/// Returns true if a response has at most `limit` bytes when printed. Beyond the limit, nothing is counted.
+pub(super) fn is_within(answered: &impl Serialize, limit: u64) -> bool {
+    count(answered, usize::try_from(limit).unwrap_or(usize::MAX)).is_some()
 }
 
 /// Maximum bytes of a response that is printed without a first pass that counts them.
@@ -87,13 +93,19 @@ fn within(before: &str, answered: &impl Serialize, limit: u64) -> Option<String>
     let bytes = match print(before, answered, small, limit.min(SMALL)) {
         None if limit > SMALL => {
             // Growing a buffer to this size would take several times the memory.
-            let mut size = Size { bytes: 0, limit };
-            serde_json::to_writer(&mut size, answered).ok()?;
-            print(before, answered, Vec::with_capacity(before.len() + size.bytes + ROOM_BEHIND), limit)?
+            let bytes = count(answered, limit)?;
+            print(before, answered, Vec::with_capacity(before.len() + bytes + ROOM_BEHIND), limit)?
         }
         printed => printed?,
     };
     String::from_utf8(bytes).ok()
+}
+
+/// Returns the number of bytes of the JSON of a response; `None` if it exceeds the limit.
+fn count(answered: &impl Serialize, limit: usize) -> Option<usize> {
+    let mut size = Size { bytes: 0, limit };
+    serde_json::to_writer(&mut size, answered).ok()?;
+    Some(size.bytes)
 }
 
 /// Spare capacity for the text that a protocol appends.

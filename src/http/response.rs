@@ -13,7 +13,7 @@ use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove
 use crate::app::charge::RateLimit;
 use crate::config::HttpConfig;
 use crate::graphql::error::{Code, GraphqlResponse, RequestError};
-use crate::http::{list, print};
+use crate::http::{executed, list, print};
 use crate::model::clock::Timestamp;
 
 /// The media type of server-sent events.
@@ -203,7 +203,8 @@ impl Failure {
 
     pub(super) fn into_response(self, media_type: MediaType) -> Response {
         let status = self.status.unwrap_or_else(|| status(self.error.code, media_type));
-        let mut response = write(status, media_type, print::refused(&self.error), self.error.retry_after);
+        let response = Response::new(Body::from(print::refused(&self.error)));
+        let mut response = with_head(response, status, media_type, self.error.retry_after);
         if status == StatusCode::METHOD_NOT_ALLOWED {
             response.headers_mut().entry(header::ALLOW).or_insert(HeaderValue::from_static("POST"));
         }
@@ -246,8 +247,7 @@ pub(super) fn of_answer(answer: GraphqlResponse, media_type: MediaType) -> Respo
             };
             let is_busy = retry_after.is_some() && has_nothing;
             let status = if is_busy { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
-            let body = print::executed(&data, &errors, limit);
-            write(status, media_type, body, retry_after)
+            with_head(executed::one(data, errors, limit), status, media_type, retry_after)
         }
     }
 }
@@ -282,13 +282,15 @@ pub(super) fn for_everybody(answer: GraphqlResponse, media_type: MediaType, conf
 }
 
 /// Writes the responses to a batch, in its order. Errors in some of them do not affect the status.
-pub(super) fn of_batch(answers: &[GraphqlResponse], media_type: MediaType) -> Response {
+pub(super) fn of_batch(answers: Vec<GraphqlResponse>, media_type: MediaType) -> Response {
     let retry_after = answers.iter().filter_map(|answer| match answer {
         GraphqlResponse::Refused(RequestError { retry_after, .. })
         | GraphqlResponse::Executed { retry_after, .. } => *retry_after,
     });
-    let body = print::batch(answers);
-    write(StatusCode::OK, media_type, body, retry_after.max())
+    let retry_after = retry_after.max();
+    let written = executed::batch(answers);
+    let response = written.unwrap_or_else(|answers| Response::new(Body::from(print::batch(&answers))));
+    with_head(response, StatusCode::OK, media_type, retry_after)
 }
 
 /// Responds to a method that the path does not support.
@@ -340,8 +342,13 @@ pub(super) fn takes_gzip(headers: &HeaderMap) -> bool {
     named.or_else(|| ranges.iter().find(|range| range.name == "*")).is_some_and(|range| range.quality > 0)
 }
 
-fn write(status: StatusCode, media_type: MediaType, body: String, retry_after: Option<Duration>) -> Response {
-    let mut response = Response::new(Body::from(body));
+/// Sets the status of a response and the headers that depend on it.
+fn with_head(
+    mut response: Response,
+    status: StatusCode,
+    media_type: MediaType,
+    retry_after: Option<Duration>,
+) -> Response {
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, media_type.header());

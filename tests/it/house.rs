@@ -20,13 +20,14 @@ const STOREYS: [(&str, &[&str]); 11] = [
 ];
 
 /// Each foreign crate that has a home, and the places where it may be named.
-const HOMES: [(&str, &[&str]); 32] = [
+const HOMES: [(&str, &[&str]); 33] = [
     ("redis", &["store"]),
     ("bb8_redis", &["store"]),
     ("sqlx", &["archive"]),
     ("rustls", &["store/pool.rs"]),
     ("argon2", &["app/password"]),
-    ("async_graphql", &["graphql", "http/print.rs", "http/response.rs"]),
+    ("async_graphql", &["graphql", "http/executed.rs", "http/print.rs", "http/response.rs"]),
+    ("async_graphql_axum", &["http/executed.rs"]),
     ("async_graphql_value", &["graphql/document"]),
     ("apollo_compiler", &["graphql/document"]),
     ("quick_cache", &["graphql/document"]),
