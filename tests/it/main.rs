@@ -62,6 +62,7 @@ mod share;
 mod socket;
 mod sql;
 mod stage;
+mod stock;
 mod telemetry;
 mod throttle;
 mod timeline;
