@@ -16,9 +16,10 @@ use tokio::time::Instant;
 use crate::app::viewer::Asker;
 use crate::graphql::error::{Code, GraphqlResponse, RequestError};
 use crate::graphql::{GraphqlRequest, Plan, Summary, check_rate_limit};
+use crate::http::accept::MediaType;
 use crate::http::log::{self, Account};
 use crate::http::request::RequestId;
-use crate::http::response::{self, Answer, Failure, MediaType};
+use crate::http::response::{self, Answer, Failure};
 use crate::http::{Server, address, auth};
 
 /// Executes the operations of a batch, and responds in its order. A batch that exceeds the limits is rejected as a

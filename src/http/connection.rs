@@ -28,8 +28,9 @@ use tokio::sync::watch;
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::task::TaskTracker;
 
+use crate::http::accept::MediaType;
 use crate::http::peer::{Entry, Full, Peer, Peers};
-use crate::http::response::{Failure, MediaType};
+use crate::http::response::Failure;
 
 /// Maximum bytes of a request head, and of a body that is read ahead.
 const BUFFER: usize = 65_536;

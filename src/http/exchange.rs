@@ -11,9 +11,10 @@ use tracing::Instrument as _;
 
 use crate::graphql::Plan;
 use crate::graphql::error::RequestError;
+use crate::http::accept::{self, MediaType};
 use crate::http::log::Account;
 use crate::http::request::{self, Incoming, RequestId};
-use crate::http::response::{self, Answer, Failure, MediaType};
+use crate::http::response::{self, Answer, Failure};
 use crate::http::{REQUEST_ID, Server, address, auth, batch, origin, socket, stream, trace, websocket};
 
 /// Handles a GraphQL request. Its log lines carry its id.
@@ -73,7 +74,7 @@ struct Form {
 
 impl Form {
     fn of(headers: &HeaderMap) -> Self {
-        Self { whole: MediaType::accepted(headers), events: stream::is_accepted(headers) }
+        Self { whole: MediaType::accepted(headers), events: accept::takes_events(headers) }
     }
 
     /// Returns the media type for errors.

@@ -13,7 +13,8 @@ use axum::response::Response;
 
 use crate::graphql::error::Code;
 use crate::http::Server;
-use crate::http::response::{Failure, MediaType};
+use crate::http::accept::MediaType;
+use crate::http::response::Failure;
 
 /// Paths that are served under any name: they disclose nothing worth an attack.
 const PROBES: [&str; 2] = ["/healthz", "/readyz"];

@@ -3,6 +3,7 @@
 //! A thin layer: `request` reads requests, `response` writes responses, and between them stands the API. Not here: the
 //! meaning of a document (`graphql`), or sessions (`app`).
 
+mod accept;
 mod address;
 mod auth;
 mod batch;
@@ -42,10 +43,11 @@ use tokio_util::task::TaskTracker;
 use crate::config::HttpConfig;
 use crate::graphql::error::RequestError;
 use crate::graphql::{Api, GraphqlRequest, Plan};
+use crate::http::accept::MediaType;
 use crate::http::connection::turns_true;
 use crate::http::health::Health;
 use crate::http::peer::Peers;
-use crate::http::response::{Failure, MediaType};
+use crate::http::response::Failure;
 use crate::http::schema::Contract;
 use crate::http::seat::Seats;
 use crate::model::address::Address;

@@ -13,7 +13,8 @@ use axum::response::{IntoResponse as _, Response};
 use flate2::read::GzDecoder;
 use rust_embed::{Embed, EmbeddedFile};
 
-use crate::http::response::{self, Failure, MediaType};
+use crate::http::accept::{self, MediaType};
+use crate::http::response::{self, Failure};
 
 const PLAIN: &str = include_str!("../../playground/plain.html");
 
@@ -97,7 +98,7 @@ fn file(path: &str, headers: &HeaderMap) -> Option<Response> {
     let compressed = Files::get(&format!("{path}.gz"));
     let is_compressed = compressed.is_some();
     let file = compressed.or_else(|| Files::get(path))?;
-    let is_sent_compressed = is_compressed && response::takes_gzip(headers);
+    let is_sent_compressed = is_compressed && accept::takes_gzip(headers);
     let bytes = if is_compressed && !is_sent_compressed { decompressed(&file)? } else { file.data.to_vec() };
     let mut response = response::unless_known(headers, &tag(&file), || response::text(content_type, bytes));
     let headers = response.headers_mut();

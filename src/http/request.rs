@@ -10,8 +10,8 @@ use crate::app::App;
 use crate::config::HttpConfig;
 use crate::graphql::error::{Code, RequestError};
 use crate::graphql::{DocumentHash, GraphqlRequest};
-use crate::http::REQUEST_ID;
 use crate::http::response::Failure;
+use crate::http::{REQUEST_ID, list};
 
 /// Timeout of a request body.
 const BODY: Duration = Duration::from_secs(10);
@@ -98,7 +98,7 @@ pub(super) fn read_url(uri: &Uri) -> Result<GraphqlRequest, Failure> {
 
 fn check_content_type(headers: &HeaderMap) -> Result<(), Failure> {
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let mut parts = content_type.unwrap_or_default().split(';').map(str::trim);
+    let mut parts = list::split(content_type.unwrap_or_default(), ';').map(str::trim);
     let is_json = parts.next().is_some_and(|essence| essence.eq_ignore_ascii_case("application/json"));
     let is_utf8 = parts.filter_map(|part| part.split_once('=')).all(|(name, value)| {
         let charset = value.trim_matches('"');

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::HeaderValue;
 use axum::response::Response;
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::stream::{self, BoxStream, StreamExt as _};
@@ -19,25 +19,17 @@ use crate::app::viewer::Asker;
 use crate::graphql::Plan;
 use crate::graphql::error::{GraphqlResponse, RequestError};
 use crate::graphql::pace::Paced;
+use crate::http::accept::EVENT_STREAM;
 use crate::http::connection::turns_true;
 use crate::http::request::RequestId;
-use crate::http::response::{EVENT_STREAM, Failure};
+use crate::http::response::Failure;
 use crate::http::seat::{Full, Seat};
-use crate::http::{Server, list, print, response};
+use crate::http::{Server, print, response};
 
 /// Interval of the comments that keep the connection alive.
 const SHOWN: Duration = Duration::from_secs(12);
 
 const COMPLETE: &str = "event: complete\ndata:\n\n";
-
-/// Returns true if a client accepts events.
-pub(super) fn is_accepted(headers: &HeaderMap) -> bool {
-    list::elements(headers, &header::ACCEPT).any(|range| {
-        let mut parts = range.split(';').map(str::trim);
-        let is_named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(EVENT_STREAM));
-        is_named && !parts.any(|part| matches!(part, "q=0" | "q=0.0" | "q=0.00" | "q=0.000"))
-    })
-}
 
 /// Responds with the events of a subscription, or with the single result of another operation.
 pub(super) async fn answer(

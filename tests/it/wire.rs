@@ -98,6 +98,36 @@ async fn the_answer_comes_in_the_form_that_is_liked_best() {
 }
 
 #[tokio::test]
+async fn events_are_accepted_by_the_same_rules_as_other_forms() {
+    let world = World::new().await;
+    let ask = async |accept| send(&world, Method::POST, "/graphql", &[JSON, ("accept", accept)], QUERY).await;
+    for accept in [
+        "text/event-stream",
+        "TEXT/Event-Stream; Charset=UTF-8",
+        "text/html, text/event-stream;q=0.001",
+        "text/event-stream;note=\"a;q=0;b\"",
+        "text/event-stream;note=\"a\\\";q=0;b\"",
+        "text/event-stream, text/event-stream;charset=latin1",
+    ] {
+        let (status, headers, _) = ask(accept).await;
+        let found = (status, headers["content-type"].to_str().unwrap());
+        assert_eq!(found, (StatusCode::OK, "text/event-stream"), "{accept}");
+    }
+    for accept in [
+        "text/event-stream;q=0",
+        "text/event-stream; Q=0.000",
+        "text/html, text/event-stream;q=2",
+        "text/event-stream;charset=latin1",
+        "text/*",
+        "text/html;note=\"a,text/event-stream,b\"",
+    ] {
+        assert_eq!(ask(accept).await.0, StatusCode::NOT_ACCEPTABLE, "{accept}");
+    }
+    let (_, headers, _) = ask("application/json;note=\"a, b;q=0\", text/event-stream").await;
+    assert_eq!(headers["content-type"], "application/json; charset=utf-8");
+}
+
+#[tokio::test]
 async fn what_is_not_json_in_utf8_is_not_taken() {
     let world = World::new().await;
     for content_type in [
