@@ -5,8 +5,10 @@
 //!
 //! **Invariant:** a page sends requests to no other host, and no other page may frame it.
 
+use std::borrow::Cow;
 use std::io::Read as _;
 
+use axum::body::Bytes;
 use axum::extract::Path;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
@@ -98,22 +100,46 @@ fn file(path: &str, headers: &HeaderMap) -> Option<Response> {
     let compressed = Files::get(&format!("{path}.gz"));
     let is_compressed = compressed.is_some();
     let file = compressed.or_else(|| Files::get(path))?;
+    send(headers, content_type, &tag(&file), file.data, is_compressed)
+}
+
+/// Responds with a file, unless the client has it already. `None` if it cannot be decompressed for a client that
+/// does not accept gzip.
+fn send(
+    headers: &HeaderMap,
+    content_type: &'static str,
+    tag: &str,
+    data: Cow<'static, [u8]>,
+    is_compressed: bool,
+) -> Option<Response> {
     let is_sent_compressed = is_compressed && accept::takes_gzip(headers);
-    let bytes = if is_compressed && !is_sent_compressed { decompressed(&file)? } else { file.data.to_vec() };
-    let mut response = response::unless_known(headers, &tag(&file), || response::text(content_type, bytes));
-    let headers = response.headers_mut();
-    headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
-    if is_sent_compressed && headers.contains_key(header::CONTENT_TYPE) {
-        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    }
+    let mut response = if let Some(not_modified) = response::not_modified(headers, tag) {
+        not_modified
+    } else {
+        let bytes = if is_compressed && !is_sent_compressed { decompressed(&data)? } else { bytes(data) };
+        let mut response = response::tagged(response::text(content_type, bytes), tag);
+        if is_sent_compressed {
+            response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        response
+    };
+    response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept-encoding"));
     Some(response)
 }
 
+/// Returns the bytes of a file, without a copy: an embedded file is borrowed.
+fn bytes(data: Cow<'static, [u8]>) -> Bytes {
+    match data {
+        Cow::Borrowed(bytes) => Bytes::from_static(bytes),
+        Cow::Owned(bytes) => Bytes::from(bytes),
+    }
+}
+
 /// Decompresses a file, for a client that does not accept gzip.
-fn decompressed(file: &EmbeddedFile) -> Option<Vec<u8>> {
+fn decompressed(data: &[u8]) -> Option<Bytes> {
     let mut bytes = Vec::new();
-    GzDecoder::new(&*file.data).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+    GzDecoder::new(data).read_to_end(&mut bytes).ok()?;
+    Some(Bytes::from(bytes))
 }
 
 /// Returns the entity tag of a file: weak, because the bytes depend on the compression.
@@ -141,4 +167,29 @@ fn with_policy(mut page: Response, policy: &'static str) -> Response {
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static BYTES: [u8; 4] = *b"page";
+    const TAG: &str = "W/\"1\"";
+
+    /// Responds with a file that is no gzip, though it is said to be.
+    fn send_damaged(known: Option<&'static str>) -> Option<Response> {
+        let known = known.map(|tag| (header::IF_NONE_MATCH, HeaderValue::from_static(tag)));
+        send(&known.into_iter().collect(), "text/html", TAG, Cow::Borrowed(&BYTES), true)
+    }
+
+    #[test]
+    fn a_file_that_the_client_has_is_not_touched() {
+        assert!(send_damaged(None).is_none());
+        assert_eq!(send_damaged(Some(TAG)).unwrap().status(), StatusCode::NOT_MODIFIED);
+    }
+
+    #[test]
+    fn an_embedded_file_is_sent_without_a_copy() {
+        assert_eq!(bytes(Cow::Borrowed(&BYTES)).as_ptr(), BYTES.as_ptr());
+    }
 }

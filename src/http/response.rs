@@ -103,8 +103,18 @@ impl Failure {
         let status = self.status.unwrap_or_else(|| status(self.error.code, media_type));
         let response = Response::new(Body::from(print::refused(&self.error)));
         let mut response = with_head(response, status, media_type, self.error.retry_after);
-        if status == StatusCode::METHOD_NOT_ALLOWED {
-            response.headers_mut().entry(header::ALLOW).or_insert(HeaderValue::from_static("POST"));
+        let headers = response.headers_mut();
+        match status {
+            StatusCode::METHOD_NOT_ALLOWED => {
+                headers.entry(header::ALLOW).or_insert(HeaderValue::from_static("POST"));
+            }
+            // The one protocol to which a connection is upgraded, in its one version.
+            StatusCode::UPGRADE_REQUIRED => {
+                headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+                headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+                headers.insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+            }
+            _ => {}
         }
         response
     }
@@ -215,10 +225,13 @@ pub(super) fn text(content_type: &'static str, text: impl Into<Body>) -> Respons
     response
 }
 
-/// Responds with `what`, unless the client has it already, by this entity tag. Any cache may store it, but must
-/// revalidate it each time.
-pub(super) fn unless_known(headers: &HeaderMap, tag: &str, what: impl FnOnce() -> Response) -> Response {
-    let mut response = if is_known(headers, tag) { StatusCode::NOT_MODIFIED.into_response() } else { what() };
+/// Returns the response to a client that has the content with this entity tag already; `None` if it has not.
+pub(super) fn not_modified(headers: &HeaderMap, tag: &str) -> Option<Response> {
+    is_known(headers, tag).then(|| tagged(StatusCode::NOT_MODIFIED.into_response(), tag))
+}
+
+/// Adds an entity tag to a response. Any cache may store it, but must revalidate it each time.
+pub(super) fn tagged(mut response: Response, tag: &str) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, no-cache"));
     if let Ok(tag) = HeaderValue::from_str(tag) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
@@ -11,7 +12,7 @@ use crate::http::{Server, response};
 
 /// A text and its entity tag.
 pub(super) struct Contract {
-    text: String,
+    text: Bytes,
     /// Weak, because the bytes depend on the compression.
     tag: String,
 }
@@ -20,12 +21,13 @@ impl Contract {
     pub(super) fn new() -> Self {
         let text = crate::graphql::sdl();
         let tag = format!("W/\"{}\"", DocumentHash::of(&text));
-        Self { text, tag }
+        Self { text: Bytes::from(text), tag }
     }
 }
 
 /// Serves the schema. Any cache may store it, but must revalidate it each time.
 pub(super) async fn page(State(server): State<Arc<Server>>, headers: HeaderMap) -> Response {
     let Contract { text, tag } = &server.contract;
-    response::unless_known(&headers, tag, || response::text("text/plain; charset=utf-8", text.clone()))
+    response::not_modified(&headers, tag)
+        .unwrap_or_else(|| response::tagged(response::text("text/plain; charset=utf-8", text.clone()), tag))
 }
