@@ -10,6 +10,8 @@ use axum::body::Body;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use futures::{SinkExt as _, StreamExt as _};
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
@@ -57,21 +59,27 @@ fn has_word(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {
     list::elements(headers, name).any(|other| other.eq_ignore_ascii_case(word))
 }
 
+/// Returns whether a key is a nonce of 16 bytes.
+fn is_nonce(key: &HeaderValue) -> bool {
+    STANDARD.decode(key).is_ok_and(|nonce| nonce.len() == 16)
+}
+
 impl Handshake {
     /// Validates the head of a request for a WebSocket, over which the server speaks this subprotocol.
     pub(super) fn read(head: &mut Parts, protocol: &'static str) -> Result<Self, Failure> {
-        let refuse = |status, message: &str| Err(Failure::new(status, Code::BadRequest, message));
+        let reject = |status, message: &str| Err(Failure::new(status, Code::BadRequest, message));
         if !has_word(&head.headers, &header::CONNECTION, "upgrade") {
-            return refuse(StatusCode::BAD_REQUEST, "The header Connection must name Upgrade.");
+            return reject(StatusCode::BAD_REQUEST, "The header Connection must name Upgrade.");
         }
         if !has_word(&head.headers, &header::SEC_WEBSOCKET_VERSION, "13") {
-            return refuse(StatusCode::BAD_REQUEST, "The header Sec-WebSocket-Version must be 13.");
+            return reject(StatusCode::UPGRADE_REQUIRED, "The header Sec-WebSocket-Version must be 13.");
         }
-        let Some(key) = head.headers.get(header::SEC_WEBSOCKET_KEY) else {
-            return refuse(StatusCode::BAD_REQUEST, "The header Sec-WebSocket-Key is missing.");
+        let Some(key) = head.headers.get(header::SEC_WEBSOCKET_KEY).filter(|key| is_nonce(key)) else {
+            let message = "The header Sec-WebSocket-Key must be 16 bytes in base64.";
+            return reject(StatusCode::BAD_REQUEST, message);
         };
         let Some(on_upgrade) = head.extensions.remove::<OnUpgrade>() else {
-            return refuse(StatusCode::UPGRADE_REQUIRED, "The connection cannot become a WebSocket.");
+            return reject(StatusCode::BAD_REQUEST, "The connection cannot become a WebSocket.");
         };
         let is_offered =
             list::elements(&head.headers, &header::SEC_WEBSOCKET_PROTOCOL).any(|one| one == protocol);

@@ -1,5 +1,6 @@
 //! Sockets: what is said over them, byte by byte, and when they are closed.
 
+use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
 use futures::{SinkExt as _, StreamExt as _};
@@ -146,6 +147,58 @@ async fn whoever_breaks_the_protocol_is_told_how_and_the_socket_is_closed() {
     }
     let heard = socket.hear().await;
     assert_eq!((&heard[0], heard[1].as_str().unwrap().len() <= 123), (&json!(4409), true));
+}
+
+#[tokio::test]
+async fn a_handshake_that_breaks_the_rules_is_rejected() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let valid = [
+        ("connection", "keep-alive, Upgrade"),
+        ("upgrade", "websocket"),
+        ("sec-websocket-version", "13"),
+        ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    ];
+    let lines = |wrong: &str, value: Option<&str>| {
+        let value_of = |(name, valid)| if name == wrong { value } else { Some(valid) };
+        let lines = valid.iter().filter_map(|line| Some(format!("{}: {}\r\n", line.0, value_of(*line)?)));
+        lines.collect::<String>()
+    };
+    let head = "GET /graphql HTTP/1.1\r\nhost: localhost\r\n";
+    assert!(answer_to(&server, &format!("{head}{}\r\n", lines("", None))).starts_with("HTTP/1.1 101 "));
+
+    let query = "`query` is missing";
+    let connection = "The header Connection must name Upgrade.";
+    let version = "The header Sec-WebSocket-Version must be 13.";
+    let key = "The header Sec-WebSocket-Key must be 16 bytes in base64.";
+    for (name, value, status, message) in [
+        // Without a known protocol to upgrade to, it is a query without a document.
+        ("upgrade", None, 400, query),
+        ("upgrade", Some("h2c"), 400, query),
+        ("connection", None, 400, connection),
+        ("connection", Some("keep-alive"), 400, connection),
+        ("sec-websocket-version", None, 426, version),
+        ("sec-websocket-version", Some("8"), 426, version),
+        ("sec-websocket-key", None, 400, key),
+        ("sec-websocket-key", Some("dGhlIHNhbXBsZQ=="), 400, key),
+        ("sec-websocket-key", Some("not in base64"), 400, key),
+    ] {
+        let answer = answer_to(&server, &format!("{head}{}\r\n", lines(name, value)));
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{name}: {value:?}: {answer}");
+        assert!(answer.contains(message) && answer.contains("BAD_REQUEST"), "{name}: {value:?}: {answer}");
+        let is_named = answer.contains("\r\nsec-websocket-version: 13\r\n");
+        assert_eq!(is_named, status == 426, "{name}: {value:?}: {answer}");
+    }
+}
+
+/// Sends the head of a request, and reads the first part of the response.
+fn answer_to(server: &Server, head: &str) -> String {
+    let mut stream = std::net::TcpStream::connect(&server.address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut bytes = [0; 4_096];
+    let count = stream.read(&mut bytes).unwrap();
+    String::from_utf8_lossy(&bytes[..count]).into_owned()
 }
 
 #[tokio::test]
