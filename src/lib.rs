@@ -8,6 +8,7 @@ pub mod config;
 pub mod gate;
 pub mod graphql;
 pub mod http;
+pub mod managed;
 pub mod model;
 pub mod store;
 pub mod thread;

@@ -40,10 +40,10 @@ use crate::cli::signal::Signals;
 use crate::cli::trace::Traces;
 use crate::config::{DataConfig, LogConfig, LogForm};
 use crate::http;
+use crate::managed::Managed;
 use crate::model::chance::Chance;
 use crate::model::clock::SystemClock;
 use crate::store::Store;
-use crate::store::managed::Managed;
 use crate::thread;
 
 /// A self-hosted social graph and feed server: one GraphQL API over Redis.

@@ -1,8 +1,8 @@
-//! The hot store: the only layer that speaks Redis.
+//! The hot store: the only layer that reads and writes Redis.
 //!
 //! Each domain module (`user`, `relation`, …) defines how its data is stored and builds [`command::Command`]s
 //! for its queries and updates; `batch` sends them; the remaining modules are infrastructure. Not here:
-//! authorization, and the order of writes to several slots (`app`).
+//! authorization, and the order of writes to several slots (`app`); running a Redis server (`managed`).
 
 pub mod audience;
 pub mod batch;
@@ -15,12 +15,10 @@ pub mod fanout;
 mod figures;
 pub mod intent;
 pub mod key;
-pub mod managed;
 pub mod memory;
 pub mod moving;
 pub mod name;
 mod peer;
-mod place;
 pub mod pool;
 pub mod post;
 mod post_list;

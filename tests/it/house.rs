@@ -5,23 +5,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each storey and the storeys it may import. Everybody may import `model` and `config`.
-const STOREYS: [(&str, &[&str]); 11] = [
+const STOREYS: [(&str, &[&str]); 12] = [
     ("model", &[]),
     ("config", &["budget"]),
     ("gate", &[]),
     ("budget", &[]),
     ("thread", &[]),
+    ("managed", &[]),
     ("store", &["gate", "budget"]),
     ("archive", &["gate", "budget"]),
     ("app", &["store", "archive", "gate", "budget", "thread"]),
     ("graphql", &["app", "budget", "thread"]),
     ("http", &["graphql", "app", "budget"]),
-    ("cli", &["http", "graphql", "app", "store", "archive", "thread"]),
+    ("cli", &["http", "graphql", "app", "store", "archive", "managed", "thread"]),
 ];
 
 /// Each foreign crate that has a home, and the places where it may be named.
 const HOMES: [(&str, &[&str]); 33] = [
-    ("redis", &["store"]),
+    ("redis", &["store", "managed"]),
     ("bb8_redis", &["store"]),
     ("sqlx", &["archive"]),
     ("rustls", &["store/pool.rs"]),

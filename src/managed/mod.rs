@@ -1,7 +1,10 @@
 //! A managed Redis: a `redis-server` (or `valkey-server`) on a Unix socket in the data directory, started,
 //! supervised and stopped by Fanfold. For evaluation and small deployments.
 //!
-//! Not here: the directory itself, its locks and its process (`store::place`).
+//! Not here: the directory itself, its locks and its process (`managed::directory`).
+
+mod directory;
+pub mod error;
 
 use std::fs::File;
 use std::path::Path;
@@ -12,8 +15,8 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::config::SecretUrl;
-use crate::store::error::ManagedError;
-use crate::store::place::{LOOK, Place};
+use crate::managed::directory::{DataDirectory, LOOK};
+use crate::managed::error::Error;
 
 /// A running managed Redis.
 pub struct Managed {
@@ -39,26 +42,26 @@ struct Watch {
 impl Managed {
     /// Starts a Redis in this directory, or takes over one that was left behind. Fails if another Fanfold
     /// process uses the directory.
-    pub async fn start(data_dir: &Path) -> Result<Self, ManagedError> {
-        let place = Place::prepare(data_dir)?;
-        match place.lock()? {
-            Some(lock) => Self::keep(place, lock).await,
-            None => Err(place.in_use()),
+    pub async fn start(data_dir: &Path) -> Result<Self, Error> {
+        let directory = DataDirectory::prepare(data_dir)?;
+        match directory.lock()? {
+            Some(lock) => Self::keep(directory, lock).await,
+            None => Err(directory.in_use()),
         }
     }
 
     /// Like [`Managed::start`], but if another Fanfold process uses the directory, joins its Redis. For
     /// commands that run beside a server.
-    pub async fn join(data_dir: &Path) -> Result<Self, ManagedError> {
-        let place = Place::prepare(data_dir)?;
-        if let Some(lock) = place.lock()? {
-            return Self::keep(place, lock).await;
+    pub async fn join(data_dir: &Path) -> Result<Self, Error> {
+        let directory = DataDirectory::prepare(data_dir)?;
+        if let Some(lock) = directory.lock()? {
+            return Self::keep(directory, lock).await;
         }
-        let guest = place.guest_lock()?;
-        if place.wait_until_reached().await {
-            return Ok(Self { url: place.url(), role: Role::Guest(guest) });
+        let guest = directory.guest_lock()?;
+        if directory.wait_until_reached().await {
+            return Ok(Self { url: directory.url(), role: Role::Guest(guest) });
         }
-        Err(place.in_use())
+        Err(directory.in_use())
     }
 
     /// Returns the URL of its socket.
@@ -80,25 +83,25 @@ impl Managed {
         }
     }
 
-    async fn keep(place: Place, lock: File) -> Result<Self, ManagedError> {
-        let child = place.start().await?;
-        let url = place.url();
+    async fn keep(directory: DataDirectory, lock: File) -> Result<Self, Error> {
+        let child = directory.start().await?;
+        let url = directory.url();
         let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(watch(place, child, stopped));
+        let task = tokio::spawn(watch(directory, child, stopped));
         Ok(Self { url, role: Role::Keeper(Watch { _lock: lock, stop, task }) })
     }
 }
 
 /// Keeps a Redis running until `stopped` fires, then shuts it down.
-async fn watch(place: Place, mut child: Option<Child>, mut stopped: oneshot::Receiver<()>) {
+async fn watch(directory: DataDirectory, mut child: Option<Child>, mut stopped: oneshot::Receiver<()>) {
     loop {
         tokio::select! {
-            _ = &mut stopped => return place.shut_down(child).await,
-            () = place.wait_until_gone(&mut child) => {}
+            _ = &mut stopped => return directory.shut_down(child).await,
+            () = directory.wait_until_gone(&mut child) => {}
         }
-        tracing::error!("the Redis in {} has stopped; restarting it", place.directory.display());
+        tracing::error!("the Redis in {} has stopped; restarting it", directory.path.display());
         sleep(LOOK).await;
-        match place.spawn() {
+        match directory.spawn() {
             Ok(started) => child = Some(started),
             Err(error) => tracing::error!(error = %error, "Redis could not be restarted"),
         }

@@ -1,4 +1,4 @@
-//! A data directory with a Redis in it: its locks, socket and process.
+//! The data directory of a managed Redis: its locks, socket and process.
 //!
 //! Three locks coordinate its use. `fanfold.lock` is held by the Fanfold process that runs the Redis; a
 //! second one is rejected. `redis/redis.lock` is passed to the Redis itself as its standard input, so it
@@ -20,7 +20,7 @@ use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
 use crate::config::SecretUrl;
-use crate::store::error::ManagedError;
+use crate::managed::error::Error;
 
 /// Maximum time for Redis to load its data before the start is abandoned.
 const START: Duration = Duration::from_mins(2);
@@ -62,8 +62,8 @@ const OPTIONS: [&str; 22] = [
 const LONGEST_SOCKET_PATH: usize = 103;
 
 /// A data directory and its contents.
-pub(super) struct Place {
-    pub(super) directory: PathBuf,
+pub(super) struct DataDirectory {
+    pub(super) path: PathBuf,
     socket: PathBuf,
 }
 
@@ -90,19 +90,19 @@ enum Reached {
     Nothing,
 }
 
-impl Place {
-    pub(super) fn prepare(data_dir: &Path) -> Result<Self, ManagedError> {
-        let failed = |cause| ManagedError::Directory { directory: data_dir.to_owned(), cause };
+impl DataDirectory {
+    pub(super) fn prepare(data_dir: &Path) -> Result<Self, Error> {
+        let failed = |cause| Error::Directory { directory: data_dir.to_owned(), cause };
         // The directory is private: it contains password hashes.
         let private = DirBuilder::new().recursive(true).mode(0o700).create(data_dir.join("redis"));
         private.map_err(failed)?;
-        let directory = data_dir.canonicalize().map_err(failed)?;
-        let socket = directory.join("redis/redis.sock");
+        let path = data_dir.canonicalize().map_err(failed)?;
+        let socket = path.join("redis/redis.sock");
         let length = socket.as_os_str().len();
         if length > LONGEST_SOCKET_PATH {
-            return Err(ManagedError::PathTooLong { socket, length, longest: LONGEST_SOCKET_PATH });
+            return Err(Error::PathTooLong { socket, length, longest: LONGEST_SOCKET_PATH });
         }
-        Ok(Self { directory, socket })
+        Ok(Self { path, socket })
     }
 
     /// Returns the socket as a URL, with all special characters of the path percent-encoded.
@@ -120,24 +120,24 @@ impl Place {
     }
 
     fn guests(&self) -> PathBuf {
-        self.directory.join("redis/guests.lock")
+        self.path.join("redis/guests.lock")
     }
 
     /// Acquires the shared lock of the commands that use another process's Redis.
-    pub(super) fn guest_lock(&self) -> Result<File, ManagedError> {
+    pub(super) fn guest_lock(&self) -> Result<File, Error> {
         let lock = open_lock(&self.guests());
         let shared = lock.and_then(|lock| lock.lock_shared().map(|()| lock));
-        shared.map_err(|cause| ManagedError::Directory { directory: self.directory.clone(), cause })
+        shared.map_err(|cause| Error::Directory { directory: self.path.clone(), cause })
     }
 
-    pub(super) fn in_use(&self) -> ManagedError {
-        ManagedError::InUse { directory: self.directory.clone(), by: self.lock_holder() }
+    pub(super) fn in_use(&self) -> Error {
+        Error::InUse { directory: self.path.clone(), by: self.lock_holder() }
     }
 
     /// Acquires the lock of the directory; `None` if another process holds it.
-    pub(super) fn lock(&self) -> Result<Option<File>, ManagedError> {
-        let failed = |cause| ManagedError::Directory { directory: self.directory.clone(), cause };
-        let Some(mut lock) = lock_file(&self.directory.join("fanfold.lock")).map_err(failed)? else {
+    pub(super) fn lock(&self) -> Result<Option<File>, Error> {
+        let failed = |cause| Error::Directory { directory: self.path.clone(), cause };
+        let Some(mut lock) = lock_file(&self.path.join("fanfold.lock")).map_err(failed)? else {
             return Ok(None);
         };
         lock.set_len(0).and_then(|()| lock.rewind()).map_err(failed)?;
@@ -148,8 +148,8 @@ impl Place {
     /// Returns the id of the process that holds the lock, or "unknown".
     fn lock_holder(&self) -> String {
         let mut text = String::new();
-        let read = File::open(self.directory.join("fanfold.lock"))
-            .and_then(|mut file| file.read_to_string(&mut text));
+        let read =
+            File::open(self.path.join("fanfold.lock")).and_then(|mut file| file.read_to_string(&mut text));
         match read {
             Ok(_) if !text.trim().is_empty() => text.trim().to_owned(),
             _ => "unknown".to_owned(),
@@ -173,20 +173,20 @@ impl Place {
 
     /// Starts a Redis and waits until it is ready, or takes over one that was left behind. If one has just
     /// been left behind or is about to stop, waits to see which.
-    pub(super) async fn start(&self) -> Result<Option<Child>, ManagedError> {
+    pub(super) async fn start(&self) -> Result<Option<Child>, Error> {
         for _ in 0..SETTLE_LOOKS {
             match self.reach().await {
                 Reached::Nothing => match self.spawn() {
-                    Err(ManagedError::Unreachable(_)) => sleep(LOOK).await,
+                    Err(Error::Unreachable(_)) => sleep(LOOK).await,
                     spawned => return self.wait_until_ready(Some(spawned?)).await,
                 },
                 Reached::Ready | Reached::Busy => {
-                    tracing::info!("taking over the Redis left running in {}", self.directory.display());
+                    tracing::info!("taking over the Redis left running in {}", self.path.display());
                     return self.wait_until_ready(None).await;
                 }
             }
         }
-        Err(ManagedError::Unreachable(self.directory.clone()))
+        Err(Error::Unreachable(self.path.clone()))
     }
 
     /// Waits for the Redis of another process, which may be loading or starting. `false` if there is none.
@@ -215,25 +215,25 @@ impl Place {
 
     /// Starts a Redis in its own process group, so that an interrupt from the terminal reaches only Fanfold,
     /// which then shuts Redis down cleanly.
-    pub(super) fn spawn(&self) -> Result<Child, ManagedError> {
-        let failed = |cause| ManagedError::Directory { directory: self.directory.clone(), cause };
-        let program = find_program().ok_or(ManagedError::NoProgram)?;
-        let alive = lock_file(&self.directory.join("redis/redis.lock")).map_err(failed)?;
-        let alive = alive.ok_or_else(|| ManagedError::Unreachable(self.directory.clone()))?;
-        let directory = self.directory.join("redis");
+    pub(super) fn spawn(&self) -> Result<Child, Error> {
+        let failed = |cause| Error::Directory { directory: self.path.clone(), cause };
+        let program = find_program().ok_or(Error::NoProgram)?;
+        let alive = lock_file(&self.path.join("redis/redis.lock")).map_err(failed)?;
+        let alive = alive.ok_or_else(|| Error::Unreachable(self.path.clone()))?;
+        let directory = self.path.join("redis");
         let log = File::options().create(true).append(true).open(self.log()).map_err(failed)?;
         let mut command = Command::new(&program);
         command.args(OPTIONS).current_dir(directory).stdin(alive).stdout(Stdio::null()).stderr(log);
         command.process_group(0);
-        command.spawn().map_err(|cause| ManagedError::Spawn { program, cause })
+        command.spawn().map_err(|cause| Error::Spawn { program, cause })
     }
 
     fn log(&self) -> PathBuf {
-        self.directory.join("redis/redis.log")
+        self.path.join("redis/redis.log")
     }
 
     /// Waits until Redis is ready. Returns the child process, if it is one.
-    async fn wait_until_ready(&self, child: Option<Child>) -> Result<Option<Child>, ManagedError> {
+    async fn wait_until_ready(&self, child: Option<Child>) -> Result<Option<Child>, Error> {
         let mut starting = Starting(child);
         let ready = async {
             loop {
@@ -248,9 +248,7 @@ impl Place {
         };
         match timeout(START, ready).await {
             Ok(true) => Ok(starting.0.take()),
-            Ok(false) | Err(_) => {
-                Err(ManagedError::NotReady { log: self.log(), last_words: self.last_words() })
-            }
+            Ok(false) | Err(_) => Err(Error::NotReady { log: self.log(), last_words: self.last_words() }),
         }
     }
 
@@ -286,7 +284,7 @@ impl Place {
         if timeout(STOP, self.wait_until_gone(&mut child)).await.is_ok() {
             return;
         }
-        tracing::error!("the Redis in {} did not stop on SHUTDOWN", self.directory.display());
+        tracing::error!("the Redis in {} did not stop on SHUTDOWN", self.path.display());
         if let Some(mut process) = child {
             terminate(&process);
             if timeout(STOP, process.wait()).await.is_err() {
