@@ -19,19 +19,19 @@ use crate::graphql::{GraphqlRequest, Plan, Summary, check_rate_limit};
 use crate::http::accept::MediaType;
 use crate::http::log::{self, Account};
 use crate::http::request::RequestId;
-use crate::http::response::{self, Answer, Failure};
+use crate::http::response::{self, Failure, Reply};
 use crate::http::{Server, address, auth};
 
 /// Executes the operations of a batch, and responds in its order. A batch that exceeds the limits is rejected as a
 /// whole.
-pub(super) async fn answer(
+pub(super) async fn respond(
     server: &Arc<Server>,
     requests: Vec<Result<GraphqlRequest, Failure>>,
     head: &Parts,
     id: &RequestId,
     account: &mut Account,
     media_type: MediaType,
-) -> Result<Answer, Failure> {
+) -> Result<Reply, Failure> {
     let address = address::of(head, &server.config.http_trusted_proxies);
     let plan = |request: Result<_, Failure>| {
         let plan = request.map_err(Failure::into_error).and_then(|one| server.plan(one, address))?;
@@ -45,8 +45,8 @@ pub(super) async fn answer(
     together.map_err(|error| Failure::of(error).with_status(StatusCode::BAD_REQUEST))?;
 
     if plans.iter().all(Result::is_err) {
-        let refused = plans.into_iter().filter_map(Result::err).map(GraphqlResponse::Refused);
-        return Ok(print(refused.collect(), media_type));
+        let rejected = plans.into_iter().filter_map(Result::err).map(GraphqlResponse::Refused);
+        return Ok(print(rejected.collect(), media_type));
     }
     let token = auth::token(&head.headers)?;
     let admitted = server.api.admit(plans.iter().flatten(), token, address).await;
@@ -70,9 +70,9 @@ pub(super) async fn answer(
     Ok(answer)
 }
 
-fn print(answers: Vec<GraphqlResponse>, media_type: MediaType) -> Answer {
+fn print(answers: Vec<GraphqlResponse>, media_type: MediaType) -> Reply {
     let fault = answers.iter().find_map(GraphqlResponse::code);
-    Answer { response: response::of_batch(answers, media_type), fault }
+    Reply { response: response::respond_to_batch(answers, media_type), fault }
 }
 
 /// A batch whose caller was admitted.

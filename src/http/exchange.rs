@@ -14,7 +14,7 @@ use crate::graphql::error::RequestError;
 use crate::http::accept::{self, MediaType};
 use crate::http::log::Account;
 use crate::http::request::{self, Incoming, RequestId};
-use crate::http::response::{self, Answer, Failure};
+use crate::http::response::{self, Failure, Reply};
 use crate::http::{REQUEST_ID, Server, address, auth, batch, origin, socket, stream, trace, websocket};
 
 /// Handles a GraphQL request. Its log lines carry its id.
@@ -22,7 +22,7 @@ pub(super) async fn graphql(State(server): State<Arc<Server>>, request: Request)
     // A client that pipelines requests must yield to other clients.
     tokio::task::consume_budget().await;
     let id = RequestId::of(request.headers(), server.api.app());
-    if websocket::is_asked_for(request.method(), request.headers()) {
+    if websocket::is_requested(request.method(), request.headers()) {
         return socket::accept(&server, request, id);
     }
     let span = trace::name(&id);
@@ -39,16 +39,16 @@ pub(super) async fn preflight(State(server): State<Arc<Server>>, headers: Header
 async fn respond(server: &Arc<Server>, request: Request, id: &RequestId) -> Response {
     let mut account = Account::begin(request.method());
     let form = Form::of(request.headers());
-    let (answered, origin) = match origin::judge(request.headers(), &server.config) {
+    let (executed, origin) = match origin::judge(request.headers(), &server.config) {
         Err(failure) => (Err(failure), None),
-        Ok(origin) => (answer_safely(server, request, id, form, &mut account).await, Some(origin)),
+        Ok(origin) => (execute_safely(server, request, id, form, &mut account).await, Some(origin)),
     };
-    let Answer { mut response, fault } = answered.unwrap_or_else(|failure| Answer {
+    let Reply { mut response, fault } = executed.unwrap_or_else(|failure| Reply {
         fault: Some(failure.code()),
         response: failure.into_response(form.media_type()),
     });
     if let Some(rate_limit) = account.rate_limit {
-        response::tell_rate_limit(&mut response, rate_limit);
+        response::add_rate_limit(&mut response, rate_limit);
     }
     if let Some(origin) = origin {
         origin.admit(&mut response);
@@ -84,28 +84,28 @@ impl Form {
 }
 
 /// Responds to a request. A panic becomes an internal error; it harms no other request.
-async fn answer_safely(
+async fn execute_safely(
     server: &Arc<Server>,
     request: Request,
     id: &RequestId,
     form: Form,
     account: &mut Account,
-) -> Result<Answer, Failure> {
-    let answered = AssertUnwindSafe(answer(server, request, id, form, account)).catch_unwind().await;
-    answered.unwrap_or_else(|_panic| {
+) -> Result<Reply, Failure> {
+    let executed = AssertUnwindSafe(execute(server, request, id, form, account)).catch_unwind().await;
+    executed.unwrap_or_else(|_panic| {
         // The panic hook of the process has logged the message and its location.
         tracing::error!("a request panicked");
         Err(Failure::of(RequestError::internal(id.as_str())))
     })
 }
 
-async fn answer(
+async fn execute(
     server: &Arc<Server>,
     request: Request,
     id: &RequestId,
     form: Form,
     account: &mut Account,
-) -> Result<Answer, Failure> {
+) -> Result<Reply, Failure> {
     if form.whole.is_none() && !form.events {
         return Err(Failure::not_acceptable());
     }
@@ -121,21 +121,21 @@ async fn answer(
         Incoming::One(incoming) => incoming,
         Incoming::Batch(_) if form.whole.is_none() => return Err(Failure::not_acceptable()),
         Incoming::Batch(requests) => {
-            return batch::answer(server, requests, &head, id, account, form.media_type()).await;
+            return batch::respond(server, requests, &head, id, account, form.media_type()).await;
         }
     };
     // The store is not accessed before the document is known to be valid.
     let address = address::of(&head, &server.config.http_trusted_proxies);
     let plan = server.plan(incoming, address).map_err(Failure::of)?;
     account.operation = Some(plan.summary());
-    check_way(&plan, is_post, form)?;
+    check_method(&plan, is_post, form)?;
     let token = auth::token(&head.headers)?;
     let admitted = server.api.admit(std::iter::once(&plan), token, address).await;
     let asker = admitted.map_err(|error| Failure::of(RequestError::of(&error, id.as_str())))?;
     account.admit(&asker);
     if plan.watches() || form.whole.is_none() {
-        let response = stream::answer(server, plan, asker, id).await?;
-        return Ok(Answer { response, fault: None });
+        let response = stream::respond(server, plan, asker, id).await?;
+        return Ok(Reply { response, fault: None });
     }
     let is_public = !is_post && plan.is_public() && account.viewer.is_none();
     let (cost, media_type) = (plan.objects(), form.media_type());
@@ -145,18 +145,18 @@ async fn answer(
             let answer = server.api.execute(plan, asker, id.as_str()).await;
             let fault = answer.code();
             let response = if is_public {
-                response::for_everybody(answer, media_type, &server.config)
+                response::respond_publicly(answer, media_type, &server.config)
             } else {
-                response::of_answer(answer, media_type)
+                response::respond(answer, media_type)
             };
-            Answer { response, fault }
+            Reply { response, fault }
         }
     };
     server.api.in_turn(cost, address, executing.boxed()).await.map_err(Failure::of)
 }
 
 /// Rejects mutations that are not sent by POST, and subscriptions whose client does not accept events.
-fn check_way(plan: &Plan, is_post: bool, form: Form) -> Result<(), Failure> {
+fn check_method(plan: &Plan, is_post: bool, form: Form) -> Result<(), Failure> {
     if !is_post && !plan.reads() && !plan.watches() {
         return Err(Failure::only_by_post());
     }

@@ -20,7 +20,7 @@ use crate::budget::Resource;
 use crate::http::Server;
 
 /// Timeout of reading the state of the queues from Redis.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Interval of the recorder's upkeep, without which recorded values pile up until the page is requested.
 const UPKEEP: Duration = Duration::from_secs(5);
@@ -132,7 +132,7 @@ pub(super) fn count(kind: &'static str, code: &'static str, took: Duration) {
 }
 
 /// Counts a document that was rejected, by error code.
-pub(super) fn refuse(code: &'static str) {
+pub(super) fn count_rejected(code: &'static str) {
     counter!("fanfold_documents_refused_total", "code" => code).increment(1);
 }
 
@@ -148,10 +148,10 @@ pub(super) async fn page(State(server): State<Arc<Server>>) -> Response {
     };
     show_process(&server);
     let app = server.api.app();
-    let figures = async { try_join(app.backlog(), app.transit()).await };
-    let figures = tokio::time::timeout(PATIENCE, figures).await.ok().and_then(Result::ok);
-    gauge!("fanfold_redis_up").set(if figures.is_some() { 1.0 } else { 0.0 });
-    match &figures {
+    let queues = async { try_join(app.backlog(), app.transit()).await };
+    let queues = tokio::time::timeout(TIMEOUT, queues).await.ok().and_then(Result::ok);
+    gauge!("fanfold_redis_up").set(if queues.is_some() { 1.0 } else { 0.0 });
+    match &queues {
         Some((backlog, transit)) => {
             show_backlog(backlog);
             show_transit(transit);

@@ -86,8 +86,8 @@ impl Server {
     fn plan(&self, incoming: GraphqlRequest, address: Option<Address>) -> Result<Plan, RequestError> {
         let bytes = incoming.query.as_ref().map_or(0, String::len);
         let planned = tracing::trace_span!("plan").in_scope(|| self.api.plan(incoming));
-        if let Err(refused) = &planned {
-            self::metrics::refuse(refused.code.as_str());
+        if let Err(rejected) = &planned {
+            self::metrics::count_rejected(rejected.code.as_str());
             self.api.charge_rejected(address, bytes);
         }
         planned
@@ -138,7 +138,7 @@ pub async fn serve(
     stopping: watch::Receiver<bool>,
 ) {
     let idle = Duration::from_secs(config.http_idle_timeout.into());
-    let patience = config.shutdown_timeout();
+    let timeout = config.shutdown_timeout();
     let peers = Peers::new(&config, files);
     let server = Arc::new(Server::new(api, config, stopping.clone()));
     let connected = connection::serve(listener, route(Arc::clone(&server)), peers, idle, stopping.clone());
@@ -148,14 +148,14 @@ pub async fn serve(
         server.tasks.wait().await;
         server.api.finish().await;
     };
-    let out_of_patience = async {
+    let timed_out = async {
         turns_true(stopping).await;
-        tokio::time::sleep(patience).await;
+        tokio::time::sleep(timeout).await;
     };
     tokio::select! {
         () = serving => {}
         () = self::metrics::keep_up() => {}
-        () = out_of_patience => {
+        () = timed_out => {
             tracing::warn!("shutdown timeout reached with requests still in progress");
         }
     }

@@ -18,14 +18,14 @@ use crate::http::request::RequestId;
 use crate::model::address::Address;
 
 /// A message from an operation to its client.
-pub(super) struct Answer {
+pub(super) struct OperationMessage {
     pub(super) id: Arc<str>,
     /// The number of the operation, which distinguishes operations with the same id.
     pub(super) number: u64,
-    pub(super) message: AnswerMessage,
+    pub(super) kind: MessageKind,
 }
 
-pub(super) enum AnswerMessage {
+pub(super) enum MessageKind {
     /// A result, as the text of its message, and the place it holds until it is sent.
     Next(String, Option<Permit>),
     Error(RequestError),
@@ -55,24 +55,24 @@ pub(super) struct Credentials {
 }
 
 /// The channel from an operation to its client.
-pub(super) struct Line {
+pub(super) struct ClientChannel {
     pub(super) id: Arc<str>,
     pub(super) number: u64,
-    pub(super) answers: Sender<Answer>,
+    pub(super) messages: Sender<OperationMessage>,
 }
 
-impl Line {
+impl ClientChannel {
     /// Sends a message when there is capacity. A closed socket is ignored.
-    async fn say(&self, message: AnswerMessage) {
-        let answer = Answer { id: Arc::clone(&self.id), number: self.number, message };
-        drop(self.answers.send(answer).await);
+    async fn send(&self, kind: MessageKind) {
+        let message = OperationMessage { id: Arc::clone(&self.id), number: self.number, kind };
+        drop(self.messages.send(message).await);
     }
 }
 
 /// Prints the message of a result. Only this text waits to be sent.
 fn print_next(id: &str, answer: &GraphqlResponse) -> String {
     let id = serde_json::Value::from(id);
-    print::answer_between(&format!(r#"{{"id":{id},"type":"next","payload":"#), answer, "}")
+    print::between(&format!(r#"{{"id":{id},"type":"next","payload":"#), answer, "}")
 }
 
 /// An operation of a socket.
@@ -83,7 +83,7 @@ pub(super) struct Operation {
     pub(super) address: Option<Address>,
     pub(super) room: Room,
     pub(super) request_id: RequestId,
-    pub(super) to: Line,
+    pub(super) to: ClientChannel,
 }
 
 impl Operation {
@@ -106,7 +106,7 @@ impl Operation {
                     fault = answer.code();
                     let text = print_next(&to.id, &answer);
                     drop((answer, turn));
-                    to.say(AnswerMessage::Next(text, place)).await;
+                    to.send(MessageKind::Next(text, place)).await;
                 }
                 return Ok(fault);
             }
@@ -123,12 +123,12 @@ impl Operation {
                 }
             };
             let (fault, text) = api.in_turn(cost, address, executing.boxed()).await??;
-            to.say(AnswerMessage::Next(text, place)).await;
+            to.send(MessageKind::Next(text, place)).await;
             Ok(fault)
         };
         let executed = AssertUnwindSafe(executing).catch_unwind().await;
         let executed = executed.unwrap_or_else(|_panic| Err(RequestError::internal(id)));
         log.outcome = Outcome::Done(executed.as_ref().map_or_else(|error| Some(error.code), |fault| *fault));
-        to.say(executed.map_or_else(AnswerMessage::Error, |_| AnswerMessage::Complete)).await;
+        to.send(executed.map_or_else(MessageKind::Error, |_| MessageKind::Complete)).await;
     }
 }

@@ -39,11 +39,11 @@ pub(super) fn judge(headers: &HeaderMap, config: &HttpConfig) -> Result<Origin, 
         is_safe || ["http", "https"].iter().any(|scheme| is_listed(&format!("{scheme}://{host}")))
     };
     if host.as_deref().is_some_and(|host| !is_own(host)) {
-        return Err(refused());
+        return Err(rejection());
     }
     let Some(origin) = only(headers, &header::ORIGIN)? else {
         let is_foreign = headers.get(FETCH_SITE).is_some_and(|site| site == "cross-site");
-        return if is_foreign { Err(refused()) } else { Ok(Origin::Own) };
+        return if is_foreign { Err(rejection()) } else { Ok(Origin::Own) };
     };
     let lower = origin.to_ascii_lowercase();
     let site = lower.split_once("://").map(|(_, site)| site);
@@ -54,15 +54,15 @@ pub(super) fn judge(headers: &HeaderMap, config: &HttpConfig) -> Result<Origin, 
     let is_near = config.listen.ip().is_loopback() && site.is_some_and(is_here);
     match HeaderValue::from_str(origin) {
         Ok(origin) if is_listed(&lower) || is_near => Ok(Origin::Allowed(origin)),
-        _ => Err(refused()),
+        _ => Err(rejection()),
     }
 }
 
 /// Returns the value of a header that may occur once.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Failure> {
     let mut values = headers.get_all(name).iter();
-    let first = values.next().map(|value| value.to_str().map_err(|_| refused())).transpose()?;
-    if values.next().is_some() { Err(refused()) } else { Ok(first) }
+    let first = values.next().map(|value| value.to_str().map_err(|_| rejection())).transpose()?;
+    if values.next().is_some() { Err(rejection()) } else { Ok(first) }
 }
 
 /// Returns the name of a host, without its port.
@@ -86,7 +86,7 @@ fn is_here(site: &str) -> bool {
     is_localhost(name(site)) || name(site).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-fn refused() -> Failure {
+fn rejection() -> Failure {
     let message = "This origin is not allowed, or this host name is not accepted. The option --http-cors-origins \
         allows origins.";
     Failure::new(StatusCode::FORBIDDEN, Code::Forbidden, message)

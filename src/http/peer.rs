@@ -45,7 +45,7 @@ struct Open {
     of_address: HashMap<Address, Count>,
     spare: Count,
     /// Number of connections so far.
-    came: u64,
+    arrivals: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -144,8 +144,8 @@ impl Peers {
             close: Notify::new(),
         });
         open.count(&peer, |count| count.open += 1);
-        let number = open.came;
-        open.came += 1;
+        let number = open.arrivals;
+        open.arrivals += 1;
         open.all.insert(number, Arc::clone(&peer));
         drop(open);
         Ok(Entry { peers: Arc::clone(self), number, peer })

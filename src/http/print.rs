@@ -13,14 +13,14 @@ use crate::http::metrics::exceed;
 
 /// The body of a response. Without `data`, the request was not executed.
 #[derive(Serialize)]
-struct Answered<'a> {
+struct ResponseBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<&'a Value>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     errors: &'a [ServerError],
 }
 
-impl<'a> Answered<'a> {
+impl<'a> ResponseBody<'a> {
     fn of(answer: &'a GraphqlResponse) -> Self {
         match answer {
             GraphqlResponse::Refused(error) => Self { data: None, errors: &error.errors },
@@ -30,34 +30,34 @@ impl<'a> Answered<'a> {
 }
 
 /// Prints a response between the prefix and the suffix of a protocol.
-pub(super) fn answer_between(before: &str, answer: &GraphqlResponse, after: &str) -> String {
+pub(super) fn between(before: &str, answer: &GraphqlResponse, after: &str) -> String {
     let limit = limit_of(answer);
-    let mut text = within(before, &Answered::of(answer), limit)
-        .unwrap_or_else(|| format!("{before}{}", refused_as_data(&too_large(limit))));
+    let mut text = within(before, &ResponseBody::of(answer), limit)
+        .unwrap_or_else(|| format!("{before}{}", null_with_error(&too_large(limit))));
     text.push_str(after);
     text
 }
 
 /// Prints the body of the response to a request that was not executed.
-pub(super) fn refused(error: &RequestError) -> String {
-    print_as_json(&Answered { data: None, errors: &error.errors })
+pub(super) fn rejected(error: &RequestError) -> String {
+    print_as_json(&ResponseBody { data: None, errors: &error.errors })
 }
 
 /// Prints the body of the response to a batch of which a part was not executed. It has the same limit as the response
 /// to one operation.
 pub(super) fn batch(answers: &[GraphqlResponse]) -> String {
     let limit = limit_of_batch(answers);
-    let answered: Vec<Answered> = answers.iter().map(Answered::of).collect();
+    let answered: Vec<ResponseBody> = answers.iter().map(ResponseBody::of).collect();
     within("", &answered, limit).unwrap_or_else(|| {
         let error = too_large(limit);
-        let each = answers.iter().map(|_| Answered { data: Some(&Value::Null), errors: &error.errors });
+        let each = answers.iter().map(|_| ResponseBody { data: Some(&Value::Null), errors: &error.errors });
         print_as_json(&each.collect::<Vec<_>>())
     })
 }
 
 /// Prints the body that replaces one that is too large.
-fn refused_as_data(error: &RequestError) -> String {
-    print_as_json(&Answered { data: Some(&Value::Null), errors: &error.errors })
+fn null_with_error(error: &RequestError) -> String {
+    print_as_json(&ResponseBody { data: Some(&Value::Null), errors: &error.errors })
 }
 
 /// Returns the error in place of a response that exceeds the limit, and counts it.

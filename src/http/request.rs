@@ -14,7 +14,7 @@ use crate::http::response::Failure;
 use crate::http::{REQUEST_ID, list};
 
 /// Timeout of a request body.
-const BODY: Duration = Duration::from_secs(10);
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The id of a request in responses and logs: given by the client, or random.
 #[derive(Clone)]
@@ -122,12 +122,12 @@ async fn read_body(headers: &HeaderMap, body: Body, limit: u64) -> Result<Vec<u8
         return Err(too_large());
     }
     let limit_in_memory = usize::try_from(limit).unwrap_or(usize::MAX);
-    match tokio::time::timeout(BODY, axum::body::to_bytes(body, limit_in_memory)).await {
+    match tokio::time::timeout(BODY_TIMEOUT, axum::body::to_bytes(body, limit_in_memory)).await {
         Ok(Ok(bytes)) => Ok(bytes.into()),
         Ok(Err(error)) if is_over_limit(&error) => Err(too_large()),
         Ok(Err(_)) => Err(bad_request("The body was interrupted.")),
         Err(_elapsed) => {
-            let message = format!("The body did not arrive within {} seconds.", BODY.as_secs());
+            let message = format!("The body did not arrive within {} seconds.", BODY_TIMEOUT.as_secs());
             Err(Failure::new(StatusCode::REQUEST_TIMEOUT, Code::BadRequest, message))
         }
     }

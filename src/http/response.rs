@@ -30,7 +30,7 @@ const RATE_LIMIT: [HeaderName; 4] = [
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// The response to a request, and the code of its first error; `None` if there is none so far.
-pub(super) struct Answer {
+pub(super) struct Reply {
     pub(super) response: Response,
     pub(super) fault: Option<Code>,
 }
@@ -101,7 +101,7 @@ impl Failure {
 
     pub(super) fn into_response(self, media_type: MediaType) -> Response {
         let status = self.status.unwrap_or_else(|| status(self.error.code, media_type));
-        let response = Response::new(Body::from(print::refused(&self.error)));
+        let response = Response::new(Body::from(print::rejected(&self.error)));
         let mut response = with_head(response, status, media_type, self.error.retry_after);
         let headers = response.headers_mut();
         match status {
@@ -144,7 +144,7 @@ fn status(code: Code, media_type: MediaType) -> StatusCode {
 }
 
 /// Writes the response to a request whose document was parsed.
-pub(super) fn of_answer(answer: GraphqlResponse, media_type: MediaType) -> Response {
+pub(super) fn respond(answer: GraphqlResponse, media_type: MediaType) -> Response {
     match answer {
         GraphqlResponse::Refused(error) => Failure::of(error).into_response(media_type),
         GraphqlResponse::Executed { data, errors, retry_after, limit, .. } => {
@@ -161,12 +161,12 @@ pub(super) fn of_answer(answer: GraphqlResponse, media_type: MediaType) -> Respo
 }
 
 /// Adds the rate limit headers to a response.
-pub(super) fn tell_rate_limit(response: &mut Response, rate_limit: RateLimit) {
+pub(super) fn add_rate_limit(response: &mut Response, rate_limit: RateLimit) {
     let RateLimit { limit, cost, remaining, reset_at, .. } = rate_limit;
     let since_epoch = reset_at.since(Timestamp::from_millis(0));
-    let figures = [limit.into(), cost.into(), remaining.into(), whole_seconds(since_epoch.as_millis())];
-    for (name, figure) in RATE_LIMIT.into_iter().zip(figures) {
-        response.headers_mut().insert(name, figure.into());
+    let values = [limit.into(), cost.into(), remaining.into(), whole_seconds(since_epoch.as_millis())];
+    for (name, value) in RATE_LIMIT.into_iter().zip(values) {
+        response.headers_mut().insert(name, value.into());
     }
 }
 
@@ -176,10 +176,14 @@ fn whole_seconds(millis: u128) -> u64 {
 }
 
 /// Writes a response that shared caches may store, if the operator has enabled that and there are no errors.
-pub(super) fn for_everybody(answer: GraphqlResponse, media_type: MediaType, config: &HttpConfig) -> Response {
+pub(super) fn respond_publicly(
+    answer: GraphqlResponse,
+    media_type: MediaType,
+    config: &HttpConfig,
+) -> Response {
     let seconds = config.http_public_max_age;
     let is_whole = matches!(&answer, GraphqlResponse::Executed { errors, .. } if errors.is_empty());
-    let mut response = of_answer(answer, media_type);
+    let mut response = respond(answer, media_type);
     if seconds > 0 && is_whole {
         let headers = response.headers_mut();
         if let Ok(value) = HeaderValue::from_str(&format!("public, max-age={seconds}")) {
@@ -190,7 +194,7 @@ pub(super) fn for_everybody(answer: GraphqlResponse, media_type: MediaType, conf
 }
 
 /// Writes the responses to a batch, in its order. Errors in some of them do not affect the status.
-pub(super) fn of_batch(answers: Vec<GraphqlResponse>, media_type: MediaType) -> Response {
+pub(super) fn respond_to_batch(answers: Vec<GraphqlResponse>, media_type: MediaType) -> Response {
     let retry_after = answers.iter().filter_map(|answer| match answer {
         GraphqlResponse::Refused(RequestError { retry_after, .. })
         | GraphqlResponse::Executed { retry_after, .. } => *retry_after,

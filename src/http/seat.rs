@@ -52,7 +52,7 @@ struct Taken {
     /// The clients not yet authenticated, in order of arrival; dropping a sender makes its client leave.
     guests: BTreeMap<u64, oneshot::Sender<()>>,
     /// Number of guests so far.
-    came: u64,
+    arrivals: u64,
 }
 
 /// A seat, until it is dropped.
@@ -108,13 +108,13 @@ impl Seats {
         address: Option<Address>,
     ) -> Result<(Seat, oneshot::Receiver<()>), Full> {
         let mut taken = self.lock();
-        taken.sit_down(self.most, address)?;
+        taken.reserve(self.most, address)?;
         if taken.guests.len() >= self.most.guests {
             taken.guests.pop_first();
         }
         let (stay, leave) = oneshot::channel();
-        let number = taken.came;
-        taken.came += 1;
+        let number = taken.arrivals;
+        taken.arrivals += 1;
         taken.guests.insert(number, stay);
         drop(taken);
         Ok((Seat { seats: Arc::clone(self), address, holder: Holder::Guest(number) }, leave))
@@ -127,10 +127,10 @@ impl Seats {
         user: Option<UserId>,
     ) -> Result<Seat, Full> {
         let mut taken = self.lock();
-        taken.sit_down(self.most, address)?;
+        taken.reserve(self.most, address)?;
         let holder = taken.settle(self.most, user);
         if holder.is_err() {
-            taken.stand_up(address);
+            taken.release(address);
         }
         drop(taken);
         Ok(Seat { seats: Arc::clone(self), address, holder: holder? })
@@ -142,7 +142,7 @@ impl Seats {
 }
 
 impl Taken {
-    fn sit_down(&mut self, most: Most, address: Option<Address>) -> Result<(), Full> {
+    fn reserve(&mut self, most: Most, address: Option<Address>) -> Result<(), Full> {
         if self.all >= most.all {
             return Err(Full::All);
         }
@@ -153,7 +153,7 @@ impl Taken {
         Ok(())
     }
 
-    fn stand_up(&mut self, address: Option<Address>) {
+    fn release(&mut self, address: Option<Address>) {
         self.all -= 1;
         if let Some(address) = address {
             subtract(&mut self.of_address, &address);
@@ -212,7 +212,7 @@ impl Drop for Seat {
             Holder::Anonymous => taken.anonymous -= 1,
             Holder::User(user) => subtract(&mut taken.of_user, &user),
         }
-        taken.stand_up(self.address);
+        taken.release(self.address);
     }
 }
 

@@ -26,7 +26,7 @@ use crate::graphql::error::{Code, RequestError};
 use crate::graphql::pace::Room;
 use crate::http::accept::MediaType;
 use crate::http::connection::turns_true;
-use crate::http::operation::{Answer, AnswerMessage, Credentials, Line, Operation, Running};
+use crate::http::operation::{ClientChannel, Credentials, MessageKind, Operation, OperationMessage, Running};
 use crate::http::request::{self, RequestId};
 use crate::http::response::Failure;
 use crate::http::seat::Seat;
@@ -38,17 +38,17 @@ use crate::model::address::Address;
 const PROTOCOL: &str = "graphql-transport-ws";
 
 /// Timeout of the client's initialisation.
-const INIT: Duration = Duration::from_secs(3);
+const INIT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Write timeout of a message.
-const TAKEN_WITHIN: Duration = Duration::from_secs(10);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval between pings.
-const PINGED: Duration = Duration::from_secs(25);
+const PING_INTERVAL: Duration = Duration::from_secs(25);
 /// Silence after which the client counts as gone.
-const GONE_AFTER: Duration = Duration::from_mins(1);
+const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 /// Time granted to running operations when the socket is closed.
-const FINISHED_WITHIN: Duration = Duration::from_secs(5);
+const FINISH_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time granted to the client to close the connection after a close frame.
-const CLOSED_WITHIN: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum number of concurrent operations, besides subscriptions.
 const MOST_OPERATIONS: usize = 100;
 /// Maximum number of operations, and of events of subscriptions, that are being executed or wait to be sent. Of large
@@ -60,7 +60,7 @@ const MOST_SELECTIONS: usize = 4_000;
 /// Maximum bytes of the id of an operation.
 const LONGEST_ID: usize = 512;
 /// Maximum number of results waiting to be sent.
-const MOST_ANSWERS: usize = 1;
+const MOST_WAITING: usize = 1;
 
 /// Close codes of RFC 6455.
 const AWAY: u16 = 1001;
@@ -119,7 +119,7 @@ pub(super) fn accept(server: &Arc<Server>, request: Request, id: RequestId) -> R
     };
     let limit = usize::try_from(server.config.http_body_limit).unwrap_or(usize::MAX);
     let under_way = server.tasks.token();
-    let (answers, heard) = mpsc::channel(MOST_ANSWERS);
+    let (messages, outgoing) = mpsc::channel(MOST_WAITING);
     let server = Arc::clone(server);
     handshake.accept(limit, async move |socket| {
         let conversation = Conversation {
@@ -130,15 +130,15 @@ pub(super) fn accept(server: &Arc<Server>, request: Request, id: RequestId) -> R
             address,
             seat: Some(seat),
             leave,
-            is_greeted: false,
+            is_initialised: false,
             credentials: None,
             session_end: std::future::pending().boxed(),
             running: HashMap::new(),
-            begun: 0,
+            started: 0,
             room: Room::new(MOST_AT_WORK),
-            answers,
+            messages,
         };
-        conversation.hold(heard).await;
+        conversation.run(outgoing).await;
         drop(under_way);
     })
 }
@@ -155,21 +155,21 @@ struct Conversation {
     /// Fails when the seat is needed for others before the client is authenticated.
     leave: oneshot::Receiver<()>,
     /// True once the client has sent `connection_init`.
-    is_greeted: bool,
+    is_initialised: bool,
     /// The credentials of the client; `None` until they are verified.
     credentials: Option<Credentials>,
     session_end: BoxFuture<'static, ()>,
     running: HashMap<Arc<str>, Running>,
     /// Number of operations so far.
-    begun: u64,
+    started: u64,
     room: Room,
-    answers: Sender<Answer>,
+    messages: Sender<OperationMessage>,
 }
 
 impl Conversation {
-    async fn hold(mut self, mut heard: Receiver<Answer>) {
+    async fn run(mut self, mut outgoing: Receiver<OperationMessage>) {
         let end = if self.socket.has_protocol {
-            self.converse(&mut heard).await
+            self.converse(&mut outgoing).await
         } else {
             Close::because(4406, "Subprotocol not acceptable").into()
         };
@@ -182,38 +182,38 @@ impl Conversation {
             while self.socket.receive().await.transpose()?.is_some() {}
             Ok::<(), WebSocketError>(())
         };
-        drop(timeout(CLOSED_WITHIN, closing).await);
+        drop(timeout(CLOSE_TIMEOUT, closing).await);
     }
 
-    async fn converse(&mut self, heard: &mut Receiver<Answer>) -> End {
+    async fn converse(&mut self, outgoing: &mut Receiver<OperationMessage>) -> End {
         let began = Instant::now();
-        let mut last_heard = began;
-        let mut pings = tokio::time::interval_at(began + PINGED, PINGED);
+        let mut last_received = began;
+        let mut pings = tokio::time::interval_at(began + PING_INTERVAL, PING_INTERVAL);
         let mut stopping = std::pin::pin!(turns_true(self.server.stopping.clone()));
         loop {
             // One message at a time, so that a client that sends without a pause delays no other.
             tokio::task::yield_now().await;
             let done = tokio::select! {
                 () = &mut stopping => {
-                    return self.finish(heard, Close::because(AWAY, "Going away")).await;
+                    return self.finish(outgoing, Close::because(AWAY, "Going away")).await;
                 }
                 () = &mut self.session_end => {
-                    return self.finish(heard, Close::because(4403, "The session has ended")).await;
+                    return self.finish(outgoing, Close::because(4403, "The session has ended")).await;
                 }
-                () = tokio::time::sleep_until(began + INIT), if self.credentials.is_none() => {
+                () = tokio::time::sleep_until(began + INIT_TIMEOUT), if self.credentials.is_none() => {
                     Err(Close::because(4408, "Connection initialisation timeout").into())
                 }
                 _ = &mut self.leave, if self.credentials.is_none() => {
                     Err(Close::because(4408, "Others are waiting to connect").into())
                 }
                 _ = pings.tick() => {
-                    if last_heard.elapsed() > GONE_AFTER { Err(End::Gone) } else { in_time(self.socket.send(Message::Ping("".into()))).await }
+                    if last_received.elapsed() > IDLE_TIMEOUT { Err(End::Gone) } else { in_time(self.socket.send(Message::Ping("".into()))).await }
                 }
                 message = self.socket.receive() => {
-                    last_heard = Instant::now();
-                    self.take(message).await
+                    last_received = Instant::now();
+                    self.receive(message).await
                 }
-                Some(answer) = heard.recv() => self.pass_on(answer).await,
+                Some(message) = outgoing.recv() => self.pass_on(message).await,
             };
             if let Err(end) = done {
                 return end;
@@ -222,24 +222,24 @@ impl Conversation {
     }
 
     /// Ends subscriptions, and sends the results of all other operations; starts nothing new.
-    async fn finish(&mut self, heard: &mut Receiver<Answer>, close: Close) -> End {
+    async fn finish(&mut self, outgoing: &mut Receiver<OperationMessage>, close: Close) -> End {
         self.running.retain(|_, running| !running.watches);
-        let answering = async {
+        let finishing = async {
             while !self.running.is_empty() {
-                let Some(answer) = heard.recv().await else { break };
-                self.pass_on(answer).await?;
+                let Some(message) = outgoing.recv().await else { break };
+                self.pass_on(message).await?;
             }
             Ok(())
         };
-        match timeout(FINISHED_WITHIN, answering).await {
+        match timeout(FINISH_TIMEOUT, finishing).await {
             Ok(Err(end)) => end,
             Ok(Ok(())) | Err(_) => close.into(),
         }
     }
 
-    async fn take(&mut self, message: Option<Result<Message, WebSocketError>>) -> Result<(), End> {
+    async fn receive(&mut self, message: Option<Result<Message, WebSocketError>>) -> Result<(), End> {
         match message {
-            Some(Ok(Message::Text(text))) => self.understand(&text).await,
+            Some(Ok(Message::Text(text))) => self.handle(&text).await,
             Some(Ok(Message::Binary(_))) => Err(Close::invalid("Messages must be text").into()),
             // A pong was queued; it must be sent before another ping is read.
             Some(Ok(Message::Ping(_))) => in_time(self.socket.flush()).await,
@@ -250,27 +250,27 @@ impl Conversation {
             }
             Some(Ok(Message::Close(_))) => {
                 // The reply to it is queued.
-                drop(timeout(CLOSED_WITHIN, self.socket.flush()).await);
+                drop(timeout(CLOSE_TIMEOUT, self.socket.flush()).await);
                 Err(End::Gone)
             }
             Some(Err(_)) | None => Err(End::Gone),
         }
     }
 
-    async fn understand(&mut self, text: &str) -> Result<(), End> {
+    async fn handle(&mut self, text: &str) -> Result<(), End> {
         let Ok(Value::Object(mut message)) = serde_json::from_str(text) else {
             return Err(Close::invalid("The message is not a JSON object").into());
         };
         let kind = message.remove("type");
         let payload = message.remove("payload").filter(|payload| !payload.is_null());
         match (kind.as_ref().and_then(Value::as_str), payload) {
-            (Some("connection_init"), None) => self.greet(Map::new()).await,
-            (Some("connection_init"), Some(Value::Object(payload))) => self.greet(payload).await,
-            (Some("ping"), None | Some(Value::Object(_))) => self.say(json!({ "type": "pong" })).await,
+            (Some("connection_init"), None) => self.initialise(Map::new()).await,
+            (Some("connection_init"), Some(Value::Object(payload))) => self.initialise(payload).await,
+            (Some("ping"), None | Some(Value::Object(_))) => self.send(json!({ "type": "pong" })).await,
             (Some("pong"), None | Some(Value::Object(_))) => Ok(()),
             (Some("subscribe"), Some(Value::Object(payload))) => {
                 let id = operation_id(message)?;
-                self.begin(id, payload).await
+                self.start(id, payload).await
             }
             (Some("complete"), _) => {
                 self.running.remove(&*operation_id(message)?);
@@ -284,17 +284,17 @@ impl Conversation {
     }
 
     /// Authenticates the client: by the payload, or by the headers of the upgrade request.
-    async fn greet(&mut self, payload: Map<String, Value>) -> Result<(), End> {
-        if std::mem::replace(&mut self.is_greeted, true) {
+    async fn initialise(&mut self, payload: Map<String, Value>) -> Result<(), End> {
+        if std::mem::replace(&mut self.is_initialised, true) {
             return Err(Close::because(4429, "Too many initialisation requests").into());
         }
         let forbidden = || Close::because(4403, "Forbidden");
         // Some clients without credentials send an empty value.
         let is_nothing = |value: &Value| value.is_null() || value == "";
-        let said = payload
+        let presented = payload
             .iter()
             .find(|(name, value)| name.eq_ignore_ascii_case("authorization") && !is_nothing(value));
-        let token = match said {
+        let token = match presented {
             Some((_, value)) => {
                 let value = value.as_str().and_then(auth::bearer);
                 Some(value.ok_or_else(forbidden)?)
@@ -314,10 +314,10 @@ impl Conversation {
         settled.map_err(|full| Close::because(TRY_AGAIN, full.reason()))?;
         self.credentials = Some(Credentials { token: token.map(str::to_owned) });
         self.session_end = async move { app.session_end(&viewer).await }.boxed();
-        self.say(json!({ "type": "connection_ack" })).await
+        self.send(json!({ "type": "connection_ack" })).await
     }
 
-    async fn begin(&mut self, id: String, payload: Map<String, Value>) -> Result<(), End> {
+    async fn start(&mut self, id: String, payload: Map<String, Value>) -> Result<(), End> {
         let Some(credentials) = self.credentials.clone() else {
             return Err(Close::because(4401, "Unauthorized").into());
         };
@@ -335,10 +335,10 @@ impl Conversation {
         let planned = planned.and_then(|plan| self.check_room(Some(&plan)).map(|()| plan));
         let plan = match planned {
             Ok(plan) => plan,
-            Err(error) => return self.say_error(&id, &error).await,
+            Err(error) => return self.send_error(&id, &error).await,
         };
-        self.begun += 1;
-        let (number, watches, selections) = (self.begun, plan.watches(), plan.selections());
+        self.started += 1;
+        let (number, watches, selections) = (self.started, plan.watches(), plan.selections());
         let operation = Operation {
             api: self.server.api.clone(),
             plan,
@@ -346,7 +346,7 @@ impl Conversation {
             address: self.address,
             room: self.room.clone(),
             request_id: self.id.numbered(number),
-            to: Line { id: Arc::clone(&id), number, answers: self.answers.clone() },
+            to: ClientChannel { id: Arc::clone(&id), number, messages: self.messages.clone() },
         };
         let span = trace::name(&operation.request_id);
         let trace = span.in_scope(|| trace::begin(&Method::GET, &self.headers, &operation.request_id));
@@ -379,38 +379,38 @@ impl Conversation {
     }
 
     /// Passes on a message of an operation, unless the operation was ended in the meantime.
-    async fn pass_on(&mut self, Answer { id, number, message }: Answer) -> Result<(), End> {
+    async fn pass_on(&mut self, OperationMessage { id, number, kind }: OperationMessage) -> Result<(), End> {
         if self.running.get(&id).is_none_or(|running| running.number != number) {
             return Ok(());
         }
-        match message {
-            AnswerMessage::Next(text, _place) => in_time(self.socket.send_text(text)).await,
-            AnswerMessage::Error(error) => {
+        match kind {
+            MessageKind::Next(text, _place) => in_time(self.socket.send_text(text)).await,
+            MessageKind::Error(error) => {
                 self.running.remove(&id);
-                self.say_error(&id, &error).await
+                self.send_error(&id, &error).await
             }
-            AnswerMessage::Complete => {
+            MessageKind::Complete => {
                 self.running.remove(&id);
-                self.say(json!({ "id": *id, "type": "complete" })).await
+                self.send(json!({ "id": *id, "type": "complete" })).await
             }
         }
     }
 
-    async fn say_error(&mut self, id: &str, error: &RequestError) -> Result<(), End> {
+    async fn send_error(&mut self, id: &str, error: &RequestError) -> Result<(), End> {
         let errors = print::errors(error);
         let id = Value::String(id.to_owned());
         let text = format!(r#"{{"id":{id},"type":"error","payload":{errors}}}"#);
         in_time(self.socket.send_text(text)).await
     }
 
-    async fn say(&mut self, message: Value) -> Result<(), End> {
+    async fn send(&mut self, message: Value) -> Result<(), End> {
         in_time(self.socket.send_text(message.to_string())).await
     }
 }
 
 /// Waits for a write, up to a timeout.
-async fn in_time(taking: impl Future<Output = Result<(), WebSocketError>>) -> Result<(), End> {
-    match timeout(TAKEN_WITHIN, taking).await {
+async fn in_time(writing: impl Future<Output = Result<(), WebSocketError>>) -> Result<(), End> {
+    match timeout(WRITE_TIMEOUT, writing).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) => Err(End::Gone),
         // A reason is given in case the client reads on.

@@ -27,12 +27,12 @@ use crate::http::seat::{Full, Seat};
 use crate::http::{Server, print, response};
 
 /// Interval of the comments that keep the connection alive.
-const SHOWN: Duration = Duration::from_secs(12);
+const KEEP_ALIVE: Duration = Duration::from_secs(12);
 
 const COMPLETE: &str = "event: complete\ndata:\n\n";
 
 /// Responds with the events of a subscription, or with the single result of another operation.
-pub(super) async fn answer(
+pub(super) async fn respond(
     server: &Arc<Server>,
     plan: Plan,
     asker: Asker,
@@ -82,7 +82,7 @@ impl Feed {
                 let answer = next(&GraphqlResponse::Refused(error));
                 Some((format!("{answer}{COMPLETE}"), None))
             }
-            answer = timeout(SHOWN, self.answers.next()) => Some(match answer {
+            answer = timeout(KEEP_ALIVE, self.answers.next()) => Some(match answer {
                 Ok(Some(answer)) => (next(&answer), Some(self)),
                 Ok(None) => (COMPLETE.to_owned(), None),
                 Err(_elapsed) => (":\n\n".to_owned(), Some(self)),
@@ -92,5 +92,5 @@ impl Feed {
 }
 
 fn next(answer: &GraphqlResponse) -> String {
-    print::answer_between("event: next\ndata: ", answer, "\n\n")
+    print::between("event: next\ndata: ", answer, "\n\n")
 }

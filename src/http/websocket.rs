@@ -49,8 +49,8 @@ pub(super) struct WebSocket {
     pub(super) has_protocol: bool,
 }
 
-/// Returns whether a request asks for a WebSocket.
-pub(super) fn is_asked_for(method: &Method, headers: &HeaderMap) -> bool {
+/// Returns whether a request is for a WebSocket.
+pub(super) fn is_requested(method: &Method, headers: &HeaderMap) -> bool {
     method == Method::GET && has_word(headers, &header::UPGRADE, "websocket")
 }
 
