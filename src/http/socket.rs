@@ -207,7 +207,7 @@ impl Conversation {
                     Err(Close::because(4408, "Others are waiting to connect").into())
                 }
                 _ = pings.tick() => {
-                    if last_received.elapsed() > IDLE_TIMEOUT { Err(End::Gone) } else { in_time(self.socket.send(Message::Ping("".into()))).await }
+                    if last_received.elapsed() > IDLE_TIMEOUT { Err(End::Gone) } else { self.ping().await }
                 }
                 message = self.socket.receive() => {
                     last_received = Instant::now();
@@ -401,6 +401,10 @@ impl Conversation {
         let id = Value::String(id.to_owned());
         let text = format!(r#"{{"id":{id},"type":"error","payload":{errors}}}"#);
         in_time(self.socket.send_text(text)).await
+    }
+
+    async fn ping(&mut self) -> Result<(), End> {
+        in_time(self.socket.send(Message::Ping("".into()))).await
     }
 
     async fn send(&mut self, message: Value) -> Result<(), End> {

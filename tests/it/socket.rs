@@ -3,6 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
+use axum::http::{Method, StatusCode};
 use futures::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use tokio::net::{TcpSocket, TcpStream};
@@ -13,7 +14,8 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, client_async, connect_a
 
 use crate::server::Server;
 use crate::watch::TIMELINE;
-use crate::world::Redis;
+use crate::wire;
+use crate::world::{Redis, World};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -189,6 +191,21 @@ async fn a_handshake_that_breaks_the_rules_is_rejected() {
         let is_named = answer.contains("\r\nsec-websocket-version: 13\r\n");
         assert_eq!(is_named, status == 426, "{name}: {value:?}: {answer}");
     }
+}
+
+#[tokio::test]
+async fn a_handshake_over_what_cannot_be_upgraded_is_rejected() {
+    // The router in process has no connection.
+    let world = World::new().await;
+    let headers = [
+        ("connection", "upgrade"),
+        ("upgrade", "websocket"),
+        ("sec-websocket-version", "13"),
+        ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    ];
+    let (status, _, answer) = wire::send(&world, Method::GET, "/graphql", &headers, "").await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    assert_eq!(answer["errors"][0]["message"], "The connection cannot become a WebSocket.");
 }
 
 /// Sends the head of a request, and reads the first part of the response.
