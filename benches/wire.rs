@@ -1,5 +1,5 @@
 //! A server as clients have it: how soon a post is on the screens of those who watch, what good queries feel of clients
-//! that send abuse, what it costs to refuse that, and how small a stack the deepest documents are executed on.
+//! that send abuse, what it costs to reject that, and how small a stack the deepest documents are executed on.
 //!
 //! `cargo bench` measures; under `cargo test` a few rounds with few clients show that it works.
 
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use fanfold::app::App;
 use fanfold::app::session::Opened;
-use fanfold::app::viewer::{Asker, Viewer};
+use fanfold::app::viewer::{Caller, Viewer};
 use fanfold::config::GraphqlConfig;
 use fanfold::graphql::error::GraphqlResponse;
 use fanfold::graphql::{Api, GraphqlRequest};
@@ -190,18 +190,18 @@ fn abuses() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What it costs to refuse each of them.
+/// What it costs to reject each of them.
 async fn measure_refusals(api: &Api, server: &Server) {
-    println!("{:<54} {:>12} {:>7} {:>6}", "refused", "microseconds", "status", "bytes");
+    println!("{:<54} {:>12} {:>7} {:>6}", "rejected", "microseconds", "status", "bytes");
     let round_trips = api.app().store().round_trips();
     for (name, document) in abuses() {
         let mut times = Times::default();
         for _ in 0..101 {
             let incoming = GraphqlRequest { query: Some(document.clone()), ..GraphqlRequest::default() };
             let began = Instant::now();
-            let refused = api.plan(incoming).is_err();
+            let rejected = api.plan(incoming).is_err();
             times.0.push(began.elapsed());
-            assert!(refused, "{name}");
+            assert!(rejected, "{name}");
         }
         let (status, bytes) = Connection::new(&server.address).send(&request(&document, "")).await;
         println!("{name:<54} {:>12.0} {status:>7} {bytes:>6}", times.quantile(50) * 1_000.0);
@@ -279,13 +279,13 @@ fn execute_on_a_small_stack(api: &Api, viewer: Viewer) {
         .push(format!("{{ viewer {{ user {{ {lists}followers {{ totalCount }}{} }} }} }}", " } }".repeat(4)));
     let edges = "followers(first: 1) { edges { node { ".repeat(3);
     documents.push(format!("{{ viewer {{ user {{ {edges}id{} }} }} }}", " } } }".repeat(3)));
-    let (api, asker) = (api.clone(), Asker { viewer, address: None, rate_limit: None });
+    let (api, caller) = (api.clone(), Caller { viewer, address: None, rate_limit: None });
     let execute = move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         for query in &documents {
             let request = GraphqlRequest { query: Some(query.clone()), ..GraphqlRequest::default() };
             let plan = api.plan(request).unwrap_or_else(|error| panic!("{query}: {error:?}"));
-            let answer = runtime.block_on(api.execute(plan, asker.clone(), "small"));
+            let answer = runtime.block_on(api.execute(plan, caller.clone(), "small"));
             let GraphqlResponse::Executed { errors, .. } = answer else { panic!("{query}: {answer:?}") };
             assert!(errors.is_empty(), "{query}: {errors:?}");
         }

@@ -8,8 +8,8 @@ use clap::Parser;
 use fanfold::app::App;
 use fanfold::archive::Archive;
 use fanfold::config::DataConfig;
-use fanfold::model::chance::Chance;
 use fanfold::model::clock::SystemClock;
+use fanfold::model::rng::Rng;
 use fanfold::store::Store;
 use tempfile::TempDir;
 
@@ -71,7 +71,7 @@ impl Redis {
         let DataConfig { redis, rules, archive } = Knobs::parse_from(fixed.iter().chain(options)).data;
         let archive = Archive::new(&archive, &redis.data_dir).unwrap();
         let store = Store::open(&redis).await.unwrap();
-        App::new(store, archive, Arc::new(SystemClock), Chance::from_seed(1), rules)
+        App::new(store, archive, Arc::new(SystemClock), Rng::from_seed(1), rules)
     }
 }
 

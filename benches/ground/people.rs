@@ -1,7 +1,7 @@
 //! People, who have no password.
 
 use fanfold::app::App;
-use fanfold::app::user::Newcomer;
+use fanfold::app::user::NewAccount;
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::UserId;
 use fanfold::model::user::{Bio, Username};
@@ -13,7 +13,7 @@ pub(crate) async fn users(app: &App, count: usize) -> Vec<UserId> {
     for numbers in numbers.chunks(5_000) {
         let newcomer = |number: &usize| {
             let username = Username::parse(&format!("u{number}")).unwrap();
-            Newcomer {
+            NewAccount {
                 display_name: (&username).into(),
                 username,
                 bio: Bio::default(),

@@ -212,7 +212,7 @@ async fn publish(app: &App, authors: &[UserId], viewer: UserId) {
 /// Each of these looks at the viewer's profile.
 async fn look_at(app: &App, viewer: UserId, visitors: &[UserId]) {
     for visitors in visitors.chunks(1_000) {
-        let mut batch = Batch::new("bench: look at");
+        let mut batch = Batch::new("bench: read");
         let keys = app.store().keys();
         let record = |&visitor: &UserId| batch.push(audience::record(keys, viewer, app.today(), visitor));
         let tickets = visitors.iter().map(record).collect();

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crate::model::clock::Timestamp;
-use crate::store::bucket::{Drawn, Limit};
+use crate::store::bucket::{Limit, Taken};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -40,13 +40,13 @@ impl Charge {
         Limit { capacity: self.capacity, period: MINUTE * self.capacity / self.per_minute.max(1) }
     }
 
-    pub(super) fn drawn(self, drawn: Drawn, now: Timestamp) -> RateLimit {
+    pub(super) fn rate_limit(self, taken: Taken, now: Timestamp) -> RateLimit {
         RateLimit {
             limit: self.capacity,
             cost: self.cost,
-            remaining: drawn.remaining,
-            reset_at: now.plus(drawn.full_in),
-            wait: drawn.wait,
+            remaining: taken.remaining,
+            reset_at: now.plus(taken.full_in),
+            wait: taken.wait,
         }
     }
 }

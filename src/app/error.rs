@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::archive;
 use crate::budget::Exceeded;
 use crate::model::region::{Part, Region};
-use crate::model::text::{Breach, Violation};
+use crate::model::text::{Violation, ViolationKind};
 use crate::store;
 
 /// The reason for a failure. Cheap to clone, because one failure may be the result of many fields.
@@ -19,7 +19,7 @@ pub enum Error {
     Invalid(String),
     /// Rejected by a rule.
     #[error("rejected: {0:?}")]
-    Refused(Refused),
+    Rejected(Rejection),
     /// A fault of this server or of something it depends on.
     #[error(transparent)]
     Broken(#[from] Broken),
@@ -27,7 +27,7 @@ pub enum Error {
 
 /// The reasons for rejection.
 #[derive(Clone, Debug)]
-pub enum Refused {
+pub enum Rejection {
     /// Authentication is required.
     Unauthenticated,
     /// The token presented does not belong to any session.
@@ -42,12 +42,12 @@ pub enum Refused {
     /// The operation exceeds its budget.
     OverBudget(Exceeded),
     /// Rule violations that the user can correct.
-    Rules(Vec<Refusal>),
+    Rules(Vec<RuleViolation>),
 }
 
 /// A violation of one rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct RuleViolation {
     /// The kind of rule.
     pub reason: Reason,
     /// The rule, as a sentence for the user.
@@ -143,8 +143,8 @@ impl Error {
     /// Creates a rejection for one rule violation.
     #[must_use]
     pub fn rule(reason: Reason, field: impl Into<Option<Field>>, message: impl Into<String>) -> Self {
-        let refusal = Refusal { reason, message: message.into(), field: field.into() };
-        Self::Refused(Refused::Rules(vec![refusal]))
+        let violation = RuleViolation { reason, message: message.into(), field: field.into() };
+        Self::Rejected(Rejection::Rules(vec![violation]))
     }
 
     /// Returns the message followed by its chain of causes.
@@ -171,7 +171,7 @@ impl Error {
         use archive::error::Error as Archived;
         match self {
             Self::Broken(Broken::Archive(error)) => {
-                matches!(error, Archived::Refused(_) | Archived::Corrupt(_))
+                matches!(error, Archived::Rejected(_) | Archived::Corrupt(_))
             }
             Self::Broken(Broken::Store(error)) => error.is_about_data(),
             _ => false,
@@ -190,14 +190,14 @@ impl From<store::error::Error> for Error {
         Self::Broken(match &error {
             store::error::Error::OverBudget(exceeded) => return (*exceeded).into(),
             store::error::Error::Unavailable(_) => Broken::Unreachable(error),
-            store::error::Error::Refused(_) | store::error::Error::Corrupt(_) => Broken::Store(error),
+            store::error::Error::Rejected(_) | store::error::Error::Corrupt(_) => Broken::Store(error),
         })
     }
 }
 
 impl From<Exceeded> for Error {
     fn from(exceeded: Exceeded) -> Self {
-        Self::Refused(Refused::OverBudget(exceeded))
+        Self::Rejected(Rejection::OverBudget(exceeded))
     }
 }
 
@@ -212,20 +212,20 @@ impl From<archive::error::Error> for Error {
 
 /// Validates several inputs and collects all violations, so that a user sees them all at once.
 #[derive(Default)]
-pub(super) struct Faults(Vec<Refusal>);
+pub(super) struct Faults(Vec<RuleViolation>);
 
 impl Faults {
     /// Returns the value, or records a violation for this field.
     pub(super) fn check<T>(&mut self, field: Field, checked: Result<T, Violation>) -> Option<T> {
         match checked {
             Ok(value) => Some(value),
-            Err(Violation { breach, rule }) => {
-                let reason = match breach {
-                    Breach::TooShort => Reason::TooShort,
-                    Breach::TooLong => Reason::TooLong,
-                    Breach::Invalid => Reason::Invalid,
+            Err(Violation { kind, rule }) => {
+                let reason = match kind {
+                    ViolationKind::TooShort => Reason::TooShort,
+                    ViolationKind::TooLong => Reason::TooLong,
+                    ViolationKind::Invalid => Reason::Invalid,
                 };
-                self.0.push(Refusal { reason, message: rule, field: Some(field) });
+                self.0.push(RuleViolation { reason, message: rule, field: Some(field) });
                 None
             }
         }
@@ -243,6 +243,6 @@ impl Faults {
 
     /// Returns an error with all violations found; the checked values are available only if there are none.
     pub(super) fn into_error(self) -> Error {
-        Error::Refused(Refused::Rules(self.0))
+        Error::Rejected(Rejection::Rules(self.0))
     }
 }

@@ -10,7 +10,7 @@ use crate::app::error::{Broken, Error};
 use crate::app::post::NewPost;
 use crate::app::relation::Edge;
 use crate::app::throttle::source;
-use crate::app::user::{Made, Newcomer};
+use crate::app::user::{Created, NewAccount};
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::model::secret::{Password, PasswordHash};
@@ -36,14 +36,14 @@ pub struct ImportedFollows {
     /// Number that existed and kept their time.
     pub already: usize,
     /// Number rejected by the follow limit.
-    pub refused: usize,
+    pub rejected: usize,
 }
 
 impl AddAssign for ImportedFollows {
     fn add_assign(&mut self, other: Self) {
         self.added += other.added;
         self.already += other.already;
-        self.refused += other.refused;
+        self.rejected += other.rejected;
     }
 }
 
@@ -67,20 +67,20 @@ impl App {
 
     /// Creates those users who do not exist yet. Names must be distinct. About eight round trips for any
     /// number of users; a few thousand per call is a good number.
-    pub async fn import_users(&self, newcomers: Vec<Newcomer>) -> Result<ImportedUsers, Error> {
-        let mut ids: Vec<Option<UserId>> = self.holders(&newcomers).await?;
+    pub async fn import_users(&self, accounts: Vec<NewAccount>) -> Result<ImportedUsers, Error> {
+        let mut ids: Vec<Option<UserId>> = self.holders(&accounts).await?;
         let missing: Vec<usize> = (0..ids.len()).filter(|&index| ids[index].is_none()).collect();
-        let wanted = missing.iter().map(|&index| newcomers[index].clone()).collect();
+        let wanted = missing.iter().map(|&index| accounts[index].clone()).collect();
         let mut created = 0;
         for (index, made) in missing.iter().zip(self.make_users(wanted).await?) {
-            if let Made::User(user, _) = made {
+            if let Created::User(user, _) = made {
                 ids[*index] = Some(user);
                 created += 1;
             }
         }
         // Another request may have registered one of the names meanwhile.
         if ids.iter().any(Option::is_none) {
-            ids = self.holders(&newcomers).await?;
+            ids = self.holders(&accounts).await?;
         }
         let ids: Option<Vec<UserId>> = ids.into_iter().collect();
         let ids = ids.ok_or(Broken::GaveUp("importing users: a name is being registered concurrently"))?;
@@ -88,9 +88,9 @@ impl App {
     }
 
     /// Returns the holder of each name. A reservation left behind by an interrupted import is ended first.
-    async fn holders(&self, newcomers: &[Newcomer]) -> Result<Vec<Option<UserId>>, Error> {
-        let mut holders = Vec::with_capacity(newcomers.len());
-        for (newcomer, holder) in newcomers.iter().zip(self.read_holders(newcomers).await?) {
+    async fn holders(&self, accounts: &[NewAccount]) -> Result<Vec<Option<UserId>>, Error> {
+        let mut holders = Vec::with_capacity(accounts.len());
+        for (newcomer, holder) in accounts.iter().zip(self.read_holders(accounts).await?) {
             holders.push(match holder {
                 Some(Holder::Settled(user)) => Some(user),
                 Some(Holder::Reserved(user)) => {
@@ -107,10 +107,10 @@ impl App {
         Ok(holders)
     }
 
-    async fn read_holders(&self, newcomers: &[Newcomer]) -> Result<Vec<Option<Holder>>, Error> {
+    async fn read_holders(&self, accounts: &[NewAccount]) -> Result<Vec<Option<Holder>>, Error> {
         let mut batch = Batch::new("import: names");
-        let read = |newcomer: &Newcomer| batch.push(name::holder(self.keys(), &newcomer.username));
-        let tickets = newcomers.iter().map(read).collect();
+        let read = |newcomer: &NewAccount| batch.push(name::holder(self.keys(), &newcomer.username));
+        let tickets = accounts.iter().map(read).collect();
         Ok(batch.send(self.store()).await?.take_all(tickets)?)
     }
 
@@ -127,7 +127,7 @@ impl App {
             match followed {
                 Followed::Added(_) => imported.added += 1,
                 Followed::Already(_) => imported.already += 1,
-                Followed::Refused => imported.refused += 1,
+                Followed::Rejected => imported.rejected += 1,
             }
         }
         Ok(imported)

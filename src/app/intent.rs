@@ -11,7 +11,7 @@ use crate::store::intent::{self, Intent, Operation};
 impl App {
     /// Creates an intent of this call for each operation.
     pub(super) fn intents(&self, operations: impl Iterator<Item = Operation>) -> Vec<Intent> {
-        operations.map(|operation| Intent { operation, token: self.chance().nonce() }).collect()
+        operations.map(|operation| Intent { operation, token: self.rng().nonce() }).collect()
     }
 
     /// Records intents. One round trip.

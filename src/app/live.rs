@@ -27,14 +27,14 @@ use crate::model::id::UserId;
 use crate::model::relation::Side;
 use crate::store::batch::Batch;
 use crate::store::relation;
-use crate::store::signal::{Dial, Ear, Signal};
+use crate::store::signal::{Signal, SignalListener, SubscriptionHandle};
 
 /// Polling interval of a subscriber that was not woken.
 const LOOKED_AFTER: Duration = Duration::from_secs(30);
 /// Interval of pings that verify the connection.
 const PINGED: Duration = Duration::from_secs(10);
 /// Timeout of commands sent over the connection.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// Delay before reconnecting.
 const PAUSE: Duration = Duration::from_millis(500);
 /// Maximum number of changed relations buffered per subscriber.
@@ -206,10 +206,10 @@ impl App {
 
     /// Wakes subscribers in this process and refreshes the delivered mark, until dropped.
     pub async fn keep_listening(&self) {
-        join(self.keep_hearing(), self.keep_delivered_mark()).await;
+        join(self.keep_receiving(), self.keep_delivered_mark()).await;
     }
 
-    async fn keep_hearing(&self) {
+    async fn keep_receiving(&self) {
         let mut is_told = false;
         loop {
             let Err(error) = self.listen_once(&mut is_told).await;
@@ -225,43 +225,47 @@ impl App {
     }
 
     async fn listen_once(&self, is_told: &mut bool) -> Result<Infallible, Error> {
-        let ear = timeout(PATIENCE, self.store().listen()).await.map_err(|_| too_slow())??;
-        let mut dial = ear.dial();
+        let ear = timeout(TIMEOUT, self.store().listen()).await.map_err(|_| too_slow())??;
+        let mut handle = ear.handle();
         let users = self.0.process.listeners.users();
-        tune(dial.listen_for(&users), users.is_empty()).await?;
+        tune(handle.subscribe_to(&users), users.is_empty()).await?;
         // There was no subscription for a while.
         let missed = Changes { has_missed: *is_told, ..Changes::anything() };
         self.0.process.listeners.put_all(&users, &missed);
         *is_told = false;
         let pulled = Pulled::default();
         tokio::select! {
-            tuned = self.keep_tuning(&mut dial, users.into_iter().collect()) => tuned,
-            never = self.keep_waking_readers(&pulled) => match never {},
+            tuned = self.keep_tuning(&mut handle, users.into_iter().collect()) => tuned,
+            never = self.keep_notifying_readers(&pulled) => match never {},
             () = self.wake(ear, &pulled) => Err(Broken::GaveUp("pub/sub: connection closed").into()),
         }
     }
 
     /// Keeps the Redis subscriptions in line with the subscribers in this process.
-    async fn keep_tuning(&self, dial: &mut Dial, mut heard: HashSet<UserId>) -> Result<Infallible, Error> {
+    async fn keep_tuning(
+        &self,
+        handle: &mut SubscriptionHandle,
+        mut heard: HashSet<UserId>,
+    ) -> Result<Infallible, Error> {
         let listeners = &self.0.process.listeners;
         loop {
             if timeout(PINGED, listeners.bell.notified()).await.is_err() {
-                tune(dial.ping(), false).await?;
+                tune(handle.ping(), false).await?;
                 continue;
             }
             let (mut wanted, mut unwanted) = listeners.settle();
             wanted.retain(|user| heard.insert(*user));
             unwanted.retain(|user| heard.remove(user));
-            tune(dial.listen_for(&wanted), wanted.is_empty()).await?;
-            tune(dial.cease_for(&unwanted), unwanted.is_empty()).await?;
+            tune(handle.subscribe_to(&wanted), wanted.is_empty()).await?;
+            tune(handle.unsubscribe_from(&unwanted), unwanted.is_empty()).await?;
             listeners.put_all(&wanted, &Changes::anything());
         }
     }
 
     /// Dispatches signals until the connection is closed. Never waits for anything else.
-    async fn wake(&self, mut ear: Ear, pulled: &Pulled) {
+    async fn wake(&self, mut ear: SignalListener, pulled: &Pulled) {
         let listeners = &self.0.process.listeners;
-        while let Some(signal) = ear.hear().await {
+        while let Some(signal) = ear.next().await {
             let changes = Changes::default();
             match signal {
                 Signal::Timeline(user) => listeners.put(user, &Changes::of_timeline(Instant::now())),
@@ -275,7 +279,7 @@ impl App {
     }
 
     /// Wakes the readers of authors whose posts are pulled. Spends at most half of its time on lookups.
-    async fn keep_waking_readers(&self, pulled: &Pulled) -> Infallible {
+    async fn keep_notifying_readers(&self, pulled: &Pulled) -> Infallible {
         loop {
             pulled.bell.notified().await;
             let began = Instant::now();
@@ -355,7 +359,7 @@ async fn tune(
     if is_nothing {
         return Ok(());
     }
-    Ok(timeout(PATIENCE, telling).await.map_err(|_| too_slow())??)
+    Ok(timeout(TIMEOUT, telling).await.map_err(|_| too_slow())??)
 }
 
 fn too_slow() -> Error {

@@ -110,7 +110,7 @@ impl Footprint {
 impl App {
     /// Measures memory usage. Some hundred round trips, regardless of the amount of data.
     pub async fn measure_memory(&self) -> Result<Usage, Error> {
-        let nonce = self.chance().nonce();
+        let nonce = self.rng().nonce();
         let measured = self.measure_all(nonce).await;
         if let Err(error) = memory::end(self.keys(), nonce).send("memory: end", self.store()).await {
             tracing::warn!(
@@ -151,7 +151,7 @@ impl App {
     ) -> Result<Vec<A>, Error> {
         let mut answers = Vec::with_capacity(all.len());
         for some in all.chunks(AT_A_TIME) {
-            let mut batch = Batch::new("memory: look");
+            let mut batch = Batch::new("memory: sample");
             let tickets = some.iter().map(|one| batch.push(command(self.keys(), one))).collect();
             answers.extend(batch.send(self.store()).await?.take_all(tickets)?);
         }

@@ -50,9 +50,9 @@ use crate::app::visit::{Counts, Visits};
 use crate::archive::Archive;
 use crate::config::RulesConfig;
 use crate::gate::Gate;
-use crate::model::chance::Chance;
 use crate::model::clock::{Day, SharedClock, Timestamp};
 use crate::model::id::UserId;
+use crate::model::rng::Rng;
 use crate::store::Store;
 use crate::store::key::Keys;
 
@@ -76,7 +76,7 @@ pub struct App(Arc<Parts>);
 struct Parts {
     store: Store,
     clock: SharedClock,
-    chance: Arc<Chance>,
+    rng: Arc<Rng>,
     rules: RulesConfig,
     archive: Archive,
     /// Whether the mover of this process is failing.
@@ -86,7 +86,7 @@ struct Parts {
     passwords: Passwords,
     process: ProcessState,
     /// The token of this process's repair intents.
-    mender: u64,
+    repairer_token: u64,
 }
 
 /// State of this process alone, which is lost with it: caches, subscribers and marks.
@@ -118,27 +118,21 @@ struct ProcessState {
 impl App {
     /// Creates the application over this store and archive, with an injected clock and random generator.
     #[must_use]
-    pub fn new(
-        store: Store,
-        archive: Archive,
-        clock: SharedClock,
-        chance: Chance,
-        rules: RulesConfig,
-    ) -> Self {
-        let chance = Arc::new(chance);
-        let passwords = Passwords::new(&rules.account, Arc::clone(&chance));
-        let mender = chance.nonce();
+    pub fn new(store: Store, archive: Archive, clock: SharedClock, rng: Rng, rules: RulesConfig) -> Self {
+        let rng = Arc::new(rng);
+        let passwords = Passwords::new(&rules.account, Arc::clone(&rng));
+        let repairer_token = rng.nonce();
         Self(Arc::new(Parts {
             store,
             clock,
-            chance,
+            rng,
             rules,
             archive,
             is_stuck: Arc::default(),
             bound: Arc::default(),
             passwords,
             process: ProcessState::default(),
-            mender,
+            repairer_token,
         }))
     }
 
@@ -150,18 +144,18 @@ impl App {
 
     /// Returns the same application over other connections to the same store and archive.
     fn over(&self, store: Store, archive: Archive) -> Self {
-        let Parts { clock, chance, rules, is_stuck, bound, passwords, .. } = &*self.0;
+        let Parts { clock, rng, rules, is_stuck, bound, passwords, .. } = &*self.0;
         Self(Arc::new(Parts {
             store,
             clock: Arc::clone(clock),
-            chance: Arc::clone(chance),
+            rng: Arc::clone(rng),
             rules: rules.clone(),
             archive,
             is_stuck: Arc::clone(is_stuck),
             bound: Arc::clone(bound),
             passwords: passwords.clone(),
             process: ProcessState::default(),
-            mender: chance.nonce(),
+            repairer_token: rng.nonce(),
         }))
     }
 
@@ -191,7 +185,7 @@ impl App {
     /// Returns a unique id for a request that has none.
     #[must_use]
     pub fn request_id(&self) -> String {
-        format!("{:032x}", u128::from_le_bytes(self.chance().bytes()))
+        format!("{:032x}", u128::from_le_bytes(self.rng().bytes()))
     }
 
     /// Returns the number of passwords waiting to be hashed.
@@ -216,8 +210,8 @@ impl App {
         self.0.store.keys()
     }
 
-    fn chance(&self) -> &Chance {
-        &self.0.chance
+    fn rng(&self) -> &Rng {
+        &self.0.rng
     }
 
     /// Returns the current day by the injected clock.

@@ -11,13 +11,13 @@
 use crate::app::App;
 use crate::app::charge::{Charge, RateLimit};
 use crate::app::error::Error;
-use crate::app::viewer::{Asker, Viewer};
+use crate::app::viewer::{Caller, Viewer};
 use crate::model::address::Address;
 use crate::store::bucket;
 
 impl App {
     /// Identifies the caller by this token and address, and charges them. Round trips as for
-    /// [`App::recognise`]; without a token, one if there is a charge.
+    /// [`App::authenticate`]; without a token, one if there is a charge.
     ///
     /// If the caller has too few tokens, the result contains the wait time and nothing else is done.
     pub async fn admit(
@@ -25,12 +25,12 @@ impl App {
         token: Option<&str>,
         address: Option<Address>,
         charge: Option<Charge>,
-    ) -> Result<Asker, Error> {
+    ) -> Result<Caller, Error> {
         let (viewer, rate_limit) = match token {
-            Some(token) => self.recognise_and_charge(token, charge).await?,
+            Some(token) => self.authenticate_and_charge(token, charge).await?,
             None => (Viewer::Anonymous, self.charge_address(address, charge).await?),
         };
-        Ok(Asker { viewer, address, rate_limit })
+        Ok(Caller { viewer, address, rate_limit })
     }
 
     /// Charges a viewer for an event, waiting until the bucket has enough tokens. If the store is not
@@ -44,8 +44,8 @@ impl App {
         let turns = self.0.process.allowances.of(user);
         let _turn = turns.lock().await;
         loop {
-            let draw = bucket::draw(&bucket, charge.limit(), charge.cost, self.now());
-            match draw.send("charge event", self.store()).await.map(|drawn| drawn.wait) {
+            let draw = bucket::take(&bucket, charge.limit(), charge.cost, self.now());
+            match draw.send("charge event", self.store()).await.map(|taken| taken.wait) {
                 Ok(Some(wait)) => tokio::time::sleep(wait).await,
                 Ok(None) | Err(_) => return,
             }
@@ -79,11 +79,11 @@ impl App {
             return Ok(None);
         };
         let (bucket, now) = (self.keys().cost_from(address.digest()), self.now());
-        let draw = bucket::draw(&bucket, charge.limit(), charge.cost, now);
+        let draw = bucket::take(&bucket, charge.limit(), charge.cost, now);
         match draw.send("charge address", self.store()).await {
             // If the store is not writable, nothing is limited.
             Err(error) if error.is_read_only() => Ok(None),
-            drawn => Ok(Some(charge.drawn(drawn?, now))),
+            taken => Ok(Some(charge.rate_limit(taken?, now))),
         }
     }
 }

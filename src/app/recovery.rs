@@ -14,7 +14,7 @@ use crate::app::error::Error;
 use crate::store::moving;
 
 /// Timeout of a publisher's archive query. The repairer retries.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The server changes that have been handled.
 #[derive(Default)]
@@ -62,7 +62,7 @@ impl App {
     async fn raise_counter(&self, changes: u64) -> Result<(), Error> {
         // An archive that is not open yet is checked when it is opened.
         let archived = if self.0.bound.initialized() {
-            let greatest = tokio::time::timeout(PATIENCE, self.0.archive.greatest_post()).await;
+            let greatest = tokio::time::timeout(TIMEOUT, self.0.archive.greatest_post()).await;
             greatest.ok().and_then(Result::ok)
         } else {
             Some(0)

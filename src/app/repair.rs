@@ -111,7 +111,7 @@ impl App {
                 }
             }
         }
-        let torn = self.mend_all(edges).await?;
+        let torn = self.repair_all(edges).await?;
         done.retain(|intent| match intent.operation {
             Operation::Edge { follower, followee } => !torn.contains(&Edge { follower, followee }),
             Operation::Name { .. } | Operation::Delete { .. } => true,
@@ -132,16 +132,16 @@ impl App {
 
     /// Repairs these edges, all together or, if that fails, one by one. Returns those that cannot be repaired
     /// now.
-    async fn mend_all(&self, edges: HashSet<Edge>) -> Result<HashSet<Edge>, Error> {
+    async fn repair_all(&self, edges: HashSet<Edge>) -> Result<HashSet<Edge>, Error> {
         let all: Vec<Edge> = edges.iter().copied().collect();
-        match self.mend_edges(&all).await {
+        match self.repair_edges(&all).await {
             Ok(()) => return Ok(HashSet::new()),
             Err(error) if error.is_unreachable() => return Err(error),
             Err(_) => {}
         }
         let mut torn = HashSet::new();
         for edge in all {
-            if let Err(error) = self.mend_edges(&[edge]).await {
+            if let Err(error) = self.repair_edges(&[edge]).await {
                 let Edge { follower, followee } = edge;
                 tracing::error!(error = &error as &dyn std::error::Error, %follower, %followee, "a follow cannot be repaired");
                 torn.insert(edge);
@@ -162,8 +162,9 @@ impl App {
     /// Ends the reservation of a name for an id: settles the name if the user exists; otherwise revokes the
     /// id and frees the name. Two round trips.
     pub(super) async fn end_reservation(&self, username: &Username, id: UserId) -> Result<(), Error> {
-        let exists =
-            user::void_unless_exists(self.keys(), id, self.now()).send("repair: void", self.store()).await?;
+        let exists = user::revoke_unless_exists(self.keys(), id, self.now())
+            .send("repair: revoke", self.store())
+            .await?;
         let end = if exists {
             name::settle(self.keys(), username, id)
         } else {

@@ -7,9 +7,9 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use crate::app::App;
-use crate::app::error::{Error, Faults, Field, Reason, Refused};
+use crate::app::error::{Error, Faults, Field, Reason, Rejection};
 use crate::app::read::{Pending, Read, Requests};
-use crate::app::throttle::{Guess, admit, source, source_of};
+use crate::app::throttle::{Attempt, admit, source, source_of};
 use crate::app::viewer::{SignedIn, Viewer};
 use crate::model::address::Address;
 use crate::model::clock::Day;
@@ -70,18 +70,18 @@ impl App {
             return Err(faults.into_error());
         };
         let password = Password::attempt(password);
-        let place = self.0.passwords.enter(source(username, from)).await?;
+        let slot = self.0.passwords.enter(source(username, from)).await?;
         // The password may change during verification; the second attempt sees the new one.
         for _ in 0..2 {
-            let (user, guess) = self.user_to_verify(username, from).await?;
-            let (hash, rejection) = self.password_to_verify(user, &guess).await?;
+            let (user, attempt) = self.user_to_verify(username, from).await?;
+            let (hash, rejection) = self.password_to_verify(user, &attempt).await?;
             if let Some(rejection) = rejection {
-                self.take_back(&guess).await;
-                return Err(place.reject(rejection).await);
+                self.take_back(&attempt).await;
+                return Err(slot.reject(rejection).await);
             }
-            let right = match place.verify(password.clone(), hash.clone()).await {
-                Err(error @ Error::Refused(_)) => {
-                    self.take_back(&guess).await;
+            let right = match slot.verify(password.clone(), hash.clone()).await {
+                Err(error @ Error::Rejected(_)) => {
+                    self.take_back(&attempt).await;
                     return Err(error);
                 }
                 right => right?,
@@ -89,7 +89,7 @@ impl App {
             let (Some(verified), true) = (hash, right) else {
                 return Err(wrong_credentials());
             };
-            let ending = self.welcome(user, &guess).await?;
+            let ending = self.welcome(user, &attempt).await?;
             let (opened, stored) = self.new_session(user, &label);
             let open = session::open(self.keys(), user, &verified, &stored, &ending);
             if open.send("login: open", self.store()).await? {
@@ -101,43 +101,47 @@ impl App {
 
     /// Returns the user with this name, or a nonexistent one, so that an unknown name takes the same path as
     /// a known one. Rejected if there were too many guesses from this address.
-    async fn user_to_verify(&self, username: &str, from: Option<Address>) -> Result<(UserId, Guess), Error> {
+    async fn user_to_verify(
+        &self,
+        username: &str,
+        from: Option<Address>,
+    ) -> Result<(UserId, Attempt), Error> {
         let mut batch = Batch::new("login: name");
         let holder = Username::parse(username).ok().map(|name| batch.push(name::holder(self.keys(), &name)));
         let look = self.look(username, from, &mut batch);
         let mut replies = batch.send(self.store()).await?;
-        let guess = look.judge(&mut replies)?;
+        let attempt = look.check(&mut replies)?;
         let user = match holder.map(|holder| replies.take(holder)).transpose()?.flatten() {
             Some(Holder::Settled(user)) => user,
             Some(Holder::Reserved(_)) | None => UserId::MAX,
         };
-        Ok((user, guess))
+        Ok((user, attempt))
     }
 
-    /// Returns the hash to verify a guess against; `None` if there is none. Also returns the rejection if
+    /// Returns the hash to verify a attempt against; `None` if there is none. Also returns the rejection if
     /// there were too many correct passwords. Fails if there were too many guesses.
     async fn password_to_verify(
         &self,
         user: UserId,
-        guess: &Guess,
+        attempt: &Attempt,
     ) -> Result<(Option<PasswordHash>, Option<Error>), Error> {
         let mut batch = Batch::new("login: password");
-        let drawn = batch.push(self.draw_for(guess));
-        let sign_ins = self.look_at_sign_ins(user, guess.address(), &mut batch);
+        let taken = batch.push(self.take_for(attempt));
+        let sign_ins = self.look_at_sign_ins(user, attempt.address(), &mut batch);
         let hash = batch.push(user::password(self.keys(), user));
         let mut replies = batch.send(self.store()).await?;
-        admit(replies.take(drawn)?)?;
+        admit(replies.take(taken)?)?;
         Ok((replies.take(hash)?, sign_ins.rejection(&mut replies)?))
     }
 
-    /// Settles a correct guess. Returns the sessions to end when another one is opened: expired ones and,
+    /// Settles a correct attempt. Returns the sessions to end when another one is opened: expired ones and,
     /// beyond the limit, the least recently seen.
-    async fn welcome(&self, user: UserId, guess: &Guess) -> Result<Ending, Error> {
+    async fn welcome(&self, user: UserId, attempt: &Attempt) -> Result<Ending, Error> {
         let mut batch = Batch::new("login: sessions");
-        let settled = self.settle(user, guess, &mut batch);
+        let settled = self.settle(user, attempt, &mut batch);
         let sessions = batch.push(session::read_all(self.keys(), user));
         let mut replies = batch.send(self.store()).await?;
-        settled.judge(&mut replies)?;
+        settled.check(&mut replies)?;
         if self.0.rules.account.sessions_single {
             return Ok(Ending::All);
         }
@@ -152,9 +156,9 @@ impl App {
     /// Creates a session that begins now, and its stored form.
     pub(super) fn new_session(&self, user: UserId, label: &Label) -> (Opened, StoredSession) {
         let now = self.now();
-        let token = Token::issue(user, self.chance());
+        let token = Token::issue(user, self.rng());
         let session = Session {
-            id: SessionId::issue(self.chance()),
+            id: SessionId::issue(self.rng()),
             created_at: now,
             last_seen_at: now,
             expires_at: self.0.rules.account.session_end(now, now),
@@ -206,24 +210,24 @@ impl App {
         let Some(new) = faults.check(Field::NewPassword, Password::choose(new)) else {
             return Err(faults.into_error());
         };
-        let place = self.0.passwords.enter(source_of(signed_in.user, from)).await?;
+        let slot = self.0.passwords.enter(source_of(signed_in.user, from)).await?;
         let from = from.map(|from| from.digest());
         let (hash, rejection) = self.password_to_change(signed_in, from).await?;
         if let Some(rejection) = rejection {
-            self.take_back_through(signed_in).await;
-            return Err(place.reject(rejection).await);
+            self.refund_session(signed_in).await;
+            return Err(slot.reject(rejection).await);
         }
         let changed = async {
-            let right = place.verify(Password::attempt(current), hash.clone()).await?;
+            let right = slot.verify(Password::attempt(current), hash.clone()).await?;
             let (Some(verified), true) = (hash, right) else {
                 return Err(wrong_current_password());
             };
-            Ok((verified, place.hash(new).await?))
+            Ok((verified, slot.hash(new).await?))
         };
         match changed.await {
             Ok((verified, new)) => self.write_password(signed_in, &verified, &new, from).await,
-            Err(error @ Error::Refused(Refused::Busy { .. })) => {
-                self.take_back_through(signed_in).await;
+            Err(error @ Error::Rejected(Rejection::Busy { .. })) => {
+                self.refund_session(signed_in).await;
                 Err(error)
             }
             Err(error) => Err(error),
@@ -238,11 +242,11 @@ impl App {
         from: Option<Digest>,
     ) -> Result<(Option<PasswordHash>, Option<Error>), Error> {
         let mut batch = Batch::new("change password: read");
-        let drawn = batch.push(self.draw_through(signed_in));
+        let taken = batch.push(self.take_for_session(signed_in));
         let sign_ins = self.look_at_sign_ins(signed_in.user, from, &mut batch);
         let hash = batch.push(user::password(self.keys(), signed_in.user));
         let mut replies = batch.send(self.store()).await?;
-        admit(replies.take(drawn)?)?;
+        admit(replies.take(taken)?)?;
         Ok((replies.take(hash)?, sign_ins.rejection(&mut replies)?))
     }
 
@@ -254,9 +258,9 @@ impl App {
         from: Option<Digest>,
     ) -> Result<Opened, Error> {
         let user = signed_in.user;
-        let token = Token::issue(user, self.chance());
+        let token = Token::issue(user, self.rng());
         let mut batch = Batch::new("change password: write");
-        let given_back = batch.push(self.give_back_through(signed_in));
+        let given_back = batch.push(self.return_for_session(signed_in));
         let charged = self.charge_sign_in(user, from, &mut batch);
         let change = user::change_password(self.keys(), user, verified, new, &signed_in.token, &token.hash());
         let change = batch.push(change);
@@ -272,7 +276,7 @@ impl App {
             }
             // Another request has changed the password meanwhile, so the given one is no longer current.
             PasswordChange::Outdated => Err(wrong_current_password()),
-            PasswordChange::SessionEnded => Err(Error::Refused(Refused::BadToken)),
+            PasswordChange::SessionEnded => Err(Error::Rejected(Rejection::BadToken)),
         }
     }
 }

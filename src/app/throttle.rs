@@ -30,7 +30,7 @@ use crate::model::digest::Digest;
 use crate::model::id::UserId;
 use crate::model::user::Username;
 use crate::store::batch::{Batch, Replies, Ticket};
-use crate::store::bucket::{self, Drawn, Limit};
+use crate::store::bucket::{self, Limit, Taken};
 use crate::store::command::Command;
 use crate::store::key::{Bucket, Key};
 use crate::store::throttle;
@@ -43,35 +43,35 @@ const PERIOD: Duration = Duration::from_hours(1);
 const SPARED: u32 = 20;
 
 /// An attempt to sign in: the account, and the origin.
-pub(super) struct Guess {
+pub(super) struct Attempt {
     /// The account, by name, whether or not it exists.
     account: Digest,
     origin: Option<Origin>,
 }
 
-impl Guess {
+impl Attempt {
     /// Returns the client address, if known.
     pub(super) fn address(&self) -> Option<Digest> {
         self.origin.as_ref().map(|origin| origin.address)
     }
 }
 
-/// The origin of a guess.
+/// The origin of a attempt.
 struct Origin {
     address: Digest,
     /// The address as stored with the account.
-    remembered: Digest,
+    stored: Digest,
     /// Whether the account has signed in from here before.
     is_known: bool,
     /// Whether a token was taken from the bucket of the address.
-    has_drawn: bool,
+    has_taken: bool,
 }
 
 /// The pending checks of the limits on correct passwords, for a user and an address.
 pub(super) struct SignIns {
     limit: Limit,
-    of_user: Ticket<Drawn>,
-    from: Option<Ticket<Drawn>>,
+    of_user: Ticket<Taken>,
+    from: Option<Ticket<Taken>>,
 }
 
 impl SignIns {
@@ -85,97 +85,95 @@ impl SignIns {
     }
 }
 
-/// The pending commands of a correct guess.
+/// The pending commands of a correct attempt.
 pub(super) struct Settled {
     done: Vec<Ticket<bool>>,
-    charged: Vec<Ticket<Drawn>>,
+    charged: Vec<Ticket<Taken>>,
 }
 
 impl Settled {
     /// Fails if any of the commands failed.
-    pub(super) fn judge(self, replies: &mut Replies) -> Result<(), Error> {
+    pub(super) fn check(self, replies: &mut Replies) -> Result<(), Error> {
         replies.take_all(self.done)?;
         replies.take_all(self.charged)?;
         Ok(())
     }
 }
 
-/// The pending reads about the origin of a guess.
+/// The pending reads about the origin of a attempt.
 pub(super) struct Look {
     account: Digest,
-    origin: Option<(Address, Ticket<bool>, Ticket<Drawn>)>,
+    origin: Option<(Address, Ticket<bool>, Ticket<Taken>)>,
 }
 
 impl Look {
-    /// Returns the guess. Rejected if there were too many from an address the account has never signed in
+    /// Returns the attempt. Rejected if there were too many from an address the account has never signed in
     /// from.
-    pub(super) fn judge(self, replies: &mut Replies) -> Result<Guess, Error> {
+    pub(super) fn check(self, replies: &mut Replies) -> Result<Attempt, Error> {
         let account = self.account;
-        let Some((address, is_known, drawn)) = self.origin else {
-            return Ok(Guess { account, origin: None });
+        let Some((address, is_known, taken)) = self.origin else {
+            return Ok(Attempt { account, origin: None });
         };
-        let (is_known, drawn) = (replies.take(is_known)?, replies.take(drawn)?);
+        let (is_known, taken) = (replies.take(is_known)?, replies.take(taken)?);
         if !is_known {
-            admit(drawn)?;
+            admit(taken)?;
         }
-        let (address, remembered) = (address.digest(), address.digest_for(account));
-        let origin = Origin { address, remembered, is_known, has_drawn: drawn.wait.is_none() };
-        Ok(Guess { account, origin: Some(origin) })
+        let (address, stored) = (address.digest(), address.digest_for(account));
+        let origin = Origin { address, stored, is_known, has_taken: taken.wait.is_none() };
+        Ok(Attempt { account, origin: Some(origin) })
     }
 }
 
 impl App {
-    /// Reads the origin of a guess, and takes a token from the bucket of that address.
+    /// Reads the origin of a attempt, and takes a token from the bucket of that address.
     pub(super) fn look(&self, name: &str, from: Option<Address>, batch: &mut Batch) -> Look {
         let (account, now) = (account(name), self.now());
         let origin = from.map(|from| {
             let is_known = throttle::is_known(self.keys(), account, from.digest_for(account), now);
             let bucket = self.keys().logins_from(from.digest());
-            let drawn = bucket::draw(&bucket, self.limit_by_address(), 1, now);
-            (from, batch.push(is_known), batch.push(drawn))
+            let taken = bucket::take(&bucket, self.limit_by_address(), 1, now);
+            (from, batch.push(is_known), batch.push(taken))
         });
         Look { account, origin }
     }
 
-    /// Takes a token from the account bucket that applies to this guess.
-    pub(super) fn draw_for(&self, guess: &Guess) -> Command<Drawn> {
-        bucket::draw(&self.bucket_of(guess), self.limit_by_account(), 1, self.now())
+    /// Takes a token from the account bucket that applies to this attempt.
+    pub(super) fn take_for(&self, attempt: &Attempt) -> Command<Taken> {
+        bucket::take(&self.bucket_of(attempt), self.limit_by_account(), 1, self.now())
     }
 
-    fn bucket_of(&self, Guess { account, origin }: &Guess) -> Key<Bucket> {
+    fn bucket_of(&self, Attempt { account, origin }: &Attempt) -> Key<Bucket> {
         match origin {
-            Some(Origin { remembered, is_known: true, .. }) => {
-                self.keys().known_logins_to(*account, *remembered)
-            }
+            Some(Origin { stored, is_known: true, .. }) => self.keys().known_logins_to(*account, *stored),
             _ => self.keys().logins_to(*account),
         }
     }
 
-    /// Settles a correct guess: returns its tokens, charges the sign-in, and records the address as known.
-    pub(super) fn settle(&self, user: UserId, guess: &Guess, batch: &mut Batch) -> Settled {
-        let remember = |Origin { remembered, .. }: &Origin| {
-            batch.push(throttle::remember(self.keys(), guess.account, *remembered, self.now()))
+    /// Settles a correct attempt: returns its tokens, charges the sign-in, and records the address as known.
+    pub(super) fn settle(&self, user: UserId, attempt: &Attempt, batch: &mut Batch) -> Settled {
+        let record = |Origin { stored, .. }: &Origin| {
+            batch.push(throttle::record(self.keys(), attempt.account, *stored, self.now()))
         };
-        let mut done: Vec<Ticket<bool>> = guess.origin.as_ref().map(remember).into_iter().collect();
-        done.extend(self.give_back(guess, batch));
-        Settled { done, charged: self.charge_sign_in(user, guess.address(), batch) }
+        let mut done: Vec<Ticket<bool>> = attempt.origin.as_ref().map(record).into_iter().collect();
+        done.extend(self.give_back(attempt, batch));
+        Settled { done, charged: self.charge_sign_in(user, attempt.address(), batch) }
     }
 
-    /// Returns the tokens taken for a guess.
-    fn give_back(&self, guess: &Guess, batch: &mut Batch) -> Vec<Ticket<bool>> {
+    /// Returns the tokens taken for a attempt.
+    fn give_back(&self, attempt: &Attempt, batch: &mut Batch) -> Vec<Ticket<bool>> {
         let now = self.now();
         let give_back = |bucket, limit| bucket::give_back(&bucket, limit, 1, now);
-        let mut tickets = vec![batch.push(give_back(self.bucket_of(guess), self.limit_by_account()))];
-        if let Some(Origin { address, has_drawn: true, .. }) = guess.origin {
+        let mut tickets = vec![batch.push(give_back(self.bucket_of(attempt), self.limit_by_account()))];
+        if let Some(Origin { address, has_taken: true, .. }) = attempt.origin {
             tickets.push(batch.push(give_back(self.keys().logins_from(address), self.limit_by_address())));
         }
         tickets
     }
 
-    /// Returns the tokens of a guess that was not verified. One round trip.
-    pub(super) async fn take_back(&self, guess: &Guess) {
-        let mut batch = Batch::new("login: give back");
-        self.give_back(guess, &mut batch);
+    /// Returns the tokens of a attempt that was not verified. One round trip.
+    pub(super) async fn take_back(&self, attempt: &Attempt) {
+        let mut batch = Batch::new("login: refund");
+        self.give_back(attempt, &mut batch);
         // If this fails, the tokens refill over time.
         drop(batch.send(self.store()).await);
     }
@@ -196,52 +194,52 @@ impl App {
         user: UserId,
         from: Option<Digest>,
         batch: &mut Batch,
-    ) -> Vec<Ticket<Drawn>> {
+    ) -> Vec<Ticket<Taken>> {
         let (now, keys) = (self.now(), self.keys());
-        let of_user = bucket::draw(&keys.sign_ins_of(user), self.sign_ins_of_account(), 1, now);
+        let of_user = bucket::take(&keys.sign_ins_of(user), self.sign_ins_of_account(), 1, now);
         let from =
-            from.map(|from| bucket::draw(&keys.sign_ins_from(from), self.sign_ins_of_address(), 1, now));
+            from.map(|from| bucket::take(&keys.sign_ins_from(from), self.sign_ins_of_address(), 1, now));
         [Some(of_user), from].into_iter().flatten().map(|draw| batch.push(draw)).collect()
     }
 
     /// Takes a token from the bucket for passwords given through a session.
-    pub(super) fn draw_through(&self, session: &SignedIn) -> Command<Drawn> {
+    pub(super) fn take_for_session(&self, session: &SignedIn) -> Command<Taken> {
         let bucket = self.keys().guesses(session.user, session.session);
-        bucket::draw(&bucket, self.limit_by_account(), 1, self.now())
+        bucket::take(&bucket, self.limit_by_account(), 1, self.now())
     }
 
     /// Returns that token after a correct password.
-    pub(super) fn give_back_through(&self, session: &SignedIn) -> Command<bool> {
+    pub(super) fn return_for_session(&self, session: &SignedIn) -> Command<bool> {
         let bucket = self.keys().guesses(session.user, session.session);
         bucket::give_back(&bucket, self.limit_by_account(), 1, self.now())
     }
 
     /// Returns that token if the password was not verified. One round trip.
-    pub(super) async fn take_back_through(&self, session: &SignedIn) {
+    pub(super) async fn refund_session(&self, session: &SignedIn) {
         // If this fails, the token refills over time.
-        drop(self.give_back_through(session).send("change password: give back", self.store()).await);
+        drop(self.return_for_session(session).send("change password: refund", self.store()).await);
     }
 
     /// Takes a token from the bucket for registrations from an address.
-    pub(super) fn draw_for_registration(&self, from: Address) -> Command<Drawn> {
+    pub(super) fn take_for_registration(&self, from: Address) -> Command<Taken> {
         let bucket = self.keys().registrations_from(from.digest());
-        bucket::draw(&bucket, limit(self.0.rules.account.registrations_per_address), 1, self.now())
+        bucket::take(&bucket, limit(self.0.rules.account.registrations_per_address), 1, self.now())
     }
 
     /// Returns that token if the queue was full and no account was created. One round trip.
-    pub(super) async fn take_back_registration(&self, from: Address) {
+    pub(super) async fn refund_registration(&self, from: Address) {
         let bucket = self.keys().registrations_from(from.digest());
         let limit = limit(self.0.rules.account.registrations_per_address);
         let give_back = bucket::give_back(&bucket, limit, 1, self.now());
         // If this fails, the token refills over time.
-        drop(give_back.send("register: give back", self.store()).await);
+        drop(give_back.send("register: refund", self.store()).await);
     }
 
     /// Records the address of a registration as known for the account. One round trip.
-    pub(super) async fn remember(&self, username: &Username, from: Address) -> Result<(), Error> {
+    pub(super) async fn record_known_address(&self, username: &Username, from: Address) -> Result<(), Error> {
         let account = account(username.as_str());
-        let remember = throttle::remember(self.keys(), account, from.digest_for(account), self.now());
-        remember.send("remember address", self.store()).await?;
+        let record = throttle::record(self.keys(), account, from.digest_for(account), self.now());
+        record.send("record address", self.store()).await?;
         Ok(())
     }
 
@@ -286,8 +284,8 @@ fn account(name: &str) -> Digest {
 }
 
 /// Succeeds if a token was taken.
-pub(super) fn admit(drawn: Drawn) -> Result<(), Error> {
-    drawn.wait.map_or(Ok(()), |wait| Err(throttled(wait, "Too many attempts.")))
+pub(super) fn admit(taken: Taken) -> Result<(), Error> {
+    taken.wait.map_or(Ok(()), |wait| Err(throttled(wait, "Too many attempts.")))
 }
 
 /// Creates a rejection that states the time to wait.
@@ -304,13 +302,13 @@ pub(super) fn throttled(wait: Duration, too_much: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::error::Refused;
+    use crate::app::error::Rejection;
 
     #[test]
     fn who_is_throttled_is_told_a_time_after_which_it_is_over() {
-        let drawn = |wait| Drawn { wait, remaining: 0, full_in: PERIOD };
-        let message_after = |millis| match admit(drawn(Some(Duration::from_millis(millis)))) {
-            Err(Error::Refused(Refused::Rules(refusals))) => refusals[0].message.clone(),
+        let taken = |wait| Taken { wait, remaining: 0, full_in: PERIOD };
+        let message_after = |millis| match admit(taken(Some(Duration::from_millis(millis)))) {
+            Err(Error::Rejected(Rejection::Rules(violations))) => violations[0].message.clone(),
             other => panic!("{other:?}"),
         };
         let message = |time: &str| format!("Too many attempts. Try again in {time}.");
@@ -319,7 +317,7 @@ mod tests {
         assert_eq!(message_after(119_999), message("120 seconds"));
         assert_eq!(message_after(120_001), message("3 minutes"));
         assert_eq!(message_after(180_000), message("3 minutes"));
-        assert!(admit(drawn(None)).is_ok());
+        assert!(admit(taken(None)).is_ok());
     }
 
     #[test]

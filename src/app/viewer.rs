@@ -8,7 +8,7 @@ use futures::future::join;
 
 use crate::app::App;
 use crate::app::charge::{Charge, RateLimit};
-use crate::app::error::{Error, Refused};
+use crate::app::error::{Error, Rejection};
 use crate::model::address::Address;
 use crate::model::clock::{Day, Timestamp};
 use crate::model::id::UserId;
@@ -22,7 +22,7 @@ const SEEN_WITHIN: Duration = Duration::from_mins(5);
 
 /// The caller of a request: identity, address and rate limit.
 #[derive(Clone, Debug)]
-pub struct Asker {
+pub struct Caller {
     /// The identity.
     pub viewer: Viewer,
     /// The client address; `None` if unknown.
@@ -65,7 +65,7 @@ impl Viewer {
     /// Returns the user and session; rejected for an anonymous request.
     pub fn signed_in(&self) -> Result<&SignedIn, Error> {
         match self {
-            Self::Anonymous => Err(Error::Refused(Refused::Unauthenticated)),
+            Self::Anonymous => Err(Error::Rejected(Rejection::Unauthenticated)),
             Self::SignedIn(signed_in) => Ok(signed_in),
         }
     }
@@ -76,8 +76,8 @@ impl App {
     /// few minutes of use, and for the first use of a day.
     ///
     /// A token of no live session is rejected instead of being treated as anonymous.
-    pub async fn recognise(&self, token: &str) -> Result<Viewer, Error> {
-        Ok(self.recognise_and_charge(token, None).await?.0)
+    pub async fn authenticate(&self, token: &str) -> Result<Viewer, Error> {
+        Ok(self.authenticate_and_charge(token, None).await?.0)
     }
 
     /// Waits until the viewer's session has ended; never completes for an anonymous viewer. While waiting,
@@ -90,7 +90,7 @@ impl App {
         };
         loop {
             if listener.changes().await.sessions
-                && let Err(Error::Refused(_)) = self.recognise_session(*user, *token, None).await
+                && let Err(Error::Rejected(_)) = self.authenticate_session(*user, *token, None).await
             {
                 return;
             }
@@ -99,22 +99,22 @@ impl App {
 
     /// Does the same and charges the viewer, in the same round trips. A viewer with too few tokens does not
     /// count as a visitor.
-    pub(super) async fn recognise_and_charge(
+    pub(super) async fn authenticate_and_charge(
         &self,
         token: &str,
         charge: Option<Charge>,
     ) -> Result<(Viewer, Option<RateLimit>), Error> {
-        let token = Token::parse(token).ok_or(Error::Refused(Refused::BadToken))?;
-        self.recognise_session(token.user(), token.hash(), charge).await
+        let token = Token::parse(token).ok_or(Error::Rejected(Rejection::BadToken))?;
+        self.authenticate_session(token.user(), token.hash(), charge).await
     }
 
-    async fn recognise_session(
+    async fn authenticate_session(
         &self,
         user: UserId,
         hash: TokenHash,
         charge: Option<Charge>,
     ) -> Result<(Viewer, Option<RateLimit>), Error> {
-        let bad = || Error::Refused(Refused::BadToken);
+        let bad = || Error::Rejected(Rejection::BadToken);
         let now = self.now();
         let read = self.read_session(user, &hash, charge, now).await?;
         let is_live = |session: &Session| self.0.rules.account.is_live(session, now);
@@ -141,14 +141,14 @@ impl App {
         now: Timestamp,
     ) -> Result<Option<(Session, Option<RateLimit>)>, Error> {
         if let Some(charge) = charge {
-            let read = session::read_and_draw(self.keys(), user, token, charge.limit(), charge.cost, now);
-            let read = read.send("recognise", self.store()).await;
+            let read = session::read_and_take(self.keys(), user, token, charge.limit(), charge.cost, now);
+            let read = read.send("authenticate", self.store()).await;
             // If the store is not writable, nothing is limited.
             if !read.as_ref().is_err_and(store::error::Error::is_read_only) {
-                return Ok(read?.map(|(session, drawn)| (session, Some(charge.drawn(drawn, now)))));
+                return Ok(read?.map(|(session, taken)| (session, Some(charge.rate_limit(taken, now)))));
             }
         }
-        let read = session::read(self.keys(), user, token).send("recognise", self.store()).await?;
+        let read = session::read(self.keys(), user, token).send("authenticate", self.store()).await?;
         Ok(read.map(|session| (session, None)))
     }
 

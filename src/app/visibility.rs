@@ -1,4 +1,4 @@
-//! What a viewer may see: the one place through which users and posts reach a viewer.
+//! What a viewer may see: the one surface through which users and posts reach a viewer.
 //!
 //! Lists, counts, single users and posts, timelines and live events all pass through [`Visible`]. The records of users
 //! and posts cannot be read in any other way outside `app`. The rule itself is one function, `may_see`.
@@ -55,7 +55,7 @@ pub struct VisiblePost {
 
 /// The surroundings in which a post is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Surface {
     /// The home timeline of the viewer.
     Timeline,
     /// Anywhere else.
@@ -63,13 +63,13 @@ pub enum Place {
 }
 
 /// Returns whether a viewer may see the posts of an author.
-fn may_see(place: Place, viewer: Option<UserId>, author: &VisibleUser) -> bool {
-    match place {
-        Place::Timeline => {
+fn may_see(surface: Surface, viewer: Option<UserId>, author: &VisibleUser) -> bool {
+    match surface {
+        Surface::Timeline => {
             let is_own = viewer == Some(author.record.id);
             is_own || author.relation.is_some_and(|relation| relation.following_since.is_some())
         }
-        Place::Elsewhere => true,
+        Surface::Elsewhere => true,
     }
 }
 
@@ -123,7 +123,7 @@ impl<L: Load> Visible<'_, L> {
         &self,
         posts: Arc<[Listed]>,
         author: UserSelection,
-        place: Place,
+        surface: Surface,
     ) -> Result<Vec<Option<VisiblePost>>, Error> {
         if posts.is_empty() {
             return Ok(Vec::new());
@@ -132,7 +132,7 @@ impl<L: Load> Visible<'_, L> {
         let authors = self.authors(&posts, author).await?;
         let visible = |post: &Option<Arc<Post>>| {
             let post = Arc::clone(post.as_ref()?);
-            let author = authors.get(&post.author).filter(|author| may_see(place, self.viewer, author))?;
+            let author = authors.get(&post.author).filter(|author| may_see(surface, self.viewer, author))?;
             Some(VisiblePost { post, author: author.clone() })
         };
         Ok(posts.iter().map(visible).collect())

@@ -86,7 +86,7 @@ pub enum Error {
     Corrupt(Box<str>),
     /// The database rejected a statement.
     #[error("the archive rejected a statement")]
-    Refused(#[source] Arc<sqlx::Error>),
+    Rejected(#[source] Arc<sqlx::Error>),
     /// The operation exceeds its budget.
     #[error("an operation exceeds its budget: {0}")]
     OverBudget(Exceeded),
@@ -114,7 +114,7 @@ impl From<sqlx::Error> for Error {
             E::Io(_) | E::Tls(_) | E::PoolClosed | E::WorkerCrashed | E::Protocol(_) => Self::Unreachable,
             E::Configuration(cause) => return Self::Url(cause.to_string().into()),
             E::Database(error) => kind_of(error.as_ref()),
-            _ => Self::Refused,
+            _ => Self::Rejected,
         };
         kind(Arc::new(error))
     }
@@ -141,7 +141,7 @@ fn kind_of(error: &dyn sqlx::error::DatabaseError) -> fn(Arc<sqlx::Error>) -> Er
             1290 | 1792 | 1836 => Error::ReadOnly,
             1021 | 1030 | 1114 | 3675 => Error::Full,
             1040 | 1053 | 1077 | 1079 | 1152 | 1158..=1161 | 1203 | 1205 | 1213 | 1317 => Error::Unreachable,
-            _ => Error::Refused,
+            _ => Error::Rejected,
         };
     }
     let code = error.code().unwrap_or_default();
@@ -155,7 +155,7 @@ fn kind_of(error: &dyn sqlx::error::DatabaseError) -> fn(Arc<sqlx::Error>) -> Er
                 Error::Unreachable
             }
             "XX001" | "XX002" => Error::Damaged,
-            _ => Error::Refused,
+            _ => Error::Rejected,
         };
     }
     match code.parse::<u32>().map_or(1, |code| code & 0xff) {
@@ -163,6 +163,6 @@ fn kind_of(error: &dyn sqlx::error::DatabaseError) -> fn(Arc<sqlx::Error>) -> Er
         8 | 14 | 23 | 3 => Error::ReadOnly,
         10 | 13 => Error::Full,
         11 | 26 => Error::Damaged,
-        _ => Error::Refused,
+        _ => Error::Rejected,
     }
 }

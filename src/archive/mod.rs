@@ -131,7 +131,7 @@ impl Archive {
     async fn ask<T>(
         &self,
         step: &'static str,
-        patience: Duration,
+        timeout: Duration,
         work: impl AsyncFnOnce(&mut Lease) -> Result<T, Error>,
     ) -> Result<T, Error> {
         self.pass(Moment::Before, step).await;
@@ -149,7 +149,7 @@ impl Archive {
             "otel.kind" = "client",
             "db.system.name" = self.shared.target.system()
         );
-        let asked = tokio::time::timeout(patience, asked).instrument(span);
+        let asked = tokio::time::timeout(timeout, asked).instrument(span);
         let answered = asked.await.unwrap_or(Err(Error::Slow));
         self.pass(Moment::After, step).await;
         answered

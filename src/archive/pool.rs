@@ -361,7 +361,7 @@ async fn migrate<C: Migrate>(connection: &mut C, steps: Steps) -> Result<(), Err
     loop {
         let migrated = migrator.run_direct(None, connection, false).await;
         match migrated.map_err(|error| Error::of_migration(error, known)) {
-            Err(Error::Refused(_) | Error::Form(_)) if attempt < ATTEMPTS => attempt += 1,
+            Err(Error::Rejected(_) | Error::Form(_)) if attempt < ATTEMPTS => attempt += 1,
             migrated => return migrated,
         }
         tokio::time::sleep(PAUSE).await;

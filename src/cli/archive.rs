@@ -83,7 +83,7 @@ impl Run {
             return Ok(ExitCode::SUCCESS);
         };
         let (stop_archiving, stopping) = watch::channel(false);
-        say(&format!("Fanfold archives ({})", data.app.archive_place()))?;
+        say(&format!("Fanfold archives ({})", data.app.archive_address()))?;
         tokio::spawn(stop_on_signal(signals, Arc::new(stop_archiving)));
         keep_archiving(data.app.clone(), stopping).await;
         data.close().await;
@@ -99,14 +99,14 @@ async fn drain(app: &App) -> Outcome {
 
 async fn status(app: &App) -> Outcome {
     let Transit { pending, moving, oldest, moved, unmovable } = app.transit().await?;
-    let place = app.archive_place();
+    let place = app.archive_address();
     let oldest = oldest.as_secs();
     say(&format!(
         "archive:           {place}\n\
          posts waiting:     {pending}\n\
          posts on the way:  {moving}\n\
          oldest of them:    {oldest} s\n\
-         posts refused:     {unmovable}\n\
+         posts rejected:     {unmovable}\n\
          posts archived:    {moved}"
     ))?;
     say(&format!("days waiting:      {}", app.days_to_close().await?))?;
@@ -119,7 +119,7 @@ async fn adopt(app: &App) -> Outcome {
     say(&format!(
         "from now on, old posts are in this archive: {}\n\
          `fanfold check --repair` counts how many it has of each user",
-        app.archive_place()
+        app.archive_address()
     ))?;
     Ok(ExitCode::SUCCESS)
 }

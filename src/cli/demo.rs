@@ -9,7 +9,7 @@ use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 
 use crate::app::App;
-use crate::app::user::Newcomer;
+use crate::app::user::NewAccount;
 use crate::cli::people::{self, Person};
 use crate::cli::world::{Saying, Sayings, World};
 use crate::cli::{Data, Outcome, posts, say};
@@ -112,7 +112,7 @@ fn posts(mut rng: StdRng, users: usize) -> Sayings {
     Sayings { count, sayings: Box::new((0..count).map(saying)) }
 }
 
-fn people(rng: &mut StdRng, count: usize, password: &PasswordHash) -> Vec<Newcomer> {
+fn people(rng: &mut StdRng, count: usize, password: &PasswordHash) -> Vec<NewAccount> {
     let step = (FIRST_FOLLOW - BEGINNING) / i64::try_from(count).unwrap_or(i64::MAX);
     let mut bearers: HashMap<String, u32> = HashMap::new();
     let mut newcomer = |index: usize| {
@@ -122,7 +122,7 @@ fn people(rng: &mut StdRng, count: usize, password: &PasswordHash) -> Vec<Newcom
         *bearer += 1;
         let username = if *bearer == 1 { username } else { format!("{username}{bearer}") };
         let age = i64::try_from(index).unwrap_or(i64::MAX).saturating_mul(step);
-        Newcomer {
+        NewAccount {
             username: Username::parse(&username).expect("the names of the demo world keep the rule"),
             display_name: DisplayName::parse(&display_name)
                 .expect("the names of the demo world keep the rule"),

@@ -11,7 +11,7 @@ use clap::Args;
 use flate2::bufread::MultiGzDecoder;
 
 use crate::app::App;
-use crate::app::user::Newcomer;
+use crate::app::user::NewAccount;
 use crate::cli::world::{Sayings, World};
 use crate::cli::{Data, Outcome, say};
 use crate::config::DataConfig;
@@ -145,7 +145,7 @@ impl Graph {
         let time = move |index: usize| now.minus(Duration::from_millis((count - index) as u64));
         let user = |node: u64| {
             let username = Username::parse(&format!("u{node}")).map_err(|violation| violation.rule)?;
-            Ok(Newcomer {
+            Ok(NewAccount {
                 display_name: (&username).into(),
                 username,
                 bio: Bio::default(),

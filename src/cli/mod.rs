@@ -41,8 +41,8 @@ use crate::cli::trace::Traces;
 use crate::config::{DataConfig, LogConfig, LogForm};
 use crate::http;
 use crate::managed::Managed;
-use crate::model::chance::Chance;
 use crate::model::clock::SystemClock;
+use crate::model::rng::Rng;
 use crate::store::Store;
 use crate::thread;
 
@@ -203,7 +203,7 @@ impl Data {
             () = signals.next() => None,
         };
         if let Some(Ok(store)) = opened {
-            let (clock, chance) = (Arc::new(SystemClock), Chance::from_system());
+            let (clock, chance) = (Arc::new(SystemClock), Rng::from_system());
             let app = App::new(store, archive, clock, chance, rules);
             return Ok(Some(Self { app, managed }));
         }

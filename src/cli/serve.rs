@@ -52,10 +52,10 @@ impl Serve {
             None => begin_log(&self.log)?,
         }
         http::begin_figures();
-        let patience = self.http.shutdown_timeout().min(LAST_TRACES);
+        let timeout = self.http.shutdown_timeout().min(LAST_TRACES);
         let served = self.serve().await;
         if let Some(traces) = traces {
-            traces.finish(patience).await;
+            traces.finish(timeout).await;
         }
         served
     }

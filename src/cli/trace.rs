@@ -67,9 +67,9 @@ impl Traces {
     }
 
     /// Sends the remaining traces, within a timeout.
-    pub(super) async fn finish(self, patience: Duration) {
+    pub(super) async fn finish(self, timeout: Duration) {
         // The shutdown blocks on a thread that waits for this runtime.
-        let sent = tokio::task::spawn_blocking(move || self.0.shutdown_with_timeout(patience)).await;
+        let sent = tokio::task::spawn_blocking(move || self.0.shutdown_with_timeout(timeout)).await;
         if !matches!(sent, Ok(Ok(()))) {
             tracing::warn!("the last traces could not be sent");
         }

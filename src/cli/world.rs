@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::app::error::Error;
 use crate::app::import::{ImportFollow, ImportedFollows};
 use crate::app::post::NewPost;
-use crate::app::user::Newcomer;
+use crate::app::user::NewAccount;
 use crate::cli::progress;
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
@@ -22,7 +22,7 @@ const ABANDONED_AFTER: Duration = Duration::from_secs(5);
 
 /// Users, their follows and their posts.
 pub(super) struct World {
-    pub(super) users: Vec<Newcomer>,
+    pub(super) users: Vec<NewAccount>,
     /// Follower and followed, as indices of `users`.
     pub(super) follows: Vec<(u32, u32)>,
     /// Returns the time of the follow with this index.
@@ -128,11 +128,11 @@ async fn publish(app: &App, ids: &[UserId], Sayings { count, mut sayings }: Sayi
 impl fmt::Display for Loaded {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { users, created, follows, imported, posts, published, took } = self;
-        let ImportedFollows { added, already, refused } = imported;
+        let ImportedFollows { added, already, rejected } = imported;
         writeln!(formatter, "users:   {users}, of which {created} are new")?;
         write!(formatter, "follows: {follows}, of which {added} are new, {already} were there")?;
-        if *refused > 0 {
-            write!(formatter, ", {refused} exceeded the follow limit")?;
+        if *rejected > 0 {
+            write!(formatter, ", {rejected} exceeded the follow limit")?;
         }
         if *posts > 0 {
             write!(formatter, "\nposts:   {posts}, of which {published} are new")?;

@@ -13,7 +13,7 @@ use tracing::Instrument as _;
 use crate::app::App;
 use crate::app::charge::RateLimit;
 use crate::app::error::Error;
-use crate::app::viewer::{Asker, Viewer};
+use crate::app::viewer::{Caller, Viewer};
 use crate::app::visibility::Visible;
 use crate::budget::{Budget, Resource};
 use crate::graphql::loader::Loader;
@@ -24,7 +24,7 @@ use crate::model::id::UserId;
 pub(super) struct Scope {
     pub(super) app: App,
     pub(super) loader: Loader,
-    asker: Asker,
+    caller: Caller,
     /// The budget of the operation, and its use so far.
     budget: Arc<Budget>,
     /// True once a field of this document has ended the caller's session.
@@ -36,10 +36,10 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    pub(super) fn new(app: App, asker: Asker, budget: Arc<Budget>) -> Self {
+    pub(super) fn new(app: App, caller: Caller, budget: Arc<Budget>) -> Self {
         let loader = Loader::new(app.clone(), Arc::clone(&budget));
         let (has_ended, renewed) = (AtomicBool::new(false), OnceLock::new());
-        Self { app, loader, asker, budget, has_ended, renewed, shown: Mutex::default() }
+        Self { app, loader, caller, budget, has_ended, renewed, shown: Mutex::default() }
     }
 
     /// Returns the scope of the request.
@@ -54,13 +54,13 @@ impl Scope {
 
     /// Returns a scope with another viewer and an empty loader.
     pub(super) fn seen_by(&self, viewer: Viewer) -> Arc<Self> {
-        let asker = Asker { viewer, ..self.asker.clone() };
-        Arc::new(Self::new(self.app.clone(), asker, Arc::clone(&self.budget)))
+        let caller = Caller { viewer, ..self.caller.clone() };
+        Arc::new(Self::new(self.app.clone(), caller, Arc::clone(&self.budget)))
     }
 
     /// Returns a scope with the same viewer, an empty loader and an unused budget, for an event of a subscription.
     pub(super) fn for_event(&self) -> Arc<Self> {
-        Arc::new(Self::new(self.app.clone(), self.asker.clone(), self.budget.renewed()))
+        Arc::new(Self::new(self.app.clone(), self.caller.clone(), self.budget.renewed()))
     }
 
     /// Returns the budget of the operation.
@@ -79,17 +79,17 @@ impl Scope {
         if self.has_ended.load(Ordering::Relaxed) {
             return &Viewer::Anonymous;
         }
-        self.renewed.get().unwrap_or(&self.asker.viewer)
+        self.renewed.get().unwrap_or(&self.caller.viewer)
     }
 
     /// Returns the caller's IP address, if known.
     pub(super) fn address(&self) -> Option<Address> {
-        self.asker.address
+        self.caller.address
     }
 
     /// Returns the caller's rate limit, if there is one.
     pub(super) fn rate_limit(&self) -> Option<RateLimit> {
-        self.asker.rate_limit
+        self.caller.rate_limit
     }
 
     /// Returns the users and posts that the viewer may see.

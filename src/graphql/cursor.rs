@@ -26,18 +26,18 @@ const CODES: std::ops::RangeInclusive<u8> = 1..=6;
 /// A list with cursors.
 pub(super) trait List: Copy {
     /// A position in the list.
-    type Place;
+    type Position;
 
     /// Returns the code of the list; part of the format.
     fn code(self) -> u8;
     /// Returns the owner of the list.
     fn owner(self) -> UserId;
-    fn print_place(place: &Self::Place) -> Vec<u8>;
-    fn parse_place(bytes: &[u8]) -> Option<Self::Place>;
+    fn print_position(place: &Self::Position) -> Vec<u8>;
+    fn parse_position(bytes: &[u8]) -> Option<Self::Position>;
 }
 
 impl List for UserList {
-    type Place = Position;
+    type Position = Position;
 
     fn code(self) -> u8 {
         match self.kind {
@@ -52,11 +52,11 @@ impl List for UserList {
         self.owner
     }
 
-    fn print_place(place: &Position) -> Vec<u8> {
+    fn print_position(place: &Position) -> Vec<u8> {
         [place.at.as_millis().to_be_bytes(), place.user.get().to_be_bytes()].concat()
     }
 
-    fn parse_place(bytes: &[u8]) -> Option<Position> {
+    fn parse_position(bytes: &[u8]) -> Option<Position> {
         let (at, user) = bytes.split_first_chunk()?;
         let user = u64::from_be_bytes(user.try_into().ok()?);
         let at = Timestamp::from_millis(i64::from_be_bytes(*at));
@@ -71,7 +71,7 @@ pub(super) struct PostList {
 }
 
 impl List for PostList {
-    type Place = PostId;
+    type Position = PostId;
 
     fn code(self) -> u8 {
         5
@@ -81,11 +81,11 @@ impl List for PostList {
         self.owner
     }
 
-    fn print_place(place: &PostId) -> Vec<u8> {
+    fn print_position(place: &PostId) -> Vec<u8> {
         place.get().to_be_bytes().to_vec()
     }
 
-    fn parse_place(bytes: &[u8]) -> Option<PostId> {
+    fn parse_position(bytes: &[u8]) -> Option<PostId> {
         parse_post(u64::from_be_bytes(bytes.try_into().ok()?))
     }
 }
@@ -98,13 +98,13 @@ pub(super) struct TimelineList {
 
 /// A position in a home timeline, and the posts seen by a client at this position.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct TimelinePlace {
+pub(super) struct TimelinePosition {
     pub(super) post: PostId,
     pub(super) seen: Seen,
 }
 
 impl List for TimelineList {
-    type Place = TimelinePlace;
+    type Position = TimelinePosition;
 
     fn code(self) -> u8 {
         6
@@ -116,7 +116,7 @@ impl List for TimelineList {
 
     /// Prints the post, then the id up to which all posts are seen, the time up to which all removals are seen, and the
     /// other posts seen, each as its distance from the previous one.
-    fn print_place(TimelinePlace { post, seen }: &TimelinePlace) -> Vec<u8> {
+    fn print_position(TimelinePosition { post, seen }: &TimelinePosition) -> Vec<u8> {
         let mut bytes = post.get().to_be_bytes().to_vec();
         number::print(&mut bytes, seen.upto.get());
         let removed = seen.removed.map_or(0, |at| u64::try_from(at.as_millis()).unwrap_or(0));
@@ -129,7 +129,7 @@ impl List for TimelineList {
         bytes
     }
 
-    fn parse_place(bytes: &[u8]) -> Option<TimelinePlace> {
+    fn parse_position(bytes: &[u8]) -> Option<TimelinePosition> {
         let (post, mut rest) = bytes.split_first_chunk()?;
         let post = parse_post(u64::from_be_bytes(*post))?;
         let upto = number::parse(&mut rest)?;
@@ -143,7 +143,7 @@ impl List for TimelineList {
             before = next;
         }
         let is_known = upto <= PostId::GREATEST.get();
-        is_known.then_some(TimelinePlace { post, seen: Seen { upto: Mark::new(upto), beyond, removed } })
+        is_known.then_some(TimelinePosition { post, seen: Seen { upto: Mark::new(upto), beyond, removed } })
     }
 }
 
@@ -179,10 +179,10 @@ mod number {
 }
 
 /// Prints the cursor of a position in a list.
-pub(super) fn print<L: List>(list: L, place: &L::Place) -> String {
+pub(super) fn print<L: List>(list: L, place: &L::Position) -> String {
     let mut bytes = vec![FORMAT, list.code()];
     bytes.extend(list.owner().get().to_be_bytes());
-    bytes.extend(L::print_place(place));
+    bytes.extend(L::print_position(place));
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
@@ -214,14 +214,14 @@ pub(super) fn check(argument: &str, code: Option<u8>, cursor: &str) -> Result<()
 /// Returns true if these bytes are a position in a list with this code.
 fn is_place(code: u8, bytes: &[u8]) -> bool {
     match code {
-        5 => PostList::parse_place(bytes).is_some(),
-        6 => TimelineList::parse_place(bytes).is_some(),
-        _ => UserList::parse_place(bytes).is_some(),
+        5 => PostList::parse_position(bytes).is_some(),
+        6 => TimelineList::parse_position(bytes).is_some(),
+        _ => UserList::parse_position(bytes).is_some(),
     }
 }
 
 /// Parses the cursor in an argument as a position in this list.
-pub(super) fn parse<L: List>(argument: &str, list: L, cursor: &str) -> Result<L::Place, Error> {
+pub(super) fn parse<L: List>(argument: &str, list: L, cursor: &str) -> Result<L::Position, Error> {
     let invalid = |why| Err(Error::Invalid(format!("`{argument}` {why}.")));
     let garbage = "is not a cursor issued by this server";
     let Some((code, owner, place)) = read(cursor) else {
@@ -233,7 +233,7 @@ pub(super) fn parse<L: List>(argument: &str, list: L, cursor: &str) -> Result<L:
     if owner != list.owner() {
         return invalid("is a cursor of another user's list");
     }
-    L::parse_place(&place).map_or_else(|| invalid(garbage), Ok)
+    L::parse_position(&place).map_or_else(|| invalid(garbage), Ok)
 }
 
 /// Decodes a cursor into the code of its list, the owner and the position.
@@ -293,7 +293,7 @@ mod tests {
             (greatest.get(), vec![], None),
         ] {
             let seen = Seen { upto: Mark::new(upto), beyond, removed: removed.map(Timestamp::from_millis) };
-            let place = TimelinePlace { post: post(9), seen };
+            let place = TimelinePosition { post: post(9), seen };
             let cursor = print(list, &place);
             assert_eq!(parse("after", list, &cursor).unwrap(), place);
             assert!(

@@ -7,9 +7,9 @@ use std::time::Duration;
 use async_graphql::{ErrorExtensionValues, Response, ServerError, Value};
 
 use crate::app::charge::RateLimit;
-use crate::app::error::{Broken, Error, Refused};
+use crate::app::error::{Broken, Error, Rejection};
 use crate::budget::Exceeded;
-use crate::graphql::document::lexer::Refusal;
+use crate::graphql::document::lexer::LexError;
 
 /// Maximum number of field errors in a response; a final one gives the number omitted.
 const MOST_FIELD_ERRORS: usize = 100;
@@ -81,7 +81,7 @@ pub struct RequestError {
 #[derive(Debug)]
 pub enum GraphqlResponse {
     /// The request was not executed.
-    Refused(RequestError),
+    Rejected(RequestError),
     /// The request was executed; errors belong to single fields.
     Executed {
         /// The data; null if a non-null field failed.
@@ -101,7 +101,7 @@ impl GraphqlResponse {
     /// Returns true if the response has no data.
     pub(super) fn has_no_data(&self) -> bool {
         match self {
-            Self::Refused(_) => true,
+            Self::Rejected(_) => true,
             Self::Executed { data, .. } => *data == Value::Null,
         }
     }
@@ -110,7 +110,7 @@ impl GraphqlResponse {
     #[must_use]
     pub fn code(&self) -> Option<Code> {
         match self {
-            Self::Refused(error) => Some(error.code),
+            Self::Rejected(error) => Some(error.code),
             Self::Executed { fault, .. } => *fault,
         }
     }
@@ -151,12 +151,12 @@ impl RequestError {
     }
 
     /// Creates the error for a document that is not passed to the parser.
-    pub(super) fn refusal(refusal: Refusal) -> Self {
-        let code = match refusal {
-            Refusal::Excess { .. } => Code::TooComplex,
-            Refusal::OpenString => Code::ParseFailed,
+    pub(super) fn violation(violation: LexError) -> Self {
+        let code = match violation {
+            LexError::Excess { .. } => Code::TooComplex,
+            LexError::OpenString => Code::ParseFailed,
         };
-        Self::new(code, refusal.to_string())
+        Self::new(code, violation.to_string())
     }
 
     /// Creates an internal error, whose cause is only in the log.
@@ -234,22 +234,22 @@ fn show<'a>(error: &Error, request_id: &'a str) -> Shown<'a> {
     };
     match error {
         Error::Invalid(message) => plain(Code::BadUserInput, message),
-        Error::Refused(Refused::Unauthenticated) => plain(Code::Unauthenticated, "Sign in first."),
-        Error::Refused(Refused::BadToken) => {
+        Error::Rejected(Rejection::Unauthenticated) => plain(Code::Unauthenticated, "Sign in first."),
+        Error::Rejected(Rejection::BadToken) => {
             plain(Code::Unauthenticated, "The token is not valid, or its session has ended. Sign in again.")
         }
-        Error::Refused(Refused::Busy { retry_after }) => {
+        Error::Rejected(Rejection::Busy { retry_after }) => {
             let busy = plain(Code::Unavailable, "The server is busy. Try again in a moment.");
             Shown { retry_after: Some(*retry_after), ..busy }
         }
-        Error::Refused(Refused::Resync) => {
+        Error::Rejected(Rejection::Resync) => {
             let message = "Too many events since this cursor: refetch, then resubscribe.";
             plain(Code::ResyncRequired, message)
         }
-        Error::Refused(Refused::OverBudget(exceeded)) => plain(Code::TooComplex, &over_budget(exceeded)),
+        Error::Rejected(Rejection::OverBudget(exceeded)) => plain(Code::TooComplex, &over_budget(exceeded)),
         // Mutations put these into their payloads; nothing else returns them.
-        Error::Refused(Refused::Rules(refusals)) => {
-            let messages: Vec<&str> = refusals.iter().map(|refusal| refusal.message.as_str()).collect();
+        Error::Rejected(Rejection::Rules(violations)) => {
+            let messages: Vec<&str> = violations.iter().map(|violation| violation.message.as_str()).collect();
             plain(Code::BadUserInput, &messages.join(" "))
         }
         Error::Broken(broken) => {

@@ -107,13 +107,13 @@ pub(super) fn check_count(argument: &str, ids: &[ID]) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::chance::Chance;
+    use crate::model::rng::Rng;
 
     #[test]
     fn an_id_is_read_as_it_was_printed() {
         let user = GlobalId::User(UserId::new(7).unwrap());
         let post = GlobalId::Post(PostId::new(7).unwrap());
-        let session = GlobalId::Session(SessionId::issue(&Chance::from_seed(1)));
+        let session = GlobalId::Session(SessionId::issue(&Rng::from_seed(1)));
         assert_eq!(*user.print(), "VXNlcjo3");
         for id in [user, post, session] {
             assert_eq!(GlobalId::parse("id", &id.print()).unwrap(), id);
@@ -129,7 +129,7 @@ mod tests {
             let error = GlobalId::parse("ids", &ID(text.into())).unwrap_err();
             assert!(error.to_string().contains("`ids`"), "{text:?}: {error}");
         }
-        let session = GlobalId::Session(SessionId::issue(&Chance::from_seed(1))).print();
+        let session = GlobalId::Session(SessionId::issue(&Rng::from_seed(1))).print();
         let error = GlobalId::user("userId", &session).unwrap_err();
         assert_eq!(error.to_string(), "`userId` must be the id of a User, not of a Session.");
     }

@@ -33,7 +33,7 @@ use tracing::Instrument as _;
 use crate::app::App;
 use crate::app::charge::Charge;
 use crate::app::error::Error;
-use crate::app::viewer::{Asker, Viewer};
+use crate::app::viewer::{Caller, Viewer};
 use crate::budget::{Budget, Resource};
 use crate::config::{GraphqlConfig, RulesConfig};
 use crate::graphql::context::Scope;
@@ -137,8 +137,8 @@ impl Api {
 
     /// Returns the number of cached parsed documents, and of cached texts of persisted queries.
     #[must_use]
-    pub fn remembered_documents(&self) -> (usize, usize) {
-        self.documents.remembered()
+    pub fn cached_documents(&self) -> (usize, usize) {
+        self.documents.cached()
     }
 
     /// Prepares the document of a request for execution. Does not access the store.
@@ -153,14 +153,14 @@ impl Api {
         plans: impl Iterator<Item = &Plan>,
         token: Option<&str>,
         address: Option<Address>,
-    ) -> Result<Asker, Error> {
+    ) -> Result<Caller, Error> {
         self.app.admit(token, address, self.charge(plans)).await
     }
 
     /// Admits the same caller again, if their session has not ended since; does not charge them again.
-    pub async fn admit_again(&self, token: Option<&str>, asker: Asker) -> Result<Asker, Error> {
-        let Asker { address, rate_limit, .. } = asker;
-        Ok(Asker { rate_limit, ..self.app.admit(token, address, None).await? })
+    pub async fn admit_again(&self, token: Option<&str>, caller: Caller) -> Result<Caller, Error> {
+        let Caller { address, rate_limit, .. } = caller;
+        Ok(Caller { rate_limit, ..self.app.admit(token, address, None).await? })
     }
 
     /// Returns the charge for plans; `None` if there is no rate limit.
@@ -196,10 +196,10 @@ impl Api {
     /// errors carry `request_id`, and are logged with it.
     ///
     /// Dropping this future cancels a query; a mutation runs to completion.
-    pub async fn execute(&self, plan: Plan, asker: Asker, request_id: &str) -> GraphqlResponse {
+    pub async fn execute(&self, plan: Plan, caller: Caller, request_id: &str) -> GraphqlResponse {
         let (budget, cost) = (self.budget(), plan.0.costs.total());
-        let (viewer, address) = (asker.viewer.clone(), asker.address);
-        let response = self.execute_within(&budget, plan, asker, request_id).await;
+        let (viewer, address) = (caller.viewer.clone(), caller.address);
+        let response = self.execute_within(&budget, plan, caller, request_id).await;
         self.settle(&budget, cost, &viewer, address);
         response
     }
@@ -212,9 +212,9 @@ impl Api {
         address: Option<Address>,
         work: BoxFuture<'static, T>,
     ) -> Result<T, RequestError> {
-        let patience = self.config.query_timeout();
-        let Ok(turn) = tokio::time::timeout(patience, self.turns.enter(cost, address)).await else {
-            return Err(RequestError::new(Code::Timeout, took_longer(patience)));
+        let timeout = self.config.query_timeout();
+        let Ok(turn) = tokio::time::timeout(timeout, self.turns.enter(cost, address)).await else {
+            return Err(RequestError::new(Code::Timeout, took_longer(timeout)));
         };
         Ok(turn.run(work).await)
     }
@@ -237,13 +237,13 @@ impl Api {
         &self,
         budget: &Arc<Budget>,
         plan: Plan,
-        asker: Asker,
+        caller: Caller,
         request_id: &str,
     ) -> GraphqlResponse {
-        if let Err(error) = check_rate_limit(&asker) {
-            return GraphqlResponse::Refused(error);
+        if let Err(error) = check_rate_limit(&caller) {
+            return GraphqlResponse::Rejected(error);
         }
-        let scope = Arc::new(Scope::new(self.app.clone(), asker, Arc::clone(budget)));
+        let scope = Arc::new(Scope::new(self.app.clone(), caller, Arc::clone(budget)));
         let summary = plan.summary();
         let span = tracing::trace_span!(
             "execute",
@@ -261,9 +261,9 @@ impl Api {
     }
 
     async fn query(&self, plan: Plan, scope: &Arc<Scope>, request_id: &str) -> GraphqlResponse {
-        let patience = self.config.query_timeout();
-        let Ok(response) = tokio::time::timeout(patience, self.run(plan, scope, request_id)).await else {
-            return too_slow(&took_longer(patience));
+        let timeout = self.config.query_timeout();
+        let Ok(response) = tokio::time::timeout(timeout, self.run(plan, scope, request_id)).await else {
+            return too_slow(&took_longer(timeout));
         };
         // A slow recording of views does not discard the response.
         scope.record_views(&self.tasks).await;
@@ -275,18 +275,18 @@ impl Api {
     }
 
     async fn mutate(&self, plan: Plan, scope: Arc<Scope>, request_id: &str) -> GraphqlResponse {
-        let (api, name, patience) = (self.clone(), request_id.to_owned(), self.config.mutation_timeout());
+        let (api, name, timeout) = (self.clone(), request_id.to_owned(), self.config.mutation_timeout());
         let writing = async move {
             let response = api.run(plan, &scope, &name).await;
             scope.record_views(&api.tasks).await;
             response
         };
         let writing = self.tasks.spawn(writing.in_current_span());
-        match tokio::time::timeout(patience, writing).await {
+        match tokio::time::timeout(timeout, writing).await {
             Ok(Ok(response)) => response,
-            Ok(Err(_panic)) => GraphqlResponse::Refused(RequestError::internal(request_id)),
+            Ok(Err(_panic)) => GraphqlResponse::Rejected(RequestError::internal(request_id)),
             Err(_elapsed) => {
-                too_slow(&format!("{} It is still running and may yet take effect.", took_longer(patience)))
+                too_slow(&format!("{} It is still running and may yet take effect.", took_longer(timeout)))
             }
         }
     }
@@ -303,18 +303,18 @@ impl Api {
     pub fn subscribe(
         &self,
         plan: Plan,
-        asker: Asker,
+        caller: Caller,
         request_id: &str,
         room: Option<Room>,
     ) -> Result<impl Stream<Item = Paced> + Send + use<>, RequestError> {
-        check_rate_limit(&asker)?;
-        let (viewer, address) = (asker.viewer.clone(), asker.address);
+        check_rate_limit(&caller)?;
+        let (viewer, address) = (caller.viewer.clone(), caller.address);
         let charge = self.charge(std::iter::once(&plan));
         let space = Space { room, turns: self.turns.clone(), address, cost: plan.objects() };
         let pace = Arc::new(Pace::new(self.app.clone(), viewer, charge, space));
         let budget = self.budget();
         let limit = budget.limit_of(Resource::ResponseBytes);
-        let scope = Arc::new(Scope::new(self.app.clone(), asker, budget));
+        let scope = Arc::new(Scope::new(self.app.clone(), caller, budget));
         let request_id = request_id.to_owned();
         let events = self.schema.execute_stream(request(plan, &scope).data(Arc::clone(&pace)));
         let answers = events.map(move |response| error::finish(response, &request_id, limit));
@@ -335,8 +335,8 @@ impl Api {
 }
 
 /// Rejects a caller who has too few tokens left.
-pub fn check_rate_limit(asker: &Asker) -> Result<(), RequestError> {
-    match asker.rate_limit.and_then(|limit| Some((limit, limit.wait?))) {
+pub fn check_rate_limit(caller: &Caller) -> Result<(), RequestError> {
+    match caller.rate_limit.and_then(|limit| Some((limit, limit.wait?))) {
         Some((rate_limit, wait)) => Err(RequestError::rate_limited(rate_limit, wait)),
         None => Ok(()),
     }
@@ -348,13 +348,13 @@ fn request(plan: Plan, scope: &Arc<Scope>) -> Request {
     request
 }
 
-fn took_longer(patience: Duration) -> String {
-    let seconds = patience.as_secs();
+fn took_longer(timeout: Duration) -> String {
+    let seconds = timeout.as_secs();
     format!("The operation took longer than {seconds} second{}.", if seconds == 1 { "" } else { "s" })
 }
 
 fn too_slow(message: &str) -> GraphqlResponse {
-    GraphqlResponse::Refused(RequestError::new(Code::Timeout, message))
+    GraphqlResponse::Rejected(RequestError::new(Code::Timeout, message))
 }
 
 /// Returns the schema in the schema definition language: the contract with clients.

@@ -24,12 +24,12 @@ impl<E, N> Filled<E, N> {
 /// A list that is read page by page, each entry with its node.
 pub(super) trait Rows {
     type Entry: Clone;
-    type Place: Copy + From<Self::Entry>;
+    type Position: Copy + From<Self::Entry>;
     type Node;
 
     fn page(
         &self,
-        window: Window<Self::Place>,
+        window: Window<Self::Position>,
     ) -> impl Future<Output = Result<Arc<Page<Self::Entry>>, Error>> + Send;
 
     /// Returns the entries that have a node, with their nodes.
@@ -43,7 +43,7 @@ pub(super) type Found<R> = Vec<(<R as Rows>::Entry, <R as Rows>::Node)>;
 /// that a page is short only at the end of its list.
 pub(super) async fn fill<R: Rows>(
     rows: &R,
-    window: Window<R::Place>,
+    window: Window<R::Position>,
 ) -> Result<Filled<R::Entry, R::Node>, Error> {
     let mut last = rows.page(window).await?;
     let mut filled = Filled {

@@ -55,7 +55,7 @@ pub(super) struct Paging {
 
 impl Paging {
     /// Returns the page of this list that the arguments select.
-    pub(super) fn window<L: List>(&self, list: L) -> Result<Window<L::Place>, Error> {
+    pub(super) fn window<L: List>(&self, list: L) -> Result<Window<L::Position>, Error> {
         let Self { first, after, last, before } = self;
         let backward = last.is_some() || before.is_some();
         if backward && (first.is_some() || after.is_some()) {

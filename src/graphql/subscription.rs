@@ -13,7 +13,7 @@ use crate::app::relation::RelationWatch;
 use crate::app::timeline::live::{self, TimelineWatch};
 use crate::app::visibility::UserSelection;
 use crate::graphql::context::Scope;
-use crate::graphql::cursor::{self, TimelineList, TimelinePlace};
+use crate::graphql::cursor::{self, TimelineList, TimelinePosition};
 use crate::graphql::id::GlobalId;
 use crate::graphql::pace::Pace;
 use crate::graphql::selection::user_selection;
@@ -41,7 +41,7 @@ impl Subscription {
         let list = TimelineList { owner: scope.viewer().signed_in()?.user };
         let seen = after.map(|cursor| cursor::parse("after", list, &cursor)).transpose()?;
         let author = user_selection(&[context.look_ahead().field("post").field("author")]);
-        let seen = seen.map(|TimelinePlace { seen, .. }| seen);
+        let seen = seen.map(|TimelinePosition { seen, .. }| seen);
         let watch = scope.app.watch_timeline(scope.viewer(), seen, author.fields).await?;
         let pace = Arc::clone(context.data_unchecked::<Arc<Pace>>());
         let next = async move |watch: &mut TimelineWatch| {
@@ -53,7 +53,7 @@ impl Subscription {
                     None => pace.step_back(),
                 }
             };
-            let cursor = |post| cursor::print(list, &TimelinePlace { post, seen });
+            let cursor = |post| cursor::print(list, &TimelinePosition { post, seen });
             Ok(match event {
                 live::TimelineEvent::Added(entry) => TimelineEvent::Added(PostAdded {
                     cursor: cursor(entry.post.id),

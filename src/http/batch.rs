@@ -13,7 +13,7 @@ use futures::FutureExt as _;
 use futures::future::join_all;
 use tokio::time::Instant;
 
-use crate::app::viewer::Asker;
+use crate::app::viewer::Caller;
 use crate::graphql::error::{Code, GraphqlResponse, RequestError};
 use crate::graphql::{GraphqlRequest, Plan, Summary, check_rate_limit};
 use crate::http::accept::MediaType;
@@ -45,21 +45,21 @@ pub(super) async fn respond(
     together.map_err(|error| Failure::of(error).with_status(StatusCode::BAD_REQUEST))?;
 
     if plans.iter().all(Result::is_err) {
-        let rejected = plans.into_iter().filter_map(Result::err).map(GraphqlResponse::Refused);
+        let rejected = plans.into_iter().filter_map(Result::err).map(GraphqlResponse::Rejected);
         return Ok(print(rejected.collect(), media_type));
     }
     let token = auth::token(&head.headers)?;
     let admitted = server.api.admit(plans.iter().flatten(), token, address).await;
-    let asker = admitted.map_err(|error| Failure::of(RequestError::of(&error, id.as_str())))?;
-    account.admit(&asker);
-    check_rate_limit(&asker).map_err(Failure::of)?;
+    let caller = admitted.map_err(|error| Failure::of(RequestError::of(&error, id.as_str())))?;
+    account.admit(&caller);
+    check_rate_limit(&caller).map_err(Failure::of)?;
     let summary = Summary::of_batch(plans.iter().flatten().map(Plan::summary));
     let batch = Batch {
         server: Arc::clone(server),
         plans,
         cost: summary.cost,
         token: token.map(str::to_owned),
-        asker,
+        caller,
         id: id.clone(),
         began: account.began,
     };
@@ -82,7 +82,7 @@ struct Batch {
     /// The cost of all of them.
     cost: u64,
     token: Option<String>,
-    asker: Asker,
+    caller: Caller,
     id: RequestId,
     /// The time at which the request arrived.
     began: Instant,
@@ -91,10 +91,10 @@ struct Batch {
 impl Batch {
     /// Executes the batch and returns the responses, in order.
     async fn execute(self) -> Vec<GraphqlResponse> {
-        let Self { server, plans, cost, token, asker, id, began } = self;
+        let Self { server, plans, cost, token, caller, id, began } = self;
         let (api, id) = (&server.api, id.as_str());
-        let (budget, viewer, address) = (&api.budget(), asker.viewer.clone(), asker.address);
-        let mut asking = Ok(asker);
+        let (budget, viewer, address) = (&api.budget(), caller.viewer.clone(), caller.address);
+        let mut asking = Ok(caller);
         let mut may_have_ended = false;
         let mut answers = Vec::with_capacity(plans.len());
         let mut begun = Vec::new();
@@ -105,19 +105,19 @@ impl Batch {
             }
             if may_have_ended {
                 asking = match asking {
-                    Ok(asker) => {
-                        let again = api.admit_again(token.as_deref(), asker).await;
+                    Ok(caller) => {
+                        let again = api.admit_again(token.as_deref(), caller).await;
                         again.map_err(|error| RequestError::of(&error, id))
                     }
                     ended => ended,
                 };
             }
-            let asker = asking.clone();
+            let caller = asking.clone();
             begun.push(async move {
                 let summary = plan.as_ref().ok().map(Plan::summary);
-                let answer = match (plan, asker) {
-                    (Ok(plan), Ok(asker)) => api.execute_within(budget, plan, asker, id).await,
-                    (Err(error), _) | (_, Err(error)) => GraphqlResponse::Refused(error),
+                let answer = match (plan, caller) {
+                    (Ok(plan), Ok(caller)) => api.execute_within(budget, plan, caller, id).await,
+                    (Err(error), _) | (_, Err(error)) => GraphqlResponse::Rejected(error),
                 };
                 log::count_one(began, summary.as_ref(), &answer);
                 answer

@@ -131,10 +131,10 @@ async fn execute(
     check_method(&plan, is_post, form)?;
     let token = auth::token(&head.headers)?;
     let admitted = server.api.admit(std::iter::once(&plan), token, address).await;
-    let asker = admitted.map_err(|error| Failure::of(RequestError::of(&error, id.as_str())))?;
-    account.admit(&asker);
+    let caller = admitted.map_err(|error| Failure::of(RequestError::of(&error, id.as_str())))?;
+    account.admit(&caller);
     if plan.watches() || form.whole.is_none() {
-        let response = stream::respond(server, plan, asker, id).await?;
+        let response = stream::respond(server, plan, caller, id).await?;
         return Ok(Reply { response, fault: None });
     }
     let is_public = !is_post && plan.is_public() && account.viewer.is_none();
@@ -142,7 +142,7 @@ async fn execute(
     let executing = {
         let (server, id) = (Arc::clone(server), id.clone());
         async move {
-            let answer = server.api.execute(plan, asker, id.as_str()).await;
+            let answer = server.api.execute(plan, caller, id.as_str()).await;
             let fault = answer.code();
             let response = if is_public {
                 response::respond_publicly(answer, media_type, &server.config)

@@ -25,7 +25,7 @@ pub(super) fn one(data: Value, errors: Vec<ServerError>, limit: u64) -> Response
 /// Writes the responses to a batch, which has the same limit as the response to one operation. Returns a batch of which
 /// a part was not executed: its responder would print data for that part.
 pub(super) fn batch(answers: Vec<GraphqlResponse>) -> Result<Response, Vec<GraphqlResponse>> {
-    if answers.iter().any(|answer| matches!(answer, GraphqlResponse::Refused(_))) {
+    if answers.iter().any(|answer| matches!(answer, GraphqlResponse::Rejected(_))) {
         return Err(answers);
     }
     let limit = print::limit_of_batch(&answers);
@@ -36,7 +36,7 @@ pub(super) fn batch(answers: Vec<GraphqlResponse>) -> Result<Response, Vec<Graph
 
 fn of(answer: GraphqlResponse) -> Option<Executed> {
     match answer {
-        GraphqlResponse::Refused(_) => None,
+        GraphqlResponse::Rejected(_) => None,
         GraphqlResponse::Executed { data, errors, .. } => Some(executed(data, errors)),
     }
 }

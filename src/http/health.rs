@@ -13,9 +13,9 @@ use crate::app::{App, Readiness};
 use crate::http::Server;
 
 /// Timeout of the Redis check; beyond it the server counts as not ready.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// Timeout of the archive check: no longer than a prober is likely to wait.
-const ARCHIVE_PATIENCE: Duration = Duration::from_millis(500);
+const ARCHIVE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Time for which a result is cached, so that the page costs at most one write and one query per second.
 const CACHED: Duration = Duration::from_secs(1);
 
@@ -32,8 +32,8 @@ impl Health {
         {
             return (redis, archive);
         }
-        let redis = timeout(PATIENCE, app.is_ready());
-        let archive = timeout(ARCHIVE_PATIENCE, app.is_archive_ready());
+        let redis = timeout(TIMEOUT, app.is_ready());
+        let archive = timeout(ARCHIVE_TIMEOUT, app.is_archive_ready());
         let (redis, archive) = tokio::join!(redis, archive);
         let (redis, archive) = (redis.unwrap_or(Readiness::Away), archive.unwrap_or(false));
         *cached = Some((Instant::now(), redis, archive));

@@ -9,7 +9,7 @@ use axum::response::Response;
 use tokio::time::Instant;
 
 use crate::app::charge::RateLimit;
-use crate::app::viewer::Asker;
+use crate::app::viewer::Caller;
 use crate::graphql::Summary;
 use crate::graphql::error::{Code, GraphqlResponse};
 use crate::http::metrics::count;
@@ -44,9 +44,9 @@ impl Account {
     }
 
     /// Records the admitted caller.
-    pub(super) fn admit(&mut self, asker: &Asker) {
-        self.viewer = asker.viewer.user();
-        self.rate_limit = asker.rate_limit;
+    pub(super) fn admit(&mut self, caller: &Caller) {
+        self.viewer = caller.viewer.user();
+        self.rate_limit = caller.rate_limit;
     }
 
     /// Completes the record, with the code of the first error.

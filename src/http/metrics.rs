@@ -23,7 +23,7 @@ use crate::http::Server;
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Interval of the recorder's upkeep, without which recorded values pile up until the page is requested.
-const UPKEEP: Duration = Duration::from_secs(5);
+const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Histogram buckets of request duration, in seconds.
 const REQUEST_SECONDS: [f64; 12] = [0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
@@ -57,7 +57,7 @@ static RECORDER: LazyLock<Option<PrometheusHandle>> = LazyLock::new(|| {
         "fanfold_request_seconds",
         "Duration of operations in seconds, from the request head."
     );
-    describe_counter!("fanfold_documents_refused_total", "Rejected documents, by error code.");
+    describe_counter!("fanfold_documents_rejected_total", "Rejected documents, by error code.");
     describe_histogram!("fanfold_loader_reads", "Reads in a batch of the loader.");
     describe_histogram!("fanfold_redis_seconds", "Duration of Redis round trips in seconds, by purpose.");
     describe_counter!("fanfold_redis_errors_total", "Failed Redis round trips.");
@@ -68,8 +68,8 @@ static RECORDER: LazyLock<Option<PrometheusHandle>> = LazyLock::new(|| {
     describe_gauge!("fanfold_redis_up", "1 if Redis responds, otherwise 0.");
     describe_gauge!("fanfold_redis_connections", "Connections to Redis.");
     describe_gauge!("fanfold_archive_connections", "Connections to the archive.");
-    describe_gauge!("fanfold_documents_remembered", "Cached parsed documents.");
-    describe_gauge!("fanfold_persisted_remembered", "Cached texts of persisted queries.");
+    describe_gauge!("fanfold_documents_cached", "Cached parsed documents.");
+    describe_gauge!("fanfold_persisted_cached", "Cached texts of persisted queries.");
     describe_gauge!("fanfold_passwords_waiting", "Passwords waiting to be hashed.");
     describe_gauge!("fanfold_sockets", "Open WebSockets and event streams.");
     describe_gauge!("fanfold_uptime_seconds", "Uptime of this process in seconds.");
@@ -100,9 +100,9 @@ pub(super) fn begin() {
 }
 
 /// Runs the recorder's upkeep. Never returns.
-pub(super) async fn keep_up() {
+pub(super) async fn run_upkeep() {
     loop {
-        tokio::time::sleep(UPKEEP).await;
+        tokio::time::sleep(UPKEEP_INTERVAL).await;
         if let Some(recorder) = &*RECORDER {
             recorder.run_upkeep();
         }
@@ -133,7 +133,7 @@ pub(super) fn count(kind: &'static str, code: &'static str, took: Duration) {
 
 /// Counts a document that was rejected, by error code.
 pub(super) fn count_rejected(code: &'static str) {
-    counter!("fanfold_documents_refused_total", "code" => code).increment(1);
+    counter!("fanfold_documents_rejected_total", "code" => code).increment(1);
 }
 
 /// Counts a response that exceeded a limit when it was printed.
@@ -164,9 +164,9 @@ pub(super) async fn page(State(server): State<Arc<Server>>) -> Response {
 
 fn show_process(server: &Server) {
     let app = server.api.app();
-    let (documents, persisted) = server.api.remembered_documents();
-    gauge!("fanfold_documents_remembered").set(number(documents as u64));
-    gauge!("fanfold_persisted_remembered").set(number(persisted as u64));
+    let (documents, persisted) = server.api.cached_documents();
+    gauge!("fanfold_documents_cached").set(number(documents as u64));
+    gauge!("fanfold_persisted_cached").set(number(persisted as u64));
     gauge!("fanfold_redis_connections").set(app.store().connections());
     gauge!("fanfold_archive_connections").set(app.archive_connections());
     gauge!("fanfold_passwords_waiting").set(number(app.waiting_passwords() as u64));

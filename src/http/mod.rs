@@ -154,7 +154,7 @@ pub async fn serve(
     };
     tokio::select! {
         () = serving => {}
-        () = self::metrics::keep_up() => {}
+        () = self::metrics::run_upkeep() => {}
         () = timed_out => {
             tracing::warn!("shutdown timeout reached with requests still in progress");
         }

@@ -97,10 +97,10 @@ impl Operation {
             let place = if plan.watches() { None } else { Some(room.enter(plan.objects()).await) };
             let token = credentials.token.as_deref();
             let admitted = api.admit(std::iter::once(&plan), token, address).await;
-            let asker = admitted.map_err(|error| RequestError::of(&error, id))?;
-            log.viewer = asker.viewer.user();
+            let caller = admitted.map_err(|error| RequestError::of(&error, id))?;
+            log.viewer = caller.viewer.user();
             if plan.watches() {
-                let mut answers = std::pin::pin!(api.subscribe(plan, asker, id, Some(room))?);
+                let mut answers = std::pin::pin!(api.subscribe(plan, caller, id, Some(room))?);
                 let mut fault = None;
                 while let Some(Paced { answer, place, turn }) = answers.next().await {
                     fault = answer.code();
@@ -114,8 +114,8 @@ impl Operation {
             let executing = {
                 let api = api.clone();
                 async move {
-                    match api.execute(plan, asker, request_id.as_str()).await {
-                        GraphqlResponse::Refused(error) => Err(error),
+                    match api.execute(plan, caller, request_id.as_str()).await {
+                        GraphqlResponse::Rejected(error) => Err(error),
                         answer @ GraphqlResponse::Executed { .. } => {
                             Ok((answer.code(), print_next(&name, &answer)))
                         }

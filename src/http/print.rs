@@ -23,7 +23,7 @@ struct ResponseBody<'a> {
 impl<'a> ResponseBody<'a> {
     fn of(answer: &'a GraphqlResponse) -> Self {
         match answer {
-            GraphqlResponse::Refused(error) => Self { data: None, errors: &error.errors },
+            GraphqlResponse::Rejected(error) => Self { data: None, errors: &error.errors },
             GraphqlResponse::Executed { data, errors, .. } => Self { data: Some(data), errors },
         }
     }
@@ -68,7 +68,7 @@ pub(super) fn too_large(limit: u64) -> RequestError {
 
 fn limit_of(answer: &GraphqlResponse) -> u64 {
     match answer {
-        GraphqlResponse::Refused(_) => u64::MAX,
+        GraphqlResponse::Rejected(_) => u64::MAX,
         GraphqlResponse::Executed { limit, .. } => *limit,
     }
 }

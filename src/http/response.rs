@@ -146,7 +146,7 @@ fn status(code: Code, media_type: MediaType) -> StatusCode {
 /// Writes the response to a request whose document was parsed.
 pub(super) fn respond(answer: GraphqlResponse, media_type: MediaType) -> Response {
     match answer {
-        GraphqlResponse::Refused(error) => Failure::of(error).into_response(media_type),
+        GraphqlResponse::Rejected(error) => Failure::of(error).into_response(media_type),
         GraphqlResponse::Executed { data, errors, retry_after, limit, .. } => {
             // A client that received some data should not retry all of it.
             let has_nothing = match &data {
@@ -196,7 +196,7 @@ pub(super) fn respond_publicly(
 /// Writes the responses to a batch, in its order. Errors in some of them do not affect the status.
 pub(super) fn respond_to_batch(answers: Vec<GraphqlResponse>, media_type: MediaType) -> Response {
     let retry_after = answers.iter().filter_map(|answer| match answer {
-        GraphqlResponse::Refused(RequestError { retry_after, .. })
+        GraphqlResponse::Rejected(RequestError { retry_after, .. })
         | GraphqlResponse::Executed { retry_after, .. } => *retry_after,
     });
     let retry_after = retry_after.max();

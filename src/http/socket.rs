@@ -303,7 +303,7 @@ impl Conversation {
         };
         let app = self.server.api.app().clone();
         let viewer = match token {
-            Some(token) => app.recognise(token).await,
+            Some(token) => app.authenticate(token).await,
             None => Ok(Viewer::Anonymous),
         };
         let viewer = viewer.map_err(|error| match error {

@@ -14,8 +14,8 @@ use futures::stream::{self, BoxStream, StreamExt as _};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::app::error::{Error, Refused};
-use crate::app::viewer::Asker;
+use crate::app::error::{Error, Rejection};
+use crate::app::viewer::Caller;
 use crate::graphql::Plan;
 use crate::graphql::error::{GraphqlResponse, RequestError};
 use crate::graphql::pace::Paced;
@@ -35,21 +35,21 @@ const COMPLETE: &str = "event: complete\ndata:\n\n";
 pub(super) async fn respond(
     server: &Arc<Server>,
     plan: Plan,
-    asker: Asker,
+    caller: Caller,
     id: &RequestId,
 ) -> Result<Response, Failure> {
     if !plan.watches() {
-        let (cost, address) = (plan.objects(), asker.address);
+        let (cost, address) = (plan.objects(), caller.address);
         let executing = {
             let (server, id) = (Arc::clone(server), id.clone());
-            async move { next(&server.api.execute(plan, asker, id.as_str()).await) }
+            async move { next(&server.api.execute(plan, caller, id.as_str()).await) }
         };
         let answer = server.api.in_turn(cost, address, executing.boxed()).await.map_err(Failure::of)?;
         return Ok(response::text(EVENT_STREAM, format!("{answer}{COMPLETE}")));
     }
-    let seat = server.seats.enter_as(asker.address, asker.viewer.user()).map_err(Full::into_failure)?;
-    let (app, viewer) = (server.api.app().clone(), asker.viewer.clone());
-    let answers = server.api.subscribe(plan, asker, id.as_str(), None).map_err(Failure::of)?;
+    let seat = server.seats.enter_as(caller.address, caller.viewer.user()).map_err(Full::into_failure)?;
+    let (app, viewer) = (server.api.app().clone(), caller.viewer.clone());
+    let answers = server.api.subscribe(plan, caller, id.as_str(), None).map_err(Failure::of)?;
     let answers = answers.map(|Paced { answer, .. }| answer).boxed();
     let session_end = async move { app.session_end(&viewer).await }.boxed();
     let (stopping, id) = (server.stopping.clone(), id.as_str().to_owned());
@@ -78,8 +78,8 @@ impl Feed {
             biased;
             () = turns_true(self.stopping.clone()) => None,
             () = &mut self.session_end => {
-                let error = RequestError::of(&Error::Refused(Refused::BadToken), &self.id);
-                let answer = next(&GraphqlResponse::Refused(error));
+                let error = RequestError::of(&Error::Rejected(Rejection::BadToken), &self.id);
+                let answer = next(&GraphqlResponse::Rejected(error));
                 Some((format!("{answer}{COMPLETE}"), None))
             }
             answer = timeout(KEEP_ALIVE, self.answers.next()) => Some(match answer {

@@ -3,7 +3,6 @@
 //! Not here: anything that reads a clock, a socket or a file, and anything `async`.
 
 pub mod address;
-pub mod chance;
 pub mod clock;
 pub mod digest;
 pub mod id;
@@ -12,6 +11,7 @@ pub mod page;
 pub mod post;
 pub mod region;
 pub mod relation;
+pub mod rng;
 pub mod secret;
 pub mod session;
 pub mod text;

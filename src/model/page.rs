@@ -11,7 +11,7 @@ use crate::model::id::{PostId, UserId};
 use crate::model::relation::Follow;
 
 /// A position in a list, which determines the order of the list.
-pub trait Place: Copy {
+pub trait InListOrder: Copy {
     /// Compares by the order of the list: newest first.
     #[must_use]
     fn in_list_order(&self, other: &Self) -> Ordering;
@@ -19,7 +19,7 @@ pub trait Place: Copy {
 
 /// A position in a list of posts is a post id, whether or not the post still exists. The newest has the
 /// greatest id.
-impl Place for PostId {
+impl InListOrder for PostId {
     fn in_list_order(&self, other: &Self) -> Ordering {
         other.cmp(self)
     }
@@ -35,7 +35,7 @@ pub struct Position {
     pub user: UserId,
 }
 
-impl Place for Position {
+impl InListOrder for Position {
     /// Compares newest first; ties by the bytes of the decimal id, greatest first.
     ///
     /// # Why bytes
@@ -74,7 +74,7 @@ impl Direction {
 
     /// Returns whether `one` comes before `other` in this direction.
     #[must_use]
-    pub fn is_before<P: Place>(self, one: P, other: P) -> bool {
+    pub fn is_before<P: InListOrder>(self, one: P, other: P) -> bool {
         match self {
             Self::Forward => one.in_list_order(&other).is_lt(),
             Self::Backward => one.in_list_order(&other).is_gt(),
@@ -107,7 +107,7 @@ pub struct Page<E> {
 impl<E: Copy> Page<E> {
     /// Returns the page of a complete list in list order.
     #[must_use]
-    pub fn of<P: Place + From<E>>(list: &[E], window: &Window<P>) -> Self {
+    pub fn of<P: InListOrder + From<E>>(list: &[E], window: &Window<P>) -> Self {
         let precedes = |entry: &E, place: &P, upto| P::from(*entry).in_list_order(place) <= upto;
         let (start, end) = match (window.direction, window.from) {
             (Direction::Forward, None) => (0, window.size),

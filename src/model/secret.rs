@@ -8,9 +8,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-use crate::model::chance::Chance;
 use crate::model::id::UserId;
-use crate::model::text::{Breach, Violation};
+use crate::model::rng::Rng;
+use crate::model::text::{Violation, ViolationKind};
 
 /// A password as typed: 8 to 256 bytes, any bytes.
 #[derive(Clone, PartialEq, Eq)]
@@ -23,9 +23,9 @@ impl Password {
     /// Validates a new password.
     pub fn choose(text: &str) -> Result<Self, Violation> {
         match text.len() {
-            0..8 => Err(Violation::new(Breach::TooShort, "A password has at least 8 bytes.")),
+            0..8 => Err(Violation::new(ViolationKind::TooShort, "A password has at least 8 bytes.")),
             8..=Self::LONGEST => Ok(Self(text.as_bytes().into())),
-            _ => Err(Violation::new(Breach::TooLong, "A password has at most 256 bytes.")),
+            _ => Err(Violation::new(ViolationKind::TooLong, "A password has at most 256 bytes.")),
         }
     }
 
@@ -88,8 +88,8 @@ impl Token {
 
     /// Issues a new token for this user.
     #[must_use]
-    pub fn issue(user: UserId, chance: &Chance) -> Self {
-        Self { user, secret: chance.bytes() }
+    pub fn issue(user: UserId, rng: &Rng) -> Self {
+        Self { user, secret: rng.bytes() }
     }
 
     /// Parses a token; `None` for any text that [`Token::expose`] does not produce.
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_token_is_read_as_it_was_written_and_not_otherwise() {
-        let token = Token::issue(UserId::new(7).unwrap(), &Chance::from_seed(1));
+        let token = Token::issue(UserId::new(7).unwrap(), &Rng::from_seed(1));
         let text = token.expose();
         assert_eq!(Token::parse(&text), Some(token));
         let no_user = URL_SAFE_NO_PAD.encode([0; 40]);
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn nothing_secret_is_printed() {
-        let token = Token::issue(UserId::new(7).unwrap(), &Chance::from_seed(1));
+        let token = Token::issue(UserId::new(7).unwrap(), &Rng::from_seed(1));
         let password = Password::choose("correct horse").unwrap();
         let hash = PasswordHash::from_phc("$argon2id$v=19$secret");
         let printed = format!("{token:?} {password:?} {hash:?}");
@@ -175,10 +175,10 @@ mod tests {
 
     #[test]
     fn a_password_is_8_to_256_bytes() {
-        assert_eq!(Password::choose("1234567").unwrap_err().breach, Breach::TooShort);
+        assert_eq!(Password::choose("1234567").unwrap_err().kind, ViolationKind::TooShort);
         assert!(Password::choose("🦀🦀").is_ok());
         assert!(Password::choose(&"a".repeat(256)).is_ok());
-        assert_eq!(Password::choose(&"a".repeat(257)).unwrap_err().breach, Breach::TooLong);
+        assert_eq!(Password::choose(&"a".repeat(257)).unwrap_err().kind, ViolationKind::TooLong);
         // A text longer than any password never matches, wherever its character boundaries are.
         let right = "a".repeat(255);
         for wrong in [right.clone() + "🦀🦀", right.clone() + "aa", right.clone() + "a"] {

@@ -7,8 +7,8 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use crate::model::chance::Chance;
 use crate::model::clock::Timestamp;
+use crate::model::rng::Rng;
 use crate::model::text::{Rule, texts};
 
 /// Identifies a session among those of its user. Random and not derived from the token, so that a list of
@@ -19,8 +19,8 @@ pub struct SessionId([u8; 12]);
 impl SessionId {
     /// Issues a new id.
     #[must_use]
-    pub fn issue(chance: &Chance) -> Self {
-        Self(chance.bytes())
+    pub fn issue(rng: &Rng) -> Self {
+        Self(rng.bytes())
     }
 
     /// Parses the printed form of an id.
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn a_session_id_is_read_as_it_was_printed() {
-        let id = SessionId::issue(&Chance::from_seed(1));
+        let id = SessionId::issue(&Rng::from_seed(1));
         assert_eq!(SessionId::parse(&id.to_string()), Some(id));
         for text in ["", "AAAA", "AAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAA", "!!!!!!!!!!!!!!!!"] {
             assert_eq!(SessionId::parse(text), None, "{text:?}");

@@ -6,14 +6,14 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The kind of violation.
-    pub breach: Breach,
+    pub kind: ViolationKind,
     /// The rule, as a sentence for end users.
     pub rule: String,
 }
 
 /// The kinds of violations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Breach {
+pub enum ViolationKind {
     /// Fewer characters than the rule requires.
     TooShort,
     /// More characters than the rule allows.
@@ -23,8 +23,8 @@ pub enum Breach {
 }
 
 impl Violation {
-    pub(crate) fn new(breach: Breach, rule: impl Into<String>) -> Self {
-        Self { breach, rule: rule.into() }
+    pub(crate) fn new(kind: ViolationKind, rule: impl Into<String>) -> Self {
+        Self { kind, rule: rule.into() }
     }
 }
 
@@ -48,10 +48,14 @@ impl Rule {
         // Check the length first, so that a huge text is not scanned twice.
         let length = text.chars().take(self.most + 1).count();
         if length > self.most {
-            return Err(self.violation(Breach::TooLong, &format!("has at most {} characters", self.most)));
+            return Err(
+                self.violation(ViolationKind::TooLong, &format!("has at most {} characters", self.most))
+            );
         }
         if length < self.least || (self.least > 0 && !text.chars().any(is_visible)) {
-            return Err(self.violation(Breach::TooShort, &format!("has at least {} character", self.least)));
+            return Err(
+                self.violation(ViolationKind::TooShort, &format!("has at least {} character", self.least))
+            );
         }
         if text.chars().any(|character| !self.allows(character)) {
             let excluded = if self.lines {
@@ -59,7 +63,7 @@ impl Rule {
             } else {
                 "contains no control characters"
             };
-            return Err(self.violation(Breach::Invalid, excluded));
+            return Err(self.violation(ViolationKind::Invalid, excluded));
         }
         Ok(text)
     }
@@ -72,8 +76,8 @@ impl Rule {
         !character.is_control() && !breaks_line && !reorders_what_follows(character)
     }
 
-    fn violation(&self, breach: Breach, rest: &str) -> Violation {
-        Violation::new(breach, format!("{} {rest}.", self.subject))
+    fn violation(&self, kind: ViolationKind, rest: &str) -> Violation {
+        Violation::new(kind, format!("{} {rest}.", self.subject))
     }
 }
 
@@ -123,9 +127,9 @@ mod tests {
     #[test]
     fn length_counts_characters_after_trimming() {
         assert_eq!(NAME.check("  🦀🦀🦀🦀🦀 "), Ok("🦀🦀🦀🦀🦀"));
-        assert_eq!(NAME.check("🦀🦀🦀🦀🦀🦀").unwrap_err().breach, Breach::TooLong);
-        assert_eq!(NAME.check("\u{200B}\u{FEFF}").unwrap_err().breach, Breach::TooShort);
-        assert_eq!(NAME.check(" \u{3000} ").unwrap_err().breach, Breach::TooShort);
+        assert_eq!(NAME.check("🦀🦀🦀🦀🦀🦀").unwrap_err().kind, ViolationKind::TooLong);
+        assert_eq!(NAME.check("\u{200B}\u{FEFF}").unwrap_err().kind, ViolationKind::TooShort);
+        assert_eq!(NAME.check(" \u{3000} ").unwrap_err().kind, ViolationKind::TooShort);
         assert_eq!(BIO.check(" "), Ok(""));
     }
 
@@ -135,9 +139,9 @@ mod tests {
             assert_eq!(NAME.check(text), Ok(text));
         }
         for text in ["a\u{2028}b", "a\0b", "a\nb", "a\u{202E}b", "a\u{7F}", "a\u{2066}"] {
-            assert_eq!(NAME.check(text).unwrap_err().breach, Breach::Invalid, "{text:?}");
+            assert_eq!(NAME.check(text).unwrap_err().kind, ViolationKind::Invalid, "{text:?}");
         }
         assert_eq!(BIO.check("a\nb"), Ok("a\nb"));
-        assert_eq!(BIO.check("a\0b").unwrap_err().breach, Breach::Invalid);
+        assert_eq!(BIO.check("a\0b").unwrap_err().kind, ViolationKind::Invalid);
     }
 }

@@ -8,7 +8,7 @@ use std::ops::BitOr;
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::region::Residence;
-use crate::model::text::{Breach, Rule, Violation, texts};
+use crate::model::text::{Rule, Violation, ViolationKind, texts};
 
 /// The name that a user signs in with and that links refer to: 2 to 30 of `a–z 0–9 _`.
 ///
@@ -22,13 +22,13 @@ impl Username {
         const LENGTH: &str = "A username has 2 to 30 characters.";
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
         match text.len() {
-            0 | 1 => Err(Violation::new(Breach::TooShort, LENGTH)),
+            0 | 1 => Err(Violation::new(ViolationKind::TooShort, LENGTH)),
             _ if !text.bytes().all(allowed) => Err(Violation::new(
-                Breach::Invalid,
+                ViolationKind::Invalid,
                 "A username consists of the letters a to z, digits and underscores.",
             )),
             2..=30 => Ok(Self(text.to_ascii_lowercase().into())),
-            _ => Err(Violation::new(Breach::TooLong, LENGTH)),
+            _ => Err(Violation::new(ViolationKind::TooLong, LENGTH)),
         }
     }
 
@@ -151,12 +151,12 @@ mod tests {
 
     #[test]
     fn a_username_out_of_rule_says_which() {
-        let breach = |text: &str| Username::parse(text).unwrap_err().breach;
-        assert_eq!(breach(""), Breach::TooShort);
-        assert_eq!(breach("a"), Breach::TooShort);
-        assert_eq!(breach(&"a".repeat(31)), Breach::TooLong);
+        let kind = |text: &str| Username::parse(text).unwrap_err().kind;
+        assert_eq!(kind(""), ViolationKind::TooShort);
+        assert_eq!(kind("a"), ViolationKind::TooShort);
+        assert_eq!(kind(&"a".repeat(31)), ViolationKind::TooLong);
         for text in ["a b", "a-b", "ädä", "a\0b", "𝒶𝒹𝒶", "K\u{212A}", "ada "] {
-            assert_eq!(breach(text), Breach::Invalid, "{text:?}");
+            assert_eq!(kind(text), ViolationKind::Invalid, "{text:?}");
         }
         assert!(Username::parse(&"a".repeat(30)).is_ok());
     }

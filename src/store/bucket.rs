@@ -30,7 +30,7 @@ impl Limit {
 
 /// The outcome of taking tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Drawn {
+pub struct Taken {
     /// Time until there are enough tokens; `None` if they were taken.
     pub wait: Option<Duration>,
     /// Number of tokens left.
@@ -39,7 +39,7 @@ pub struct Drawn {
     pub full_in: Duration,
 }
 
-impl Drawn {
+impl Taken {
     /// Creates it from the two times that a script returns, in microseconds.
     pub(super) fn read(limit: Limit, wait: u64, full: u64) -> Self {
         let missing = u32::try_from(full.div_ceil(limit.interval())).unwrap_or(u32::MAX);
@@ -55,36 +55,36 @@ impl Drawn {
 /// disadvantage of the client.
 ///
 /// An amount above the capacity never succeeds.
-pub fn draw(bucket: &Key<Bucket>, limit: Limit, amount: u32, now: Timestamp) -> Command<Drawn> {
-    let draw = drawing(call(&script::DRAW).key(bucket).arg(now.as_millis()), limit, amount);
-    draw.reply::<(u64, u64)>().map(move |(wait, full)| Ok(Drawn::read(limit, wait, full)))
+pub fn take(bucket: &Key<Bucket>, limit: Limit, amount: u32, now: Timestamp) -> Command<Taken> {
+    let take = taking(call(&script::TAKE_TOKENS).key(bucket).arg(now.as_millis()), limit, amount);
+    take.reply::<(u64, u64)>().map(move |(wait, full)| Ok(Taken::read(limit, wait, full)))
 }
 
 /// Takes `used` tokens after the fact, or all that are left. Sent twice, it may take them twice, to the
 /// disadvantage of the client.
 pub fn drain(bucket: &Key<Bucket>, limit: Limit, used: u32, now: Timestamp) -> Command<u64> {
-    drawing(call(&script::DRAIN).key(bucket).arg(now.as_millis()), limit, used).reply()
+    taking(call(&script::DRAIN).key(bucket).arg(now.as_millis()), limit, used).reply()
 }
 
 /// Returns the outcome of taking `amount` tokens, without taking them.
-pub fn peek(bucket: &Key<Bucket>, limit: Limit, amount: u32, now: Timestamp) -> Command<Drawn> {
+pub fn peek(bucket: &Key<Bucket>, limit: Limit, amount: u32, now: Timestamp) -> Command<Taken> {
     let now = u64::try_from(now.as_millis()).unwrap_or(0).saturating_mul(1_000);
     let full = command("GET").key(bucket).reply::<Option<u64>>();
     full.map(move |full| {
         let full = full.unwrap_or(0).saturating_sub(now);
         let after = full.saturating_add(limit.interval().saturating_mul(amount.into()));
         let wait = after.saturating_sub(limit.interval().saturating_mul(limit.capacity.into()));
-        Ok(Drawn::read(limit, wait, full))
+        Ok(Taken::read(limit, wait, full))
     })
 }
 
 /// Adds the arguments of a script that takes tokens: the limit and the amount.
-pub(super) fn drawing(call: Builder, limit: Limit, amount: u32) -> Builder {
+pub(super) fn taking(call: Builder, limit: Limit, amount: u32) -> Builder {
     call.arg(limit.interval()).arg(limit.capacity).arg(amount)
 }
 
 /// Returns tokens to the bucket. Sent twice, it may return them twice, to the advantage of the client.
 pub fn give_back(bucket: &Key<Bucket>, limit: Limit, amount: u32, now: Timestamp) -> Command<bool> {
     let time = limit.interval().saturating_mul(amount.into());
-    call(&script::GIVE_BACK).key(bucket).arg(now.as_millis()).arg(time).reply()
+    call(&script::RETURN_TOKENS).key(bucket).arg(now.as_millis()).arg(time).reply()
 }

@@ -171,7 +171,7 @@ pub fn claim_attempt(
     let claim = call(&script::CLAIM_ATTEMPT).key(&keys.attempt(author, key)).key(&keys.publishes_of(author));
     let claim = claim.arg(known.map_or(String::new(), |known| known.text(known.is_done)));
     let claim = claim.arg(attempt.text(false)).arg(ATTEMPT_SECONDS).arg(now.as_millis());
-    bucket::drawing(claim, limit, 1).reply::<(Option<Attempt>, u64)>().map(|(held, wait)| {
+    bucket::taking(claim, limit, 1).reply::<(Option<Attempt>, u64)>().map(|(held, wait)| {
         Ok(held.map_or_else(|| Claimed::Throttled(Duration::from_micros(wait)), Claimed::Held))
     })
 }

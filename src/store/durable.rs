@@ -13,7 +13,7 @@ use crate::store::key::Keys;
 use crate::store::pool::Pool;
 
 /// Timeout for the disk, in milliseconds. The append-only file is synced at least every second.
-const PATIENCE: u64 = 2_000;
+const TIMEOUT: u64 = 2_000;
 
 /// Confirms that writes are on disk.
 pub(super) struct Durable {
@@ -39,7 +39,7 @@ impl Durable {
         let upto = self.requested.load(Ordering::SeqCst);
         let mut pipeline = redis::Pipeline::with_capacity(2);
         pipeline.cmd("SET").arg(keys.probe()).arg("").arg("EX").arg(60);
-        pipeline.cmd("WAITAOF").arg(1).arg(0).arg(PATIENCE);
+        pipeline.cmd("WAITAOF").arg(1).arg(0).arg(TIMEOUT);
         let replies = self.pool.exchange(&pipeline).await?;
         let is_on_disk = matches!(
             replies.last(),

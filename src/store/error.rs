@@ -16,7 +16,7 @@ pub enum Error {
     Unavailable(#[source] Arc<RedisError>),
     /// Redis rejected a command.
     #[error("Redis rejected a command")]
-    Refused(#[source] Arc<RedisError>),
+    Rejected(#[source] Arc<RedisError>),
     /// Stored data is malformed.
     #[error("stored data cannot be read: {0}")]
     Corrupt(Box<str>),
@@ -39,7 +39,7 @@ impl Error {
     #[must_use]
     pub fn is_full(&self) -> bool {
         match self {
-            Self::Unavailable(error) | Self::Refused(error) => error.code() == Some("OOM"),
+            Self::Unavailable(error) | Self::Rejected(error) => error.code() == Some("OOM"),
             Self::Corrupt(_) | Self::OverBudget(_) => false,
         }
     }
@@ -48,7 +48,7 @@ impl Error {
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         match self {
-            Self::Unavailable(error) | Self::Refused(error) => error.code().is_some_and(refuses_writes),
+            Self::Unavailable(error) | Self::Rejected(error) => error.code().is_some_and(rejects_writes),
             Self::Corrupt(_) | Self::OverBudget(_) => false,
         }
     }
@@ -73,12 +73,12 @@ impl Error {
         ];
         match self {
             Self::Corrupt(_) => true,
-            Self::Refused(error) if error.code() == Some("WRONGTYPE") => true,
-            Self::Refused(error) if error.code() == Some("ERR") => {
+            Self::Rejected(error) if error.code() == Some("WRONGTYPE") => true,
+            Self::Rejected(error) if error.code() == Some("ERR") => {
                 let text = error.to_string();
                 OF_DATA.iter().any(|of_data| text.contains(of_data))
             }
-            Self::Refused(_) | Self::Unavailable(_) | Self::OverBudget(_) => false,
+            Self::Rejected(_) | Self::Unavailable(_) | Self::OverBudget(_) => false,
         }
     }
 }
@@ -89,7 +89,7 @@ impl From<RedisError> for Error {
             ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => true,
             // The permissions of this Redis user are misconfigured; an operator may correct them.
             _ if error.code().is_some_and(|code| matches!(code, "NOPERM" | "NOAUTH" | "WRONGPASS")) => true,
-            _ if error.code().is_some_and(refuses_writes) => true,
+            _ if error.code().is_some_and(rejects_writes) => true,
             ErrorKind::Server(kind) => matches!(
                 kind,
                 ServerErrorKind::BusyLoading
@@ -100,7 +100,7 @@ impl From<RedisError> for Error {
             ),
             _ => error.is_io_error() || error.is_timeout(),
         };
-        if not_now { Self::Unavailable(Arc::new(error)) } else { Self::Refused(Arc::new(error)) }
+        if not_now { Self::Unavailable(Arc::new(error)) } else { Self::Rejected(Arc::new(error)) }
     }
 }
 
@@ -118,6 +118,6 @@ impl From<redis::ParsingError> for Error {
 
 /// Returns whether an error code means that writes are rejected. `BUSY` is a script that runs too long;
 /// `EXECABORT` is returned for a transaction with a rejected command.
-fn refuses_writes(code: &str) -> bool {
+fn rejects_writes(code: &str) -> bool {
     matches!(code, "OOM" | "MISCONF" | "READONLY" | "NOREPLICAS" | "EXECABORT" | "BUSY")
 }

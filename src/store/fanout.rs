@@ -233,12 +233,12 @@ pub fn requeue(keys: &Keys, partition: u32, count: usize) -> Command<u64> {
 
 /// Gives back all jobs of a worker, so that another worker takes them over at once. Returns their number.
 pub fn give_back(keys: &Keys, queue: Queue, worker: &str) -> Command<u64> {
-    call(&script::GIVE_BACK_JOBS).key(&queue.stream(keys)).arg(GROUP).arg(worker).arg(UNCLAIMED).reply()
+    call(&script::RETURN_JOBS).key(&queue.stream(keys)).arg(GROUP).arg(worker).arg(UNCLAIMED).reply()
 }
 
 /// Releases a job that cannot be done now, so that it is retried later. If it `has_failed`, the attempt
 /// counts towards the limit.
-pub fn let_go(keys: &Keys, queue: Queue, job: &str, has_failed: bool) -> Command<Vec<String>> {
+pub fn release(keys: &Keys, queue: Queue, job: &str, has_failed: bool) -> Command<Vec<String>> {
     let claim = command("XCLAIM").key(&queue.stream(keys)).arg(GROUP).arg(UNCLAIMED).arg(0).arg(job);
     let claim = if has_failed { claim } else { claim.arg("RETRYCOUNT").arg(0) };
     claim.arg("JUSTID").reply()

@@ -12,10 +12,10 @@ pub mod draft;
 mod durable;
 pub mod error;
 pub mod fanout;
-mod figures;
 pub mod intent;
 pub mod key;
 pub mod memory;
+mod metrics;
 pub mod moving;
 pub mod name;
 mod peer;
@@ -47,7 +47,7 @@ use crate::store::durable::Durable;
 use crate::store::error::Error;
 use crate::store::key::Keys;
 use crate::store::pool::Pool;
-use crate::store::signal::Ear;
+use crate::store::signal::SignalListener;
 
 /// The hot store of one deployment: its connections, key format and layout.
 #[derive(Clone)]
@@ -133,8 +133,8 @@ impl Store {
     }
 
     /// Opens a dedicated pub/sub connection.
-    pub async fn listen(&self) -> Result<Ear, Error> {
-        Ear::open(self.pool.client(), self.keys.clone()).await
+    pub async fn listen(&self) -> Result<SignalListener, Error> {
+        SignalListener::open(self.pool.client(), self.keys.clone()).await
     }
 
     async fn exchange(&self, step: &'static str, pipeline: &Pipeline) -> Result<Vec<redis::Value>, Error> {
@@ -143,8 +143,8 @@ impl Store {
         let began = Instant::now();
         let answered = self.pool.exchange(pipeline).await;
         match &answered {
-            Ok(_) => figures::answered(step, began.elapsed()),
-            Err(_) => figures::failed(step),
+            Ok(_) => metrics::answered(step, began.elapsed()),
+            Err(_) => metrics::failed(step),
         }
         answered
     }

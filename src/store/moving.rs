@@ -113,14 +113,14 @@ pub fn finish(keys: &Keys, mover: &str, outcome: &Outcome) -> Command<u64> {
 ///
 /// # Panics
 /// If `posts` is empty or not sorted.
-pub fn put_away(keys: &Keys, author: UserId, posts: &[PostId]) -> Command<u64> {
+pub fn remove_archived(keys: &Keys, author: UserId, posts: &[PostId]) -> Command<u64> {
     assert!(posts.is_sorted() && !posts.is_empty(), "posts are put away least first, at least one");
-    let put = call(&script::PUT_AWAY_POSTS).key(&keys.posts(author)).key(&keys.cold(author));
+    let put = call(&script::REMOVE_ARCHIVED_POSTS).key(&keys.posts(author)).key(&keys.cold(author));
     put.args(posts.iter().map(|post| post.get())).reply()
 }
 
 /// Records that the archive no longer contains these deleted posts.
-pub fn forget_gone(keys: &Keys, author: UserId, posts: &[PostId]) -> Command<u64> {
+pub fn evict_expired(keys: &Keys, author: UserId, posts: &[PostId]) -> Command<u64> {
     command("ZREM").key(&keys.gone(author)).args(posts.iter().map(|post| post.get())).reply()
 }
 

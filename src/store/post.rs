@@ -19,7 +19,7 @@ use crate::store::key::Keys;
 use crate::store::post_list::{Id, ids, windowed};
 use crate::store::script;
 use crate::store::timeline::REMOVED_MILLIS;
-use crate::store::user::VOID_MILLIS;
+use crate::store::user::REVOKED_MILLIS;
 
 /// Maximum size of the set of an author's newest posts.
 const RECENT: usize = 20;
@@ -73,7 +73,7 @@ pub enum Settled {
     /// become cold.
     Visible(Vec<PostId>),
     /// It will never be visible.
-    Void,
+    Revoked,
     /// It may still become visible.
     Open,
     /// It is visible if the archive contains it; otherwise it will never be visible.
@@ -86,7 +86,7 @@ impl FromRedisValue for Settled {
         let state = answer.next().map_or(Ok(0), u8::from_redis_value)?;
         let cold: Vec<Id> = answer.map(Id::from_redis_value).collect::<Result<_, _>>()?;
         Ok(match state {
-            0 => Self::Void,
+            0 => Self::Revoked,
             1 => Self::Visible(ids(cold)),
             3 => Self::Cold,
             _ => Self::Open,
@@ -139,9 +139,9 @@ pub fn settle_if_possible(
     sizes: Sizes,
 ) -> Command<Settled> {
     let Draft { id, note: Note { author, .. } } = draft;
-    let void = call(&script::VOID_POST).key(&keys.void(*author)).key(&keys.posts(*author));
-    let void = void.key(&keys.cold(*author)).arg(id.get());
-    void.arg(now.as_millis()).arg(VOID_MILLIS).arg(sizes.hot).arg(is_abandoned).reply()
+    let revoke = call(&script::REVOKE_POST).key(&keys.void(*author)).key(&keys.posts(*author));
+    let revoke = revoke.key(&keys.cold(*author)).arg(id.get());
+    revoke.arg(now.as_millis()).arg(REVOKED_MILLIS).arg(sizes.hot).arg(is_abandoned).reply()
 }
 
 /// Prevents the record of a revoked post from being created, and erases it if it exists. `false` if the
@@ -149,7 +149,7 @@ pub fn settle_if_possible(
 pub fn bury(keys: &Keys, draft: &Draft) -> Command<bool> {
     let Draft { id, note: Note { author, created_at, .. } } = draft;
     let bury = call(&script::BURY_POST).key(&keys.post(*id)).arg(author.get());
-    bury.arg(created_at.as_millis()).arg(VOID_MILLIS).reply()
+    bury.arg(created_at.as_millis()).arg(REVOKED_MILLIS).reply()
 }
 
 /// The stored state of a post.
@@ -165,7 +165,7 @@ pub enum Record {
         is_settled: bool,
     },
     /// A post that was never visible and never will be.
-    Void {
+    Revoked {
         /// The intended author.
         author: UserId,
     },
@@ -186,7 +186,7 @@ pub fn read(keys: &Keys, id: PostId) -> Command<Record> {
         let Some(content) = content else {
             // Versions that do not know this value treat it as a settled tombstone, which is correct, too.
             if settled == Some(2) {
-                return Ok(Record::Void { author });
+                return Ok(Record::Revoked { author });
             }
             return Ok(Record::Tombstone { author, is_settled: settled.is_some() });
         };
@@ -207,7 +207,7 @@ pub fn drop(keys: &Keys, post: &Post) -> Command<bool> {
 
 /// Lets the tombstone of a deleted post expire, because the archive has recorded the deletion.
 pub fn settle_tombstone(keys: &Keys, id: PostId) -> Command<bool> {
-    call(&script::SETTLE_TOMBSTONE).key(&keys.post(id)).arg(VOID_MILLIS).reply()
+    call(&script::SETTLE_TOMBSTONE).key(&keys.post(id)).arg(REVOKED_MILLIS).reply()
 }
 
 /// Marks a post as delivered to `followers` followers, unless it has been deleted.
@@ -273,13 +273,13 @@ pub fn delete(keys: &Keys, author: UserId, id: PostId, now: Timestamp) -> Comman
     let delete = call(&script::DELETE_POST).key(&keys.void(author)).key(&keys.posts(author));
     let delete = delete.key(&keys.recent(author)).key(&keys.timeline(author));
     let delete = delete.key(&keys.cold(author)).key(&keys.gone(author)).key(&keys.removed(author));
-    let delete = delete.arg(id.get()).arg(now.as_millis()).arg(VOID_MILLIS).arg(RECENT);
+    let delete = delete.arg(id.get()).arg(now.as_millis()).arg(REVOKED_MILLIS).arg(RECENT);
     delete.arg(REMOVED_MILLIS).reply()
 }
 
 /// The location of a post among its author's posts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whereabouts {
+pub enum Location {
     /// In the list.
     Listed,
     /// It became cold, or was never visible and never will be.
@@ -288,7 +288,7 @@ pub enum Whereabouts {
     Absent,
 }
 
-impl FromRedisValue for Whereabouts {
+impl FromRedisValue for Location {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
         match String::from_redis_value(value)?.as_str() {
             "listed" => Ok(Self::Listed),
@@ -300,7 +300,7 @@ impl FromRedisValue for Whereabouts {
 }
 
 /// Locates a post among its author's posts.
-pub fn find(keys: &Keys, author: UserId, id: PostId) -> Command<Whereabouts> {
+pub fn find(keys: &Keys, author: UserId, id: PostId) -> Command<Location> {
     call(&script::FIND_POST).key(&keys.posts(author)).key(&keys.cold(author)).arg(id.get()).reply()
 }
 

@@ -20,7 +20,7 @@ use crate::store::script;
 /// Number of users per shard. Part of the stored format.
 pub const USERS_PER_SHARD: u64 = 4_093;
 /// The region of each of some users; `None` if it is unknown.
-pub type Places = Vec<(UserId, Option<Region>)>;
+pub type UserRegions = Vec<(UserId, Option<Region>)>;
 
 /// Bytes per user.
 const WIDTH: u64 = 2;
@@ -44,7 +44,7 @@ pub fn write(keys: &Keys, user: UserId, region: Option<Region>) -> Command<bool>
 /// Reads the region of each of these users; `None` if it is unknown. Uses one command per user, or per group
 /// of users with nearby ids.
 #[must_use]
-pub fn read(keys: &Keys, mut users: Vec<UserId>) -> Vec<Command<Places>> {
+pub fn read(keys: &Keys, mut users: Vec<UserId>) -> Vec<Command<UserRegions>> {
     users.sort_unstable();
     users.dedup();
     let is_close = |one: &UserId, next: &UserId| {
@@ -55,7 +55,7 @@ pub fn read(keys: &Keys, mut users: Vec<UserId>) -> Vec<Command<Places>> {
 }
 
 /// Reads the regions of users in the same shard, in the order of their ids.
-fn read_span(keys: &Keys, users: Vec<UserId>) -> Command<Places> {
+fn read_span(keys: &Keys, users: Vec<UserId>) -> Command<UserRegions> {
     let (shard, start) = place(users[0]);
     let (_, last) = place(users[users.len() - 1]);
     let read = command("GETRANGE").key(&keys.regions(shard)).arg(start).arg(last + WIDTH - 1);

@@ -238,7 +238,7 @@ pub enum Followed {
     /// The follow already existed and keeps its time.
     Already(Timestamp),
     /// The user has reached the follow limit.
-    Refused,
+    Rejected,
 }
 
 /// Writes the source of truth of a user's follows: each of `others` with its time, in order, up to `limit` in
@@ -253,7 +253,7 @@ pub fn write_following(
     let write = call(&script::FOLLOW).key(&keys.following(user)).arg(limit).args(pairs);
     write.reply::<Vec<(i64, Value)>>().map(|states| {
         let state = |(state, time)| match state {
-            -1 => Ok(Followed::Refused),
+            -1 => Ok(Followed::Rejected),
             0 => Ok(Followed::Already(Score::from_redis_value(time)?.0)),
             _ => Ok(Followed::Added(Score::from_redis_value(time)?.0)),
         };

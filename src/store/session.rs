@@ -9,7 +9,7 @@ use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::secret::{PasswordHash, TokenHash};
 use crate::model::session::{Label, Session, SessionId};
-use crate::store::bucket::{self, Drawn, Limit};
+use crate::store::bucket::{self, Limit, Taken};
 use crate::store::command::{Command, call, command};
 use crate::store::key::Keys;
 use crate::store::script;
@@ -61,18 +61,18 @@ pub fn read(keys: &Keys, user: UserId, token: &TokenHash) -> Command<Option<Sess
 }
 
 /// Reads the session of a token and takes tokens from the user's cost bucket. An expired session takes none.
-pub fn read_and_draw(
+pub fn read_and_take(
     keys: &Keys,
     user: UserId,
     token: &TokenHash,
     limit: Limit,
     amount: u32,
     now: Timestamp,
-) -> Command<Option<(Session, Drawn)>> {
-    let read = call(&script::RECOGNISE).key(&keys.sessions(user)).key(&keys.cost_of(user));
-    let read = bucket::drawing(read.arg(token.as_bytes()).arg(now.as_millis()), limit, amount);
+) -> Command<Option<(Session, Taken)>> {
+    let read = call(&script::AUTHENTICATE).key(&keys.sessions(user)).key(&keys.cost_of(user));
+    let read = bucket::taking(read.arg(token.as_bytes()).arg(now.as_millis()), limit, amount);
     read.reply::<(Option<Session>, u64, u64)>().map(move |(session, wait, full)| {
-        Ok(session.map(|session| (session, Drawn::read(limit, wait, full))))
+        Ok(session.map(|session| (session, Taken::read(limit, wait, full))))
     })
 }
 

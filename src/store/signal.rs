@@ -1,7 +1,7 @@
 //! Signals: pub/sub notifications of changes, for the users that this process subscribes to.
 //!
 //! Scripts that change data a client may be watching publish a signal on a channel
-//! (`store/lua/part/tell.lua`). A signal announces that there is something to read, not its content. Signals
+//! (`store/lua/part/signal.lua`). A signal announces that there is something to read, not its content. Signals
 //! are lost when a connection breaks, so subscribers also poll from time to time, and whenever they
 //! subscribe.
 //!
@@ -44,20 +44,20 @@ impl Signal {
 }
 
 /// A pub/sub listener.
-pub struct Ear {
+pub struct SignalListener {
     sink: PubSubSink,
     stream: PubSubStream,
     keys: Keys,
 }
 
-/// A handle that changes the subscriptions of an [`Ear`].
+/// A handle that changes the subscriptions of an [`SignalListener`].
 #[derive(Clone)]
-pub struct Dial {
+pub struct SubscriptionHandle {
     sink: PubSubSink,
     keys: Keys,
 }
 
-impl Ear {
+impl SignalListener {
     pub(super) async fn open(client: &redis::Client, keys: Keys) -> Result<Self, Error> {
         let (mut sink, stream) = client.get_async_pubsub().await?.split();
         sink.subscribe(keys.pulled()).await?;
@@ -66,12 +66,12 @@ impl Ear {
 
     /// Returns a handle that changes the subscriptions; initially, no users are subscribed to.
     #[must_use]
-    pub fn dial(&self) -> Dial {
-        Dial { sink: self.sink.clone(), keys: self.keys.clone() }
+    pub fn handle(&self) -> SubscriptionHandle {
+        SubscriptionHandle { sink: self.sink.clone(), keys: self.keys.clone() }
     }
 
     /// Waits for the next signal; `None` if the connection is lost.
-    pub async fn hear(&mut self) -> Option<Signal> {
+    pub async fn next(&mut self) -> Option<Signal> {
         loop {
             let message = self.stream.next().await?;
             let text = std::str::from_utf8(message.get_payload_bytes()).unwrap_or_default();
@@ -82,14 +82,14 @@ impl Ear {
     }
 }
 
-impl Dial {
+impl SubscriptionHandle {
     /// Subscribes to these users. One round trip.
-    pub async fn listen_for(&mut self, users: &[UserId]) -> Result<(), Error> {
+    pub async fn subscribe_to(&mut self, users: &[UserId]) -> Result<(), Error> {
         Ok(self.sink.subscribe(self.channels(users)).await?)
     }
 
     /// Unsubscribes from these users. One round trip.
-    pub async fn cease_for(&mut self, users: &[UserId]) -> Result<(), Error> {
+    pub async fn unsubscribe_from(&mut self, users: &[UserId]) -> Result<(), Error> {
         Ok(self.sink.unsubscribe(self.channels(users)).await?)
     }
 

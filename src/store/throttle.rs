@@ -23,7 +23,7 @@ pub fn is_known(keys: &Keys, account: Digest, address: Digest, now: Timestamp) -
 }
 
 /// Records that the account was signed in to from this address; `true` if the address is new.
-pub fn remember(keys: &Keys, account: Digest, address: Digest, now: Timestamp) -> Command<bool> {
+pub fn record(keys: &Keys, account: Digest, address: Digest, now: Timestamp) -> Command<bool> {
     let known = keys.known_addresses(account);
     let old = now.minus(REMEMBERED).as_millis();
     let remember = vec![

@@ -9,7 +9,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use crate::store::batch::{Replies, Ticket};
 use crate::store::error::Error;
-use crate::store::figures;
+use crate::store::metrics;
 
 /// Maximum number of entries recorded as logged. When exceeded, entries are logged again.
 const MOST_LOGGED: usize = 1_000;
@@ -38,7 +38,7 @@ impl Replies {
 }
 
 fn leave_out(kind: &'static str, id: u64, error: &Error) {
-    figures::left_out(kind);
+    metrics::left_out(kind);
     let mut logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
     if logged.len() >= MOST_LOGGED {
         logged.clear();

@@ -18,7 +18,7 @@ const BIO: &str = "bio";
 const CREATED_AT: &str = "created_at";
 
 /// Retention of revocations, in milliseconds: far longer than any writer lives.
-pub(super) const VOID_MILLIS: u64 = 86_400_000;
+pub(super) const REVOKED_MILLIS: u64 = 86_400_000;
 
 /// Issues ids for `count` users. Sent twice, it skips ids, which is harmless.
 pub fn issue_ids(keys: &Keys, count: u64) -> Command<u64> {
@@ -109,9 +109,9 @@ pub fn create(keys: &Keys, user: &NewUser) -> Command<bool> {
 
 /// Revokes the id of a user who does not exist, so that they cannot be created later. `true` if the user
 /// exists.
-pub fn void_unless_exists(keys: &Keys, user: UserId, now: Timestamp) -> Command<bool> {
-    let void = call(&script::VOID_USER).key(&keys.user(user)).key(&keys.void(user));
-    void.arg(now.as_millis()).arg(VOID_MILLIS).reply()
+pub fn revoke_unless_exists(keys: &Keys, user: UserId, now: Timestamp) -> Command<bool> {
+    let revoke = call(&script::REVOKE_USER).key(&keys.user(user)).key(&keys.void(user));
+    revoke.arg(now.as_millis()).arg(REVOKED_MILLIS).reply()
 }
 
 /// Writes the fields of the record that the change contains. The user must exist.

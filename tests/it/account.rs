@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use fanfold::app::App;
-use fanfold::app::error::{Error, Refused};
+use fanfold::app::error::{Error, Rejection};
 use fanfold::gate::Moment;
-use fanfold::model::chance::Chance;
+use fanfold::model::rng::Rng;
 use fanfold::model::secret::{PasswordHash, Token};
 use fanfold::store;
 use fanfold::store::user::PasswordChange;
@@ -289,13 +289,13 @@ async fn a_session_that_is_revoked_meanwhile_does_not_change_the_password() {
         let thief = ada.clone();
         async move {
             let done = app.change_password(&thief, PASSWORD, "another horse", None).await;
-            assert!(matches!(done, Err(Error::Refused(Refused::BadToken))), "{done:?}");
+            assert!(matches!(done, Err(Error::Rejected(Rejection::BadToken))), "{done:?}");
         }
     };
     let app = &world.app;
     let mut thief = Actor::begin(app, change).await;
     thief.step_to(Moment::Before, "change password: write").await;
-    app.revoke_session(&app.recognise(&owner).await.unwrap(), ada.signed_in().unwrap().session)
+    app.revoke_session(&app.authenticate(&owner).await.unwrap(), ada.signed_in().unwrap().session)
         .await
         .unwrap();
     thief.finish().await;
@@ -312,7 +312,7 @@ async fn a_change_of_the_password_that_is_sent_twice_is_made_once() {
     let user = ada.viewer.user().unwrap();
     let verified = store::user::password(&keys, user).send("test", world.app.store()).await.unwrap().unwrap();
     let new = PasswordHash::from_phc("new");
-    let token = Token::issue(user, &Chance::from_seed(7));
+    let token = Token::issue(user, &Rng::from_seed(7));
     let change = async || {
         let (from, to) = (ada.token.hash(), token.hash());
         let change = store::user::change_password(&keys, user, &verified, &new, &from, &to);
@@ -383,9 +383,9 @@ async fn a_session_ends_a_year_after_signing_in_however_much_it_is_used() {
     // A lifetime that is made shorter holds for the sessions there are.
     let shorter = app(&world.redis, &world.clock, &["--sessions-max-lifetime", "3"]).await;
     world.clock.turn(day);
-    assert!(shorter.recognise(&newer).await.is_ok());
+    assert!(shorter.authenticate(&newer).await.is_ok());
     world.clock.turn(day);
-    assert!(shorter.recognise(&newer).await.is_err());
+    assert!(shorter.authenticate(&newer).await.is_err());
 }
 
 #[tokio::test]

@@ -37,7 +37,7 @@ async fn who_looks_at_a_profile_is_counted_once_a_day() {
     assert_eq!(audience(&world, &people[0], 7).await, 1, "neither oneself nor anybody unknown counts");
     // By another process, by id, by node, in another case, within a fragment, and several at once.
     let other = app(&world.redis, &world.clock, &[]).await;
-    let viewer = other.recognise(&people[1].token).await.unwrap();
+    let viewer = other.authenticate(&people[1].token).await.unwrap();
     other.record_views(&viewer, &[UserId::new(1).unwrap()]).await;
     assert_eq!(audience(&world, &people[0], 7).await, 1);
     let id = &people[0].id;
@@ -140,7 +140,7 @@ async fn a_first_look_costs_a_round_trip_and_others_none() {
     let people = world.people(3).await;
     let query = "{ user(by: { username: \"ann0\" }) { displayName } }";
     let mut costs = Vec::new();
-    world.app.recognise(&people[1].token).await.unwrap();
+    world.app.authenticate(&people[1].token).await.unwrap();
     // Redis gets to know the script.
     look(&world, &people[2], "ann0").await;
     for _ in 0..3 {

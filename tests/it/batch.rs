@@ -26,7 +26,7 @@ async fn answers(world: &World, token: Option<&str>, documents: &[&str]) -> Vec<
 }
 
 /// With which status and code a batch of these documents is refused as a whole.
-async fn refusal(world: &World, documents: &[String]) -> (StatusCode, String) {
+async fn violation(world: &World, documents: &[String]) -> (StatusCode, String) {
     let batch = documents.iter().map(|document| json!({ "query": document })).collect();
     let (status, _, answer) = post(world, None, &batch).await;
     (status, codes(&answer).join(" "))
@@ -118,12 +118,12 @@ async fn a_batch_may_ask_for_as_much_as_one_document() {
     let page = "{ user(by: { username: \"ann0\" }) { followers(first: 60) { nodes { id } } } }".to_owned();
     let before = world.app.store().round_trips();
     let too_much = (StatusCode::BAD_REQUEST, "QUERY_TOO_COMPLEX".to_owned());
-    assert_eq!(refusal(&world, &vec![page.clone(); 4]).await, too_much);
+    assert_eq!(violation(&world, &vec![page.clone(); 4]).await, too_much);
     let schema = "{ __schema { queryType { name } } }".to_owned();
-    assert_eq!(refusal(&world, &vec![schema; 4]).await, too_much);
-    assert_eq!(refusal(&world, &[login("ann0"), login("ann0")]).await, too_much);
+    assert_eq!(violation(&world, &vec![schema; 4]).await, too_much);
+    assert_eq!(violation(&world, &[login("ann0"), login("ann0")]).await, too_much);
     let change = "mutation { changePassword(input: { currentPassword: \"x\", newPassword: \"xxxxxxxx\" }) { userErrors { code } } }";
-    assert_eq!(refusal(&world, &[login("ann0"), change.to_owned()]).await, too_much);
+    assert_eq!(violation(&world, &[login("ann0"), change.to_owned()]).await, too_much);
     assert_eq!(world.app.store().round_trips(), before, "nothing was asked of the store");
     let answers = answers(&world, Some(&people[0].token), &[&page, &login("ann0"), &page]).await;
     assert!(answers.iter().all(|answer| answer.get("errors").is_none()), "{answers:?}");

@@ -200,7 +200,7 @@ async fn feed(follows: usize) -> (World, Person) {
     let graph = Graph { users: follows + 25, follows: (1..25).map(|fan| (fan, 0)).collect() };
     let ids = graph.load(&world.app, None).await;
     let at = Graph::time(0);
-    let follower = world.app.recognise(&viewer.token).await.unwrap().user().unwrap();
+    let follower = world.app.authenticate(&viewer.token).await.unwrap().user().unwrap();
     let follow = |&followee| ImportFollow { follower, followee, at };
     world.app.import_follows(ids[..follows].iter().map(follow).collect()).await.unwrap();
     let post = |number: usize| NewPost {
@@ -298,7 +298,7 @@ async fn below_its_floor_a_page_of_the_timeline_costs_two_round_trips_more() {
         let world = World::with(&["--timeline-capacity", "5"]).await;
         let viewer = world.register("viewer").await;
         let ids = Graph { users: follows, follows: Vec::new() }.load(&world.app, None).await;
-        let follower = world.app.recognise(&viewer.token).await.unwrap().user().unwrap();
+        let follower = world.app.authenticate(&viewer.token).await.unwrap().user().unwrap();
         let at = Graph::time(0);
         let follow = |&followee| ImportFollow { follower, followee, at };
         world.app.import_follows(ids.iter().map(follow).collect()).await.unwrap();
@@ -321,7 +321,7 @@ async fn who_posts_much_among_many_who_post_little_is_read_in_full() {
         let world = World::with(&["--timeline-capacity", capacity]).await;
         let viewer = world.register("viewer").await;
         let ids = Graph { users: 30, follows: Vec::new() }.load(&world.app, None).await;
-        let asking = world.app.recognise(&viewer.token).await.unwrap();
+        let asking = world.app.authenticate(&viewer.token).await.unwrap();
         let at = Graph::time(0);
         let follow = |&followee| ImportFollow { follower: asking.user().unwrap(), followee, at };
         world.app.import_follows(ids.iter().map(follow).collect()).await.unwrap();

@@ -45,7 +45,7 @@ async fn import(world: &World, authors: impl Iterator<Item = UserId>) -> Vec<u64
 }
 
 async fn user_of(world: &World, person: &Person) -> UserId {
-    world.app.recognise(&person.token).await.unwrap().user().unwrap()
+    world.app.authenticate(&person.token).await.unwrap().user().unwrap()
 }
 
 const POSTS: &str = "query ($first: Int, $after: String, $last: Int, $before: String) { viewer { user {
@@ -234,7 +234,7 @@ async fn a_timeline_goes_on_to_the_very_first_post() {
     // Some are stars, whom more follow.
     let fans = (100..160).flat_map(|fan| (0..5).map(move |star| (fan, star))).collect();
     let authors = Graph { users: AUTHORS, follows: fans }.load(&world.app, None).await;
-    let (asking, at) = (world.app.recognise(&viewer.token).await.unwrap(), Graph::time(0));
+    let (asking, at) = (world.app.authenticate(&viewer.token).await.unwrap(), Graph::time(0));
     let follow = |&followee| ImportFollow { follower: asking.user().unwrap(), followee, at };
     world.app.import_follows(authors.iter().map(follow).collect()).await.unwrap();
     // Some write seldom, some in bursts, and each wrote the same in the end.
@@ -406,7 +406,7 @@ async fn only_those_of_the_deleted_posts_are_read_that_lie_where_the_page_does()
     let all = import(&world, std::iter::repeat_n(author, 900)).await;
     archive_all(&world.app).await;
     // Nobody moves the deletions: every second post of the archive, and most of the oldest.
-    let viewer = world.app.recognise(&person.token).await.unwrap();
+    let viewer = world.app.authenticate(&person.token).await.unwrap();
     let is_deleted = |id: &&u64| **id <= 890 && (id.is_multiple_of(2) || (100..200).contains(*id));
     for id in all.iter().filter(is_deleted) {
         world.app.delete_post(&viewer, PostId::new(*id).unwrap()).await.unwrap();

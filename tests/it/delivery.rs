@@ -29,7 +29,7 @@ impl Scene {
         world.follow(&people[1], &people[0]).await;
         let options = ["--timeline-strategy", "push", "--publishes-per-author", "10000"];
         let app = app(&world.redis, &world.clock, &options).await;
-        let author = app.recognise(&people[0].token).await.unwrap();
+        let author = app.authenticate(&people[0].token).await.unwrap();
         world.redis.raw::<u64>(&["RPUSH", "ff:{u2}:timeline", "=1:0:1:0"]);
         Self { world, app, author }
     }

@@ -66,7 +66,7 @@ impl Stage {
         let world = World::new().await;
         let mut viewers = HashMap::new();
         for (number, person) in (1..).zip(world.people(3).await) {
-            viewers.insert(number, world.app.recognise(&person.token).await.unwrap());
+            viewers.insert(number, world.app.authenticate(&person.token).await.unwrap());
         }
         Self { world, viewers }
     }
@@ -254,7 +254,7 @@ async fn a_follow_that_cannot_be_mended_holds_no_other_up() {
 async fn ten_thousand_follows_and_unfollows_of_one_pair_leave_both_sides_equal() {
     let world = World::new().await;
     let people = world.people(2).await;
-    let viewer = world.app.recognise(&people[0].token).await.unwrap();
+    let viewer = world.app.authenticate(&people[0].token).await.unwrap();
     let call = |number: u32| {
         let (app, viewer) = (world.app.clone(), viewer.clone());
         tokio::spawn(async move {
@@ -285,7 +285,7 @@ async fn ten_thousand_follows_and_unfollows_of_one_pair_leave_both_sides_equal()
 async fn a_writer_that_was_paused_too_long_writes_no_more() {
     let world = World::new().await;
     let people = world.people(2).await;
-    let viewer = world.app.recognise(&people[0].token).await.unwrap();
+    let viewer = world.app.authenticate(&people[0].token).await.unwrap();
     let follow = async move |app: App| assert!(app.follow(&viewer, id(2)).await.is_err());
     let mut actor = Actor::begin(&world.app, follow).await;
     actor.step_to(Moment::After, "edge: truth").await;

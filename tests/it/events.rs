@@ -11,12 +11,12 @@ use crate::socket::Socket;
 use crate::watch::{TIMELINE, follow, publish};
 use crate::world::Redis;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Sends a request for events, and reads what comes, line by line.
 fn events(server: &Server, head: &str, more: &str, body: &str) -> BufReader<TcpStream> {
     let mut stream = TcpStream::connect(&server.address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     let length = body.len();
     write!(stream, "{head} HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n{more}content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
     BufReader::new(stream)

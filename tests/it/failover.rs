@@ -172,7 +172,7 @@ async fn nothing_is_published_below_a_watermark_that_was_read() {
     }
     // Another process has issued nothing, but its readers hold marks.
     let other = app(&world.redis, &world.clock, &[]).await;
-    let viewer = other.recognise(&ada.token).await.unwrap();
+    let viewer = other.authenticate(&ada.token).await.unwrap();
     let window = fanfold::model::page::Window {
         direction: fanfold::model::page::Direction::Forward,
         size: 5,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use fanfold::app::App;
 use fanfold::app::import::ImportFollow;
-use fanfold::app::user::Newcomer;
+use fanfold::app::user::NewAccount;
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::UserId;
 use fanfold::model::secret::PasswordHash;
@@ -76,7 +76,7 @@ impl Graph {
     pub(crate) async fn load(&self, app: &App, password: Option<PasswordHash>) -> Vec<UserId> {
         let newcomer = |index: usize| {
             let username = Username::parse(&format!("u{index}")).unwrap();
-            Newcomer {
+            NewAccount {
                 display_name: (&username).into(),
                 username,
                 bio: Bio::default(),

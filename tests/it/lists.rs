@@ -6,7 +6,7 @@ use fanfold::app::read::AnyRead;
 use fanfold::app::relation::read::RelationTo;
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::UserId;
-use fanfold::model::page::{Direction, Page, Place as _, Position, Window};
+use fanfold::model::page::{Direction, InListOrder as _, Page, Position, Window};
 use fanfold::model::relation::{Follow, Side};
 use fanfold::model::secret::Password;
 use fanfold::store::relation;

@@ -74,7 +74,7 @@ async fn watches_that_share_looks_miss_nothing_and_see_nothing_twice() {
     }
     let mut viewers = Vec::new();
     for person in &people {
-        viewers.push(world.app.recognise(&person.token).await.unwrap());
+        viewers.push(world.app.authenticate(&person.token).await.unwrap());
     }
     world.app.publish(&viewers[0], "start", None, None).await.unwrap();
     let window = Window { direction: Direction::Forward, size: 1, from: None };

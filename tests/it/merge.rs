@@ -35,7 +35,7 @@ impl Stand {
     async fn set() -> Self {
         let world = World::with(&["--timeline-capacity", "10", "--post-hot-limit", "5"]).await;
         let person = world.register("reader").await;
-        let reader = world.app.recognise(&person.token).await.unwrap();
+        let reader = world.app.authenticate(&person.token).await.unwrap();
         let authors = Graph { users: AUTHORS, follows: Vec::new() }.load(&world.app, None).await;
         let follower = reader.user().unwrap();
         let follow = |&followee| ImportFollow { follower, followee, at: Timestamp::from_millis(0) };

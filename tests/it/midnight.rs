@@ -119,7 +119,7 @@ impl Stage {
                 let work = async move |app: App| {
                     for (who, token) in tokens {
                         let first = today();
-                        app.recognise(&token).await.unwrap();
+                        app.authenticate(&token).await.unwrap();
                         // Who is late is counted after a day that was closed meanwhile, and only then.
                         let last = if is_closed(&url, first) { today() + 1 } else { today() };
                         came.lock().unwrap().push(Came { who, days: (first, last) });

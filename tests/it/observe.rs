@@ -78,7 +78,7 @@ fn requests_are_counted_by_type_and_by_what_became_of_them() {
         let name = format!("fanfold_requests_total{{operation=\"{operation}\",code=\"{code}\"}}");
         assert!(is(figure(&server, &name), count), "{name} {}", figure(&server, &name));
     }
-    let refused = "fanfold_documents_refused_total{code=\"GRAPHQL_VALIDATION_FAILED\"}";
+    let refused = "fanfold_documents_rejected_total{code=\"GRAPHQL_VALIDATION_FAILED\"}";
     assert!(is(figure(&server, refused), 2));
     let requests = "fanfold_request_seconds";
     assert!(is(figure(&server, &format!("{requests}_count{{operation=\"query\"}}")), 6));
@@ -114,8 +114,8 @@ fn it_tells_how_what_it_stands_on_does() {
     assert!(figure(&server, "fanfold_loader_reads_sum") > figure(&server, "fanfold_loader_reads_count"));
     assert!(is(figure(&server, "fanfold_redis_connections"), 3));
     assert!(is(figure(&server, "fanfold_redis_up"), 1));
-    assert!(is(figure(&server, "fanfold_documents_remembered"), 2));
-    assert!(is(figure(&server, "fanfold_persisted_remembered"), 0));
+    assert!(is(figure(&server, "fanfold_documents_cached"), 2));
+    assert!(is(figure(&server, "fanfold_persisted_cached"), 0));
     assert!(is(figure(&server, "fanfold_passwords_waiting"), 0));
     assert!(is(
         figure(&server, &format!("fanfold_build_info{{version=\"{}\"}}", env!("CARGO_PKG_VERSION"))),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fanfold::app::viewer::{Asker, Viewer};
+use fanfold::app::viewer::{Caller, Viewer};
 use fanfold::graphql::{Api, GraphqlRequest};
 use fanfold::thread::STACK;
 use proptest::prelude::*;
@@ -442,7 +442,7 @@ fn whatever_is_written_is_looked_over_on_a_small_stack_and_executed_on_that_of_a
             let request = GraphqlRequest { query: Some(query), variables, ..GraphqlRequest::default() };
             if let Ok(plan) = api.plan(request) {
                 let api = api.clone();
-                let nobody = Asker { viewer: Viewer::Anonymous, address: None, rate_limit: None };
+                let nobody = Caller { viewer: Viewer::Anonymous, address: None, rate_limit: None };
                 let executing = async move { api.execute(plan, nobody, "small").await };
                 runtime.block_on(runtime.spawn(executing)).expect("it is executed");
             }

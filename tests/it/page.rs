@@ -109,7 +109,7 @@ fn tour() -> BTreeMap<String, (String, Value)> {
     files.filter(|path| path.extension().is_some_and(|extension| extension == "graphql")).map(stop).collect()
 }
 
-/// Whether there is a refusal anywhere in an answer.
+/// Whether there is a violation anywhere in an answer.
 fn refuses(answer: &Value) -> bool {
     match answer {
         Value::Object(fields) => fields.iter().any(|(name, value)| match value {

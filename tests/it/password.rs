@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fanfold::app::App;
-use fanfold::app::error::{Error, Reason, Refused};
+use fanfold::app::error::{Error, Reason, Rejection};
 use fanfold::model::address::Address;
 use futures::future::join_all;
 use tokio::task::JoinSet;
@@ -23,12 +23,12 @@ async fn login(app: &App, name: &str, from: Address) -> Result<(), Error> {
 }
 
 fn is_busy(done: &Result<(), Error>) -> bool {
-    matches!(done, Err(Error::Refused(Refused::Busy { .. })))
+    matches!(done, Err(Error::Rejected(Rejection::Busy { .. })))
 }
 
 fn is_throttled(done: &Result<(), Error>) -> bool {
-    let Err(Error::Refused(Refused::Rules(refusals))) = done else { return false };
-    refusals[0].reason == Reason::Throttled
+    let Err(Error::Rejected(Rejection::Rules(violations))) = done else { return false };
+    violations[0].reason == Reason::Throttled
 }
 
 /// Connections that sign in again and again.

@@ -81,7 +81,7 @@ async fn what_breaks_a_rule_is_refused_with_all_its_faults_and_nothing_is_writte
     let people = world.people(1).await;
     let size = || world.redis.raw::<u64>(&["DBSIZE"]);
     // Who comes is counted.
-    world.app.recognise(&people[0].token).await.unwrap();
+    world.app.authenticate(&people[0].token).await.unwrap();
     let before = size();
     let input = json!({ "content": " \n ", "platform": "a\nb", "idempotencyKey": "" });
     let errors = publish(&world, &people[0], input).await["userErrors"].take();
@@ -283,7 +283,7 @@ async fn a_counter_that_falls_back_harms_no_post() {
     // Another one finds out that they are taken.
     world.redis.raw::<String>(&["SET", "ff:{g}:next:post", "0"]);
     let other = crate::world::app(&world.redis, &world.clock, &[]).await;
-    let viewer = other.recognise(&people[0].token).await.unwrap();
+    let viewer = other.authenticate(&people[0].token).await.unwrap();
     let id = other.publish(&viewer, "e", None, None).await.unwrap();
     assert!(id.get() > 4);
     let query = "{ viewer { user { posts { nodes { content } } } } }";
@@ -319,7 +319,7 @@ async fn a_full_timeline_costs_at_most_eleven_bytes_an_entry() {
     let people = world.people(2).await;
     // Ids as they are after four billion posts.
     world.redis.raw::<String>(&["SET", "ff:{g}:next:post", "4000000000"]);
-    let viewer = world.app.recognise(&people[0].token).await.unwrap();
+    let viewer = world.app.authenticate(&people[0].token).await.unwrap();
     for number in 0..1_000 {
         world.app.publish(&viewer, &number.to_string(), None, None).await.unwrap();
     }
@@ -346,7 +346,7 @@ async fn a_full_timeline_costs_at_most_eleven_bytes_an_entry() {
 async fn a_step_that_is_repeated_after_the_post_was_deleted_does_not_bring_it_back() {
     let world = World::new().await;
     let people = world.people(1).await;
-    let author = world.app.recognise(&people[0].token).await.unwrap().user().unwrap();
+    let author = world.app.authenticate(&people[0].token).await.unwrap().user().unwrap();
     let (store, now) = (world.app.store(), Timestamp::from_millis(StillClock::BEGINNING));
     let note = Note { author, created_at: now, began: now, nonce: 1 };
     let draft = Draft { id: PostId::new(1).unwrap(), note };

@@ -268,7 +268,7 @@ proptest! {
                         level = full.min(level + millis);
                     }
                     Step::Draw(amount) => {
-                        let drawn = runtime.block_on(bucket::draw(&bucket, limit, amount, clock.now()).send("draw", store));
+                        let drawn = runtime.block_on(bucket::take(&bucket, limit, amount, clock.now()).send("draw", store));
                         let drawn = drawn.unwrap();
                         let missing = (amount * 1_000).saturating_sub(level);
                         let wait = (missing > 0).then(|| Duration::from_millis(missing.into()));

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fanfold::app::App;
-use fanfold::app::user::Newcomer;
+use fanfold::app::user::NewAccount;
 use fanfold::gate::Moment;
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::UserId;
@@ -42,7 +42,7 @@ async fn begin(world: &World, Wish { name, registers }: Wish, told: &Told) -> Ac
         let made = if registers {
             app.register(name, PASSWORD, None, None, None).await.map(|opened| opened.viewer.user().unwrap())
         } else {
-            let newcomer = Newcomer {
+            let newcomer = NewAccount {
                 display_name: (&username).into(),
                 username,
                 bio: Bio::default(),
@@ -127,7 +127,7 @@ async fn who_finds_its_id_void_frees_the_name_itself() {
     maker.step_to(Moment::After, "make user: reserve").await;
     // Another import makes the id void and is cut off before it frees the name.
     let mut other = begin(&world, wish, &Told::default()).await;
-    other.step_to(Moment::After, "repair: void").await;
+    other.step_to(Moment::After, "repair: revoke").await;
     other.cut_off().await;
     maker.step_to(Moment::After, "make user: create").await;
     maker.step_to(Moment::After, "drop intents").await;

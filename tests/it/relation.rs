@@ -102,7 +102,7 @@ async fn what_the_rules_refuse_is_told_and_changes_nothing() {
     let data = world.data(None, query, json!({ "id": ada.id })).await;
     let expected = json!({ "totalCount": 2, "nodes": [{ "username": "ann3" }, { "username": "ann2" }] });
     assert_eq!(data["user"]["following"], expected);
-    assert_eq!(world.app.repair().await.unwrap(), 0, "a refusal leaves nothing behind");
+    assert_eq!(world.app.repair().await.unwrap(), 0, "a violation leaves nothing behind");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use fanfold::app::App;
-use fanfold::app::error::{Error, Refused};
+use fanfold::app::error::{Error, Rejection};
 use fanfold::app::timeline::live::{TimelineEvent, TimelineWatch};
 use fanfold::app::timeline::seen::Seen;
 use fanfold::app::timeline::{TimelinePage, TimelineQuery};
@@ -85,7 +85,7 @@ pub(crate) async fn watch(app: &App, viewer: &Viewer, who: u64, told: &Mutex<Tol
             let screen = told.screens.get_mut(&who).unwrap();
             match next {
                 Ok(Some(next)) => screen.show(next, &mut told.wrong),
-                Err(Error::Refused(Refused::Resync)) => {
+                Err(Error::Rejected(Rejection::Resync)) => {
                     *screen = Screen { resyncs: screen.resyncs + 1, ..Screen::default() };
                     break;
                 }

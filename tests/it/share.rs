@@ -286,7 +286,7 @@ async fn the_documents_of_a_socket_have_a_size_together() {
 async fn a_cursor_that_names_very_many_posts_begins_anew() {
     let world = World::new().await;
     let ada = world.register("ada").await;
-    let viewer = world.app.recognise(&ada.token).await.unwrap();
+    let viewer = world.app.authenticate(&ada.token).await.unwrap();
     for (count, is_taken) in [(4_000, true), (4_001, false)] {
         let beyond = (1_000..1_000 + count).map(|id| PostId::new(id).unwrap()).collect();
         let seen = Seen { upto: Mark::START, beyond, removed: None };

@@ -17,7 +17,7 @@ use crate::watch::TIMELINE;
 use crate::wire;
 use crate::world::{Redis, World};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A client's end of a socket.
 pub(crate) struct Socket(pub(crate) WebSocketStream<MaybeTlsStream<TcpStream>>);
@@ -66,7 +66,7 @@ impl Socket {
     pub(crate) async fn hear(&mut self) -> Value {
         loop {
             let message =
-                tokio::time::timeout(PATIENCE, self.0.next()).await.expect("something is said in time");
+                tokio::time::timeout(TIMEOUT, self.0.next()).await.expect("something is said in time");
             match message {
                 Some(Ok(Message::Text(text))) => return serde_json::from_str(&text).unwrap(),
                 Some(Ok(Message::Close(Some(frame)))) => {
@@ -211,7 +211,7 @@ async fn a_handshake_over_what_cannot_be_upgraded_is_rejected() {
 /// Sends the head of a request, and reads the first part of the response.
 fn answer_to(server: &Server, head: &str) -> String {
     let mut stream = std::net::TcpStream::connect(&server.address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     stream.write_all(head.as_bytes()).unwrap();
     let mut bytes = [0; 4_096];
     let count = stream.read(&mut bytes).unwrap();
@@ -392,7 +392,7 @@ async fn who_says_goodbye_is_answered() {
     let server = Server::over(&redis, &[]);
     let mut socket = Socket::greeted(&server, None).await;
     socket.0.send(Message::Close(None)).await.unwrap();
-    let answer = tokio::time::timeout(PATIENCE, socket.0.next()).await.unwrap();
+    let answer = tokio::time::timeout(TIMEOUT, socket.0.next()).await.unwrap();
     assert!(matches!(answer, Some(Ok(Message::Close(_)))), "{answer:?}");
 }
 

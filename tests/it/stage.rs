@@ -131,7 +131,7 @@ impl Stage {
         let world = World::new().await;
         let mut viewers = HashMap::new();
         for (number, person) in (1..).zip(world.people(USERS as usize).await) {
-            viewers.insert(number, world.app.recognise(&person.token).await.unwrap());
+            viewers.insert(number, world.app.authenticate(&person.token).await.unwrap());
         }
         let database = Database::new(kind).await;
         let archive = database.archive();

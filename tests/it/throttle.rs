@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Request, header};
 use fanfold::app::App;
-use fanfold::app::error::{Error, Reason, Refused};
+use fanfold::app::error::{Error, Reason, Rejection};
 use fanfold::model::address::Address;
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -60,14 +60,14 @@ fn is_throttled(payload: &Value) -> bool {
 
 /// What becomes of an attempt to sign in: `None` if it succeeds.
 async fn attempt(app: &App, name: &str, password: &str, from: Option<IpAddr>) -> Option<(Reason, String)> {
-    refusal(app.login(name, password, None, from.map(Address::from)).await)
+    violation(app.login(name, password, None, from.map(Address::from)).await)
 }
 
-fn refusal<T>(done: Result<T, Error>) -> Option<(Reason, String)> {
+fn violation<T>(done: Result<T, Error>) -> Option<(Reason, String)> {
     match done {
         Ok(_) => None,
-        Err(Error::Refused(Refused::Rules(refusals))) => {
-            Some((refusals[0].reason, refusals[0].message.clone()))
+        Err(Error::Rejected(Rejection::Rules(violations))) => {
+            Some((violations[0].reason, violations[0].message.clone()))
         }
         Err(error) => panic!("{error:?}"),
     }
@@ -290,7 +290,7 @@ async fn through_a_session_the_password_is_not_guessed_either_and_nobody_else_is
 async fn accounts_that_are_made_are_counted_by_address() {
     let world = World::with(&["--registrations-per-address", "2"]).await;
     let register = async |name: &str, from| {
-        refusal(world.app.register(name, PASSWORD, None, None, Some(Address::from(from))).await)
+        violation(world.app.register(name, PASSWORD, None, None, Some(Address::from(from))).await)
     };
     assert_eq!(register("ann0", HOME).await, None);
     assert_eq!(register("ann1", HOME).await, None);

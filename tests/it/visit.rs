@@ -51,9 +51,9 @@ async fn everybody_who_asks_counts_once_a_day() {
     assert_eq!(visits(&world, "").await, days([("2026-01-01", 2)]));
     // Another process counts the same users.
     let other = app(&world.redis, &world.clock, &[]).await;
-    other.recognise(&people[0].token).await.unwrap();
-    other.recognise(&people[2].token).await.unwrap();
-    other.recognise("AAAA").await.unwrap_err();
+    other.authenticate(&people[0].token).await.unwrap();
+    other.authenticate(&people[2].token).await.unwrap();
+    other.authenticate("AAAA").await.unwrap_err();
     assert_eq!(visits(&world, "").await, days([("2026-01-01", 3)]));
 }
 
@@ -79,7 +79,7 @@ async fn the_first_request_of_a_day_costs_a_round_trip_and_the_others_none() {
         let mut costs = Vec::new();
         for _ in 0..3 {
             let before = other.store().round_trips();
-            other.recognise(&person.token).await.unwrap();
+            other.authenticate(&person.token).await.unwrap();
             costs.push(other.store().round_trips() - before);
         }
         costs
@@ -188,7 +188,7 @@ async fn another_expectation_does_not_disturb_a_day_that_has_begun() {
     for expected in ["10000000", "1"] {
         let other = app(&world.redis, &world.clock, &["--visits-expected", expected]).await;
         for person in &people[..5] {
-            other.recognise(&person.token).await.unwrap();
+            other.authenticate(&person.token).await.unwrap();
         }
         assert_eq!(visits(&world, "(first: 1)").await[0].1, 8);
     }
@@ -196,7 +196,7 @@ async fn another_expectation_does_not_disturb_a_day_that_has_begun() {
     assert_eq!(layout(TODAY), "4");
     world.clock.turn(DAY);
     let other = app(&world.redis, &world.clock, &["--visits-expected", "10000"]).await;
-    other.recognise(&people[0].token).await.unwrap();
+    other.authenticate(&people[0].token).await.unwrap();
     assert_eq!(layout(TODAY + 1), "40");
 }
 
@@ -211,7 +211,7 @@ async fn when_redis_has_lost_how_a_day_is_laid_out_nobody_is_counted_twice_and_n
         world.redis.raw::<i64>(&["DEL", "ff:{g}:visit:days"]);
         // Another process is first to come after that.
         let other = app(&world.redis, &world.clock, &["--visits-expected", second]).await;
-        other.recognise(&people[0].token).await.unwrap();
+        other.authenticate(&people[0].token).await.unwrap();
         let late = world.register("late").await;
         come(&world, &late).await;
         for person in &people {
@@ -360,10 +360,10 @@ async fn who_is_noted_after_a_day_was_closed_is_counted_on_the_next() {
     clock.turn(DAY + Duration::from_mins(11));
     late.turn(DAY.saturating_sub(Duration::from_mins(4)));
     let (one, other) = (app(&world.redis, &clock, &[]).await, app(&world.redis, &late, &[]).await);
-    one.recognise(&people[1].token).await.unwrap();
+    one.authenticate(&people[1].token).await.unwrap();
     assert_eq!(one.close_days().await.unwrap(), 1);
     for person in &people[..3] {
-        other.recognise(&person.token).await.unwrap();
+        other.authenticate(&person.token).await.unwrap();
     }
     one.close_days().await.unwrap();
     world.clock.turn(DAY + Duration::from_mins(11));

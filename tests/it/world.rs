@@ -16,8 +16,8 @@ use fanfold::app::App;
 use fanfold::archive::Archive;
 use fanfold::config::{DataConfig, GraphqlConfig, HttpConfig};
 use fanfold::graphql::Api;
-use fanfold::model::chance::Chance;
 use fanfold::model::clock::{Clock, Timestamp};
+use fanfold::model::rng::Rng;
 use fanfold::store::Store;
 use http_body_util::BodyExt as _;
 use proptest::prelude::ProptestConfig;
@@ -278,7 +278,7 @@ pub(crate) async fn app(redis: &Redis, clock: &Arc<StillClock>, options: &[&str]
     let DataConfig { redis, rules, archive } = Knobs::new(redis, options).data;
     let archive = Archive::new(&archive, &redis.data_dir).unwrap();
     let store = Store::open(&redis).await.unwrap();
-    App::new(store, archive, Arc::clone(clock) as _, Chance::from_seed(1), rules)
+    App::new(store, archive, Arc::clone(clock) as _, Rng::from_seed(1), rules)
 }
 
 /// Bytes in hexadecimal digits.

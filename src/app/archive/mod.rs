@@ -51,7 +51,7 @@ use crate::store::batch::Batch;
 use crate::store::moving;
 
 /// Timeout for opening the archive.
-const PATIENCE: Duration = Duration::from_secs(6);
+const TIMEOUT: Duration = Duration::from_secs(6);
 
 /// The state of the archiving pipeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -80,7 +80,7 @@ impl App {
         // Boxed: the future of a database driver is nested too deeply for the compiler to analyze from here.
         let bound = self.0.bound.get_or_try_init(|| self.bind_archive().boxed());
         // A caller waiting for another caller's attempt uses the same timeout.
-        let bound = tokio::time::timeout(PATIENCE, bound).await;
+        let bound = tokio::time::timeout(TIMEOUT, bound).await;
         Ok(bound.unwrap_or(Err(archive::error::Error::Slow.into()))?)
     }
 
@@ -108,7 +108,7 @@ impl App {
 
     /// Returns the location of the archive in readable form.
     #[must_use]
-    pub fn archive_place(&self) -> String {
+    pub fn archive_address(&self) -> String {
         self.0.archive.place()
     }
 
@@ -150,7 +150,7 @@ impl App {
     }
 
     fn foreign_archive(&self) -> Error {
-        Broken::ForeignArchive(self.archive_place()).into()
+        Broken::ForeignArchive(self.archive_address()).into()
     }
 
     /// Binds this store to the current archive, whatever it was bound to before. Posts in the former archive

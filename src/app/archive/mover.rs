@@ -28,7 +28,7 @@ impl App {
     /// Creates a mover with a random name.
     #[must_use]
     pub fn mover(&self) -> Mover {
-        Mover { name: format!("{:x}", self.chance().nonce()), app: self.clone() }
+        Mover { name: format!("{:x}", self.rng().nonce()), app: self.clone() }
     }
 }
 
@@ -44,7 +44,7 @@ impl Mover {
         }
         mover.app.close_archive().await;
         let give_back = moving::give_back(self.app.keys(), &self.name);
-        if let Err(error) = give_back.send("move: give back", self.app.store()).await {
+        if let Err(error) = give_back.send("move: return", self.app.store()).await {
             let error = &error as &dyn std::error::Error;
             tracing::warn!(
                 error,
@@ -100,7 +100,7 @@ impl Mover {
     pub async fn drain(&self, silent_after: Duration) -> Result<(), Error> {
         let drained = self.drain_all(silent_after).await;
         let give_back = moving::give_back(self.app.keys(), &self.name);
-        give_back.send("move: give back", self.app.store()).await?;
+        give_back.send("move: return", self.app.store()).await?;
         drained
     }
 

@@ -84,9 +84,9 @@ impl App {
         let mut verdict = judge(&records, rows)?;
 
         self.erase_again(&verdict.deleted).await?;
-        self.put_away(&verdict.archived).await?;
+        self.remove_archived(&verdict.archived).await?;
         self.drop_records(&records, &mut verdict).await?;
-        self.forget_gone(&verdict.gone).await?;
+        self.evict_expired(&verdict.gone).await?;
 
         let mut outcome = Outcome::default();
         let archived: HashSet<PostId> = records.live.iter().map(|post| post.id).collect();
@@ -116,7 +116,7 @@ impl App {
                 Record::Tombstone { author, is_settled: true } => records.settled.push((id, author)),
                 Record::Tombstone { author, is_settled: false } => records.tombstones.push((id, author)),
                 // A revoked post has nothing to archive.
-                Record::Missing | Record::Void { .. } => records.missing.push(id),
+                Record::Missing | Record::Revoked { .. } => records.missing.push(id),
             }
         }
         Ok(records)
@@ -134,11 +134,11 @@ impl App {
     }
 
     /// Runs step 5: trims the lists of the authors.
-    async fn put_away(&self, archived: &[(PostId, UserId)]) -> Result<(), Error> {
-        let mut batch = Batch::new("move: put away");
+    async fn remove_archived(&self, archived: &[(PostId, UserId)]) -> Result<(), Error> {
+        let mut batch = Batch::new("move: remove archived");
         let put = |(author, mut posts): (UserId, Vec<PostId>)| {
             posts.sort_unstable();
-            batch.push(moving::put_away(self.keys(), author, &posts))
+            batch.push(moving::remove_archived(self.keys(), author, &posts))
         };
         let tickets = by_author(archived).into_iter().map(put).collect();
         batch.send(self.store()).await?.take_all(tickets)?;
@@ -164,10 +164,10 @@ impl App {
     }
 
     /// Runs step 7: updates the sets of gone posts.
-    async fn forget_gone(&self, gone: &[(PostId, UserId)]) -> Result<(), Error> {
+    async fn evict_expired(&self, gone: &[(PostId, UserId)]) -> Result<(), Error> {
         let mut batch = Batch::new("move: gone");
         let forget = |(author, posts): (UserId, Vec<PostId>)| {
-            batch.push(moving::forget_gone(self.keys(), author, &posts))
+            batch.push(moving::evict_expired(self.keys(), author, &posts))
         };
         let tickets = by_author(gone).into_iter().map(forget).collect();
         batch.send(self.store()).await?.take_all(tickets)?;
@@ -181,7 +181,7 @@ fn judge(records: &Records, rows: Vec<Row>) -> Result<Verdict, Error> {
     let mut verdict = Verdict::default();
     for post in &records.live {
         match rows.get(&post.id) {
-            Some(Row::Live(archived)) if says_the_same(archived, post) => {
+            Some(Row::Live(archived)) if is_same(archived, post) => {
                 verdict.archived.push((post.id, post.author));
             }
             Some(Row::Tombstone { author, .. }) if *author == post.author => {
@@ -227,7 +227,7 @@ fn judge(records: &Records, rows: Vec<Row>) -> Result<Verdict, Error> {
 }
 
 /// Returns whether two posts are equal apart from their delivery state.
-fn says_the_same(one: &Post, other: &Post) -> bool {
+fn is_same(one: &Post, other: &Post) -> bool {
     let Post { id, author, content, platform, created_at, delivery: _ } = one;
     (id, author, content, platform, created_at)
         == (&other.id, &other.author, &other.content, &other.platform, &other.created_at)

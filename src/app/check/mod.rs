@@ -277,7 +277,7 @@ impl App {
             if ends.iter().all(Option::is_some) && edge.follower != edge.followee {
                 findings.torn_edges += 1;
                 if repair {
-                    self.mend_edges(&[edge]).await?;
+                    self.repair_edges(&[edge]).await?;
                 }
             } else {
                 findings.dangling_edges += 1;

@@ -57,7 +57,7 @@ enum State {
     /// Read the next followers.
     Read,
     /// Push to their timelines.
-    Serve(Page<Follow>),
+    Push(Page<Follow>),
     /// Record that `received` of their timelines took the post, and whether these were the last followers.
     Note { received: u64, are_last: bool },
     /// Remove the job from the queue.
@@ -141,7 +141,7 @@ impl Lane {
                 begun.push((id, task, progress));
             } else {
                 tracing::warn!(%id, "unknown kind of job; left to the newer version that added it");
-                unknown.push(batch.push(fanout::let_go(app.keys(), self.queue, &id, false)));
+                unknown.push(batch.push(fanout::release(app.keys(), self.queue, &id, false)));
             }
         }
         let mut replies = batch.send(app.store()).await?;
@@ -175,10 +175,10 @@ impl Lane {
 
     async fn advance_all(&mut self, app: &App, name: &str, shares: &Shares) -> Result<(), Error> {
         self.read(app, shares).await?;
-        self.serve(app).await?;
+        self.push(app).await?;
         self.note(app, name, shares).await?;
         self.finish(app).await?;
-        self.let_go(app).await?;
+        self.release(app).await?;
         self.jobs.retain(|job| !matches!(job.state, State::Gone));
         Ok(())
     }
@@ -193,16 +193,16 @@ impl Lane {
         }
         let mut replies = batch.send(app.store()).await?;
         for (ticket, job) in reads {
-            job.state = job.possible(replies.take(ticket))?.map_or(State::Failed, State::Serve);
+            job.state = job.possible(replies.take(ticket))?.map_or(State::Failed, State::Push);
         }
         Ok(())
     }
 
     /// Adds posts to the timelines of a chunk of followers, or removes them. A timeline that cannot be
     /// written does not block the others.
-    async fn serve(&mut self, app: &App) -> Result<(), Error> {
+    async fn push(&mut self, app: &App) -> Result<(), Error> {
         let mut batch = Batch::new("deliver: timelines");
-        let mut serve = |task: Task, follow: &Follow| {
+        let mut push = |task: Task, follow: &Follow| {
             let command = match task.kind {
                 Kind::Deliver => {
                     let capacity = app.0.rules.timeline.timeline_capacity;
@@ -212,18 +212,18 @@ impl Lane {
             };
             (follow.user, batch.push(command))
         };
-        let mut served = Vec::new();
+        let mut pushed = Vec::new();
         let mut jobs: Vec<&mut Active> = self.jobs.iter_mut().collect();
         // Smallest chunk first, so that it does not wait for larger ones in this round.
         jobs.sort_by_key(|job| job.chunk());
         for job in jobs {
-            if let State::Serve(page) = &job.state {
-                let tickets: Vec<_> = page.entries.iter().map(|follow| serve(job.task, follow)).collect();
-                served.push((tickets, job));
+            if let State::Push(page) = &job.state {
+                let tickets: Vec<_> = page.entries.iter().map(|follow| push(job.task, follow)).collect();
+                pushed.push((tickets, job));
             }
         }
         let mut replies = batch.send(app.store()).await?;
-        for (tickets, job) in served {
+        for (tickets, job) in pushed {
             let mut received = 0;
             for (user, ticket) in tickets {
                 match replies.take(ticket) {
@@ -236,7 +236,7 @@ impl Lane {
                     }
                 }
             }
-            job.has_served(received);
+            job.note_pushed(received);
         }
         Ok(())
     }
@@ -268,7 +268,7 @@ impl Lane {
                 (Some(true), Then::Next(page)) => {
                     // The job makes progress, so it is not the suspect.
                     self.is_closed = false;
-                    job.possible(replies.take(page))?.map_or(State::Failed, State::Serve)
+                    job.possible(replies.take(page))?.map_or(State::Failed, State::Push)
                 }
                 (Some(_), Then::Mark(mark)) => {
                     job.possible(replies.take(mark))?;
@@ -291,10 +291,10 @@ impl Lane {
     }
 
     /// Releases jobs that cannot proceed. They are retried later, and set aside after too many failures.
-    async fn let_go(&mut self, app: &App) -> Result<(), Error> {
-        let mut batch = Batch::new("deliver: let go");
+    async fn release(&mut self, app: &App) -> Result<(), Error> {
+        let mut batch = Batch::new("deliver: release");
         let has_failed = |job: &&Active| matches!(job.state, State::Failed);
-        let let_go = |job: &Active| batch.push(fanout::let_go(app.keys(), self.queue, &job.id, true));
+        let let_go = |job: &Active| batch.push(fanout::release(app.keys(), self.queue, &job.id, true));
         let tickets = self.jobs.iter().filter(has_failed).map(let_go).collect();
         batch.send(app.store()).await?.take_all(tickets)?;
         self.jobs.retain(|job| !matches!(job.state, State::Failed));
@@ -358,7 +358,7 @@ impl Active {
     /// Returns the number of followers in the current chunk.
     fn chunk(&self) -> usize {
         match &self.state {
-            State::Serve(page) => page.entries.len(),
+            State::Push(page) => page.entries.len(),
             _ => 0,
         }
     }
@@ -379,8 +379,8 @@ impl Active {
     }
 
     /// Advances the cursor past the current chunk; `received` of its timelines took the post.
-    fn has_served(&mut self, received: u64) {
-        let State::Serve(page) = &self.state else { return };
+    fn note_pushed(&mut self, received: u64) {
+        let State::Push(page) = &self.state else { return };
         self.progress.served += page.entries.len() as u64;
         if let Some(newest) = page.entries.first() {
             self.progress.cursor = Some(Position::from(*newest));

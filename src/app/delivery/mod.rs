@@ -188,7 +188,7 @@ impl Pace {
 
 impl Worker {
     fn new(app: App, partition: u32) -> Self {
-        let name = format!("{:x}", app.chance().nonce());
+        let name = format!("{:x}", app.rng().nonce());
         let deliveries = Lane::new(Queue { kind: Kind::Deliver, partition }, MOST_DELIVERIES);
         let sweeps = Lane::new(Queue { kind: Kind::Remove, partition }, MOST_SWEEPS);
         Self { home: app.clone(), app, name, deliveries, sweeps, pace: Pace::new() }
@@ -299,7 +299,7 @@ impl Worker {
 
     /// Returns all jobs of this worker to their queues, including those lost in transit.
     async fn give_back(&mut self) -> Result<(), Error> {
-        let mut batch = Batch::new("deliver: give back");
+        let mut batch = Batch::new("deliver: return jobs");
         let lanes = [&mut self.deliveries, &mut self.sweeps];
         let give = |lane: &mut Lane| batch.push(lane.give_back(&self.home, &self.name));
         let tickets = lanes.into_iter().map(give).collect();

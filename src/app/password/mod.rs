@@ -15,11 +15,11 @@ use std::time::Duration;
 use argon2::{Argon2, PasswordHasher as _, PasswordVerifier as _};
 use tokio::sync::{Semaphore, oneshot};
 
-use self::turns::{Limits, PlaceId};
+use self::turns::{Limits, SlotId};
 use self::workers::{Call, Workers};
-use crate::app::error::{Broken, Error, Refused};
+use crate::app::error::{Broken, Error, Rejection};
 use crate::config::AccountConfig;
-use crate::model::chance::Chance;
+use crate::model::rng::Rng;
 use crate::model::secret::{Password, PasswordHash};
 
 pub(super) use self::turns::Source;
@@ -33,7 +33,7 @@ const HELD_BACK: Duration = Duration::from_secs(1);
 const MOST_HELD_BACK: usize = 4_096;
 
 /// Verified in place of a missing hash, so that an unknown name costs the same as a wrong password.
-static NOBODYS: LazyLock<PasswordHash> = LazyLock::new(|| {
+static UNKNOWN_USER: LazyLock<PasswordHash> = LazyLock::new(|| {
     let hash = Argon2::default().hash_password_with_salt(b"nobody's password", &[0; 16]);
     PasswordHash::from_phc(hash.map(|hash| hash.to_string()).unwrap_or_default())
 });
@@ -43,14 +43,14 @@ static NOBODYS: LazyLock<PasswordHash> = LazyLock::new(|| {
 pub(super) struct Passwords {
     workers: Arc<Workers>,
     rejections: Arc<Semaphore>,
-    chance: Arc<Chance>,
+    rng: Arc<Rng>,
     /// Number of passwords verified.
     verified: Arc<AtomicU64>,
 }
 
 /// A place in the queue, used for one password after another. Released when the last clone is dropped.
 #[derive(Clone)]
-pub(super) struct Place {
+pub(super) struct Slot {
     passwords: Passwords,
     taken: Arc<Taken>,
 }
@@ -58,7 +58,7 @@ pub(super) struct Place {
 /// A place that is released on drop.
 struct Taken {
     workers: Arc<Workers>,
-    id: PlaceId,
+    id: SlotId,
 }
 
 impl Drop for Taken {
@@ -68,14 +68,14 @@ impl Drop for Taken {
 }
 
 impl Passwords {
-    pub(super) fn new(config: &AccountConfig, chance: Arc<Chance>) -> Self {
+    pub(super) fn new(config: &AccountConfig, rng: Arc<Rng>) -> Self {
         let workers = config.password_workers.map_or_else(usual_workers, usize::from);
         let total = workers + config.password_queue as usize;
         let limits = Limits { total, per_address: config.passwords_per_address as usize };
         Self {
             workers: Arc::new(Workers::new(workers, limits)),
             rejections: Arc::new(Semaphore::new(MOST_HELD_BACK)),
-            chance,
+            rng,
             verified: Arc::default(),
         }
     }
@@ -91,10 +91,10 @@ impl Passwords {
     }
 
     /// Takes a place in the queue; must come before any other work for the password.
-    pub(super) async fn enter(&self, source: Source) -> Result<Place, Error> {
+    pub(super) async fn enter(&self, source: Source) -> Result<Slot, Error> {
         if let Some(id) = self.workers.enter(source) {
             let taken = Arc::new(Taken { workers: Arc::clone(&self.workers), id });
-            return Ok(Place { passwords: self.clone(), taken });
+            return Ok(Slot { passwords: self.clone(), taken });
         }
         Err(self.hold_back(busy()).await)
     }
@@ -108,7 +108,7 @@ impl Passwords {
     }
 }
 
-impl Place {
+impl Slot {
     /// Releases the place, and returns the rejection after a delay.
     pub(super) async fn reject(self, rejection: Error) -> Error {
         let Self { passwords, taken } = self;
@@ -118,7 +118,7 @@ impl Place {
 
     /// Hashes a password with a fresh salt.
     pub(super) async fn hash(&self, password: Password) -> Result<PasswordHash, Error> {
-        let salt: [u8; 16] = self.passwords.chance.bytes();
+        let salt: [u8; 16] = self.passwords.rng.bytes();
         let hash = move || Argon2::default().hash_password_with_salt(password.expose(), &salt);
         let hash = self.run(hash).await?.map_err(|error| Broken::Hashing(error.to_string()))?;
         Ok(PasswordHash::from_phc(hash.to_string()))
@@ -130,7 +130,7 @@ impl Place {
         let verified = Arc::clone(&self.passwords.verified);
         let verify = move || {
             verified.fetch_add(1, Ordering::Relaxed);
-            let hash = hash.as_ref().unwrap_or(&NOBODYS);
+            let hash = hash.as_ref().unwrap_or(&UNKNOWN_USER);
             let hash = argon2::PasswordHash::new(hash.expose())?;
             match Argon2::default().verify_password(password.expose(), &hash) {
                 Ok(()) => Ok(true),
@@ -145,7 +145,7 @@ impl Place {
         Ok(known && right)
     }
 
-    /// Runs the work when its turn comes. Fails with [`Refused::Busy`] if another job has displaced it.
+    /// Runs the work when its turn comes. Fails with [`Rejection::Busy`] if another job has displaced it.
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
         let (sender, done) = oneshot::channel();
         // The job owns the place until it is done, even if the client disconnects.
@@ -174,5 +174,5 @@ fn usual_workers() -> usize {
 }
 
 fn busy() -> Error {
-    Error::Refused(Refused::Busy { retry_after: RETRY_AFTER })
+    Error::Rejected(Rejection::Busy { retry_after: RETRY_AFTER })
 }

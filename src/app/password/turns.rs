@@ -34,12 +34,12 @@ pub(super) struct Limits {
 
 /// The id of a taken place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct PlaceId(u64);
+pub(super) struct SlotId(u64);
 
 /// Places, and the jobs waiting on them.
 pub(super) struct Turns<Job> {
     limits: Limits,
-    places: HashMap<PlaceId, Source>,
+    places: HashMap<SlotId, Source>,
     issued: u64,
     waiting: usize,
     addresses: Round<Option<Address>, Share<Job>>,
@@ -61,7 +61,7 @@ struct Share<Job> {
 /// The places and jobs of an account at one address.
 struct Line<Job> {
     places: usize,
-    jobs: VecDeque<(PlaceId, Job)>,
+    jobs: VecDeque<(SlotId, Job)>,
 }
 
 impl<Key, Member> Default for Round<Key, Member> {
@@ -109,7 +109,7 @@ impl<Job> Turns<Job> {
     }
 
     /// Takes a place. Returns it with the displaced job, if any; `None` if there is no place.
-    pub(super) fn enter(&mut self, source: Source) -> Option<(PlaceId, Option<Job>)> {
+    pub(super) fn enter(&mut self, source: Source) -> Option<(SlotId, Option<Job>)> {
         let has_all = self.has_all_it_may(source.address);
         let displaced = if has_all || self.places.len() >= self.limits.total {
             let held = self.addresses.places_of(source.address, |share| share.places);
@@ -119,7 +119,7 @@ impl<Job> Turns<Job> {
         } else {
             None
         };
-        let place = PlaceId(self.issued);
+        let place = SlotId(self.issued);
         self.issued += 1;
         self.places.insert(place, source);
         let share = self.addresses.all.entry(source.address).or_default();
@@ -148,7 +148,7 @@ impl<Job> Turns<Job> {
     }
 
     /// Queues a job. Returns it if the place was displaced.
-    pub(super) fn wait(&mut self, place: PlaceId, job: Job) -> Result<(), Job> {
+    pub(super) fn wait(&mut self, place: SlotId, job: Job) -> Result<(), Job> {
         let Some(Source { address, account }) = self.places.get(&place).copied() else { return Err(job) };
         let share = self.addresses.all.entry(address).or_default();
         let line = share.accounts.all.entry(account).or_default();
@@ -185,8 +185,8 @@ impl<Job> Turns<Job> {
     fn take(
         &mut self,
         Source { address, account }: Source,
-        which: impl FnOnce(&mut VecDeque<(PlaceId, Job)>) -> Option<(PlaceId, Job)>,
-    ) -> Option<(PlaceId, Job)> {
+        which: impl FnOnce(&mut VecDeque<(SlotId, Job)>) -> Option<(SlotId, Job)>,
+    ) -> Option<(SlotId, Job)> {
         let share = self.addresses.all.get_mut(&address)?;
         let line = share.accounts.all.get_mut(&account)?;
         let taken = which(&mut line.jobs)?;
@@ -201,7 +201,7 @@ impl<Job> Turns<Job> {
     }
 
     /// Releases a place without a waiting job. A no-op if the place was displaced.
-    pub(super) fn leave(&mut self, place: PlaceId) {
+    pub(super) fn leave(&mut self, place: SlotId) {
         let Some(Source { address, account }) = self.places.remove(&place) else { return };
         let Some(share) = self.addresses.all.get_mut(&address) else { return };
         share.places -= 1;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::thread;
 
-use super::turns::{Limits, PlaceId, Source, Turns};
+use super::turns::{Limits, SlotId, Source, Turns};
 
 /// A job waiting for its turn.
 pub(super) type Job = Box<dyn FnOnce(Call) + Send>;
@@ -54,7 +54,7 @@ impl Workers {
     }
 
     /// Takes a place; `None` if there is none.
-    pub(super) fn enter(&self, source: Source) -> Option<PlaceId> {
+    pub(super) fn enter(&self, source: Source) -> Option<SlotId> {
         let (place, displaced) = self.shared.lock().turns.enter(source)?;
         // Outside the lock: the job releases a place of its own.
         if let Some(job) = displaced {
@@ -64,12 +64,12 @@ impl Workers {
     }
 
     /// Releases a place.
-    pub(super) fn leave(&self, place: PlaceId) {
+    pub(super) fn leave(&self, place: SlotId) {
         self.shared.lock().turns.leave(place);
     }
 
     /// Queues a job on a place.
-    pub(super) fn run(&self, place: PlaceId, job: Job) -> io::Result<()> {
+    pub(super) fn run(&self, place: SlotId, job: Job) -> io::Result<()> {
         let mut state = self.shared.lock();
         if state.idle <= state.turns.waiting() && state.threads < self.most_threads {
             let shared = Arc::clone(&self.shared);

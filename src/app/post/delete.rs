@@ -10,7 +10,7 @@ use crate::store::batch::Batch;
 use crate::store::fanout::{self, Kind, Task};
 use crate::store::intent::Operation;
 use crate::store::moving;
-use crate::store::post::{self, Erased, Record, Whereabouts};
+use crate::store::post::{self, Erased, Location, Record};
 
 /// Maximum attempts if the post moves to the archive during a deletion. It does so once.
 const ATTEMPTS: usize = 3;
@@ -66,15 +66,15 @@ impl App {
         match replies.take(record)? {
             Record::Live(post) if post.author != author => Err(foreign()),
             Record::Tombstone { author: other, .. } if other != author => Err(missing()),
-            Record::Void { .. } => Err(missing()),
+            Record::Revoked { .. } => Err(missing()),
             Record::Tombstone { .. } => Ok(Deletable::Deleted),
             Record::Live(_) => match whereabouts {
-                Whereabouts::Listed => Ok(Deletable::Hot),
+                Location::Listed => Ok(Deletable::Hot),
                 // The post is being archived, or was never visible.
-                Whereabouts::Cold if self.read_row(id).await?.is_some_and(|row| row.author() == author) => {
+                Location::Cold if self.read_row(id).await?.is_some_and(|row| row.author() == author) => {
                     Ok(Deletable::Hot)
                 }
-                Whereabouts::Cold | Whereabouts::Absent => Err(missing()),
+                Location::Cold | Location::Absent => Err(missing()),
             },
             Record::Missing => match self.read_row(id).await? {
                 Some(Row::Live(post)) if post.author == author => Ok(Deletable::Archived),

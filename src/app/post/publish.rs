@@ -220,7 +220,7 @@ impl App {
             author: post.author,
             created_at: post.created_at,
             began,
-            nonce: self.chance().nonce(),
+            nonce: self.rng().nonce(),
         };
         let mut batch = Batch::new("publish: issue");
         // A revoked id or two are normal. After more failures skip ids, twice as many each time.
@@ -237,7 +237,7 @@ impl App {
         let audiences: Vec<_> = authors.iter().map(audience).collect();
         let token = |author| {
             let bucket = self.keys().publishes_of(author);
-            batch.push(bucket::draw(&bucket, self.publish_limit(), 1, self.now()))
+            batch.push(bucket::take(&bucket, self.publish_limit(), 1, self.now()))
         };
         let token = charged.map(token);
         let mut replies = batch.send(self.store()).await?;
@@ -287,7 +287,7 @@ impl App {
         }
         let mut batch = Batch::new("publish: star");
         let make =
-            |&author: &UserId| batch.push(timeline::make_star(self.keys(), author, self.chance().nonce()));
+            |&author: &UserId| batch.push(timeline::make_star(self.keys(), author, self.rng().nonce()));
         let tickets = authors.iter().map(make).collect();
         batch.send(self.store()).await?.take_all(tickets)?;
         Ok(())

@@ -57,7 +57,7 @@ impl Requested {
         };
         Ok(match responses.replies.take_readable(ticket, "post", id.get())? {
             Some(Record::Live(post)) => Hot::Post(Some(Arc::new(post))),
-            None | Some(Record::Tombstone { .. } | Record::Void { .. }) => Hot::Post(None),
+            None | Some(Record::Tombstone { .. } | Record::Revoked { .. }) => Hot::Post(None),
             Some(Record::Missing) => {
                 responses.wanted.ids.push(id);
                 Hot::Missing(id)

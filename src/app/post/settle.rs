@@ -59,7 +59,7 @@ impl App {
 
     async fn settle_some(&self, drafts: &[Draft]) -> Result<usize, Error> {
         let (now, abandoned) = (self.now(), self.now().minus(ABANDONED_AFTER));
-        let mut batch = Batch::new("repair: void post");
+        let mut batch = Batch::new("repair: revoke post");
         let settle = |draft: &Draft| {
             let is_abandoned = draft.note.began <= abandoned;
             batch.push(post::settle_if_possible(self.keys(), draft, is_abandoned, now, self.sizes()))
@@ -83,7 +83,7 @@ impl App {
                     let row = rows[&draft.id].clone().live();
                     visible.push((draft, Vec::new(), row.map(|post| post.delivery), trace()));
                 }
-                (Settled::Void, _) | (Settled::Cold, Ok(_)) => {
+                (Settled::Revoked, _) | (Settled::Cold, Ok(_)) => {
                     buried.push(batch.push(post::bury(self.keys(), draft)));
                 }
                 (Settled::Open, _) | (Settled::Cold, Err(_)) => continue,

@@ -14,7 +14,7 @@ use crate::model::region::Region;
 use crate::model::relation::{Follow, Relation, Side};
 use crate::store;
 use crate::store::batch::{Batch, Replies, Ticket};
-use crate::store::region::{self, Places};
+use crate::store::region::{self, UserRegions};
 use crate::store::relation::{self, PROBE};
 
 /// Requests shared by several reads. Their commands are added after those of all reads.
@@ -46,7 +46,7 @@ type RelationTickets = Vec<(UserId, Vec<Ticket<Vec<Relation>>>)>;
 pub(super) struct SharedTickets {
     others: HashMap<UserId, Vec<UserId>>,
     relations: RelationTickets,
-    regions: Vec<Ticket<Places>>,
+    regions: Vec<Ticket<UserRegions>>,
     samples: Vec<Vec<Ticket<Vec<Follow>>>>,
 }
 
@@ -86,7 +86,7 @@ impl SharedRequests {
         let size = sample_size(sampled.len(), together);
         let sample = |(user, count): (UserId, u64)| {
             let read = |(start, count)| relation::range(app.keys(), user, Side::Followers, start, count);
-            let spans = sample_spans(count, size, app.chance().nonce());
+            let spans = sample_spans(count, size, app.rng().nonce());
             spans.into_iter().map(|span| batch.push(read(span))).collect()
         };
         let samples = sampled.into_iter().map(sample).collect();
@@ -136,7 +136,7 @@ struct Regions {
 }
 
 impl Regions {
-    fn take(tickets: Vec<Ticket<Places>>, replies: &mut Replies) -> Self {
+    fn take(tickets: Vec<Ticket<UserRegions>>, replies: &mut Replies) -> Self {
         let mut regions = Self::default();
         for ticket in tickets {
             match replies.take(ticket) {
@@ -165,7 +165,7 @@ impl App {
         strategy: RelationStrategy,
     ) -> RelationTickets {
         let mut request = |viewer: UserId, others: &[UserId]| {
-            let nonce = self.chance().nonce();
+            let nonce = self.rng().nonce();
             batch.push(relation::relations(self.keys(), viewer, others, strategy, nonce))
         };
         let requests = others.iter().map(|(&viewer, others)| {

@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 
 use crate::app::App;
 use crate::app::deadline::Deadline;
-use crate::app::error::{Error, Field, Reason, Refused};
+use crate::app::error::{Error, Field, Reason, Rejection};
 use crate::app::live::Listener;
 use crate::app::viewer::Viewer;
 use crate::model::clock::Timestamp;
@@ -75,7 +75,7 @@ impl RelationWatch {
             }
             let changes = self.listener.changes().await;
             if changes.has_missed {
-                return Err(Error::Refused(Refused::Resync));
+                return Err(Error::Rejected(Rejection::Resync));
             }
             self.found = changes.relations;
         }
@@ -95,7 +95,7 @@ impl App {
         self.check_other(follower, followee).await?;
         let edge = Edge { follower, followee };
         let followed = self.write_follows(&[(edge, self.now())]).await?;
-        if followed.contains(&Followed::Refused) {
+        if followed.contains(&Followed::Rejected) {
             let limit = self.0.rules.relation.relation_follow_limit;
             let message = format!("You already follow {limit} users, the maximum.");
             return Err(Error::rule(Reason::FollowLimit, None, message));
@@ -141,7 +141,7 @@ impl App {
         let followed = self.write_truths(follows).await?;
         let seen = follows.iter().zip(&followed).filter_map(|((edge, _), followed)| match followed {
             Followed::Added(at) | Followed::Already(at) => Some((*edge, Some(*at))),
-            Followed::Refused => None,
+            Followed::Rejected => None,
         });
         self.mirror_until_equal(seen.collect(), &deadline).await?;
         self.forget(&intents).await?;
@@ -180,11 +180,11 @@ impl App {
     /// likely to be interrupted as any other caller. The intents carry the token of this process, so that an
     /// edge that cannot be repaired leaves a single intent instead of one per round. A process runs at most
     /// one repair of an edge at a time.
-    pub(super) async fn mend_edges(&self, edges: &[Edge]) -> Result<(), Error> {
+    pub(super) async fn repair_edges(&self, edges: &[Edge]) -> Result<(), Error> {
         let deadline = Deadline::start(&*self.0.clock);
         let intent = |&Edge { follower, followee }: &Edge| Intent {
             operation: Operation::Edge { follower, followee },
-            token: self.0.mender,
+            token: self.0.repairer_token,
         };
         let intents: Vec<Intent> = edges.iter().map(intent).collect();
         self.record(&intents, &deadline).await?;

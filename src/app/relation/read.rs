@@ -6,7 +6,7 @@ use crate::app::error::Error;
 use crate::app::read::{Load, Pending, Read, Requests, Shared};
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
-use crate::model::page::{Page, Place as _, Position, Window};
+use crate::model::page::{InListOrder as _, Page, Position, Window};
 use crate::model::relation::{Follow, ListKind, Relation, Side};
 use crate::store::relation::{self, PROBE, TooMany};
 

@@ -111,7 +111,7 @@ pub struct TimelineWatch {
     /// Time of the latest possible change since the last look.
     changed: Option<Instant>,
     /// Whether the store was unavailable on the last attempt.
-    is_put_off: bool,
+    is_postponed: bool,
 }
 
 impl App {
@@ -132,8 +132,8 @@ impl App {
             let _turn = looks.lock().await;
             self.all_seen(owner).await?
         };
-        let (app, found, is_put_off) = (self.clone(), None, false);
-        Ok(TimelineWatch { app, owner, author, listener, looks, seen, found, changed, is_put_off })
+        let (app, found, is_postponed) = (self.clone(), None, false);
+        Ok(TimelineWatch { app, owner, author, listener, looks, seen, found, changed, is_postponed })
     }
 
     /// Returns the position of a reader that starts now.
@@ -161,13 +161,13 @@ impl TimelineWatch {
     /// Rejected if there are too many events to send one by one.
     pub async fn ready(&mut self) -> Result<(), Error> {
         loop {
-            if std::mem::take(&mut self.is_put_off) {
+            if std::mem::take(&mut self.is_postponed) {
                 tokio::time::sleep(PAUSE).await;
             }
             match self.look().await {
                 Ok(true) => return Ok(()),
                 Ok(false) => self.wait().await,
-                Err(error) => self.put_off(error)?,
+                Err(error) => self.postpone(error)?,
             }
         }
     }
@@ -177,7 +177,7 @@ impl TimelineWatch {
     pub async fn take(&mut self) -> Result<Option<(TimelineEvent, Seen)>, Error> {
         match self.take_found().await {
             Ok(next) => Ok(next),
-            Err(error) => self.put_off(error).map(|()| None),
+            Err(error) => self.postpone(error).map(|()| None),
         }
     }
 
@@ -238,10 +238,10 @@ impl TimelineWatch {
     }
 
     /// Schedules a retry if the store is unavailable.
-    fn put_off(&mut self, error: Error) -> Result<(), Error> {
+    fn postpone(&mut self, error: Error) -> Result<(), Error> {
         match error {
             Error::Broken(Broken::Unreachable(_) | Broken::ArchiveAway(_) | Broken::GaveUp(_)) => {
-                self.is_put_off = true;
+                self.is_postponed = true;
                 Ok(())
             }
             error => Err(error),

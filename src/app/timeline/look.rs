@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::app::App;
-use crate::app::error::{Broken, Error, Refused};
+use crate::app::error::{Broken, Error, Rejection};
 use crate::app::timeline::Part;
 use crate::app::timeline::seen::Seen;
 use crate::app::visibility::VisiblePost;
@@ -67,7 +67,7 @@ struct Portion {
 
 impl TimelineLook {
     /// Returns whether it covers a watch at this position that needs a look no older than `needed`.
-    fn serves(&self, seen: &Seen, needed: Instant) -> bool {
+    fn covers(&self, seen: &Seen, needed: Instant) -> bool {
         let reaches_back = seen.removed.is_some_and(|removed| self.since <= removed);
         self.is_whole && self.began >= needed && self.above <= seen.upto && reaches_back
     }
@@ -109,7 +109,7 @@ impl App {
         needed: Instant,
     ) -> Result<Arc<TimelineLook>, Error> {
         let mut last = looks.lock().await;
-        if let Some(look) = last.as_ref().filter(|look| look.serves(seen, needed)) {
+        if let Some(look) = last.as_ref().filter(|look| look.covers(seen, needed)) {
             return Ok(Arc::clone(look));
         }
         let look = Arc::new(self.look_from(owner, seen).await?);
@@ -123,7 +123,7 @@ impl App {
     /// timeline, and two more to pull. If the mark is below the floor, also the cost of a page below it.
     async fn look_from(&self, owner: UserId, seen: &Seen) -> Result<TimelineLook, Error> {
         let began = Instant::now();
-        let resync = || Err(Error::Refused(Refused::Resync));
+        let resync = || Err(Error::Rejected(Rejection::Resync));
         if seen.beyond.len() > MOST_SEEN {
             return resync();
         }

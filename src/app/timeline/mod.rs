@@ -37,7 +37,7 @@ use crate::app::error::{Broken, Error};
 use crate::app::timeline::merge::Reach;
 use crate::app::timeline::seen::Seen;
 use crate::app::viewer::Viewer;
-use crate::app::visibility::{Place, UserSelection, Visible, VisiblePost};
+use crate::app::visibility::{Surface, UserSelection, Visible, VisiblePost};
 use crate::budget;
 use crate::config::TimelineStrategy;
 use crate::model::clock::Timestamp;
@@ -237,7 +237,7 @@ impl App {
         sources: Sources<'_>,
         window: &Window<PostId>,
     ) -> Result<Opened, Error> {
-        let (nonce, lifetime) = (self.chance().nonce(), self.0.rules.timeline.lifetime_seconds());
+        let (nonce, lifetime) = (self.rng().nonce(), self.0.rules.timeline.lifetime_seconds());
         let open = timeline::open(self.keys(), owner, nonce, lifetime, generation, sources, window);
         Ok(open.send("timeline: open", self.store()).await?)
     }
@@ -350,7 +350,7 @@ impl App {
         let visible = Visible { load: self, viewer: Some(owner) };
         let author = UserSelection { fields: author, relation: true };
         let posts = posts.into_iter().map(Listed::Hot).collect();
-        Ok(visible.posts(posts, author, Place::Timeline).await?.into_iter().flatten().collect())
+        Ok(visible.posts(posts, author, Surface::Timeline).await?.into_iter().flatten().collect())
     }
 }
 

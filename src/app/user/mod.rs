@@ -33,7 +33,7 @@ use crate::store::user::{self, NewUser};
 
 /// A user to be created.
 #[derive(Clone, Debug)]
-pub struct Newcomer {
+pub struct NewAccount {
     /// The username.
     pub username: Username,
     /// The display name.
@@ -52,33 +52,33 @@ pub struct Newcomer {
 
 /// A requested profile change; `None` leaves a field unchanged.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ProfileWish<'a> {
+pub struct ProfileUpdate<'a> {
     /// The new display name.
     pub display_name: Option<&'a str>,
     /// The new bio.
     pub bio: Option<&'a str>,
     /// The new residence.
-    pub residence: Option<ResidenceWish<'a>>,
+    pub residence: Option<ResidenceUpdate<'a>>,
 }
 
 /// A requested change of residence.
 #[derive(Clone, Copy, Debug)]
-pub enum ResidenceWish<'a> {
+pub enum ResidenceUpdate<'a> {
     /// Removes the residence.
     Nowhere,
     /// This country, and optionally a subdivision of it.
     In(&'a str, Option<&'a str>),
 }
 
-impl ProfileWish<'_> {
+impl ProfileUpdate<'_> {
     fn check(self) -> Result<ProfileChange, Error> {
         let mut faults = Faults::default();
         let display_name =
             self.display_name.map(|text| faults.check(Field::DisplayName, DisplayName::parse(text)));
         let bio = self.bio.map(|text| faults.check(Field::Bio, Bio::parse(text)));
         let residence = self.residence.map(|wish| match wish {
-            ResidenceWish::Nowhere => Some(Residence(None)),
-            ResidenceWish::In(country, subdivision) => {
+            ResidenceUpdate::Nowhere => Some(Residence(None)),
+            ResidenceUpdate::In(country, subdivision) => {
                 let region = faults.check_region(Table::current().find(country, subdivision))?;
                 Some(Residence(Some(region)))
             }
@@ -94,18 +94,18 @@ impl ProfileWish<'_> {
     }
 }
 
-/// The result for a [`Newcomer`].
+/// The result for a [`NewAccount`].
 #[derive(Debug)]
-pub enum Made {
+pub enum Created {
     /// The user was created.
     User(UserId, Option<Opened>),
     /// The name is taken or reserved.
     Taken,
 }
 
-/// A newcomer with the id reserved for them.
+/// A account with the id reserved for them.
 struct Candidate<'a> {
-    newcomer: &'a Newcomer,
+    account: &'a NewAccount,
     id: UserId,
 }
 
@@ -130,23 +130,23 @@ impl App {
         else {
             return Err(faults.into_error());
         };
-        let place = self.0.passwords.enter(source(username.as_str(), from)).await?;
+        let slot = self.0.passwords.enter(source(username.as_str(), from)).await?;
         let mut batch = Batch::new("register: name");
-        let drawn = from.map(|from| batch.push(self.draw_for_registration(from)));
+        let token = from.map(|from| batch.push(self.take_for_registration(from)));
         let holder = batch.push(name::holder(self.keys(), &username));
         let mut replies = batch.send(self.store()).await?;
-        drawn.map_or(Ok(()), |drawn| admit(replies.take(drawn)?))?;
+        token.map_or(Ok(()), |token| admit(replies.take(token)?))?;
         // This detects most taken names before the cost of hashing.
         if replies.take(holder)?.is_some() {
             return Err(taken());
         }
-        let hash = place.hash(password).await;
-        if let (Err(Error::Refused(_)), Some(from)) = (&hash, from) {
-            self.take_back_registration(from).await;
+        let hash = slot.hash(password).await;
+        if let (Err(Error::Rejected(_)), Some(from)) = (&hash, from) {
+            self.refund_registration(from).await;
         }
         let hash = hash?;
-        drop(place);
-        let newcomer = Newcomer {
+        drop(slot);
+        let account = NewAccount {
             display_name: display_name.flatten().unwrap_or_else(|| (&username).into()),
             username: username.clone(),
             bio: Bio::default(),
@@ -155,28 +155,28 @@ impl App {
             password: Some(hash),
             sign_in: Some(label),
         };
-        match self.make_users(vec![newcomer]).await?.pop() {
-            Some(Made::User(_, Some(opened))) => {
+        match self.make_users(vec![account]).await?.pop() {
+            Some(Created::User(_, Some(opened))) => {
                 if let Some(from) = from {
-                    self.remember_newcomer(&username, from).await;
+                    self.record_first_address(&username, from).await;
                 }
                 Ok(opened)
             }
-            Some(Made::Taken) => Err(taken()),
-            Some(Made::User(_, None)) | None => Err(Broken::GaveUp("registering").into()),
+            Some(Created::Taken) => Err(taken()),
+            Some(Created::User(_, None)) | None => Err(Broken::GaveUp("registering").into()),
         }
     }
 
     /// Failure here must not fail the registration.
-    async fn remember_newcomer(&self, username: &Username, from: Address) {
-        if let Err(error) = self.remember(username, from).await {
+    async fn record_first_address(&self, username: &Username, from: Address) {
+        if let Err(error) = self.record_known_address(username, from).await {
             tracing::warn!(error = &error as &dyn std::error::Error, "a known address could not be recorded");
         }
     }
 
     /// Changes the profile of the viewer. One round trip; two if the residence changes, which is stored
     /// elsewhere.
-    pub async fn change_profile(&self, viewer: &Viewer, wish: ProfileWish<'_>) -> Result<UserId, Error> {
+    pub async fn change_profile(&self, viewer: &Viewer, wish: ProfileUpdate<'_>) -> Result<UserId, Error> {
         let user = viewer.signed_in()?.user;
         let change = wish.check()?;
         // If this write fails, nothing is changed.
@@ -192,13 +192,13 @@ impl App {
     /// Creates users, each step for all of them together: six round trips for any number of users.
     ///
     /// Names must be distinct.
-    pub(super) async fn make_users(&self, newcomers: Vec<Newcomer>) -> Result<Vec<Made>, Error> {
+    pub(super) async fn make_users(&self, accounts: Vec<NewAccount>) -> Result<Vec<Created>, Error> {
         /// An id is revoked only if this call stalls for a minute; twice in a row is not a coincidence.
         const ATTEMPTS: usize = 3;
-        let mut made: Vec<Option<Made>> = newcomers.iter().map(|_| None).collect();
+        let mut made: Vec<Option<Created>> = accounts.iter().map(|_| None).collect();
         for _ in 0..ATTEMPTS {
             let open: Vec<usize> = (0..made.len()).filter(|&index| made[index].is_none()).collect();
-            let asked: Vec<&Newcomer> = open.iter().map(|&index| &newcomers[index]).collect();
+            let asked: Vec<&NewAccount> = open.iter().map(|&index| &accounts[index]).collect();
             for (index, outcome) in open.into_iter().zip(self.try_to_make(&asked).await?) {
                 made[index] = outcome;
             }
@@ -206,16 +206,16 @@ impl App {
                 break;
             }
         }
-        let made: Option<Vec<Made>> = made.into_iter().collect();
+        let made: Option<Vec<Created>> = made.into_iter().collect();
         made.ok_or_else(|| Broken::GaveUp("making a user").into())
     }
 
     /// Makes one attempt; `None` for users whose id was revoked.
-    async fn try_to_make(&self, newcomers: &[&Newcomer]) -> Result<Vec<Option<Made>>, Error> {
+    async fn try_to_make(&self, accounts: &[&NewAccount]) -> Result<Vec<Option<Created>>, Error> {
         let deadline = Deadline::start(&*self.0.clock);
-        let candidates = self.issue_ids(newcomers).await?;
+        let candidates = self.issue_ids(accounts).await?;
         let operation = |candidate: &Candidate<'_>| Operation::Name {
-            username: candidate.newcomer.username.clone(),
+            username: candidate.account.username.clone(),
             user: candidate.id,
         };
         let intents = self.intents(candidates.iter().map(operation));
@@ -230,17 +230,17 @@ impl App {
         Ok(outcomes)
     }
 
-    async fn issue_ids<'a>(&self, newcomers: &[&'a Newcomer]) -> Result<Vec<Candidate<'a>>, Error> {
-        let count = newcomers.len() as u64;
+    async fn issue_ids<'a>(&self, accounts: &[&'a NewAccount]) -> Result<Vec<Candidate<'a>>, Error> {
+        let count = accounts.len() as u64;
         let last = user::issue_ids(self.keys(), count).send("make user: ids", self.store()).await?;
         let ids = (last + 1 - count..=last).filter_map(UserId::new);
-        Ok(newcomers.iter().zip(ids).map(|(newcomer, id)| Candidate { newcomer, id }).collect())
+        Ok(accounts.iter().zip(ids).map(|(account, id)| Candidate { account, id }).collect())
     }
 
     async fn reserve_names(&self, candidates: &[Candidate<'_>]) -> Result<Vec<Holder>, Error> {
         let mut batch = Batch::new("make user: reserve");
         let reserve = |candidate: &Candidate<'_>| {
-            batch.push(name::reserve(self.keys(), &candidate.newcomer.username, candidate.id))
+            batch.push(name::reserve(self.keys(), &candidate.account.username, candidate.id))
         };
         let tickets = candidates.iter().map(reserve).collect();
         Ok(batch.send(self.store()).await?.take_all(tickets)?)
@@ -252,7 +252,7 @@ impl App {
         &self,
         candidates: &[Candidate<'_>],
         holders: &[Holder],
-    ) -> Result<Vec<Option<Made>>, Error> {
+    ) -> Result<Vec<Option<Created>>, Error> {
         let mut batch = Batch::new("make user: create");
         let create = |(candidate, holder): (&Candidate<'_>, &Holder)| {
             let reserved = *holder == Holder::Reserved(candidate.id);
@@ -264,7 +264,7 @@ impl App {
         let creations: Vec<_> = candidates.iter().zip(holders).map(create).collect();
         // The region of an unused id is harmless.
         let locate = |candidate: &Candidate<'_>| {
-            let region = candidate.newcomer.region?;
+            let region = candidate.account.region?;
             Some(batch.push(region::write(self.keys(), candidate.id, Some(region))))
         };
         let places = candidates.iter().filter_map(locate).collect();
@@ -272,24 +272,24 @@ impl App {
         replies.take_all(places)?;
         let outcome = |(candidate, creation): (&Candidate<'_>, Option<(Ticket<bool>, _)>)| {
             let Some((ticket, opened)) = creation else {
-                return Ok(Some(Made::Taken));
+                return Ok(Some(Created::Taken));
             };
-            Ok(replies.take(ticket)?.then_some(Made::User(candidate.id, opened)))
+            Ok(replies.take(ticket)?.then_some(Created::User(candidate.id, opened)))
         };
         candidates.iter().zip(creations).map(outcome).collect()
     }
 
     fn new_user(&self, candidate: &Candidate<'_>) -> (NewUser, Option<Opened>) {
-        let Candidate { newcomer, id } = candidate;
-        let session = newcomer.sign_in.as_ref().map(|label| self.new_session(*id, label));
+        let Candidate { account, id } = candidate;
+        let session = account.sign_in.as_ref().map(|label| self.new_session(*id, label));
         let (opened, stored) = session.unzip();
         let user = NewUser {
             id: *id,
-            username: newcomer.username.clone(),
-            display_name: newcomer.display_name.clone(),
-            bio: newcomer.bio.clone(),
-            created_at: newcomer.created_at,
-            password: newcomer.password.clone(),
+            username: account.username.clone(),
+            display_name: account.display_name.clone(),
+            bio: account.bio.clone(),
+            created_at: account.created_at,
+            password: account.password.clone(),
             session: stored,
         };
         (user, opened)
@@ -300,15 +300,15 @@ impl App {
     async fn settle_names(
         &self,
         candidates: &[Candidate<'_>],
-        outcomes: &[Option<Made>],
+        outcomes: &[Option<Created>],
     ) -> Result<(), Error> {
         let mut batch = Batch::new("make user: settle");
         let mut tickets = Vec::new();
-        for (Candidate { newcomer, id }, outcome) in candidates.iter().zip(outcomes) {
-            let username = &newcomer.username;
+        for (Candidate { account, id }, outcome) in candidates.iter().zip(outcomes) {
+            let username = &account.username;
             tickets.push(batch.push(match outcome {
-                Some(Made::User(..)) => name::settle(self.keys(), username, *id),
-                Some(Made::Taken) => continue,
+                Some(Created::User(..)) => name::settle(self.keys(), username, *id),
+                Some(Created::Taken) => continue,
                 None => name::free(self.keys(), username, Holder::Reserved(*id)),
             }));
         }

@@ -46,12 +46,12 @@ fn code(argument: Option<&Node<ast::Value>>) -> Code {
 /// Rejects the absence of a value that is required.
 fn require(definition: &InputValueDefinition, path: &str) -> Result<(), RequestError> {
     if definition.ty.is_non_null() && definition.default_value.is_none() {
-        return Err(refused(Code::BadUserInput, path, "must be given"));
+        return Err(rejected(Code::BadUserInput, path, "must be given"));
     }
     Ok(())
 }
 
-fn refused(code: Code, path: &str, rule: &str) -> RequestError {
+fn rejected(code: Code, path: &str, rule: &str) -> RequestError {
     RequestError::new(code, format!("`{path}` {rule}."))
 }
 
@@ -69,13 +69,13 @@ impl Place<'_> {
     fn check(self, ty: &Type, path: &str, value: &Value) -> Result<(), RequestError> {
         match (ty, value) {
             (_, Value::Null) if ty.is_non_null() => {
-                Err(refused(Code::BadUserInput, path, "must not be null"))
+                Err(rejected(Code::BadUserInput, path, "must not be null"))
             }
             (_, Value::Null) => Ok(()),
             (Type::List(inner) | Type::NonNullList(inner), Value::List(values)) => {
                 if *inner.inner_named_type() == "ID" && values.len() > MOST_IDS {
                     let rule = format!("may have at most {MOST_IDS} ids, not {}", values.len());
-                    return Err(refused(Code::BadUserInput, path, &rule));
+                    return Err(rejected(Code::BadUserInput, path, &rule));
                 }
                 let mut values = values.iter().enumerate();
                 values.try_for_each(|(index, value)| self.check(inner, &format!("{path}[{index}]"), value))
@@ -92,7 +92,7 @@ impl Place<'_> {
                 self.check_object(input, path, fields)
             }
             (Some(ExtendedType::InputObject(_)), _) => {
-                Err(refused(Code::BadUserInput, path, "must be an object"))
+                Err(rejected(Code::BadUserInput, path, "must be an object"))
             }
             (Some(ExtendedType::Scalar(_)), value) => self.check_scalar(ty, path, value),
             _ => Ok(()),
@@ -107,7 +107,7 @@ impl Place<'_> {
     ) -> Result<(), RequestError> {
         let is_one_of = input.directives.iter().any(|directive| directive.name == "oneOf");
         if is_one_of && (fields.len() != 1 || fields.values().any(|value| *value == Value::Null)) {
-            return Err(refused(self.code, path, "must have exactly one field, and it must not be null"));
+            return Err(rejected(self.code, path, "must have exactly one field, and it must not be null"));
         }
         for (name, definition) in &input.fields {
             let path = format!("{path}.{name}");
@@ -121,7 +121,7 @@ impl Place<'_> {
 
     fn check_scalar(self, ty: &str, path: &str, value: &Value) -> Result<(), RequestError> {
         let argument = path.rsplit('.').next().unwrap_or(path);
-        let form = |what: &str| Err(refused(Code::BadUserInput, path, &format!("must be {what}")));
+        let form = |what: &str| Err(rejected(Code::BadUserInput, path, &format!("must be {what}")));
         let checked = match (ty, value) {
             ("ID", Value::String(id)) => self.check_id(argument, path, &ID::from(id)),
             ("ID", Value::Number(id)) if id.is_i64() => {

@@ -77,7 +77,7 @@ fn too_many_sign_ins() -> RequestError {
 
 /// A position in an operation.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct CostContext {
     levels: usize,
     /// The maximum number of objects at this position.
     objects: u64,
@@ -87,7 +87,7 @@ pub(super) struct Place {
     introspection: Option<[usize; INTROSPECTION_LISTS.len()]>,
 }
 
-impl Place {
+impl CostContext {
     pub(super) fn root() -> Self {
         Self { levels: 1, objects: 1, size: None, introspection: None }
     }
@@ -104,7 +104,7 @@ impl Costs {
     }
 
     /// Counts a field without subfields, for each object at this position.
-    pub(super) fn leaf(&mut self, place: &Place) -> Result<(), RequestError> {
+    pub(super) fn leaf(&mut self, place: &CostContext) -> Result<(), RequestError> {
         if place.introspection.is_some() {
             return Ok(());
         }
@@ -119,10 +119,10 @@ impl Costs {
     /// Counts a field with subfields, and returns its position.
     pub(super) fn enter(
         &mut self,
-        place: &Place,
+        place: &CostContext,
         field: &Node<Field>,
         arguments: &[(async_graphql::Name, Value)],
-    ) -> Result<Place, RequestError> {
+    ) -> Result<CostContext, RequestError> {
         if place.introspection.is_some() || field.name.starts_with("__") {
             if place.introspection.is_none() {
                 self.introspections += 1;
@@ -153,12 +153,12 @@ impl Costs {
         let objects = place.objects.saturating_mul(times);
         let weight = place.objects.saturating_mul(weight(field));
         self.add(objects.saturating_add(weight).saturating_mul(PARTS))?;
-        Ok(Place { levels, objects, size, introspection: None })
+        Ok(CostContext { levels, objects, size, introspection: None })
     }
 }
 
 /// Checks an introspection field. Introspection costs nothing that grows with the data, but its lists multiply.
-fn introspect(place: &Place, field: &Node<Field>) -> Result<Place, RequestError> {
+fn introspect(place: &CostContext, field: &Node<Field>) -> Result<CostContext, RequestError> {
     let mut lists = place.introspection.unwrap_or_default();
     if let Some(list) = INTROSPECTION_LISTS.iter().position(|list| field.name == *list) {
         lists[list] += 1;
@@ -167,7 +167,7 @@ fn introspect(place: &Place, field: &Node<Field>) -> Result<Place, RequestError>
             return Err(RequestError::too_complex(&what));
         }
     }
-    Ok(Place { introspection: Some(lists), ..place.clone() })
+    Ok(CostContext { introspection: Some(lists), ..place.clone() })
 }
 
 /// Returns the cost of a field in addition to its objects, for the data that is read for it.

@@ -23,14 +23,14 @@ const MOST_DIRECTIVES_OF_ONE: usize = 3;
 
 /// The reason a document is not passed to the parser. Displays as a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::graphql) enum Refusal {
+pub(in crate::graphql) enum LexError {
     /// It exceeds a limit.
     Excess { what: &'static str, limit: usize },
     /// It has an unterminated string, so the end of the string is unknown.
     OpenString,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for LexError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Excess { what, limit } => {
@@ -44,7 +44,7 @@ impl fmt::Display for Refusal {
 }
 
 /// Checks a document against the limits.
-pub(in crate::graphql) fn guard(document: &str) -> Result<(), Refusal> {
+pub(in crate::graphql) fn guard(document: &str) -> Result<(), LexError> {
     let mut counts = Counts::default();
     let mut rest = document.as_bytes();
     while let Some((token, after)) = next(rest)? {
@@ -67,7 +67,7 @@ enum Token<'a> {
 }
 
 /// Returns the first token and the text after it; `None` at the end.
-fn next(text: &[u8]) -> Result<Option<(Token<'_>, &[u8])>, Refusal> {
+fn next(text: &[u8]) -> Result<Option<(Token<'_>, &[u8])>, LexError> {
     let text = skip_ignored(text);
     let Some((first, after)) = text.split_first() else {
         return Ok(None);
@@ -77,7 +77,7 @@ fn next(text: &[u8]) -> Result<Option<(Token<'_>, &[u8])>, Refusal> {
         b')' | b']' | b'}' => (Token::Close, after),
         b':' => (Token::Colon, after),
         b'@' => (Token::At, after),
-        b'"' => (Token::Other, after_string(after).ok_or(Refusal::OpenString)?),
+        b'"' => (Token::Other, after_string(after).ok_or(LexError::OpenString)?),
         _ if is_name(*first) => {
             let length = text.iter().take_while(|byte| is_name(**byte)).count();
             let (name, after) = text.split_at(length);
@@ -163,7 +163,7 @@ enum Place {
 }
 
 impl Counts {
-    fn add(&mut self, token: Token<'_>) -> Result<(), Refusal> {
+    fn add(&mut self, token: Token<'_>) -> Result<(), LexError> {
         count(&mut self.tokens, MOST_TOKENS, "tokens")?;
         self.follow_directives(token)?;
         match token {
@@ -189,7 +189,7 @@ impl Counts {
     }
 
     /// Counts directives, in total and in one place.
-    fn follow_directives(&mut self, token: Token<'_>) -> Result<(), Refusal> {
+    fn follow_directives(&mut self, token: Token<'_>) -> Result<(), LexError> {
         self.place = match (self.place, token) {
             (Place::Arguments(depth), Token::Close) if self.depth == depth + 1 => Place::Named(depth),
             (Place::Arguments(depth), _) | (Place::Named(depth), Token::Open(b'(')) => {
@@ -210,9 +210,9 @@ impl Counts {
     }
 }
 
-fn count(counter: &mut usize, limit: usize, what: &'static str) -> Result<(), Refusal> {
+fn count(counter: &mut usize, limit: usize, what: &'static str) -> Result<(), LexError> {
     *counter += 1;
-    if *counter > limit { Err(Refusal::Excess { what, limit }) } else { Ok(()) }
+    if *counter > limit { Err(LexError::Excess { what, limit }) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -222,10 +222,10 @@ mod tests {
 
     use super::*;
 
-    fn refused(document: &str) -> Option<&'static str> {
+    fn rejected(document: &str) -> Option<&'static str> {
         match guard(document).err()? {
-            Refusal::Excess { what, .. } => Some(what),
-            Refusal::OpenString => Some("open string"),
+            LexError::Excess { what, .. } => Some(what),
+            LexError::OpenString => Some("open string"),
         }
     }
 
@@ -242,8 +242,8 @@ mod tests {
             ("directives in one place", |n| format!("{{a {}}}", "@b(if:$c,d:[{e:1}]) ".repeat(n)), 3),
         ];
         for (what, document, limit) in cases {
-            assert_eq!(refused(&document(limit)), None, "{what}");
-            assert_eq!(refused(&document(limit + 1)), Some(what));
+            assert_eq!(rejected(&document(limit)), None, "{what}");
+            assert_eq!(rejected(&document(limit + 1)), Some(what));
         }
     }
 
@@ -253,10 +253,10 @@ mod tests {
         let document = format!(
             "# {many}\n{{ a(b: \"{many}\\\"{many}\", c: \"\"\"{many}\\\"\"\"{many}\"\"\") #{many}\r b }}"
         );
-        assert_eq!(refused(&document), None);
+        assert_eq!(rejected(&document), None);
         // The colon of an argument makes no alias, even in objects and lists.
         let arguments = "a(b: 1, c: {d: [{e: 2}]}) ".repeat(40);
-        assert_eq!(refused(&format!("query ($f: Int = 1) {{{arguments}}}")), None);
+        assert_eq!(rejected(&format!("query ($f: Int = 1) {{{arguments}}}")), None);
     }
 
     #[test]
@@ -276,7 +276,7 @@ mod tests {
                 assert!(guard(&document).is_err(), "{quote}");
             }
         }
-        assert_eq!(refused("{a(b:\"\"\"x\" [1] )}"), Some("open string"));
+        assert_eq!(rejected("{a(b:\"\"\"x\" [1] )}"), Some("open string"));
     }
 
     proptest! {

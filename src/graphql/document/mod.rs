@@ -181,8 +181,8 @@ impl Documents {
     }
 
     /// Returns the number of cached parsed documents, and of cached texts of persisted queries.
-    pub(super) fn remembered(&self) -> (usize, usize) {
-        (self.cache.len(), self.persisted.remembered())
+    pub(super) fn cached(&self) -> (usize, usize) {
+        (self.cache.len(), self.persisted.cached())
     }
 
     /// Returns the document of a request that contains its text. If the hash is given as well and the document is
@@ -192,7 +192,7 @@ impl Documents {
             return self.document(text);
         }
         // A document that is too large to be parsed is too large to be hashed.
-        lexer::guard(text).map_err(RequestError::refusal)?;
+        lexer::guard(text).map_err(RequestError::violation)?;
         let hash = DocumentHash::of(text);
         if named.is_some_and(|named| named != hash) {
             let message = "The hash is not the SHA-256 of the document.";
@@ -229,13 +229,13 @@ impl Documents {
 
 /// Parses and validates a document.
 fn read(schema: &Valid<Schema>, text: &str) -> Result<Document, RequestError> {
-    lexer::guard(text).map_err(RequestError::refusal)?;
+    lexer::guard(text).map_err(RequestError::violation)?;
     let parsed = Parser::new().recursion_limit(RECURSION).token_limit(TOKENS).parse_ast(text, "document");
     // Errors after the first are mostly its consequences.
-    let document = parsed.map_err(|error| refused(Code::ParseFailed, 1, &error.errors))?;
+    let document = parsed.map_err(|error| rejected(Code::ParseFailed, 1, &error.errors))?;
     expand::guard(&document)?;
     rules::check(&document)?;
-    let invalid = |errors: &DiagnosticList| refused(Code::ValidationFailed, MOST_ERRORS, errors);
+    let invalid = |errors: &DiagnosticList| rejected(Code::ValidationFailed, MOST_ERRORS, errors);
     // Unknown names are reported alone: other errors may be their consequences.
     let executable = document.to_executable(schema).map_err(|error| invalid(&error.errors))?;
     let executable = executable.validate(schema).map_err(|error| invalid(&error.errors))?;
@@ -258,7 +258,7 @@ fn make_whole(value: &mut JsonValue) {
 }
 
 /// Converts the library's errors about an invalid document, at most `most` of them.
-fn refused(code: Code, most: usize, diagnostics: &DiagnosticList) -> RequestError {
+fn rejected(code: Code, most: usize, diagnostics: &DiagnosticList) -> RequestError {
     let error = |diagnostic: Diagnostic<'_, DiagnosticData>| {
         let GraphQLError { message, locations, .. } = diagnostic.to_json();
         let mut error = ServerError::new(sentence(&message), None);

@@ -21,7 +21,7 @@ use async_graphql::{Number, Pos, Positioned};
 use async_graphql_value::Value;
 
 use crate::graphql::document::Document;
-use crate::graphql::document::cost::{Costs, Place};
+use crate::graphql::document::cost::{CostContext, Costs};
 use crate::graphql::document::{argument, public};
 use crate::graphql::error::{Code, RequestError};
 
@@ -53,7 +53,7 @@ impl<'a> Builder<'a> {
             OperationType::Mutation => executed::OperationType::Mutation,
             OperationType::Subscription => executed::OperationType::Subscription,
         };
-        let selection_set = self.selection_set(&selections.ty, &[selections], &Place::root())?;
+        let selection_set = self.selection_set(&selections.ty, &[selections], &CostContext::root())?;
         let operation = executed::OperationDefinition {
             ty,
             variable_definitions: Vec::new(),
@@ -75,7 +75,7 @@ impl<'a> Builder<'a> {
         &mut self,
         ty: &Name,
         sets: &[&'a SelectionSet],
-        place: &Place,
+        place: &CostContext,
     ) -> Result<Positioned<executed::SelectionSet>, RequestError> {
         let items = match self.schema.types.get(ty) {
             Some(ExtendedType::Interface(_) | ExtendedType::Union(_)) => self.by_type(ty, sets, place)?,
@@ -89,7 +89,7 @@ impl<'a> Builder<'a> {
         &mut self,
         ty: &Name,
         sets: &[&'a SelectionSet],
-        place: &Place,
+        place: &CostContext,
     ) -> Result<Vec<Positioned<executed::Selection>>, RequestError> {
         let mut items = Vec::new();
         for object in possible_types(self.schema, ty) {
@@ -110,7 +110,7 @@ impl<'a> Builder<'a> {
         &mut self,
         object: &Name,
         sets: &[&'a SelectionSet],
-        place: &Place,
+        place: &CostContext,
     ) -> Result<Vec<Positioned<executed::Selection>>, RequestError> {
         let mut collected = Fields::default();
         let mut spread = IndexSet::default();
@@ -201,7 +201,7 @@ impl<'a> Builder<'a> {
         object: &Name,
         key: &Name,
         fields: &[&'a Node<Field>],
-        place: &Place,
+        place: &CostContext,
     ) -> Result<executed::Field, RequestError> {
         let field = fields[0];
         if !self.has_introspection && matches!(field.name.as_str(), "__schema" | "__type") {

@@ -22,9 +22,9 @@ use crate::graphql::document::Document;
 use crate::graphql::error::{Code, RequestError};
 
 /// Maximum bytes of cached texts.
-const REMEMBERED_BYTES: u64 = 16 << 20;
+const CACHED_BYTES: u64 = 16 << 20;
 /// Expected number of cached texts.
-const REMEMBERED_TEXTS: usize = 10_000;
+const CACHED_TEXTS: usize = 10_000;
 /// Maximum number of errors reported for a file.
 const MOST_FAULTS: usize = 8;
 
@@ -97,8 +97,7 @@ impl Persisted {
             (Some(file), TrustedMode::Prefer | TrustedMode::Only) => read_file(file, read)?,
         };
         let does_remember = config.graphql_persisted_queries == Switch::On && !is_closed;
-        let remembered =
-            does_remember.then(|| Cache::with_weighter(REMEMBERED_TEXTS, REMEMBERED_BYTES, Length));
+        let remembered = does_remember.then(|| Cache::with_weighter(CACHED_TEXTS, CACHED_BYTES, Length));
         Ok(Self { remembered, trusted, is_closed })
     }
 
@@ -128,7 +127,7 @@ impl Persisted {
     }
 
     /// Returns the number of cached texts.
-    pub(super) fn remembered(&self) -> usize {
+    pub(super) fn cached(&self) -> usize {
         self.remembered.as_ref().map_or(0, Cache::len)
     }
 
@@ -216,8 +215,8 @@ fn read_entry(
     if hash != DocumentHash::of(text) {
         return Err("this is not the SHA-256 of the document".to_owned());
     }
-    let document = read(text).map_err(|refused| {
-        let messages = refused.errors.iter().map(|error| error.message.as_str());
+    let document = read(text).map_err(|rejected| {
+        let messages = rejected.errors.iter().map(|error| error.message.as_str());
         messages.collect::<Vec<_>>().join(" ")
     })?;
     Ok((hash, Document { is_trusted: true, ..document }))

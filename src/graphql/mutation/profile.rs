@@ -3,7 +3,7 @@
 use async_graphql::{Context, InputObject, MaybeUndefined, Object, SimpleObject};
 
 use crate::app::error::Error;
-use crate::app::user::{ProfileWish, ResidenceWish};
+use crate::app::user::{ProfileUpdate, ResidenceUpdate};
 use crate::graphql::context::Scope;
 use crate::graphql::selection::user_selection;
 use crate::graphql::types::user::User;
@@ -34,15 +34,15 @@ pub(super) struct RegionInput {
 }
 
 impl UpdateProfileInput {
-    fn wish(&self) -> ProfileWish<'_> {
+    fn update(&self) -> ProfileUpdate<'_> {
         let residence = match &self.region {
             MaybeUndefined::Undefined => None,
-            MaybeUndefined::Null => Some(ResidenceWish::Nowhere),
+            MaybeUndefined::Null => Some(ResidenceUpdate::Nowhere),
             MaybeUndefined::Value(RegionInput { country, subdivision }) => {
-                Some(ResidenceWish::In(country, subdivision.as_deref()))
+                Some(ResidenceUpdate::In(country, subdivision.as_deref()))
             }
         };
-        ProfileWish { display_name: self.display_name.as_deref(), bio: self.bio.as_deref(), residence }
+        ProfileUpdate { display_name: self.display_name.as_deref(), bio: self.bio.as_deref(), residence }
     }
 }
 
@@ -64,7 +64,7 @@ impl ProfileMutation {
         input: UpdateProfileInput,
     ) -> Option<Result<UpdateProfilePayload, Error>> {
         let scope = Scope::of(context);
-        let done = scope.app.change_profile(scope.viewer(), input.wish()).await;
+        let done = scope.app.change_profile(scope.viewer(), input.update()).await;
         let selection = user_selection(&[context.look_ahead().field("user")]);
         Some(split(done).map(|(user, errors)| UpdateProfilePayload {
             user: user.map(|user| User::asked(&scope.afresh(), user, selection)),

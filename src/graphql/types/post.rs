@@ -8,7 +8,7 @@ use crate::app::archive::Listed;
 use crate::app::delivery::progress::{Delivered, DeliveryProgress};
 use crate::app::error::Error;
 use crate::app::read::Load as _;
-use crate::app::visibility::{Place, VisiblePost};
+use crate::app::visibility::{Surface, VisiblePost};
 use crate::graphql::context::Scope;
 use crate::graphql::directive::{
     CacheControlScope::{Private, Public},
@@ -50,7 +50,7 @@ impl Post {
     ) -> Result<Vec<Option<Self>>, Error> {
         let posts = ids.map(Listed::Hot).collect();
         let author = user_selection(&[selection.field("author")]);
-        let posts = scope.visible().posts(posts, author, Place::Elsewhere).await?;
+        let posts = scope.visible().posts(posts, author, Surface::Elsewhere).await?;
         Ok(posts.iter().map(|post| Some(Self::visible(scope, post.as_ref()?))).collect())
     }
 }

@@ -2,7 +2,7 @@
 
 use async_graphql::{Enum, SimpleObject};
 
-use crate::app::error::{Error, Field, Reason, Refusal, Refused};
+use crate::app::error::{Error, Field, Reason, Rejection, RuleViolation};
 use crate::graphql::directive::list_size;
 
 /// The kinds of user errors.
@@ -53,8 +53,8 @@ pub(in crate::graphql) struct UserError {
     field: Option<Vec<&'static str>>,
 }
 
-impl From<Refusal> for UserError {
-    fn from(Refusal { reason, message, field }: Refusal) -> Self {
+impl From<RuleViolation> for UserError {
+    fn from(RuleViolation { reason, message, field }: RuleViolation) -> Self {
         Self { code: reason.into(), message, field: field.map(path) }
     }
 }
@@ -85,8 +85,8 @@ fn path(field: Field) -> Vec<&'static str> {
 pub(in crate::graphql) fn split<T>(done: Result<T, Error>) -> Result<(Option<T>, UserErrors), Error> {
     match done {
         Ok(value) => Ok((Some(value), UserErrors::default())),
-        Err(Error::Refused(Refused::Rules(refusals))) => {
-            let user_errors = refusals.into_iter().map(UserError::from).collect();
+        Err(Error::Rejected(Rejection::Rules(violations))) => {
+            let user_errors = violations.into_iter().map(UserError::from).collect();
             Ok((None, UserErrors { user_errors }))
         }
         Err(error) => Err(error),

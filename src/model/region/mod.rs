@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 
 use rust_iso3166::{from_alpha2, iso3166_2};
 
-use crate::model::text::{Breach, Violation};
+use crate::model::text::{Violation, ViolationKind};
 
 const TEXT: &str = include_str!("table.txt");
 
@@ -217,7 +217,7 @@ impl Table {
 }
 
 fn fault(part: Part, rule: String) -> (Part, Violation) {
-    (part, Violation::new(Breach::Invalid, rule))
+    (part, Violation::new(ViolationKind::Invalid, rule))
 }
 
 /// Returns the name of a row, and whether the standard still contains it.

@@ -12,5 +12,5 @@ if not session then return -1 end
 redis.call('HSET', KEYS[1], 'password', ARGV[2])
 redis.call('DEL', KEYS[2])
 redis.call('HSET', KEYS[2], ARGV[4], session)
-tell(KEYS[2], 'sessions')
+signal(KEYS[2], 'sessions')
 return 1

@@ -9,7 +9,7 @@
 local held = redis.call('GET', KEYS[1])
 if held and held ~= ARGV[1] then return { held, 0 } end
 if ARGV[1] == '' then
-  local wait = draw(KEYS[2], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]))
+  local wait = take_tokens(KEYS[2], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]))
   if wait > 0 then return { false, wait } end
 end
 redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])

@@ -25,5 +25,5 @@ if not is_noted and redis.call('ZADD', KEYS[6], ARGV[1], ARGV[1]) == 1 and was_t
     was_there = 1
   end
 end
-remember(KEYS[1], 'deleted:' .. ARGV[1], ARGV[2], ARGV[3])
+record(KEYS[1], 'deleted:' .. ARGV[1], ARGV[2], ARGV[3])
 return was_there

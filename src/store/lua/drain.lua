@@ -4,9 +4,9 @@
 -- ARGV[3]  capacity                ARGV[4]  number of tokens to take
 -- Returns  microseconds until the bucket is full
 local interval, capacity, used = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local wait, full = draw(KEYS[1], ARGV[1], interval, capacity, used)
+local wait, full = take_tokens(KEYS[1], ARGV[1], interval, capacity, used)
 if wait > 0 then
   -- There are fewer: take all whole tokens that are left.
-  wait, full = draw(KEYS[1], ARGV[1], interval, capacity, math.max(math.floor(capacity - full / interval), 0))
+  wait, full = take_tokens(KEYS[1], ARGV[1], interval, capacity, math.max(math.floor(capacity - full / interval), 0))
 end
 return full

@@ -8,5 +8,5 @@ else
   ended = redis.call('HLEN', KEYS[1])
   redis.call('DEL', KEYS[1])
 end
-if ended > 0 then tell(KEYS[1], 'sessions') end
+if ended > 0 then signal(KEYS[1], 'sessions') end
 return ended

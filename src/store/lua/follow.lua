@@ -16,7 +16,7 @@ for i = 2, #ARGV, 2 do
     answer[#answer + 1] = { -1, '' }
   else
     redis.call('ZADD', key, time, member)
-    tell(key, 'relation ' .. member)
+    signal(key, 'relation ' .. member)
     count = count + 1
     answer[#answer + 1] = { 1, time }
   end

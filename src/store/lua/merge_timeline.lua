@@ -54,7 +54,7 @@ if #ids > 0 then
     end
     length = length + #merged - count
     -- A reader who pulls sees the result anyway.
-    if not mark then tell(key, 'timeline') end
+    if not mark then signal(key, 'timeline') end
     trim(key, seal, length, capacity)
   end
 end

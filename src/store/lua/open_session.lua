@@ -8,6 +8,6 @@
 if redis.call('HGET', KEYS[1], 'password') ~= ARGV[1] then return 0 end
 if ARGV[4] == '1' then redis.call('DEL', KEYS[2])
 elseif #ARGV > 4 then redis.call('HDEL', KEYS[2], unpack(ARGV, 5)) end
-if ARGV[4] == '1' or #ARGV > 4 then tell(KEYS[2], 'sessions') end
+if ARGV[4] == '1' or #ARGV > 4 then signal(KEYS[2], 'sessions') end
 redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
 return 1

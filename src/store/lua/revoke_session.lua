@@ -6,7 +6,7 @@ local all = redis.call('HGETALL', KEYS[1])
 for i = 1, #all, 2 do
   if string.sub(all[i + 1], 1, #ARGV[1]) == ARGV[1] then
     redis.call('HDEL', KEYS[1], all[i])
-    tell(KEYS[1], 'sessions')
+    signal(KEYS[1], 'sessions')
     return 1
   end
 end

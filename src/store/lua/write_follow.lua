@@ -6,5 +6,5 @@ local before = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if ARGV[2] == '' then redis.call('ZREM', KEYS[1], ARGV[1])
 else redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1]) end
 if redis.call('ZSCORE', KEYS[1], ARGV[1]) == before then return 0 end
-tell(KEYS[1], 'relation ' .. ARGV[1])
+signal(KEYS[1], 'relation ' .. ARGV[1])
 return 1

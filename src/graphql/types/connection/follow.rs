@@ -128,7 +128,7 @@ struct Follows<'a> {
 
 impl Rows for Follows<'_> {
     type Entry = Follow;
-    type Place = Position;
+    type Position = Position;
     type Node = User;
 
     async fn page(&self, window: Window<Position>) -> Result<Arc<Page<Follow>>, Error> {

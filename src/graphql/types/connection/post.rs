@@ -135,7 +135,7 @@ struct Posts<'a> {
 
 impl Rows for Posts<'_> {
     type Entry = Listed;
-    type Place = PostId;
+    type Position = PostId;
     type Node = Post;
 
     async fn page(&self, window: Window<PostId>) -> Result<Arc<Page<Listed>>, Error> {

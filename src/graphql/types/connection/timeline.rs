@@ -8,7 +8,7 @@ use crate::app::error::Error;
 use crate::app::timeline::TimelineQuery;
 use crate::app::visibility::VisiblePost;
 use crate::graphql::context::Scope;
-use crate::graphql::cursor::{self, TimelineList, TimelinePlace};
+use crate::graphql::cursor::{self, TimelineList, TimelinePosition};
 use crate::graphql::directive::{CacheControlScope::Private, cache_control};
 use crate::graphql::page::Filled;
 use crate::graphql::paging::Paging;
@@ -43,7 +43,7 @@ impl TimelineConnection {
         let query = TimelineQuery { window, author: author.fields, looks_back };
         let page = scope.loader.timeline(scope.viewer(), query).await?;
         let node = |(index, entry): (usize, &VisiblePost)| {
-            let place = TimelinePlace { post: entry.post.id, seen: page.seen_from(index) };
+            let place = TimelinePosition { post: entry.post.id, seen: page.seen_from(index) };
             (place, Post::visible(scope, entry))
         };
         let entries = page.page.entries.iter().enumerate().map(node).collect();
@@ -51,7 +51,7 @@ impl TimelineConnection {
         Ok(Self::new(list, Filled { entries, has_previous, has_next }))
     }
 
-    fn new(list: TimelineList, filled: Filled<TimelinePlace, Post>) -> Self {
+    fn new(list: TimelineList, filled: Filled<TimelinePosition, Post>) -> Self {
         Self(PostPage::new(filled, |place| cursor::print(list, &place)))
     }
 }

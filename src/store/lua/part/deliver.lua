@@ -7,7 +7,7 @@ local function deliver(key, id, capacity)
   local _, is_new = insert(key, length, id)
   if is_new then
     trim(key, seal, length + 1, capacity)
-    tell(key, 'timeline')
+    signal(key, 'timeline')
   end
   return 1
 end

@@ -31,7 +31,7 @@ local function remove(timeline, removed, id, lifetime)
   if not seal then return 0 end
   local was_there = redis.call('LREM', timeline, 1, id)
   if was_there == 1 or tonumber(id) < seal.floor then
-    if note_removal(removed, id, lifetime) then tell(timeline, 'timeline') end
+    if note_removal(removed, id, lifetime) then signal(timeline, 'timeline') end
   end
   return was_there
 end

@@ -2,6 +2,6 @@
 -- subscribers then read the data themselves, so a lost notification is harmless. A Redis user without permission to
 -- publish can still write.
 
-local function tell(key, what)
+local function signal(key, what)
   redis.pcall('PUBLISH', (string.gsub(key, '[^:]+$', 'live')), what)
 end

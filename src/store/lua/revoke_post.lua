@@ -16,5 +16,5 @@ if at < length and tonumber(redis.call('LINDEX', KEYS[2], at)) == id then
 end
 if id <= tonumber(redis.call('HGET', KEYS[3], 'greatest') or 0) then return { 3 } end
 if ARGV[5] ~= '1' then return { 2 } end
-remember(KEYS[1], ARGV[1], ARGV[2], ARGV[3])
+record(KEYS[1], ARGV[1], ARGV[2], ARGV[3])
 return { 0 }

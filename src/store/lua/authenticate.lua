@@ -4,9 +4,9 @@
 -- ARGV[1]  the session's field     ARGV[2]  now, in milliseconds
 -- ARGV[3]  refill interval of one token, in microseconds
 -- ARGV[4]  capacity                ARGV[5]  number of tokens to take
--- Returns  the session, nil if there is none; and the results of `draw` for the bucket
+-- Returns  the session, nil if there is none; and the results of `take_tokens` for the bucket
 local session = redis.call('HGET', KEYS[1], ARGV[1])
 local expires = session and string.match(session, '^[^\t]*\t[^\t]*\t[^\t]*\t(%d+)\t')
 if not expires or tonumber(expires) <= tonumber(ARGV[2]) then return { session, 0, 0 } end
-local wait, full = draw(KEYS[2], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]))
+local wait, full = take_tokens(KEYS[2], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]))
 return { session, wait, full }

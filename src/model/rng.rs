@@ -6,14 +6,14 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
+use rand::{Rng as _, SeedableRng};
 
-/// A random number generator, suitable for secrets when created by [`Chance::from_system`].
+/// A random number generator, suitable for secrets when created by [`Rng::from_system`].
 ///
 /// One per process, behind a lock: it is used a few times per request, for nanoseconds each.
-pub struct Chance(Mutex<StdRng>);
+pub struct Rng(Mutex<StdRng>);
 
-impl Chance {
+impl Rng {
     /// Creates a generator seeded by the operating system.
     #[must_use]
     pub fn from_system() -> Self {
@@ -43,8 +43,8 @@ impl Chance {
     }
 }
 
-impl fmt::Debug for Chance {
+impl fmt::Debug for Rng {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Chance(***)")
+        formatter.write_str("Rng(***)")
     }
 }
