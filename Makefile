@@ -1,5 +1,5 @@
-# `make run` and `make test` do all the set-up on a machine that has a Rust toolchain, make and a
-# package manager.
+# `make run` and `make test` do all set-up on a machine that has a Rust toolchain, make and a package
+# manager.
 
 .PHONY: help run test bench lint setup setup-tests schema picture tools web
 .SECONDEXPANSION:
@@ -10,24 +10,24 @@ PYTHON := target/clients/python
 DATA := fanfold-data
 
 help:
-	@echo "make run      build, make a demo world if there are no data, and serve it"
-	@echo "make test     everything that is checked: format, lints, licences, docs, tests"
-	@echo "make bench    how fast it is"
+	@echo "make run      build, create a demo world if there is no data, and serve it"
+	@echo "make test     run every check: format, lints, licences, docs, tests"
+	@echo "make bench    measure performance"
 	@echo "make web      build the playground and the demo client, which the server embeds"
-	@echo "make schema   generate schema.graphql after a change of the API"
+	@echo "make schema   regenerate schema.graphql after a change to the API"
 	@echo "make picture  take the picture of the demo client in the README"
 
 run: setup
 	@deploy/install web && $(MAKE) web || \
-		echo "the playground and the demo client could not be built (they need Node 20.19 or later): going on with a plain page"
+		echo "the playground and the demo client could not be built (they need Node 20.19 or later); continuing with a plain page"
 	cargo build --release --locked
 	@if [ -z "$$(ls -A $(DATA) 2>/dev/null)" ] || [ -e $(DATA)/demo-unfinished ]; then \
-		echo "making a demo world in $(DATA)" && mkdir -p $(DATA) && touch $(DATA)/demo-unfinished && \
+		echo "creating a demo world in $(DATA)" && mkdir -p $(DATA) && touch $(DATA)/demo-unfinished && \
 		target/release/fanfold demo --data-dir $(DATA) && rm $(DATA)/demo-unfinished; \
 	fi
 	target/release/fanfold serve --data-dir $(DATA)
 
-# The pages, each file compressed: the server sends them as they are.
+# Builds the web pages. Each file is compressed, and the server sends it as it is.
 web: web/playground/index.html.gz web/demo/index.html.gz
 
 web/%/index.html.gz: %/node_modules/.package-lock.json schema.graphql \
@@ -57,7 +57,7 @@ lint: tools tests/npm/node_modules/.package-lock.json
 schema:
 	cargo run --locked -- schema > schema.graphql
 
-# The test that visits the demo client takes the picture on its way.
+# The browser test of the demo client takes the picture.
 picture: setup-tests web
 	cargo test --locked --test it a_visitor_of_the_demo_finds_its_way
 	cp target/tmp/pictures/home-desk-light.png docs/demo.png

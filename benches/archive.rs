@@ -1,7 +1,7 @@
-//! How fast posts go to the archive, and what a page of a home timeline costs near its beginning and very far
-//! down, in turns on the same data.
+//! Measures how fast posts are archived, and the time to read pages of a home timeline at several depths, in turns on
+//! the same data.
 //!
-//! `cargo bench` measures; under `cargo test` a few posts show that it works.
+//! `cargo bench` measures; `cargo test` only checks that the bench works, with a few posts.
 
 #![allow(clippy::unwrap_used, reason = "a bench that cannot go on shall panic")]
 #![allow(clippy::print_stdout, reason = "this is what it is for")]
@@ -30,15 +30,15 @@ use crate::ground::{Redis, is_measured};
 use crate::people::users;
 use crate::times::Times;
 
-/// What is measured on.
+/// The amount of data, and the number of rounds.
 struct Sizes {
     authors: usize,
-    /// Posts of each of them.
+    /// Posts per author.
     posts: usize,
     rounds: usize,
 }
 
-/// After so many newer posts a page begins.
+/// Depths of the measured pages, as numbers of newer posts.
 const DEPTHS: [usize; 4] = [0, 2_000, 100_000, 500_000];
 const PAGE: usize = 20;
 
@@ -50,7 +50,7 @@ async fn main() {
         Sizes { authors: 10, posts: 30, rounds: 2 }
     };
     let redis = Redis::start();
-    // Nothing is moved before it is measured.
+    // Prevents archiving until it is measured.
     let app = redis.app(&["--post-hot-limit", "100000", "--timeline-capacity", "1000"]).await;
     let reader = app.register("reader", "correct horse", None, None, None).await.unwrap().viewer;
     let ids = publish(&app, &reader, &sizes).await;
@@ -60,7 +60,7 @@ async fn main() {
     measure_reading(&app, &reader, &ids, sizes.rounds).await;
 }
 
-/// What all authors have published, in turns, newest first. The reader follows them all.
+/// Publishes posts by all authors in turns, and returns their ids, newest first. The reader follows all authors.
 async fn publish(app: &App, reader: &Viewer, sizes: &Sizes) -> Vec<PostId> {
     let authors = users(app, sizes.authors).await;
     let follower = reader.user().unwrap();
@@ -114,7 +114,7 @@ async fn measure_reading(app: &App, reader: &Viewer, ids: &[PostId], rounds: usi
     }
     println!("{rounds} rounds; milliseconds {:>37} {:>9} {:>9}", "median", "90 %", "most");
     for (depth, times) in &mut depths {
-        // The first one fills the timeline.
+        // The first read fills the timeline.
         times.0.remove(0);
         times.print(&format!("a page of {PAGE} after {depth} posts"));
     }

@@ -1,8 +1,8 @@
-//! How long `publish` takes and how soon a post is where it belongs, for an author with very many
-//! followers and for one with a few, in turns on the same Redis; and how soon while another author of the same
-//! partition publishes as much as its bucket allows.
+//! Measures the duration of `publish`, and the time until a post is delivered, for an author with many followers and an
+//! author with few, in turns on the same Redis. Also measures delivery while another author of the same partition
+//! publishes as much as the author's bucket allows.
 //!
-//! `cargo bench` measures; under `cargo test` a few rounds with few followers show that it works.
+//! `cargo bench` measures; `cargo test` only checks that the bench works, in a few rounds with few followers.
 
 #![allow(clippy::unwrap_used, reason = "a bench that cannot go on shall panic")]
 #![allow(clippy::print_stdout, reason = "this is what it is for")]
@@ -28,25 +28,25 @@ use crate::ground::{Redis, is_measured};
 use crate::people::users;
 use crate::times::Times;
 
-/// How long nothing is published before a post of the author with few followers, beside another author and without.
+/// Pause before each post of the author with few followers, both alone and beside the busy author.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What is measured on.
+/// The numbers of followers, posts and rounds.
 struct Sizes {
-    /// Followers of the author who has many.
+    /// Followers of the author with many followers.
     many: usize,
-    /// How many of them have a timeline.
+    /// Number of these followers who have a timeline.
     active: usize,
-    /// Followers of the author who has few; all of them have a timeline.
+    /// Followers of the author with few followers. All have a timeline.
     few: usize,
     rounds: usize,
-    /// Posts that another author publishes at once.
+    /// Number of posts that the busy author publishes at once.
     flood: usize,
-    /// Followers of that one; all of them have a timeline.
+    /// Followers of the busy author. All have a timeline.
     crowd: usize,
 }
 
-/// An author who is signed in, and the follower who is served last.
+/// A signed-in author, and the follower who receives posts last.
 struct Author {
     viewer: Viewer,
     last: UserId,
@@ -57,13 +57,13 @@ struct Bench {
     connection: MultiplexedConnection,
     many: Author,
     few: Author,
-    /// One who publishes much, of the partition of `few`.
+    /// The busy author, in the same partition as `few`.
     busy: Author,
 }
 
 impl Bench {
     async fn set(redis: &Redis, sizes: &Sizes) -> Self {
-        // As many as are pushed to, however many they are.
+        // Posts are pushed to any number of followers.
         let app = redis.app(&["--timeline-push-limit", "1000000000"]).await;
         let connection = redis.client().get_multiplexed_async_connection().await.unwrap();
 
@@ -82,7 +82,7 @@ impl Bench {
             few: Author { viewer: few, last: *of_few.last().unwrap() },
             busy: Author { viewer: busy, last: of_many[sizes.crowd - 1] },
         };
-        // Evenly among them, so that every chunk has some.
+        // Spreads the timelines evenly among the followers, so that every chunk has some.
         let step = sizes.many / sizes.active;
         let active: Vec<UserId> = of_many.iter().step_by(step).take(sizes.active).copied().collect();
         bench.many.last = *active.last().unwrap();
@@ -94,7 +94,7 @@ impl Bench {
         bench
     }
 
-    /// Timelines as they are when their owners have read them, and there was nothing to read.
+    /// Creates timelines as if their owners had read them while they were empty.
     async fn open_timelines(&mut self, users: &[UserId]) {
         for users in users.chunks(1_000) {
             let mut pipeline = redis::pipe();
@@ -111,7 +111,7 @@ impl Bench {
         (post, began.elapsed())
     }
 
-    /// Waits until the follower who is served last has the post.
+    /// Waits until the last follower has received the post.
     async fn until_received(&self, author: &Author, post: PostId) {
         let key = format!("ff:{{u{}}}:timeline", author.last);
         loop {
@@ -125,8 +125,8 @@ impl Bench {
         }
     }
 
-    /// Publishes a post of the author who has few followers. Returns how long it took until it was published, and from
-    /// then on until the last follower had it.
+    /// Publishes a post of the author with few followers. Returns the duration of `publish`, and the time from then
+    /// until the last follower received the post.
     async fn deliver_few(&self) -> (Duration, Duration) {
         let (post, took) = self.publish(&self.few).await;
         let began = Instant::now();
@@ -134,7 +134,7 @@ impl Bench {
         (took, began.elapsed())
     }
 
-    /// Another author publishes much at once, and this one a post at a time meanwhile.
+    /// Measures the author with few followers while the busy author publishes many posts at once.
     async fn flood(&self, sizes: &Sizes) {
         let (mut alone, mut beside) = (Times::default(), Times::default());
         let (mut publish_alone, mut publish_beside) = (Times::default(), Times::default());
@@ -189,7 +189,7 @@ impl Bench {
     }
 }
 
-/// An author of the same partition as another.
+/// Registers an author in the same partition as another author.
 async fn same_partition(app: &App, other: &Viewer) -> Viewer {
     let partition = |viewer: &Viewer| viewer.user().unwrap().get() % u64::from(PARTITIONS);
     for number in 0.. {

@@ -1,8 +1,8 @@
-//! Signing in beside a client that has passwords hashed without end: how soon others sign in, and what readers feel of
-//! it.
+//! Measures signing in beside a client that floods the server with passwords: the latency of other clients' sign-ins,
+//! and of queries.
 //!
-//! `cargo bench` measures; under `cargo test` a few rounds with few clients show that it works. `FANFOLD_BENCH_PROGRAM`
-//! names another `fanfold` to be measured.
+//! `cargo bench` measures; `cargo test` only checks that the bench works, in a few rounds with few clients.
+//! `FANFOLD_BENCH_PROGRAM` is the path of another `fanfold` to measure.
 
 #![allow(clippy::unwrap_used, reason = "a bench that cannot go on shall panic")]
 #![allow(clippy::print_stdout, reason = "this is what it is for")]
@@ -30,20 +30,20 @@ use crate::requests::{Connection, request, send_at_rate};
 use crate::server::Server;
 use crate::times::Times;
 
-/// How much is done.
+/// The numbers of accounts, connections and rounds.
 struct Sizes {
-    /// The accounts of the client that signs in without end, and connections of each.
+    /// Number of accounts of the flooding client, and of connections per account.
     accounts: usize,
     connections: usize,
-    /// How often it does so, in turns with quiet, and for how long each time.
+    /// Number of rounds in which the flood and quiet alternate, and the duration of each turn.
     rounds: usize,
     round: Duration,
 }
 
-/// Queries in a second, and how often somebody else signs in.
+/// Queries per second, and the interval of other clients' sign-ins.
 const QUERIES: u32 = 100;
 const OTHERS_EVERY: Duration = Duration::from_millis(250);
-/// How many others there are.
+/// Number of other clients.
 const OTHERS: usize = 20;
 
 const ATTACKER: &str = "x-forwarded-for: 203.0.113.1\r\n";
@@ -53,11 +53,11 @@ fn login(name: &str, head: &str) -> Vec<u8> {
     request(&format!("mutation {{ login(input: {{ {input} }}) {{ token userErrors {{ code }} }} }}"), head)
 }
 
-/// What the process is told that signs in without end.
+/// Argument of the process that floods the server.
 const FLOOD: &str = "flood";
 
-/// Signs in over all connections for some time, and waits for nothing when it is rejected. Prints how often it was let
-/// in, and how often there was no place.
+/// Signs in over all connections for some time, and retries at once after a rejection. Prints the numbers of responses
+/// and of rejections for lack of capacity.
 async fn flood(address: &str, accounts: usize, connections: usize, time: Duration) {
     let until = Instant::now() + time;
     let connections = (0..accounts * connections).map(async |number: usize| {
@@ -75,8 +75,8 @@ async fn flood(address: &str, accounts: usize, connections: usize, time: Duratio
     println!("    the flood: {} answers, {} of them 503", sum(0) + sum(1), sum(1));
 }
 
-/// Others sign in, one after the other, each from an address of its own. Returns how long each took; those who are told
-/// that the server is busy count as an hour.
+/// Signs in other clients one after another, each from its own address. Returns the duration of each; a rejection
+/// because the server is busy counts as an hour.
 async fn sign_in_others(address: &str, time: Duration) -> Vec<Duration> {
     let until = Instant::now() + time;
     let mut ticks = interval(OTHERS_EVERY);
@@ -137,7 +137,7 @@ async fn main() {
     for _ in 0..sizes.rounds {
         for floods in [false, true] {
             let flood = floods.then(|| {
-                // In a process of its own, so that only the server is shared.
+                // The flood runs in a process of its own, so that it shares only the server.
                 let numbers = [sizes.accounts, sizes.connections].map(|number| number.to_string());
                 let seconds = (sizes.round + Duration::from_secs(1)).as_secs_f64().to_string();
                 let mut flood = Command::new(std::env::current_exe().unwrap());

@@ -1,6 +1,6 @@
-//! What things take when there are very many of them: fills a Redis and lets `fanfold memory` tell.
+//! Measures memory usage at scale: fills a Redis, and reports with `fanfold memory`.
 //!
-//! `cargo bench` measures; under `cargo test` a few users show that it works.
+//! `cargo bench` measures; `cargo test` only checks that the bench works, with a few users.
 
 #![allow(clippy::unwrap_used, reason = "a bench that cannot go on shall panic")]
 #![allow(clippy::print_stdout, reason = "this is what it is for")]
@@ -25,18 +25,18 @@ use fanfold::store::{region, timeline, visit};
 use crate::ground::{Redis, is_measured};
 use crate::people::users;
 
-/// What is filled in.
+/// The amount of data to fill in.
 struct Sizes {
     users: usize,
-    /// Those among them who follow somebody and have a timeline.
+    /// Number of users who follow others and have a timeline.
     readers: usize,
-    /// How many each of them follows.
+    /// Number of users that each reader follows.
     follows: usize,
     posts: usize,
 }
 
 const FIRST_PAGE: Window<PostId> = Window { direction: Direction::Forward, size: 1, from: None };
-/// How much is done at a time.
+/// Number of entries per call.
 const AT_A_TIME: usize = 5_000;
 
 #[tokio::main]
@@ -60,7 +60,7 @@ async fn main() {
     println!("{}", String::from_utf8(told.stdout).unwrap().trim_end());
 }
 
-/// The first users follow others, and have timelines.
+/// Makes the first users follow others and have timelines.
 async fn follow(app: &App, ids: &[UserId], sizes: &Sizes) {
     for (index, &follower) in ids[..sizes.readers].iter().enumerate() {
         let followee = |step: usize| ids[(index * 31 + step * 7 + 1) % ids.len()];
@@ -70,7 +70,7 @@ async fn follow(app: &App, ids: &[UserId], sizes: &Sizes) {
     }
 }
 
-/// Posts go to the timelines of the readers, a thousand to each.
+/// Fills the readers' timelines with a thousand posts each.
 async fn publish(app: &App, ids: &[UserId], sizes: &Sizes) {
     let content = Content::parse("With the lights out somebody had mended the wobbly table.").unwrap();
     let post = |number: usize| NewPost {
@@ -99,7 +99,7 @@ async fn publish(app: &App, ids: &[UserId], sizes: &Sizes) {
     }
 }
 
-/// Everybody says where they are, and comes on the same day.
+/// Gives every user a region, and a visit on the same day.
 async fn come_from_somewhere(app: &App, ids: &[UserId]) {
     let countries = Table::current().countries();
     let (store, keys, day) = (app.store(), app.store().keys(), Day::of(app.now()));

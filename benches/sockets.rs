@@ -1,11 +1,11 @@
-//! What a client takes of a server that does over a socket all that it may, and reads slowly: memory, and the time of
-//! others.
+//! Measures the effect of clients that use a WebSocket up to all limits and read slowly: on the server's memory, and on
+//! other clients' latency.
 //!
-//! Each client has as many subscriptions as a socket may have, each of them hundreds of long posts behind and of a
-//! document as large as one may be, and as many queries with answers of megabytes. It reads 8 KB a second, and comes
-//! back when it is dropped.
+//! Each client has the maximum number of subscriptions, each with a document of maximum size and hundreds of long posts
+//! behind, and the maximum number of queries with responses of megabytes. It reads 8 KB per second, and reconnects when
+//! it is disconnected.
 //!
-//! `cargo bench` measures; under `cargo test` a few clients show that it works.
+//! `cargo bench` measures; `cargo test` only checks that the bench works, with a few clients.
 
 #![allow(clippy::unwrap_used, reason = "a bench that cannot go on shall panic")]
 #![allow(clippy::print_stdout, reason = "this is what it is for")]
@@ -42,28 +42,28 @@ use crate::requests::{request, send_at_rate};
 use crate::server::Server;
 use crate::times::Times;
 
-/// How much is done.
+/// The numbers of clients and rounds.
 struct Sizes {
-    /// Posts that each subscription is behind.
+    /// Number of posts that each subscription is behind.
     posts: usize,
     users: usize,
     clients: usize,
-    /// For how long one client, and then all of them, are watched.
+    /// Time for which one client, and then all clients, are measured.
     time: Duration,
-    /// How often queries of others are measured with clients and without, in turns.
+    /// Number of rounds in which other clients' queries are measured with and without the slow clients.
     rounds: u32,
 }
 
-/// Bytes that a client reads in a second.
+/// Bytes that a client reads per second.
 const READ: usize = 8_192;
-/// Operations over one socket: as many as there may be, of each kind.
+/// Operations of each kind per WebSocket: the maximum.
 const OPERATIONS: usize = 100;
-/// Queries of others, in a second.
+/// Other clients' queries per second.
 const QUERIES: u32 = 100;
-/// What the process is told that reads slowly.
+/// Argument of the process that reads slowly.
 const SLOW: &str = "slow";
 
-/// So many users who are signed in.
+/// Registers `count` users, and returns their sessions.
 async fn register(app: &App, prefix: &str, count: usize) -> Vec<Opened> {
     let register = async |number: usize| {
         app.register(&format!("{prefix}{number}"), "correct horse", None, None, None).await.unwrap()
@@ -71,7 +71,7 @@ async fn register(app: &App, prefix: &str, count: usize) -> Vec<Opened> {
     stream::iter(0..count).map(register).buffered(4).collect().await
 }
 
-/// What is answered to a document, by a server that has nothing to complain of.
+/// Executes a document, and returns its data. Panics if there are errors.
 async fn ask(server: &Server, token: &str, query: &str) -> Value {
     let body = json!({ "query": query }).to_string();
     let url = format!("http://{}/graphql", server.address);
@@ -86,7 +86,7 @@ async fn ask(server: &Server, token: &str, query: &str) -> Value {
     answer
 }
 
-/// A subscription with as many fields as a document may have.
+/// Returns a subscription with the maximum number of fields.
 fn large_subscription() -> String {
     let mut fields = String::new();
     for number in 0..28 {
@@ -97,13 +97,13 @@ fn large_subscription() -> String {
     )
 }
 
-/// A query whose answer has some megabytes.
+/// Returns a query with a response of some megabytes.
 fn large_query(author: &str) -> String {
     let ids = format!("\"{author}\", ").repeat(9);
     format!("{{ nodes(ids: [{ids}]) {{ ... on User {{ posts(first: 100) {{ nodes {{ content }} }} }} }} }}")
 }
 
-/// Does over a socket all that it may, and reads slowly, until it is dropped.
+/// Uses a WebSocket up to all limits and reads slowly, until the server disconnects it.
 async fn read_slowly(address: &str, token: &str, after: &Value, query: &str) -> Option<()> {
     let connection = TcpSocket::new_v4().unwrap();
     connection.set_recv_buffer_size(4_096).unwrap();
@@ -117,7 +117,7 @@ async fn read_slowly(address: &str, token: &str, after: &Value, query: &str) -> 
     })];
     let watch = json!({ "query": large_subscription(), "variables": { "after": after } });
     for number in 0..OPERATIONS {
-        // The ids are as long as they may be.
+        // The ids have the maximum length.
         let id = |kind: &str| format!("{kind}{number:0>511}");
         messages.push(json!({ "id": id("w"), "type": "subscribe", "payload": watch }));
         messages.push(json!({ "id": id("q"), "type": "subscribe", "payload": { "query": query } }));
@@ -127,13 +127,13 @@ async fn read_slowly(address: &str, token: &str, after: &Value, query: &str) -> 
     let mut next = messages.next();
     loop {
         let until = Instant::now() + Duration::from_secs(1);
-        // It goes on to say something while the server takes it.
+        // Keeps sending messages while the server accepts them.
         while let Some(message) = next.as_ref().filter(|_| writing) {
             let said = socket.send(Message::text(message.to_string()));
             match timeout(until.saturating_duration_since(Instant::now()), said).await {
                 Ok(Ok(())) => next = messages.next(),
                 Ok(Err(_)) => return None,
-                // What is half said must not be begun anew.
+                // A half-sent message must not be restarted.
                 Err(_elapsed) => writing = false,
             }
         }
@@ -150,7 +150,7 @@ async fn read_slowly(address: &str, token: &str, after: &Value, query: &str) -> 
     }
 }
 
-/// Clients that read slowly, each of one of these users, for ever.
+/// Keeps slow clients running for ever, one user each.
 async fn keep_reading_slowly(address: &str, clients: usize, users: Vec<(String, Value)>, query: String) {
     let users = Arc::new(users);
     let mut reading = Vec::new();
@@ -167,14 +167,14 @@ async fn keep_reading_slowly(address: &str, clients: usize, users: Vec<(String, 
     futures::future::join_all(reading).await;
 }
 
-/// Bytes of memory that a server has.
+/// Returns the bytes of a server's resident memory.
 fn memory(server: &Server) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.process.id())).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
 }
 
-/// Clients in a process of their own, so that only the server is shared.
+/// Clients in a process of their own, so that they share only the server.
 struct Slow(std::process::Child);
 
 impl Slow {
@@ -192,7 +192,7 @@ impl Drop for Slow {
     }
 }
 
-/// The most memory that a server has in a time.
+/// Returns the maximum bytes of a server's memory within a time.
 async fn most_memory(server: &Server, time: Duration) -> u64 {
     let (began, mut most) = (Instant::now(), 0);
     while began.elapsed() < time {
@@ -202,7 +202,8 @@ async fn most_memory(server: &Server, time: Duration) -> u64 {
     most
 }
 
-/// Users whose home timelines have so many long posts after a cursor; and who has written these.
+/// Prepares users whose home timelines have long posts after a cursor. Returns their tokens and cursors, and the
+/// author's id.
 async fn prepare(server: &Server, app: &App, sizes: &Sizes) -> (Vec<(String, Value)>, String) {
     let author = register(app, "author", 1).await.remove(0);
     let users = register(app, "user", sizes.users).await;
@@ -218,7 +219,7 @@ async fn prepare(server: &Server, app: &App, sizes: &Sizes) -> (Vec<(String, Val
         let answer = ask(server, &token, page).await;
         cursors.push((token, answer["data"]["viewer"]["timeline"]["pageInfo"]["startCursor"].clone()));
     }
-    // As long as a post may be, of characters of four bytes.
+    // The maximum length of a post, in characters of four bytes.
     let long = "\u{1f426}".repeat(2_000);
     for _ in 0..sizes.posts {
         publish(&long).await;
@@ -271,7 +272,7 @@ async fn main() {
         arguments.iter().map(String::as_str).collect::<Vec<_>>()[..]
     {
         let users = serde_json::from_str(users).unwrap();
-        // What clients do is done elsewhere, as a rule: it must not take processors from the server.
+        // Real clients run on other machines, so these must not take CPU time from the server.
         let _ = rustix::process::nice(19);
         return keep_reading_slowly(address, clients.parse().unwrap(), users, query.to_owned()).await;
     }

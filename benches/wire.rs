@@ -1,7 +1,8 @@
-//! A server as clients have it: how soon a post is on the screens of those who watch, what good queries feel of clients
-//! that send abuse, what it costs to reject that, and how small a stack the deepest documents are executed on.
+//! Measures a server over the network: the time until a post reaches subscribers, the latency of ordinary queries
+//! beside abusive clients, the cost of rejecting abusive documents, and the execution of the deepest documents on a
+//! small stack.
 //!
-//! `cargo bench` measures; under `cargo test` a few rounds with few clients show that it works.
+//! `cargo bench` measures; `cargo test` only checks that the bench works, in a few rounds with few clients.
 
 #![allow(clippy::unwrap_used, reason = "a bench that cannot go on shall panic")]
 #![allow(clippy::print_stdout, reason = "this is what it is for")]
@@ -41,19 +42,19 @@ use crate::requests::{Connection, request, send_at_rate};
 use crate::server::Server;
 use crate::times::Times;
 
-/// How much is done.
+/// The numbers of clients and rounds.
 struct Sizes {
-    /// Those who watch.
+    /// Number of WebSockets with a subscription.
     sockets: usize,
-    /// How many watch one author.
+    /// Subscribers per author.
     readers: usize,
     publishes: usize,
-    /// How often abuse and its like are sent in turns, and for how long each time.
+    /// Number of rounds in which abusive and comparable requests alternate, and the duration of each turn.
     rounds: usize,
     round: Duration,
 }
 
-/// Publishes, and requests of each client, in a second.
+/// Rates per second: of publishing, and of each client's requests.
 const PUBLISHES: u32 = 100;
 const ABUSES: u32 = 50;
 const ABUSERS: u32 = 8;
@@ -65,7 +66,7 @@ struct Knobs {
     graphql: GraphqlConfig,
 }
 
-/// So many users who are signed in.
+/// Registers `count` users, and returns their sessions.
 async fn register(app: &App, prefix: &str, count: usize) -> Vec<Opened> {
     let register = async |number: usize| {
         app.register(&format!("{prefix}{number}"), "correct horse", None, None, None).await.unwrap()
@@ -73,10 +74,10 @@ async fn register(app: &App, prefix: &str, count: usize) -> Vec<Opened> {
     stream::iter(0..count).map(register).buffered(4).collect().await
 }
 
-/// When each post was published, by the number that is its content.
+/// The times at which posts were published, by the number in their content.
 type Published = Arc<Mutex<Vec<Instant>>>;
 
-/// Watches until it has seen so many posts; how long each took to come.
+/// Subscribes until `count` posts have arrived, and returns the delay of each.
 async fn watch(address: String, token: String, count: usize, published: Published) -> Vec<(usize, Duration)> {
     let mut request = format!("ws://{address}/graphql").into_client_request().unwrap();
     let protocol = HeaderValue::from_static("graphql-transport-ws");
@@ -160,7 +161,7 @@ async fn measure_watching(redis: &Redis, app: &App, server: &Server, sizes: &Siz
     println!("99 %: {:.2}", times.quantile(99));
 }
 
-/// Documents that nobody means well with, as large as a body may be.
+/// Returns abusive documents, each as large as the body limit allows.
 fn abuses() -> Vec<(&'static str, String)> {
     let (mut aliases, mut directives) = (String::from("{"), String::from("{ __typename"));
     for _ in 0..10_000 {
@@ -190,7 +191,7 @@ fn abuses() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What it costs to reject each of them.
+/// Measures the cost of rejecting each abusive document.
 async fn measure_refusals(api: &Api, server: &Server) {
     println!("{:<54} {:>12} {:>7} {:>6}", "rejected", "microseconds", "status", "bytes");
     let round_trips = api.app().store().round_trips();
@@ -209,15 +210,15 @@ async fn measure_refusals(api: &Api, server: &Server) {
     assert_eq!(api.app().store().round_trips(), round_trips, "Redis is asked nothing");
 }
 
-/// What the process is told that sends abuse, or its like.
+/// Argument of the process that sends abusive or comparable requests.
 const ABUSE: &str = "abuse";
 
-/// Clients that know nothing of each other send requests of a kind for some time.
+/// Sends requests of a kind for some time, from several independent clients.
 async fn send_abuse(address: &str, kind: &str, time: Duration) {
     let mut requests = vec![request("{ __typename }", "")];
     if kind == "beside abuse" {
         requests = abuses().iter().map(|(_, document)| request(document, "")).collect();
-        // And what is larger than a body may be.
+        // A body beyond the limit.
         requests.push(request(&"x".repeat(12_000_000), ""));
     }
     let others = (0..ABUSERS).map(async |number: u32| {
@@ -243,7 +244,7 @@ async fn measure_abuse(app: &App, server: &Server, sizes: &Sizes) -> Viewer {
     let mut times = [Times::default(), Times::default()];
     for _ in 0..sizes.rounds {
         for (kind, times) in kinds.iter().zip(&mut times) {
-            // In a process of their own, so that only the server is shared.
+            // The clients run in a process of their own, so that they share only the server.
             let mut others = Command::new(std::env::current_exe().unwrap());
             let seconds = sizes.round.as_secs_f64().to_string();
             let mut others = others.args([ABUSE, &server.address, kind, &seconds]).spawn().unwrap();
@@ -264,7 +265,7 @@ async fn measure_abuse(app: &App, server: &Server, sizes: &Sizes) -> Viewer {
     viewer.viewer
 }
 
-/// Executes documents that are as deep as they may be on a stack of half a mebibyte: it would not survive less.
+/// Executes documents of maximum depth on a stack of 512 KiB, close to the least that suffices.
 fn execute_on_a_small_stack(api: &Api, viewer: Viewer) {
     let mut documents = Vec::new();
     for (open, close) in [
@@ -314,7 +315,7 @@ async fn main() {
     let Knobs { graphql } = Knobs::parse_from(["bench"]);
     let api = Api::open(app, graphql).unwrap();
     measure_refusals(&api, &server).await;
-    // Without optimisation they take more.
+    // Unoptimised builds need a larger stack.
     if is_measured() {
         execute_on_a_small_stack(&api, victim);
     }

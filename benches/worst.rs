@@ -1,8 +1,8 @@
-//! The worst request: documents made from the schema as an attacker would make them, each of which passes validation,
-//! and what the worst of them takes of the server and of Redis.
+//! Searches for the worst request: generates valid documents from the schema, as an attacker would, and measures the
+//! maximum usage of the server and of Redis.
 //!
-//! `cargo bench` tries 50,000 documents and holds them to all bounds; under `cargo test` 2,000, to all but those of time.
-//! A document that exceeds a bound is made as small as it can be and printed.
+//! `cargo bench` checks 50,000 documents against all bounds; `cargo test` checks 2,000 against all bounds except time.
+//! A document that exceeds a bound is minimised and printed.
 
 #![allow(clippy::unwrap_used, reason = "a bench that cannot go on shall panic")]
 #![allow(clippy::print_stdout, reason = "this is what it is for")]
@@ -30,7 +30,7 @@ use crate::world::{Sizes, World};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What no document may exceed.
+/// Maximum usage of any document.
 const BOUNDS: Usage = Usage {
     redis_micros: 50_000,
     commands: 20_000,
@@ -41,7 +41,7 @@ const BOUNDS: Usage = Usage {
 
 fn main() {
     let (cases, sizes) = if is_measured() { (50_000, Sizes::LARGE) } else { (2_000, Sizes::SMALL) };
-    // One thread, so that what a request takes of the processor is known.
+    // A single thread, so that CPU time can be attributed to a request.
     let runtime =
         runtime::Builder::new_current_thread().enable_all().thread_stack_size(8 << 20).build().unwrap();
     let world = runtime.block_on(World::build(&sizes));
@@ -67,7 +67,7 @@ fn main() {
         worst.borrow_mut().note(&usage, &document);
         match usage.beyond(&bounds()) {
             None => Ok(()),
-            // What else the machine does may slow one attempt down, but hardly three.
+            // Other load on the machine may slow down one attempt, but hardly three.
             Some(_)
                 if (0..2).any(|_| runtime.block_on(world.measure(&document)).beyond(&bounds()).is_none()) =>
             {
@@ -82,7 +82,7 @@ fn main() {
     }
 }
 
-/// The bounds that a document is held to: a test is not timed.
+/// Returns the bounds that documents are checked against. Tests have no bounds on time.
 fn bounds() -> Usage {
     if is_measured() { BOUNDS } else { Usage { redis_micros: u64::MAX, server_micros: u64::MAX, ..BOUNDS } }
 }

@@ -1,15 +1,15 @@
-//! Limits on the resources that one operation uses.
+//! Limits on an operation's resource usage.
 //!
-//! The cost of a document is a prediction, made before anything is read. A [`Budget`] is the bound: it counts
-//! the commands sent for an operation, the bytes of their replies, the archive statements and the bytes of
-//! the response, and rejects work that would exceed a limit. Not here: default limits (`config`), and
-//! predicted costs (`graphql::document`).
+//! A document's cost is a prediction, made before anything is read. A [`Budget`] is the hard limit: it counts
+//! an operation's commands, the bytes of their replies, archive statements and the bytes of the response, and
+//! rejects work that would exceed a limit. Not here: default limits (`config`) and predicted costs
+//! (`graphql::document`).
 //!
 //! # Why a task-local
 //! A read passes through every layer, and most of the code on its way has no use for a budget. Like a tracing
-//! span, the budget is part of the request context: a [limited](Budget::limit) future spends from it,
-//! whichever function sends the command. Writes are never limited: a sequence of writes that stops in the
-//! middle would be left to the repairer.
+//! span, the budget is part of the request context: a [limited](Budget::limit) future spends from the budget,
+//! whichever function sends the command. Writes are never limited, because a sequence of writes that stops
+//! midway would be left to the repairer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The resources that a budget counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
-    /// Commands sent to Redis. A command that reads many members counts as several, in proportion to its
-    /// work.
+    /// Commands sent to Redis. A command that reads many members counts as several commands, in proportion to
+    /// its work.
     Commands,
     /// Bytes of Redis replies.
     ReplyBytes,
@@ -31,10 +31,10 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// All resources.
+    /// All resources, in declaration order.
     pub const ALL: [Self; 4] = [Self::Commands, Self::ReplyBytes, Self::Statements, Self::ResponseBytes];
 
-    /// Returns the name in metrics.
+    /// Returns the resource's name in metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -61,9 +61,9 @@ impl Amounts {
 /// A limit that an operation would have exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exceeded {
-    /// The resource.
+    /// Limited resource.
     pub resource: Resource,
-    /// The limit.
+    /// Limit on the operation's usage of the resource.
     pub limit: u64,
 }
 
@@ -80,11 +80,11 @@ impl fmt::Display for Exceeded {
 }
 
 tokio::task_local! {
-    /// The budget of the current operation; `None` within a part that is not limited.
+    /// The current operation's budget; `None` within an [`unlimited`] future.
     static CURRENT: Option<Arc<Budget>>;
 }
 
-/// The limits of one operation, and its usage so far.
+/// An operation's limits, and its usage so far.
 #[derive(Debug)]
 pub struct Budget {
     limits: Amounts,
@@ -110,7 +110,7 @@ impl Budget {
         CURRENT.scope(Some(Arc::clone(self)), work).await
     }
 
-    /// Takes an amount if that much is left; otherwise takes nothing.
+    /// Takes an amount if enough is left; otherwise, fails and takes nothing.
     pub fn spend(&self, resource: Resource, amount: u64) -> Result<(), Exceeded> {
         let limit = self.limits.of(resource);
         let used = &self.used[resource as usize];
@@ -127,7 +127,7 @@ impl Budget {
         Amounts(self.used.each_ref().map(|used| used.load(Ordering::Relaxed)))
     }
 
-    /// Returns the usage in the unit of predicted costs: about ten microseconds of the store or the server.
+    /// Returns the usage in the unit of predicted costs: about ten microseconds of store or server time.
     #[must_use]
     pub fn cost(&self) -> u64 {
         const COMMANDS: u64 = 4;
@@ -140,13 +140,13 @@ impl Budget {
             + used.of(Resource::ResponseBytes) / RESPONSE_BYTES
     }
 
-    /// Returns the amount left of a resource.
+    /// Returns the remaining amount of a resource.
     #[must_use]
     pub fn left(&self, resource: Resource) -> u64 {
         self.limits.of(resource).saturating_sub(self.used().of(resource))
     }
 
-    /// Returns the limit of a resource.
+    /// Returns a resource's limit.
     #[must_use]
     pub fn limit_of(&self, resource: Resource) -> u64 {
         self.limits.of(resource)
@@ -159,12 +159,12 @@ impl Budget {
     }
 }
 
-/// Takes an amount from the budget of the current operation, if it has one.
+/// Takes an amount from the current operation's budget. Does nothing if the operation has no budget.
 pub fn spend(resource: Resource, amount: u64) -> Result<(), Exceeded> {
     current(|budget| budget.spend(resource, amount)).unwrap_or(Ok(()))
 }
 
-/// Returns the amount that the current operation has left of a resource; `None` if it is not limited.
+/// Returns the current operation's remaining amount of a resource; `None` if the operation is not limited.
 #[must_use]
 pub fn left(resource: Resource) -> Option<u64> {
     current(|budget| budget.left(resource))
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exceeds_a_limit_takes_nothing() {
+    fn an_amount_that_exceeds_a_limit_is_not_spent() {
         let budget = Budget::new(Amounts([10, 0, 1, 1]));
         assert_eq!(budget.spend(Resource::Commands, 10), Ok(()));
         let exceeded = Exceeded { resource: Resource::Commands, limit: 10 };

@@ -1,4 +1,4 @@
-//! The `fanfold` program: parses the command line, runs it, and says what went wrong.
+//! The `fanfold` program: parses the command line, runs the command and reports errors.
 
 use std::process::ExitCode;
 

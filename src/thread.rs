@@ -1,20 +1,21 @@
-//! Threads of low priority, for work that keeps a processor busy.
+//! Low-priority threads for CPU-bound work.
 //!
 //! # Why separate threads
-//! With a lower priority, hashing a password or printing megabytes never delays a cheap request. A thread cannot raise its
-//! priority again without privileges, so the threads of the runtime cannot be used.
+//! At a lower priority, hashing a password or printing megabytes never delays a cheap request. A thread cannot raise
+//! its priority again without privileges, so the runtime's threads cannot be used.
 
 use std::{io, thread};
 
-/// Stack size of threads that execute operations, in bytes. Resolvers nest as deep as documents, and unoptimised frames
-/// are large.
+/// Stack size of threads that execute operations, in bytes. Resolvers nest as deeply as documents, and unoptimised
+/// frames are large.
 pub const STACK: usize = 8 << 20;
 
-/// Nice value relative to the other threads. Competing with one of them for a processor, a thread gets a quarter of it.
+/// Nice value relative to normal threads. A low-priority thread that competes with a normal thread for a processor gets
+/// a quarter of the processor's time.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 5;
 
-/// Starts a thread of low priority.
+/// Starts a low-priority thread.
 pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let work = move || {
         lower_priority();
@@ -23,11 +24,11 @@ pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Res
     thread::Builder::new().name(name.to_owned()).stack_size(STACK).spawn(work).map(drop)
 }
 
-/// Lowers the priority of this thread, where threads have one of their own.
+/// Lowers the calling thread's priority, on systems with per-thread priorities.
 fn lower_priority() {
     #[cfg(target_os = "linux")]
     {
-        // On Linux this applies to the calling thread only. The work is done even if it fails.
+        // On Linux, `nice` applies to the calling thread only. If the call fails, the thread does the work anyway.
         let _ = rustix::process::nice(NICENESS);
     }
 }

@@ -1,4 +1,4 @@
-//! What benches stand on: a Redis of their own, and an application over it.
+//! Shared parts of the benches: their own Redis, and an application on it.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use fanfold::model::rng::Rng;
 use fanfold::store::Store;
 use tempfile::TempDir;
 
-/// Whether this is a bench, and not a test of one.
+/// Returns true under `cargo bench`, and false under `cargo test`.
 pub(crate) fn is_measured() -> bool {
     std::env::args().any(|argument| argument == "--bench")
 }
@@ -24,7 +24,7 @@ struct Knobs {
     data: DataConfig,
 }
 
-/// A Redis of the bench's own.
+/// A Redis server for one bench.
 pub(crate) struct Redis {
     process: Child,
     directory: TempDir,
@@ -55,7 +55,7 @@ impl Redis {
         format!("unix:{}", self.directory.path().join("redis.sock").display())
     }
 
-    /// Where its files are.
+    /// Returns the directory of the server's files.
     pub(crate) fn directory(&self) -> &str {
         self.directory.path().to_str().unwrap()
     }
@@ -64,7 +64,7 @@ impl Redis {
         redis::Client::open(self.url()).unwrap()
     }
 
-    /// An application over it, with an archive beside it.
+    /// Opens an application on this Redis, with an archive in the same directory.
     pub(crate) async fn app(&self, options: &[&str]) -> App {
         let (url, directory) = (self.url(), self.directory());
         let fixed = ["bench", "--redis-url", &url, "--data-dir", directory];

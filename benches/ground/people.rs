@@ -1,4 +1,4 @@
-//! People, who have no password.
+//! Creates users without passwords.
 
 use fanfold::app::App;
 use fanfold::app::user::NewAccount;
@@ -6,7 +6,7 @@ use fanfold::model::clock::Timestamp;
 use fanfold::model::id::UserId;
 use fanfold::model::user::{Bio, Username};
 
-/// So many users, named `u0`, `u1`, …
+/// Creates `count` users, named `u0`, `u1`, …, and returns their ids.
 pub(crate) async fn users(app: &App, count: usize) -> Vec<UserId> {
     let mut ids = Vec::with_capacity(count);
     let numbers: Vec<usize> = (0..count).collect();

@@ -1,4 +1,4 @@
-//! Requests over plain HTTP, sent at a rate.
+//! Sends requests over plain HTTP, at a fixed rate.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// A connection over which one request after the other is sent.
+/// A connection that sends requests one after another.
 pub(crate) struct Connection {
     address: String,
     stream: Option<TcpStream>,
@@ -20,8 +20,8 @@ impl Connection {
         Self { address: address.to_owned(), stream: None }
     }
 
-    /// Sends a request and reads the answer: its status, and the bytes of its body. A connection that the server has
-    /// closed is opened anew.
+    /// Sends a request, and returns the status of the response and the bytes of its body. Reopens a connection that the
+    /// server has closed.
     pub(crate) async fn send(&mut self, request: &[u8]) -> (u16, usize) {
         loop {
             let mut stream = match self.stream.take() {
@@ -37,7 +37,7 @@ impl Connection {
     }
 }
 
-/// The status of an answer that was read to its end, and the bytes of its body.
+/// Reads a whole response, and returns its status and the bytes of its body.
 async fn read(stream: &mut TcpStream) -> Option<(u16, usize)> {
     let mut bytes = Vec::new();
     loop {
@@ -66,8 +66,8 @@ pub(crate) fn request(query: &str, authorization: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Sends requests at a rate, however long answers take, over as many connections as that needs; how long each took
-/// since it was due.
+/// Sends requests at a fixed rate, however long responses take, over as many connections as needed. Returns the
+/// duration of each request from the time at which it was due.
 pub(crate) async fn send_at_rate(
     address: &str,
     rate: u32,

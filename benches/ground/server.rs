@@ -1,4 +1,4 @@
-//! A server as clients have it.
+//! Starts the `fanfold` program as a server for benches.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -16,7 +16,7 @@ impl Server {
         let directory = redis.directory();
         let arguments =
             ["serve", "--listen", "127.0.0.1:0", "--redis-url", &redis.url(), "--data-dir", directory];
-        // Another one may be measured for comparison.
+        // Another program may be measured for comparison.
         let program = std::env::var("FANFOLD_BENCH_PROGRAM");
         let mut command = Command::new(program.as_deref().unwrap_or(env!("CARGO_BIN_EXE_fanfold")));
         command

@@ -1,7 +1,7 @@
-//! Makes documents from the schema, as somebody would who wants them to cost much.
+//! Generates expensive documents from the schema, as an attacker would.
 //!
-//! A document is made of a sequence of choices: which fields, how often under other names, with which arguments. Without
-//! choices left it comes to its end, so fewer and smaller choices make a smaller document.
+//! A document is generated from a sequence of choices: its fields, aliases and arguments. When no choices are left, the
+//! document ends, so fewer and smaller choices generate a smaller document.
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -12,15 +12,15 @@ use apollo_compiler::validation::Valid;
 use apollo_compiler::{Node, Schema};
 use serde_json::{Map, Value};
 
-/// Most levels of fields, and other names, that the server takes.
+/// Maximum levels of fields, and maximum aliases, that the server accepts.
 const LEVELS: usize = 11;
 const ALIASES: usize = 30;
-/// Most fields that are chosen: the server takes a few hundred more.
+/// Maximum fields to choose. The server accepts a few hundred more.
 const FIELDS: usize = 400;
-/// Sizes of pages that are asked for.
+/// Page sizes to choose from.
 const SIZES: [u32; 6] = [100, 100, 50, 20, 7, 1];
 
-/// Ids, names and cursors that mean something.
+/// Valid ids, names and cursors.
 #[derive(Clone, Default)]
 pub(crate) struct Pool {
     pub(crate) users: Vec<String>,
@@ -29,7 +29,7 @@ pub(crate) struct Pool {
     pub(crate) cursors: Vec<String>,
 }
 
-/// A document with its variables, and whether it is sent by somebody.
+/// A document with its variables. `is_signed_in` is true if it is sent with a token.
 pub(crate) struct Document {
     pub(crate) text: String,
     pub(crate) variables: Map<String, Value>,
@@ -46,7 +46,7 @@ impl<'a> Choices<'a> {
         Self { left: Cell::new(choices) }
     }
 
-    /// One of so many; the first if no choices are left.
+    /// Chooses a number below `count`; 0 if no choices are left.
     fn below(&self, count: usize) -> usize {
         let Some((first, rest)) = self.left.get().split_first() else { return 0 };
         self.left.set(rest);
@@ -62,27 +62,27 @@ impl<'a> Choices<'a> {
     }
 }
 
-/// Makes documents.
+/// A generator of documents.
 pub(crate) struct Generator {
     schema: Valid<Schema>,
     pool: Pool,
 }
 
-/// What has been written so far.
+/// An unfinished document.
 struct Draft<'a, 'c> {
     text: String,
     choices: &'a Choices<'c>,
     aliases: usize,
     fields: usize,
-    /// By what all pages are divided.
+    /// Divisor of all page sizes.
     divisor: u32,
-    /// What variables are declared as, and their values.
+    /// Declarations of the variables, such as `$v0: Int`.
     declarations: Vec<String>,
     variables: Map<String, Value>,
 }
 
 impl Draft<'_, '_> {
-    /// A value as it stands in the document: itself or, if that is chosen and JSON has it, a variable.
+    /// Returns a value as text of the document: a literal or, if chosen and if the value is valid JSON, a variable.
     fn pass(&mut self, ty: &str, value: String) -> String {
         match serde_json::from_str(&value) {
             Ok(json) if self.choices.below(4) == 3 => {
@@ -102,7 +102,7 @@ impl Generator {
         Self { schema, pool: pool.clone() }
     }
 
-    /// A document that is admitted: the one that is chosen, its pages made smaller until it costs no more than it may.
+    /// Generates the chosen document, and makes its pages smaller until its cost is admissible.
     pub(crate) fn document(
         &self,
         choices: &mut Choices<'_>,
@@ -135,7 +135,7 @@ impl Generator {
         Document { text: format!("{kind} {declared}{text}"), variables, is_signed_in }
     }
 
-    /// Some fields of a type; at least one that has no fields.
+    /// Writes some fields of a type, at least one of them without subfields.
     fn write_selections(&self, draft: &mut Draft<'_, '_>, ty: &str, level: usize) {
         draft.text.push_str("{ ");
         if let Some(ExtendedType::Interface(_)) = self.schema.types.get(ty) {
@@ -157,7 +157,7 @@ impl Generator {
             let mut used: Vec<&str> = Vec::new();
             let count = 1 + draft.choices.below(5);
             for _ in 0..count {
-                // What has fields itself costs most.
+                // Fields with subfields cost most.
                 let is_deep = !deep.is_empty() && level < LEVELS && draft.choices.below(3) > 0;
                 let field = *draft.choices.of(if is_deep { &deep } else { &fields });
                 let is_leaf = self.schema.types[field.ty.inner_named_type()].is_leaf();
@@ -167,7 +167,7 @@ impl Generator {
                 {
                     continue;
                 }
-                // The same again under other names: what a cache or a count by field would miss.
+                // Repeats the field under aliases, which a cache or a count by field would miss.
                 let times = if draft.choices.below(3) == 2 { 1 + draft.choices.below(ALIASES) } else { 1 };
                 for _ in 0..times {
                     self.write_field(draft, ty, field, &mut used, level);
@@ -254,7 +254,7 @@ impl Generator {
             (_, _, "days") => (1 + choices.below(30)).to_string(),
             ("Query", "nodes", "ids") => {
                 let count = (choices.of(&SIZES) / draft.divisor).max(1);
-                // Often the same one, many times.
+                // Often repeats a single id.
                 let is_same = choices.below(2) == 0;
                 let first = any(choices);
                 let ids: Vec<String> =
@@ -282,7 +282,7 @@ impl Generator {
     }
 }
 
-/// Whether a field can be asked for again and again, with the same effect.
+/// Returns true if a field can be requested repeatedly with the same effect.
 fn is_usable(ty: &str, field: &FieldDefinition) -> bool {
     ty != "Mutation"
         || matches!(field.name.as_str(), "follow" | "unfollow" | "removeFollower" | "updateProfile")

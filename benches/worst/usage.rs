@@ -1,11 +1,11 @@
-//! What a request uses, measured from outside: by the clocks of the processes, the counters of Redis, and the peak of
-//! resident memory.
+//! Measures the usage of a request from outside: by the processes' CPU clocks, Redis's counters, and peak resident
+//! memory.
 
 use std::fs;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// What a request used.
+/// The usage of a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Usage {
     pub(crate) redis_micros: u64,
@@ -23,14 +23,14 @@ impl Usage {
         [self.redis_micros, self.commands, self.server_micros, self.response_bytes, self.resident_bytes]
     }
 
-    /// The first bound that is exceeded.
+    /// Returns the name of the first exceeded bound; `None` if no bound is exceeded.
     pub(crate) fn beyond(&self, bounds: &Self) -> Option<&'static str> {
         let mut pairs = self.amounts().into_iter().zip(bounds.amounts()).zip(Self::NAMES);
         pairs.find_map(|((amount, bound), name)| (amount > bound).then_some(name))
     }
 }
 
-/// The most of each that any document used, and which document that was.
+/// The maximum usage of each resource, with the document that caused it.
 #[derive(Default)]
 pub(crate) struct Worst {
     most: [(u64, String); 5],
@@ -68,23 +68,23 @@ pub(crate) struct Before {
     resident: u64,
 }
 
-/// What Redis counts.
+/// Redis's counters.
 struct Counters {
-    /// The processor time of its main thread.
+    /// CPU time of the main thread, in microseconds.
     micros: u64,
-    /// Commands, those in scripts included.
+    /// Number of commands, including those in scripts.
     commands: u64,
 }
 
 impl Before {
     pub(crate) fn note(redis: &mut redis::Connection) -> Self {
         let redis = Counters::read(redis);
-        // From here on the peak is counted anew.
+        // Resets the peak of resident memory.
         drop(fs::write("/proc/self/clear_refs", "5"));
         Self { redis, resident: memory("VmRSS"), server_nanos: server_nanos() }
     }
 
-    /// What has been used since.
+    /// Returns the usage since then.
     pub(crate) fn usage(self, redis: &mut redis::Connection, response_bytes: u64) -> Usage {
         let server_micros = (server_nanos() - self.server_nanos) / 1_000;
         let resident_bytes = memory("VmHWM").saturating_sub(self.resident);
@@ -121,7 +121,7 @@ fn server_nanos() -> u64 {
     u64::try_from(time.tv_sec).unwrap() * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap()
 }
 
-/// A figure of this process's memory, in bytes; 0 where the system does not have it.
+/// Returns a memory statistic of this process in bytes; 0 if the system does not provide it.
 fn memory(name: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A world in which requests can cost much, and a viewer who can see all of it.
+//! A world in which requests can be expensive, and a viewer who can see all of it.
 
 use std::fmt::Write as _;
 
@@ -27,14 +27,14 @@ use crate::ground::Redis;
 use crate::people::users;
 use crate::usage::{Before, Usage};
 
-/// How large a world is.
+/// The size of a world.
 pub(crate) struct Sizes {
     users: usize,
     /// Users who follow five thousand others, the viewer among them.
     hubs: usize,
     /// Users with a thousand posts in Redis, and some in the archive.
     authors: usize,
-    /// Who have looked at the viewer's profile.
+    /// Users who have viewed the viewer's profile.
     visitors: usize,
 }
 
@@ -43,11 +43,11 @@ impl Sizes {
     pub(crate) const SMALL: Self = Self { users: 6_000, hubs: 20, authors: 12, visitors: 2_000 };
 }
 
-/// As many as one may follow.
+/// The maximum number of users that a user can follow.
 const FOLLOWED: usize = 5_000;
-/// As many posts as Redis keeps of an author, and some that are archived.
+/// Posts per author: as many as stay in Redis, and some that are archived.
 const POSTS: usize = 1_100;
-/// As much as a post may say.
+/// The maximum characters of a post.
 const CHARACTERS: usize = 2_000;
 
 pub(crate) struct World {
@@ -91,7 +91,7 @@ impl World {
         &self.pool
     }
 
-    /// Whether a document may be executed.
+    /// Returns true if the server accepts a document for execution.
     pub(crate) fn is_admissible(&self, document: &Document) -> bool {
         let request = GraphqlRequest {
             query: Some(document.text.clone()),
@@ -101,7 +101,7 @@ impl World {
         self.api.plan(request).is_ok()
     }
 
-    /// Sends a document as a client would, and measures what that takes.
+    /// Sends a document as a client would, and measures its usage.
     pub(crate) async fn measure(&self, document: &Document) -> Usage {
         let mut connection = self.redis.client().get_connection().unwrap();
         let before = Before::note(&mut connection);
@@ -125,7 +125,7 @@ impl World {
         answer["data"].clone()
     }
 
-    /// Collects ids and cursors that lead to what costs much.
+    /// Collects ids and cursors of expensive data.
     async fn fill_pool(&mut self, ids: &[UserId], sizes: &Sizes) {
         let mut query = String::from(
             "{ viewer { user { id } timeline(first: 100) { pageInfo { endCursor } nodes { id } } } ",
@@ -149,7 +149,7 @@ impl World {
             pool.cursors.extend(text(&user["posts"]["pageInfo"]["endCursor"]));
             pool.cursors.extend(text(&user["followers"]["pageInfo"]["endCursor"]));
         }
-        // Down the timeline, to where it lies in the archive.
+        // Pages down the timeline, into the archive.
         let mut cursor = text(&data["viewer"]["timeline"]["pageInfo"]["endCursor"]);
         for _ in 0..12 {
             let Some(after) = cursor.take() else { break };
@@ -163,7 +163,7 @@ impl World {
     }
 }
 
-/// All users say that they are in a country with very many subdivisions.
+/// Sets the region of all users to a country with many subdivisions.
 async fn settle(app: &App, ids: &[UserId]) {
     let region = Table::current().find("SI", None).ok();
     for ids in ids.chunks(1_000) {
@@ -174,7 +174,8 @@ async fn settle(app: &App, ids: &[UserId]) {
     }
 }
 
-/// The viewer and other hubs follow as many as they may, among them all authors; some follow back.
+/// Makes the viewer and other hubs follow the maximum number of users, including all authors. Some of these follow
+/// back.
 async fn follow(app: &App, viewer: UserId, ids: &[UserId], hubs: usize) {
     let at = Timestamp::from_millis(1_000);
     let hubs = std::iter::once(viewer).chain(ids.iter().rev().take(hubs - 1).copied());
@@ -193,13 +194,13 @@ async fn follow(app: &App, viewer: UserId, ids: &[UserId], hubs: usize) {
     }
 }
 
-/// Posts of as many characters as there may be, some of them of one byte each, some of four.
+/// Publishes posts of maximum length, some with characters of one byte, some of four bytes.
 async fn publish(app: &App, authors: &[UserId], viewer: UserId) {
     let contents = ["x", "\u{1f980}"].map(|character| Content::parse(&character.repeat(CHARACTERS)).unwrap());
     for number in 0..POSTS {
         let post = |(index, &author): (usize, &UserId)| NewPost {
             author,
-            // Few of them are wide, as anywhere.
+            // As in practice, few posts have wide characters.
             content: contents[usize::from(index % 8 == 0)].clone(),
             platform: None,
             created_at: Timestamp::from_millis(i64::try_from(number).unwrap()),
@@ -209,7 +210,7 @@ async fn publish(app: &App, authors: &[UserId], viewer: UserId) {
     }
 }
 
-/// Each of these looks at the viewer's profile.
+/// Records a view of the viewer's profile by each of the visitors.
 async fn look_at(app: &App, viewer: UserId, visitors: &[UserId]) {
     for visitors in visitors.chunks(1_000) {
         let mut batch = Batch::new("bench: read");

@@ -1,7 +1,7 @@
-//! Profile views: each visitor of a profile, once per day, for up to a month.
+//! Records and reads profile views: each visitor of a profile, once per day, for up to 30 days.
 //!
-//! A view is a signed-in user requesting another user by id or name, together with at least one profile
-//! field. Appearing in a list is not a view.
+//! A view is a signed-in user's request for another user by id or name, with at least one profile field.
+//! Appearing in a list is not a view.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,14 +20,14 @@ use crate::store::batch::Batch;
 
 pub use crate::store::audience::DAYS as MOST_DAYS;
 
-/// Approximate maximum number of visitors read.
+/// Approximate maximum visitors read per profile. Beyond it, only a sample is read.
 const MOST_VISITORS: usize = 50_000;
-/// Maximum number of hash digits used for sampling: those by which shards differ.
+/// Maximum hash digits used for sampling, which are the digits by which shards differ.
 const MOST_DIGITS: u32 = audience::GENERATIONS - 1;
 
 impl App {
-    /// Records that the viewer viewed these users' profiles. One round trip, unless this process has already
-    /// recorded all of them. Failures are logged and do not affect the request.
+    /// Records that the viewer viewed these users' profiles. Logs failures, which do not affect the request.
+    /// Makes no round trip if this process has already recorded all of these views; otherwise one.
     pub async fn record_views(&self, viewer: &Viewer, users: &[UserId]) {
         let Viewer::SignedIn(signed_in) = viewer else { return };
         if !self.keeps_audiences() {
@@ -56,14 +56,14 @@ impl App {
         Ok(())
     }
 
-    /// Returns whether profile views are recorded.
+    /// Returns true if the server records profile views.
     #[must_use]
     pub fn keeps_audiences(&self) -> bool {
         self.0.rules.visit.audience == Switch::On
     }
 }
 
-/// The visitors of a profile on a day, in one shard.
+/// A read of a profile's visitors on a day, in one shard.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct VisitorShard {
     user: UserId,
@@ -82,8 +82,8 @@ impl Read for VisitorShard {
     }
 }
 
-/// Returns the users who viewed a user's profile within `days` days up to `today`. One round trip, or several if there
-/// are very many.
+/// Returns the users who viewed a user's profile within `days` days up to `today`. Makes one round trip, plus
+/// one per further level of shards if a day has 512 visitors or more.
 pub async fn visitors(load: &impl Load, user: UserId, today: Day, days: i64) -> Result<Visitors, Error> {
     let mut audience = Audience::new(today, days);
     loop {
@@ -99,31 +99,31 @@ pub async fn visitors(load: &impl Load, user: UserId, today: Day, days: i64) -> 
     }
 }
 
-/// The visitors of a profile over several days, read shard by shard; each shard shows whether there are more
+/// A profile's visitors over several days, read shard by shard. The size of a shard shows if there are shards
 /// below it.
 ///
-/// If there are too many, only a sample is read: visitors whose hash has zeros in its lowest digits, with
-/// digits added as needed. The sample is the same every day.
+/// If there are too many visitors, the audience is a sample: visitors whose hash has zeros in its lowest
+/// digits. The number of digits grows as needed. The sample is the same every day.
 struct Audience {
-    /// Shards that are still to be read.
+    /// Shards to read next.
     open: Vec<(Day, Shard)>,
     visitors: HashSet<UserId>,
-    /// The number of digits of the hash that must be zero.
+    /// Number of lowest hash digits that must be zero.
     digits: u32,
     most: usize,
 }
 
-/// The visitors of a profile.
+/// A profile's visitors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Visitors {
-    /// All visitors, or a sample.
+    /// All visitors, or a sample, in ascending order of id.
     pub some: Arc<[UserId]>,
-    /// The number of visitors that each entry represents.
+    /// Number of visitors that each entry represents; 1 without sampling.
     pub weight: u64,
 }
 
 impl Audience {
-    /// Creates an audience of `days` days ending today, with nothing read yet.
+    /// Creates an audience of `days` days ending today, with no shards read yet.
     fn new(today: Day, days: i64) -> Self {
         Self::with_room_for(MOST_VISITORS, today, days)
     }
@@ -168,8 +168,8 @@ mod tests {
     fn tree(visitors: impl Iterator<Item = u64>) -> HashMap<Shard, Vec<UserId>> {
         let mut tree: HashMap<Shard, Vec<UserId>> = HashMap::new();
         for visitor in visitors.filter_map(UserId::new) {
-            let mut way = Shard::all_of(visitor);
-            let shard = way.find(|shard| tree.get(shard).is_none_or(|found| found.len() < audience::ROOM));
+            let mut path = Shard::all_of(visitor);
+            let shard = path.find(|shard| tree.get(shard).is_none_or(|found| found.len() < audience::ROOM));
             tree.entry(shard.unwrap()).or_default().push(visitor);
         }
         tree
@@ -194,14 +194,14 @@ mod tests {
     }
 
     #[test]
-    fn everybody_is_found_once() {
+    fn every_visitor_is_found_once() {
         let days = [tree(1..3_000), tree(2_500..2_600), tree(std::iter::empty())];
         let (_, visitors) = read(1_000_000, &days);
         assert_eq!((visitors.some.len(), visitors.weight), (2_999, 1));
     }
 
     #[test]
-    fn of_very_many_an_even_part_is_read() {
+    fn of_very_many_visitors_an_even_sample_is_read() {
         let days = [tree(1..60_000), tree(30_000..90_000)];
         let (count, visitors) = read(20_000, &days);
         assert!(

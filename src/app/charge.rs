@@ -1,6 +1,6 @@
-//! The charge for an operation, and the state of the bucket after it.
+//! The charge for an operation, and the bucket's state after the charge.
 //!
-//! Not here: who is charged, and when (`app::rate_limit`).
+//! Not here: the choice of the charged bucket and the time of the charge (`app::rate_limit`).
 
 use std::time::Duration;
 
@@ -9,29 +9,29 @@ use crate::store::bucket::{Limit, Taken};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// The cost of an operation, and the bucket it is taken from.
+/// An operation's cost, and the size and refill rate of the bucket to charge.
 #[derive(Clone, Copy, Debug)]
 pub struct Charge {
-    /// Tokens to take.
+    /// Number of tokens to take.
     pub cost: u32,
-    /// Capacity of the bucket: the maximum burst.
+    /// Bucket capacity in tokens: the maximum burst.
     pub capacity: u32,
-    /// Tokens refilled per minute.
+    /// Number of tokens refilled per minute.
     pub per_minute: u32,
 }
 
-/// The state of a bucket after a charge.
+/// A bucket's state after a charge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
-    /// Capacity of the bucket.
+    /// Bucket capacity, in tokens.
     pub limit: u32,
-    /// Cost of the operation.
+    /// Operation's cost, in tokens.
     pub cost: u32,
-    /// Tokens left after the charge.
+    /// Number of tokens left after the charge.
     pub remaining: u32,
-    /// Time at which the bucket is full again, without further charges.
+    /// Time at which the bucket will be full, barring further charges.
     pub reset_at: Timestamp,
-    /// Time to wait before the operation can be executed; `None` if it can be now.
+    /// Time until the bucket has enough tokens for the operation; `None` if it had enough.
     pub wait: Option<Duration>,
 }
 

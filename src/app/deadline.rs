@@ -1,25 +1,26 @@
-//! Writer deadlines.
+//! Writer deadlines, which keep a stalled writer out of the repairer's way.
 //!
-//! If the writer of a protocol that spans several slots is interrupted, the repairer finishes the protocol.
-//! That is safe only if the writer starts no further write when it resumes after a long pause. Every writer
-//! therefore checks its deadline before each step, and the repairer waits much longer than that before it
-//! drops an operation or revokes an id. One case remains: a process that stalls for most of a minute between
-//! the check and the write, and is killed right afterwards. `fanfold check` finds the damage.
+//! If a writer is interrupted during a protocol that spans several slots, the repairer finishes the protocol.
+//! That is safe only if a writer that resumes after a long pause starts no further write. Every writer
+//! therefore checks its deadline before each step, and the repairer waits much longer than the deadline
+//! before it drops an operation or revokes an id. One case remains: a process that stalls for most of a
+//! minute between the check and the write, and is killed right after the write. `fanfold check` detects the
+//! damage.
 
 use std::time::Duration;
 
 use crate::app::error::{Broken, Error};
 use crate::model::clock::{Clock, Timestamp};
 
-/// Age of an operation after which its writer starts no further write.
+/// Age of an operation at which its writer starts no further writes.
 pub(super) const WRITER_LIVES: Duration = Duration::from_secs(10);
-/// Age of an operation after which the repairer picks it up.
+/// Age of an operation at which the repairer picks it up.
 pub(super) const REPAIRED_AFTER: Duration = Duration::from_secs(5);
-/// Age of an operation after which it belongs to the repairer alone, which may drop or undo it. The
-/// difference to [`WRITER_LIVES`] is the tolerated clock skew between two servers.
+/// Age of an operation at which only the repairer still acts on it, and may drop or undo it. The margin over
+/// [`WRITER_LIVES`] is the tolerated clock skew between two servers.
 pub(super) const ABANDONED_AFTER: Duration = Duration::from_mins(1);
 
-/// The time limit of one writer.
+/// A writer's time limit, which begins when this value is created.
 pub(super) struct Deadline<'a> {
     clock: &'a dyn Clock,
     began: Timestamp,
@@ -35,7 +36,7 @@ impl<'a> Deadline<'a> {
         self.began
     }
 
-    /// Fails if it is too late for a further write.
+    /// Fails with [`Broken::Late`] if the deadline has passed.
     pub(super) fn check(&self) -> Result<(), Error> {
         if self.clock.now().since(self.began) < WRITER_LIVES { Ok(()) } else { Err(Broken::Late.into()) }
     }

@@ -1,7 +1,7 @@
-//! Application errors, in three kinds: *invalid* (malformed input), *rejected* (well-formed, but against the
-//! rules), *broken* (a fault on our side). Absence is an `Option`, not an error.
+//! Application errors of three kinds: *invalid* (malformed input), *rejected* (well-formed input that breaks
+//! a rule) and *broken* (an internal failure). An absent object is `None`, not an error.
 //!
-//! Not here: error codes and messages as clients see them (`graphql::error`).
+//! Not here: the error codes and messages that clients receive (`graphql::error`).
 
 use std::time::Duration;
 
@@ -11,33 +11,33 @@ use crate::model::region::{Part, Region};
 use crate::model::text::{Violation, ViolationKind};
 use crate::store;
 
-/// The reason for a failure. Cheap to clone, because one failure may be the result of many fields.
+/// An application error. Cheap to clone, because many fields of a response may fail with the same error.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
-    /// Malformed input; the message states the rule it breaks.
+    /// Malformed input. The message states the violated rule.
     #[error("{0}")]
     Invalid(String),
-    /// Rejected by a rule.
+    /// A request that a rule rejects.
     #[error("rejected: {0:?}")]
     Rejected(Rejection),
-    /// A fault of this server or of something it depends on.
+    /// A failure of this server or of a service on which it depends.
     #[error(transparent)]
     Broken(#[from] Broken),
 }
 
-/// The reasons for rejection.
+/// The reasons for which a request is rejected.
 #[derive(Clone, Debug)]
 pub enum Rejection {
-    /// Authentication is required.
+    /// The request requires authentication.
     Unauthenticated,
-    /// The token presented does not belong to any session.
+    /// The presented token belongs to no session.
     BadToken,
     /// Too many passwords are waiting to be hashed.
     Busy {
-        /// Time after which to retry.
+        /// Delay after which the client may retry.
         retry_after: Duration,
     },
-    /// Too many events since the cursor to send one by one.
+    /// Too many events have occurred since the cursor to send them individually.
     Resync,
     /// The operation exceeds its budget.
     OverBudget(Exceeded),
@@ -45,41 +45,41 @@ pub enum Rejection {
     Rules(Vec<RuleViolation>),
 }
 
-/// A violation of one rule.
+/// A rule violation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleViolation {
-    /// The kind of rule.
+    /// Kind of violation.
     pub reason: Reason,
-    /// The rule, as a sentence for the user.
+    /// Violated rule, as a sentence for the user.
     pub message: String,
-    /// The input at fault, if it is a single one.
+    /// Input that violates the rule; `None` if there is no single such input.
     pub field: Option<Field>,
 }
 
-/// The kinds of rules.
+/// The kinds of rule violations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Invalid characters or format.
+    /// The input has invalid characters or an invalid format.
     Invalid,
-    /// Shorter than the minimum.
+    /// The input is shorter than the minimum.
     TooShort,
-    /// Longer than the maximum.
+    /// The input is longer than the maximum.
     TooLong,
     /// The name belongs to another user.
     Taken,
     /// The object does not exist.
     NotFound,
-    /// The username or the password is wrong; deliberately not specified which.
+    /// The username or the password is wrong. The error deliberately does not reveal which.
     WrongCredentials,
-    /// Users cannot do this to themselves.
+    /// The action's target is the user themselves, which the action does not allow.
     Oneself,
     /// The user has reached the follow limit.
     FollowLimit,
     /// The object belongs to another user.
     NotYours,
-    /// The idempotency key was used for a different request before.
+    /// The idempotency key was used before, for a different request.
     IdempotencyMismatch,
-    /// Too many attempts.
+    /// The caller has made too many attempts.
     Throttled,
 }
 
@@ -107,26 +107,26 @@ pub enum Field {
 /// Internal failures. The cause is logged, never sent to the client.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Broken {
-    /// The store does not respond, or cannot serve requests now.
-    #[error("the store cannot be reached")]
+    /// The store does not respond or cannot currently serve requests.
+    #[error("the store is unavailable")]
     Unreachable(#[source] store::error::Error),
     /// The store returned an unexpected reply.
     #[error("the store failed")]
     Store(#[source] store::error::Error),
-    /// The archive does not respond, or cannot serve requests now.
+    /// The archive does not respond or cannot currently serve requests.
     #[error("the archive is unavailable")]
     ArchiveAway(#[source] archive::error::Error),
-    /// The archive returned an unexpected result, or denied access.
+    /// The archive returned an unexpected result or denied access.
     #[error("the archive failed")]
     Archive(#[source] archive::error::Error),
     /// The archive belongs to another store.
     #[error(
-        "this Redis is bound to another archive than this one ({0}). Pass that one with --archive-url; \
-         only if it is lost for good, bind Redis to this one with `fanfold archive adopt`"
+        "this Redis is bound to another archive than this one ({0}). Pass that archive with --archive-url; \
+         only if it is permanently lost, bind Redis to this one with `fanfold archive adopt`"
     )]
     ForeignArchive(String),
     /// A write exceeded its deadline; the repairer finishes it.
-    #[error("a write took too long and was left to the repairer")]
+    #[error("a write exceeded its deadline and was left to the repairer")]
     Late,
     /// The record of a user known to exist is missing.
     #[error("user {0} has no record")]
@@ -134,7 +134,7 @@ pub enum Broken {
     /// A password could not be hashed or verified.
     #[error("password hashing failed: {0}")]
     Hashing(String),
-    /// An operation did not succeed within several attempts.
+    /// An operation failed at each of its attempts.
     #[error("gave up after several attempts: {0}")]
     GaveUp(&'static str),
 }
@@ -147,7 +147,7 @@ impl Error {
         Self::Rejected(Rejection::Rules(vec![violation]))
     }
 
-    /// Returns the message followed by its chain of causes.
+    /// Returns the error message, followed by the messages of its causes.
     pub(super) fn causes(&self) -> String {
         let mut causes = self.to_string();
         let mut next = std::error::Error::source(self);
@@ -159,13 +159,13 @@ impl Error {
         causes
     }
 
-    /// Returns whether the store is unavailable, as opposed to a failure of this operation alone.
+    /// Returns true if the store is unavailable, as opposed to a failure of this operation alone.
     #[must_use]
     pub(super) fn is_unreachable(&self) -> bool {
         matches!(self, Self::Broken(Broken::Unreachable(_)))
     }
 
-    /// Returns whether the data read or written is at fault.
+    /// Returns true if the data read or written caused the failure.
     #[must_use]
     pub(super) fn is_about_data(&self) -> bool {
         use archive::error::Error as Archived;
@@ -178,7 +178,7 @@ impl Error {
         }
     }
 
-    /// Returns whether only the archive is unavailable, possibly temporarily.
+    /// Returns true if only the archive is unavailable, possibly temporarily.
     #[must_use]
     pub fn is_archive_away(&self) -> bool {
         matches!(self, Self::Broken(Broken::ArchiveAway(_)))
@@ -210,12 +210,12 @@ impl From<archive::error::Error> for Error {
     }
 }
 
-/// Validates several inputs and collects all violations, so that a user sees them all at once.
+/// A collector of rule violations, which lets the user see the violations of all inputs at once.
 #[derive(Default)]
 pub(super) struct Faults(Vec<RuleViolation>);
 
 impl Faults {
-    /// Returns the value, or records a violation for this field.
+    /// Returns a valid value, or records a violation for this field.
     pub(super) fn check<T>(&mut self, field: Field, checked: Result<T, Violation>) -> Option<T> {
         match checked {
             Ok(value) => Some(value),
@@ -231,7 +231,8 @@ impl Faults {
         }
     }
 
-    /// Does the same for a region, whose parts are separate fields.
+    /// Returns a valid region, or records a violation for the invalid part, because a region's parts are
+    /// separate fields.
     pub(super) fn check_region(&mut self, found: Result<Region, (Part, Violation)>) -> Option<Region> {
         let (field, checked) = match found {
             Ok(region) => return Some(region),
@@ -241,7 +242,8 @@ impl Faults {
         self.check(field, checked)
     }
 
-    /// Returns an error with all violations found; the checked values are available only if there are none.
+    /// Returns an error with all recorded violations. The checked values are all available only if there are
+    /// no violations.
     pub(super) fn into_error(self) -> Error {
         Error::Rejected(Rejection::Rules(self.0))
     }

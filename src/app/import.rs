@@ -1,7 +1,7 @@
-//! Bulk import of users and follows, by the same steps as for single ones.
+//! Bulk import of users, follows and posts, in the same steps as for individual writes.
 //!
-//! Idempotent: existing names keep their users, and follows keep their times. An interrupted import is
-//! completed by running it again.
+//! Imports of users and follows are idempotent: existing names keep their users, and existing follows keep
+//! their times. To complete an interrupted import, run it again.
 
 use std::ops::AddAssign;
 
@@ -22,7 +22,7 @@ use crate::store::relation::Followed;
 /// The result of importing users.
 #[derive(Debug)]
 pub struct ImportedUsers {
-    /// The id of each user, in input order.
+    /// User ids, in input order.
     pub ids: Vec<UserId>,
     /// Number of users created.
     pub created: usize,
@@ -33,9 +33,9 @@ pub struct ImportedUsers {
 pub struct ImportedFollows {
     /// Number of follows created.
     pub added: usize,
-    /// Number that existed and kept their time.
+    /// Number of follows that already existed and kept their times.
     pub already: usize,
-    /// Number rejected by the follow limit.
+    /// Number of follows rejected by the follow limit.
     pub rejected: usize,
 }
 
@@ -50,23 +50,23 @@ impl AddAssign for ImportedFollows {
 /// A follow to import.
 #[derive(Clone, Copy, Debug)]
 pub struct ImportFollow {
-    /// The following user.
+    /// Id of the follower.
     pub follower: UserId,
-    /// The followed user; differs from the follower.
+    /// Id of the followed user, who must differ from the follower.
     pub followee: UserId,
-    /// The time of the follow.
+    /// Time of the follow.
     pub at: Timestamp,
 }
 
 impl App {
-    /// Returns the hash of a password shared by many users.
+    /// Hashes a password once, for use by many users.
     pub async fn hash_password(&self, password: Password) -> Result<PasswordHash, Error> {
         let place = self.0.passwords.enter(source("", None)).await?;
         place.hash(password).await
     }
 
-    /// Creates those users who do not exist yet. Names must be distinct. About eight round trips for any
-    /// number of users; a few thousand per call is a good number.
+    /// Creates the users whose names do not exist yet. Names must be distinct. Makes about eight round trips
+    /// for any number of users; a few thousand users per call is a good batch size.
     pub async fn import_users(&self, accounts: Vec<NewAccount>) -> Result<ImportedUsers, Error> {
         let mut ids: Vec<Option<UserId>> = self.holders(&accounts).await?;
         let missing: Vec<usize> = (0..ids.len()).filter(|&index| ids[index].is_none()).collect();
@@ -78,7 +78,7 @@ impl App {
                 created += 1;
             }
         }
-        // Another request may have registered one of the names meanwhile.
+        // Another request may have registered one of these names in the meantime.
         if ids.iter().any(Option::is_none) {
             ids = self.holders(&accounts).await?;
         }
@@ -87,7 +87,7 @@ impl App {
         Ok(ImportedUsers { ids, created })
     }
 
-    /// Returns the holder of each name. A reservation left behind by an interrupted import is ended first.
+    /// Returns the holder of each name. First ends any reservation left behind by an interrupted import.
     async fn holders(&self, accounts: &[NewAccount]) -> Result<Vec<Option<UserId>>, Error> {
         let mut holders = Vec::with_capacity(accounts.len());
         for (newcomer, holder) in accounts.iter().zip(self.read_holders(accounts).await?) {
@@ -114,9 +114,10 @@ impl App {
         Ok(batch.send(self.store()).await?.take_all(tickets)?)
     }
 
-    /// Writes follows. Five round trips for any number of them; a few thousand per call is a good number.
+    /// Writes follows. Makes five round trips for any number of follows; a few thousand follows per call is a
+    /// good batch size.
     pub async fn import_follows(&self, mut follows: Vec<ImportFollow>) -> Result<ImportedFollows, Error> {
-        // Consecutive follows of one follower are one command; the sort is stable.
+        // Consecutive follows by the same follower form one command. The sort is stable.
         follows.sort_by_key(|follow| follow.follower);
         let edge = |follow: &ImportFollow| {
             (Edge { follower: follow.follower, followee: follow.followee }, follow.at)
@@ -133,7 +134,7 @@ impl App {
         Ok(imported)
     }
 
-    /// Returns the number of posts of each of these users. One round trip per thousand users.
+    /// Returns each user's number of posts. Makes one round trip per thousand users.
     pub async fn count_posts(&self, authors: &[UserId]) -> Result<Vec<u64>, Error> {
         let mut counts = Vec::with_capacity(authors.len());
         for authors in authors.chunks(1_000) {
@@ -145,8 +146,8 @@ impl App {
         Ok(counts)
     }
 
-    /// Publishes posts in order of time. Five round trips for any number of them; a thousand per call is a
-    /// good number.
+    /// Publishes posts, given in chronological order. Makes five round trips for any number of posts; a
+    /// thousand posts per call is a good batch size.
     pub async fn import_posts(&self, posts: &[NewPost]) -> Result<Vec<PostId>, Error> {
         self.publish_all(posts).await
     }

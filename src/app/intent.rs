@@ -1,6 +1,6 @@
-//! Recording operations in progress, so that they are finished if their caller is interrupted.
+//! Records operations in progress, so that the repairer finishes them if their caller is interrupted.
 //!
-//! Not here: the format of intents (`store::intent`), and their consumer (`app::repair`).
+//! Not here: the format of intents (`store::intent`) and the repairer, which reads them (`app::repair`).
 
 use crate::app::App;
 use crate::app::deadline::Deadline;
@@ -9,12 +9,13 @@ use crate::store::batch::Batch;
 use crate::store::intent::{self, Intent, Operation};
 
 impl App {
-    /// Creates an intent of this call for each operation.
+    /// Creates an intent for each operation, with a random token that distinguishes it from other calls'
+    /// intents.
     pub(super) fn intents(&self, operations: impl Iterator<Item = Operation>) -> Vec<Intent> {
         operations.map(|operation| Intent { operation, token: self.rng().nonce() }).collect()
     }
 
-    /// Records intents. One round trip.
+    /// Records intents. Makes one round trip.
     pub(super) async fn record(&self, intents: &[Intent], deadline: &Deadline<'_>) -> Result<(), Error> {
         let mut batch = Batch::new("record intents");
         let record = intent::record(self.keys(), intents, deadline.began());
@@ -23,7 +24,7 @@ impl App {
         Ok(())
     }
 
-    /// Drops intents. One round trip.
+    /// Drops intents. Makes one round trip.
     pub(super) async fn forget(&self, intents: &[Intent]) -> Result<(), Error> {
         let mut batch = Batch::new("drop intents");
         let drop = intent::drop(self.keys(), intents);

@@ -1,14 +1,15 @@
-//! Live updates: subscribers of a user are woken when something changes, in whichever process it changed.
+//! Wakes subscribers to a user's changes, in whichever process the change occurs.
 //!
 //! Each process has one connection over which Redis publishes changes for the users it subscribes to. A
 //! signal only wakes the subscriber, which then reads the data itself. Signals may be lost, so subscribers
 //! also poll at a low rate.
 //!
-//! Signals are consumed as fast as they arrive, so that none queues behind another: an ended session closes
-//! its sockets at once. Finding the readers of a pulled post takes a round trip. Its author is therefore
-//! added to a set, and the readers of the authors in it are looked up in batches.
+//! The process consumes signals as fast as they arrive, so that none queues behind another. The end of a
+//! session, for example, closes the session's sockets at once. Finding the readers of a pulled post takes a
+//! round trip, so the process adds the author to a set, and looks up readers for the authors in the set in
+//! batches.
 //!
-//! Not here: the data that is read (`app::timeline::live`), and the signals that Redis publishes
+//! Not here: the data that subscribers read (`app::timeline::live`), and the signals that Redis publishes
 //! (`store::signal`).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -29,7 +30,7 @@ use crate::store::batch::Batch;
 use crate::store::relation;
 use crate::store::signal::{Signal, SignalListener, SubscriptionHandle};
 
-/// Polling interval of a subscriber that was not woken.
+/// Polling interval of a subscriber without signals.
 const LOOKED_AFTER: Duration = Duration::from_secs(30);
 /// Interval of pings that verify the connection.
 const PINGED: Duration = Duration::from_secs(10);
@@ -37,35 +38,36 @@ const PINGED: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Delay before reconnecting.
 const PAUSE: Duration = Duration::from_millis(500);
-/// Maximum number of changed relations buffered per subscriber.
+/// Maximum changed relations buffered per subscriber. Beyond it, any relation counts as possibly changed.
 const MOST_RELATIONS: usize = 1_000;
-/// Maximum number of authors with pulled posts whose readers are still to be woken. Beyond it, all
-/// subscribers are woken.
+/// Maximum authors with pulled posts whose readers wait to be woken. Beyond it, the process wakes all
+/// subscribers.
 const MOST_PULLED: usize = 10_000;
-/// Maximum number of authors, and of pairs of author and reader, per lookup.
+/// Maximum authors per lookup of readers.
 const MOST_AUTHORS: usize = 100;
+/// Maximum pairs of author and subscriber per lookup of readers.
 const MOST_PAIRS: usize = 100_000;
 
-/// The changes for a user since the last read.
+/// A user's changes since the last read.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
-    /// Time of the last possible change of the home timeline.
+    /// Time of the last possible change of the home timeline; `None` if it has not changed.
     pub timeline: Option<Instant>,
-    /// Whether the user's sessions may have changed.
+    /// True if the user's sessions may have changed.
     pub sessions: bool,
     /// Users whose relation to this user has changed.
     pub relations: BTreeSet<UserId>,
-    /// Whether other relations may have changed as well.
+    /// True if relations to other users may have changed as well.
     pub has_missed: bool,
 }
 
 impl Changes {
-    /// Returns whether nothing has changed.
+    /// Returns true if nothing has changed.
     fn is_empty(&self) -> bool {
         self.timeline.is_none() && !self.sessions && self.relations.is_empty() && !self.has_missed
     }
 
-    /// Returns the changes that may have been missed while there was no subscription.
+    /// Returns the changes that a subscriber may have missed before the process subscribed to its user.
     fn anything() -> Self {
         Self { sessions: true, ..Self::of_timeline(Instant::now()) }
     }
@@ -104,14 +106,14 @@ impl Mailbox {
 #[derive(Default)]
 pub(super) struct Listeners {
     all: Mutex<Mailboxes>,
-    /// Notified when there are users to subscribe to or unsubscribe from.
+    /// Notification that there are users to subscribe to or unsubscribe from.
     bell: Notify,
 }
 
 #[derive(Default)]
 struct Mailboxes {
     of: HashMap<UserId, Vec<Arc<Mailbox>>>,
-    /// Users who gained or lost a subscriber.
+    /// Users who gained or lost a subscriber since the last call of [`Listeners::settle`].
     unsettled: HashSet<UserId>,
 }
 
@@ -132,7 +134,7 @@ impl Listeners {
         lock(&self.all).of.keys().copied().collect()
     }
 
-    /// Returns users to subscribe to, and users to unsubscribe from, since the last call.
+    /// Returns the users to subscribe to and the users to unsubscribe from since the last call.
     fn settle(&self) -> (Vec<UserId>, Vec<UserId>) {
         let mut all = lock(&self.all);
         let unsettled = std::mem::take(&mut all.unsettled);
@@ -157,7 +159,7 @@ pub struct Listener {
     app: App,
     user: UserId,
     mailbox: Arc<Mailbox>,
-    /// Time of the next poll, whatever signals arrive meanwhile.
+    /// Time of the next poll, regardless of signals.
     looked_at: Instant,
 }
 
@@ -181,8 +183,8 @@ impl Listener {
 }
 
 impl Listener {
-    /// Schedules the next poll relative to the start of a read. Subscribers that shared a read also share the
-    /// next one.
+    /// Schedules the next poll relative to the start of a read. Subscribers that shared the read also share
+    /// the next read.
     pub(super) fn look_after(&mut self, began: Instant) {
         self.looked_at = began + LOOKED_AFTER;
     }
@@ -213,7 +215,7 @@ impl App {
         let mut is_told = false;
         loop {
             let Err(error) = self.listen_once(&mut is_told).await;
-            // Timelines are polled in any case; other changes may be lost.
+            // Subscribers poll timelines in any case, but other changes may be lost.
             let missed = Changes { has_missed: true, ..Changes::default() };
             self.0.process.listeners.put_all(&self.0.process.listeners.users(), &missed);
             if !std::mem::replace(&mut is_told, true) {
@@ -229,7 +231,7 @@ impl App {
         let mut handle = ear.handle();
         let users = self.0.process.listeners.users();
         tune(handle.subscribe_to(&users), users.is_empty()).await?;
-        // There was no subscription for a while.
+        // Changes may have been missed while there was no subscription.
         let missed = Changes { has_missed: *is_told, ..Changes::anything() };
         self.0.process.listeners.put_all(&users, &missed);
         *is_told = false;
@@ -241,7 +243,7 @@ impl App {
         }
     }
 
-    /// Keeps the Redis subscriptions in line with the subscribers in this process.
+    /// Keeps the Redis subscriptions in sync with the subscribers in this process.
     async fn keep_tuning(
         &self,
         handle: &mut SubscriptionHandle,
@@ -262,7 +264,7 @@ impl App {
         }
     }
 
-    /// Dispatches signals until the connection is closed. Never waits for anything else.
+    /// Dispatches signals until the connection closes. Waits for nothing but signals.
     async fn wake(&self, mut ear: SignalListener, pulled: &Pulled) {
         let listeners = &self.0.process.listeners;
         while let Some(signal) = ear.next().await {
@@ -278,7 +280,7 @@ impl App {
         }
     }
 
-    /// Wakes the readers of authors whose posts are pulled. Spends at most half of its time on lookups.
+    /// Wakes the readers of authors with pulled posts. Spends at most half of the time on lookups.
     async fn keep_notifying_readers(&self, pulled: &Pulled) -> Infallible {
         loop {
             pulled.bell.notified().await;
@@ -295,7 +297,7 @@ impl App {
         }
     }
 
-    /// Returns those of these users who follow one of these authors. One round trip.
+    /// Returns the users in `users` who follow any of these authors. Makes one round trip.
     async fn those_who_follow(&self, authors: &[UserId], users: &[UserId]) -> Result<Vec<UserId>, Error> {
         let mut batch = Batch::new("live: readers");
         let mut tickets = Vec::new();
@@ -316,7 +318,7 @@ impl App {
     }
 }
 
-/// Authors with pulled posts whose readers are still to be woken.
+/// Authors with pulled posts whose readers wait to be woken.
 #[derive(Default)]
 struct Pulled {
     authors: Mutex<HashSet<UserId>>,
@@ -351,7 +353,7 @@ impl Pulled {
     }
 }
 
-/// Runs a command on the connection, unless it has nothing to do.
+/// Runs a command on the connection, within [`TIMEOUT`]. Does nothing if `is_nothing`.
 async fn tune(
     telling: impl Future<Output = Result<(), crate::store::error::Error>>,
     is_nothing: bool,
@@ -375,7 +377,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn authors_wait_once_each_and_if_they_are_too_many_nobody_is_left_out() {
+    fn authors_wait_once_each_and_too_many_are_replaced_by_all() {
         let author = |number: usize| UserId::new(number as u64).unwrap();
         let pulled = Pulled::default();
         for number in (1..=MOST_PULLED).chain(1..=MOST_PULLED) {

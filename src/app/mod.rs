@@ -1,8 +1,8 @@
-//! Application logic: the rules, and the order in which several slots are written.
+//! Application logic: the rules, and the order of writes that span several slots.
 //!
-//! Every write passes through here with a [`viewer::Viewer`]. Reads of users and posts pass through
-//! [`visibility`]. All reads of one level of a query form one batch ([`read`]). Not here: Redis commands (`store`),
-//! and the representation for clients (`graphql`).
+//! All writes pass through this layer, with a [`viewer::Viewer`]. Reads of users and posts pass through [`visibility`].
+//! All reads of one level of a query form one batch ([`read`]). Not here: Redis commands (`store`) and the API
+//! representation (`graphql`).
 
 pub mod archive;
 pub mod audience;
@@ -56,20 +56,20 @@ use crate::model::rng::Rng;
 use crate::store::Store;
 use crate::store::key::Keys;
 
-/// The state of the hot store.
+/// The availability of the hot store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readiness {
-    /// Readable and writable.
+    /// The store is readable and writable.
     Ready,
-    /// Read-only: out of memory.
+    /// The store is read-only because it is out of memory.
     Full,
-    /// Read-only: a replica, or unable to write to disk.
+    /// The store is read-only because it is a replica or cannot write to disk.
     ReadOnly,
-    /// Unreachable.
+    /// The store is unreachable.
     Away,
 }
 
-/// The application: the rules over one store. Cheap to clone.
+/// The application: the rules over one store and archive. Cheap to clone.
 #[derive(Clone)]
 pub struct App(Arc<Parts>);
 
@@ -79,44 +79,43 @@ struct Parts {
     rng: Arc<Rng>,
     rules: RulesConfig,
     archive: Archive,
-    /// Whether the mover of this process is failing.
+    /// True if this process's mover is failing.
     is_stuck: Arc<AtomicBool>,
-    /// The identity of the archive, once it has been verified to belong to this store.
+    /// The archive's identity, set once this process has verified that the archive belongs to this store.
     bound: Arc<OnceCell<String>>,
     passwords: Passwords,
     process: ProcessState,
-    /// The token of this process's repair intents.
+    /// Token of this process's repair intents.
     repairer_token: u64,
 }
 
-/// State of this process alone, which is lost with it: caches, subscribers and marks.
+/// In-memory state of this process, lost when the process exits: caches, subscribers and marks.
 #[derive(Default)]
 struct ProcessState {
-    /// The timeline strategy in force, as cached by this process.
+    /// Cached timeline strategy in force.
     strategy: Strategy,
-    /// Today's visitors, as cached by this process.
+    /// Cache of today's visits: users already counted, and the layout of the day.
     visits: Visits,
-    /// Cached visitor counts of days with a large number of visitors.
+    /// Cached visitor counts of days with many visitors.
     visitor_counts: Counts,
-    /// Today's profile views that this process has recorded: profile and visitor.
+    /// Profile views that this process has recorded today, as pairs of profile and visitor.
     views: Once<(UserId, UserId)>,
-    /// The subscribers of this process.
+    /// All subscribers in this process.
     listeners: Listeners,
-    /// The last read of each timeline with live readers.
+    /// Last read of each timeline that has live readers.
     looks: PerUser<TimelineLooks>,
-    /// Held by the one event per user that waits for rate-limit tokens.
+    /// Lock per user, held by the event that waits for rate-limit tokens.
     allowances: PerUser<tokio::sync::Mutex<()>>,
-    /// The cached delivered mark.
+    /// Cached delivered mark, as last read from Redis.
     delivered_mark: DeliveredMark,
-    /// The greatest post id that this process has issued or read as a watermark: its readers hold marks up to
-    /// it.
+    /// Greatest post id that this process has issued or read as a watermark. Its readers may hold marks up to this id.
     last_issued: AtomicU64,
-    /// The state of post counter recovery after a Redis restart.
+    /// State of post counter recovery after a Redis restart.
     recovery: Recovery,
 }
 
 impl App {
-    /// Creates the application over this store and archive, with an injected clock and random generator.
+    /// Creates the application over a store and an archive, with an injected clock and random number generator.
     #[must_use]
     pub fn new(store: Store, archive: Archive, clock: SharedClock, rng: Rng, rules: RulesConfig) -> Self {
         let rng = Arc::new(rng);
@@ -136,13 +135,13 @@ impl App {
         }))
     }
 
-    /// Returns the application as another process would have it, with its round trips passing through a gate.
+    /// Returns the application with the state of a new process, whose round trips pass through a gate.
     #[must_use]
     pub fn with_gate(&self, gate: Arc<dyn Gate>) -> Self {
         self.over(self.store().with_gate(Arc::clone(&gate)), self.0.archive.with_gate(gate))
     }
 
-    /// Returns the same application over other connections to the same store and archive.
+    /// Returns the application with the state of a new process, over other connections to the same store and archive.
     fn over(&self, store: Store, archive: Archive) -> Self {
         let Parts { clock, rng, rules, is_stuck, bound, passwords, .. } = &*self.0;
         Self(Arc::new(Parts {
@@ -165,7 +164,7 @@ impl App {
         &self.0.store
     }
 
-    /// Returns whether the hot store can be read and written; hardly anything works otherwise. One round
+    /// Probes the hot store, without which almost every request fails, and returns its availability. Makes one round
     /// trip.
     pub async fn is_ready(&self) -> Readiness {
         match self.store().probe(self.now()).await {
@@ -176,13 +175,13 @@ impl App {
         }
     }
 
-    /// Returns the number of passwords this process has verified.
+    /// Returns the number of passwords that this process has verified.
     #[must_use]
     pub fn passwords_verified(&self) -> u64 {
         self.0.passwords.verified()
     }
 
-    /// Returns a unique id for a request that has none.
+    /// Returns a random id for a request that arrives without an id.
     #[must_use]
     pub fn request_id(&self) -> String {
         format!("{:032x}", u128::from_le_bytes(self.rng().bytes()))
@@ -194,13 +193,13 @@ impl App {
         self.0.passwords.waiting()
     }
 
-    /// Returns the number of connections to the archive.
+    /// Returns the number of open archive connections.
     #[must_use]
     pub fn archive_connections(&self) -> u32 {
         self.0.archive.connections()
     }
 
-    /// Returns the rules set by the operator.
+    /// Returns the operator's configuration of the rules.
     #[must_use]
     pub fn rules(&self) -> &RulesConfig {
         &self.0.rules
@@ -214,13 +213,13 @@ impl App {
         &self.0.rng
     }
 
-    /// Returns the current day by the injected clock.
+    /// Returns the current day in UTC, according to the injected clock.
     #[must_use]
     pub fn today(&self) -> Day {
         Day::of(self.now())
     }
 
-    /// Returns the current time by the injected clock.
+    /// Returns the current time, according to the injected clock.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()

@@ -1,4 +1,4 @@
-//! Cache of once-a-day operations that this process has done today.
+//! Caches which once-a-day operations this process has already done today.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::model::clock::Day;
 
-/// Maximum number of entries. Evicted operations are repeated, which is harmless.
+/// Maximum number of cached operations. Repeating an evicted operation is harmless.
 const MOST: usize = 100_000;
 
-/// The operations done today.
+/// The latest day, and the operations done on it.
 pub(super) struct Once<K>(Mutex<(Day, HashSet<K>)>);
 
 impl<K> Default for Once<K> {
@@ -19,7 +19,7 @@ impl<K> Default for Once<K> {
 }
 
 impl<K: Eq + Hash> Once<K> {
-    /// Returns whether the operation is known to have been done on this day.
+    /// Returns true if the operation is known to have been done on this day.
     pub(super) fn is_done(&self, day: Day, what: &K) -> bool {
         let done = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         done.0 == day && done.1.contains(what)
@@ -30,7 +30,7 @@ impl<K: Eq + Hash> Once<K> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).1.clear();
     }
 
-    /// Records that the operation was done, unless a later day has begun.
+    /// Records that the operation was done on `day`, unless a later day has begun.
     pub(super) fn note(&self, day: Day, what: K) {
         let mut done = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if done.0 < day || done.1.len() >= MOST {
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_done_counts_for_its_day() {
+    fn a_note_counts_for_its_day() {
         let (one, two) = (Day::from_number(1), Day::from_number(2));
         let once = Once::default();
         assert!(!once.is_done(one, &7));
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_remembered_than_there_is_room_for() {
+    fn the_number_of_cached_notes_is_limited() {
         let (once, day) = (Once::default(), Day::from_number(1));
         (0..=MOST).for_each(|number| once.note(day, number));
         assert!(once.is_done(day, &MOST) && !once.is_done(day, &0));

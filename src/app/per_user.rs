@@ -1,19 +1,19 @@
-//! Values shared per user, for as long as this process holds them.
+//! Values shared per user, for as long as any code of this process holds them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::model::id::UserId;
 
-/// Minimum number of entries before dead ones are removed.
+/// Minimum number of entries at which dead entries are removed.
 const FEWEST: usize = 64;
 
-/// One shared value per user.
+/// A map from users to shared values, which it does not keep alive.
 pub(super) struct PerUser<T>(Mutex<Values<T>>);
 
 struct Values<T> {
     of: HashMap<UserId, Weak<T>>,
-    /// Number of entries at which dead ones are removed.
+    /// Number of entries at which dead entries are removed.
     most: usize,
 }
 
@@ -24,8 +24,8 @@ impl<T> Default for PerUser<T> {
 }
 
 impl<T: Default> PerUser<T> {
-    /// Returns the value of a user: shared between callers while any of them holds it, and a new one
-    /// afterwards.
+    /// Returns the user's value. Callers share the value while any of them holds it; the next call creates a
+    /// new value.
     pub(super) fn of(&self, user: UserId) -> Arc<T> {
         let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(value) = values.of.get(&user).and_then(Weak::upgrade) {

@@ -1,12 +1,11 @@
 //! Rate limits on operation cost.
 //!
-//! Each user has a token bucket ([`crate::store::bucket`]), stored next to their sessions so that both are
-//! read together. Anonymous requests use the bucket of their address. The cost of an operation is taken
-//! before it is executed; if the bucket has too few tokens, the store is not queried any further. Tokens are
-//! not returned if the operation fails: the work was done.
+//! Each user has a token bucket ([`crate::store::bucket`]), stored next to their sessions so that the same
+//! round trip reads both. Anonymous requests use the bucket of their address. The server takes an operation's
+//! cost before it executes the operation; if the bucket has too few tokens, the server does not query the
+//! store any further. It does not return tokens if the operation fails, because the work was done.
 //!
-//! Not here: the cost of an operation (`graphql::document`), and throttling of sign-in attempts
-//! (`app::throttle`).
+//! Not here: an operation's cost (`graphql::document`), and throttling of sign-in attempts (`app::throttle`).
 
 use crate::app::App;
 use crate::app::charge::{Charge, RateLimit};
@@ -16,10 +15,10 @@ use crate::model::address::Address;
 use crate::store::bucket;
 
 impl App {
-    /// Identifies the caller by this token and address, and charges them. Round trips as for
-    /// [`App::authenticate`]; without a token, one if there is a charge.
+    /// Identifies the caller by session token and address, and charges their bucket. Makes as many round
+    /// trips as [`App::authenticate`]; without a session token, one if there is a charge.
     ///
-    /// If the caller has too few tokens, the result contains the wait time and nothing else is done.
+    /// If the bucket has too few tokens, returns the wait time and does nothing else.
     pub async fn admit(
         &self,
         token: Option<&str>,
@@ -33,10 +32,10 @@ impl App {
         Ok(Caller { viewer, address, rate_limit })
     }
 
-    /// Charges a viewer for an event, waiting until the bucket has enough tokens. If the store is not
-    /// writable, nothing is limited.
+    /// Charges a viewer for an event, after waiting until the bucket has enough tokens. Applies no limit if
+    /// the store is not writable.
     ///
-    /// The events of one user wait one at a time: otherwise all of them would try to take each refilled
+    /// Only one event per user waits at a time. Otherwise, all waiting events would compete for each refilled
     /// token.
     pub async fn wait_for_allowance(&self, viewer: &Viewer, charge: Option<Charge>) {
         let (Some(user), Some(charge)) = (viewer.user(), charge) else { return };
@@ -52,8 +51,8 @@ impl App {
         }
     }
 
-    /// Charges a viewer, or the address of an anonymous client, for usage beyond the cost charged before.
-    /// Takes at most the tokens that are left. One round trip.
+    /// Charges a viewer, or an anonymous client's address, for usage beyond the cost charged before. Takes at
+    /// most the tokens that are left. Makes one round trip.
     pub async fn charge_afterwards(&self, viewer: &Viewer, address: Option<Address>, charge: Charge) {
         let bucket = match (viewer.user(), address) {
             (Some(user), _) => self.keys().cost_of(user),
@@ -64,12 +63,12 @@ impl App {
         if let Err(error) = drain.send("charge afterwards", self.store()).await {
             tracing::debug!(
                 error = &error as &dyn std::error::Error,
-                "an operation could not be charged afterwards"
+                "an operation's additional usage could not be charged"
             );
         }
     }
 
-    /// Requests without a client address are not charged.
+    /// Charges an anonymous client's address. Requests without a client address are not charged.
     async fn charge_address(
         &self,
         address: Option<Address>,
@@ -81,7 +80,7 @@ impl App {
         let (bucket, now) = (self.keys().cost_from(address.digest()), self.now());
         let draw = bucket::take(&bucket, charge.limit(), charge.cost, now);
         match draw.send("charge address", self.store()).await {
-            // If the store is not writable, nothing is limited.
+            // Apply no limit if the store is not writable.
             Err(error) if error.is_read_only() => Ok(None),
             taken => Ok(Some(charge.rate_limit(taken?, now))),
         }

@@ -1,7 +1,7 @@
-//! Recovery after a Redis restart or failover. The post counter may have fallen back; ids that the archive
-//! has, or that readers have passed, must not be issued again.
+//! Recovers the post counter after a Redis restart or failover. The counter may have fallen back, but must
+//! not issue again any id that the archive contains or that readers have passed.
 //!
-//! Not here: the same when the archive is first opened (`app::archive`), and detection of restarts
+//! Not here: the same recovery when the archive is first opened (`app::archive`), and detection of restarts
 //! (`store::peer`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,23 +13,23 @@ use crate::app::App;
 use crate::app::error::Error;
 use crate::store::moving;
 
-/// Timeout of a publisher's archive query. The repairer retries.
+/// Timeout of a publisher's archive query. After a timeout, the repairer retries the query.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The server changes that have been handled.
+/// The Redis server changes that this process has handled.
 #[derive(Default)]
 pub(super) struct Recovery {
-    /// The last change that was attempted.
+    /// Number of the last change for which recovery was attempted.
     tried: AtomicU64,
-    /// The last change that was handled.
+    /// Number of the last change for which recovery was completed.
     done: AtomicU64,
-    /// Held while a change is being handled.
+    /// Lock held while handling a change.
     turn: Mutex<()>,
 }
 
 impl App {
-    /// Raises the post counter before ids are issued, if Redis was restarted since the last time. No round
-    /// trip otherwise.
+    /// Raises the post counter before the caller issues ids, if Redis has restarted since the last recovery.
+    /// Makes no round trip otherwise.
     pub(super) async fn recover(&self) -> Result<(), Error> {
         let changes = self.store().changes();
         let recovery = &self.0.process.recovery;
@@ -45,12 +45,13 @@ impl App {
         Ok(())
     }
 
-    /// Returns whether ids that have just been issued may be used without further recovery.
+    /// Returns true if ids issued just before this call may be used without further recovery.
     pub(super) fn has_recovered(&self) -> bool {
         self.0.process.recovery.tried.load(Ordering::Acquire) == self.store().changes()
     }
 
-    /// Does the same for the repairer, also if the archive did not respond to a publisher.
+    /// Raises the post counter for the repairer, even after a publisher's recovery to which the archive did
+    /// not respond.
     pub(super) async fn finish_recovery(&self) -> Result<(), Error> {
         let changes = self.store().changes();
         if self.0.process.recovery.done.load(Ordering::Acquire) == changes {
@@ -60,7 +61,7 @@ impl App {
     }
 
     async fn raise_counter(&self, changes: u64) -> Result<(), Error> {
-        // An archive that is not open yet is checked when it is opened.
+        // An archive that is not yet open is checked when it is opened.
         let archived = if self.0.bound.initialized() {
             let greatest = tokio::time::timeout(TIMEOUT, self.0.archive.greatest_post()).await;
             greatest.ok().and_then(Result::ok)

@@ -1,8 +1,9 @@
 //! The repairer: finishes interrupted operations.
 //!
-//! It reads intents older than a few seconds and repeats their operations, which is harmless if the caller is
-//! still alive. It drops an intent, or revokes an id, only at an age at which the caller can no longer write
-//! ([`crate::app::deadline`]). Every server process runs one; concurrent repairers are harmless.
+//! The repairer reads intents older than a few seconds and repeats their operations, which is harmless if the
+//! caller is still alive. It drops an intent or revokes an id only at an age at which the caller can no
+//! longer write ([`crate::app::deadline`]). Every server process runs a repairer; concurrent repairers are
+//! harmless.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -20,13 +21,13 @@ use crate::store::key::INTENT_PARTITIONS;
 use crate::store::name::{self, Holder};
 use crate::store::user;
 
-/// Intents per batch.
+/// Maximum intents read per partition at a time.
 const PAGE: usize = 1_000;
 
-/// Interval between rounds.
+/// Interval between repair rounds.
 const ROUND: Duration = REPAIRED_AFTER;
 
-/// An intent, unless written by a newer version, and the time its operation began.
+/// An intent, or `None` if a newer version wrote it, and the time at which its operation began.
 type Noted = (Option<Intent>, Timestamp);
 
 impl App {
@@ -42,13 +43,14 @@ impl App {
         }
     }
 
-    /// Runs one round: repeats the operations of old intents. Returns the number examined. Operations that
-    /// cannot be repaired now are left for the next round and do not block others.
+    /// Runs one repair round, which repeats the operations of old intents. Returns the number of intents and
+    /// notes examined. Leaves operations that cannot be repaired now for the next round, without blocking
+    /// others.
     pub async fn repair(&self) -> Result<usize, Error> {
         self.finish_recovery().await?;
         let latest = self.now().minus(REPAIRED_AFTER);
         let mut seen = 0;
-        // Each partition, and the number of its oldest intents that were examined and stay.
+        // Partitions left to read, each with the number of its oldest intents that were examined and kept.
         let mut open: Vec<(u32, usize)> = (0..INTENT_PARTITIONS).map(|partition| (partition, 0)).collect();
         while !open.is_empty() {
             let pages = self.read_intents(&open, latest).await?;
@@ -75,8 +77,8 @@ impl App {
         Ok(batch.send(self.store()).await?.take_all(tickets)?)
     }
 
-    /// Repeats the operations, and drops the intents of those that are done and abandoned. Returns the number
-    /// dropped.
+    /// Repeats operations, and drops the intents of completed operations that are old enough to be abandoned.
+    /// Returns the number of dropped intents.
     async fn redo(&self, noted: Vec<Noted>) -> Result<usize, Error> {
         let abandoned = self.now().minus(ABANDONED_AFTER);
         let mut edges = HashSet::new();
@@ -120,7 +122,7 @@ impl App {
         Ok(done.len())
     }
 
-    /// Finishes the registration of a name. If the registration is abandoned, ends the reservation; otherwise
+    /// Finishes a name's registration. If the registration is abandoned, ends the reservation; otherwise,
     /// settles the name if its user exists.
     async fn redo_name(&self, username: &Username, user: UserId, is_abandoned: bool) -> Result<(), Error> {
         if is_abandoned {
@@ -130,7 +132,7 @@ impl App {
         }
     }
 
-    /// Repairs these edges, all together or, if that fails, one by one. Returns those that cannot be repaired
+    /// Repairs edges, all together or, if that fails, one by one. Returns the edges that cannot be repaired
     /// now.
     async fn repair_all(&self, edges: HashSet<Edge>) -> Result<HashSet<Edge>, Error> {
         let all: Vec<Edge> = edges.iter().copied().collect();
@@ -150,7 +152,7 @@ impl App {
         Ok(torn)
     }
 
-    /// Settles a name whose user exists. At most two round trips.
+    /// Settles a name if its user exists. Makes one round trip, plus one if the user exists.
     async fn settle_if_made(&self, username: &Username, id: UserId) -> Result<(), Error> {
         let user = user::read(self.keys(), id, UserFields::NONE).send("repair: user", self.store()).await?;
         if user.is_some() {
@@ -159,8 +161,8 @@ impl App {
         Ok(())
     }
 
-    /// Ends the reservation of a name for an id: settles the name if the user exists; otherwise revokes the
-    /// id and frees the name. Two round trips.
+    /// Ends the reservation of a name for an id: settles the name if the user exists; otherwise, revokes the
+    /// id and frees the name. Makes two round trips.
     pub(super) async fn end_reservation(&self, username: &Username, id: UserId) -> Result<(), Error> {
         let exists = user::revoke_unless_exists(self.keys(), id, self.now())
             .send("repair: revoke", self.store())

@@ -1,4 +1,4 @@
-//! Signing in and out, and changing passwords.
+//! Signs users in and out, and changes passwords.
 //!
 //! Not here: registration (`app::user`), token authentication (`app::viewer`), and limits on attempts
 //! (`app::throttle`).
@@ -23,7 +23,7 @@ use crate::store::name::{self, Holder};
 use crate::store::session::{self, Ending, StoredSession};
 use crate::store::user::{self, PasswordChange};
 
-/// The active sessions of a user, last used first.
+/// A user's active sessions, most recently used first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Sessions(pub UserId);
 
@@ -43,21 +43,21 @@ impl Read for Sessions {
     }
 }
 
-/// Maximum number of sessions per user; opening another one evicts the least recently seen.
+/// Maximum number of sessions per user. Opening another session evicts the least recently used session.
 const MOST_SESSIONS: usize = 100;
 
-/// A newly opened session. Its token is available only here.
+/// A newly opened session, the only source of its token.
 #[derive(Debug)]
 pub struct Opened {
-    /// The token, to be stored by the client.
+    /// Session token, which the client stores.
     pub token: Token,
-    /// The user, authenticated by the new session.
+    /// Viewer authenticated by the new session.
     pub viewer: Viewer,
 }
 
 impl App {
-    /// Signs a user in. Two round trips and one verification, whether or not the user exists; two more round
-    /// trips if the password is correct. A throttled attempt costs no verification.
+    /// Signs a user in. Makes two round trips and one verification, whether or not the user exists, plus two
+    /// round trips if the password is correct. A throttled attempt costs no verification.
     pub async fn login(
         &self,
         username: &str,
@@ -71,7 +71,7 @@ impl App {
         };
         let password = Password::attempt(password);
         let slot = self.0.passwords.enter(source(username, from)).await?;
-        // The password may change during verification; the second attempt sees the new one.
+        // The password may change during verification; the second attempt reads the new password.
         for _ in 0..2 {
             let (user, attempt) = self.user_to_verify(username, from).await?;
             let (hash, rejection) = self.password_to_verify(user, &attempt).await?;
@@ -99,8 +99,8 @@ impl App {
         Err(wrong_credentials())
     }
 
-    /// Returns the user with this name, or a nonexistent one, so that an unknown name takes the same path as
-    /// a known one. Rejected if there were too many guesses from this address.
+    /// Returns the user with this name or, for an unknown name, an id that no user has, so that both cases
+    /// take the same path. Rejects the attempt if there were too many guesses from this address.
     async fn user_to_verify(
         &self,
         username: &str,
@@ -118,8 +118,8 @@ impl App {
         Ok((user, attempt))
     }
 
-    /// Returns the hash to verify a attempt against; `None` if there is none. Also returns the rejection if
-    /// there were too many correct passwords. Fails if there were too many guesses.
+    /// Returns the hash to verify an attempt against; `None` if the account has no hash. Also returns a
+    /// rejection if there were too many correct passwords. Fails if there were too many guesses.
     async fn password_to_verify(
         &self,
         user: UserId,
@@ -134,8 +134,8 @@ impl App {
         Ok((replies.take(hash)?, sign_ins.rejection(&mut replies)?))
     }
 
-    /// Settles a correct attempt. Returns the sessions to end when another one is opened: expired ones and,
-    /// beyond the limit, the least recently seen.
+    /// Settles a correct attempt. Returns the sessions to end when the new session is opened: expired
+    /// sessions and, beyond the limit, the least recently used sessions.
     async fn welcome(&self, user: UserId, attempt: &Attempt) -> Result<Ending, Error> {
         let mut batch = Batch::new("login: sessions");
         let settled = self.settle(user, attempt, &mut batch);
@@ -153,7 +153,7 @@ impl App {
         Ok(Ending::These(ended.map(|(token, _)| token).collect()))
     }
 
-    /// Creates a session that begins now, and its stored form.
+    /// Creates a session that begins now. Returns the session and its stored form.
     pub(super) fn new_session(&self, user: UserId, label: &Label) -> (Opened, StoredSession) {
         let now = self.now();
         let token = Token::issue(user, self.rng());
@@ -170,7 +170,7 @@ impl App {
         (Opened { token, viewer }, stored)
     }
 
-    /// Ends the session of this request. One round trip.
+    /// Ends the session that authenticated the request. Makes one round trip.
     pub async fn logout(&self, viewer: &Viewer) -> Result<(), Error> {
         let SignedIn { user, token, .. } = viewer.signed_in()?;
         session::end(self.keys(), *user, token.as_bytes()).send("logout", self.store()).await?;
@@ -178,7 +178,7 @@ impl App {
         Ok(())
     }
 
-    /// Ends all sessions of the viewer. One round trip.
+    /// Ends all of the viewer's sessions. Makes one round trip.
     pub async fn logout_everywhere(&self, viewer: &Viewer) -> Result<(), Error> {
         let user = viewer.signed_in()?.user;
         session::end_all(self.keys(), user).send("logout everywhere", self.store()).await?;
@@ -186,7 +186,7 @@ impl App {
         Ok(())
     }
 
-    /// Ends one session of the viewer. One round trip.
+    /// Ends one of the viewer's sessions. Makes one round trip.
     pub async fn revoke_session(&self, viewer: &Viewer, session: SessionId) -> Result<(), Error> {
         let user = viewer.signed_in()?.user;
         if session::revoke(self.keys(), user, session).send("revoke session", self.store()).await? {
@@ -196,8 +196,8 @@ impl App {
         Err(Error::rule(Reason::NotFound, Field::SessionId, "This session does not exist."))
     }
 
-    /// Changes the password of the viewer. Their session continues under a new token, and all others end. Two
-    /// round trips.
+    /// Changes the viewer's password. Their session continues under a new token, and all their other sessions
+    /// end. Makes two round trips.
     pub async fn change_password(
         &self,
         viewer: &Viewer,
@@ -234,7 +234,7 @@ impl App {
         }
     }
 
-    /// Returns the hash of the current password. Also returns the rejection if there were too many correct
+    /// Returns the current password's hash. Also returns a rejection if there were too many correct
     /// passwords. Fails if there were too many attempts.
     async fn password_to_change(
         &self,
@@ -274,7 +274,8 @@ impl App {
                 let viewer = Viewer::SignedIn(SignedIn { token: token.hash(), ..signed_in.clone() });
                 Ok(Opened { token, viewer })
             }
-            // Another request has changed the password meanwhile, so the given one is no longer current.
+            // Another request has changed the password in the meantime, so the given password is no longer
+            // current.
             PasswordChange::Outdated => Err(wrong_current_password()),
             PasswordChange::SessionEnded => Err(Error::Rejected(Rejection::BadToken)),
         }

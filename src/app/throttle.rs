@@ -1,21 +1,22 @@
-//! Throttling of password guesses and registrations.
+//! Throttles password guesses and registrations.
 //!
-//! Each password attempt takes tokens from buckets ([`crate::store::bucket`]) before the password is
-//! verified; a correct password returns them. The buckets depend on the origin:
-//! - An address from which the account has signed in before has its own bucket for this account, and only
-//!   that one counts.
-//! - Any other address takes from the bucket of the address, and then from that of the account, which all
-//!   strangers share.
-//! - A session, which must give the current password to change it, has its own bucket.
+//! Each password attempt takes tokens from buckets ([`crate::store::bucket`]) before the server verifies the
+//! password. A correct password returns the tokens. The buckets depend on the attempt's origin:
+//! - An address from which the account has signed in before has its own bucket for this account. Only this
+//!   bucket limits attempts from the address.
+//! - Attempts from any other address take a token from the address's bucket, and then from the account's
+//!   bucket, which all strangers share.
+//! - A session, which must present the current password to change it, has its own bucket.
 //!
-//! Guessing by strangers can therefore exhaust only the bucket that strangers share, never that of the owner
-//! at a known address, and open sessions are not affected at all. Account buckets are keyed by name, so a
-//! name without an account has one like any other. While the bucket is empty, even a correct password is not
-//! verified.
+//! Guessing by strangers can therefore exhaust only the bucket that strangers share, never the owner's bucket
+//! at a known address. Open sessions are not affected. Account buckets are keyed by name, so a name without
+//! an account has a bucket like any other name. While the bucket is empty, the server does not verify even a
+//! correct password.
 //!
-//! Correct passwords take tokens from separate buckets, one per user and one per address, because hashing
-//! them costs as much: they bound the hashing that a client can cause with its own accounts. These buckets
-//! are checked before a password is verified and charged afterwards, so wrong passwords cannot empty them.
+//! Correct passwords take tokens from separate buckets, one per user and one per address. Hashing a correct
+//! password costs as much as hashing a wrong password, so these buckets bound the hashing that a client can
+//! cause with its own accounts. The server checks them before it verifies a password and charges them
+//! afterwards, so wrong passwords cannot empty them.
 //!
 //! Not here: the buckets themselves (`store::bucket`).
 
@@ -35,39 +36,39 @@ use crate::store::command::Command;
 use crate::store::key::{Bucket, Key};
 use crate::store::throttle;
 
-/// The period of the configured limits.
+/// Refill period of the configured limits.
 const PERIOD: Duration = Duration::from_hours(1);
 
-/// Correct passwords per account and hour that are accepted even if the bucket of their address is empty, so
-/// that users who share an address with a client that empties it can still sign in.
+/// Number of correct passwords per account and hour that the server accepts even if the address's bucket is
+/// empty. Users who share an address with a client that empties the bucket can therefore still sign in.
 const SPARED: u32 = 20;
 
-/// An attempt to sign in: the account, and the origin.
+/// A sign-in attempt: its account and origin.
 pub(super) struct Attempt {
-    /// The account, by name, whether or not it exists.
+    /// Digest of the account's name, whether or not the account exists.
     account: Digest,
     origin: Option<Origin>,
 }
 
 impl Attempt {
-    /// Returns the client address, if known.
+    /// Returns the digest of the client address; `None` if the address is unknown.
     pub(super) fn address(&self) -> Option<Digest> {
         self.origin.as_ref().map(|origin| origin.address)
     }
 }
 
-/// The origin of a attempt.
+/// The origin of a sign-in attempt.
 struct Origin {
     address: Digest,
-    /// The address as stored with the account.
+    /// Digest of the address, as stored with the account.
     stored: Digest,
-    /// Whether the account has signed in from here before.
+    /// True if the account has signed in from this address before.
     is_known: bool,
-    /// Whether a token was taken from the bucket of the address.
+    /// True if the attempt took a token from the address's bucket.
     has_taken: bool,
 }
 
-/// The pending checks of the limits on correct passwords, for a user and an address.
+/// Pending checks of the limits on correct passwords, for a user and an address.
 pub(super) struct SignIns {
     limit: Limit,
     of_user: Ticket<Taken>,
@@ -75,7 +76,7 @@ pub(super) struct SignIns {
 }
 
 impl SignIns {
-    /// Returns the rejection of a further one; `None` if it is allowed.
+    /// Returns the rejection of a further correct password; `None` if the limits allow it.
     pub(super) fn rejection(self, replies: &mut Replies) -> Result<Option<Error>, Error> {
         let of_user = replies.take(self.of_user)?;
         let from = self.from.map(|from| replies.take(from)).transpose()?;
@@ -85,7 +86,7 @@ impl SignIns {
     }
 }
 
-/// The pending commands of a correct attempt.
+/// Pending commands that settle a correct attempt.
 pub(super) struct Settled {
     done: Vec<Ticket<bool>>,
     charged: Vec<Ticket<Taken>>,
@@ -100,15 +101,15 @@ impl Settled {
     }
 }
 
-/// The pending reads about the origin of a attempt.
+/// Pending reads of an attempt's origin.
 pub(super) struct Look {
     account: Digest,
     origin: Option<(Address, Ticket<bool>, Ticket<Taken>)>,
 }
 
 impl Look {
-    /// Returns the attempt. Rejected if there were too many from an address the account has never signed in
-    /// from.
+    /// Returns the attempt. Rejects it if there were too many attempts from an address from which the account
+    /// has never signed in.
     pub(super) fn check(self, replies: &mut Replies) -> Result<Attempt, Error> {
         let account = self.account;
         let Some((address, is_known, taken)) = self.origin else {
@@ -125,7 +126,7 @@ impl Look {
 }
 
 impl App {
-    /// Reads the origin of a attempt, and takes a token from the bucket of that address.
+    /// Reads an attempt's origin and takes a token from the address's bucket.
     pub(super) fn look(&self, name: &str, from: Option<Address>, batch: &mut Batch) -> Look {
         let (account, now) = (account(name), self.now());
         let origin = from.map(|from| {
@@ -159,7 +160,7 @@ impl App {
         Settled { done, charged: self.charge_sign_in(user, attempt.address(), batch) }
     }
 
-    /// Returns the tokens taken for a attempt.
+    /// Returns an attempt's tokens to the buckets they were taken from.
     fn give_back(&self, attempt: &Attempt, batch: &mut Batch) -> Vec<Ticket<bool>> {
         let now = self.now();
         let give_back = |bucket, limit| bucket::give_back(&bucket, limit, 1, now);
@@ -170,7 +171,7 @@ impl App {
         tickets
     }
 
-    /// Returns the tokens of a attempt that was not verified. One round trip.
+    /// Returns the tokens of an unverified attempt to their buckets. Makes one round trip.
     pub(super) async fn take_back(&self, attempt: &Attempt) {
         let mut batch = Batch::new("login: refund");
         self.give_back(attempt, &mut batch);
@@ -178,7 +179,7 @@ impl App {
         drop(batch.send(self.store()).await);
     }
 
-    /// Checks the buckets of correct passwords without taking a token.
+    /// Checks the buckets for correct passwords without taking tokens.
     pub(super) fn look_at_sign_ins(&self, user: UserId, from: Option<Digest>, batch: &mut Batch) -> SignIns {
         let (now, keys, limit) = (self.now(), self.keys(), self.sign_ins_of_account());
         let of_user = bucket::peek(&keys.sign_ins_of(user), limit, 1, now);
@@ -187,8 +188,8 @@ impl App {
         SignIns { limit, of_user: batch.push(of_user), from: from.map(|from| batch.push(from)) }
     }
 
-    /// Charges a correct password to its user and address. Concurrent verifications may find the bucket
-    /// emptied by others: they were admitted already, and are not charged.
+    /// Charges a correct password to its user and address. A verification that finds a bucket emptied by
+    /// concurrent verifications is not charged, because it was already admitted.
     pub(super) fn charge_sign_in(
         &self,
         user: UserId,
@@ -202,31 +203,32 @@ impl App {
         [Some(of_user), from].into_iter().flatten().map(|draw| batch.push(draw)).collect()
     }
 
-    /// Takes a token from the bucket for passwords given through a session.
+    /// Takes a token from the session's bucket for password attempts.
     pub(super) fn take_for_session(&self, session: &SignedIn) -> Command<Taken> {
         let bucket = self.keys().guesses(session.user, session.session);
         bucket::take(&bucket, self.limit_by_account(), 1, self.now())
     }
 
-    /// Returns that token after a correct password.
+    /// Returns the token to the session's bucket after a correct password.
     pub(super) fn return_for_session(&self, session: &SignedIn) -> Command<bool> {
         let bucket = self.keys().guesses(session.user, session.session);
         bucket::give_back(&bucket, self.limit_by_account(), 1, self.now())
     }
 
-    /// Returns that token if the password was not verified. One round trip.
+    /// Returns the token to the session's bucket if the password was not verified. Makes one round trip.
     pub(super) async fn refund_session(&self, session: &SignedIn) {
         // If this fails, the token refills over time.
         drop(self.return_for_session(session).send("change password: refund", self.store()).await);
     }
 
-    /// Takes a token from the bucket for registrations from an address.
+    /// Takes a token from the address's bucket for registrations.
     pub(super) fn take_for_registration(&self, from: Address) -> Command<Taken> {
         let bucket = self.keys().registrations_from(from.digest());
         bucket::take(&bucket, limit(self.0.rules.account.registrations_per_address), 1, self.now())
     }
 
-    /// Returns that token if the queue was full and no account was created. One round trip.
+    /// Returns the token to the address's bucket if the queue was full and no account was created. Makes one
+    /// round trip.
     pub(super) async fn refund_registration(&self, from: Address) {
         let bucket = self.keys().registrations_from(from.digest());
         let limit = limit(self.0.rules.account.registrations_per_address);
@@ -235,7 +237,7 @@ impl App {
         drop(give_back.send("register: refund", self.store()).await);
     }
 
-    /// Records the address of a registration as known for the account. One round trip.
+    /// Records a registration's address as known for the account. Makes one round trip.
     pub(super) async fn record_known_address(&self, username: &Username, from: Address) -> Result<(), Error> {
         let account = account(username.as_str());
         let record = throttle::record(self.keys(), account, from.digest_for(account), self.now());
@@ -260,22 +262,22 @@ impl App {
     }
 }
 
-/// Creates a limit of `capacity` per hour, with bursts of the same size.
+/// Creates a limit of `capacity` tokens per hour, with bursts of up to `capacity` tokens.
 pub(super) fn limit(capacity: u32) -> Limit {
     Limit { capacity, period: PERIOD }
 }
 
-/// Returns the source of a password for the account of this name.
+/// Returns the source of a password attempt on the account with this name.
 pub(super) fn source(name: &str, address: Option<Address>) -> Source {
     Source { address, account: account(name) }
 }
 
-/// Returns the source of a password that a user gives through a session.
+/// Returns the source of a password attempt that a user makes through a session.
 pub(super) fn source_of(user: UserId, address: Option<Address>) -> Source {
     Source { address, account: Digest::of([None, Some(&user.to_string())]) }
 }
 
-/// Returns the digest that identifies the account of this name. Invalid names have one, too.
+/// Returns the digest that identifies the account with this name. Invalid names also have a digest.
 fn account(name: &str) -> Digest {
     match Username::parse(name) {
         Ok(name) => Digest::of([Some(name.as_str())]),
@@ -283,7 +285,7 @@ fn account(name: &str) -> Digest {
     }
 }
 
-/// Succeeds if a token was taken.
+/// Fails with the time to wait if no token was taken.
 pub(super) fn admit(taken: Taken) -> Result<(), Error> {
     taken.wait.map_or(Ok(()), |wait| Err(throttled(wait, "Too many attempts.")))
 }
@@ -305,7 +307,7 @@ mod tests {
     use crate::app::error::Rejection;
 
     #[test]
-    fn who_is_throttled_is_told_a_time_after_which_it_is_over() {
+    fn a_throttled_attempt_reports_a_time_after_which_a_retry_is_admitted() {
         let taken = |wait| Taken { wait, remaining: 0, full_in: PERIOD };
         let message_after = |millis| match admit(taken(Some(Duration::from_millis(millis)))) {
             Err(Error::Rejected(Rejection::Rules(violations))) => violations[0].message.clone(),

@@ -1,4 +1,4 @@
-//! Authentication: the caller of a request.
+//! Authenticates the caller of a request.
 //!
 //! Not here: extraction of the token from the request (`http::auth`).
 
@@ -17,24 +17,24 @@ use crate::model::session::{Session, SessionId};
 use crate::store;
 use crate::store::session::{self, StoredSession};
 
-/// Precision of a session's last-seen time: it is written at most once per interval.
+/// Minimum interval between updates of a session's last-seen time, and so the precision of that time.
 const SEEN_WITHIN: Duration = Duration::from_mins(5);
 
 /// The caller of a request: identity, address and rate limit.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// The identity.
+    /// Caller's identity.
     pub viewer: Viewer,
-    /// The client address; `None` if unknown.
+    /// Client address; `None` if unknown.
     pub address: Option<Address>,
-    /// The state of the caller's rate limit; `None` if not limited.
+    /// State of the caller's rate limit after the charge; `None` if the caller is not limited.
     pub rate_limit: Option<RateLimit>,
 }
 
-/// The identity of a caller.
+/// A caller's identity.
 #[derive(Clone, Debug)]
 pub enum Viewer {
-    /// Not signed in: may read public data.
+    /// A caller who is not signed in and may read public data.
     Anonymous,
     /// A user, authenticated by one of their sessions.
     SignedIn(SignedIn),
@@ -43,17 +43,17 @@ pub enum Viewer {
 /// An authenticated user and their session.
 #[derive(Clone, Debug)]
 pub struct SignedIn {
-    /// The user.
+    /// Id of the user.
     pub user: UserId,
-    /// The session.
+    /// Id of the session that authenticated the request.
     pub session: SessionId,
-    /// The day of the request.
+    /// Day of the request, in UTC.
     pub day: Day,
     pub(super) token: TokenHash,
 }
 
 impl Viewer {
-    /// Returns the user, if signed in.
+    /// Returns the user's id; `None` for an anonymous caller.
     #[must_use]
     pub fn user(&self) -> Option<UserId> {
         match self {
@@ -62,7 +62,7 @@ impl Viewer {
         }
     }
 
-    /// Returns the user and session; rejected for an anonymous request.
+    /// Returns the user and session. Fails with [`Rejection::Unauthenticated`] for an anonymous caller.
     pub fn signed_in(&self) -> Result<&SignedIn, Error> {
         match self {
             Self::Anonymous => Err(Error::Rejected(Rejection::Unauthenticated)),
@@ -72,16 +72,16 @@ impl Viewer {
 }
 
 impl App {
-    /// Authenticates a token, and counts the user as a visitor of today. One round trip; a second one every
-    /// few minutes of use, and for the first use of a day.
+    /// Authenticates a session token and counts the user as one of today's visitors. Makes one round trip,
+    /// plus one every few minutes of use and on the first use of a day.
     ///
-    /// A token of no live session is rejected instead of being treated as anonymous.
+    /// Rejects a token without a live session, instead of treating the caller as anonymous.
     pub async fn authenticate(&self, token: &str) -> Result<Viewer, Error> {
         Ok(self.authenticate_and_charge(token, None).await?.0)
     }
 
-    /// Waits until the viewer's session has ended; never completes for an anonymous viewer. While waiting,
-    /// the user counts as a visitor from time to time.
+    /// Waits until the viewer's session ends; never completes for an anonymous viewer. Counts the user as a
+    /// visitor from time to time while waiting.
     pub async fn session_end(&self, viewer: &Viewer) {
         let Ok((SignedIn { user, token, .. }, mut listener)) =
             viewer.signed_in().and_then(|signed_in| Ok((signed_in, self.listen(viewer)?)))
@@ -97,8 +97,8 @@ impl App {
         }
     }
 
-    /// Does the same and charges the viewer, in the same round trips. A viewer with too few tokens does not
-    /// count as a visitor.
+    /// Authenticates a session token like [`App::authenticate`] and charges the viewer in the same round
+    /// trips. A viewer with too few tokens does not count as a visitor.
     pub(super) async fn authenticate_and_charge(
         &self,
         token: &str,
@@ -127,12 +127,12 @@ impl App {
         let (seen, ()) =
             join(self.mark_seen(&signed_in, session, now), self.record_visit(user, signed_in.day)).await;
         if let Err(error) = seen {
-            tracing::warn!(error = &error as &dyn std::error::Error, "a session could not be marked as seen");
+            tracing::warn!(error = &error as &dyn std::error::Error, "session last-seen time not updated");
         }
         Ok((Viewer::SignedIn(signed_in), rate_limit))
     }
 
-    /// Returns the session of a token, expired or not, and the user's rate limit after the charge.
+    /// Returns a token's session, expired or not, and the user's rate limit after the charge.
     async fn read_session(
         &self,
         user: UserId,
@@ -143,7 +143,7 @@ impl App {
         if let Some(charge) = charge {
             let read = session::read_and_take(self.keys(), user, token, charge.limit(), charge.cost, now);
             let read = read.send("authenticate", self.store()).await;
-            // If the store is not writable, nothing is limited.
+            // Apply no limit if the store is not writable.
             if !read.as_ref().is_err_and(store::error::Error::is_read_only) {
                 return Ok(read?.map(|(session, taken)| (session, Some(charge.rate_limit(taken, now)))));
             }

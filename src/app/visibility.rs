@@ -1,7 +1,7 @@
-//! What a viewer may see: the one surface through which users and posts reach a viewer.
+//! Decides which users and posts a viewer may see. All users and posts reach viewers through this module.
 //!
-//! Lists, counts, single users and posts, timelines and live events all pass through [`Visible`]. The records of users
-//! and posts cannot be read in any other way outside `app`. The rule itself is one function, `may_see`.
+//! Lists, counts, single users and posts, timelines and live events all pass through [`Visible`]. Code
+//! outside `app` has no other way to read user and post records. The rule itself is one function, `may_see`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,49 +20,49 @@ use crate::model::user::{User, UserFields, Username};
 
 /// The users and posts that a viewer may see.
 pub struct Visible<'a, L> {
-    /// Performs the reads.
+    /// The loader that performs the reads.
     pub load: &'a L,
     /// The viewer; `None` if anonymous.
     pub viewer: Option<UserId>,
 }
 
-/// The data of a user to be read.
+/// The user data to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserSelection {
-    /// The fields of the record.
+    /// The record fields to read.
     pub fields: UserFields,
-    /// Whether the relation to the viewer is needed.
+    /// True if the relation to the viewer is needed.
     pub relation: bool,
 }
 
 /// A user whom the viewer may see.
 #[derive(Clone, Debug)]
 pub struct VisibleUser {
-    /// The record.
+    /// The user's record, with the selected fields.
     pub record: Arc<User>,
-    /// The relation to the viewer; `None` if it was not selected, or the viewer is anonymous.
+    /// The relation to the viewer; `None` if not selected, or if the viewer is anonymous.
     pub relation: Option<Relation>,
 }
 
 /// A post that the viewer may see.
 #[derive(Clone, Debug)]
 pub struct VisiblePost {
-    /// The post.
+    /// The post's record.
     pub post: Arc<Post>,
-    /// The author.
+    /// The post's author.
     pub author: VisibleUser,
 }
 
-/// The surroundings in which a post is shown.
+/// The place where a post is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Surface {
-    /// The home timeline of the viewer.
+    /// The viewer's home timeline.
     Timeline,
-    /// Anywhere else.
+    /// Any other place.
     Elsewhere,
 }
 
-/// Returns whether a viewer may see the posts of an author.
+/// Returns true if a viewer may see an author's posts in this place.
 fn may_see(surface: Surface, viewer: Option<UserId>, author: &VisibleUser) -> bool {
     match surface {
         Surface::Timeline => {
@@ -74,17 +74,18 @@ fn may_see(surface: Surface, viewer: Option<UserId>, author: &VisibleUser) -> bo
 }
 
 impl<L: Load> Visible<'_, L> {
-    /// Returns the user with this name; `None` if there is none. One round trip.
+    /// Returns the id of the user with this name; `None` if there is no such user. Makes one round trip.
     pub async fn user_by_name(&self, username: Username) -> Result<Option<UserId>, Error> {
         self.load.load(UserByName(username)).await
     }
 
-    /// Returns the record of a user; `None` if they do not exist. One round trip.
+    /// Returns a user's record; `None` if the user does not exist. Makes one round trip.
     pub async fn user(&self, user: UserId, fields: UserFields) -> Result<Option<Arc<User>>, Error> {
         self.load.load(UserRecord { user, fields }).await
     }
 
-    /// Returns these users, in the same order; `None` for users who do not exist. One round trip, none for no users.
+    /// Returns these users, in the same order; `None` for users who do not exist. Makes no round trip if
+    /// `users` is empty; otherwise one.
     pub async fn users(
         &self,
         users: Arc<[UserId]>,
@@ -109,7 +110,8 @@ impl<L: Load> Visible<'_, L> {
         }
     }
 
-    /// Returns the relation between the viewer and another user; `None` for an anonymous viewer. One round trip.
+    /// Returns the relation between the viewer and another user; `None` for an anonymous viewer. Makes no
+    /// round trip for an anonymous viewer; otherwise one.
     pub async fn relation(&self, other: UserId) -> Result<Option<Relation>, Error> {
         match self.viewer {
             Some(viewer) => self.load.load(RelationTo { viewer, other }).await.map(Some),
@@ -117,8 +119,8 @@ impl<L: Load> Visible<'_, L> {
         }
     }
 
-    /// Returns these posts with their authors, in the same order; `None` for posts that do not exist or may not be
-    /// seen. One round trip for the posts, one for their authors.
+    /// Returns these posts with their authors, in the same order; `None` for posts that do not exist, or that
+    /// the viewer may not see. Makes one round trip for the posts and one for their authors.
     pub async fn posts(
         &self,
         posts: Arc<[Listed]>,
@@ -150,13 +152,14 @@ impl<L: Load> Visible<'_, L> {
         Ok(authors.into_iter().flatten().map(|author| (author.record.id, author)).collect())
     }
 
-    /// Returns these posts of an author whom the viewer sees, in the same order; `None` for posts that do not exist.
-    /// One round trip.
+    /// Returns these posts of an author whom the viewer may see, in the same order; `None` for posts that do
+    /// not exist. Makes one round trip.
     pub async fn posts_of(&self, posts: Arc<[Listed]>) -> Result<Arc<[Option<Arc<Post>>]>, Error> {
         self.load.load(PostRecords(Shared(posts))).await
     }
 
-    /// Returns a page of a user's posts. One round trip, and a query if it continues in the archive.
+    /// Returns a page of a user's posts. Makes one round trip, plus one query if the page continues in the
+    /// archive.
     pub async fn post_page(
         &self,
         author: UserId,
@@ -165,12 +168,12 @@ impl<L: Load> Visible<'_, L> {
         self.load.load(PostPage { author, window }).await
     }
 
-    /// Returns the number of a user's posts. One round trip.
+    /// Returns the number of a user's posts. Makes one round trip.
     pub async fn post_count(&self, author: UserId) -> Result<u64, Error> {
         self.load.load(PostCount(author)).await
     }
 
-    /// Returns a page of a list of users. Round trips as for [`UserList::page`].
+    /// Returns a page of a list of users. Makes the round trips of [`UserList::page`].
     pub async fn user_page(
         &self,
         list: UserList,
@@ -179,7 +182,7 @@ impl<L: Load> Visible<'_, L> {
         list.page(self.load, self.viewer, window).await
     }
 
-    /// Returns the length of a list of users. Round trips as for [`UserList::count`].
+    /// Returns the length of a list of users. Makes the round trips of [`UserList::count`].
     pub async fn user_count(&self, list: UserList) -> Result<u64, Error> {
         list.count(self.load, self.viewer).await
     }

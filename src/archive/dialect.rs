@@ -1,16 +1,16 @@
-//! Differences between the SQL dialects of the three kinds of databases.
+//! Defines the differences between the SQL dialects of the three kinds of databases.
 
-/// The SQL fragments that differ between databases.
+/// A database's SQL dialect: the fragments that differ between databases.
 pub(super) trait Dialect: sqlx::Database {
     /// Suffix of a numeric literal that must be returned as a 64-bit integer.
     const LONG: &str;
-    /// Suffix of an INSERT of a setting: an existing one is kept.
+    /// Suffix of a setting's INSERT that keeps an existing value.
     const KEEP_SETTING: &str;
-    /// Suffix of an INSERT of the visits of a day: an existing greater number is kept.
+    /// Suffix of an INSERT of a day's visits that keeps an existing greater number.
     const KEEP_GREATER_VISITS: &str;
-    /// Suffix of an INSERT of posts: an existing post is kept, except that its delivery may be completed.
+    /// Suffix of an INSERT of posts that keeps an existing post, but may complete the post's delivery.
     const KEEP_POST: &str;
-    /// Suffix of an INSERT of tombstones: an existing post of the same author is turned into one.
+    /// Suffix of an INSERT of tombstones that turns an existing post of the same author into a tombstone.
     const ERASE_POST: &str;
 }
 
@@ -39,7 +39,7 @@ impl Dialect for sqlx::Postgres {
     on_conflict!();
 }
 
-/// MySQL evaluates assignments from left to right; each sees the effect of those before it.
+/// MySQL evaluates assignments from left to right; each assignment sees the effects of earlier assignments.
 impl Dialect for sqlx::MySql {
     const LONG: &str = "";
     const KEEP_SETTING: &str = " ON DUPLICATE KEY UPDATE value = value";

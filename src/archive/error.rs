@@ -33,10 +33,10 @@ pub enum Error {
     Unreachable(#[source] Arc<sqlx::Error>),
     /// The database did not respond in time.
     #[error(
-        "the archive does not respond in time; check that its database is healthy and not locked by another program"
+        "the archive did not respond in time; check that its database is healthy and not locked by another program"
     )]
     Slow,
-    /// A row that was just written is not found.
+    /// The archive does not contain a row that was just written.
     #[error(
         "data written to the archive is not found there; check that --archive-url leads to the primary database, \
          not to a lagging replica"
@@ -58,19 +58,19 @@ pub enum Error {
     ReadOnly(#[source] Arc<sqlx::Error>),
     /// The disk is full or failing.
     #[error(
-        "the disk of the archive is full or failing; fix it. Until then, posts wait in Redis and \
-         none are lost"
+        "the archive's disk is full or failing; free some space or replace the disk. Until then, posts wait in \
+         Redis and none are lost"
     )]
     Full(#[source] Arc<sqlx::Error>),
-    /// The archive was used by a newer version.
+    /// A newer version has used the archive.
     #[error(
         "the archive was last used by a newer Fanfold (its schema version is {found}, this version supports {known}); \
-         use that one"
+         use that version"
     )]
     Newer {
-        /// Its schema version.
+        /// The archive's schema version.
         found: i64,
-        /// The latest schema version known here.
+        /// The latest schema version that this version supports.
         known: i64,
     },
     /// The file is not a database, not an archive, or damaged.
@@ -79,7 +79,7 @@ pub enum Error {
     )]
     Damaged(#[source] Arc<sqlx::Error>),
     /// The tables differ from those that this version creates.
-    #[error("the tables of the archive cannot be migrated to the schema of this version")]
+    #[error("the archive's tables cannot be migrated to this version's schema")]
     Form(#[source] Arc<MigrateError>),
     /// Stored data is malformed.
     #[error("an archived post cannot be read: {0}")]
@@ -93,7 +93,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns whether a retry may succeed without a change of configuration.
+    /// Returns true if a retry may succeed without a change of configuration.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         matches!(self, Self::Unreachable(_) | Self::Slow | Self::Unseen | Self::Full(_))
@@ -121,7 +121,7 @@ impl From<sqlx::Error> for Error {
 }
 
 impl Error {
-    /// Converts an error of migrating the tables to the schema version `known`.
+    /// Converts an error of a migration to the schema version `known`.
     pub(super) fn of_migration(error: MigrateError, known: i64) -> Self {
         match error {
             MigrateError::VersionMissing(found) => Self::Newer { found, known },

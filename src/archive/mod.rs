@@ -1,8 +1,8 @@
 //! The archive of cold posts: the only layer that speaks SQL.
 //!
-//! The archive is a SQLite, MySQL (or MariaDB) or PostgreSQL database, with the same tables in each. It is
-//! opened on first use: a server works without it until a request needs cold data. Not here: when a post
-//! becomes cold, and the part of it that stays in Redis (`app::archive`).
+//! The archive is a SQLite, MySQL (or MariaDB) or PostgreSQL database, with the same tables in each. The
+//! server opens the archive on first use, and works without it until a request needs cold data. Not here: the
+//! conditions for a post to become cold, and the data that stays in Redis (`app::archive`).
 
 mod dialect;
 pub mod error;
@@ -26,8 +26,8 @@ use crate::archive::pool::{Lease, Pool, Target, on};
 use crate::config::ArchiveConfig;
 use crate::gate::{Gate, Moment};
 
-/// Log targets that are always disabled: warnings about a URL may contain a password, and notices of the
-/// database are of no interest.
+/// Directives for log targets that are always disabled: warnings about a URL may contain a password, and
+/// database notices are irrelevant.
 pub const LOG_DIRECTIVES: [&str; 3] =
     ["sqlx_postgres::options=off", "sqlx_mysql::options=off", "sqlx::postgres::notice=off"];
 
@@ -49,7 +49,7 @@ pub struct Archive {
 
 struct Shared {
     target: Arc<Target>,
-    /// The attempt to open the archive that is under way or has succeeded.
+    /// The latest attempt to open the archive; `None` before the first attempt.
     opening: Mutex<Option<Opening>>,
     asked: Arc<AtomicU64>,
 }
@@ -58,8 +58,8 @@ struct Shared {
 type Opening = futures::future::Shared<BoxFuture<'static, Result<Pool, Error>>>;
 
 impl Archive {
-    /// Creates a handle to the configured archive, or to a file in the data directory. Does not open it, but
-    /// rejects an invalid URL.
+    /// Creates a handle to the configured archive, by default a file in the data directory. Rejects an
+    /// invalid URL, but does not open the archive.
     pub fn new(config: &ArchiveConfig, data_dir: &Path) -> Result<Self, Error> {
         let target = Arc::new(Target::new(config, data_dir)?);
         let shared = Shared { target, opening: Mutex::new(None), asked: Arc::default() };
@@ -72,7 +72,7 @@ impl Archive {
         Self { gate: Some(gate), ..self.clone() }
     }
 
-    /// Returns the same archive with its own connection, so that it does not wait for requests.
+    /// Returns the same archive with a dedicated connection, which does not wait for requests.
     #[must_use]
     pub fn apart(&self) -> Self {
         let target = Arc::new(self.shared.target.with_one_connection());
@@ -81,19 +81,19 @@ impl Archive {
         Self { shared: Arc::new(shared), gate: self.gate.clone() }
     }
 
-    /// Returns a description of its location, without user and password.
+    /// Returns a description of the archive's location, without user and password.
     #[must_use]
     pub fn place(&self) -> String {
         self.shared.target.to_string()
     }
 
-    /// Returns the number of queries that this process has sent to it.
+    /// Returns the number of queries that this process has sent to the archive.
     #[must_use]
     pub fn asked(&self) -> u64 {
         self.shared.asked.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of connections; 0 before it is opened.
+    /// Returns the number of open connections; 0 before the archive is opened.
     #[must_use]
     pub fn connections(&self) -> u32 {
         let opening = self.shared.opening.lock().unwrap_or_else(PoisonError::into_inner);
@@ -103,16 +103,17 @@ impl Archive {
         }
     }
 
-    /// Closes the archive, if it was opened, after the queries under way have completed.
+    /// Closes the archive, if it was opened, once the queries under way have completed.
     pub async fn close(&self) {
         let opening = self.shared.opening.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(Ok(pool)) = opening.as_ref().and_then(|opening| opening.peek()) {
-            // If a query is still running or the server is down, the connections are closed with the process.
+            // If a query is still running or the server is down, the connections close when the process
+            // exits.
             drop(tokio::time::timeout(CLOSE, pool.close()).await);
         }
     }
 
-    /// Returns the identity of this archive, setting it to `proposed` if it has none yet.
+    /// Returns this archive's identity. Sets it to `proposed` if the archive has none yet.
     pub async fn identity(&self, proposed: &str) -> Result<String, Error> {
         self.ask("archive: identity", ANSWER, async |lease| {
             on!(lease, |connection, Sql| {
@@ -127,7 +128,8 @@ impl Archive {
         .await
     }
 
-    /// Runs `work` with a connection, opening the archive if necessary. All access goes through here.
+    /// Runs `work` with a connection, after opening the archive if necessary. Every query goes through this
+    /// function.
     async fn ask<T>(
         &self,
         step: &'static str,
@@ -136,7 +138,7 @@ impl Archive {
     ) -> Result<T, Error> {
         self.pass(Moment::Before, step).await;
         self.shared.asked.fetch_add(1, Ordering::Relaxed);
-        // Boxed because the futures of database drivers are large, and few queries reach the archive.
+        // Boxed because database drivers' futures are large and few queries reach the archive.
         let asked = Box::pin(async {
             let mut lease = self.shared.opening().await?.lease().await?;
             let answer = work(&mut lease).await?;
@@ -163,9 +165,9 @@ impl Archive {
 }
 
 impl Shared {
-    /// Returns the attempt to open the archive that is under way or has succeeded, or starts a new one. It
-    /// continues even if all its waiters are dropped, because an interruption would leave half-created tables
-    /// behind.
+    /// Returns the attempt to open the archive that is under way or has succeeded, or starts a new attempt.
+    /// An attempt continues even if all its waiters are dropped, because an interruption would leave
+    /// half-created tables behind.
     fn opening(&self) -> Opening {
         let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
         let has_failed = |opening: &Opening| matches!(opening.peek(), Some(Err(_)));

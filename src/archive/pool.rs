@@ -1,4 +1,4 @@
-//! Connections to the three kinds of databases: creation and pooling.
+//! Creates and pools connections to the three kinds of databases.
 //!
 //! Not here: the queries (`archive::post`), and the differences between dialects (`archive::dialect`).
 
@@ -22,30 +22,30 @@ use sqlx::{ConnectOptions, Connection, SqlSafeStr as _};
 use crate::archive::error::Error;
 use crate::config::ArchiveConfig;
 
-/// Timeout for creating a connection or waiting for a free one.
+/// Timeout for creating a connection or waiting for a free connection.
 const CONNECT: Duration = Duration::from_secs(3);
 /// Time that SQLite waits for another process to finish writing.
 const BUSY: Duration = Duration::from_secs(4);
 
-/// Makes MySQL reject values that it would otherwise truncate, and limits the duration of statements to
-/// longer than any caller waits: in MariaDB all of them, in MySQL those that read. Each ignores the comment
-/// of the other.
+/// SQL that makes MySQL reject values that it would otherwise truncate, and limits statements to 30 seconds,
+/// at least as long as any caller waits: all statements in MariaDB, only reads in MySQL. Each database
+/// ignores the other's comment.
 const STRICT: &str = "SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES') \
     /*M!, SESSION max_statement_time = 30 */ /*!50708 , SESSION max_execution_time = 30000 */";
-/// Makes MySQL forget unfinished migrations.
+/// SQL that makes MySQL forget unfinished migrations.
 const FORGET_HALF: &str = "DELETE FROM fanfold_migrations WHERE success = FALSE";
-/// Returns whether MySQL flushes a transaction to disk before it reports the commit. The setting is left to
-/// the administrator.
+/// SQL that returns true if MySQL flushes a transaction to disk before it reports the commit. The
+/// administrator controls the setting.
 const IS_SAFE: &str = "SELECT @@innodb_flush_log_at_trx_commit = 1";
-/// Makes PostgreSQL flush a transaction to disk before it reports the commit.
+/// SQL that makes PostgreSQL flush a transaction to disk before it reports the commit.
 const SAFE: &str = "SELECT set_config('synchronous_commit', 'on', false) \
     WHERE current_setting('synchronous_commit') IN ('off', 'local')";
-/// Limits the duration of PostgreSQL statements to longer than any caller waits and, since version 14,
-/// cancels those whose client has disconnected.
+/// SQL that limits PostgreSQL statements to 30 seconds, at least as long as any caller waits. Since version
+/// 14, also cancels statements whose client has disconnected.
 const BOUNDED: &str = "SELECT set_config(name, CASE name WHEN 'statement_timeout' THEN '30s' ELSE '1s' END, false) \
     FROM pg_settings WHERE name IN ('statement_timeout', 'client_connection_check_interval')";
 
-/// The table that records the completed migrations.
+/// Table that records the completed migrations.
 const MIGRATIONS: &str = "fanfold_migrations";
 
 macro_rules! migrations {
@@ -54,13 +54,13 @@ macro_rules! migrations {
     };
 }
 
-/// The migrations of the tables, each with its number. Released migrations never change.
+/// Numbered migrations of the tables. Released migrations never change.
 type Steps = &'static [(i64, &'static str)];
 const SQLITE: Steps = migrations!("sqlite");
 const MYSQL: Steps = migrations!("mysql");
 const POSTGRES: Steps = migrations!("postgres");
 
-/// Connection pool of one database.
+/// A connection pool of one database.
 #[derive(Clone)]
 pub(super) enum Pool {
     Sqlite(SqlitePool),
@@ -71,9 +71,9 @@ pub(super) enum Pool {
 /// A connection checked out for one query.
 ///
 /// # Why
-/// A caller may be cancelled, or time out, at any point, and a failure may leave the connection in any state.
-/// If it is dropped before it is given back, it is closed. Then no other caller gets a connection with half a
-/// response or an unfinished transaction in it, and a connection on a dead network path does not keep its
+/// A caller may be cancelled or time out at any point, and a failure may leave the connection in any state.
+/// Dropping a connection without giving it back closes it. No other caller then gets a connection with a
+/// partial response or an unfinished transaction, and a connection on a dead network path does not keep its
 /// place in the pool.
 pub(super) struct Held<Sql: sqlx::Database>(Option<PoolConnection<Sql>>);
 
@@ -144,7 +144,7 @@ impl Pool {
     }
 }
 
-/// Runs the same block with any kind of connection: the block is compiled for each of them.
+/// Runs a block with any kind of connection. The compiler compiles the block once per kind.
 macro_rules! on {
     ($lease:expr, |$name:ident, $kind:ident| $block:expr) => {
         match $lease {
@@ -175,7 +175,7 @@ macro_rules! pool_options {
     };
 }
 
-/// The location of an archive and its connection options.
+/// An archive's location and connection options.
 #[derive(Clone)]
 pub(super) struct Target {
     options: Options,
@@ -228,9 +228,9 @@ impl Target {
         }
     }
 
-    /// Connects and migrates the tables to the current schema.
+    /// Creates a connection pool, after migrating the tables to the current schema.
     pub(super) async fn open(&self) -> Result<Pool, Error> {
-        // Uses a single connection first, because a pool does not report why connecting failed.
+        // Uses a single connection first, because a pool does not report the cause of a failed connection.
         Ok(match &self.options {
             Options::Sqlite(options) => {
                 make_directory_of(options.get_filename())?;
@@ -241,9 +241,9 @@ impl Target {
             Options::Mysql(options) => {
                 let mut connection = options.connect().await?;
                 if let Err(error) = migrate(&mut connection, MYSQL).await {
-                    // In MySQL, each statement of a migration is a transaction of its own. A process that was
-                    // killed between two of them leaves a marker that blocks others. The migrations are
-                    // idempotent, so they are repeated.
+                    // In MySQL, each statement of a migration is a transaction of its own. A process killed
+                    // between two statements leaves a marker that blocks other processes. The migrations are
+                    // idempotent, so this code repeats them.
                     let Error::Form(cause) = &error else { return Err(error) };
                     if !matches!(**cause, MigrateError::Dirty(_)) {
                         return Err(error);
@@ -300,8 +300,8 @@ impl Options {
         })
     }
 
-    /// Commits are flushed to disk before they are reported, because Redis then drops the posts. Deleted data
-    /// is overwritten in the file.
+    /// Adds options that make SQLite flush a commit to disk before it reports the commit, because Fanfold
+    /// then deletes the posts from Redis, and overwrite deleted data in the file.
     fn sqlite(options: SqliteConnectOptions) -> Self {
         let options = options.create_if_missing(true).busy_timeout(BUSY);
         let options = options.journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Full);
@@ -311,7 +311,7 @@ impl Options {
 
 fn make_directory_of(file: &Path) -> Result<(), Error> {
     match file.parent() {
-        // Accessible only to the owner.
+        // The directory is accessible only to the owner.
         Some(directory) => DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -321,13 +321,13 @@ fn make_directory_of(file: &Path) -> Result<(), Error> {
     }
 }
 
-/// Number of attempts, and the pause between them, for operations that other processes may be running
-/// concurrently.
+/// Maximum attempts at an operation that other processes may be running concurrently.
 const ATTEMPTS: u32 = 10;
+/// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Creates the file and its tables, if they do not exist. The file may be locked while another process
-/// creates it.
+/// Creates the file and its tables, if they do not exist. Retries while another process that creates the file
+/// locks it.
 async fn make_file(options: &SqliteConnectOptions) -> Result<(), Error> {
     let mut attempt = 1;
     loop {
@@ -340,7 +340,7 @@ async fn make_file(options: &SqliteConnectOptions) -> Result<(), Error> {
 }
 
 async fn try_to_make_file(options: &SqliteConnectOptions) -> Result<(), Error> {
-    // Readable only by the owner; SQLite creates its auxiliary files with the same mode.
+    // The file is readable only by the owner. SQLite creates its auxiliary files with the same mode.
     let file = File::options().create(true).append(true).mode(0o600).open(options.get_filename());
     file.map_err(|cause| Error::Directory(options.get_filename().to_owned(), Arc::new(cause)))?;
     let mut connection = options.connect().await?;
@@ -349,7 +349,7 @@ async fn try_to_make_file(options: &SqliteConnectOptions) -> Result<(), Error> {
 }
 
 /// Migrates the tables to the current schema. Not every kind of database prevents concurrent migrations; the
-/// second process succeeds on a retry.
+/// slower process succeeds on a retry.
 async fn migrate<C: Migrate>(connection: &mut C, steps: Steps) -> Result<(), Error> {
     let migration = |&(number, sql): &(i64, &'static str)| {
         Migration::new(number, "".into(), MigrationType::Simple, sql.into_sql_str(), false)

@@ -1,8 +1,8 @@
-//! Archived posts: written once, erased when they are deleted, and read by id or by author.
+//! Storage of archived posts, which are written once, erased on deletion, and read by id or by author.
 //!
 //! A deleted post leaves a permanent tombstone, which keeps a late writer from adding the post again.
 //!
-//! Not here: how Redis and the archive are read together (`app::archive`).
+//! Not here: combined reads of Redis and the archive (`app::archive`).
 
 use sqlx::{Connection as _, Database, Encode, QueryBuilder, Type};
 
@@ -18,27 +18,27 @@ use crate::model::post::{Delivery, Post};
 
 /// Maximum number of posts written or read by one statement. A statement has at most 32,766 parameters.
 const MOST_ROWS: usize = 1_000;
-/// Maximum number of ranges read by one statement: SQLite allows 500.
+/// Maximum number of ranges read by one statement: SQLite allows 500 in a union.
 const MOST_RANGES: usize = 400;
 
 const COLUMNS: &str = "id, author, created_at, content, platform, delivery, followers";
 
-/// The archived state of a post.
+/// A post's archived state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Row {
-    /// The post.
+    /// A live post with its content.
     Live(Post),
-    /// A deleted post.
+    /// The tombstone of a deleted post.
     Tombstone {
-        /// Its id.
+        /// The deleted post's id.
         id: PostId,
-        /// The author of the deleted post.
+        /// The deleted post's author.
         author: UserId,
     },
 }
 
 impl Row {
-    /// Returns the id of the post.
+    /// Returns the post's id.
     #[must_use]
     pub fn id(&self) -> PostId {
         match self {
@@ -47,7 +47,7 @@ impl Row {
         }
     }
 
-    /// Returns the author.
+    /// Returns the post's author.
     #[must_use]
     pub fn author(&self) -> UserId {
         match self {
@@ -65,7 +65,7 @@ impl Row {
         }
     }
 
-    /// Returns the estimated size in bytes.
+    /// Returns the row's estimated size in memory, in bytes.
     fn size(&self) -> u64 {
         let content = if let Self::Live(post) = self { post.content.len() } else { 0 };
         (size_of::<Self>() + content) as u64
@@ -75,9 +75,9 @@ impl Row {
 /// A page of an author's posts, read from one end of a range of ids.
 #[derive(Clone, Copy, Debug)]
 pub struct Range {
-    /// The author.
+    /// Author of the posts.
     pub author: UserId,
-    /// The end to read from: forward starts at the greatest id.
+    /// Direction of reading: forward starts at the greatest id.
     pub direction: Direction,
     /// Exclusive lower bound of the ids.
     pub above: u64,
@@ -89,12 +89,12 @@ pub struct Range {
 
 /// A row as returned by the databases.
 type Columns = (i64, i64, Option<i64>, Option<String>, Option<String>, Option<String>, Option<i64>);
-/// The same, preceded by the number of the range that it was found for.
+/// A row preceded by the number of the range that contains it.
 type PartColumns = (i64, i64, i64, Option<i64>, Option<String>, Option<String>, Option<String>, Option<i64>);
 
 impl Archive {
     /// Writes posts and tombstones atomically. Existing posts stay unchanged, tombstones stay tombstones, and
-    /// an existing post for which a tombstone is written becomes one.
+    /// an existing post for which a tombstone is written becomes a tombstone.
     pub async fn write(&self, posts: &[Post], tombstones: &[(PostId, UserId)]) -> Result<(), Error> {
         self.ask("archive: write", WRITE, async |lease| {
             on!(lease, |connection, Sql| {
@@ -126,7 +126,7 @@ impl Archive {
         .await
     }
 
-    /// Checks that posts can be written, by inserting a dummy row and rolling back.
+    /// Checks that the archive accepts writes, by inserting a dummy row and rolling back.
     pub async fn try_to_write(&self) -> Result<(), Error> {
         self.ask("archive: try", WRITE, async |lease| {
             on!(lease, |connection, _Sql| {
@@ -159,7 +159,7 @@ impl Archive {
         Ok(rows)
     }
 
-    /// Reads the live posts of each of these ranges, in the order of its direction.
+    /// Reads each range's live posts, in the order of the range's direction.
     pub async fn posts_of(&self, ranges: &[Range]) -> Result<Vec<Vec<Post>>, Error> {
         spend_statements(ranges)?;
         let rows = self.ask("archive: posts", ANSWER, async |lease| {
@@ -185,7 +185,7 @@ impl Archive {
         Ok(in_order(ranges, posts?.into_iter().flatten(), |post| post.id))
     }
 
-    /// Reads the ids of the live posts of each of these ranges, in the order of its direction.
+    /// Reads the ids of each range's live posts, in the order of the range's direction.
     pub async fn ids_of(&self, ranges: &[Range]) -> Result<Vec<Vec<PostId>>, Error> {
         spend_statements(ranges)?;
         let rows = self.ask("archive: ids", ANSWER, async |lease| {
@@ -218,8 +218,7 @@ impl Archive {
         Ok(count.unsigned_abs())
     }
 
-    /// Returns the number and the greatest id of the live posts of each of these authors; authors without any
-    /// are left out.
+    /// Returns the number and the greatest id of each author's live posts. Omits authors without live posts.
     pub async fn post_counts(&self, authors: &[UserId]) -> Result<Vec<(UserId, u64, u64)>, Error> {
         let counts = self.ask("archive: counts", WRITE, async |lease| {
             on!(lease, |connection, Sql| {
@@ -242,7 +241,7 @@ impl Archive {
         counts.await?.into_iter().map(count).collect()
     }
 
-    /// Returns the greatest id of a post or tombstone; 0 if there is none.
+    /// Returns the greatest id of a post or tombstone; 0 if the archive is empty.
     pub async fn greatest_post(&self) -> Result<u64, Error> {
         let greatest: Option<i64> = self
             .ask("archive: greatest", ANSWER, async |lease| {
@@ -255,8 +254,8 @@ impl Archive {
     }
 }
 
-/// Charges the cost of reading these ranges to the budget of the current operation: a union keeps a database
-/// as busy as several plain statements.
+/// Charges the cost of reading these ranges to the current operation's budget. A union keeps a database as
+/// busy as several plain statements.
 fn spend_statements(ranges: &[Range]) -> Result<(), Error> {
     /// Number of ranges that a database reads in the time of one plain statement.
     const RANGES_PER_STATEMENT: usize = 32;
@@ -264,17 +263,17 @@ fn spend_statements(ranges: &[Range]) -> Result<(), Error> {
     Ok(budget::spend(Resource::Statements, statements as u64)?)
 }
 
-/// Splits the ranges by statement, each part with the number of its first range.
+/// Splits the ranges into one part per statement, each with the number of its first range.
 fn chunks(ranges: &[Range]) -> impl Iterator<Item = (i64, &[Range])> {
     (0..).step_by(MOST_RANGES).zip(ranges.chunks(MOST_RANGES))
 }
 
-/// Selects the ids of the posts of all ranges, each preceded by the number of its range. The text of a union
-/// differs each time, so it is not worth caching as a prepared statement.
+/// Adds a query that selects the post ids in all ranges, each preceded by its range's number. The text of a
+/// union differs each time, so it is not worth caching as a prepared statement.
 ///
 /// # Why ids alone
-/// An index covers them. For whole rows, MariaDB would scan all of an author's posts from one end to reach
-/// those of a range.
+/// An index covers the ids. For whole rows, MariaDB would scan all of an author's posts from one end to reach
+/// a range.
 fn push_ranges<Sql: Dialect>(read: &mut QueryBuilder<Sql>, first: i64, ranges: &[Range])
 where
     for<'a> i64: Encode<'a, Sql> + Type<Sql>,
@@ -305,8 +304,8 @@ where
     }
 }
 
-/// Adds a condition that a column has one of these values. The number of parameters is rounded up to a power
-/// of two, so that there are few distinct statements, which databases cache.
+/// Adds a condition that a column has one of `values`. Rounds the number of parameters up to a power of two,
+/// so that databases have few distinct statements to cache.
 fn push_in<Sql: Database>(
     read: &mut QueryBuilder<Sql>,
     column: &str,
@@ -323,7 +322,8 @@ fn push_in<Sql: Database>(
     list.push_unseparated(")");
 }
 
-/// Sorts the results of each range by its direction: a union returns them in no particular order.
+/// Groups the results by range and sorts each group in the range's direction. A union returns results in no
+/// particular order.
 fn in_order<T>(
     ranges: &[Range],
     found: impl IntoIterator<Item = (i64, T)>,

@@ -1,6 +1,6 @@
-//! The number of visitors of each completed day.
+//! Storage of the number of visitors on each completed day.
 //!
-//! Not here: how visitors are counted (`app::visit`).
+//! Not here: counting visitors (`app::visit`).
 
 use sqlx::QueryBuilder;
 
@@ -12,8 +12,8 @@ use crate::budget::{self, Resource};
 use crate::model::clock::Day;
 
 impl Archive {
-    /// Writes the number of visitors of a day. An existing greater number is kept, because a late count may
-    /// find fewer.
+    /// Writes a day's number of visitors. Keeps an existing greater number, because a late count may find
+    /// fewer visitors.
     pub async fn write_visits(&self, day: Day, visitors: u64) -> Result<(), Error> {
         self.ask("archive: write visits", ANSWER, async |lease| {
             on!(lease, |connection, Sql| {
@@ -27,7 +27,7 @@ impl Archive {
         .await
     }
 
-    /// Returns the number of visitors of at most `limit` recorded days up to `newest`, newest first.
+    /// Returns the number of visitors on each of at most `limit` recorded days up to `newest`, newest first.
     pub async fn visits(&self, newest: Day, limit: usize) -> Result<Vec<(Day, u64)>, Error> {
         budget::spend(Resource::Statements, 1)?;
         let visits: Vec<(i64, i64)> = self

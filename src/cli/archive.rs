@@ -1,4 +1,4 @@
-//! `fanfold archive`: moving old posts to the archive, and reporting on it.
+//! `fanfold archive`: moves old posts to the archive, and reports on the archive.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::app::archive::{SILENT_AFTER, Transit};
 use crate::cli::{Beside, Data, Outcome, Signals, begin_log, keep, say, stop_on_signal, stopped, work_until};
 use crate::config::{DataConfig, LogConfig};
 
-/// Archives old posts, and reports the state of the archive.
+/// Archives old posts, and reports the archive's state.
 #[derive(Args, Debug)]
 pub(super) struct Archive {
     #[command(subcommand)]
@@ -28,8 +28,8 @@ enum Command {
 
 /// Moves old posts and the visitor counts of past days from Redis to the archive.
 ///
-/// A server does so itself, unless it runs with --archive off. Any number of these processes may run, with or without
-/// servers: what one had begun when it stopped, another one finishes. Ends on SIGINT and SIGTERM.
+/// Servers do this themselves, unless they run with --archive off. Any number of these processes may run, with or
+/// without servers. If a process stops, another finishes its work. Exits on SIGINT and SIGTERM.
 #[derive(Args, Debug)]
 struct Run {
     /// Exit when nothing is left to archive.
@@ -42,17 +42,17 @@ struct Run {
     log: LogConfig,
 }
 
-/// Reports how many posts and days wait to be archived, and how many posts have been archived.
+/// Reports the numbers of posts and days waiting to be archived, and of archived posts.
 #[derive(Args, Debug)]
 struct Status {
     #[command(flatten)]
     data: DataConfig,
 }
 
-/// Switches to another archive after the former one is lost for good.
+/// Switches to another archive after the former archive is lost for good.
 ///
 /// Posts that only the former archive has can no longer be read, even if it is found again. Stop all servers before you
-/// run this.
+/// run this command.
 #[derive(Args, Debug)]
 struct Adopt {
     #[command(flatten)]
@@ -124,7 +124,7 @@ async fn adopt(app: &App) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs a mover, and archives past days, until `stopping` turns true.
+/// Runs a mover and archives past days until `stopping` turns true.
 pub(super) async fn keep_archiving(app: App, stopping: watch::Receiver<bool>) {
     let until = stopping.clone();
     let moving = keep("archive", stopping.clone(), || app.mover().work(stopped(until.clone())));

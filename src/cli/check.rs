@@ -1,4 +1,4 @@
-//! `fanfold check`: checking stored data for consistency.
+//! `fanfold check`: checks stored data for consistency.
 
 use std::process::ExitCode;
 
@@ -12,13 +12,13 @@ use crate::config::DataConfig;
 
 /// Checks stored data for consistency.
 ///
-/// Compares both directions of every follow, usernames with users, and counts of archived posts with the
-/// archive. Also reports posts whose delivery was given up, or that the archive rejected. May run beside a
-/// server. The exit code is 1 if a fault was found and not repaired.
+/// Compares both sides of every follow, usernames with users, and counts of archived posts with the archive. Also
+/// reports posts whose delivery was given up, and posts that the archive rejected. May run beside a server. The exit
+/// code is 1 if a fault was found and not repaired.
 #[derive(Args, Debug)]
 pub(super) struct Check {
-    /// Repair faults: the list of followed users takes precedence, usernames without a user are freed, and what
-    /// was given up is retried.
+    /// Repair faults: a user's list of followed users takes precedence, usernames without a user are freed, and
+    /// deliveries and archivings that were given up are retried.
     #[arg(long, env = "FANFOLD_CHECK_REPAIR")]
     repair: bool,
 
@@ -33,7 +33,8 @@ impl Check {
     }
 }
 
-/// Checks, repairs if requested, and then checks again: what could not be repaired is still a fault.
+/// Checks the data, repairs it if requested, and then checks again. Faults that remain after a repair count as
+/// failures.
 async fn report(app: &App, repair: bool) -> Outcome {
     let found = check(app, repair).await?;
     let left = if repair && found.faults() > 0 { check(app, false).await? } else { found };

@@ -1,4 +1,4 @@
-//! `fanfold deliver`: delivering posts to home timelines, as a process of its own.
+//! `fanfold deliver`: delivers posts to home timelines, in a process of its own.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use crate::config::{DataConfig, LogConfig};
 
 /// Delivers posts to home timelines.
 ///
-/// A server does so itself, unless it runs with --deliver off. Any number of these processes may run, with
-/// or without servers, on any machine that reaches Redis: what one had begun when it stopped, another one
-/// finishes. Ends on SIGINT and SIGTERM.
+/// Servers do this themselves, unless they run with --deliver off. Any number of these processes may run, with or
+/// without servers, on any machine that can reach Redis. If a process stops, another finishes its work. Exits on SIGINT
+/// and SIGTERM.
 #[derive(Args, Debug)]
 pub(super) struct Deliver {
     /// Exit when nothing is left to deliver.
@@ -50,7 +50,7 @@ impl Deliver {
 }
 
 async fn drain(app: &App) -> Outcome {
-    /// Idle time after which the worker of a job is presumed dead.
+    /// Idle time after which a job's worker is presumed dead.
     const IDLE: Duration = Duration::from_secs(5);
     for mut worker in app.workers() {
         worker.drain(IDLE).await?;

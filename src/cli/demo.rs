@@ -1,4 +1,4 @@
-//! `fanfold demo`: a demo world.
+//! `fanfold demo`: creates a demo world.
 
 use std::collections::{HashMap, HashSet};
 use std::process::ExitCode;
@@ -21,8 +21,8 @@ use crate::model::user::{Bio, DisplayName, Username};
 
 /// Creates a demo world: people with names and bios who follow each other and post.
 ///
-/// A few have very many followers, and most have some, as in real networks. The same number of users and
-/// the same seed create the same world. There is always a user called ada. Running it again changes
+/// As in real networks, most people have some followers, and a few have a large share of all. The same number of users
+/// and the same seed create the same world. There is always a user called ada. Running the command again changes
 /// nothing.
 #[derive(Args, Debug)]
 pub(super) struct Demo {
@@ -67,24 +67,24 @@ const FIRST_FOLLOW: i64 = 1_751_328_000_000;
 /// Time between the first and the last follow, in milliseconds: a year.
 const FOLLOWING: i64 = 365 * 86_400_000;
 
-/// Returns the world of a seed, in which no user follows more than `most`.
+/// Returns the world of a seed, in which each user follows at most `most` others.
 fn world(users: usize, seed: u64, most: usize, password: &PasswordHash) -> World {
     let mut rng = StdRng::seed_from_u64(seed);
     let users = people(&mut rng, users, password);
     let mut follows = follows(&mut rng, users.len(), most);
     follows.shuffle(&mut rng);
     let step = FOLLOWING / i64::try_from(follows.len().max(1)).unwrap_or(i64::MAX);
-    // The follows are in the order of their times, evenly spread.
+    // Follow times increase with the index, evenly spread.
     let time = move |index: usize| {
         let index = i64::try_from(index).unwrap_or(i64::MAX);
         Timestamp::from_millis(FIRST_FOLLOW + index.saturating_mul(step))
     };
-    // They have a generator of their own, so that their number does not change the people.
+    // Posts have a generator of their own, so that their number does not change the people.
     let posts = posts(StdRng::seed_from_u64(seed.wrapping_add(1)), users.len());
     World { users, follows, time: Box::new(time), posts }
 }
 
-/// Returns all posts, in chronological order. Some people post all the time, many now and then, and some never.
+/// Returns all posts, in chronological order. Some people post often, many now and then, and some never.
 fn posts(mut rng: StdRng, users: usize) -> Sayings {
     const MEAN: usize = 8;
     const RULE: &str = "posts of the demo world are valid";
@@ -92,7 +92,7 @@ fn posts(mut rng: StdRng, users: usize) -> Sayings {
     let step = FOLLOWING / i64::try_from(count).unwrap_or(i64::MAX);
     let zeal: Vec<f64> = (0..users).map(|_| rng.random::<f64>().powi(3).max(0.001)).collect();
     let saying = move |index: usize| {
-        // Ada posts, too.
+        // Ada is always accepted as an author, so that she has posts.
         let author = loop {
             let user = rng.random_range(0..users);
             if user == 0 || rng.random_bool(zeal[user]) {
@@ -136,8 +136,8 @@ fn people(rng: &mut StdRng, count: usize, password: &PasswordHash) -> Vec<NewAcc
     (0..count).map(&mut newcomer).collect()
 }
 
-/// Returns pairs of follower and followed. Most people follow some, a few follow very many. They follow famous people
-/// (fame falls with the rank, after Zipf) and their neighbours, who often follow back.
+/// Returns pairs of follower and followed. Most people follow some others, and a few follow hundreds. People follow
+/// famous people (fame falls with the rank, per Zipf's law) and their neighbours. Followed people often follow back.
 fn follows(rng: &mut StdRng, users: usize, most: usize) -> Vec<(u32, u32)> {
     let fame = Fame::new(rng, users);
     let most = most.min(users - 1);
@@ -161,7 +161,7 @@ fn follows(rng: &mut StdRng, users: usize, most: usize) -> Vec<(u32, u32)> {
     follows
 }
 
-/// Draws the number of users that one user sets out to follow: a few dozen, rarely many hundreds (after Pareto).
+/// Draws the number of users that a user tries to follow: a few dozen, rarely many hundreds (a Pareto distribution).
 fn wanted(rng: &mut StdRng, follower: usize, users: usize) -> usize {
     const LEAST: f64 = 8.0;
     const SHAPE: f64 = 1.3;
@@ -170,22 +170,22 @@ fn wanted(rng: &mut StdRng, follower: usize, users: usize) -> usize {
         return most.min(60);
     }
     let drawn = LEAST / (1.0 - rng.random::<f64>()).powf(1.0 / SHAPE);
-    // The cast saturates.
+    // The cast saturates, and `min` bounds the result.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive and clamped")]
     let drawn = drawn as usize;
     drawn.min(most)
 }
 
-/// Draws one of the twenty users before and after.
+/// Draws a user at most twenty places before or after `of`.
 fn neighbour(rng: &mut StdRng, of: usize, users: usize) -> usize {
     (of + users + rng.random_range(0..=40) - 20.min(users)) % users
 }
 
-/// The fame of all users.
+/// The distribution of fame among all users.
 struct Fame {
     /// The users, most famous first.
     ranks: Vec<usize>,
-    /// The cumulative weights by rank.
+    /// The cumulative weights, by rank.
     sums: Vec<f64>,
 }
 
@@ -194,7 +194,7 @@ impl Fame {
         const FALLS: f64 = 0.9;
         let mut ranks: Vec<usize> = (0..users).collect();
         ranks.shuffle(rng);
-        // Visitors sign in as ada, so ada is famous.
+        // Visitors sign in as ada, so she gets a famous rank.
         if let Some(ada) = ranks.iter().position(|&user| user == 0) {
             ranks.swap(ada, 4.min(users - 1));
         }
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_unique_and_nobody_follows_twice_or_themselves() {
+    fn names_are_unique_and_no_one_follows_twice_or_themselves() {
         for users in [2, 3, 50, 5_000] {
             let world = demo(users, 1);
             let names: HashSet<&str> = world.users.iter().map(|user| user.username.as_str()).collect();

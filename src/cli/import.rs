@@ -1,4 +1,4 @@
-//! `fanfold import`: a follow graph from a file.
+//! `fanfold import`: imports a follow graph from a file.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -21,16 +21,16 @@ use crate::model::user::{Bio, Username};
 
 /// Imports a follow graph from a file.
 ///
-/// The file is an edge list in the format of the Stanford Network Analysis Project (SNAP), plain or
-/// gzipped: a line `30<TAB>1412` means that node 30 follows node 1412; lines that begin with # are
-/// comments. Node 30 becomes the user u30. Follow times increase in the order of the file. Nothing is
-/// written unless the whole file can be read. Running it again changes nothing.
+/// The file is an edge list in the format of the Stanford Network Analysis Project (SNAP), plain or gzipped. A line
+/// `30<TAB>1412` means that node 30 follows node 1412; lines that begin with # are comments. Node 30 becomes the user
+/// u30. Follow times increase in the order of the file. Nothing is written unless the whole file can be read. Running
+/// the command again changes nothing.
 #[derive(Args, Debug)]
 pub(super) struct Import {
-    /// The edge list.
+    /// Path of the edge list.
     file: PathBuf,
 
-    /// Password of all imported users; without it, none of them can sign in.
+    /// Password of all imported users. Without it, they cannot sign in.
     #[arg(long, value_name = "PASSWORD", env = "FANFOLD_IMPORT_PASSWORD", hide_env_values = true)]
     password: Option<String>,
 
@@ -66,9 +66,9 @@ const LONGEST_LINE: u64 = 65_536;
 /// A follow graph as read from a file.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Graph {
-    /// The numbers of the nodes, in order of first appearance.
+    /// Node numbers, in order of first appearance.
     nodes: Vec<u64>,
-    /// Follower and followed, as indices of `nodes`, in the order of the file.
+    /// Pairs of follower and followed, as indices of `nodes`, in the order of the file.
     edges: Vec<(u32, u32)>,
     /// Number of lines in which a node follows itself.
     self_follows: usize,
@@ -138,8 +138,7 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Converts the graph to a world. The last follow is made now, and each a millisecond after the one
-    /// before it.
+    /// Converts the graph to a world. Follows are a millisecond apart, and the last is at `now`.
     fn into_world(self, password: Option<&PasswordHash>, now: Timestamp) -> Result<World, String> {
         let count = self.edges.len();
         let time = move |index: usize| now.minus(Duration::from_millis((count - index) as u64));
@@ -165,7 +164,7 @@ impl Graph {
     }
 }
 
-/// Returns a reader of the text, which decompresses it if it starts with the magic bytes of gzip.
+/// Returns a reader of the file's text. Decompresses a file that starts with gzip's magic bytes.
 fn open(mut file: impl BufRead + 'static) -> io::Result<Box<dyn BufRead>> {
     const GZIP: [u8; 2] = [0x1f, 0x8b];
     if file.fill_buf()?.starts_with(&GZIP) {
@@ -175,7 +174,7 @@ fn open(mut file: impl BufRead + 'static) -> io::Result<Box<dyn BufRead>> {
     }
 }
 
-/// Parses the two numbers of a line.
+/// Parses a line's two node numbers; `None` if the line is malformed.
 fn edge(line: &[u8]) -> Option<(u64, u64)> {
     let text = std::str::from_utf8(line).ok()?;
     let mut numbers = text.split_ascii_whitespace().map(|text| {
@@ -215,13 +214,13 @@ mod tests {
 
     #[test]
     fn a_bad_line_is_named() {
-        let why = |text: &'static [u8]| parse(text).unwrap_err();
+        let error_of = |text: &'static [u8]| parse(text).unwrap_err();
         let expected = "graph.txt, line 2: expected two node numbers separated by a tab, found \"1\"";
-        assert_eq!(why(b"# x\n1\n"), expected);
+        assert_eq!(error_of(b"# x\n1\n"), expected);
         let long = format!("#\n# {}\n1 2", "x".repeat(100_000)).leak();
-        assert_eq!(why(long.as_bytes()), "graph.txt, line 2: longer than 65536 bytes");
+        assert_eq!(error_of(long.as_bytes()), "graph.txt, line 2: longer than 65536 bytes");
         for text in [&b"1 2 3"[..], b"a b", b"+1 2", b"-1 2", b"1 18446744073709551616", b"\xff\xfe 1"] {
-            assert!(why(text).contains("line 1"));
+            assert!(error_of(text).contains("line 1"));
         }
     }
 }

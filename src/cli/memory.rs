@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_figures_have_more_digits() {
+    fn small_numbers_have_more_digits() {
         assert_eq!([0.012_3, 0.999, 1.0, 72.04].map(figure), ["0.01", "1.00", "1.0", "72.0"]);
     }
 

@@ -1,4 +1,4 @@
-//! The commands of the `fanfold` program.
+//! The commands of the `fanfold` program, and the steps that they share.
 //!
 //! Exit codes: 0 success; 1 failure, or `check` found faults; 2 invalid command line; 130 interrupted. Results go to
 //! standard output, everything else to standard error.
@@ -97,9 +97,9 @@ pub fn main(cli: Cli) -> ExitCode {
     outcome.unwrap_or_else(|error| fail(&*error))
 }
 
-/// Prints an error with its chain of causes.
+/// Prints an error with its chain of causes, and returns the exit code.
 fn fail(error: &(dyn Error + 'static)) -> ExitCode {
-    // The reader of standard output may stop reading, as `head` does.
+    // A closed pipe is not an error: the reader of standard output may stop early, as `head` does.
     let io = error.downcast_ref::<io::Error>();
     if io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
         return ExitCode::SUCCESS;
@@ -115,18 +115,18 @@ fn fail(error: &(dyn Error + 'static)) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Prints a line on standard output, which may be closed or full.
+/// Prints a line on standard output. Fails if standard output is closed or full.
 fn say(text: &str) -> io::Result<()> {
     let mut output = io::stdout().lock();
     writeln!(output, "{text}").and_then(|()| output.flush())
 }
 
-/// Prints a line on standard error, ignoring failures to write.
+/// Prints a line on standard error. Ignores write errors.
 fn complain(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Starts the log. A second call does nothing.
+/// Starts the log. Further calls have no effect.
 fn begin_log(config: &LogConfig) -> Result<(), Box<dyn Error + Send + Sync>> {
     Ok(tracing_subscriber::registry().with(log(config)?).try_init()?)
 }
@@ -157,30 +157,30 @@ where
     .with_filter(filter))
 }
 
-/// The data that a command works on, and its Redis if Fanfold runs it.
+/// The open stores of a command, and the Redis server if Fanfold runs it.
 struct Data {
     app: App,
     managed: Option<Managed>,
 }
 
-/// The relation of a command to a server on the same data directory.
+/// The relation between a command and a server on the same data directory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Beside {
-    /// The command is the server, and fails if there is one already.
+    /// The command is the server, and fails if another server is running.
     Alone,
-    /// The command works beside a server, on the server's Redis.
+    /// The command may run beside a server, and then uses the server's Redis.
     Server,
 }
 
 impl Data {
-    /// Connects to the Redis at the given URL, or starts one in the data directory. Returns `None` if a signal arrives
-    /// first; what was started is then stopped.
+    /// Connects to the Redis at the configured URL, or starts a Redis in the data directory. If a signal arrives first,
+    /// stops that Redis and returns `None`.
     async fn open(
         DataConfig { mut redis, rules, archive }: DataConfig,
         beside: Beside,
         signals: &mut Signals,
     ) -> Result<Option<Self>, Box<dyn Error + Send + Sync>> {
-        // An empty variable in the environment is one that is not set.
+        // An empty environment variable counts as unset.
         redis.redis_url = redis.redis_url.filter(|url| !url.expose().is_empty());
         private::close(&redis.data_dir);
         let archive = Archive::new(&archive, &redis.data_dir)?;
@@ -214,8 +214,8 @@ impl Data {
         }
     }
 
-    /// Opens the archive. A wrong configuration is an error. An archive that is only unreachable now is not: hot data is
-    /// served meanwhile. Returns `None` if a signal arrives first.
+    /// Opens the archive. A wrong configuration is an error; an unreachable archive is not, since hot data can be
+    /// served without it. Returns `None` if a signal arrives first.
     async fn with_archive(self, signals: &mut Signals) -> Result<Option<Self>, Box<dyn Error + Send + Sync>> {
         let opened = tokio::select! {
             opened = self.app.open_archive() => Some(opened),
@@ -239,7 +239,7 @@ impl Data {
         }
     }
 
-    /// Opens the data, runs work on it until it ends or is interrupted, and closes the data.
+    /// Opens the stores, runs `work` until it ends or a signal interrupts it, and closes the stores.
     async fn work(config: DataConfig, work: impl AsyncFnOnce(&App) -> Outcome) -> Outcome {
         let mut signals = Signals::listen();
         let Some(opened) = Self::open(config, Beside::Server, &mut signals).await? else {
@@ -253,7 +253,7 @@ impl Data {
         outcome
     }
 
-    /// Closes everything.
+    /// Closes the archive, and stops the Redis that Fanfold runs.
     async fn close(self) {
         self.app.close_archive().await;
         stop(self.managed).await;
@@ -271,7 +271,7 @@ async fn stop(managed: Option<Managed>) {
     }
 }
 
-/// Runs work until `stopping` turns true, and restarts it if it panics.
+/// Runs `work` repeatedly until `stopping` turns true. After a panic, restarts it a second later.
 async fn keep<W>(what: &'static str, stopping: watch::Receiver<bool>, work: impl Fn() -> W)
 where
     W: Future<Output = ()> + Send + 'static,
@@ -280,13 +280,13 @@ where
         let mut worker = JoinSet::new();
         worker.spawn(work());
         if let Some(Err(_panic)) = worker.join_next().await {
-            tracing::error!(what, "a worker has panicked and is restarted");
+            tracing::error!(what, "a worker panicked and will be restarted");
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
     }
 }
 
-/// Runs endless work until `stopping` turns true.
+/// Runs endless `work`, and cancels it when `stopping` turns true.
 async fn work_until(stopping: watch::Receiver<bool>, work: impl Future<Output = ()>) {
     tokio::select! {
         () = work => {}
@@ -299,10 +299,10 @@ async fn stopped(mut stopping: watch::Receiver<bool>) {
     drop(stopping.wait_for(|stopping| *stopping).await);
 }
 
-/// Stops on a signal; a second one ends the process at once.
+/// Stops the command on a signal. A second signal ends the process at once.
 async fn stop_on_signal(mut signals: Signals, stopping: Arc<watch::Sender<bool>>) {
     signals.next().await;
-    tracing::info!("stopping; signal again to stop at once");
+    tracing::info!("stopping; send another signal to stop at once");
     stopping.send_replace(true);
     signals.next().await;
     std::process::exit(130);
@@ -313,7 +313,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_there_is_no_collector_nobody_makes_spans_for_it() {
+    fn without_a_collector_no_spans_are_created_for_it() {
         let config = LogConfig { log: LogForm::Text, log_requests: true, log_filter: "info".to_owned() };
         let subscriber = tracing_subscriber::registry().with(log(&config).unwrap());
         tracing::subscriber::with_default(subscriber, || {

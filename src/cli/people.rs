@@ -1,4 +1,4 @@
-//! Believable people for a demo world: names of many languages, and bios.
+//! Generates plausible people for a demo world: names from many languages, and bios.
 
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
@@ -7,7 +7,7 @@ use crate::model::region::{Region, Table};
 
 /// A person of a demo world.
 pub(super) struct Person {
-    /// The name in ASCII letters, without the number that may be needed to make it unique.
+    /// The username in ASCII letters, without the number that may be appended to make it unique.
     pub(super) username: String,
     pub(super) display_name: String,
     pub(super) bio: String,
@@ -15,7 +15,7 @@ pub(super) struct Person {
     pub(super) region: Option<Region>,
 }
 
-/// Returns Ada, who is in every demo world for visitors to sign in as.
+/// Returns Ada, the user in every demo world as whom visitors sign in.
 pub(super) fn ada() -> Person {
     Person {
         username: "ada".to_owned(),
@@ -38,8 +38,8 @@ pub(super) fn random(rng: &mut StdRng) -> Person {
     }
 }
 
-/// Draws a bio and a region. People who name a town in their bio state its subdivision; the others state only the
-/// country, or nothing.
+/// Draws a bio and a region. People who name a town in their bio have its subdivision as their region; other people
+/// have only a country, or no region.
 fn bio_and_region(rng: &mut StdRng) -> (String, Option<Region>) {
     let (work, (place, code), love) = (pick(rng, &WORK), pick(rng, &PLACES), pick(rng, &LOVES));
     match pick(rng, &[0, 1, 2, 3, 4]) {
@@ -51,18 +51,18 @@ fn bio_and_region(rng: &mut StdRng) -> (String, Option<Region>) {
     }
 }
 
-/// Returns the subdivision with this code, or its whole country.
+/// Returns the region with this code if `is_exact`; otherwise its country.
 fn region(code: &str, is_exact: bool) -> Region {
     let region = Table::current().find(&code[..2], is_exact.then_some(code));
     region.expect("the places of the demo world are in the standard")
 }
 
-/// Draws one of these, uniformly.
+/// Draws an element, uniformly.
 pub(super) fn pick<T: Copy>(rng: &mut StdRng, among: &[T]) -> T {
     *among.choose(rng).expect("there is something to pick from")
 }
 
-/// A name in ASCII letters, and in its own spelling.
+/// A name in ASCII letters, and in its original spelling.
 type Name = (&'static str, &'static str);
 
 const FIRST_NAMES: [Name; 64] = [
@@ -226,7 +226,7 @@ const WORK: [&str; 24] = [
     "Watchmaker",
 ];
 
-/// A town, and the region it is in.
+/// A town, and the code of its region.
 type Place = (&'static str, &'static str);
 
 const PLACES: [Place; 24] = [

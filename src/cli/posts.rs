@@ -1,4 +1,4 @@
-//! Believable posts for a demo world.
+//! Generates plausible posts for a demo world.
 
 use rand::rngs::StdRng;
 
@@ -14,7 +14,7 @@ pub(super) fn saying(rng: &mut StdRng) -> String {
     }
 }
 
-/// Draws the client that a post was written with.
+/// Draws the platform of a post; `None` if it has none.
 pub(super) fn platform(rng: &mut StdRng) -> Option<&'static str> {
     pick(rng, &[Some("web"), Some("web"), Some("ios"), Some("android"), Some("android"), None])
 }

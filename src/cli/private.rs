@@ -1,12 +1,12 @@
-//! File modes that keep data from other users of the machine.
+//! Sets file modes that protect data from other users of the machine.
 //!
-//! Files that the program creates are readable by its own user alone. So are those of the Redis that it starts, which
-//! inherits the umask. Files that an earlier version left readable are closed on next use.
+//! Only the program's own user can read the files that it creates. The same holds for files of the Redis that it
+//! starts, which inherits the umask. Files that an earlier version left readable are restricted on next use.
 //!
 //! # Which modes are changed
-//! Earlier versions created directories of mode 755 and files of mode 644. Those that still have it are closed. Any other
-//! mode was chosen by an operator, such as 750 for a group that makes backups, and stays. So does the mode of a directory
-//! that contains other files, such as a home directory.
+//! Earlier versions created directories of mode 755 and files of mode 644. Files and directories that still have these
+//! modes are restricted. Any other mode was chosen by an operator, such as 750 for a group that makes backups, and
+//! stays. The mode of a directory that contains other files, such as a home directory, stays as well.
 
 use std::fs::{self, Metadata, Permissions};
 use std::io;
@@ -16,18 +16,18 @@ use std::path::Path;
 use rustix::fs::Mode;
 use rustix::process::{geteuid, umask};
 
-/// Names that the program and `make run` create in a data directory.
+/// Names of the files that the program and `make run` create in a data directory.
 const OWN: [&str; 6] =
     ["archive.db", "archive.db-shm", "archive.db-wal", "demo-unfinished", "fanfold.lock", "redis"];
 
-/// Sets the umask, so that files created from now on are private to the user, also those of child processes.
+/// Sets the umask, so that only the user can access files created from now on, including those of child processes.
 pub(super) fn begin() {
     let others = Mode::RWXG | Mode::RWXO;
     let chosen = umask(others);
     umask(chosen | others);
 }
 
-/// Closes what an earlier version has left readable in this data directory.
+/// Restricts the modes of a data directory and of archive files that an earlier version left readable.
 pub(super) fn close(data_dir: &Path) {
     for file in ["archive.db", "archive.db-wal", "archive.db-shm"] {
         narrow(&data_dir.join(file), 0o644, 0o600);
@@ -37,7 +37,7 @@ pub(super) fn close(data_dir: &Path) {
     }
     if own(data_dir).is_some_and(|directory| directory.mode() & 0o007 != 0) {
         tracing::warn!(
-            "others can enter the data directory {}; the files in it are closed",
+            "others can enter the data directory {}, but cannot read the files in it",
             data_dir.display()
         );
     }
@@ -49,11 +49,11 @@ fn narrow(path: &Path, from: u32, to: u32) {
     }
     match fs::set_permissions(path, Permissions::from_mode(to)) {
         Ok(()) => tracing::info!("{} could be read by others; its mode is {to:o} now", path.display()),
-        Err(error) => tracing::warn!(%error, "{} can be read by others", path.display()),
+        Err(error) => tracing::warn!(%error, "cannot restrict {}, which others can read", path.display()),
     }
 }
 
-/// Returns the metadata of a file that belongs to the user of this process and is not a link.
+/// Returns a file's metadata; `None` if the file is a symbolic link or belongs to another user.
 fn own(path: &Path) -> Option<Metadata> {
     fs::symlink_metadata(path).ok().filter(|found| found.uid() == geteuid().as_raw() && !found.is_symlink())
 }

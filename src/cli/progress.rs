@@ -1,10 +1,10 @@
-//! Progress bars, on a terminal only.
+//! Draws progress bars, on a terminal only.
 
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Returns a bar with this number of steps. It draws on standard error, if that is a terminal.
+/// Returns a progress bar with `steps` steps. It draws on standard error if that is a terminal.
 pub(super) fn bar(what: &'static str, steps: u64) -> ProgressBar {
     const TEMPLATE: &str = "{msg:10} {wide_bar} {human_pos}/{human_len} {eta}";
     let bar = ProgressBar::new(steps).with_message(what);

@@ -1,4 +1,4 @@
-//! `fanfold schema`: printing the schema.
+//! `fanfold schema`: prints the schema.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `fanfold serve`: the server.
+//! `fanfold serve`: runs the server.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use crate::config::{DataConfig, DutyConfig, GraphqlConfig, HttpConfig, LogConfig
 use crate::graphql::Api;
 use crate::http;
 
-/// Timeout for sending the last traces, unless the timeout for stopping is shorter.
+/// Timeout of sending the last traces, unless `--http-shutdown-timeout` is shorter.
 const LAST_TRACES: Duration = Duration::from_secs(3);
 
-/// Serves the API, its schema and a playground.
+/// Serves the API, its schema and the web pages.
 ///
-/// Without --redis-url, it starts a redis-server of its own in the data directory, and stops it at exit.
-/// Ends on SIGINT and SIGTERM, when the requests in progress have been answered.
+/// Without --redis-url, the server starts its own redis-server in the data directory, and stops it at exit. On SIGINT
+/// and SIGTERM, the server finishes the requests in progress and exits.
 #[derive(Args, Debug)]
 pub(super) struct Serve {
     #[command(flatten)]
@@ -84,7 +84,7 @@ impl Serve {
         let duties = begin_duties(&self.duties, &data.app, &stopping);
         tokio::spawn(stop_on_signal(signals, Arc::clone(&stop_serving)));
         let served = serve(listener, api, self.http, files, stopping).await;
-        // Serving may also have ended without a signal.
+        // The server may also have stopped without a signal.
         stop_serving.send_replace(true);
         end_duties(duties).await;
         data.close().await;
@@ -104,7 +104,7 @@ async fn serve(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Starts the background work of a server.
+/// Starts a server's background work.
 fn begin_duties(config: &DutyConfig, app: &App, stopping: &watch::Receiver<bool>) -> JoinSet<()> {
     let mut duties = JoinSet::new();
     let (repairer, until) = (app.clone(), stopping.clone());
@@ -126,9 +126,9 @@ fn begin_duties(config: &DutyConfig, app: &App, stopping: &watch::Receiver<bool>
     duties
 }
 
-/// Gives background work some time to hand back what is not finished. Other processes take over the rest.
+/// Waits up to a second for background work to hand back unfinished jobs. Other processes take over the rest.
 async fn end_duties(mut duties: JoinSet<()>) {
     let ended = async { while duties.join_next().await.is_some() {} };
-    // Dropping the set aborts what has not ended in time.
+    // Dropping the set aborts tasks that have not ended in time.
     drop(tokio::time::timeout(Duration::from_secs(1), ended).await);
 }

@@ -1,16 +1,16 @@
-//! Signals that ask the process to end.
+//! Handles the signals that ask the process to end.
 
 use std::fs;
 
 use futures::future::select_all;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The signals that ask the process to end. Once handled here, they no longer end it by themselves.
+/// Handlers of the signals that ask the process to end. A handled signal no longer ends the process by itself.
 pub(super) struct Signals(Vec<Signal>);
 
 impl Signals {
     pub(super) fn listen() -> Self {
-        // A handler would override `nohup`, which ignores this signal for the program that it starts.
+        // A handler would override `nohup`, which makes the program that it starts ignore SIGHUP.
         let hangup = (!is_ignored(SignalKind::hangup())).then(SignalKind::hangup);
         let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::quit()];
         // A signal without a handler ends the process by itself.
@@ -27,13 +27,14 @@ impl Signals {
     }
 }
 
-/// Returns whether this process ignores a signal. Only Linux provides this information.
+/// Returns true if this process ignores a signal; false on systems other than Linux, which do not provide this
+/// information.
 fn is_ignored(kind: SignalKind) -> bool {
     fs::read_to_string("/proc/self/status").is_ok_and(|status| ignores(&status, kind))
 }
 
-/// Returns whether the status of a process, as in `/proc`, lists the signal as ignored: one bit per signal, the first in
-/// the lowest.
+/// Returns true if a process status, as in `/proc`, lists the signal as ignored. The mask has one bit per signal; the
+/// lowest bit is signal 1.
 fn ignores(status: &str, kind: SignalKind) -> bool {
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);

@@ -1,8 +1,8 @@
-//! Traces: what a request waited for, sent to an OpenTelemetry collector.
+//! Sends traces to an OpenTelemetry collector. They show what a request waited for.
 //!
-//! Spans are those of `tracing` at the level `TRACE`, which logs omit by default: a request, its phases, every round trip
-//! to Redis and every query to the archive. Without a collector, spans are disabled. Not here: the fields of spans, which
-//! are set where a span is created.
+//! Traces consist of the `tracing` spans at level `TRACE`, which logs omit by default: a request, its phases, every
+//! round trip to Redis and every query to the archive. Without a collector, these spans are disabled. Not here: the
+//! fields of spans, which are set where a span is created.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -26,15 +26,15 @@ use tracing_subscriber::registry::LookupSpan;
 
 /// Timeout of a request to the collector.
 const ANSWER: Duration = Duration::from_secs(10);
-/// Name of the service, unless the environment sets another.
+/// Service name, unless the environment sets `OTEL_SERVICE_NAME`.
 const SERVICE: &str = "fanfold";
 
-/// An exporter of traces, until it is finished.
+/// An exporter of traces.
 pub(super) struct Traces(SdkTracerProvider);
 
 impl Traces {
-    /// Starts to send traces to the collector at this URL. OpenTelemetry's environment variables configure sampling and
-    /// the description of the service.
+    /// Starts sending traces to the collector at `endpoint`. OpenTelemetry's environment variables configure sampling
+    /// and the description of the service.
     pub(super) fn begin(endpoint: &str) -> Result<Self, Box<dyn Error + Send + Sync>> {
         let client = OnRuntime { client: client(endpoint)?, runtime: Handle::current() };
         let exporter = SpanExporter::builder().with_http().with_http_client(client);
@@ -56,7 +56,7 @@ impl Traces {
         let layer: OpenTelemetryLayer<S, Tracer> =
             tracing_opentelemetry::layer().with_tracer(self.0.tracer(SERVICE));
         let layer = layer.with_location(false).with_threads(false).with_level(false).with_target(false);
-        // Background work belongs to no request, and each of its round trips would be a trace.
+        // Background work belongs to no request, so each of its round trips would become a trace.
         let is_wanted = DynFilterFn::new(|metadata, context| {
             let is_ours = metadata.is_span()
                 && *metadata.level() == Level::TRACE
@@ -66,9 +66,9 @@ impl Traces {
         layer.with_tracked_inactivity(false).with_filter(is_wanted.with_max_level_hint(LevelFilter::TRACE))
     }
 
-    /// Sends the remaining traces, within a timeout.
+    /// Sends the remaining traces, waiting up to a timeout.
     pub(super) async fn finish(self, timeout: Duration) {
-        // The shutdown blocks on a thread that waits for this runtime.
+        // The shutdown blocks until the exporter's thread, which needs this runtime, has finished.
         let sent = tokio::task::spawn_blocking(move || self.0.shutdown_with_timeout(timeout)).await;
         if !matches!(sent, Ok(Ok(()))) {
             tracing::warn!("the last traces could not be sent");
@@ -76,7 +76,7 @@ impl Traces {
     }
 }
 
-/// Returns a client for the collector. It loads the system's certificates only for HTTPS.
+/// Returns an HTTP client for the collector. Loads the system's certificates only for HTTPS.
 fn client(endpoint: &str) -> Result<Arc<dyn HttpClient>, Box<dyn Error + Send + Sync>> {
     if endpoint.starts_with("http:") {
         return Ok(Arc::new(HyperClient::with_default_connector(ANSWER, None)));
@@ -85,7 +85,7 @@ fn client(endpoint: &str) -> Result<Arc<dyn HttpClient>, Box<dyn Error + Send + 
     Ok(Arc::new(HyperClient::new(connector, ANSWER, None)))
 }
 
-/// A client that runs requests of threads outside the runtime on the runtime of the process.
+/// An HTTP client that runs requests on the process's runtime, for threads outside the runtime.
 #[derive(Debug)]
 struct OnRuntime {
     client: Arc<dyn HttpClient>,

@@ -1,4 +1,4 @@
-//! Loading a world of users, follows and posts into the store, imported or generated.
+//! Loads an imported or generated world of users, follows and posts into the store.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::post::{Content, Platform};
 
-/// Number of users or follows written at a time.
+/// Number of users or follows written per call.
 const CHUNK: usize = 5_000;
-/// Number of posts written at a time.
+/// Number of posts written per call.
 const POSTS: usize = 1_000;
-/// Idle time after which a delivery is taken over from another worker.
+/// Idle time after which a delivery job's worker is presumed dead.
 const ABANDONED_AFTER: Duration = Duration::from_secs(5);
 
-/// Users, their follows and their posts.
+/// A world: users, their follows and their posts.
 pub(super) struct World {
     pub(super) users: Vec<NewAccount>,
-    /// Follower and followed, as indices of `users`.
+    /// Pairs of follower and followed, as indices of `users`.
     pub(super) follows: Vec<(u32, u32)>,
-    /// Returns the time of the follow with this index.
+    /// Function that returns the time of the follow with an index.
     pub(super) time: Box<dyn Fn(usize) -> Timestamp + Send + Sync>,
     pub(super) posts: Sayings,
 }
@@ -38,7 +38,7 @@ pub(super) struct Sayings {
 
 /// A post to load.
 pub(super) struct Saying {
-    /// The index of the author.
+    /// The author, as an index of [`World::users`].
     pub(super) author: u32,
     pub(super) content: Content,
     pub(super) platform: Option<Platform>,
@@ -57,7 +57,7 @@ pub(super) struct Loaded {
 }
 
 impl World {
-    /// Loads the world. Existing data stays unchanged.
+    /// Loads the world. Leaves existing data unchanged.
     pub(super) async fn load(self, app: &App) -> Result<Loaded, Error> {
         let began = app.now();
         let (users, follows, posts) = (self.users.len(), self.follows.len(), self.posts.count);
@@ -90,8 +90,8 @@ impl World {
     }
 }
 
-/// Publishes and delivers the posts that do not exist yet, and returns their number. For each author it skips as many posts
-/// as exist, since the posts of an author always come in the same order.
+/// Publishes and delivers the posts that do not exist yet, and returns their number. Skips each author's first posts,
+/// as many as exist: an author's posts always come in the same order.
 async fn publish(app: &App, ids: &[UserId], Sayings { count, mut sayings }: Sayings) -> Result<usize, Error> {
     let mut there = app.count_posts(ids).await?;
     let bar = progress::bar("posts", count as u64);

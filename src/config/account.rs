@@ -1,4 +1,4 @@
-//! Options of accounts and sessions: lifetimes of sessions, and limits on passwords.
+//! Options of accounts and sessions: session lifetimes, and limits on passwords.
 
 use std::time::Duration;
 
@@ -15,79 +15,79 @@ pub struct AccountConfig {
     #[arg(long, env = "FANFOLD_SESSIONS_SINGLE")]
     pub sessions_single: bool,
 
-    /// Days after its last use when a session ends.
+    /// Session lifetime after the last use, in days.
     #[arg(long, value_name = "DAYS", env = "FANFOLD_SESSIONS_LIFETIME", default_value_t = 30)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=3_650))]
     pub sessions_lifetime: u32,
 
-    /// Days after signing in when a session ends, however often it is used.
+    /// Session lifetime after signing in, in days, however often the session is used.
     #[arg(long, value_name = "DAYS", env = "FANFOLD_SESSIONS_MAX_LIFETIME", default_value_t = 365)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=36_500))]
     pub sessions_max_lifetime: u32,
 
-    /// Wrong passwords per account in an hour, from addresses that the account never signed in from.
+    /// Maximum wrong passwords per account per hour, from addresses that the account has never signed in from.
     ///
-    /// Each address that it has signed in from has a limit of its own, of the same size, which strangers cannot
-    /// exhaust.
+    /// Each address that the account has signed in from has a limit of its own, of the same size, which strangers
+    /// cannot exhaust.
     #[arg(long, value_name = "N", env = "FANFOLD_LOGINS_PER_ACCOUNT", default_value_t = 20)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub logins_per_account: u32,
 
-    /// Wrong passwords per address in an hour, for any accounts.
+    /// Maximum wrong passwords per address per hour, over all accounts.
     ///
     /// Behind a proxy, --http-trusted-proxies determines the address.
     #[arg(long, value_name = "N", env = "FANFOLD_LOGINS_PER_ADDRESS", default_value_t = 100)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub logins_per_address: u32,
 
-    /// Correct passwords per account in an hour.
+    /// Maximum correct passwords per account per hour.
     #[arg(long, value_name = "N", env = "FANFOLD_SIGN_INS_PER_ACCOUNT", default_value_t = 300)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub sign_ins_per_account: u32,
 
-    /// Correct passwords per address in an hour, for any accounts.
+    /// Maximum correct passwords per address per hour, over all accounts.
     ///
     /// The first 20 of each account do not count.
     #[arg(long, value_name = "N", env = "FANFOLD_SIGN_INS_PER_ADDRESS", default_value_t = 1_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub sign_ins_per_address: u32,
 
-    /// Accounts created per address in an hour.
+    /// Maximum accounts created per address per hour.
     #[arg(long, value_name = "N", env = "FANFOLD_REGISTRATIONS_PER_ADDRESS", default_value_t = 50)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub registrations_per_address: u32,
 
-    /// Passwords that are hashed at a time [default: half the number of processors].
+    /// Maximum passwords being hashed at a time [default: half the number of processors].
     ///
-    /// Their threads have a lower priority than those that serve requests.
+    /// The threads that hash have a lower priority than the threads that serve requests.
     #[arg(long, value_name = "N", env = "FANFOLD_PASSWORD_WORKERS")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1_024))]
     pub password_workers: Option<u16>,
 
-    /// Passwords that may wait to be hashed; beyond that, clients must retry later.
+    /// Maximum passwords waiting to be hashed; beyond it, clients must retry later.
     ///
-    /// Addresses take turns, and so do the accounts of an address. When the queue is full, a client with fewer passwords
-    /// in it displaces one of the client with the most.
+    /// Addresses take turns, and so do the accounts of an address. When the queue is full, a password from a client
+    /// with fewer passwords in it displaces a password from the client with the most.
     #[arg(long, value_name = "N", env = "FANFOLD_PASSWORD_QUEUE", default_value_t = 256)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub password_queue: u32,
 
-    /// Passwords from one address that may be waiting or being hashed at a time.
+    /// Maximum passwords per address that are waiting or being hashed.
     #[arg(long, value_name = "N", env = "FANFOLD_PASSWORDS_PER_ADDRESS", default_value_t = 32)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub passwords_per_address: u32,
 }
 
 impl AccountConfig {
-    /// Returns the time at which a session ends if it is not used again.
+    /// Returns the time at which an unused session ends.
     #[must_use]
     pub fn session_end(&self, created_at: Timestamp, last_seen_at: Timestamp) -> Timestamp {
         let unused = last_seen_at.plus(days(self.sessions_lifetime));
         unused.min(created_at.plus(days(self.sessions_max_lifetime)))
     }
 
-    /// Returns whether the token of a session is accepted. The lifetimes in force now also apply to sessions that were
-    /// opened under longer ones.
+    /// Returns true if a session's token is accepted. The current lifetimes also apply to sessions that were opened
+    /// under longer lifetimes.
     #[must_use]
     pub fn is_live(&self, session: &Session, now: Timestamp) -> bool {
         let latest = self.session_end(session.created_at, session.last_seen_at);

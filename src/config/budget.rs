@@ -1,42 +1,43 @@
-//! Options of the budget of an operation.
+//! Options of an operation's budget.
 
 use clap::Args;
 
 use crate::budget::Amounts;
 use crate::config::TimelineStrategy;
 
-/// The budget of an operation. A batch of operations shares one.
+/// An operation's budget. The operations of a batch share one budget.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "API")]
 pub struct BudgetConfig {
-    /// Read commands to Redis per operation [default: 20000, or 4 for each user one may follow].
+    /// Maximum read commands to Redis per operation [default: 20000, or 4 × --relation-follow-limit if greater].
     ///
     /// A command that reads many members counts as several, by its duration. A page far back in a home timeline takes
-    /// about three for each user followed, and twice as many with --timeline-strategy pull, which doubles the default.
+    /// about three commands per followed user, and twice as many with --timeline-strategy pull, which doubles the
+    /// default.
     #[arg(long, value_name = "N", env = "FANFOLD_GRAPHQL_COMMAND_LIMIT")]
     #[arg(value_parser = clap::value_parser!(u64).range(1_000..=1_000_000_000))]
     pub graphql_command_limit: Option<u64>,
 
-    /// Bytes that Redis and the archive may send per operation.
+    /// Maximum bytes read from Redis and the archive per operation.
     #[arg(long, value_name = "BYTES", env = "FANFOLD_GRAPHQL_REPLY_LIMIT", default_value_t = 16_777_216)]
     #[arg(value_parser = clap::value_parser!(u64).range(65_536..=1_099_511_627_776))]
     pub graphql_reply_limit: u64,
 
-    /// Statements to the archive per operation [default: 200, or 1 for each 25 users one may follow].
+    /// Maximum statements to the archive per operation [default: 200, or --relation-follow-limit / 25 if greater].
     ///
     /// A statement that reads the posts of many authors counts as several.
     #[arg(long, value_name = "N", env = "FANFOLD_GRAPHQL_STATEMENT_LIMIT")]
     #[arg(value_parser = clap::value_parser!(u64).range(10..=1_000_000_000))]
     pub graphql_statement_limit: Option<u64>,
 
-    /// Bytes of the response to one operation.
+    /// Maximum bytes of an operation's response.
     #[arg(long, value_name = "BYTES", env = "FANFOLD_GRAPHQL_RESPONSE_LIMIT", default_value_t = 8_388_608)]
     #[arg(value_parser = clap::value_parser!(u64).range(65_536..=1_099_511_627_776))]
     pub graphql_response_limit: u64,
 }
 
 impl BudgetConfig {
-    /// Returns the budget for this limit on follows and this strategy of timelines.
+    /// Returns the budget, whose defaults depend on the follow limit and the timeline strategy.
     #[must_use]
     pub fn limits(&self, follow_limit: u32, strategy: TimelineStrategy) -> Amounts {
         let follow_limit = u64::from(follow_limit);

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-/// A URL. Prints as `***` if it may contain a password.
+/// A URL that prints as `***` if it may contain a password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretUrl(String);
 
@@ -18,7 +18,8 @@ impl SecretUrl {
 }
 
 impl From<String> for SecretUrl {
-    /// Accepts any text. An invalid URL is rejected when it is opened, by a message that does not contain it.
+    /// Accepts any text. The command that opens an invalid URL rejects it, with a message that does not contain the
+    /// URL.
     fn from(text: String) -> Self {
         Self(text)
     }
@@ -59,15 +60,15 @@ pub(super) fn host(text: &str) -> Result<String, String> {
     Ok(host)
 }
 
-/// Parses a network, or a single address.
+/// Parses a network in CIDR notation, or a single address.
 pub(super) fn network(text: &str) -> Result<IpNet, String> {
     let text = text.trim();
     let address = text.parse::<IpAddr>().map(|address| IpNet::from(address.to_canonical()));
     let network = address.or_else(|_| text.parse());
-    network.map_err(|_| "a network is an address, perhaps with a length, as in 10.0.0.0/8".to_owned())
+    network.map_err(|_| "a network is an address or a CIDR range, such as 10.0.0.0/8".to_owned())
 }
 
-/// Parses the URL of a collector, optionally with a path.
+/// Parses a collector's URL, optionally with a path.
 pub(super) fn collector(text: &str) -> Result<String, String> {
     let place = ["http://", "https://"].iter().find_map(|scheme| text.strip_prefix(scheme));
     if text.is_empty()
@@ -80,7 +81,7 @@ pub(super) fn collector(text: &str) -> Result<String, String> {
         .to_owned())
 }
 
-/// Parses a prefix of keys, which must not interfere with their hash tags.
+/// Parses a key prefix, which must not contain braces, because keys contain hash tags.
 pub(super) fn key_prefix(text: &str) -> Result<String, String> {
     if text.len() > 64 {
         return Err("at most 64 bytes".to_owned());
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_with_braces_is_refused() {
+    fn a_prefix_with_braces_is_rejected() {
         assert!(key_prefix("{a}").is_err());
         assert_eq!(key_prefix("ff:").as_deref(), Ok("ff:"));
     }

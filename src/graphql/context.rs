@@ -1,7 +1,7 @@
 //! State shared by the resolvers of one request.
 //!
-//! Every node holds its scope, so a payload can have another viewer and loader than the request: the result of a
-//! mutation is read afresh, as seen by the user it signed in.
+//! Every node holds its scope, so a payload's viewer and loader can differ from the request's. A mutation's result is
+//! read afresh, as the user that it signed in sees it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -20,18 +20,18 @@ use crate::graphql::loader::Loader;
 use crate::model::address::Address;
 use crate::model::id::UserId;
 
-/// The caller, and a loader that caches what was read for them. Lives for a query or for one field of a mutation.
+/// The caller and a loader that caches the data read for them. Lives for one query or for one field of a mutation.
 pub(super) struct Scope {
     pub(super) app: App,
     pub(super) loader: Loader,
     caller: Caller,
-    /// The budget of the operation, and its use so far.
+    /// The operation's budget, with its use so far.
     budget: Arc<Budget>,
     /// True once a field of this document has ended the caller's session.
     has_ended: AtomicBool,
     /// The viewer under the new token, once a field of this document has replaced the caller's token.
     renewed: OnceLock<Viewer>,
-    /// The users whose profiles were shown.
+    /// Users whose profiles were shown and whose views are still to be recorded.
     shown: Mutex<Vec<UserId>>,
 }
 
@@ -42,7 +42,7 @@ impl Scope {
         Self { app, loader, caller, budget, has_ended, renewed, shown: Mutex::default() }
     }
 
-    /// Returns the scope of the request.
+    /// Returns the request's scope.
     pub(super) fn of(context: &Context<'_>) -> Arc<Self> {
         Arc::clone(context.data_unchecked::<Arc<Self>>())
     }
@@ -63,18 +63,18 @@ impl Scope {
         Arc::new(Self::new(self.app.clone(), self.caller.clone(), self.budget.renewed()))
     }
 
-    /// Returns the budget of the operation.
+    /// Returns the operation's budget.
     pub(super) fn budget(&self) -> &Arc<Budget> {
         &self.budget
     }
 
-    /// Returns a text for the response, after spending its bytes from the budget.
+    /// Returns `text`, for the response, after spending its bytes from the budget.
     pub(super) fn text<'a>(&self, text: &'a str) -> Result<&'a str, Error> {
         self.budget.spend(Resource::ResponseBytes, text.len() as u64)?;
         Ok(text)
     }
 
-    /// Returns the viewer: anonymous once a field has ended the session.
+    /// Returns the viewer, who is anonymous once a field has ended the session.
     pub(super) fn viewer(&self) -> &Viewer {
         if self.has_ended.load(Ordering::Relaxed) {
             return &Viewer::Anonymous;
@@ -87,12 +87,12 @@ impl Scope {
         self.caller.address
     }
 
-    /// Returns the caller's rate limit, if there is one.
+    /// Returns the caller's rate limit, if any.
     pub(super) fn rate_limit(&self) -> Option<RateLimit> {
         self.caller.rate_limit
     }
 
-    /// Returns the users and posts that the viewer may see.
+    /// Returns access to the users and posts that the viewer may see.
     pub(super) fn visible(&self) -> Visible<'_, Loader> {
         Visible { load: &self.loader, viewer: self.viewer_id() }
     }
@@ -102,12 +102,13 @@ impl Scope {
         self.viewer().user()
     }
 
-    /// Notes that a profile is shown to the viewer.
+    /// Marks a profile as shown to the viewer.
     pub(super) fn show_profile(&self, user: UserId) {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).push(user);
     }
 
-    /// Records that the viewer has viewed the profiles shown, even if the caller stops waiting. One round trip at most.
+    /// Records the viewer's views of the profiles shown, even if the caller stops waiting. Makes at most one round
+    /// trip.
     pub(super) async fn record_views(&self, tasks: &TaskTracker) {
         let shown = std::mem::take(&mut *self.shown.lock().unwrap_or_else(PoisonError::into_inner));
         if shown.is_empty() {
@@ -119,13 +120,13 @@ impl Scope {
         drop(recording.await);
     }
 
-    /// Continues the caller's session under a new token: the fields that follow in the document run as this viewer.
-    /// Called once at most, since a document has at most one field that changes a password.
+    /// Continues the caller's session under a new token. The document's later fields run as this viewer. Called at most
+    /// once, because a document has at most one field that changes a password.
     pub(super) fn renew_session(&self, viewer: Viewer) {
         drop(self.renewed.set(viewer));
     }
 
-    /// Ends the caller's session: the fields that follow in the document are anonymous.
+    /// Ends the caller's session. The document's later fields run anonymously.
     pub(super) fn end_session(&self) {
         self.has_ended.store(true, Ordering::Relaxed);
     }

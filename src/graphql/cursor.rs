@@ -1,9 +1,9 @@
 //! Cursors: positions in lists, opaque to clients, valid for one list of one owner.
 //!
-//! A cursor is base64url of: format (1 byte), list (1 byte), owner (8 bytes) and position. Lists of users are ordered
-//! by time and times tie, so a position there is a time and a user (8 bytes each); in a list of posts it is a post (8
-//! bytes). In a home timeline, where a subscription can resume from a cursor, the posts already seen follow, as
-//! variable-length integers.
+//! A cursor is the base64url encoding of: format (1 byte), list (1 byte), owner (8 bytes) and position. User lists are
+//! ordered by time and times can tie, so a position in them is a time and a user (8 bytes each). A position in a post
+//! list is a post (8 bytes). In a home timeline, where a subscription can resume after a cursor, the post is followed
+//! by the posts already seen, as variable-length integers.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -20,17 +20,17 @@ use crate::model::relation::ListKind;
 const FORMAT: u8 = 1;
 /// Number of bytes before the position.
 const HEAD: usize = 10;
-/// The codes of lists.
+/// The range of valid list codes.
 const CODES: std::ops::RangeInclusive<u8> = 1..=6;
 
-/// A list with cursors.
+/// A list whose positions are encoded as cursors.
 pub(super) trait List: Copy {
     /// A position in the list.
     type Position;
 
-    /// Returns the code of the list; part of the format.
+    /// Returns the list's code, which is part of the format.
     fn code(self) -> u8;
-    /// Returns the owner of the list.
+    /// Returns the list's owner.
     fn owner(self) -> UserId;
     fn print_position(place: &Self::Position) -> Vec<u8>;
     fn parse_position(bytes: &[u8]) -> Option<Self::Position>;
@@ -64,7 +64,7 @@ impl List for UserList {
     }
 }
 
-/// A user's posts.
+/// A user's posts, as a list with cursors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PostList {
     pub(super) owner: UserId,
@@ -90,13 +90,13 @@ impl List for PostList {
     }
 }
 
-/// A user's home timeline.
+/// A user's home timeline, as a list with cursors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TimelineList {
     pub(super) owner: UserId,
 }
 
-/// A position in a home timeline, and the posts seen by a client at this position.
+/// A position in a home timeline, with the posts that a client at this position has seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TimelinePosition {
     pub(super) post: PostId,
@@ -114,8 +114,8 @@ impl List for TimelineList {
         self.owner
     }
 
-    /// Prints the post, then the id up to which all posts are seen, the time up to which all removals are seen, and the
-    /// other posts seen, each as its distance from the previous one.
+    /// Encodes the post, then the id up to which the client has seen all posts, the time up to which it has seen all
+    /// removals, and the other posts seen, each as its distance from the preceding post.
     fn print_position(TimelinePosition { post, seen }: &TimelinePosition) -> Vec<u8> {
         let mut bytes = post.get().to_be_bytes().to_vec();
         number::print(&mut bytes, seen.upto.get());
@@ -151,8 +151,8 @@ fn parse_post(number: u64) -> Option<PostId> {
     PostId::new(number).filter(|post| *post <= PostId::GREATEST)
 }
 
-/// Variable-length integers: seven bits per byte, least significant first, the high bit set in all but the last
-/// (LEB128).
+/// Variable-length integers (LEB128): seven bits per byte, least significant first, with the high bit set in all bytes
+/// but the last.
 mod number {
     pub(super) fn print(bytes: &mut Vec<u8>, mut number: u64) {
         while number > 0x7f {
@@ -162,7 +162,8 @@ mod number {
         bytes.push(u8::try_from(number).unwrap_or(0));
     }
 
-    /// Takes a number off the front of the bytes; `None` if they do not begin with one, or not in its shortest form.
+    /// Removes a number from the front of the bytes. Returns `None` if the bytes do not begin with a number in its
+    /// shortest form.
     pub(super) fn parse(bytes: &mut &[u8]) -> Option<u64> {
         let mut number = 0_u64;
         for place in 0..10 {
@@ -178,7 +179,7 @@ mod number {
     }
 }
 
-/// Prints the cursor of a position in a list.
+/// Encodes a position in a list as a cursor.
 pub(super) fn print<L: List>(list: L, place: &L::Position) -> String {
     let mut bytes = vec![FORMAT, list.code()];
     bytes.extend(list.owner().get().to_be_bytes());
@@ -186,7 +187,7 @@ pub(super) fn print<L: List>(list: L, place: &L::Position) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Returns the code of the list that a field pages; `None` if it pages none.
+/// Returns the code of the list that a field returns pages of; `None` for any other field.
 pub(super) fn code_of(object: &str, field: &str) -> Option<u8> {
     Some(match (object, field) {
         ("User", "followers") => 1,
@@ -199,7 +200,7 @@ pub(super) fn code_of(object: &str, field: &str) -> Option<u8> {
     })
 }
 
-/// Checks that an argument is a cursor of a list with this code, of any owner.
+/// Checks that an argument is a cursor of a list with this code. Does not check the owner.
 pub(super) fn check(argument: &str, code: Option<u8>, cursor: &str) -> Result<(), Error> {
     let Some(code) = code else { return Ok(()) };
     match read(cursor) {
@@ -236,7 +237,7 @@ pub(super) fn parse<L: List>(argument: &str, list: L, cursor: &str) -> Result<L:
     L::parse_position(&place).map_or_else(|| invalid(garbage), Ok)
 }
 
-/// Decodes a cursor into the code of its list, the owner and the position.
+/// Decodes a cursor into its list code, owner and position.
 fn read(cursor: &str) -> Option<(u8, UserId, Vec<u8>)> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
     let (head, place) = bytes.split_at_checked(HEAD)?;
@@ -256,14 +257,14 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_is_good_for_its_own_list_only() {
+    fn a_cursor_is_valid_for_its_own_list_only() {
         let position = Position { at: Timestamp::from_millis(-5), user: UserId::new(9).unwrap() };
         let mine = list(ListKind::Followers, 7);
         let cursor = print(mine, &position);
         assert_eq!(parse("after", mine, &cursor).unwrap(), position);
-        let why = |list| parse("after", list, &cursor).unwrap_err().to_string();
-        assert_eq!(why(list(ListKind::Following, 7)), "`after` is a cursor of another list.");
-        assert_eq!(why(list(ListKind::Followers, 8)), "`after` is a cursor of another user's list.");
+        let error = |list| parse("after", list, &cursor).unwrap_err().to_string();
+        assert_eq!(error(list(ListKind::Following, 7)), "`after` is a cursor of another list.");
+        assert_eq!(error(list(ListKind::Followers, 8)), "`after` is a cursor of another user's list.");
     }
 
     #[test]
@@ -273,8 +274,8 @@ mod tests {
         let cursor = print(list, &post);
         assert_eq!(parse("after", list, &cursor).unwrap(), post);
         let timeline = TimelineList { owner: list.owner };
-        let why = parse("after", timeline, &cursor).unwrap_err().to_string();
-        assert_eq!(why, "`after` is a cursor of another list.");
+        let error = parse("after", timeline, &cursor).unwrap_err().to_string();
+        assert_eq!(error, "`after` is a cursor of another list.");
         // The head of one list with the position of another.
         let mut bytes = URL_SAFE_NO_PAD.decode(&cursor).unwrap();
         bytes.extend([0; 8]);
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_of_a_timeline_has_what_was_seen() {
+    fn a_cursor_of_a_timeline_has_the_posts_seen() {
         let list = TimelineList { owner: UserId::new(7).unwrap() };
         let post = |number| PostId::new(number).unwrap();
         let greatest = PostId::GREATEST;

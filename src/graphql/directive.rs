@@ -1,49 +1,50 @@
-//! Directives of the schema: facts that the cost analysis and shared caches need, stated at the field.
+//! Schema directives: facts about fields that cost analysis and shared caches need.
 //!
-//! `@listSize` and `@cost` are those of the GraphQL cost specification, `@cacheControl` that of Apollo, so that clients
-//! and gateways see the numbers that this server goes by. What has no directive fails closed: a list counts as the
-//! longest page (`document::cost`), a field as private (`document::public`). A test names each field that lacks one.
+//! `@listSize` and `@cost` follow the GraphQL cost specification and `@cacheControl` follows Apollo, so clients and
+//! gateways see the values that this server uses. A field without a directive fails closed: a list counts as a page of
+//! the maximum size (`document::cost`), and a field counts as private (`document::public`). A test names each field
+//! that lacks a directive.
 
 use async_graphql::{Enum, TypeDirective};
 
-/// The number of objects that a field may return, for the cost of an operation.
+/// The predicted number of objects that a field returns, for the cost of an operation.
 #[TypeDirective(name = "listSize", location = "FieldDefinition")]
 pub(super) fn list_size(
-    #[graphql(desc = "The size if no slicing argument is given.")] assumed_size: Option<usize>,
+    #[graphql(desc = "The list size if no slicing argument is given.")] assumed_size: Option<usize>,
     #[graphql(
-        desc = "The arguments that limit the size: a number of entries, or a list with an item for each."
+        desc = "The arguments that determine the list size: a number of entries, or a list with one item per entry."
     )]
     slicing_arguments: Option<Vec<String>>,
     #[graphql(
-        desc = "The lists of the returned object that have this size; without them, the field itself."
+        desc = "The fields of the returned object that are lists of this size. If omitted, the field itself is the list."
     )]
     sized_fields: Option<Vec<String>>,
-    #[graphql(desc = "Whether exactly one slicing argument must be given.", default_with = "Some(true)")]
+    #[graphql(desc = "True if exactly one slicing argument is required.", default_with = "Some(true)")]
     require_one_slicing_argument: Option<bool>,
 ) {
 }
 
-/// Returns the names in an argument of `@listSize`.
+/// Returns the value of a `@listSize` argument that lists these names.
 pub(super) fn names<const N: usize>(names: [&str; N]) -> Vec<String> {
     names.map(str::to_owned).into()
 }
 
-/// The weight of a field in the cost of an operation, in addition to that of the objects that it returns. Without this
-/// directive, it is 0.1 for a field without subfields, and 0 for any other. An object weighs 1.
+/// The weight of a field in an operation's cost, in addition to the weight of the objects that it returns. Without this
+/// directive, a field without subfields weighs 0.1 and any other field weighs 0. An object weighs 1.
 #[TypeDirective(location = "FieldDefinition")]
-pub(super) fn cost(#[graphql(desc = "The weight: a number.")] weight: String) {}
+pub(super) fn cost(#[graphql(desc = "The weight, in objects: a whole number such as 10.")] weight: String) {}
 
 /// The callers for whom a response may be cached.
 #[derive(Clone, Copy, Enum, PartialEq, Eq)]
 pub(super) enum CacheControlScope {
     /// All callers: the value does not depend on the viewer.
     Public,
-    /// The viewer only.
+    /// Only the viewer: the value may depend on them.
     Private,
 }
 
-/// Whether a response that contains this field, or a field of this type, may be stored by a shared cache. Fields with
-/// subfields are private by default; others are as their object.
+/// The callers for whom a response that contains this field, or a field of this type, may be cached. By default, fields
+/// with subfields are private and other fields have the scope of their object.
 #[TypeDirective(
     name = "cacheControl",
     location = "FieldDefinition",
@@ -51,6 +52,6 @@ pub(super) enum CacheControlScope {
     location = "Interface"
 )]
 pub(super) fn cache_control(
-    #[graphql(desc = "The callers for whom it may be cached.")] scope: CacheControlScope,
+    #[graphql(desc = "The callers for whom the response may be cached.")] scope: CacheControlScope,
 ) {
 }

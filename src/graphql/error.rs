@@ -1,4 +1,4 @@
-//! Errors as clients of the API see them: the one map from kinds to codes.
+//! Errors as API clients see them: the only mapping from error kinds to codes.
 //!
 //! Not here: HTTP status codes (`http::response`).
 
@@ -11,13 +11,13 @@ use crate::app::error::{Broken, Error, Rejection};
 use crate::budget::Exceeded;
 use crate::graphql::document::lexer::LexError;
 
-/// Maximum number of field errors in a response; a final one gives the number omitted.
+/// Maximum number of field errors in a response. A further error states the number omitted.
 const MOST_FIELD_ERRORS: usize = 100;
 
 /// The message of internal errors.
 const BROKEN: &str = "Internal error. It has been logged.";
 
-/// The codes that clients find in `extensions.code`.
+/// An error code, which clients find in `extensions.code`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is named after its code")]
 pub enum Code {
@@ -38,7 +38,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// Returns true for a server error: a fault of this process, or of a service it depends on.
+    /// Returns true for a server error: a fault of this process or of a service that it depends on.
     #[must_use]
     pub fn is_ours(self) -> bool {
         matches!(self, Self::Timeout | Self::Unavailable | Self::Internal)
@@ -69,7 +69,7 @@ impl Code {
 /// The errors of a request that was not executed.
 #[derive(Clone, Debug)]
 pub struct RequestError {
-    /// The code shared by all its errors.
+    /// The code that all errors of the request share.
     pub code: Code,
     /// The errors, as clients see them.
     pub errors: Vec<ServerError>,
@@ -82,17 +82,17 @@ pub struct RequestError {
 pub enum GraphqlResponse {
     /// The request was not executed.
     Rejected(RequestError),
-    /// The request was executed; errors belong to single fields.
+    /// The request was executed. Errors belong to individual fields.
     Executed {
-        /// The data; null if a non-null field failed.
+        /// The response data; null if a non-null field failed.
         data: Value,
         /// The field errors, as clients see them.
         errors: Vec<ServerError>,
-        /// The code of the first error.
+        /// The code of the first error; `None` if there are no errors.
         fault: Option<Code>,
         /// The delay after which to retry, if a field failed because the server is busy.
         retry_after: Option<Duration>,
-        /// The maximum number of bytes when printed.
+        /// Maximum bytes of the serialized response.
         limit: u64,
     },
 }
@@ -106,7 +106,7 @@ impl GraphqlResponse {
         }
     }
 
-    /// Returns the code of the first error; `None` if there is none.
+    /// Returns the code of the first error; `None` if there are no errors.
     #[must_use]
     pub fn code(&self) -> Option<Code> {
         match self {
@@ -117,19 +117,19 @@ impl GraphqlResponse {
 }
 
 impl RequestError {
-    /// Creates an error with this message.
+    /// Creates a request error with this code and message.
     #[must_use]
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, errors: vec![coded(ServerError::new(message, None), code)], retry_after: None }
     }
 
-    /// Creates the error for a hash that names no known document. Clients act on its message.
+    /// Creates the error for an unknown document hash. Clients depend on its exact message.
     #[must_use]
     pub fn not_found() -> Self {
         Self::new(Code::PersistedQueryNotFound, "PersistedQueryNotFound")
     }
 
-    /// Creates the error for an operation that exceeds a limit on complexity.
+    /// Creates the error for an operation that exceeds a complexity limit.
     pub(super) fn too_complex(what: &str) -> Self {
         Self::new(Code::TooComplex, format!("The document is too complex: {what}."))
     }
@@ -140,7 +140,8 @@ impl RequestError {
         Self::new(Code::TooComplex, over_budget(exceeded))
     }
 
-    /// Creates the error for an operation that costs more tokens than are left; enough are available after `wait`.
+    /// Creates the error for an operation that costs more tokens than are left. Enough tokens are available after
+    /// `wait`.
     pub(super) fn rate_limited(RateLimit { cost, remaining, limit, .. }: RateLimit, wait: Duration) -> Self {
         let seconds = wait.as_millis().div_ceil(1_000);
         let message = format!(
@@ -150,7 +151,7 @@ impl RequestError {
         Self { retry_after: Some(wait), ..Self::new(Code::RateLimited, message) }
     }
 
-    /// Creates the error for a document that is not passed to the parser.
+    /// Creates the error for a document rejected before parsing.
     pub(super) fn violation(violation: LexError) -> Self {
         let code = match violation {
             LexError::Excess { .. } => Code::TooComplex,
@@ -159,7 +160,7 @@ impl RequestError {
         Self::new(code, violation.to_string())
     }
 
-    /// Creates an internal error, whose cause is only in the log.
+    /// Creates an internal error. Its cause appears only in the log.
     #[must_use]
     pub fn internal(request_id: &str) -> Self {
         let error = ServerError::new(BROKEN, None);
@@ -167,7 +168,7 @@ impl RequestError {
         Self { code: Code::Internal, errors, retry_after: None }
     }
 
-    /// Creates the error for an application error that prevents the execution of the whole request.
+    /// Creates the error for an application error that prevents the whole request from being executed.
     #[must_use]
     pub fn of(error: &Error, request_id: &str) -> Self {
         let shown = show(error, request_id);
@@ -177,16 +178,16 @@ impl RequestError {
 }
 
 fn over_budget(exceeded: &Exceeded) -> String {
-    format!("The operation is too complex: {exceeded}. Ask for smaller pages, or for fewer of them at once.")
+    format!("The operation is too complex: {exceeded}. Request smaller pages, or fewer pages at once.")
 }
 
-/// Returns the response to an operation that exceeds its budget.
+/// Returns the response to an operation that exceeded its budget.
 pub(super) fn over(exceeded: &Exceeded, limit: u64) -> GraphqlResponse {
     let RequestError { code, errors, .. } = RequestError::over_budget(exceeded);
     GraphqlResponse::Executed { data: Value::Null, errors, fault: Some(code), retry_after: None, limit }
 }
 
-/// Gives every error of a response its code. The response may have `limit` bytes when printed.
+/// Assigns a code to every error of a response. `limit` is the maximum bytes of the serialized response.
 pub(super) fn finish(response: Response, request_id: &str, limit: u64) -> GraphqlResponse {
     let Response { data, errors, .. } = response;
     let mut retry_after = None;
@@ -195,7 +196,7 @@ pub(super) fn finish(response: Response, request_id: &str, limit: u64) -> Graphq
     let left_out = errors.len().saturating_sub(MOST_FIELD_ERRORS);
     let shown = errors.into_iter().take(MOST_FIELD_ERRORS).map(|error| {
         let Some(cause) = error.source::<Error>() else {
-            // An error of the library itself about an argument.
+            // The library itself rejected an argument.
             code = Code::BadUserInput;
             fault.get_or_insert(code);
             return coded(error, code);
@@ -214,17 +215,17 @@ pub(super) fn finish(response: Response, request_id: &str, limit: u64) -> Graphq
     GraphqlResponse::Executed { data, errors, fault, retry_after, limit }
 }
 
-/// An error as clients may see it.
+/// An error in the form sent to clients.
 struct Shown<'a> {
     code: Code,
     message: String,
-    /// Set for errors whose cause is only in the log.
+    /// The request's id, set for errors whose cause appears only in the log.
     request_id: Option<&'a str>,
     retry_after: Option<Duration>,
 }
 
-/// Maps an error to its code and message; no other function does. Causes of server errors are logged here, once, and
-/// not sent.
+/// Maps an error to its code and message; no other function does so. Logs the cause of a server error once and does not
+/// send it to the client.
 fn show<'a>(error: &Error, request_id: &'a str) -> Shown<'a> {
     let plain = |code, message: &str| Shown {
         code,
@@ -236,7 +237,7 @@ fn show<'a>(error: &Error, request_id: &'a str) -> Shown<'a> {
         Error::Invalid(message) => plain(Code::BadUserInput, message),
         Error::Rejected(Rejection::Unauthenticated) => plain(Code::Unauthenticated, "Sign in first."),
         Error::Rejected(Rejection::BadToken) => {
-            plain(Code::Unauthenticated, "The token is not valid, or its session has ended. Sign in again.")
+            plain(Code::Unauthenticated, "The token is invalid, or its session has ended. Sign in again.")
         }
         Error::Rejected(Rejection::Busy { retry_after }) => {
             let busy = plain(Code::Unavailable, "The server is busy. Try again in a moment.");
@@ -247,7 +248,7 @@ fn show<'a>(error: &Error, request_id: &'a str) -> Shown<'a> {
             plain(Code::ResyncRequired, message)
         }
         Error::Rejected(Rejection::OverBudget(exceeded)) => plain(Code::TooComplex, &over_budget(exceeded)),
-        // Mutations put these into their payloads; nothing else returns them.
+        // Mutations report rule violations in their payloads; nothing else returns them.
         Error::Rejected(Rejection::Rules(violations)) => {
             let messages: Vec<&str> = violations.iter().map(|violation| violation.message.as_str()).collect();
             plain(Code::BadUserInput, &messages.join(" "))

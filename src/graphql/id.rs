@@ -1,6 +1,7 @@
-//! Ids as clients see them: opaque, tagged with the type of the object they name.
+//! Ids as clients see them: opaque and tagged with the object's type.
 //!
-//! An id is base64url of `User:7`. Only the printed form is accepted, so an object has exactly one id.
+//! An id is the base64url encoding of a text such as `User:7`. Only the canonical form is accepted, so every object has
+//! exactly one id.
 
 use std::fmt::Display;
 
@@ -15,7 +16,7 @@ use crate::model::session::SessionId;
 /// Maximum number of ids in one argument.
 pub(super) const MOST_IDS: usize = 100;
 
-/// The object that an id names.
+/// The object that an id identifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GlobalId {
     User(UserId),
@@ -24,7 +25,7 @@ pub(super) enum GlobalId {
 }
 
 impl GlobalId {
-    /// Prints the id as clients see it.
+    /// Formats the id as clients see it.
     pub(super) fn print(self) -> ID {
         let what: &dyn Display = match &self {
             Self::User(user) => user,
@@ -34,12 +35,12 @@ impl GlobalId {
         ID(URL_SAFE_NO_PAD.encode(format!("{}:{what}", self.kind())))
     }
 
-    /// Parses the id in an argument, of any type.
+    /// Parses an argument as an id of any type.
     pub(super) fn parse(argument: &str, id: &ID) -> Result<Self, Error> {
         read(id).ok_or_else(|| Error::Invalid(format!("`{argument}` is not an id issued by this server.")))
     }
 
-    /// Parses the id in an argument, of a type that `node` looks up.
+    /// Parses an argument as an id of a type that `node` looks up.
     pub(super) fn node(argument: &str, id: &ID) -> Result<Self, Error> {
         match Self::parse(argument, id)? {
             other @ Self::Session(_) => Err(other.unexpected(argument, "Node")),
@@ -47,7 +48,7 @@ impl GlobalId {
         }
     }
 
-    /// Parses the id of a user in an argument.
+    /// Parses an argument as a user's id.
     pub(super) fn user(argument: &str, id: &ID) -> Result<UserId, Error> {
         match Self::parse(argument, id)? {
             Self::User(user) => Ok(user),
@@ -55,7 +56,7 @@ impl GlobalId {
         }
     }
 
-    /// Parses the id of a post in an argument.
+    /// Parses an argument as a post's id.
     pub(super) fn post(argument: &str, id: &ID) -> Result<PostId, Error> {
         match Self::parse(argument, id)? {
             Self::Post(post) => Ok(post),
@@ -63,7 +64,7 @@ impl GlobalId {
         }
     }
 
-    /// Parses the id of a session in an argument.
+    /// Parses an argument as a session's id.
     pub(super) fn session(argument: &str, id: &ID) -> Result<SessionId, Error> {
         match Self::parse(argument, id)? {
             Self::Session(session) => Ok(session),
@@ -71,7 +72,7 @@ impl GlobalId {
         }
     }
 
-    /// Returns the error for an id of another type than the argument accepts.
+    /// Returns the error for an id of a type that the argument does not accept.
     pub(super) fn unexpected(self, argument: &str, expected: &str) -> Error {
         Error::Invalid(format!("`{argument}` must be the id of a {expected}, not of a {}.", self.kind()))
     }
@@ -96,12 +97,12 @@ fn read(id: &ID) -> Option<GlobalId> {
     }
 }
 
-/// Checks the number of ids in an argument.
+/// Rejects an argument with more than [`MOST_IDS`] ids.
 pub(super) fn check_count(argument: &str, ids: &[ID]) -> Result<(), Error> {
     if ids.len() <= MOST_IDS {
         return Ok(());
     }
-    Err(Error::Invalid(format!("`{argument}` may have at most {MOST_IDS} ids, not {}.", ids.len())))
+    Err(Error::Invalid(format!("`{argument}` has {} ids; the maximum is {MOST_IDS}.", ids.len())))
 }
 
 #[cfg(test)]
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_invalid_and_says_where() {
+    fn everything_else_is_invalid_and_its_argument_is_named() {
         let encode = |text: &str| URL_SAFE_NO_PAD.encode(text);
         for text in
             ["", "7", "VXNlcjo3=", "VXNlcjo4\0", &encode("User:07"), &encode("User:"), &encode("Cat:7")]

@@ -1,15 +1,15 @@
-//! Batched loading: the reads of all resolvers on one level are sent together.
+//! Batched loading: sends the reads of all resolvers on one level together.
 //!
-//! There is one loader for all types of reads, so that everything a level of a query needs (users, relations and
-//! lists) is **one** round trip. Its key is the read, which contains everything the value depends on. It lives for one
-//! scope and caches every value.
+//! One loader handles all types of reads, so everything that a query level needs (users, relations and lists) takes
+//! **one** round trip. Its key is the read, which contains everything that the value depends on. It lives for one scope
+//! and caches every value.
 //!
-//! # Why the `dataloader` crate, and how it is contained
-//! It batches by yielding to the other resolvers, without a timer. Its edge cases are handled here: `load` panics where
-//! `try_load` returns an error, so only the latter is used; every read has a value; and a load whose leader was
-//! cancelled (a sibling failed, its branch was dropped) receives *not found* and tries again, which is sufficient,
-//! because reads change nothing. A page is one read, because the lock of the loader is held while a batch is in flight,
-//! and every key is hashed often.
+//! # Why the `dataloader` crate and how it is contained
+//! The crate batches by yielding to the other resolvers, without a timer. This module handles its edge cases. `load`
+//! panics where `try_load` returns an error, so only `try_load` is used. Every read has a value. A load whose leader
+//! was cancelled (a sibling failed and its branch was dropped) receives *not found* and retries; reads have no side
+//! effects, so a retry is sufficient. A page is one read, because the crate holds its lock while a batch is in flight
+//! and hashes every key often.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -32,19 +32,21 @@ use crate::model::clock::Day;
 use crate::model::id::UserId;
 
 /// Number of times a load yields to the other resolvers before it sends the reads collected so far. All resolvers run
-/// in one task, and have been polled after one yield.
+/// in one task, so one yield polls each of them.
 const YIELDS: usize = 1;
 
-/// Maximum number of reads in a batch. Beyond it, a batch is sent before all resolvers of a level have asked.
+/// Maximum number of reads in a batch. The loader sends a full batch before all resolvers of a level have added their
+/// reads.
 const MOST_READS: usize = 10_000;
 
-/// Performs reads in batches and caches their values.
+/// A loader that performs reads in batches and caches their values.
 pub(super) struct Loader {
     app: App,
     budget: Arc<Budget>,
     reads: cached::Loader<AnyRead, AnyResult, Batches>,
     timelines: Memo<TimelineQuery, Arc<TimelinePage>>,
-    /// Serializes reads of the timeline: if it has to be filled, the first read fills it for the others.
+    /// Lock that serializes timeline reads. If the timeline must be filled, the first read fills it for the other
+    /// reads.
     timeline_turn: tokio::sync::Mutex<()>,
     audiences: Memo<(UserId, i64), Visitors>,
 }
@@ -61,13 +63,13 @@ impl<K: Eq + Hash, V: Clone> Memo<K, V> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
-    /// Caches a result, and returns the one that was cached first.
+    /// Caches a result unless the key already has a result. Returns the cached result.
     fn keep(&self, key: K, value: V) -> V {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert(value).clone()
     }
 }
 
-/// Sends the batches, within a budget.
+/// The batch function, which sends reads within a budget.
 struct Batches {
     app: App,
     budget: Arc<Budget>,
@@ -111,16 +113,16 @@ impl Loader {
         }
     }
 
-    /// Returns the users who viewed a user's profile within `days` days up to `today`. Round trips as for
-    /// [`audience::visitors`].
+    /// Returns the users who viewed a user's profile in the `days` days up to `today`. Makes no round trip on a cache
+    /// hit; otherwise as many as [`audience::visitors`].
     pub(super) async fn audience(&self, user: UserId, today: Day, days: i64) -> Result<Visitors, Error> {
         let key = (user, days);
         if let Some(visitors) = self.audiences.get(&key) {
             return Ok(visitors);
         }
-        // Boxed: resolvers nest, and would hold the stack for a path that few of them take.
+        // Boxed because resolvers nest: each of them would reserve stack for a path that few of them take.
         let visitors = audience::visitors(self, user, today, days).boxed().await?;
-        // Sorting them takes the server as long as walking them takes Redis.
+        // Sorting the visitors takes the server as long as scanning them takes Redis.
         self.budget.spend(Resource::Commands, visitors.some.len() as u64 / 8)?;
         Ok(self.audiences.keep(key, visitors))
     }
@@ -135,7 +137,7 @@ impl Loader {
         if let Some(page) = self.timelines.get(&query) {
             return Ok(page);
         }
-        // Boxed, as above.
+        // Boxed for the same reason as in `audience`.
         let page = self.budget.limit(self.app.timeline(viewer, query)).boxed().await?;
         Ok(self.timelines.keep(query, Arc::new(page)))
     }

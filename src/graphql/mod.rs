@@ -1,7 +1,7 @@
-//! The API: the GraphQL schema over the application.
+//! The GraphQL API: a schema over the application layer.
 //!
-//! Types are thin: they hold values of `model`, and load everything else through a request-scoped [`loader`]. Not here:
-//! rules (`app`), or the transport of requests (`http`).
+//! Types are thin: they hold `model` values and load everything else through a request-scoped [`loader`]. Not here:
+//! rules (`app`) and request transport (`http`).
 
 mod context;
 mod cursor;
@@ -51,7 +51,7 @@ type Schema = async_graphql::Schema<Query, Mutation, Subscription>;
 pub use crate::graphql::document::Summary;
 pub use crate::graphql::document::persisted::{DocumentHash, TrustedError};
 
-/// The API: takes documents, returns responses.
+/// The GraphQL API: accepts documents and returns responses.
 #[derive(Clone)]
 pub struct Api {
     schema: Schema,
@@ -59,95 +59,95 @@ pub struct Api {
     config: GraphqlConfig,
     app: App,
     turns: Turns,
-    /// Tasks that run to completion even after the client is gone.
+    /// Tasks that run to completion even if the client disconnects.
     tasks: TaskTracker,
 }
 
-/// A request as received, its parts not yet checked.
+/// A request as received, before validation.
 #[derive(Debug, Default)]
 pub struct GraphqlRequest {
-    /// The document; `None` if the request gives only its hash.
+    /// The document's text; `None` if the request contains only its hash.
     pub query: Option<String>,
-    /// The hash of the document, as claimed by the client.
+    /// The document's hash, as claimed by the client.
     pub hash: Option<DocumentHash>,
-    /// The name of the operation to execute; required if the document has several.
+    /// The name of the operation to execute; required if the document has several operations.
     pub operation_name: Option<String>,
-    /// Values for its variables: an object, or null for none.
+    /// The variable values: an object, or null if there are none.
     pub variables: serde_json::Value,
 }
 
-/// An operation that is ready to be executed.
+/// An operation that is ready for execution.
 pub struct Plan(Operation);
 
 impl Plan {
-    /// Returns true if it is a query.
+    /// Returns true if the operation is a query.
     #[must_use]
     pub fn reads(&self) -> bool {
         self.0.kind == OperationType::Query
     }
 
-    /// Returns true if it is a subscription.
+    /// Returns true if the operation is a subscription.
     #[must_use]
     pub fn watches(&self) -> bool {
         self.0.kind == OperationType::Subscription
     }
 
-    /// Returns its predicted cost: roughly the number of objects it loads.
+    /// Returns the operation's predicted cost: roughly the number of objects it loads.
     #[must_use]
     pub fn objects(&self) -> u64 {
         self.0.costs.total()
     }
 
-    /// Returns its number of selections, counting those of a fragment wherever it is spread: a measure of its memory.
+    /// Returns the operation's number of selections, with fragments counted at every spread. It measures memory use.
     #[must_use]
     pub fn selections(&self) -> usize {
         pace::selections(&self.0.document)
     }
 
-    /// Returns its summary, for logs, metrics and traces.
+    /// Returns the operation's summary, for logs, metrics and traces.
     #[must_use]
     pub fn summary(&self) -> Summary {
         self.0.summary()
     }
 
-    /// Returns true if it is a query whose response is the same for all callers.
+    /// Returns true if the operation is a query whose response is the same for all callers.
     #[must_use]
     pub fn is_public(&self) -> bool {
         self.reads() && self.0.is_public
     }
 
-    /// Rejects plans that together exceed the limits of one operation.
+    /// Rejects plans that together exceed the limits for a single operation.
     pub fn check_together<'a>(plans: impl Iterator<Item = &'a Self>) -> Result<(), RequestError> {
         cost::check_together(plans.map(|plan| &plan.0.costs))
     }
 }
 
 impl Api {
-    /// Opens the API over an application. Reads the file of trusted documents, if one is configured.
+    /// Opens the API over an application. Reads the trusted-documents file, if configured.
     pub fn open(app: App, config: GraphqlConfig) -> Result<Self, TrustedError> {
         let documents = Arc::new(Documents::open(&sdl(), &config)?);
         Ok(Self { schema: schema(), documents, config, app, turns: Turns::new(), tasks: TaskTracker::new() })
     }
 
-    /// Returns the application under the API.
+    /// Returns the underlying application.
     #[must_use]
     pub fn app(&self) -> &App {
         &self.app
     }
 
-    /// Returns the number of cached parsed documents, and of cached texts of persisted queries.
+    /// Returns the number of cached parsed documents and the number of cached persisted-query texts.
     #[must_use]
     pub fn cached_documents(&self) -> (usize, usize) {
         self.documents.cached()
     }
 
-    /// Prepares the document of a request for execution. Does not access the store.
+    /// Prepares a request's document for execution. Does not access the store.
     pub fn plan(&self, incoming: GraphqlRequest) -> Result<Plan, RequestError> {
         self.documents.operation(incoming).map(Plan)
     }
 
-    /// Admits the caller with this token and address to execute plans: recognises them, charges them, and returns their
-    /// remaining rate limit. Round trips as for [`App::admit`].
+    /// Admits the caller with this token and address to execute plans: identifies them, charges them and returns their
+    /// remaining rate limit. Makes as many round trips as [`App::admit`].
     pub async fn admit(
         &self,
         plans: impl Iterator<Item = &Plan>,
@@ -157,43 +157,43 @@ impl Api {
         self.app.admit(token, address, self.charge(plans)).await
     }
 
-    /// Admits the same caller again, if their session has not ended since; does not charge them again.
+    /// Readmits a caller whose session has not ended since. Does not charge them again.
     pub async fn admit_again(&self, token: Option<&str>, caller: Caller) -> Result<Caller, Error> {
         let Caller { address, rate_limit, .. } = caller;
         Ok(Caller { rate_limit, ..self.app.admit(token, address, None).await? })
     }
 
-    /// Returns the charge for plans; `None` if there is no rate limit.
+    /// Returns the charge for these plans; `None` if there is no rate limit.
     fn charge<'a>(&self, plans: impl Iterator<Item = &'a Plan>) -> Option<Charge> {
-        // A plan that loads no object is a request, too.
+        // A plan that loads no objects still counts as a request.
         self.charge_of(plans.map(|Plan(operation)| operation.costs.total().max(1)).sum())
     }
 
-    /// Returns a charge of this cost; `None` if there is no rate limit.
+    /// Returns the charge for this cost; `None` if there is no rate limit.
     fn charge_of(&self, cost: u64) -> Option<Charge> {
         let number = |cost| u32::try_from(cost).unwrap_or(u32::MAX);
         let per_minute = self.config.graphql_rate_limit?;
         let capacity = per_minute.max(number(self.config.graphql_cost_limit));
-        // A charge never exceeds the capacity of the bucket.
+        // A charge never exceeds the bucket's capacity.
         Some(Charge { cost: number(cost).min(capacity), capacity, per_minute })
     }
 
-    /// Charges for use beyond the prediction, without waiting for the result.
+    /// Charges for usage beyond the predicted cost, without waiting for the result.
     fn charge_afterwards(&self, viewer: &Viewer, address: Option<Address>, excess: u64) {
         let Some(charge) = self.charge_of(excess).filter(|charge| charge.cost > 0) else { return };
         let (app, viewer) = (self.app.clone(), viewer.clone());
         self.tasks.spawn(async move { app.charge_afterwards(&viewer, address, charge).await });
     }
 
-    /// Charges an address for a rejected document, by its length, which determines the work of reading it. The sender
-    /// is not known yet, and an unverified token must not be charged.
+    /// Charges an address for a rejected document in proportion to the document's length, which determines the work of
+    /// reading it. The sender is not authenticated yet, and an unverified token must not be charged.
     pub fn charge_rejected(&self, address: Option<Address>, bytes: usize) {
         const BYTES: u64 = 1_024;
         self.charge_afterwards(&Viewer::Anonymous, address, 1 + bytes as u64 / BYTES);
     }
 
     /// Executes a plan for an admitted caller if they have enough tokens left, within the configured timeout. Internal
-    /// errors carry `request_id`, and are logged with it.
+    /// errors contain `request_id` and are logged with it.
     ///
     /// Dropping this future cancels a query; a mutation runs to completion.
     pub async fn execute(&self, plan: Plan, caller: Caller, request_id: &str) -> GraphqlResponse {
@@ -204,8 +204,8 @@ impl Api {
         response
     }
 
-    /// Runs `work`, which executes and prints operations of this total cost. Expensive work waits for a turn, at most
-    /// for the timeout of a query, and runs on a thread of its own.
+    /// Runs `work`, which executes operations of this total cost and serializes their responses. Expensive work waits
+    /// for a turn, at most for the query timeout, and runs on its own thread.
     pub async fn in_turn<T: Send + 'static>(
         &self,
         cost: u64,
@@ -219,20 +219,21 @@ impl Api {
         Ok(turn.run(work).await)
     }
 
-    /// Returns a budget for an operation, or for several that share it.
+    /// Returns a budget for one operation, or for several operations that share it.
     #[must_use]
     pub fn budget(&self) -> Arc<Budget> {
         let RulesConfig { relation, timeline, .. } = self.app.rules();
         Budget::new(self.config.budget.limits(relation.relation_follow_limit, timeline.timeline_strategy))
     }
 
-    /// Records the use of the budget by operations, and charges for use beyond their predicted cost.
+    /// Records the operations' use of the budget and charges for usage beyond their predicted cost.
     pub fn settle(&self, budget: &Budget, cost: u64, viewer: &Viewer, address: Option<Address>) {
         usage::record(cost, budget);
         self.charge_afterwards(viewer, address, budget.cost().saturating_sub(cost));
     }
 
-    /// Executes a plan like [`Self::execute`], but without settling, within a budget that other operations may share.
+    /// Executes a plan like [`Self::execute`], but without settling it and within a budget that other operations may
+    /// share.
     pub async fn execute_within(
         &self,
         budget: &Arc<Budget>,
@@ -265,9 +266,9 @@ impl Api {
         let Ok(response) = tokio::time::timeout(timeout, self.run(plan, scope, request_id)).await else {
             return too_slow(&took_longer(timeout));
         };
-        // A slow recording of views does not discard the response.
+        // Outside the timeout: slow recording of views must not discard the response.
         scope.record_views(&self.tasks).await;
-        // A partial response could be mistaken for a complete one.
+        // A partial response could be mistaken for a complete response.
         match scope.budget().exceeded() {
             Some(exceeded) => error::over(&exceeded, scope.budget().limit_of(Resource::ResponseBytes)),
             None => response,
@@ -296,10 +297,10 @@ impl Api {
         error::finish(self.schema.execute(request(plan, scope)).await, request_id, limit)
     }
 
-    /// Executes a subscription for an admitted caller if they have enough tokens left. Yields a response for each
-    /// event, until it is dropped. Before an event is read, it is charged like an operation and takes a place on the
-    /// connection. A response without data is the last one: its event was not delivered, and a client that resumes
-    /// after the previous one receives it. The caller of this method must drop the stream when the session ends.
+    /// Executes a subscription for an admitted caller if they have enough tokens left. The stream yields a response for
+    /// each event until it is dropped. Each event is charged like an operation and takes a place on the connection
+    /// before it is read. A response without data ends the stream. Its event was not delivered; a client that resumes
+    /// after the previous event receives it. The caller of this method must drop the stream when the session ends.
     pub fn subscribe(
         &self,
         plan: Plan,
@@ -327,7 +328,7 @@ impl Api {
         }))
     }
 
-    /// Waits until all mutations whose clients are gone have completed. Call it when no requests arrive any more.
+    /// Waits until all mutations of disconnected clients have completed. Call it once no more requests arrive.
     pub async fn finish(&self) {
         self.tasks.close();
         self.tasks.wait().await;
@@ -366,7 +367,7 @@ pub fn sdl() -> String {
     format!("{}\n", sdl.trim_end())
 }
 
-/// Builds the schema. Its own validation is minimal: documents have been validated before, as received.
+/// Builds the schema. The library's own validation is minimal, because documents are validated before, as received.
 fn schema() -> Schema {
     Schema::build(Query, Mutation::default(), Subscription).validation_mode(ValidationMode::Fast).finish()
 }

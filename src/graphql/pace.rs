@@ -1,7 +1,7 @@
-//! The pace of a subscription: when its next event is read.
+//! Subscription pacing: decides when a subscription's next event is read.
 //!
-//! An event is charged, and takes a place on its connection, before anything is loaded for it. So an event that waits
-//! for its allowance, or for a slow client, is only an id.
+//! An event is charged and takes a place on its connection before anything is loaded for it. An event that waits for
+//! tokens or for a slow client is therefore only an id.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,20 +18,20 @@ use crate::model::address::Address;
 /// Objects per place. A larger operation takes several places.
 const OBJECTS: u64 = 125;
 
-/// The capacity of one connection, for operations in execution and for responses waiting to be sent.
+/// A connection's capacity for operations in execution and responses waiting to be sent.
 #[derive(Clone)]
 pub struct Room {
     places: Arc<Semaphore>,
     most: u32,
 }
 
-/// Capacity taken by an operation or an event, until this is dropped.
+/// Capacity taken by an operation or an event, released on drop.
 pub struct Permit {
     _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Room {
-    /// Creates capacity for this many small operations, or for one of the maximum cost.
+    /// Creates capacity for `places` small operations, or for one operation of the maximum cost.
     #[must_use]
     pub fn new(places: u32) -> Self {
         Self { places: Arc::new(Semaphore::new(places as usize)), most: places }
@@ -44,7 +44,7 @@ impl Room {
     }
 }
 
-/// Counts the selections of a document in its executable form, with its fragments spread.
+/// Counts the selections of a document in its executable form, in which fragments are already spread.
 pub(super) fn selections(document: &ExecutableDocument) -> usize {
     let mut open: Vec<_> = document.operations.iter().map(|(_, one)| &one.node.selection_set.node).collect();
     let mut count = 0;
@@ -63,9 +63,9 @@ pub(super) fn selections(document: &ExecutableDocument) -> usize {
 pub struct Paced {
     /// The response to the event.
     pub answer: GraphqlResponse,
-    /// Its place on the connection, held until the response is sent.
+    /// The event's place on the connection, held until the response is sent.
     pub place: Option<Permit>,
-    /// Its turn, held until the response is printed.
+    /// The event's turn, held until the response is serialized.
     pub turn: Turn,
 }
 
@@ -78,19 +78,19 @@ pub(super) struct Pace {
     event: Mutex<Event>,
 }
 
-/// The limits that an event waits for.
+/// The limited resources that an event waits for.
 pub(super) struct Space {
-    /// The capacity of its connection; `None` if the subscription has a connection of its own.
+    /// The connection's capacity; `None` if the subscription has its own connection.
     pub(super) room: Option<Room>,
-    /// The turns of the process.
+    /// The turns that all operations of the process share.
     pub(super) turns: Turns,
-    /// The client's address.
+    /// The client's address, if known.
     pub(super) address: Option<Address>,
-    /// The cost of an event.
+    /// The predicted cost of an event.
     pub(super) cost: u64,
 }
 
-/// The state of the event that is being read, or of the next one.
+/// The state of the event being read, or of the next event.
 #[derive(Default)]
 struct Event {
     is_charged: bool,
@@ -103,7 +103,7 @@ impl Pace {
         Self { app, viewer, charge, space, event: Mutex::default() }
     }
 
-    /// Waits until the next event may be read. Once it may, further calls return at once until the event is passed on.
+    /// Waits until the next event may be read. Further calls then return at once until the event is passed on.
     pub(super) async fn enter(&self) {
         if !self.event().is_charged {
             self.app.wait_for_allowance(&self.viewer, self.charge).await;
@@ -118,13 +118,13 @@ impl Pace {
         self.event().turn = turn;
     }
 
-    /// Gives up the place and the turn while no event can be read; the event stays charged.
+    /// Releases the place and the turn while no event can be read. The event stays charged.
     pub(super) fn step_back(&self) {
         let mut event = self.event();
         (event.place, event.turn) = (None, Turn::default());
     }
 
-    /// Passes the event on, with its place and its turn; the next event is charged again.
+    /// Passes on the event with its place and its turn. The next event is charged separately.
     pub(super) fn pass_on(&self) -> (Option<Permit>, Turn) {
         let Event { place, turn, .. } = std::mem::take(&mut *self.event());
         (place, turn)

@@ -1,7 +1,7 @@
-//! Pages with their nodes.
+//! Pages of lists, loaded together with their nodes.
 //!
-//! A list resolver looks ahead at what its children need and loads that for the whole page: one round trip for the
-//! page, one more for all of its users and relations. The nodes carry their data, and their fields load nothing.
+//! A list resolver looks ahead at the data that its children need and loads it for the whole page. The page takes one
+//! round trip; all of its users and relations take a second. The nodes hold this data, so their fields load nothing.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ impl<E, N> Filled<E, N> {
     }
 }
 
-/// A list that is read page by page, each entry with its node.
+/// A list that is read page by page, with a node for each entry.
 pub(super) trait Rows {
     type Entry: Clone;
     type Position: Copy + From<Self::Entry>;
@@ -36,11 +36,11 @@ pub(super) trait Rows {
     fn nodes(&self, entries: &Arc<[Self::Entry]>) -> impl Future<Output = Result<Found<Self>, Error>> + Send;
 }
 
-/// Entries with their nodes.
+/// Entries in list order, each with its node.
 pub(super) type Found<R> = Vec<(<R as Rows>::Entry, <R as Rows>::Node)>;
 
-/// Loads a page and its nodes. Entries without a node are left out and replaced by entries from beyond the page, so
-/// that a page is short only at the end of its list.
+/// Loads a page and its nodes. Entries without a node are omitted and replaced by entries from beyond the page, so a
+/// page is short only at the end of its list.
 pub(super) async fn fill<R: Rows>(
     rows: &R,
     window: Window<R::Position>,
@@ -68,7 +68,7 @@ pub(super) async fn fill<R: Rows>(
     Ok(filled)
 }
 
-/// Returns the window of the entries that replace the missing ones, if there is anything beyond the page.
+/// Returns the window of the entries that replace omitted entries; `None` if the page is full or the list ends with it.
 fn beyond<E: Clone, P: Copy + From<E>>(
     window: &Window<P>,
     page: &Page<E>,

@@ -1,4 +1,4 @@
-//! Paging: the arguments of connections, and the pages that they select.
+//! Paging: the arguments of connections and the pages that they select.
 
 use crate::app::error::Error;
 use crate::graphql::cursor::{self, List};
@@ -6,12 +6,12 @@ use crate::model::page::{Direction, Window};
 
 /// Default number of entries in a page.
 pub(super) const DEFAULT_SIZE: usize = 20;
-/// Maximum number of entries in a page; larger requests get this many.
+/// Maximum number of entries in a page. Larger requests are reduced to it.
 const MOST: usize = 100;
 
-/// Declares an object whose fields are connections. Each has the four arguments of paging, and a resolver that gets
-/// them as one [`Paging`]. Other directives of a field stand in `@[…]`. The object is meant to be flattened into the one that
-/// has the lists.
+/// Declares an object whose fields are connections. Each field has the four paging arguments, which its resolver
+/// receives as one [`Paging`]. Other directives of a field are listed in `@[…]`. The object is meant to be flattened
+/// into the object that has the lists.
 macro_rules! connections {
     (impl $object:ident {
         $($(#[$meta:meta])* $(@[$($directive:tt)*])?
@@ -26,15 +26,15 @@ macro_rules! connections {
                     &$self,
                     $context: &async_graphql::Context<'_>,
                     #[graphql(
-                        desc = "Maximum number of entries, from the start of the list or after `after`. Default 20, limited to 100."
+                        desc = "Maximum number of entries, from the start of the list or after `after`. Default 20; values above 100 count as 100. Not valid with `last` or `before`."
                     )]
                     first: Option<i32>,
-                    #[graphql(desc = "A cursor of this list: the page begins after it.")] after: Option<String>,
+                    #[graphql(desc = "A cursor of this list. The page begins after it.")] after: Option<String>,
                     #[graphql(
-                        desc = "Maximum number of entries, from the end of the list or before `before`. Limited to 100."
+                        desc = "Maximum number of entries, from the end of the list or before `before`. Default 20 with `before`; values above 100 count as 100."
                     )]
                     last: Option<i32>,
-                    #[graphql(desc = "A cursor of this list: the page ends before it.")] before: Option<String>,
+                    #[graphql(desc = "A cursor of this list. The page ends before it.")] before: Option<String>,
                 ) -> Result<$connection, $crate::app::error::Error> {
                     let $paging = $crate::graphql::paging::Paging { first, after, last, before };
                     $body
@@ -45,7 +45,7 @@ macro_rules! connections {
 }
 pub(super) use connections;
 
-/// The four arguments of every connection, as given.
+/// The four arguments of a connection, as given by the client.
 pub(super) struct Paging {
     pub(super) first: Option<i32>,
     pub(super) after: Option<String>,
@@ -54,7 +54,7 @@ pub(super) struct Paging {
 }
 
 impl Paging {
-    /// Returns the page of this list that the arguments select.
+    /// Returns the window of this list that the arguments select.
     pub(super) fn window<L: List>(&self, list: L) -> Result<Window<L::Position>, Error> {
         let Self { first, after, last, before } = self;
         let backward = last.is_some() || before.is_some();
@@ -82,12 +82,12 @@ impl Paging {
     }
 }
 
-/// Returns the maximum number of entries in a page of the requested size.
+/// Returns the maximum number of entries in a page for a requested size of `asked`.
 pub(super) fn page_size(asked: i64) -> u64 {
     u64::try_from(asked).unwrap_or(0).min(MOST as u64)
 }
 
-/// Returns the maximum number of entries of a list that has no pages.
+/// Returns the maximum number of entries of an unpaged list, given its `first` argument.
 pub(super) fn page_limit(first: Option<i32>) -> Result<usize, Error> {
     size("first", first)
 }

@@ -1,4 +1,4 @@
-//! Queries.
+//! Resolvers of the query root.
 
 use std::sync::Arc;
 
@@ -27,12 +27,12 @@ use crate::model::user::Username;
 /// The root of all queries.
 pub(super) struct Query;
 
-/// The lookup key of a user: give exactly one.
+/// The key to look up a user by: exactly one field must be given.
 #[derive(OneofObject)]
 pub(super) enum UserBy {
-    /// The user's id.
+    /// The user's id, as in `User.id`.
     Id(ID),
-    /// The username, in any case.
+    /// The username. Case is ignored.
     Username(String),
 }
 
@@ -44,11 +44,11 @@ impl Query {
         Viewer::of(&Scope::of(context))
     }
 
-    /// The object with this id; null if it does not exist.
+    /// The user or post with this id; null if it does not exist or was deleted.
     async fn node(
         &self,
         context: &Context<'_>,
-        #[graphql(desc = "An id issued by this server.")] id: ID,
+        #[graphql(desc = "The id of a user or a post.")] id: ID,
     ) -> Option<Result<Node, Error>> {
         let node = async {
             let id = node_id("id", &id)?;
@@ -61,12 +61,12 @@ impl Query {
         node.await.transpose()
     }
 
-    /// The objects with these ids, in the same order; null for an object that does not exist.
+    /// The users and posts with these ids, in the order of the ids; null for each that does not exist or was deleted.
     #[graphql(directive = list_size::apply(Some(1), Some(names(["ids"])), None, Some(false)))]
     async fn nodes(
         &self,
         context: &Context<'_>,
-        #[graphql(desc = "Ids issued by this server. At most 100.")] ids: Vec<ID>,
+        #[graphql(desc = "The ids of users and posts. Maximum 100.")] ids: Vec<ID>,
     ) -> Result<Vec<Option<Node>>, Error> {
         check_count("ids", &ids)?;
         let ids: Vec<NodeId> = numbered("ids", &ids, node_id)?;
@@ -77,7 +77,7 @@ impl Query {
     async fn post(
         &self,
         context: &Context<'_>,
-        #[graphql(desc = "The id of the post.")] id: ID,
+        #[graphql(desc = "The post's id.")] id: ID,
     ) -> Option<Result<Post, Error>> {
         let post = async {
             let id = GlobalId::post("id", &id)?;
@@ -88,11 +88,11 @@ impl Query {
         post.await.transpose()
     }
 
-    /// A user; null if they do not exist.
+    /// A user, by id or username; null if they do not exist.
     async fn user(
         &self,
         context: &Context<'_>,
-        #[graphql(desc = "The user to look up.")] by: UserBy,
+        #[graphql(desc = "The user's id or username.")] by: UserBy,
     ) -> Option<Result<User, Error>> {
         let scope = Scope::of(context);
         let user = async {
@@ -107,21 +107,22 @@ impl Query {
         Some(user.await.transpose()?.map(User::looked_at))
     }
 
-    /// All countries and territories of ISO 3166-1, by code.
+    /// All countries and territories of ISO 3166-1, ordered by code.
     #[graphql(directive = list_size::apply(Some(250), None, None, None))]
     async fn countries(&self) -> Vec<Country> {
         Country::all()
     }
 
-    /// The number of visitors per day, newest first, back to the first recorded day; null if temporarily unavailable.
+    /// The number of unique visitors per day, newest day first, back to the first recorded day; null if temporarily
+    /// unavailable.
     #[graphql(directive = list_size::apply(Some(7), Some(names(["first"])), None, Some(false)), directive = cost::apply("20".to_owned()))]
     async fn visits(
         &self,
         context: &Context<'_>,
-        #[graphql(desc = "Maximum number of days. Default 7, limited to 100.", default = 7)] first: Option<
-            i32,
-        >,
-        #[graphql(desc = "Return days before this one. Default: up to today.")] before: Option<Date>,
+        #[graphql(desc = "Maximum number of days. Default 7; values above 100 count as 100.", default = 7)]
+        first: Option<i32>,
+        #[graphql(desc = "Return only days before this day. If null, up to and including today.")]
+        before: Option<Date>,
     ) -> Option<Result<Vec<DailyVisits>, Error>> {
         let visits = async {
             let first = page_limit(Some(first.unwrap_or(7)))?;
@@ -133,18 +134,19 @@ impl Query {
         Some(visits.await)
     }
 
-    /// The rate limit of the viewer or, for an anonymous request, of its IP address; null if there is no limit.
+    /// The rate limit of the viewer or, for an anonymous request, of the client's IP address; null if there is no
+    /// limit.
     async fn rate_limit(&self, context: &Context<'_>) -> Option<RateLimit> {
         Scope::of(context).rate_limit().map(RateLimit::from)
     }
 
-    /// The relations between the viewer and these users, in the order of the ids; null for unknown users, for the
-    /// viewer themselves and for an anonymous request.
+    /// The relations between the viewer and these users, in the order of the ids. Entries are null for unknown users
+    /// and for the viewer themselves; all entries are null for an anonymous request.
     #[graphql(directive = list_size::apply(Some(1), Some(names(["userIds"])), None, Some(false)))]
     async fn relations(
         &self,
         context: &Context<'_>,
-        #[graphql(desc = "User ids. At most 100.")] user_ids: Vec<ID>,
+        #[graphql(desc = "The ids of the users. Maximum 100.")] user_ids: Vec<ID>,
     ) -> Result<Vec<Option<Relation>>, Error> {
         check_count("userIds", &user_ids)?;
         let ids = numbered("userIds", &user_ids, GlobalId::user)?.into();
@@ -158,7 +160,7 @@ impl Query {
     }
 }
 
-/// Parses each of these ids; an error names the index of the invalid one.
+/// Parses these ids. An error states the index of the invalid id.
 fn numbered<T>(
     argument: &str,
     ids: &[ID],
@@ -168,7 +170,7 @@ fn numbered<T>(
     ids.iter().enumerate().map(parse).collect()
 }
 
-/// The object that a node id names.
+/// The object that a node id identifies.
 #[derive(Clone, Copy)]
 enum NodeId {
     User(UserId),
@@ -202,7 +204,7 @@ async fn load_nodes(
     Ok(ids.iter().map(node).collect())
 }
 
-/// Loads a user by id. The record is loaded at once, because a missing user must be reported here.
+/// Loads a user by id. Loads the record immediately, because a missing user must be reported here.
 pub(super) async fn user_by_id(
     scope: &Arc<Scope>,
     id: UserId,
@@ -212,8 +214,8 @@ pub(super) async fn user_by_id(
     Ok(User::load_all(scope, Arc::new([id]), selection).await?.pop().flatten())
 }
 
-/// Looks up a user by name. A name always leads to an existing user, so the record is left to the fields, which load it
-/// together with the user's lists.
+/// Looks up a user by name. A name always resolves to an existing user, so the fields load the record later, together
+/// with the user's lists.
 async fn user_by_name(
     scope: &Arc<Scope>,
     name: &str,

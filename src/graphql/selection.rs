@@ -1,4 +1,4 @@
-//! Looking ahead: the data that a selection needs.
+//! Look-ahead: determines the data that a selection needs.
 
 use async_graphql::Lookahead;
 
@@ -7,28 +7,22 @@ use crate::app::visibility::UserSelection;
 use crate::graphql::page::Filled;
 use crate::model::user::UserFields;
 
-/// Returns the data of one user that these selections need together, including by way of the relation, which leads
-/// back to the user. Conditional fields count: loading them in vain is cheaper than loading them late.
+/// Returns the data of one user that these selections need together, including through the relation, which leads back
+/// to the user. Conditional fields count, because loading them in vain is cheaper than loading them late.
 pub(super) fn user_selection(selections: &[Lookahead<'_>]) -> UserSelection {
     let selects = |name| {
         selections.iter().any(|selection| {
             selection.field(name).exists() || selection.field("relation").field("user").field(name).exists()
         })
     };
-    let fields = [
-        ("displayName", UserFields::DISPLAY_NAME),
-        ("bio", UserFields::BIO),
-        ("createdAt", UserFields::CREATED_AT),
-        ("region", UserFields::RESIDENCE),
-    ];
-    let fields = fields.into_iter().filter(|(name, _)| selects(name));
+    let fields = UserFields::ALL.into_iter().filter(|(name, _)| selects(name));
     UserSelection {
         fields: fields.fold(UserFields::NONE, |all, (_, field)| all | field),
         relation: selects("relation"),
     }
 }
 
-/// The parts of a connection that are selected.
+/// The selected parts of a connection.
 #[derive(Clone, Copy)]
 pub(super) struct Wants {
     pub(super) nodes: bool,
@@ -46,7 +40,7 @@ impl Wants {
         }
     }
 
-    /// Loads the page, if it is selected.
+    /// Loads the page if it is selected; otherwise returns an empty page.
     pub(super) async fn fill<E, N>(
         self,
         filled: impl Future<Output = Result<Filled<E, N>, Error>>,
@@ -54,7 +48,7 @@ impl Wants {
         if self.page { filled.await } else { Ok(Filled::empty()) }
     }
 
-    /// Loads the count, if it is selected.
+    /// Loads the count into the loader's cache if it is selected.
     pub(super) async fn count(self, count: impl Future<Output = Result<u64, Error>>) -> Result<(), Error> {
         if self.count { count.await.map(drop) } else { Ok(()) }
     }

@@ -1,6 +1,6 @@
-//! Subscriptions.
+//! Resolvers of the subscription root.
 //!
-//! Each event is read afresh, in a scope of its own.
+//! Each event is read afresh, in its own scope.
 
 use std::sync::Arc;
 
@@ -28,12 +28,13 @@ pub(super) struct Subscription;
 /// The root of all subscriptions.
 #[AsyncSubscription]
 impl Subscription {
-    /// Changes to the viewer's home timeline, from now on: posts added to it and posts removed from it.
+    /// Changes to the viewer's home timeline, from now on or after a cursor: posts added to it and posts removed from
+    /// it. Requires a signed-in viewer.
     async fn timeline(
         &self,
         context: &Context<'_>,
         #[graphql(
-            desc = "Resume after this cursor, of an event or of a timeline entry. Events since then are sent first; after a timeline entry, also posts of the last moments that belong below its page. After more than a day, or a thousand events, fails with RESYNC_REQUIRED: refetch the timeline, then resubscribe."
+            desc = "The cursor of an event or of a timeline entry, to resume after. Missed events are sent first; after a timeline entry, they include recent posts that belong below its page. If more than a day or 1,000 events were missed, fails with RESYNC_REQUIRED: refetch the timeline, then resubscribe. If null, only new events are sent."
         )]
         after: Option<String>,
     ) -> Result<impl Stream<Item = Result<TimelineEvent, Error>>, Error> {
@@ -68,8 +69,8 @@ impl Subscription {
         Ok(until_it_fails(watch, next))
     }
 
-    /// The relation between the viewer and another user, each time one of them follows or unfollows the other, from now
-    /// on.
+    /// The relation between the viewer and another user, sent each time either of them follows or unfollows the other,
+    /// from now on. Requires a signed-in viewer.
     #[expect(clippy::unused_async, reason = "the library requires it")]
     async fn relation_changed(
         &self,
@@ -84,7 +85,7 @@ impl Subscription {
             loop {
                 let other = Arc::new([watch.next().await?]);
                 pace.enter().await;
-                // Boxed: the types of the futures nest deeper than the compiler's limit.
+                // Boxed because the futures' types nest deeper than the compiler's limit.
                 let users = User::load_all(&scope.for_event(), other, selection).boxed().await?;
                 let relation = users.into_iter().flatten().find_map(|user| user.loaded_relation());
                 if let Some(relation) = relation {
@@ -97,7 +98,7 @@ impl Subscription {
     }
 }
 
-/// Yields the results of `next` until one is an error, which ends the stream.
+/// Yields the results of `next`. The first error ends the stream.
 fn until_it_fails<W, T, F>(watch: W, next: F) -> impl Stream<Item = Result<T, Error>>
 where
     F: AsyncFn(&mut W) -> Result<T, Error>,

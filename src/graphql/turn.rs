@@ -1,8 +1,8 @@
-//! Turns: expensive operations run a few at a time, on threads of low priority. This keeps processors free for cheap
-//! operations, and bounds the memory of responses that are not printed yet.
+//! Turns: expensive operations run a few at a time, on low-priority threads. This keeps processors free for cheap
+//! operations and bounds the memory of responses not yet serialized.
 //!
-//! Each address holds only some of the turns, so a client that floods the server waits behind its own operations, and
-//! other clients wait for one operation of each address at most.
+//! Each address holds at most half of the turns, so a client that floods the server waits behind its own operations,
+//! and other clients wait for at most one operation per address.
 
 use std::collections::HashMap;
 use std::future::pending;
@@ -19,10 +19,10 @@ use tracing::Instrument as _;
 use crate::model::address::Address;
 use crate::thread;
 
-/// Cost above which an operation waits for a turn. It takes some milliseconds of a processor.
+/// Cost above which an operation waits for a turn: a few milliseconds of processor time.
 const LARGE: u64 = 250;
 
-/// The turns of a process.
+/// The turns that all operations of a process share.
 #[derive(Clone, Debug)]
 pub(super) struct Turns(Arc<Inner>);
 
@@ -30,11 +30,11 @@ pub(super) struct Turns(Arc<Inner>);
 struct Inner {
     all: Arc<Semaphore>,
     per_address: usize,
-    /// The turns of each address with an operation that holds one or waits for one.
+    /// Turns per address, for addresses with an operation that holds a turn or waits for a turn.
     addresses: Mutex<HashMap<Option<Address>, Arc<Semaphore>>>,
 }
 
-/// The turn of an operation, held until this is dropped. Empty for a cheap operation.
+/// An operation's turn, released on drop. Empty for a cheap operation.
 #[derive(Debug, Default)]
 pub struct Turn {
     taken: Option<Taken>,
@@ -46,7 +46,7 @@ struct Taken {
     _of_address: OfAddress,
 }
 
-/// A turn of an address, or a wait for one.
+/// A turn that an address holds or waits for.
 #[derive(Debug)]
 struct OfAddress {
     turns: Turns,
@@ -55,14 +55,14 @@ struct OfAddress {
 }
 
 impl Turns {
-    /// One turn per processor, half of them for one address.
+    /// Creates one turn per processor, at least two. An address holds at most half of them.
     pub(super) fn new() -> Self {
         let processors = available_parallelism().map_or(1, usize::from);
         let all = Arc::new(Semaphore::new(processors.max(2)));
         Self(Arc::new(Inner { all, per_address: (processors / 2).max(1), addresses: Mutex::default() }))
     }
 
-    /// Waits for a turn, if an operation of this cost needs one.
+    /// Waits for a turn if an operation of this cost needs a turn.
     pub(super) async fn enter(&self, cost: u64, address: Option<Address>) -> Turn {
         if cost <= LARGE {
             return Turn::default();
@@ -78,7 +78,7 @@ impl Turns {
 }
 
 impl Turn {
-    /// Runs an operation: with a turn, on a thread of its own. Dropping this future cancels the operation.
+    /// Runs an operation. An operation with a turn runs on its own thread. Dropping this future cancels the operation.
     pub(super) async fn run<T: Send + 'static>(self, work: BoxFuture<'static, T>) -> T {
         if self.taken.is_none() {
             return work.await;
@@ -87,7 +87,7 @@ impl Turn {
         let (mut done, waiting) = oneshot::channel();
         let runtime = Handle::current();
         let started = thread::spawn("large operation", move || {
-            // Held by the thread: when the caller goes away, the work still runs up to where it next waits.
+            // The thread holds the turn: if the caller drops the future, the work still runs to its next await.
             let Ok((_turn, work)) = given.recv() else { return };
             let work = async {
                 tokio::select! {
@@ -96,19 +96,19 @@ impl Turn {
                 }
             };
             if let Some(outcome) = runtime.block_on(work) {
-                // The caller may be gone.
+                // The caller may have dropped the future.
                 drop(done.send(outcome));
             }
         });
         if started.is_err() {
-            // The limit of threads is reached.
+            // The thread limit is reached, so the work runs in the caller's task.
             return work.await;
         }
         drop(give.send((self, work.in_current_span().boxed())));
         match waiting.await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(panic)) => resume_unwind(panic),
-            // The runtime is shutting down, and drops this future.
+            // The runtime is shutting down and drops this future.
             Err(_closed) => pending().await,
         }
     }
@@ -118,7 +118,7 @@ impl OfAddress {
     async fn enter(turns: &Turns, address: Option<Address>) -> Self {
         let new = || Arc::new(Semaphore::new(turns.0.per_address));
         let of_address = turns.with_addresses(|all| Arc::clone(all.entry(address).or_insert_with(new)));
-        // Dropped, and its entry removed, even if the caller stops waiting.
+        // If the caller stops waiting, dropping this value removes the map's entry.
         let mut waiting = Self { turns: turns.clone(), address, permit: None };
         waiting.permit = of_address.acquire_owned().await.ok();
         waiting
@@ -129,7 +129,7 @@ impl Drop for OfAddress {
     fn drop(&mut self) {
         self.permit = None;
         self.turns.with_addresses(|all| {
-            // Every holder and every waiter has a reference besides the map's.
+            // Every holder and every waiter has a reference, in addition to the map's.
             if all.get(&self.address).is_some_and(|of_address| Arc::strong_count(of_address) == 1) {
                 all.remove(&self.address);
             }
@@ -147,13 +147,13 @@ mod tests {
         Address::from(IpAddr::from(Ipv4Addr::new(10, 0, 0, number)))
     }
 
-    /// A turn that is there without waiting.
+    /// Takes a turn if there is one without waiting.
     fn try_enter(turns: &Turns, number: u8) -> Option<Turn> {
         turns.enter(LARGE + 1, Some(address(number))).now_or_never()
     }
 
     #[test]
-    fn an_address_waits_behind_its_own_and_others_do_not() {
+    fn an_address_waits_behind_its_own_operations_and_others_do_not() {
         let turns = Turns::new();
         let per_address = turns.0.per_address;
         let mut held: Vec<Turn> = (0..per_address).map(|_| try_enter(&turns, 1).unwrap()).collect();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_only_so_many_turns_and_small_operations_need_none() {
+    fn turns_are_limited_and_small_operations_need_none() {
         let turns = Turns::new();
         let all = turns.0.all.available_permits();
         let mut held: Vec<Turn> =
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn addresses_without_large_operations_are_forgotten() {
+    async fn addresses_without_large_operations_are_removed() {
         let turns = Turns::new();
         let mut held: Vec<Turn> = Vec::new();
         for _ in 0..turns.0.per_address {

@@ -1,4 +1,4 @@
-//! Metrics of the predicted cost and the actual use of operations.
+//! Metrics of operations' predicted cost and actual resource use.
 
 use std::cell::OnceCell;
 
@@ -6,7 +6,7 @@ use metrics::{Histogram, counter, histogram};
 
 use crate::budget::{Budget, Resource};
 
-/// The histograms of a thread, looked up once so that recording costs no allocation and no lock.
+/// A thread's histograms, looked up once so that recording needs no allocation and no lock.
 struct Histograms {
     cost: Histogram,
     used: [Histogram; 4],
@@ -16,7 +16,7 @@ thread_local! {
     static HISTOGRAMS: OnceCell<Histograms> = const { OnceCell::new() };
 }
 
-/// Records the predicted cost and the actual use of an operation.
+/// Records an operation's predicted cost and actual resource use.
 #[expect(clippy::cast_precision_loss, reason = "metrics are doubles")]
 pub(super) fn record(cost: u64, budget: &Budget) {
     HISTOGRAMS.with(|histograms| {

@@ -1,4 +1,4 @@
-//! The forms of response that a client accepts, by the headers of its request (RFC 9110, section 12.5).
+//! Content negotiation: the forms of response that a client accepts, per its request headers (RFC 9110, section 12.5).
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
@@ -7,24 +7,24 @@ use crate::http::list;
 /// The media type of server-sent events.
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
 
-/// The media types of responses.
+/// A media type of GraphQL responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MediaType {
-    /// `application/json`: the older one; a rejected document still has the status 200.
+    /// `application/json`: the older media type. A rejected document still has the status 200.
     Json,
-    /// `application/graphql-response+json`: the status shows if the request was executed.
+    /// `application/graphql-response+json`: the newer media type. The status shows whether the request was executed.
     GraphqlResponse,
 }
 
 impl MediaType {
-    /// Returns the media type that the client prefers, after RFC 9110: JSON if it states no preference; `None` if it
-    /// accepts neither.
+    /// Returns the media type that the client prefers, per RFC 9110. A client without an `Accept` header gets JSON.
+    /// Returns `None` if the client accepts neither media type.
     pub(super) fn accepted(headers: &HeaderMap) -> Option<Self> {
         let ranges = ranges(headers, &header::ACCEPT);
         if ranges.is_empty() {
             return Some(Self::Json);
         }
-        // If it prefers neither, the one that it names explicitly; if it names both, the newer one.
+        // At equal quality, an explicitly named media type wins. If both are named, the newer wins; if neither, JSON.
         let liked = [Self::Json, Self::GraphqlResponse].map(|one| (one, one.liking(&ranges)));
         let liked = liked.into_iter().filter(|(_, (quality, _))| *quality > 0);
         liked
@@ -32,7 +32,7 @@ impl MediaType {
             .map(|(one, _)| one)
     }
 
-    /// Returns the quality of the media type, and true if it is named explicitly.
+    /// Returns the quality of the media type, and true if a range names it explicitly.
     fn liking(self, ranges: &[Range]) -> (u16, bool) {
         let exactness = |range: &&Range| match range.name.as_str() {
             name if name == self.name() => Some(2),
@@ -61,8 +61,8 @@ impl MediaType {
     }
 }
 
-/// Returns true if a client accepts events. It must name them: a client that accepts anything expects a response that
-/// ends.
+/// Returns true if a client accepts event streams. It must name `text/event-stream`: a client that sends `*/*` expects
+/// a response that ends.
 pub(super) fn takes_events(headers: &HeaderMap) -> bool {
     ranges(headers, &header::ACCEPT).iter().any(|range| range.name == EVENT_STREAM && range.quality > 0)
 }
@@ -74,20 +74,20 @@ pub(super) fn takes_gzip(headers: &HeaderMap) -> bool {
     named.or_else(|| ranges.iter().find(|range| range.name == "*")).is_some_and(|range| range.quality > 0)
 }
 
-/// Returns the ranges that a client accepts according to this header.
+/// Returns the ranges in a header, in the client's order. Invalid ranges are left out.
 fn ranges(headers: &HeaderMap, name: &HeaderName) -> Vec<Range> {
     list::elements(headers, name).filter_map(Range::parse).collect()
 }
 
-/// A range of media types, or a coding, that a client accepts.
+/// A media range or content coding that a client accepts.
 struct Range {
     name: String,
-    /// The quality in thousandths; 0 if it is not accepted.
+    /// The quality in thousandths; 0 if the range is not accepted.
     quality: u16,
 }
 
 impl Range {
-    /// Parses a range. A charset other than UTF-8 has quality 0.
+    /// Parses a range. A range with a charset other than UTF-8 has quality 0.
     fn parse(text: &str) -> Option<Self> {
         let mut parts = list::split(text, ';').map(str::trim);
         let name = parts.next()?.to_ascii_lowercase();

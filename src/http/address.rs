@@ -1,8 +1,8 @@
-//! The IP address of a client.
+//! Determines the IP address of a client.
 //!
 //! # Why `X-Forwarded-For` and not `Forwarded`
-//! A proxy that writes one of the two passes the other on as the client sent it, so only one can be trusted; and
-//! proxies write the older one.
+//! A proxy that writes one of these headers passes the other on as the client sent it, so only one can be trusted. Most
+//! proxies write the older `X-Forwarded-For`.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -17,16 +17,16 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// Returns the IP address of the client that sent a request; `None` if the request did not arrive over a network.
 ///
-/// This is the address of the peer, unless the peer is a trusted proxy. Each proxy appends the address from which it
-/// received the request, so the header is reliable from its end backwards, up to the first address that is not trusted.
+/// This is the peer's address, unless the peer is a trusted proxy. Each proxy appends the address from which it
+/// received the request, so the header is reliable from its end backwards, up to the first untrusted address.
 pub(super) fn of(head: &Parts, trusted: &[IpNet]) -> Option<Address> {
     let ConnectInfo(peer) = head.extensions.get::<ConnectInfo<SocketAddr>>()?;
     let mut nearest = peer.ip().to_canonical();
     let values = head.headers.get_all(FORWARDED_FOR).iter().rev();
-    // A non-ASCII byte from the client must not hide what proxies have appended.
+    // A non-ASCII byte from the client must not hide the addresses that proxies have appended.
     let mut addresses = values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b','));
     while is_trusted(nearest, trusted) {
-        // An invalid address is treated as a missing one.
+        // An invalid address is treated as missing.
         let Some(next) = addresses.next().and_then(|text| read(std::str::from_utf8(text).ok()?)) else {
             break;
         };
@@ -35,12 +35,12 @@ pub(super) fn of(head: &Parts, trusted: &[IpNet]) -> Option<Address> {
     Some(nearest.into())
 }
 
-/// Returns true if a peer is one of these proxies.
+/// Returns true if a peer is in one of the trusted networks.
 pub(super) fn is_trusted(peer: IpAddr, trusted: &[IpNet]) -> bool {
     trusted.iter().any(|network| network.contains(&peer.to_canonical()))
 }
 
-/// Parses an address, which some proxies write with a port.
+/// Parses an IP address. Some proxies append a port.
 fn read(text: &str) -> Option<IpAddr> {
     let text = text.trim();
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn the_header_is_believed_of_trusted_proxies_only() {
+    fn the_header_is_accepted_from_trusted_proxies_only() {
         let header = ["198.51.100.1"];
         assert_eq!(found("192.0.2.1", &header, &[]), Some(address("192.0.2.1")));
         assert_eq!(found("192.0.2.1", &header, &["10.0.0.0/8"]), Some(address("192.0.2.1")));
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_last_address_that_is_not_trusted_whatever_stands_before_it() {
+    fn the_last_address_that_is_not_trusted_counts_whatever_precedes_it() {
         let trusted = ["10.0.0.0/8", "2001:db8:ffff::/48"];
         for (headers, expected) in [
             (&["203.0.113.9, 198.51.100.1, 10.2.2.2"][..], "198.51.100.1"),
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_hide_no_address_that_a_proxy_has_added() {
+    fn bytes_that_are_not_text_hide_no_address_that_a_proxy_has_added() {
         for client in [&b"\xff"[..], b"a\x80b", b"203.0.113.9\xe9", b"\xc3\xbc, \xff"] {
             let added = [client, b", 198.51.100.1"].concat();
             let mut request = Request::new(());
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn where_something_else_stands_than_an_address_the_last_good_one_counts() {
+    fn before_an_invalid_address_the_last_valid_one_counts() {
         for header in ["unknown", "198.51.100.1, ", "198.51.100.1, _hidden", "198.51.100.1 203.0.113.9", ""] {
             assert_eq!(
                 found("10.1.1.1", &[header], &["10.0.0.0/8"]),

@@ -1,14 +1,14 @@
-//! The session token: `Authorization: Bearer …`, and nowhere else.
+//! Reads the session token. It is accepted in `Authorization: Bearer …` and nowhere else.
 //!
 //! # Why no cookie
-//! A browser adds cookies to requests made by other sites; it does not add headers.
+//! A browser adds cookies to requests that other sites make, but not this header.
 
 use axum::http::{HeaderMap, header};
 
 use crate::graphql::error::{Code, RequestError};
 use crate::http::response::Failure;
 
-/// Returns the token that a request presents; `None` if it presents none.
+/// Returns the request's session token; `None` if the request has none.
 pub(super) fn token(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let Some(value) = values.next() else {
@@ -17,7 +17,7 @@ pub(super) fn token(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
     let is_only = values.next().is_none();
     let token = value.to_str().ok().filter(|_| is_only).and_then(bearer);
     if token.is_none() {
-        let message = "There must be one Authorization header, of the form `Bearer <token>`.";
+        let message = "The request must have exactly one Authorization header, of the form `Bearer <token>`.";
         return Err(Failure::of(RequestError::new(Code::Unauthenticated, message)));
     }
     Ok(token)

@@ -1,9 +1,9 @@
-//! Several operations in one request.
+//! Executes batches: several operations in one request.
 //!
 //! # Why a mutation runs alone
 //! An array has an order, and a client that sends a mutation and then a query expects to read its own write. So a
-//! mutation starts when everything before it is done, and what follows starts when it is done. Queries between two
-//! mutations cannot observe a difference and are executed concurrently.
+//! mutation starts when all operations before it are done, and the operations after it start when the mutation is done.
+//! Queries between two mutations cannot observe a difference, so they run concurrently.
 
 use std::sync::Arc;
 
@@ -22,8 +22,7 @@ use crate::http::request::RequestId;
 use crate::http::response::{self, Failure, Reply};
 use crate::http::{Server, address, auth};
 
-/// Executes the operations of a batch, and responds in its order. A batch that exceeds the limits is rejected as a
-/// whole.
+/// Executes the operations of a batch and responds in request order. Rejects the whole batch if it exceeds a limit.
 pub(super) async fn respond(
     server: &Arc<Server>,
     requests: Vec<Result<GraphqlRequest, Failure>>,
@@ -79,7 +78,7 @@ fn print(answers: Vec<GraphqlResponse>, media_type: MediaType) -> Reply {
 struct Batch {
     server: Arc<Server>,
     plans: Vec<Result<Plan, RequestError>>,
-    /// The cost of all of them.
+    /// The total predicted cost of all operations.
     cost: u64,
     token: Option<String>,
     caller: Caller,
@@ -89,7 +88,7 @@ struct Batch {
 }
 
 impl Batch {
-    /// Executes the batch and returns the responses, in order.
+    /// Executes the batch and returns the responses, in request order.
     async fn execute(self) -> Vec<GraphqlResponse> {
         let Self { server, plans, cost, token, caller, id, began } = self;
         let (api, id) = (&server.api, id.as_str());

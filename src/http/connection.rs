@@ -1,6 +1,6 @@
-//! Connections: accepting, serving and closing them.
+//! Accepts, serves and closes connections.
 //!
-//! Not here: their maximum number, and which are closed to make room for others (`http::peer`).
+//! Not here: the maximum number of connections, and the choice of idle connections to close (`http::peer`).
 
 use std::convert::Infallible;
 use std::io::{IoSlice, Result as IoResult};
@@ -32,18 +32,18 @@ use crate::http::accept::MediaType;
 use crate::http::peer::{Entry, Full, Peer, Peers};
 use crate::http::response::Failure;
 
-/// Maximum bytes of a request head, and of a body that is read ahead.
+/// Maximum bytes of a request head. Also the maximum bytes of a body that are read ahead.
 const BUFFER: usize = 65_536;
-/// Write timeout: time in which a client must read some of what it is sent.
+/// Write timeout: the time within which a client must read some of the response.
 const TAKEN_WITHIN: Duration = Duration::from_secs(30);
-/// Timeout of the first request head; shorter on a connection for probes.
+/// Timeout of a connection's first request head; shorter on a spare connection.
 const FIRST_HEAD: Duration = Duration::from_secs(10);
 const FIRST_HEAD_OF_SPARE: Duration = Duration::from_secs(3);
-/// Paths that are served on connections for probes.
+/// Paths that are served on spare connections.
 const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
-/// Serves connections until `stopping` turns true, then finishes the requests whose head was read. Closes a connection
-/// on which no complete request head arrives within `idle`.
+/// Serves connections until `stopping` turns true, then finishes the requests whose head has been read. Closes a
+/// connection on which no complete request head arrives within `idle`.
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -51,7 +51,7 @@ pub(super) async fn serve(
     idle: Duration,
     stopping: watch::Receiver<bool>,
 ) {
-    // Responses are sent at once, not held back to be combined with the next.
+    // Disables Nagle's algorithm, so that the kernel sends responses at once.
     let mut listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
     let mut protocol = http1::Builder::new();
     protocol.timer(TokioTimer::new()).header_read_timeout(idle).max_buf_size(BUFFER);
@@ -60,7 +60,7 @@ pub(super) async fn serve(
     let mut stopped = std::pin::pin!(turns_true(stopping));
     loop {
         let (stream, peer) = tokio::select! {
-            // The listener retries failed accepts itself.
+            // The listener itself retries failed accepts.
             accepted = listener.accept() => accepted,
             () = &mut stopped => break,
         };
@@ -83,7 +83,7 @@ struct Common {
     stopping: watch::Receiver<bool>,
 }
 
-/// Reports why a connection is rejected, if that can be written at once, and closes it.
+/// Rejects a connection: writes the reason if that does not block, and closes the connection.
 fn reject(stream: &TcpStream, full: Full) {
     let status = full.status();
     let head =
@@ -91,7 +91,7 @@ fn reject(stream: &TcpStream, full: Full) {
     drop(stream.try_write(head.as_bytes()));
 }
 
-/// Serves one connection to its end. Errors of the connection are the client's concern.
+/// Serves one connection until it closes. Connection errors are not logged: they are the client's concern.
 async fn keep(stream: TcpStream, from: SocketAddr, entry: Entry, common: Common) {
     let Common { protocol, router, peers, stopping } = common;
     let peer = Arc::clone(&entry.peer);
@@ -123,7 +123,7 @@ async fn keep(stream: TcpStream, from: SocketAddr, entry: Entry, common: Common)
     loop {
         tokio::select! {
             _ = &mut connection => return,
-            // Nothing is lost with a request that has no complete head.
+            // A request without a complete head has had no effect, so the connection can be closed.
             () = &mut stopped => if peer.has_asked() {
                 connection.as_mut().graceful_shutdown();
                 break;
@@ -143,7 +143,8 @@ async fn keep(stream: TcpStream, from: SocketAddr, entry: Entry, common: Common)
     drop(connection.await);
 }
 
-/// A request in progress: until all of its response is sent, or for good if its connection becomes a socket.
+/// A guard that marks a connection as busy until the response is sent completely; for good if the connection becomes a
+/// WebSocket.
 struct UnderWay {
     peers: Arc<Peers>,
     peer: Arc<Peer>,
@@ -170,7 +171,7 @@ impl Drop for UnderWay {
     }
 }
 
-/// The body of a response, which keeps the request in progress until all of it is sent.
+/// A response body that holds the request's guard until it is sent completely.
 struct Answer {
     body: Body,
     _under_way: UnderWay,
@@ -196,7 +197,7 @@ impl HttpBody for Answer {
     }
 }
 
-/// A stream that is counted until it is closed, even if it has become a socket.
+/// A TCP stream that holds its connection's registration until it is closed, even after it has become a WebSocket.
 struct Counted {
     stream: TcpStream,
     _entry: Entry,
@@ -238,8 +239,8 @@ impl AsyncWrite for Counted {
     }
 }
 
-/// Waits until this turns true.
+/// Waits until the value turns true. Returns early if the sender is dropped.
 pub(super) async fn turns_true(mut switch: watch::Receiver<bool>) {
-    // Without a sender, the value cannot change any more.
+    // An error means that the sender was dropped: the value can no longer change.
     let _ = switch.wait_for(|is_on| *is_on).await;
 }

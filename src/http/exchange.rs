@@ -1,4 +1,4 @@
-//! A GraphQL request and its response, over plain HTTP.
+//! Handles a GraphQL request over plain HTTP, from its head to the response.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::http::request::{self, Incoming, RequestId};
 use crate::http::response::{self, Failure, Reply};
 use crate::http::{REQUEST_ID, Server, address, auth, batch, origin, socket, stream, trace, websocket};
 
-/// Handles a GraphQL request. Its log lines carry its id.
+/// Handles a GraphQL request. All of its log lines carry the request id.
 pub(super) async fn graphql(State(server): State<Arc<Server>>, request: Request) -> Response {
     // A client that pipelines requests must yield to other clients.
     tokio::task::consume_budget().await;
@@ -30,7 +30,7 @@ pub(super) async fn graphql(State(server): State<Arc<Server>>, request: Request)
     respond(&server, request, &id).instrument(trace).instrument(span).await
 }
 
-/// Handles the preflight request of a browser.
+/// Handles a browser's preflight request.
 pub(super) async fn preflight(State(server): State<Arc<Server>>, headers: HeaderMap) -> Response {
     let response = origin::preflight(&headers, &server.config);
     response.unwrap_or_else(|failure| failure.into_response(MediaType::Json))
@@ -63,12 +63,12 @@ async fn respond(server: &Arc<Server>, request: Request, id: &RequestId) -> Resp
     response
 }
 
-/// The forms of response that a client accepts.
+/// The forms of response that a client accepts: a single response, a stream of events, or both.
 #[derive(Clone, Copy)]
 struct Form {
-    /// A single response.
+    /// The media type of a single response; `None` if the client accepts no single response.
     whole: Option<MediaType>,
-    /// A stream of events.
+    /// True if the client accepts a stream of events.
     events: bool,
 }
 
@@ -77,13 +77,13 @@ impl Form {
         Self { whole: MediaType::accepted(headers), events: accept::takes_events(headers) }
     }
 
-    /// Returns the media type for errors.
+    /// Returns the media type of error responses.
     fn media_type(self) -> MediaType {
         self.whole.unwrap_or(if self.events { MediaType::GraphqlResponse } else { MediaType::Json })
     }
 }
 
-/// Responds to a request. A panic becomes an internal error; it harms no other request.
+/// Executes a request. A panic becomes an internal error and affects no other request.
 async fn execute_safely(
     server: &Arc<Server>,
     request: Request,
@@ -93,7 +93,7 @@ async fn execute_safely(
 ) -> Result<Reply, Failure> {
     let executed = AssertUnwindSafe(execute(server, request, id, form, account)).catch_unwind().await;
     executed.unwrap_or_else(|_panic| {
-        // The panic hook of the process has logged the message and its location.
+        // The process's panic hook has already logged the message and its location.
         tracing::error!("a request panicked");
         Err(Failure::of(RequestError::internal(id.as_str())))
     })
@@ -110,7 +110,7 @@ async fn execute(
         return Err(Failure::not_acceptable());
     }
     let (head, body) = request.into_parts();
-    // HEAD is handled like GET, without the body.
+    // HEAD is handled like GET. Its response has no body.
     let is_post = head.method == Method::POST;
     let incoming = if is_post {
         request::read(&head.headers, body, &server.config).await?
@@ -124,7 +124,7 @@ async fn execute(
             return batch::respond(server, requests, &head, id, account, form.media_type()).await;
         }
     };
-    // The store is not accessed before the document is known to be valid.
+    // Nothing is read from the store until the document is known to be valid.
     let address = address::of(&head, &server.config.http_trusted_proxies);
     let plan = server.plan(incoming, address).map_err(Failure::of)?;
     account.operation = Some(plan.summary());
@@ -155,7 +155,7 @@ async fn execute(
     server.api.in_turn(cost, address, executing.boxed()).await.map_err(Failure::of)
 }
 
-/// Rejects mutations that are not sent by POST, and subscriptions whose client does not accept events.
+/// Rejects a mutation that was not sent by POST, and a subscription whose client does not accept events.
 fn check_method(plan: &Plan, is_post: bool, form: Form) -> Result<(), Failure> {
     if !is_post && !plan.reads() && !plan.watches() {
         return Err(Failure::only_by_post());

@@ -1,12 +1,12 @@
-//! Responses to executed operations, written by the responder of `async-graphql-axum`.
+//! Writes responses to executed operations, with the responder of `async-graphql-axum`.
 //!
 //! # Why not the rest of that crate
-//! Its responder prints what was executed, and leaves status and headers to its caller. Its extractors and services
-//! accept requests that must be rejected, and report rejections in forms that clients cannot act on:
+//! The responder prints executed operations and leaves the status and headers to its caller. The crate's extractors and
+//! services accept requests that must be rejected, and report rejections in forms that clients cannot act on:
 //! `tests/it/stock.rs` has the list.
 //!
 //! # Why bytes are counted first
-//! The responder knows no limit. Counting is a pass that writes nothing, and takes about 40 µs for 100 kB.
+//! The responder has no size limit. Counting is a separate pass that writes nothing, and takes about 40 µs for 100 kB.
 
 use async_graphql::{BatchResponse, Response as Executed, ServerError, Value};
 use async_graphql_axum::GraphQLResponse;
@@ -15,15 +15,15 @@ use axum::response::{IntoResponse as _, Response};
 use crate::graphql::error::GraphqlResponse;
 use crate::http::print;
 
-/// Writes the response to one operation, or an error in its place if it has more than `limit` bytes.
+/// Writes the response to one operation, or an error instead if the response has more than `limit` bytes.
 pub(super) fn one(data: Value, errors: Vec<ServerError>, limit: u64) -> Response {
     let executed = executed(data, errors);
     let is_small = print::is_within(&executed, limit);
     GraphQLResponse::from(if is_small { executed } else { too_large(limit) }).into_response()
 }
 
-/// Writes the responses to a batch, which has the same limit as the response to one operation. Returns a batch of which
-/// a part was not executed: its responder would print data for that part.
+/// Writes the responses to a batch, which together have the limit of one operation's response. If an operation was
+/// rejected, returns the unchanged batch as `Err`, since the responder would print `data` for that operation.
 pub(super) fn batch(answers: Vec<GraphqlResponse>) -> Result<Response, Vec<GraphqlResponse>> {
     if answers.iter().any(|answer| matches!(answer, GraphqlResponse::Rejected(_))) {
         return Err(answers);

@@ -1,4 +1,4 @@
-//! Liveness and readiness of the server.
+//! The liveness and readiness probes of the server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,19 +12,20 @@ use tokio::time::{Instant, timeout};
 use crate::app::{App, Readiness};
 use crate::http::Server;
 
-/// Timeout of the Redis check; beyond it the server counts as not ready.
+/// Timeout of the Redis check. After it, the server reports that it is not ready.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// Timeout of the archive check: no longer than a prober is likely to wait.
+/// Timeout of the archive check, short enough that probes do not time out first.
 const ARCHIVE_TIMEOUT: Duration = Duration::from_millis(500);
-/// Time for which a result is cached, so that the page costs at most one write and one query per second.
+/// Time for which results are cached. Limits the cost of `/readyz` to one Redis write and one archive query per second.
 const CACHED: Duration = Duration::from_secs(1);
 
-/// The last results of the Redis and archive checks, and their time. Locked during the checks, so that they run once.
+/// The cached results of the Redis and archive checks, and their time. The lock is held during the checks, so that
+/// concurrent requests share one run.
 #[derive(Default)]
 pub(super) struct Health(Mutex<Option<(Instant, Readiness, bool)>>);
 
 impl Health {
-    /// Returns the readiness of Redis, and true if the archive responds.
+    /// Returns Redis's readiness, and true if the archive responds. Makes no round trip on a cache hit.
     async fn read(&self, app: &App) -> (Readiness, bool) {
         let mut cached = self.0.lock().await;
         if let Some((at, redis, archive)) = *cached
@@ -41,20 +42,21 @@ impl Health {
     }
 }
 
-/// `/healthz`: reports that this process responds.
+/// `/healthz`: reports that this process is alive.
 pub(super) async fn alive() -> &'static str {
     "ok\n"
 }
 
-/// `/readyz`: reports that this process can do its work. Tries to write to Redis, and queries the archive. Without the
-/// archive, or while Redis is full, the process can do most of its work: it is ready, but reports the problem.
+/// `/readyz`: reports whether this process can serve requests. Tries to write to Redis, and queries the archive.
+/// Without the archive, or while Redis is full, most requests still succeed: the process is ready, but reports the
+/// problem.
 pub(super) async fn ready(State(server): State<Arc<Server>>) -> Response {
     if *server.stopping.borrow() {
         return unready("stopping\n");
     }
     let app = server.api.app();
     let (redis, archive) = server.health.read(app).await;
-    // The latest failure of the archiver is not cached.
+    // The archiver's state is in memory, so it is not cached.
     match (redis, archive && !app.is_archiving_stuck()) {
         (Readiness::Ready, true) => "ready\n".into_response(),
         (Readiness::Ready, false) => "ready\narchive: unavailable\n".into_response(),

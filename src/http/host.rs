@@ -1,8 +1,8 @@
-//! Host names of the server.
+//! Checks the host name of requests.
 //!
-//! The owner of a domain can point it at this server; a page of that domain then has the same origin as the server. So
-//! a server that is configured with its names rejects all requests for other names. Probes of load balancers, which
-//! know only addresses, are exempt.
+//! Anyone who owns a domain can point it at this server (DNS rebinding). A page of that domain then has the same origin
+//! as the server. So a server that is configured with its names rejects requests for all other names. Probes of load
+//! balancers are exempt, since load balancers know only addresses.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::http::Server;
 use crate::http::accept::MediaType;
 use crate::http::response::Failure;
 
-/// Paths that are served under any name: they disclose nothing worth an attack.
+/// Paths that are served under any name, since they disclose nothing worth an attack.
 const PROBES: [&str; 2] = ["/healthz", "/readyz"];
 
-/// Rejects a request for another host.
+/// Rejects a request for a host that is not configured.
 pub(super) async fn check(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
     let is_probe = PROBES.contains(&request.uri().path());
     if is_probe || is_named(request.uri(), request.headers(), &server.config.http_hosts) {
@@ -30,7 +30,7 @@ pub(super) async fn check(State(server): State<Arc<Server>>, request: Request, n
     failure.into_response(MediaType::Json)
 }
 
-/// Returns true if every host that a request names is one of these names.
+/// Returns true if every host that a request names is in `names`.
 fn is_named(uri: &Uri, headers: &HeaderMap, names: &[String]) -> bool {
     let is_one = |host: &str| {
         let host = host.trim().to_ascii_lowercase();
@@ -43,7 +43,7 @@ fn is_named(uri: &Uri, headers: &HeaderMap, names: &[String]) -> bool {
     is_only && said.is_some_and(is_one) && target.is_none_or(is_one)
 }
 
-/// Returns a host without its port, and without the trailing dot of a name.
+/// Returns a host without its port and without a trailing dot.
 fn bare(host: &str) -> &str {
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     let name = host.rsplit_once(':').filter(|(_, port)| is_port(port)).map_or(host, |(name, _)| name);
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_stands_for_all_ports_and_a_name_with_a_port_for_this_one() {
+    fn a_name_matches_all_ports_and_a_name_with_a_port_only_that_one() {
         let names =
             ["feed.example.org", "other.example:8443", "[2001:db8::1]", "192.0.2.1"].map(str::to_owned);
         let is = |uri: &str, hosts: &[&str]| {

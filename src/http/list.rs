@@ -1,14 +1,14 @@
-//! Lists in request headers (RFC 9110, section 5.6).
+//! Parses lists in request headers (RFC 9110, section 5.6).
 
 use axum::http::{HeaderMap, HeaderName};
 
-/// Returns the elements of a comma-separated list, which may span several headers of this name.
+/// Returns the elements of a comma-separated list, which may span several header lines of the same name.
 pub(super) fn elements<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
     let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| split(value, ',')).map(str::trim)
 }
 
-/// Splits a text at a separator, except within quoted strings.
+/// Splits a text at each separator that is not within a quoted string.
 pub(super) fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     text.split(move |character: char| {

@@ -1,7 +1,6 @@
-//! The record of a completed request: a log line, and metrics.
+//! Records completed requests, as a log line and in metrics.
 //!
-//! The line is optional (`--log-requests`). It contains no text of a document, no value of a variable, and no
-//! credentials.
+//! The log line is optional (`--log-requests`). It contains no document text, variable values or credentials.
 
 use axum::body::HttpBody as _;
 use axum::http::{Method, StatusCode};
@@ -16,19 +15,19 @@ use crate::http::metrics::count;
 use crate::http::trace;
 use crate::model::id::UserId;
 
-/// Maximum logged length of an operation name.
+/// Maximum bytes of an operation name in the log.
 const LONGEST_NAME: usize = 100;
 
-/// The record of a request, collected since its head was read.
+/// The record of a request, collected from the time its head is read.
 pub(super) struct Account {
     method: Method,
-    /// By the clock of the runtime: it is only reported, nothing depends on it.
+    /// The start time, by the runtime's clock: it is only reported, and no behaviour depends on it.
     pub(super) began: Instant,
-    /// The operation, once known.
+    /// The operation; `None` until it is known.
     pub(super) operation: Option<Summary>,
-    /// The viewer, once known.
+    /// The viewer; `None` until the caller is admitted, and for anonymous callers.
     pub(super) viewer: Option<UserId>,
-    /// The rate limit, if there is one.
+    /// The state of the caller's token bucket; `None` without a rate limit.
     pub(super) rate_limit: Option<RateLimit>,
 }
 
@@ -43,13 +42,13 @@ impl Account {
         }
     }
 
-    /// Records the admitted caller.
+    /// Records the admitted caller's user and rate limit.
     pub(super) fn admit(&mut self, caller: &Caller) {
         self.viewer = caller.viewer.user();
         self.rate_limit = caller.rate_limit;
     }
 
-    /// Completes the record, with the code of the first error.
+    /// Completes the record. `fault` is the code of the first error.
     pub(super) fn close(&self, fault: Option<Code>, response: &Response) {
         let operation = self.operation.as_ref();
         let (kind, code, took) = (kind(operation), code(fault), self.began.elapsed());
@@ -74,27 +73,28 @@ impl Account {
     }
 }
 
-/// Counts one operation of a batch that began at `began`.
+/// Counts one operation of a batch whose request arrived at `began`.
 pub(super) fn count_one(began: Instant, operation: Option<&Summary>, answer: &GraphqlResponse) {
     count(kind(operation), code(answer.code()), began.elapsed());
 }
 
-/// The record of an operation over a socket, completed however the operation ends.
+/// The record of an operation over a WebSocket. It is completed when dropped, so it covers every way in which the
+/// operation ends.
 pub(super) struct OperationLog {
-    /// By the clock of the runtime: it is only reported, nothing depends on it.
+    /// The start time, by the runtime's clock: it is only reported, and no behaviour depends on it.
     began: Instant,
     operation: Summary,
-    /// The viewer, once known.
+    /// The viewer; `None` until the caller is admitted, and for anonymous callers.
     pub(super) viewer: Option<UserId>,
     pub(super) outcome: Outcome,
 }
 
-/// The end of an operation.
+/// The outcome of an operation.
 #[derive(Clone, Copy)]
 pub(super) enum Outcome {
-    /// Cancelled: the normal end of a subscription.
+    /// The client cancelled the operation: the normal end of a subscription.
     Cancelled,
-    /// Completed, with the code of the first error; `None` if there is none.
+    /// The operation completed, with the code of its first error; `None` if it has no errors.
     Done(Option<Code>),
 }
 
@@ -131,7 +131,7 @@ fn print_viewer(viewer: Option<UserId>) -> String {
     viewer.map_or_else(|| "anonymous".to_owned(), |viewer| viewer.to_string())
 }
 
-/// Truncates a name. Names are ASCII.
+/// Truncates a name to the maximum length. GraphQL names are ASCII, so any byte is a character boundary.
 fn shorten(name: &str) -> &str {
     &name[..name.len().min(LONGEST_NAME)]
 }

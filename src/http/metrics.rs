@@ -1,4 +1,4 @@
-//! `/metrics`: metrics for a monitoring system, in the text format of Prometheus.
+//! `/metrics`: the metrics of this process and of the queues, in the Prometheus text format.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -19,10 +19,10 @@ use crate::app::delivery::Backlog;
 use crate::budget::Resource;
 use crate::http::Server;
 
-/// Timeout of reading the state of the queues from Redis.
+/// Timeout of reading the queues' state from Redis.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Interval of the recorder's upkeep, without which recorded values pile up until the page is requested.
+/// Interval of the recorder's upkeep. Without it, recorded values pile up until the next request of `/metrics`.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Histogram buckets of request duration, in seconds.
@@ -32,10 +32,10 @@ const REDIS_SECONDS: [f64; 11] =
     [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5];
 /// Histogram buckets of the resources an operation uses: commands, statements, bytes.
 const USED: [f64; 9] = [1.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0, 1e6, 1e7, 1e8];
-/// Histogram buckets of the number of reads in a batch.
+/// Histogram buckets of the loader's batch size, in reads.
 const READS: [f64; 9] = [1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 1_000.0, 10_000.0];
 
-/// The recorder of the process; `None` if another one is installed.
+/// The process's metrics recorder; `None` if another recorder is installed.
 static RECORDER: LazyLock<Option<PrometheusHandle>> = LazyLock::new(|| {
     let buckets = |builder: PrometheusBuilder, name: &str, buckets: &[f64]| {
         builder.set_buckets_for_metric(Matcher::Full(name.to_owned()), buckets).ok()
@@ -50,7 +50,7 @@ static RECORDER: LazyLock<Option<PrometheusHandle>> = LazyLock::new(|| {
     describe_histogram!("fanfold_operation_used", "Use of each resource by operations.");
     describe_counter!(
         "fanfold_operations_over_budget_total",
-        "Operations that exceeded a limit, by resource."
+        "Operations that exceeded their budget, by resource."
     );
     describe_counter!("fanfold_requests_total", "Completed operations, by type and outcome.");
     describe_histogram!(
@@ -58,12 +58,12 @@ static RECORDER: LazyLock<Option<PrometheusHandle>> = LazyLock::new(|| {
         "Duration of operations in seconds, from the request head."
     );
     describe_counter!("fanfold_documents_rejected_total", "Rejected documents, by error code.");
-    describe_histogram!("fanfold_loader_reads", "Reads in a batch of the loader.");
+    describe_histogram!("fanfold_loader_reads", "Reads per batch of the loader.");
     describe_histogram!("fanfold_redis_seconds", "Duration of Redis round trips in seconds, by purpose.");
     describe_counter!("fanfold_redis_errors_total", "Failed Redis round trips.");
     describe_counter!(
         "fanfold_unreadable_total",
-        "Stored values that could not be read and were left out, by kind."
+        "Stored values that could not be decoded and were left out, by kind."
     );
     describe_gauge!("fanfold_redis_up", "1 if Redis responds, otherwise 0.");
     describe_gauge!("fanfold_redis_connections", "Connections to Redis.");
@@ -78,7 +78,7 @@ static RECORDER: LazyLock<Option<PrometheusHandle>> = LazyLock::new(|| {
     describe_gauge!("fanfold_fanout_oldest_seconds", "Age of the oldest delivery job in seconds.");
     describe_gauge!(
         "fanfold_fanout_failed_jobs",
-        "Posts that could not be delivered to timelines, or removed from them."
+        "Posts whose delivery to timelines, or removal from them, was given up."
     );
     describe_gauge!("fanfold_sweep_jobs", "Deleted posts still to be removed from timelines.");
     describe_gauge!("fanfold_publishing_posts", "Posts being published.");
@@ -94,7 +94,7 @@ static RECORDER: LazyLock<Option<PrometheusHandle>> = LazyLock::new(|| {
     Some(handle)
 });
 
-/// Installs the recorder. Values recorded before are lost.
+/// Installs the recorder. Values recorded earlier are lost.
 pub(super) fn begin() {
     LazyLock::force(&RECORDER);
 }
@@ -110,18 +110,19 @@ pub(super) async fn run_upkeep() {
 }
 
 thread_local! {
-    /// Looked up once by each thread: after that, recording a value costs no allocation and no lock.
+    /// The thread's counters by operation type and code, cached so that recording a value takes no allocation and no
+    /// lock.
     static COUNTERS: RefCell<HashMap<(&'static str, &'static str), Counter>> = RefCell::default();
     static DURATIONS: RefCell<HashMap<&'static str, Histogram>> = RefCell::default();
 }
 
-/// Counts an operation of this type that completed with this code, and records its duration.
+/// Counts a completed operation by type and code, and records its duration.
 pub(super) fn count(kind: &'static str, code: &'static str, took: Duration) {
     COUNTERS.with_borrow_mut(|counters| {
         let requests = || counter!("fanfold_requests_total", "operation" => kind, "code" => code);
         counters.entry((kind, code)).or_insert_with(requests).increment(1);
     });
-    // A subscription lasts as long as its client likes.
+    // The client determines a subscription's duration, so it is not recorded.
     if kind == "subscription" {
         return;
     }
@@ -131,20 +132,20 @@ pub(super) fn count(kind: &'static str, code: &'static str, took: Duration) {
     });
 }
 
-/// Counts a document that was rejected, by error code.
+/// Counts a rejected document by error code.
 pub(super) fn count_rejected(code: &'static str) {
     counter!("fanfold_documents_rejected_total", "code" => code).increment(1);
 }
 
-/// Counts a response that exceeded a limit when it was printed.
+/// Counts an operation whose response exceeded the limit of a resource.
 pub(super) fn exceed(resource: Resource) {
     counter!("fanfold_operations_over_budget_total", "resource" => resource.as_str()).increment(1);
 }
 
-/// Returns all metrics of this process, and those of the queues, which are the same for all processes.
+/// Returns the metrics of this process, and those of the queues, which are the same in all processes.
 pub(super) async fn page(State(server): State<Arc<Server>>) -> Response {
     let Some(recorder) = &*RECORDER else {
-        return (StatusCode::NOT_FOUND, "this process uses another metrics recorder\n").into_response();
+        return (StatusCode::NOT_FOUND, "this process has another metrics recorder\n").into_response();
     };
     show_process(&server);
     let app = server.api.app();
@@ -175,14 +176,14 @@ fn show_process(server: &Server) {
     gauge!("fanfold_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
 }
 
-/// Removes the values of the queues: stale ones would pass for current ones.
+/// Sets the queues' metrics to NaN, since stale values would pass for current values.
 fn hide_queues() {
     for name in QUEUES {
         gauge!(name).set(f64::NAN);
     }
 }
 
-/// The metrics that are read from Redis.
+/// Names of the metrics that are read from Redis.
 const QUEUES: [&str; 9] = [
     "fanfold_fanout_jobs",
     "fanfold_fanout_oldest_seconds",

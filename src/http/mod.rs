@@ -1,6 +1,6 @@
-//! The transport: GraphQL over HTTP, and the pages around it.
+//! The transport: GraphQL over HTTP, web pages, and endpoints for monitoring.
 //!
-//! A thin layer: `request` reads requests, `response` writes responses, and between them stands the API. Not here: the
+//! This layer is thin: `request` reads requests, the API executes them, and `response` writes responses. Not here: the
 //! meaning of a document (`graphql`), or sessions (`app`).
 
 mod accept;
@@ -52,11 +52,11 @@ use crate::http::schema::Contract;
 use crate::http::seat::Seats;
 use crate::model::address::Address;
 
-/// The header with the id of a request, in requests and responses.
+/// The header that contains the request id, in requests and responses.
 const REQUEST_ID: &str = "x-request-id";
 
-/// Log directives that keep messages of sockets out of the log, at any other setting: the library would log them, and
-/// they contain tokens.
+/// Log directives that override all others. They keep WebSocket messages, which contain tokens and which the library
+/// would log, out of the log.
 pub const LOG_DIRECTIVES: [&str; 2] = ["tungstenite=off", "tokio_tungstenite=off"];
 
 /// State shared by the handlers.
@@ -66,11 +66,11 @@ struct Server {
     contract: Contract,
     began: Instant,
     health: Health,
-    /// Turns true when the server is about to stop.
+    /// The stop signal: true once the server is about to stop.
     stopping: watch::Receiver<bool>,
-    /// The seats of sockets and event streams.
+    /// Capacity for WebSockets and event streams.
     seats: Arc<Seats>,
-    /// The open sockets.
+    /// The tasks of open WebSockets.
     tasks: TaskTracker,
 }
 
@@ -82,7 +82,7 @@ impl Server {
         Self { api, config, contract, began, health, stopping, seats, tasks }
     }
 
-    /// Prepares the document of a request for execution. Counts a rejected document, and charges its address.
+    /// Prepares a request's document for execution. Counts a rejected document and charges the client's address for it.
     fn plan(&self, incoming: GraphqlRequest, address: Option<Address>) -> Result<Plan, RequestError> {
         let bytes = incoming.query.as_ref().map_or(0, String::len);
         let planned = tracing::trace_span!("plan").in_scope(|| self.api.plan(incoming));
@@ -94,8 +94,7 @@ impl Server {
     }
 }
 
-/// Returns all routes of the server. `stopping` turns true when it is about to stop: from then on it reports that it is
-/// not ready.
+/// Returns the server's routes. When `stopping` turns true, `/readyz` begins to report that the server is not ready.
 pub fn router(api: Api, config: HttpConfig, stopping: watch::Receiver<bool>) -> Router {
     route(Arc::new(Server::new(api, config, stopping)))
 }
@@ -123,13 +122,14 @@ fn route(server: Arc<Server>) -> Router {
     router.layer(from_fn_with_state(server, host::check))
 }
 
-/// Starts to record the metrics that `/metrics` shows; otherwise, those from before its first request are lost.
+/// Starts recording metrics for `/metrics`. Without this call, recording starts with the first request, and earlier
+/// values are lost.
 pub fn begin_figures() {
     self::metrics::begin();
 }
 
-/// Serves until `stopping` turns true, then finishes the work in progress, including work whose client is gone, up to
-/// the configured timeout. Opens at most `files` files for connections.
+/// Serves until `stopping` turns true, then finishes the work in progress, including that of disconnected clients,
+/// within the configured timeout. Uses at most `files` file descriptors for connections.
 pub async fn serve(
     listener: TcpListener,
     api: Api,

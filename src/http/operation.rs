@@ -1,6 +1,6 @@
-//! An operation of a socket: executed in a task of its own, which sends its results as capacity allows.
+//! Operations of a WebSocket. Each runs in a task of its own, which sends results as capacity allows.
 //!
-//! Not here: the protocol of the socket (`http::socket`).
+//! Not here: the WebSocket's protocol (`http::socket`).
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -20,23 +20,23 @@ use crate::model::address::Address;
 /// A message from an operation to its client.
 pub(super) struct OperationMessage {
     pub(super) id: Arc<str>,
-    /// The number of the operation, which distinguishes operations with the same id.
+    /// The operation's number, which distinguishes successive operations with the same id.
     pub(super) number: u64,
     pub(super) kind: MessageKind,
 }
 
 pub(super) enum MessageKind {
-    /// A result, as the text of its message, and the place it holds until it is sent.
+    /// A result, as the text of its message, with the permit that it holds until it is sent.
     Next(String, Option<Permit>),
     Error(RequestError),
     Complete,
 }
 
-/// A running operation; it is aborted when this is dropped.
+/// A handle of a running operation. Dropping it aborts the operation.
 pub(super) struct Running {
     pub(super) number: u64,
     pub(super) watches: bool,
-    /// The number of its selections.
+    /// Number of the operation's selections, with fragments expanded.
     pub(super) selections: usize,
     pub(super) task: AbortHandle,
 }
@@ -47,14 +47,14 @@ impl Drop for Running {
     }
 }
 
-/// The credentials of a client.
+/// The credentials of a WebSocket's client.
 #[derive(Clone)]
 pub(super) struct Credentials {
     /// The session token; `None` for an anonymous client.
     pub(super) token: Option<String>,
 }
 
-/// The channel from an operation to its client.
+/// The channel from an operation to the task that writes to the client.
 pub(super) struct ClientChannel {
     pub(super) id: Arc<str>,
     pub(super) number: u64,
@@ -62,21 +62,21 @@ pub(super) struct ClientChannel {
 }
 
 impl ClientChannel {
-    /// Sends a message when there is capacity. A closed socket is ignored.
+    /// Sends a message once the channel has capacity. Does nothing if the WebSocket is closed.
     async fn send(&self, kind: MessageKind) {
         let message = OperationMessage { id: Arc::clone(&self.id), number: self.number, kind };
         drop(self.messages.send(message).await);
     }
 }
 
-/// Prints the message of a result. Only this text waits to be sent.
+/// Prints the message of a result. Only this text is held while the result waits to be sent.
 fn print_next(id: &str, answer: &GraphqlResponse) -> String {
     let id = serde_json::Value::from(id);
     print::between(&format!(r#"{{"id":{id},"type":"next","payload":"#), answer, "}")
 }
 
-/// An operation of a socket.
-pub(super) struct Operation {
+/// An operation of a WebSocket that has not started yet.
+pub(super) struct SocketOperation {
     pub(super) api: Api,
     pub(super) plan: Plan,
     pub(super) credentials: Credentials,
@@ -86,14 +86,14 @@ pub(super) struct Operation {
     pub(super) to: ClientChannel,
 }
 
-impl Operation {
+impl SocketOperation {
     /// Runs the operation. A panic ends this operation and no other.
     pub(super) async fn run(self) {
         let mut log = OperationLog::begin(self.plan.summary());
         let Self { api, plan, credentials, address, room, request_id, to } = self;
         let id = request_id.as_str();
         let executing = async {
-            // Held until the response is sent. Each event of a subscription takes a place of its own.
+            // The permit is held until the response is sent. Each event of a subscription takes a permit of its own.
             let place = if plan.watches() { None } else { Some(room.enter(plan.objects()).await) };
             let token = credentials.token.as_deref();
             let admitted = api.admit(std::iter::once(&plan), token, address).await;

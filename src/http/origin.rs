@@ -1,8 +1,8 @@
-//! The sites whose pages may send requests through a user's browser.
+//! Checks the origin of requests: the sites whose pages may send requests through a user's browser.
 //!
 //! A browser reports the origin of the page that sends a request. Pages of this server may send requests; pages of
-//! another site, only if it is allowed. So no page that a user happens to visit can use a server that only this user
-//! can reach, not even to read. Clients other than browsers report no origin and are not checked.
+//! other sites only if their origin is allowed. So a page that a user happens to visit cannot use a server that only
+//! this user can reach, not even to read. Clients other than browsers report no origin and are not checked.
 
 use std::net::IpAddr;
 
@@ -14,26 +14,26 @@ use crate::graphql::error::Code;
 use crate::http::response::{self, Failure};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-/// Time for which a browser may cache the result of a preflight request, in seconds.
+/// Seconds for which a browser may cache the result of a preflight request: a day.
 const REMEMBERED: HeaderValue = HeaderValue::from_static("86400");
 
 /// The origin of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// A page of this server, or no page at all.
+    /// The request comes from a page of this server, or from no page at all.
     Own,
-    /// A page of another site, which is allowed.
+    /// The request comes from a page of another, allowed site.
     Allowed(HeaderValue),
 }
 
-/// Returns the origin of a request; rejects an origin that is not allowed.
+/// Returns a request's origin. Rejects an origin that is not allowed.
 pub(super) fn judge(headers: &HeaderMap, config: &HttpConfig) -> Result<Origin, Failure> {
     let host = only(headers, &header::HOST)?.map(str::to_ascii_lowercase);
     let is_listed =
         |origin: &str| config.http_cors_origins.iter().any(|allowed| allowed == "*" || allowed == origin);
     let is_own = |host: &str| {
-        // A name that anyone can point at this machine does not prove the origin of a page. Where names are configured,
-        // requests for others have been rejected before (`http::host`).
+        // Anyone can point a name at this machine, so a name does not prove a page's origin. Where names are
+        // configured, `http::host` has already rejected requests for all others.
         let is_known = !config.http_hosts.is_empty();
         let is_safe = is_known || !config.listen.ip().is_loopback() || is_certain(host);
         is_safe || ["http", "https"].iter().any(|scheme| is_listed(&format!("{scheme}://{host}")))
@@ -50,7 +50,7 @@ pub(super) fn judge(headers: &HeaderMap, config: &HttpConfig) -> Result<Origin, 
     if site.is_some() && site == host.as_deref() {
         return Ok(Origin::Own);
     }
-    // A server that listens on loopback only trusts what is served on this machine.
+    // A server that listens on a loopback address trusts all sites served on this machine.
     let is_near = config.listen.ip().is_loopback() && site.is_some_and(is_here);
     match HeaderValue::from_str(origin) {
         Ok(origin) if is_listed(&lower) || is_near => Ok(Origin::Allowed(origin)),
@@ -58,14 +58,14 @@ pub(super) fn judge(headers: &HeaderMap, config: &HttpConfig) -> Result<Origin, 
     }
 }
 
-/// Returns the value of a header that may occur once.
+/// Returns the value of a header. Rejects a request in which the header occurs more than once.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Failure> {
     let mut values = headers.get_all(name).iter();
     let first = values.next().map(|value| value.to_str().map_err(|_| rejection())).transpose()?;
     if values.next().is_some() { Err(rejection()) } else { Ok(first) }
 }
 
-/// Returns the name of a host, without its port.
+/// Returns a host without its port.
 fn name(host: &str) -> &str {
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     let name = host.rsplit_once(':').filter(|(_, end)| is_port(end)).map_or(host, |(name, _)| name);
@@ -76,12 +76,12 @@ fn is_localhost(name: &str) -> bool {
     name == "localhost" || name.ends_with(".localhost")
 }
 
-/// Returns true if no one else can point this host name elsewhere: it is an address, or this machine.
+/// Returns true if a host cannot be pointed elsewhere by DNS: it is an IP address or a `localhost` name.
 fn is_certain(host: &str) -> bool {
     is_localhost(name(host)) || name(host).parse::<IpAddr>().is_ok()
 }
 
-/// Returns true if a site is served on this machine.
+/// Returns true if a site's host is this machine.
 fn is_here(site: &str) -> bool {
     is_localhost(name(site)) || name(site).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
@@ -107,7 +107,7 @@ impl Origin {
     }
 }
 
-/// Responds to the preflight request of a browser.
+/// Responds to a browser's preflight request.
 pub(super) fn preflight(headers: &HeaderMap, config: &HttpConfig) -> Result<Response, Failure> {
     let origin = judge(headers, config)?;
     let mut response = response::text("text/plain; charset=utf-8", "");

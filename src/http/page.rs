@@ -1,7 +1,7 @@
-//! The pages for browsers: the playground at `/`, the demo client at `/demo`, and the files of both.
+//! Serves the web pages: the playground at `/`, the demo client at `/demo`, and the files of both.
 //!
-//! `make web` builds them into `web/`, each file compressed. A release build embeds them in the program; other builds
-//! read them from there. A program that was built without them has a plain page.
+//! `make web` builds them into `web/`, with each file compressed. A release build embeds these files in the program;
+//! other builds read them at run time. A program that was built without them serves a plain page.
 //!
 //! **Invariant:** a page sends requests to no other host, and no other page may frame it.
 
@@ -23,10 +23,10 @@ const PLAIN: &str = include_str!("../../playground/plain.html");
 const WITHOUT_DEMO: &str =
     "The demo client is not in this build. `make web` builds it; build the server again after that.\n";
 
-/// The plain page is one file with inline styles and script.
+/// Content Security Policy of the plain page, which is one file with inline styles and an inline script.
 const PLAIN_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
                             connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-/// Its editor writes inline styles, and embeds its fonts in its style sheet.
+/// Content Security Policy of the playground, whose editor writes inline styles and embeds fonts in its style sheet.
 const PLAYGROUND_POLICY: &str = "default-src 'none'; script-src 'self'; worker-src 'self'; \
                                  style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; \
                                  connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -34,7 +34,7 @@ const DEMO_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'sel
                            img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; \
                            form-action 'self'; frame-ancestors 'none'";
 
-/// The folder of each page in which file names contain a hash of the content.
+/// Folder of each page whose file names contain a hash of the content.
 const ASSETS: &str = "assets/";
 
 /// The files built by `make web`.
@@ -66,7 +66,7 @@ pub(super) async fn demo(headers: HeaderMap) -> Response {
     }
 }
 
-/// Serves a file of the demo client. Any other path is a route within the client, which handles it itself.
+/// Serves a file of the demo client. Any other path is one of the client's routes, and gets the client's page.
 pub(super) async fn demo_file(Path(path): Path<String>, headers: HeaderMap) -> Response {
     match part("demo", &path, &headers) {
         Some(file) => with_policy(file, DEMO_POLICY),
@@ -79,10 +79,10 @@ fn not_found() -> Response {
     Failure::not_found().into_response(MediaType::Json)
 }
 
-/// Returns a file of one of the pages, if it exists. Files in the folder of assets may be cached forever: their names
-/// change with their content.
+/// Returns a file of a page; `None` if it does not exist. Assets may be cached forever, since their names change with
+/// their content.
 fn part(page: &str, path: &str, headers: &HeaderMap) -> Option<Response> {
-    // A path only leads down, whatever files are read from.
+    // Rejects paths that could leave the page's folder.
     if path.split('/').any(|name| name.is_empty() || name.starts_with('.')) {
         return None;
     }
@@ -94,7 +94,7 @@ fn part(page: &str, path: &str, headers: &HeaderMap) -> Option<Response> {
     Some(file)
 }
 
-/// Returns a built file, if it exists.
+/// Returns a built file; `None` if it does not exist.
 fn file(path: &str, headers: &HeaderMap) -> Option<Response> {
     let content_type = content_type(path)?;
     let compressed = Files::get(&format!("{path}.gz"));
@@ -103,8 +103,8 @@ fn file(path: &str, headers: &HeaderMap) -> Option<Response> {
     send(headers, content_type, &tag(&file), file.data, is_compressed)
 }
 
-/// Responds with a file, unless the client has it already. `None` if it cannot be decompressed for a client that
-/// does not accept gzip.
+/// Responds with a file, or with 304 if the client has it cached. Returns `None` if the file cannot be decompressed for
+/// a client that does not accept gzip.
 fn send(
     headers: &HeaderMap,
     content_type: &'static str,
@@ -127,7 +127,7 @@ fn send(
     Some(response)
 }
 
-/// Returns the bytes of a file, without a copy: an embedded file is borrowed.
+/// Returns a file's bytes without copying them.
 fn bytes(data: Cow<'static, [u8]>) -> Bytes {
     match data {
         Cow::Borrowed(bytes) => Bytes::from_static(bytes),
@@ -135,20 +135,20 @@ fn bytes(data: Cow<'static, [u8]>) -> Bytes {
     }
 }
 
-/// Decompresses a file, for a client that does not accept gzip.
+/// Decompresses a file for a client that does not accept gzip; `None` if the file is not valid gzip.
 fn decompressed(data: &[u8]) -> Option<Bytes> {
     let mut bytes = Vec::new();
     GzDecoder::new(data).read_to_end(&mut bytes).ok()?;
     Some(Bytes::from(bytes))
 }
 
-/// Returns the entity tag of a file: weak, because the bytes depend on the compression.
+/// Returns a file's entity tag. It is weak, because the bytes depend on the compression.
 fn tag(file: &EmbeddedFile) -> String {
     let half = file.metadata.sha256_hash().first_chunk().map_or(0, |half| u128::from_be_bytes(*half));
     format!("W/\"{half:032x}\"")
 }
 
-/// Returns the content type of a file, by its name; `None` for files that the build does not produce.
+/// Returns a file's content type by its extension; `None` for extensions that the build does not produce.
 fn content_type(path: &str) -> Option<&'static str> {
     Some(match path.rsplit_once('.')?.1 {
         "html" => "text/html; charset=utf-8",
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_the_client_has_is_not_touched() {
+    fn a_file_that_the_client_has_cached_is_not_read() {
         assert!(send_damaged(None).is_none());
         assert_eq!(send_damaged(Some(TAG)).unwrap().status(), StatusCode::NOT_MODIFIED);
     }

@@ -1,11 +1,12 @@
-//! Peers: the clients that hold connections, and the limits they share.
+//! Distributes connections among clients, and closes idle connections to make room for others.
 //!
-//! When all connections are open, those idle longest are closed to make room. Nothing is lost: a client sends its
-//! request again over another connection. The remaining ones are requests in progress, sockets and streams. Beyond the
-//! limit, a few *spare* connections are accepted on which only probes are served, so that a full server is not mistaken
-//! for a dead one.
+//! When the maximum number of connections is open, the server closes those that have been idle longest. No request is
+//! lost: the client resends it over another connection. Busy connections (requests in progress, WebSockets and event
+//! streams) stay open. Beyond the limit, the server accepts a few *spare* connections and serves only probes on them,
+//! so that a full server is not mistaken for a dead one.
 //!
-//! Each address has a share of its own, under the same rules. Trusted proxies have none: behind them are many clients.
+//! Each address has a limit of its own, under the same rules. Trusted proxies are exempt, since many clients share
+//! them.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -20,12 +21,13 @@ use crate::config::HttpConfig;
 use crate::http::address;
 use crate::model::address::Address;
 
-/// Connections beyond the limit, for probes.
+/// Number of connections beyond the limit, for probes.
 const SPARE: usize = 32;
-/// Maximum number of connections besides the sockets, even if more files could be opened: each takes some memory.
+/// Maximum connections besides those of `--http-sockets`, even if the open-file limit allows more: each takes some
+/// memory.
 const MOST_BESIDE_SOCKETS: usize = 40_000;
-/// When room is needed, one in this many idle connections is closed, so that not every new connection scans all of
-/// them.
+/// Divisor of the share of idle connections that are closed at a time. Closing several at once avoids a scan of all
+/// idle connections for each new connection.
 const CLOSED_TOGETHER: usize = 32;
 
 /// All connections of a process.
@@ -40,18 +42,18 @@ pub(super) struct Peers {
 #[derive(Default)]
 struct Open {
     all: HashMap<u64, Arc<Peer>>,
-    /// Connections that are not spare.
+    /// Number of connections that are not spare.
     ordinary: Count,
     of_address: HashMap<Address, Count>,
     spare: Count,
-    /// Number of connections so far.
+    /// Number of connections since the process started; numbers the next connection.
     arrivals: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Count {
     open: usize,
-    /// Those that were asked to close.
+    /// Number of open connections that were asked to close.
     closing: usize,
 }
 
@@ -61,41 +63,41 @@ impl Count {
     }
 }
 
-/// A connection, as seen by the others.
+/// A connection's state, shared by its task and the limits.
 pub(super) struct Peer {
-    /// `None` for a trusted proxy.
+    /// The client's address; `None` for a trusted proxy.
     address: Option<Address>,
-    /// The reason that only probes are served on it, if so.
+    /// The reason for which only probes are served; `None` for an ordinary connection.
     pub(super) spare: Option<Full>,
-    /// True while a request is in progress, and once it has become a socket.
+    /// True while a request is in progress, and for good once the connection has become a WebSocket.
     is_busy: AtomicBool,
     /// True once a request head has arrived.
     has_asked: AtomicBool,
-    /// The time since which it is idle, in milliseconds since the process began.
+    /// The time at which the connection became idle, in milliseconds since the process started.
     idle_since: AtomicU64,
-    /// True once it was asked to close. Changed under the lock of all connections.
+    /// True if the connection was asked to close. Changes only under the lock of all connections.
     is_closing: AtomicBool,
     close: Notify,
 }
 
-/// The registration of a connection, until it is dropped.
+/// A connection's registration. Dropping it removes the connection from all counts.
 pub(super) struct Entry {
     peers: Arc<Peers>,
     number: u64,
     pub(super) peer: Arc<Peer>,
 }
 
-/// The reason there is no ordinary connection.
+/// The reason for which a client gets no ordinary connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Full {
-    /// The maximum number from its address are open, all of them busy.
+    /// The address has its maximum number of connections, all of them busy.
     Address,
-    /// The maximum number are open, all of them busy.
+    /// The process has its maximum number of connections, all of them busy.
     All,
 }
 
 impl Full {
-    /// Returns the status of a request that is rejected for this reason.
+    /// Returns the HTTP status of a request that is rejected for this reason.
     pub(super) fn status(self) -> StatusCode {
         match self {
             Self::Address => StatusCode::TOO_MANY_REQUESTS,
@@ -105,7 +107,7 @@ impl Full {
 }
 
 impl Peers {
-    /// Creates the limits of a process that may open this many files.
+    /// Creates the limits of a process that may open `files` files for connections.
     pub(super) fn new(config: &HttpConfig, files: usize) -> Arc<Self> {
         let most = files.saturating_sub(SPARE).max(1);
         let most = most.min(MOST_BESIDE_SOCKETS + config.http_sockets as usize);
@@ -123,7 +125,8 @@ impl Peers {
         Arc::new(Self { is_proxy, most, most_of_address, began, open })
     }
 
-    /// Admits a connection from this address, if there is room for it or room can be made.
+    /// Admits a connection from an address: an ordinary connection if there is room or idle connections can be closed,
+    /// otherwise a spare connection, if one is free.
     pub(super) fn enter(self: &Arc<Self>, from: IpAddr) -> Result<Entry, Full> {
         let address = (!(self.is_proxy)(from)).then(|| Address::from(from));
         let mut open = self.lock();
@@ -151,7 +154,7 @@ impl Peers {
         Ok(Entry { peers: Arc::clone(self), number, peer })
     }
 
-    /// Finds room for an ordinary connection, or makes it.
+    /// Checks the limits for an ordinary connection, and closes idle connections if a limit is reached.
     fn find_room(&self, open: &mut Open, address: Option<Address>) -> Result<(), Full> {
         let of_address = address.and_then(|address| open.of_address.get(&address).copied());
         let has_share = of_address.is_none_or(|count| count.staying() < self.most_of_address);
@@ -165,13 +168,13 @@ impl Peers {
         Ok(())
     }
 
-    /// Marks a connection as idle after the response to its request.
+    /// Marks a connection as idle after a response.
     pub(super) fn end(&self, peer: &Peer) {
         peer.idle_since.store(self.now(), Ordering::Relaxed);
         peer.is_busy.store(false, Ordering::Relaxed);
     }
 
-    /// Keeps a connection that was asked to close if it has become busy. Returns true if so.
+    /// Withdraws the request to close a connection that has become busy. Returns true if the connection stays open.
     pub(super) fn keeps(&self, peer: &Peer) -> bool {
         let is_busy = peer.is_busy.load(Ordering::Relaxed);
         if is_busy {
@@ -180,7 +183,7 @@ impl Peers {
         is_busy
     }
 
-    /// Returns the milliseconds since the process began.
+    /// Returns the milliseconds since the process started.
     fn now(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
@@ -191,7 +194,8 @@ impl Peers {
 }
 
 impl Open {
-    /// Asks some of the matching connections to close, those idle longest. Returns true if there are any.
+    /// Asks the matching connections that have been idle longest to close, a share of them at a time. Returns true if
+    /// there are any.
     fn make_room(&mut self, is_among: impl Fn(&Peer) -> bool) -> bool {
         let mut idle: Vec<(u64, u64)> = Vec::new();
         for (number, peer) in &self.all {
@@ -218,7 +222,7 @@ impl Open {
         }
     }
 
-    /// Changes all counts that include a connection.
+    /// Applies a change to all counts that include a connection.
     fn count(&mut self, peer: &Peer, change: impl Fn(&mut Count)) {
         if peer.spare.is_some() {
             return change(&mut self.spare);
@@ -239,7 +243,7 @@ impl Peer {
         self.has_asked.load(Ordering::Relaxed)
     }
 
-    /// Marks the connection as busy with a request.
+    /// Marks the connection as busy.
     pub(super) fn begin(&self) {
         self.is_busy.store(true, Ordering::Relaxed);
         self.has_asked.store(true, Ordering::Relaxed);
@@ -273,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_has_its_share_makes_room_among_its_own() {
+    fn an_address_at_its_limit_makes_room_among_its_own_connections() {
         let peers = Peers::with(1_000, 3, |_| false);
         let other = peers.enter(from(2)).ok().unwrap();
         let held: Vec<Entry> = (0..3).map(|_| peers.enter(from(1)).ok().unwrap()).collect();
@@ -298,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn where_all_are_busy_some_are_left_for_probes_and_proxies_have_no_share() {
+    fn when_all_are_busy_some_are_left_for_probes_and_proxies_have_no_limit() {
         let peers = Peers::with(4, 2, |peer| peer == from(9));
         let held: Vec<Entry> = (0..4).map(|_| peers.enter(from(9)).ok().unwrap()).collect();
         assert!(held.iter().all(|entry| entry.peer.spare.is_none()));

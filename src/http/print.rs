@@ -1,4 +1,4 @@
-//! Prints rejections, and the messages of event streams and sockets, as JSON, up to a number of bytes.
+//! Prints rejections, and the messages of event streams and WebSockets, as JSON of a limited size.
 //!
 //! Not here: executed responses over plain HTTP (`http::executed`); status and headers (`http::response`).
 
@@ -11,7 +11,7 @@ use crate::budget::{Exceeded, Resource};
 use crate::graphql::error::{GraphqlResponse, RequestError};
 use crate::http::metrics::exceed;
 
-/// The body of a response. Without `data`, the request was not executed.
+/// A response body. It has no `data` if the request was not executed.
 #[derive(Serialize)]
 struct ResponseBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,7 +29,7 @@ impl<'a> ResponseBody<'a> {
     }
 }
 
-/// Prints a response between the prefix and the suffix of a protocol.
+/// Prints a response between a protocol's prefix and suffix.
 pub(super) fn between(before: &str, answer: &GraphqlResponse, after: &str) -> String {
     let limit = limit_of(answer);
     let mut text = within(before, &ResponseBody::of(answer), limit)
@@ -38,13 +38,13 @@ pub(super) fn between(before: &str, answer: &GraphqlResponse, after: &str) -> St
     text
 }
 
-/// Prints the body of the response to a request that was not executed.
+/// Prints the response body for a request that was not executed.
 pub(super) fn rejected(error: &RequestError) -> String {
     print_as_json(&ResponseBody { data: None, errors: &error.errors })
 }
 
-/// Prints the body of the response to a batch of which a part was not executed. It has the same limit as the response
-/// to one operation.
+/// Prints the response body for a batch that was executed only in part. It has the same limit as the response to one
+/// operation.
 pub(super) fn batch(answers: &[GraphqlResponse]) -> String {
     let limit = limit_of_batch(answers);
     let answered: Vec<ResponseBody> = answers.iter().map(ResponseBody::of).collect();
@@ -55,12 +55,12 @@ pub(super) fn batch(answers: &[GraphqlResponse]) -> String {
     })
 }
 
-/// Prints the body that replaces one that is too large.
+/// Prints the body that replaces a body beyond the limit.
 fn null_with_error(error: &RequestError) -> String {
     print_as_json(&ResponseBody { data: Some(&Value::Null), errors: &error.errors })
 }
 
-/// Returns the error in place of a response that exceeds the limit, and counts it.
+/// Returns the error that replaces a response beyond the limit, and counts it in the metrics.
 pub(super) fn too_large(limit: u64) -> RequestError {
     exceed(Resource::ResponseBytes);
     RequestError::over_budget(&Exceeded { resource: Resource::ResponseBytes, limit })
@@ -73,26 +73,26 @@ fn limit_of(answer: &GraphqlResponse) -> u64 {
     }
 }
 
-/// Returns the limit of the responses to a batch, all together.
+/// Returns the limit on the total bytes of a batch's responses: the least limit among them.
 pub(super) fn limit_of_batch(answers: &[GraphqlResponse]) -> u64 {
     answers.iter().map(limit_of).min().unwrap_or(u64::MAX)
 }
 
-/// Returns true if a response has at most `limit` bytes when printed. Beyond the limit, nothing is counted.
+/// Returns true if a response has at most `limit` bytes when printed. Stops counting at the limit.
 pub(super) fn is_within(answered: &impl Serialize, limit: u64) -> bool {
     count(answered, usize::try_from(limit).unwrap_or(usize::MAX)).is_some()
 }
 
-/// Maximum bytes of a response that is printed without a first pass that counts them.
+/// Maximum bytes of a response that is printed without counting its bytes first.
 const SMALL: usize = 256 << 10;
 
-/// Returns the JSON of a response behind a prefix; `None` if it exceeds the limit, beyond which nothing is printed.
+/// Returns a prefix followed by a response as JSON; `None` if the JSON exceeds the limit. Stops printing at the limit.
 fn within(before: &str, answered: &impl Serialize, limit: u64) -> Option<String> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let small = Vec::with_capacity(1_024);
     let bytes = match print(before, answered, small, limit.min(SMALL)) {
         None if limit > SMALL => {
-            // Growing a buffer to this size would take several times the memory.
+            // Growing a buffer to its final size would take several times the memory.
             let bytes = count(answered, limit)?;
             print(before, answered, Vec::with_capacity(before.len() + bytes + ROOM_BEHIND), limit)?
         }
@@ -101,14 +101,14 @@ fn within(before: &str, answered: &impl Serialize, limit: u64) -> Option<String>
     String::from_utf8(bytes).ok()
 }
 
-/// Returns the number of bytes of the JSON of a response; `None` if it exceeds the limit.
+/// Returns the bytes of a response as JSON; `None` if they exceed the limit.
 fn count(answered: &impl Serialize, limit: usize) -> Option<usize> {
     let mut size = Size { bytes: 0, limit };
     serde_json::to_writer(&mut size, answered).ok()?;
     Some(size.bytes)
 }
 
-/// Spare capacity for the text that a protocol appends.
+/// Spare capacity in bytes, for the suffix that a protocol appends.
 const ROOM_BEHIND: usize = 16;
 
 fn print(before: &str, answered: &impl Serialize, mut bytes: Vec<u8>, limit: usize) -> Option<Vec<u8>> {
@@ -118,7 +118,7 @@ fn print(before: &str, answered: &impl Serialize, mut bytes: Vec<u8>, limit: usi
     Some(bounded.bytes)
 }
 
-/// Accepts bytes up to a limit.
+/// A writer into memory that fails beyond a limit.
 struct Bounded {
     bytes: Vec<u8>,
     left: usize,
@@ -140,7 +140,7 @@ impl io::Write for Bounded {
     }
 }
 
-/// Counts bytes, up to a limit.
+/// A writer that only counts bytes, and fails beyond a limit.
 struct Size {
     bytes: usize,
     limit: usize,
@@ -157,12 +157,12 @@ impl io::Write for Size {
     }
 }
 
-/// Prints the errors of a request that was not executed, by themselves.
+/// Prints the errors of a request that was not executed, as a bare array.
 pub(super) fn errors(error: &RequestError) -> String {
     print_as_json(&error.errors)
 }
 
-/// Prints data and errors. They are trees of strings and numbers: writing them cannot fail.
+/// Prints data and errors as JSON. This cannot fail, since they are trees of strings and numbers.
 fn print_as_json(answered: &impl Serialize) -> String {
     serde_json::to_string(answered).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Reading a GraphQL request: its id, its body, its parameters.
+//! Reads GraphQL requests: their ids, bodies and parameters.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use crate::graphql::{DocumentHash, GraphqlRequest};
 use crate::http::response::Failure;
 use crate::http::{REQUEST_ID, list};
 
-/// Timeout of a request body.
+/// Timeout of reading a request body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The id of a request in responses and logs: given by the client, or random.
+/// A request id, in responses and logs. It is the client's choice or random.
 #[derive(Clone)]
 pub(super) struct RequestId(String);
 
 impl RequestId {
-    /// Returns the id given by the client, if it is short and plain; otherwise a random one.
+    /// Returns the client's id if it has 1 to 64 letters, digits, `-`, `_` and `.`; otherwise a random id.
     pub(super) fn of(headers: &HeaderMap, app: &App) -> Self {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
         let given = headers.get(REQUEST_ID).and_then(|value| value.to_str().ok());
@@ -29,7 +29,7 @@ impl RequestId {
         Self(given.map_or_else(|| app.request_id(), str::to_owned))
     }
 
-    /// Returns the id of one of several operations in the request.
+    /// Returns the id of one of the request's operations.
     pub(super) fn numbered(&self, number: u64) -> Self {
         Self(format!("{}-{number}", self.0))
     }
@@ -39,15 +39,15 @@ impl RequestId {
     }
 }
 
-/// The content of a body.
+/// The content of a request body.
 pub(super) enum Incoming {
-    /// One request.
+    /// A single request.
     One(GraphqlRequest),
-    /// A batch; each of its requests may be invalid by itself.
+    /// A batch, whose requests may be invalid individually.
     Batch(Vec<Result<GraphqlRequest, Failure>>),
 }
 
-/// Reads the GraphQL request in a body, or the batch of them.
+/// Reads the GraphQL request or the batch in a body.
 pub(super) async fn read(headers: &HeaderMap, body: Body, config: &HttpConfig) -> Result<Incoming, Failure> {
     check_content_type(headers)?;
     let bytes = read_body(headers, body, config.http_body_limit).await?;
@@ -62,7 +62,7 @@ pub(super) async fn read(headers: &HeaderMap, body: Body, config: &HttpConfig) -
 
 fn batch(requests: Vec<Value>, limit: usize) -> Result<Vec<Result<GraphqlRequest, Failure>>, Failure> {
     if limit == 0 {
-        return Err(bad_request("The body must be one request; batches are not accepted."));
+        return Err(bad_request("The body must be a single request. Batches are disabled."));
     }
     if requests.is_empty() || requests.len() > limit {
         return Err(bad_request(format!("A batch must have 1 to {limit} requests.")));
@@ -74,7 +74,7 @@ fn batch(requests: Vec<Value>, limit: usize) -> Result<Vec<Result<GraphqlRequest
     requests.into_iter().map(request).collect()
 }
 
-/// Reads the GraphQL request in the query of a URL.
+/// Reads the GraphQL request in a URL's query.
 pub(super) fn read_url(uri: &Uri) -> Result<GraphqlRequest, Failure> {
     let mut parts = Map::new();
     for (name, value) in form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()) {
@@ -89,7 +89,7 @@ pub(super) fn read_url(uri: &Uri) -> Result<GraphqlRequest, Failure> {
             return Err(bad_request(format!("`{name}` is given more than once.")));
         }
     }
-    // A URL has no other way to omit it.
+    // In a URL, an empty operation name counts as omitted.
     if parts.get("operationName").is_some_and(|name| name == "") {
         parts.remove("operationName");
     }
@@ -108,13 +108,13 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), Failure> {
     if is_json && is_utf8 {
         return Ok(());
     }
-    let message = "The Content-Type must be application/json, in UTF-8.";
+    let message = "The Content-Type must be application/json with UTF-8.";
     Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, Code::BadRequest, message))
 }
 
 async fn read_body(headers: &HeaderMap, body: Body, limit: u64) -> Result<Vec<u8>, Failure> {
     let too_large = || {
-        let message = format!("The body may have at most {limit} bytes.");
+        let message = format!("The body exceeds the limit of {limit} bytes.");
         Failure::new(StatusCode::PAYLOAD_TOO_LARGE, Code::BadRequest, message)
     };
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
@@ -138,7 +138,7 @@ fn is_over_limit(error: &axum::Error) -> bool {
     cause.is_some_and(<dyn std::error::Error>::is::<http_body_util::LengthLimitError>)
 }
 
-/// Extracts the parameters of a request. A parameter that is null counts as not given.
+/// Extracts a request's parameters from its JSON object. A null parameter counts as omitted.
 pub(super) fn take_apart(mut parts: Map<String, Value>) -> Result<GraphqlRequest, Failure> {
     let mut part = |name: &str| parts.remove(name).filter(|value| !value.is_null());
     let mut text = |name: &str| match part(name) {
@@ -158,11 +158,11 @@ pub(super) fn take_apart(mut parts: Map<String, Value>) -> Result<GraphqlRequest
         None => None,
     };
     let named = match id {
-        // No other form of id names a document here.
+        // All document ids are hashes, so any other id is unknown.
         Some(id) => Some(DocumentHash::parse(&id).ok_or_else(|| Failure::of(RequestError::not_found()))?),
         None => None,
     };
-    // Clients whose protocol requires a text send an empty one along with a hash.
+    // Clients whose protocol requires `query` send an empty text with a hash.
     let query = query.filter(|query| !query.is_empty() || announced.or(named).is_none());
     if query.is_none() && announced.or(named).is_none() {
         let message = "`query` is missing: it must be a string with the document. A known document may be \
@@ -175,7 +175,7 @@ pub(super) fn take_apart(mut parts: Map<String, Value>) -> Result<GraphqlRequest
     Ok(GraphqlRequest { query, hash: announced.or(named), operation_name, variables })
 }
 
-/// Returns the hash that names the document, by Apollo's protocol of persisted queries.
+/// Returns the document's hash, per Apollo's protocol for persisted queries.
 fn announced_hash(mut extensions: Map<String, Value>) -> Result<Option<DocumentHash>, Failure> {
     let persisted = match extensions.remove("persistedQuery") {
         None | Some(Value::Null) => return Ok(None),

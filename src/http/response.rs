@@ -1,4 +1,4 @@
-//! Writing responses: media types, status codes, the JSON body.
+//! Writes responses: media types, status codes, headers and the JSON body.
 
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ use crate::http::accept::{EVENT_STREAM, MediaType};
 use crate::http::{executed, list, print};
 use crate::model::clock::Timestamp;
 
-/// The rate limit headers: the capacity of the bucket, the cost of this operation, the tokens left, and the time at
-/// which the bucket is full again, in seconds since 1970.
+/// The rate limit headers: the bucket's capacity, this operation's cost, the tokens left, and the time at which the
+/// bucket is full again, in seconds since 1970.
 const RATE_LIMIT: [HeaderName; 4] = [
     HeaderName::from_static("x-ratelimit-limit"),
     HeaderName::from_static("x-ratelimit-cost"),
@@ -26,25 +26,25 @@ const RATE_LIMIT: [HeaderName; 4] = [
     HeaderName::from_static("x-ratelimit-reset"),
 ];
 
-/// Delay after which to retry a connection.
+/// Time after which a client may retry to connect.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 
-/// The response to a request, and the code of its first error; `None` if there is none so far.
+/// A response, and the code of its first error; `None` if the response has no error, or is a stream.
 pub(super) struct Reply {
     pub(super) response: Response,
     pub(super) fault: Option<Code>,
 }
 
-/// A request that was not executed, and its status.
+/// The error of a request that was not executed, with an HTTP status.
 #[derive(Debug)]
 pub(super) struct Failure {
-    /// The status, if it differs from that of the error code.
+    /// The status; `None` to derive it from the error code.
     status: Option<StatusCode>,
     error: RequestError,
 }
 
 impl Failure {
-    /// Creates a failure whose status follows from its code.
+    /// Creates a failure with the status of its error code.
     pub(super) fn of(error: RequestError) -> Self {
         Self { status: None, error }
     }
@@ -72,7 +72,7 @@ impl Failure {
         Self::new(StatusCode::NOT_ACCEPTABLE, Code::BadRequest, message)
     }
 
-    /// Creates the failure for a request on a connection beyond the limit.
+    /// Creates the failure for a request on a spare connection.
     pub(super) fn busy(status: StatusCode) -> Self {
         let message = "Too many connections. Try again later.";
         let error = RequestError::new(Code::Unavailable, message);
@@ -89,12 +89,12 @@ impl Failure {
         self.error.code
     }
 
-    /// Returns the error, for a response where the status does not apply.
+    /// Returns the error without the status, for responses that have a status of their own.
     pub(super) fn into_error(self) -> RequestError {
         self.error
     }
 
-    /// Returns the failure with another status.
+    /// Replaces the status.
     pub(super) fn with_status(self, status: StatusCode) -> Self {
         Self { status: Some(status), ..self }
     }
@@ -108,7 +108,7 @@ impl Failure {
             StatusCode::METHOD_NOT_ALLOWED => {
                 headers.entry(header::ALLOW).or_insert(HeaderValue::from_static("POST"));
             }
-            // The one protocol to which a connection is upgraded, in its one version.
+            // WebSocket is the only supported upgrade, and 13 its only supported version.
             StatusCode::UPGRADE_REQUIRED => {
                 headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
                 headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
@@ -120,11 +120,11 @@ impl Failure {
     }
 }
 
-/// Returns the status for the code of an error that prevented execution; no other function does.
+/// Returns the HTTP status for the code of an error that prevented execution. No other function maps codes to statuses.
 fn status(code: Code, media_type: MediaType) -> StatusCode {
     match code {
         Code::BadRequest => StatusCode::BAD_REQUEST,
-        // Clients of the older media type take any other status for a transport error.
+        // Clients that use `application/json` take any other status for a transport error.
         Code::ParseFailed
         | Code::ValidationFailed
         | Code::TooComplex
@@ -148,7 +148,7 @@ pub(super) fn respond(answer: GraphqlResponse, media_type: MediaType) -> Respons
     match answer {
         GraphqlResponse::Rejected(error) => Failure::of(error).into_response(media_type),
         GraphqlResponse::Executed { data, errors, retry_after, limit, .. } => {
-            // A client that received some data should not retry all of it.
+            // A client that received some data should not retry the whole operation.
             let has_nothing = match &data {
                 Value::Object(fields) => fields.values().all(|value| *value == Value::Null),
                 data => *data == Value::Null,
@@ -175,7 +175,7 @@ fn whole_seconds(millis: u128) -> u64 {
     u64::try_from(millis.div_ceil(1_000)).unwrap_or(u64::MAX)
 }
 
-/// Writes a response that shared caches may store, if the operator has enabled that and there are no errors.
+/// Writes a response that shared caches may store, if `--http-public-max-age` is set and there are no errors.
 pub(super) fn respond_publicly(
     answer: GraphqlResponse,
     media_type: MediaType,
@@ -193,7 +193,7 @@ pub(super) fn respond_publicly(
     response
 }
 
-/// Writes the responses to a batch, in its order. Errors in some of them do not affect the status.
+/// Writes the responses to a batch, in request order. The status is 200 even if some of them have errors.
 pub(super) fn respond_to_batch(answers: Vec<GraphqlResponse>, media_type: MediaType) -> Response {
     let retry_after = answers.iter().filter_map(|answer| match answer {
         GraphqlResponse::Rejected(RequestError { retry_after, .. })
@@ -205,7 +205,7 @@ pub(super) fn respond_to_batch(answers: Vec<GraphqlResponse>, media_type: MediaT
     with_head(response, StatusCode::OK, media_type, retry_after)
 }
 
-/// Responds to a method that the path does not support.
+/// Responds to a request whose method the path does not support.
 pub(super) fn method_not_allowed() -> Response {
     let message = "This method is not allowed here. GraphQL requests are sent by POST to /graphql, queries also by GET.";
     let failure = Failure::new(StatusCode::METHOD_NOT_ALLOWED, Code::BadRequest, message);
@@ -214,27 +214,27 @@ pub(super) fn method_not_allowed() -> Response {
     response
 }
 
-/// Compresses responses that are large enough to be worth it, if the client accepts that.
+/// Compresses responses of at least 1 KiB, except event streams, for clients that accept it.
 pub(super) fn compression() -> CompressionLayer<impl Predicate> {
     const LEAST_BYTES: u16 = 1_024;
-    // Events are sent as they occur.
+    // Compression would delay events.
     let is_worth_it = SizeAbove::new(LEAST_BYTES).and(NotForContentType::const_new(EVENT_STREAM));
     CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(is_worth_it)
 }
 
-/// Writes a text as it is.
+/// Writes a text response with a content type.
 pub(super) fn text(content_type: &'static str, text: impl Into<Body>) -> Response {
     let mut response = Response::new(text.into());
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }
 
-/// Returns the response to a client that has the content with this entity tag already; `None` if it has not.
+/// Returns a 304 response if the client has the content with this entity tag cached; otherwise `None`.
 pub(super) fn not_modified(headers: &HeaderMap, tag: &str) -> Option<Response> {
     is_known(headers, tag).then(|| tagged(StatusCode::NOT_MODIFIED.into_response(), tag))
 }
 
-/// Adds an entity tag to a response. Any cache may store it, but must revalidate it each time.
+/// Adds an entity tag to a response. Any cache may store the response, but must revalidate it before each use.
 pub(super) fn tagged(mut response: Response, tag: &str) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, no-cache"));
@@ -250,7 +250,7 @@ fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     known.any(|known| known == "*" || opaque(known) == opaque(tag))
 }
 
-/// Sets the status of a response and the headers that depend on it.
+/// Sets a response's status, and the headers that depend on it.
 fn with_head(
     mut response: Response,
     status: StatusCode,

@@ -1,4 +1,4 @@
-//! `/schema.graphql`: the contract with clients, as a text that clients load again only after it has changed.
+//! `/schema.graphql`: serves the schema, which clients cache until it changes.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use axum::response::Response;
 use crate::graphql::DocumentHash;
 use crate::http::{Server, response};
 
-/// A text and its entity tag.
+/// The schema's text and its entity tag.
 pub(super) struct Contract {
     text: Bytes,
-    /// Weak, because the bytes depend on the compression.
+    /// The entity tag. It is weak, because the bytes depend on the compression.
     tag: String,
 }
 
@@ -25,7 +25,7 @@ impl Contract {
     }
 }
 
-/// Serves the schema. Any cache may store it, but must revalidate it each time.
+/// Serves the schema. Any cache may store it, but must revalidate it before each use.
 pub(super) async fn page(State(server): State<Arc<Server>>, headers: HeaderMap) -> Response {
     let Contract { text, tag } = &server.contract;
     response::not_modified(&headers, tag)

@@ -1,10 +1,11 @@
-//! Seats: capacity for WebSockets and event streams, and its distribution among clients.
+//! Distributes seats, the capacity for WebSockets and event streams, among clients.
 //!
-//! A socket has a seat before its client is authenticated. Until then the client is a guest; afterwards the seat counts
-//! for its user, or as anonymous. Guests have a small share: the one that has waited longest makes room for the next.
-//! An anonymous client has nothing to subscribe to, so half of all seats are for users.
+//! A WebSocket takes a seat before its client is authenticated. Until then the client is a guest; afterwards the seat
+//! counts towards its user, or as anonymous. Guests have a small share of the seats: when it is full, a new guest
+//! displaces the guest that has waited longest. Anonymous clients have nothing to subscribe to, so half of all seats
+//! are reserved for users.
 //!
-//! The limits apply to one process: behind a load balancer, each process grants as many seats.
+//! The limits apply per process.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -20,10 +21,10 @@ use crate::http::response::Failure;
 use crate::model::address::Address;
 use crate::model::id::UserId;
 
-/// One seat in this many is for guests, and at least `FEWEST_GUESTS` are.
+/// Divisor of the guests' share of all seats, which is at least `FEWEST_GUESTS`.
 const GUESTS: usize = 8;
 const FEWEST_GUESTS: usize = 16;
-/// Delay after which to retry.
+/// Time after which a rejected client may retry.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// All seats of a process.
@@ -32,7 +33,7 @@ pub(super) struct Seats {
     taken: Mutex<Taken>,
 }
 
-/// The maximum numbers of seats.
+/// The maximum numbers of seats: in all, and by holder.
 #[derive(Clone, Copy)]
 struct Most {
     all: usize,
@@ -42,20 +43,20 @@ struct Most {
     of_user: usize,
 }
 
-/// The numbers of seats taken.
+/// The numbers of seats taken: in all, and by holder.
 #[derive(Default)]
 struct Taken {
     all: usize,
     anonymous: usize,
     of_address: HashMap<Address, usize>,
     of_user: HashMap<UserId, usize>,
-    /// The clients not yet authenticated, in order of arrival; dropping a sender makes its client leave.
+    /// Clients that are not yet authenticated, by arrival number. Dropping a sender makes its client leave.
     guests: BTreeMap<u64, oneshot::Sender<()>>,
-    /// Number of guests so far.
+    /// Number of guests since the process started; numbers the next guest.
     arrivals: u64,
 }
 
-/// A seat, until it is dropped.
+/// A seat that a client holds. Dropping it frees the seat.
 pub(super) struct Seat {
     seats: Arc<Seats>,
     address: Option<Address>,
@@ -70,16 +71,16 @@ enum Holder {
     User(UserId),
 }
 
-/// The reason there is no seat.
+/// The reason for which a client gets no seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Full {
     /// All seats are taken.
     All,
     /// All seats for anonymous clients are taken.
     Anonymous,
-    /// This many seats are taken from the address already.
+    /// The address holds its maximum number of seats, which this is.
     Address(usize),
-    /// This many seats are taken by the user already.
+    /// The user holds the maximum number of seats, which this is.
     User(usize),
 }
 
@@ -96,13 +97,13 @@ impl Seats {
         Arc::new(Self { most, taken: Mutex::default() })
     }
 
-    /// Returns the number of seats taken.
+    /// Returns the number of seats taken, guests included.
     pub(super) fn taken(&self) -> usize {
         self.lock().all
     }
 
     /// Takes a seat for a client that is not yet authenticated. The client must leave when the receiver fails, unless
-    /// it has settled before.
+    /// the seat has been assigned with [`Seat::settle`].
     pub(super) fn enter(
         self: &Arc<Self>,
         address: Option<Address>,
@@ -173,7 +174,7 @@ impl Taken {
     }
 }
 
-/// Increments a count, unless it has reached `most`.
+/// Increments a count. Returns `most` as the error if the count has reached it.
 fn add<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: K, most: usize) -> Result<(), usize> {
     let count = counts.entry(key).or_default();
     if *count >= most {
@@ -217,7 +218,7 @@ impl Drop for Seat {
 }
 
 impl Full {
-    /// Returns the reason, as clients see it.
+    /// Returns the reason as a text for clients, without a full stop.
     pub(super) fn reason(self) -> String {
         match self {
             Self::All => "Too many sockets and streams".to_owned(),
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn each_user_and_each_address_has_so_many() {
+    fn seats_are_limited_per_user_and_per_address() {
         let seats = seats(100, 4, 2);
         let [one, other] = [1, 2].map(|last| Some(IpAddr::from([192, 0, 2, last]).into()));
         let user = |number| UserId::new(number);
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_nobody_leaves_half_to_users_and_a_guest_makes_room_for_another() {
+    fn anonymous_clients_leave_half_to_users_and_a_guest_makes_room_for_another() {
         let seats = seats(10, 100, 100);
         let anonymous: Vec<_> = (0..5).map(|_| seats.enter_as(None, None).ok().unwrap()).collect();
         assert_eq!(seats.enter_as(None, None).err(), Some(Full::Anonymous));

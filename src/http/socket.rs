@@ -1,7 +1,8 @@
-//! WebSockets: many operations over one connection, by the `graphql-transport-ws` protocol.
+//! Serves WebSockets: many operations over one connection, per the `graphql-transport-ws` protocol.
 //!
-//! A socket has one task that reads and writes, and one for each running operation. Results wait in a short queue, so
-//! an operation goes no faster than its client reads; a client that reads nothing for some time is disconnected.
+//! A WebSocket has one task that reads and writes, and one task for each running operation. Results wait in a short
+//! queue, so an operation runs no faster than its client reads. A client that reads nothing until the write timeout is
+//! disconnected.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,7 +27,9 @@ use crate::graphql::error::{Code, RequestError};
 use crate::graphql::pace::Room;
 use crate::http::accept::MediaType;
 use crate::http::connection::turns_true;
-use crate::http::operation::{ClientChannel, Credentials, MessageKind, Operation, OperationMessage, Running};
+use crate::http::operation::{
+    ClientChannel, Credentials, MessageKind, OperationMessage, Running, SocketOperation,
+};
 use crate::http::request::{self, RequestId};
 use crate::http::response::Failure;
 use crate::http::seat::Seat;
@@ -34,32 +37,32 @@ use crate::http::websocket::{self, CloseFrame, Handshake, Message, WebSocket, We
 use crate::http::{Server, address, auth, origin, print, trace};
 use crate::model::address::Address;
 
-/// The subprotocol.
+/// The WebSocket subprotocol.
 const PROTOCOL: &str = "graphql-transport-ws";
 
-/// Timeout of the client's initialisation.
+/// Time within which the client must send a valid `connection_init`.
 const INIT_TIMEOUT: Duration = Duration::from_secs(3);
-/// Write timeout of a message.
+/// Timeout of writing a message.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Interval between pings.
+/// Interval between the server's pings.
 const PING_INTERVAL: Duration = Duration::from_secs(25);
-/// Silence after which the client counts as gone.
+/// Time without any message or pong after which the client counts as disconnected.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
-/// Time granted to running operations when the socket is closed.
+/// Timeout of running operations when the server closes the WebSocket.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time granted to the client to close the connection after a close frame.
+/// Time within which the client must close the connection after a close frame.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Maximum number of concurrent operations, besides subscriptions.
+/// Maximum number of running operations, not counting subscriptions.
 const MOST_OPERATIONS: usize = 100;
-/// Maximum number of operations, and of events of subscriptions, that are being executed or wait to be sent. Of large
-/// ones, fewer.
+/// Maximum number of operations and subscription events that are being executed or waiting to be sent. A large
+/// operation counts as several.
 const MOST_AT_WORK: u32 = 8;
-/// Maximum number of selections of all operations together, twice the limit of one: each takes some hundred bytes until
-/// its operation ends.
+/// Maximum total number of selections of all running operations: twice the limit of one operation. A selection takes
+/// hundreds of bytes until its operation ends.
 const MOST_SELECTIONS: usize = 4_000;
-/// Maximum bytes of the id of an operation.
+/// Maximum bytes of an operation id.
 const LONGEST_ID: usize = 512;
-/// Maximum number of results waiting to be sent.
+/// Capacity of the queue of results, in messages.
 const MOST_WAITING: usize = 1;
 
 /// Close codes of RFC 6455.
@@ -67,7 +70,7 @@ const AWAY: u16 = 1001;
 const TOO_LARGE: u16 = 1009;
 const TRY_AGAIN: u16 = 1013;
 
-/// The code and reason with which a socket is closed, by the protocol and RFC 6455.
+/// A close frame's code and reason, per the subprotocol and RFC 6455.
 #[derive(Clone, Debug)]
 struct Close(u16, String);
 
@@ -81,7 +84,7 @@ impl Close {
     }
 
     fn frame(self) -> Message {
-        // The maximum length of the reason in a close frame.
+        // The maximum bytes of a close frame's reason, per RFC 6455.
         const MOST_BYTES: usize = 123;
         let Self(code, mut reason) = self;
         reason.truncate(reason.floor_char_boundary(MOST_BYTES));
@@ -89,10 +92,10 @@ impl Close {
     }
 }
 
-/// The end of a conversation.
+/// The reason for which a conversation ends.
 enum End {
     Close(Close),
-    /// The client is gone, or does not read.
+    /// The client disconnected or stopped responding.
     Gone,
 }
 
@@ -102,7 +105,7 @@ impl From<Close> for End {
     }
 }
 
-/// Accepts a socket, if there is room for another.
+/// Accepts a WebSocket if a seat is free.
 pub(super) fn accept(server: &Arc<Server>, request: Request, id: RequestId) -> Response {
     if let Err(failure) = origin::judge(request.headers(), &server.config) {
         return failure.into_response(MediaType::Json);
@@ -143,24 +146,24 @@ pub(super) fn accept(server: &Arc<Server>, request: Request, id: RequestId) -> R
     })
 }
 
-/// The conversation over one socket.
+/// The conversation over one WebSocket.
 struct Conversation {
     server: Arc<Server>,
     socket: WebSocket,
     id: RequestId,
     headers: HeaderMap,
     address: Option<Address>,
-    /// `None` once the socket is being closed.
+    /// The client's seat; `None` once the WebSocket is being closed.
     seat: Option<Seat>,
-    /// Fails when the seat is needed for others before the client is authenticated.
+    /// Receiver that fails if another guest displaces the client before it is authenticated.
     leave: oneshot::Receiver<()>,
     /// True once the client has sent `connection_init`.
     is_initialised: bool,
-    /// The credentials of the client; `None` until they are verified.
+    /// The client's credentials; `None` until the server has verified them.
     credentials: Option<Credentials>,
     session_end: BoxFuture<'static, ()>,
     running: HashMap<Arc<str>, Running>,
-    /// Number of operations so far.
+    /// Number of operations started so far; numbers the next operation.
     started: u64,
     room: Room,
     messages: Sender<OperationMessage>,
@@ -178,7 +181,7 @@ impl Conversation {
         let End::Close(close) = end else { return };
         let closing = async {
             self.socket.send(close.frame()).await?;
-            // The client then closes the connection.
+            // The client closes the connection after the closing handshake.
             while self.socket.receive().await.transpose()?.is_some() {}
             Ok::<(), WebSocketError>(())
         };
@@ -191,7 +194,7 @@ impl Conversation {
         let mut pings = tokio::time::interval_at(began + PING_INTERVAL, PING_INTERVAL);
         let mut stopping = std::pin::pin!(turns_true(self.server.stopping.clone()));
         loop {
-            // One message at a time, so that a client that sends without a pause delays no other.
+            // Yields after each message, so that a client that sends without a pause does not delay other clients.
             tokio::task::yield_now().await;
             let done = tokio::select! {
                 () = &mut stopping => {
@@ -221,7 +224,7 @@ impl Conversation {
         }
     }
 
-    /// Ends subscriptions, and sends the results of all other operations; starts nothing new.
+    /// Ends all subscriptions and sends the results of all other operations. Starts no new operation.
     async fn finish(&mut self, outgoing: &mut Receiver<OperationMessage>, close: Close) -> End {
         self.running.retain(|_, running| !running.watches);
         let finishing = async {
@@ -241,15 +244,15 @@ impl Conversation {
         match message {
             Some(Ok(Message::Text(text))) => self.handle(&text).await,
             Some(Ok(Message::Binary(_))) => Err(Close::invalid("Messages must be text").into()),
-            // A pong was queued; it must be sent before another ping is read.
+            // The library has queued a pong, which must be sent before another ping is read.
             Some(Ok(Message::Ping(_))) => in_time(self.socket.flush()).await,
-            // Raw frames are never received.
+            // The library never returns raw frames.
             Some(Ok(Message::Pong(_) | Message::Frame(_))) => Ok(()),
             Some(Err(error)) if websocket::is_too_large(&error) => {
                 Err(Close::because(TOO_LARGE, "The message is too large").into())
             }
             Some(Ok(Message::Close(_))) => {
-                // The reply to it is queued.
+                // The library has queued the reply to the close frame.
                 drop(timeout(CLOSE_TIMEOUT, self.socket.flush()).await);
                 Err(End::Gone)
             }
@@ -283,13 +286,13 @@ impl Conversation {
         }
     }
 
-    /// Authenticates the client: by the payload, or by the headers of the upgrade request.
+    /// Authenticates the client by the payload, or by the headers of the upgrade request.
     async fn initialise(&mut self, payload: Map<String, Value>) -> Result<(), End> {
         if std::mem::replace(&mut self.is_initialised, true) {
             return Err(Close::because(4429, "Too many initialisation requests").into());
         }
         let forbidden = || Close::because(4403, "Forbidden");
-        // Some clients without credentials send an empty value.
+        // Some clients send an empty value if they have no credentials.
         let is_nothing = |value: &Value| value.is_null() || value == "";
         let presented = payload
             .iter()
@@ -326,7 +329,7 @@ impl Conversation {
             return Err(Close::because(4409, format!("Subscriber for {id} already exists")).into());
         }
         let incoming = request::take_apart(payload).map_err(Failure::into_error);
-        // A panic ends one operation and no other.
+        // A panic ends this operation and no other.
         let plan = |incoming| {
             let planned = catch_unwind(AssertUnwindSafe(|| self.server.plan(incoming, self.address)));
             planned.unwrap_or_else(|_panic| Err(RequestError::internal(self.id.as_str())))
@@ -339,7 +342,7 @@ impl Conversation {
         };
         self.started += 1;
         let (number, watches, selections) = (self.started, plan.watches(), plan.selections());
-        let operation = Operation {
+        let operation = SocketOperation {
             api: self.server.api.clone(),
             plan,
             credentials,
@@ -355,8 +358,8 @@ impl Conversation {
         Ok(())
     }
 
-    /// Rejects an operation that exceeds a limit of the socket; if its type is not known yet, only if any operation
-    /// would.
+    /// Rejects an operation that exceeds a limit of the WebSocket. Without a plan, the operation's type is unknown, so
+    /// the limit is that of all types together.
     fn check_room(&self, plan: Option<&Plan>) -> Result<(), RequestError> {
         let most_watches = self.server.config.clients.watches_per_socket as usize;
         let all = self.running.len();
@@ -378,7 +381,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// Passes on a message of an operation, unless the operation was ended in the meantime.
+    /// Sends an operation's message to the client, unless the operation has ended in the meantime.
     async fn pass_on(&mut self, OperationMessage { id, number, kind }: OperationMessage) -> Result<(), End> {
         if self.running.get(&id).is_none_or(|running| running.number != number) {
             return Ok(());
@@ -412,12 +415,12 @@ impl Conversation {
     }
 }
 
-/// Waits for a write, up to a timeout.
+/// Waits for a write, up to the write timeout.
 async fn in_time(writing: impl Future<Output = Result<(), WebSocketError>>) -> Result<(), End> {
     match timeout(WRITE_TIMEOUT, writing).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) => Err(End::Gone),
-        // A reason is given in case the client reads on.
+        // The client may resume reading, so the close frame has a reason.
         Err(_elapsed) => Err(Close::because(4410, "Messages are read too slowly").into()),
     }
 }

@@ -1,6 +1,8 @@
-//! Responses as a stream of events: `text/event-stream`, by the graphql-sse protocol in its distinct connections mode.
+//! Responds with streams of events (`text/event-stream`), per the graphql-sse protocol in its distinct connections
+//! mode.
 //!
-//! Nothing is buffered for a client that does not read: the next event is read when there is room for it.
+//! Events are not buffered for a client that does not read: the server computes the next event only when the connection
+//! has room for it.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -26,12 +28,12 @@ use crate::http::response::Failure;
 use crate::http::seat::{Full, Seat};
 use crate::http::{Server, print, response};
 
-/// Interval of the comments that keep the connection alive.
+/// Interval between the comments that keep an idle connection alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(12);
 
 const COMPLETE: &str = "event: complete\ndata:\n\n";
 
-/// Responds with the events of a subscription, or with the single result of another operation.
+/// Responds with a subscription's events, or with the single result of a query or mutation.
 pub(super) async fn respond(
     server: &Arc<Server>,
     plan: Plan,
@@ -56,7 +58,7 @@ pub(super) async fn respond(
     let feed = Feed { answers, session_end, stopping, id, _seat: seat };
     let events = stream::unfold(Some(feed), async |feed| feed?.event().await);
     let mut response = response::text(EVENT_STREAM, Body::from_stream(events.map(Ok::<_, Infallible>)));
-    // Disables buffering in proxies that know this header.
+    // Disables buffering in nginx and other proxies that support this header.
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
     Ok(response)
 }
@@ -71,7 +73,7 @@ struct Feed {
 }
 
 impl Feed {
-    /// Returns the next event and the rest of the feed; or a keep-alive comment, if there is no event for some time.
+    /// Returns the next event and the rest of the feed, or a keep-alive comment if no event occurs within the interval.
     /// When the server stops, the stream ends without a final event, so that clients reconnect.
     async fn event(mut self) -> Option<(String, Option<Self>)> {
         tokio::select! {

@@ -1,6 +1,6 @@
-//! Requests in traces.
+//! Creates and completes the spans of requests.
 //!
-//! Not here: the destination of traces, and the option that enables them (`cli`).
+//! Not here: the collector that receives traces, and the option that enables them (`cli`).
 
 use axum::http::{HeaderMap, Method};
 use opentelemetry::propagation::TextMapPropagator as _;
@@ -16,11 +16,11 @@ use crate::http::request::RequestId;
 
 /// Creates the span that adds the request's id to its log lines.
 pub(super) fn name(id: &RequestId) -> Span {
-    // At the highest level, so that it is present at every log level.
+    // The highest level, so that the span is enabled at every log level.
     tracing::error_span!("request", id = id.as_str())
 }
 
-/// Starts the span of a request. It joins the trace named in the request (`traceparent`), if any.
+/// Starts a request's span. The span joins the trace in the request's `traceparent` header, if there is one.
 pub(super) fn begin(method: &Method, headers: &HeaderMap, id: &RequestId) -> Span {
     let span = tracing::trace_span!(
         "request",
@@ -38,13 +38,13 @@ pub(super) fn begin(method: &Method, headers: &HeaderMap, id: &RequestId) -> Spa
     if !span.is_disabled() {
         span.record("otel.name", format!("{method} /graphql"));
         let parent = TraceContextPropagator::new().extract(&HeaderExtractor(headers));
-        // This fails if traces are disabled, and then does not matter.
+        // An error means that traces are disabled, and is harmless.
         drop(span.set_parent(parent));
     }
     span
 }
 
-/// Records the outcome of a request in its span, which is the current one.
+/// Records a request's outcome in the current span.
 pub(super) fn end(operation: Option<&Summary>, fault: Option<Code>, status: u16) {
     let span = Span::current();
     if let Some(operation) = operation {

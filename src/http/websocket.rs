@@ -1,10 +1,10 @@
-//! The transport of WebSockets: the handshake, and messages in frames of a bounded size (RFC 6455).
+//! The WebSocket transport: the handshake, and messages in frames of limited size (RFC 6455).
 //!
 //! # Why frames
-//! A message in one frame is copied whole before the first byte is sent. It takes twice its memory until a slow client
-//! has read it, and a message of megabytes blocks a worker for milliseconds.
+//! The library copies a whole frame before it sends the first byte. A message in a single frame takes twice its memory
+//! until a slow client has read it, and a message of megabytes blocks a worker thread for milliseconds.
 //!
-//! Not here: the protocol of operations (`http::socket`).
+//! Not here: the subprotocol (`http::socket`).
 
 use axum::body::Body;
 use axum::http::request::Parts;
@@ -29,12 +29,13 @@ use crate::graphql::error::Code;
 use crate::http::list;
 use crate::http::response::Failure;
 
-/// Bytes per read and per write. Small, since most sockets are quiet and there may be very many.
+/// Bytes of the read buffer and of the write buffer. Small, since there may be thousands of WebSockets, most of them
+/// idle.
 const BUFFER: usize = 4_096;
-/// Maximum bytes of a frame that is sent.
+/// Maximum bytes of an outgoing frame's payload.
 const FRAME: usize = 65_536;
 
-/// A valid request for a WebSocket.
+/// A valid upgrade request.
 pub(super) struct Handshake {
     accept_key: String,
     on_upgrade: OnUpgrade,
@@ -49,23 +50,23 @@ pub(super) struct WebSocket {
     pub(super) has_protocol: bool,
 }
 
-/// Returns whether a request is for a WebSocket.
+/// Returns true if a request asks for an upgrade to a WebSocket.
 pub(super) fn is_requested(method: &Method, headers: &HeaderMap) -> bool {
     method == Method::GET && has_word(headers, &header::UPGRADE, "websocket")
 }
 
-/// Returns whether the list in a header contains a word.
+/// Returns true if a header's list contains a word, ignoring case.
 fn has_word(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {
     list::elements(headers, name).any(|other| other.eq_ignore_ascii_case(word))
 }
 
-/// Returns whether a key is a nonce of 16 bytes.
+/// Returns true if a `Sec-WebSocket-Key` is a base64-encoded nonce of 16 bytes.
 fn is_nonce(key: &HeaderValue) -> bool {
     STANDARD.decode(key).is_ok_and(|nonce| nonce.len() == 16)
 }
 
 impl Handshake {
-    /// Validates the head of a request for a WebSocket, over which the server speaks this subprotocol.
+    /// Validates the head of an upgrade request. `protocol` is the server's subprotocol.
     pub(super) fn read(head: &mut Parts, protocol: &'static str) -> Result<Self, Failure> {
         let reject = |status, message: &str| Err(Failure::new(status, Code::BadRequest, message));
         if !has_word(&head.headers, &header::CONNECTION, "upgrade") {
@@ -87,8 +88,8 @@ impl Handshake {
         Ok(Self { accept_key: derive_accept_key(key.as_bytes()), on_upgrade, protocol })
     }
 
-    /// Accepts the WebSocket, and spawns the conversation that runs once it is open. `limit` bounds the bytes of a
-    /// message from the client.
+    /// Accepts the WebSocket, and spawns the task that runs `converse` once the WebSocket is open. `limit` is the
+    /// maximum bytes of a client message.
     pub(super) fn accept<F>(
         self,
         limit: usize,
@@ -100,7 +101,7 @@ impl Handshake {
         let Self { accept_key, on_upgrade, protocol } = self;
         let has_protocol = protocol.is_some();
         tokio::spawn(async move {
-            // The connection broke during the handshake.
+            // An error means that the connection broke during the handshake.
             let Ok(upgraded) = on_upgrade.await else { return };
             let config = WebSocketConfig::default()
                 .max_message_size(Some(limit))
@@ -127,7 +128,7 @@ impl Handshake {
 }
 
 impl WebSocket {
-    /// Receives the next message; `None` once the client has closed.
+    /// Receives the next message; `None` once the connection is closed.
     pub(super) async fn receive(&mut self) -> Option<Result<Message, WebSocketError>> {
         self.stream.next().await
     }
@@ -137,7 +138,7 @@ impl WebSocket {
         self.stream.send(message).await
     }
 
-    /// Sends a text, yielding between its frames.
+    /// Sends a text in frames of limited size, and yields between frames.
     pub(super) async fn send_text(&mut self, text: String) -> Result<(), WebSocketError> {
         if text.len() <= FRAME {
             return self.send(Message::text(text)).await;
@@ -156,13 +157,13 @@ impl WebSocket {
         }
     }
 
-    /// Sends buffered frames, such as the pong to a ping.
+    /// Sends buffered frames, such as a pong.
     pub(super) async fn flush(&mut self) -> Result<(), WebSocketError> {
         self.stream.flush().await
     }
 }
 
-/// Returns whether a message exceeded the limit.
+/// Returns true if a message exceeded the size limit.
 pub(super) fn is_too_large(error: &WebSocketError) -> bool {
     matches!(error, WebSocketError::Capacity(CapacityError::MessageTooLong { .. }))
 }

@@ -1,10 +1,10 @@
 //! The data directory of a managed Redis: its locks, socket and process.
 //!
-//! Three locks coordinate its use. `fanfold.lock` is held by the Fanfold process that runs the Redis; a
-//! second one is rejected. `redis/redis.lock` is passed to the Redis itself as its standard input, so it
-//! stays locked for as long as that process lives, regardless of its parent. `redis/guests.lock` is shared by
-//! commands that use the Redis of another process. A Redis left behind by a killed Fanfold still responds on
-//! the socket and is taken over.
+//! Three locks coordinate its use. The Fanfold process that runs the Redis holds `fanfold.lock`; a second
+//! such process is rejected. The Redis itself receives `redis/redis.lock` as its standard input, so that the
+//! file stays locked as long as the Redis lives, regardless of its parent. Commands that use another
+//! process's Redis share `redis/guests.lock`. A Redis left behind by a killed Fanfold still responds on the
+//! socket, and the next Fanfold process takes it over.
 
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -22,15 +22,15 @@ use tokio::time::{sleep, timeout};
 use crate::config::SecretUrl;
 use crate::managed::error::Error;
 
-/// Maximum time for Redis to load its data before the start is abandoned.
+/// Maximum time for Redis to load its data before Fanfold abandons the start.
 const START: Duration = Duration::from_mins(2);
 /// Maximum time for Redis to write its data and stop.
 const STOP: Duration = Duration::from_secs(15);
 /// Polling interval for a Redis that is not a child process, and delay before a restart.
 pub(super) const LOOK: Duration = Duration::from_millis(500);
-/// Number of polls before a Redis in an undetermined state is given up.
+/// Maximum polls of a Redis in an undetermined state.
 const SETTLE_LOOKS: usize = 20;
-/// Command line options of Redis. Its working directory contains its files, so no option contains a path,
+/// Redis command-line options. Redis's working directory contains its files, so no option contains a path,
 /// which could need escaping.
 const OPTIONS: [&str; 22] = [
     "--port",
@@ -53,12 +53,12 @@ const OPTIONS: [&str; 22] = [
     "",
     "--maxmemory-policy",
     "noeviction",
-    // Keeps hashes with posts and bios in the compact encoding, whatever their length. This is the older of
-    // the two names of the option; all versions accept it.
+    // Keeps hashes with posts and bios in the compact encoding, regardless of length. All versions accept
+    // this option name, the older of two.
     "--hash-max-ziplist-value",
     "8192",
 ];
-/// Maximum length of a Unix socket path, in bytes, that all systems allow.
+/// Maximum length of a Unix socket path, in bytes, on every supported system.
 const LONGEST_SOCKET_PATH: usize = 103;
 
 /// A data directory and its contents.
@@ -67,14 +67,14 @@ pub(super) struct DataDirectory {
     socket: PathBuf,
 }
 
-/// A Redis that is starting. If the start is abandoned, the process is killed, which is safe because nothing
-/// has been written yet.
+/// A Redis that is starting. Dropping it kills the process, which is safe because Redis has written nothing
+/// yet.
 struct Starting(Option<Child>);
 
 impl Drop for Starting {
     fn drop(&mut self) {
         if let Some(child) = &mut self.0 {
-            // It may have exited already.
+            // The process may have exited already.
             let _ = child.start_kill();
         }
     }
@@ -86,7 +86,7 @@ enum Reached {
     Ready,
     /// A Redis that is loading or does not respond in time.
     Busy,
-    /// No server.
+    /// No server listens on the socket.
     Nothing,
 }
 
@@ -134,7 +134,7 @@ impl DataDirectory {
         Error::InUse { directory: self.path.clone(), by: self.lock_holder() }
     }
 
-    /// Acquires the lock of the directory; `None` if another process holds it.
+    /// Acquires the directory's lock; `None` if another process holds it.
     pub(super) fn lock(&self) -> Result<Option<File>, Error> {
         let failed = |cause| Error::Directory { directory: self.path.clone(), cause };
         let Some(mut lock) = lock_file(&self.path.join("fanfold.lock")).map_err(failed)? else {
@@ -145,7 +145,7 @@ impl DataDirectory {
         Ok(Some(lock))
     }
 
-    /// Returns the id of the process that holds the lock, or "unknown".
+    /// Returns the lock holder's process id, or "unknown".
     fn lock_holder(&self) -> String {
         let mut text = String::new();
         let read =
@@ -171,8 +171,8 @@ impl DataDirectory {
         }
     }
 
-    /// Starts a Redis and waits until it is ready, or takes over one that was left behind. If one has just
-    /// been left behind or is about to stop, waits to see which.
+    /// Starts a Redis, or takes over a Redis left behind, and waits until it is ready. If a Redis holds its
+    /// lock without listening, waits until it listens or stops.
     pub(super) async fn start(&self) -> Result<Option<Child>, Error> {
         for _ in 0..SETTLE_LOOKS {
             match self.reach().await {
@@ -189,7 +189,8 @@ impl DataDirectory {
         Err(Error::Unreachable(self.path.clone()))
     }
 
-    /// Waits for the Redis of another process, which may be loading or starting. `false` if there is none.
+    /// Waits for another process's Redis, which may be loading or starting. Returns false if there is no such
+    /// Redis.
     pub(super) async fn wait_until_reached(&self) -> bool {
         let mut absent = 0;
         let reached = async {
@@ -206,7 +207,7 @@ impl DataDirectory {
         timeout(START, reached).await.unwrap_or(false)
     }
 
-    /// Waits until no other command uses the Redis of this process.
+    /// Waits until no other command uses this process's Redis.
     async fn wait_for_guests(&self) {
         while let Ok(None) = lock_file(&self.guests()) {
             sleep(LOOK).await;
@@ -232,7 +233,7 @@ impl DataDirectory {
         self.path.join("redis/redis.log")
     }
 
-    /// Waits until Redis is ready. Returns the child process, if it is one.
+    /// Waits until Redis is ready. Returns the child process, if this process started Redis.
     async fn wait_until_ready(&self, child: Option<Child>) -> Result<Option<Child>, Error> {
         let mut starting = Starting(child);
         let ready = async {
@@ -252,7 +253,7 @@ impl DataDirectory {
         }
     }
 
-    /// Returns the end of the log, which contains the reason for a failed start.
+    /// Returns the last three lines of the log, which contain the reason for a failed start.
     fn last_words(&self) -> String {
         let text = std::fs::read(self.log()).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
@@ -262,7 +263,7 @@ impl DataDirectory {
 
     pub(super) async fn wait_until_gone(&self, child: &mut Option<Child>) {
         if let Some(child) = child {
-            // An error means that the process cannot be waited for: treat it as gone.
+            // An error means that the process cannot be waited for: treat it as stopped.
             let _ = child.wait().await;
             return;
         }
@@ -288,7 +289,7 @@ impl DataDirectory {
         if let Some(mut process) = child {
             terminate(&process);
             if timeout(STOP, process.wait()).await.is_err() {
-                // It may have exited in the meantime.
+                // The process may have exited in the meantime.
                 let _ = process.kill().await;
             }
         }
@@ -299,7 +300,7 @@ impl DataDirectory {
 fn terminate(process: &Child) {
     let id = process.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
     if let Some(id) = id {
-        // It may have exited already.
+        // The process may have exited already.
         let _ = kill_process(id, Signal::TERM);
     }
 }

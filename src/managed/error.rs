@@ -3,25 +3,25 @@
 use std::io;
 use std::path::PathBuf;
 
-/// The reason that the managed Redis is not available. Each message states the remedy.
+/// The reason that the managed Redis is unavailable. Each message states the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No server program is installed.
     #[error(
         "neither redis-server nor valkey-server found. Install one (Debian, Ubuntu: apt install \
          redis-server; Fedora: dnf install valkey; Arch: pacman -S valkey; macOS: brew install redis), \
-         or specify a running one with --redis-url"
+         or specify a running server with --redis-url"
     )]
     NoProgram,
     /// Another process uses the directory.
     #[error(
         "the data directory {} is in use by another fanfold process (number {by}); \
-         stop that one, or choose another directory with --data-dir", directory.display()
+         stop that process, or choose another directory with --data-dir", directory.display()
     )]
     InUse {
-        /// The directory.
+        /// The data directory.
         directory: PathBuf,
-        /// The id of the other process.
+        /// The other process's id.
         by: String,
     },
     /// A Redis is running but does not respond.
@@ -30,43 +30,43 @@ pub enum Error {
         .0.display()
     )]
     Unreachable(PathBuf),
-    /// The directory cannot be used.
+    /// The data directory cannot be used.
     #[error("the data directory {} cannot be used; choose another with --data-dir", directory.display())]
     Directory {
-        /// The directory.
+        /// The data directory.
         directory: PathBuf,
-        /// The cause.
+        /// The I/O error.
         #[source]
         cause: io::Error,
     },
     /// The path exceeds the system's limit for socket paths.
     #[error(
         "the path of the data directory is too long: {} has {length} bytes, but the limit for sockets is \
-         {longest}; choose a shorter one with --data-dir", socket.display()
+         {longest}; choose a shorter path with --data-dir", socket.display()
     )]
     PathTooLong {
         /// The path of the socket.
         socket: PathBuf,
-        /// The length of that path, in bytes.
+        /// The path's length, in bytes.
         length: usize,
-        /// The maximum length.
+        /// The maximum length, in bytes.
         longest: usize,
     },
     /// The program could not be started.
     #[error("{} could not be started", program.display())]
     Spawn {
-        /// The program.
+        /// The path of the program.
         program: PathBuf,
-        /// The cause.
+        /// The I/O error.
         #[source]
         cause: io::Error,
     },
     /// The program started but exited, or never became ready.
     #[error("the Redis in the data directory did not become ready; the end of {}:\n{last_words}", log.display())]
     NotReady {
-        /// Its log.
+        /// The Redis log file.
         log: PathBuf,
-        /// The last lines of the log.
+        /// The last three lines of the log.
         last_words: String,
     },
 }

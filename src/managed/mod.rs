@@ -1,7 +1,7 @@
-//! A managed Redis: a `redis-server` (or `valkey-server`) on a Unix socket in the data directory, started,
-//! supervised and stopped by Fanfold. For evaluation and small deployments.
+//! Starts, supervises and stops a managed Redis: a `redis-server` (or `valkey-server`) on a Unix socket in
+//! the data directory. For evaluation and small deployments.
 //!
-//! Not here: the directory itself, its locks and its process (`managed::directory`).
+//! Not here: the data directory, its locks and its process (`managed::directory`).
 
 mod directory;
 pub mod error;
@@ -24,24 +24,24 @@ pub struct Managed {
     role: Role,
 }
 
-/// The role of this process.
+/// This process's role.
 enum Role {
-    /// It runs the Redis.
+    /// This process runs the Redis.
     Keeper(Watch),
-    /// It uses the Redis of another process, which keeps it running while this lock is held.
+    /// This process uses another process's Redis, which stays running while this lock is held.
     Guest(File),
 }
 
 struct Watch {
-    /// Held while this process runs the Redis.
+    /// Lock held while this process runs the Redis.
     _lock: File,
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
 impl Managed {
-    /// Starts a Redis in this directory, or takes over one that was left behind. Fails if another Fanfold
-    /// process uses the directory.
+    /// Starts a Redis in this directory, or takes over a Redis left behind. Fails if another Fanfold process
+    /// uses the directory.
     pub async fn start(data_dir: &Path) -> Result<Self, Error> {
         let directory = DataDirectory::prepare(data_dir)?;
         match directory.lock()? {
@@ -64,18 +64,18 @@ impl Managed {
         Err(directory.in_use())
     }
 
-    /// Returns the URL of its socket.
+    /// Returns the URL of the Redis socket.
     #[must_use]
     pub fn url(&self) -> &SecretUrl {
         &self.url
     }
 
-    /// Stops the Redis, if this process runs it, once its data is on disk. Other commands that use it are
-    /// given some time to finish.
+    /// Stops the Redis, if this process runs it, once its data is on disk. First gives other commands that
+    /// use the Redis up to 15 seconds to finish.
     pub async fn stop(self) {
         match self.role {
             Role::Keeper(watch) => {
-                // The watcher is gone only if it has panicked; then there is nothing to stop.
+                // Sending fails only if the watcher has panicked; then there is nothing to stop.
                 let _ = watch.stop.send(());
                 let _ = watch.task.await;
             }

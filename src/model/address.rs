@@ -1,31 +1,31 @@
-//! Client addresses, as far as they identify a client.
+//! Client addresses, reduced to the part that identifies a client.
 //!
-//! Not here: how the address is determined (`http::address`).
+//! Not here: finding the client address of a request (`http::address`).
 
-// `core::net` provides only the values of addresses, no sockets.
+// `core::net` provides only address values, no sockets.
 use core::net::{IpAddr, Ipv6Addr};
 
 use crate::model::digest::Digest;
 
-/// The address of a client: an IPv4 address, or the first half of an IPv6 address.
+/// A client address: an IPv4 address or the first half of an IPv6 address.
 ///
 /// # Why half
-/// A client with one IPv6 address usually controls the 2⁶⁴ addresses that share its first half, and may use
-/// another one each time.
+/// A client with one IPv6 address usually controls the 2⁶⁴ addresses that share its first half, and may use a
+/// different address each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Address(IpAddr);
 
 impl Address {
-    /// Returns the digest used as the storage key; it has a fixed length.
+    /// Returns the fixed-length digest used as the storage key.
     ///
-    /// It only avoids storing addresses in plain text: there are few enough IPv4 addresses to try them all.
+    /// The digest only avoids storing addresses in plain text: IPv4 addresses are few enough to try them all.
     #[must_use]
     pub fn digest(&self) -> Digest {
         Digest::of([Some(&self.0.to_string())])
     }
 
-    /// Returns a digest specific to one account, so that it does not reveal whether another account is used
-    /// from the same address.
+    /// Returns a digest specific to one account, which does not reveal whether another account is used from
+    /// the same address.
     #[must_use]
     pub fn digest_for(&self, account: Digest) -> Digest {
         Digest::of([Some(&account.to_string()), Some(&self.0.to_string())])
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_has_an_address_of_ipv6_has_all_with_the_same_first_half() {
+    fn ipv6_addresses_with_the_same_first_half_are_one() {
         let address = |text: &str| Address::from(text.parse::<IpAddr>().unwrap());
         assert_eq!(address("2001:db8:1:2::3"), address("2001:db8:1:2:ffff::9"));
         assert_ne!(address("2001:db8:1:2::3"), address("2001:db8:1:3::3"));

@@ -1,6 +1,6 @@
 //! Time as a value, and the trait through which the clock is injected.
 //!
-//! Not here: how an instant is presented to clients (`graphql::types::scalar`).
+//! Not here: the form of instants in the API (`graphql::types::scalar`).
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -10,28 +10,28 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// Later than any other instant.
+    /// The latest instant.
     pub const MAX: Self = Self(i64::MAX);
 
-    /// Creates the instant this many milliseconds after the epoch.
+    /// Creates the instant `millis` milliseconds after the epoch.
     #[must_use]
     pub const fn from_millis(millis: i64) -> Self {
         Self(millis)
     }
 
-    /// Returns the milliseconds since the epoch.
+    /// Returns the number of milliseconds since the epoch.
     #[must_use]
     pub const fn as_millis(self) -> i64 {
         self.0
     }
 
-    /// Returns the instant this much later.
+    /// Returns the instant `duration` later.
     #[must_use]
     pub fn plus(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(millis(duration)))
     }
 
-    /// Returns the instant this much earlier.
+    /// Returns the instant `duration` earlier.
     #[must_use]
     pub fn minus(self, duration: Duration) -> Self {
         Self(self.0.saturating_sub(millis(duration)))
@@ -58,7 +58,7 @@ impl Day {
         Self(time.0.div_euclid(Self::MILLIS))
     }
 
-    /// Creates the day this many days after 1970-01-01.
+    /// Creates the day `number` days after 1970-01-01.
     #[must_use]
     pub const fn from_number(number: i64) -> Self {
         Self(number)
@@ -70,13 +70,13 @@ impl Day {
         self.0
     }
 
-    /// Returns its first instant.
+    /// Returns the day's first instant.
     #[must_use]
     pub fn start(self) -> Timestamp {
         Timestamp(self.0.saturating_mul(Self::MILLIS))
     }
 
-    /// Returns the day this many days later.
+    /// Returns the day `days` days later.
     #[must_use]
     pub fn plus(self, days: i64) -> Self {
         Self(self.0.saturating_add(days))

@@ -4,17 +4,17 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-/// Identifies a text that is compared but never shown: half of its SHA-256.
+/// A digest of texts that are compared but never displayed: half of their SHA-256.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Digest(u128);
 
 impl Digest {
-    /// Computes the digest of several texts, some of which may be absent.
+    /// Computes the digest of `N` texts, any of which may be absent.
     #[must_use]
     pub fn of<const N: usize>(texts: [Option<&str>; N]) -> Self {
         let mut hash = Sha256::new();
         for text in texts {
-            // The length prefix keeps the boundaries of the texts unambiguous.
+            // The length prefix keeps the boundaries between texts unambiguous.
             let length = text.map_or(u64::MAX, |text| text.len() as u64);
             hash.update(length.to_be_bytes());
             hash.update(text.unwrap_or_default());

@@ -1,12 +1,12 @@
 //! Numeric ids.
 //!
-//! Not here: the form of an id for clients (`graphql::id`) or in a key (`store::key`).
+//! Not here: the form of ids in the API (`graphql::id`) and in keys (`store::key`).
 
 use std::fmt;
 use std::num::NonZeroU64;
 use std::str::FromStr;
 
-/// A text that is not a decimal id.
+/// The error for a text that is not a decimal id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not an id: expected a positive decimal number")]
 pub struct ParseIdError;
@@ -18,7 +18,7 @@ macro_rules! ids {
         pub struct $name(NonZeroU64);
 
         impl $name {
-            /// The greatest id. It is never issued.
+            /// The greatest id, which is never issued.
             pub const MAX: Self = Self(NonZeroU64::MAX);
 
             /// Creates the id with this number; `None` for zero, which is not a valid id.
@@ -27,7 +27,7 @@ macro_rules! ids {
                 NonZeroU64::new(number).map(Self)
             }
 
-            /// Returns the number.
+            /// Returns the id as a number.
             #[must_use]
             pub fn get(self) -> u64 {
                 self.0.get()
@@ -56,19 +56,19 @@ macro_rules! ids {
 }
 
 ids! {
-    /// Identifies a user. Issued by a counter, never reused, never zero.
+    /// The id of a user. Issued by a counter, never reused, never zero.
     ///
     /// # Why a counter
     /// A small number is compact: six bytes in a sorted set, four in an intset, an offset in a packed string.
-    /// A random id would make each of these structures several times as large.
+    /// A random id would make each of these structures several times larger.
     UserId;
-    /// Identifies a post. Issued by a counter, so that posts are ordered by id: newest first means greatest
-    /// first.
+    /// The id of a post. Issued by a counter, so posts are ordered by id: newest first is the descending
+    /// order of id.
     PostId;
 }
 
 impl PostId {
-    /// Upper bound of post ids: lists of posts compare ids as doubles.
+    /// Upper bound of post ids, because lists of posts compare ids as doubles.
     pub const GREATEST: Self = Self(NonZeroU64::new(1 << 53).expect("is not zero"));
 }
 

@@ -2,7 +2,7 @@
 
 use crate::model::id::PostId;
 
-/// A position in the order of posts, which covers all posts up to some id. There need not be a post with this id.
+/// A position in the order of posts, which covers all posts up to an id. A post with that id need not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Mark(u64);
 
@@ -18,37 +18,37 @@ impl Mark {
         Self(number)
     }
 
-    /// Creates the mark that covers the posts up to this one.
+    /// Creates the mark that covers the posts up to and including `post`.
     #[must_use]
     pub fn at(post: PostId) -> Self {
         Self(post.get())
     }
 
-    /// Creates the mark that covers the posts before this one.
+    /// Creates the mark that covers the posts before `post`.
     #[must_use]
     pub fn before(post: PostId) -> Self {
         Self(post.get() - 1)
     }
 
-    /// Returns the number of the last covered id; 0 if none is covered.
+    /// Returns the number of the last covered id; 0 if the mark covers no id.
     #[must_use]
     pub fn get(self) -> u64 {
         self.0
     }
 
-    /// Returns the last covered id; `None` if none is covered.
+    /// Returns the last covered id; `None` if the mark covers no id.
     #[must_use]
     pub fn last(self) -> Option<PostId> {
         PostId::new(self.0)
     }
 
-    /// Returns the first id that is not covered.
+    /// Returns the first id that the mark does not cover.
     #[must_use]
     pub fn next(self) -> Option<PostId> {
         PostId::new(self.0.saturating_add(1))
     }
 
-    /// Returns whether a post is covered.
+    /// Returns true if the mark covers the post.
     #[must_use]
     pub fn covers(self, post: PostId) -> bool {
         post.get() <= self.0

@@ -1,6 +1,6 @@
 //! Pages of lists, newest first.
 //!
-//! Not here: the opaque cursor of a position (`graphql::cursor`), or pagination inside Redis
+//! Not here: the opaque cursor of a position (`graphql::cursor`), and pagination inside Redis
 //! (`store/lua/page.lua`), which uses the same order.
 
 use std::cmp::Ordering;
@@ -10,14 +10,14 @@ use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::model::relation::Follow;
 
-/// A position in a list, which determines the order of the list.
+/// A position in a list, whose type defines the list's order.
 pub trait InListOrder: Copy {
-    /// Compares by the order of the list: newest first.
+    /// Compares two positions in list order, newest first.
     #[must_use]
     fn in_list_order(&self, other: &Self) -> Ordering;
 }
 
-/// A position in a list of posts is a post id, whether or not the post still exists. The newest has the
+/// A position in a list of posts is a post id, whether or not the post still exists. The newest post has the
 /// greatest id.
 impl InListOrder for PostId {
     fn in_list_order(&self, other: &Self) -> Ordering {
@@ -25,21 +25,21 @@ impl InListOrder for PostId {
     }
 }
 
-/// A position in a list of users ordered by time: at the entry with this time and user, whether or not the
-/// entry still exists. Both are needed, because times can be equal.
+/// A position in a list of users ordered by time: the time and user of an entry, whether or not the entry
+/// still exists. Both are needed because several entries can have the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Position {
-    /// The score of the entry.
+    /// Entry's score: the time of the follow.
     pub at: Timestamp,
-    /// The member of the entry.
+    /// Entry's member: the listed user.
     pub user: UserId,
 }
 
 impl InListOrder for Position {
-    /// Compares newest first; ties by the bytes of the decimal id, greatest first.
+    /// Compares newest first, then in descending byte order of the decimal id.
     ///
     /// # Why bytes
-    /// Redis orders members of equal score this way (there, `10` sorts before `9`).
+    /// Redis orders members of equal score by their bytes (`10` is less than `9`).
     fn in_list_order(&self, other: &Self) -> Ordering {
         if self.user == other.user {
             return other.at.cmp(&self.at);
@@ -54,17 +54,17 @@ impl From<Follow> for Position {
     }
 }
 
-/// The direction of a window from its position.
+/// The direction in which a window extends from its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
-    /// The entries after the position; without one, the first of the list.
+    /// The entries after the position; without a position, the first entries of the list.
     Forward,
-    /// The entries before the position; without one, the last of the list.
+    /// The entries before the position; without a position, the last entries of the list.
     Backward,
 }
 
 impl Direction {
-    /// Returns its name in scripts.
+    /// Returns the direction's name in Lua scripts.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Forward => "forward",
@@ -72,7 +72,7 @@ impl Direction {
         }
     }
 
-    /// Returns whether `one` comes before `other` in this direction.
+    /// Returns true if `one` comes before `other` in this direction.
     #[must_use]
     pub fn is_before<P: InListOrder>(self, one: P, other: P) -> bool {
         match self {
@@ -85,27 +85,27 @@ impl Direction {
 /// A requested page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Window<P> {
-    /// The direction.
+    /// Direction from the start position.
     pub direction: Direction,
-    /// Maximum number of entries; zero requests only the flags.
+    /// Maximum number of entries. Zero requests only the page's flags.
     pub size: usize,
-    /// The start position; its entry is not part of the page.
+    /// Start position, whose entry is not part of the page; `None` to start at an end of the list.
     pub from: Option<P>,
 }
 
 /// A page of results, in list order regardless of the direction. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page<E> {
-    /// The entries.
+    /// Entries, in list order.
     pub entries: Arc<[E]>,
-    /// `true` if the list has entries before these.
+    /// True if the list has entries before this page.
     pub has_previous: bool,
-    /// `true` if the list has entries after these.
+    /// True if the list has entries after this page.
     pub has_next: bool,
 }
 
 impl<E: Copy> Page<E> {
-    /// Returns the page of a complete list in list order.
+    /// Returns the requested page of a complete list, given in list order.
     #[must_use]
     pub fn of<P: InListOrder + From<E>>(list: &[E], window: &Window<P>) -> Self {
         let precedes = |entry: &E, place: &P, upto| P::from(*entry).in_list_order(place) <= upto;

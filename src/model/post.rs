@@ -11,22 +11,22 @@ use crate::model::text::{Rule, Violation, texts};
 texts! {
     /// Content of a post: 1 to 2,000 characters of any script, line breaks allowed.
     Content: Rule { subject: "The content of a post", least: 1, most: 2_000, lines: true };
-    /// The client that a post was written with, such as `web`: 1 to 50 characters, one line.
+    /// The name of the client that a post was written with, such as `web`: 1 to 50 characters, one line.
     Platform: Rule { subject: "A platform", least: 1, most: 50, lines: false };
 }
 
-/// A client-chosen name of one publish attempt, which makes it safe to retry: 1 to 100 characters.
+/// A client-chosen key of one publish attempt, which makes retries safe: 1 to 100 characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey(Box<str>);
 
 impl IdempotencyKey {
-    /// Parses a key. The text is used verbatim, without trimming.
+    /// Parses a key. Uses the text verbatim, without trimming.
     pub fn parse(text: &str) -> Result<Self, Violation> {
         const RULE: Rule = Rule { subject: "An idempotency key", least: 1, most: 100, lines: false };
         RULE.check(text).map(|_| Self(text.into()))
     }
 
-    /// Returns the digest used as the storage key; it has a fixed length.
+    /// Returns the fixed-length digest used as the storage key.
     #[must_use]
     pub fn digest(&self) -> Digest {
         Digest::of([Some(&*self.0)])
@@ -41,36 +41,36 @@ impl Digest {
     }
 }
 
-/// A post that is visible.
+/// A visible post.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Post {
-    /// Its id.
+    /// Id of the post.
     pub id: PostId,
-    /// Its author.
+    /// Id of the author.
     pub author: UserId,
-    /// Its content.
+    /// Text of the post.
     pub content: String,
-    /// The client that it was written with.
+    /// Name of the client that the post was written with; `None` if not given.
     pub platform: Option<String>,
     /// Creation time.
     pub created_at: Timestamp,
-    /// Its delivery mode.
+    /// Delivery mode of the post.
     pub delivery: Delivery,
 }
 
 /// The way a post reaches the timelines of its author's followers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// Followers pull it when they read.
+    /// Followers pull the post when they read their home timelines.
     Pulled,
-    /// It is pushed to each follower.
+    /// Delivery workers push the post to each follower.
     Pushed {
-        /// Number of followers when it was published.
+        /// Number of the author's followers when the post was published.
         followers: u64,
     },
-    /// It has been pushed to all followers.
+    /// Delivery workers have pushed the post to all followers.
     Delivered {
-        /// Number of followers it was delivered to.
+        /// Number of followers to whom the post was delivered.
         followers: u64,
     },
 }
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_post_says_something_and_not_too_much() {
+    fn the_content_of_a_post_is_not_empty_and_not_too_long() {
         assert!(Content::parse(&"🦀".repeat(2_000)).is_ok());
         assert_eq!(
             Content::parse(&"x".repeat(2_001)).unwrap_err().rule,

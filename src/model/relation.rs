@@ -1,6 +1,6 @@
 //! Relations between two users, and the lists derived from them.
 //!
-//! Not here: how a relation is stored (`store::relation`) or changed (`app::relation`).
+//! Not here: storage of relations (`store::relation`) and changes to them (`app::relation`).
 
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
@@ -8,27 +8,27 @@ use crate::model::id::UserId;
 /// The relation between a viewer and another user: the two possible follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Relation {
-    /// Time at which the viewer followed the other user.
+    /// Time at which the viewer followed the other user; `None` if the viewer does not follow them.
     pub following_since: Option<Timestamp>,
-    /// Time at which the other user followed the viewer.
+    /// Time at which the other user followed the viewer; `None` if they do not follow the viewer.
     pub follower_since: Option<Timestamp>,
 }
 
 /// The four states of a relation, as seen by the viewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// Neither follows the other.
+    /// Neither user follows the other.
     None,
-    /// The viewer follows the other, who does not follow back.
+    /// The viewer follows the other user, who does not follow back.
     Following,
-    /// The other follows the viewer, who does not follow back.
+    /// The other user follows the viewer, who does not follow back.
     Follower,
-    /// Each follows the other.
+    /// The viewer and the other user follow each other.
     Mutual,
 }
 
 impl Relation {
-    /// Returns the state of the relation.
+    /// Returns the relation's status.
     #[must_use]
     pub fn status(&self) -> Status {
         match (self.following_since, self.follower_since) {
@@ -40,21 +40,21 @@ impl Relation {
     }
 }
 
-/// An entry of a list of users: the user, and the time of the follow that created the entry.
+/// An entry of a user list: the listed user, and the time of the follow that created the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Follow {
-    /// The listed user.
+    /// Id of the listed user.
     pub user: UserId,
-    /// The time of the follow.
+    /// Time of the follow.
     pub at: Timestamp,
 }
 
 /// One of the two lists stored for each user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// The users that the user follows: the source of truth of each edge.
+    /// The users whom the owner follows: the source of truth of each edge.
     Following,
-    /// The followers of the user: the mirror.
+    /// The owner's followers: the mirror of each edge.
     Followers,
 }
 
@@ -63,10 +63,10 @@ pub enum Side {
 pub enum ListKind {
     /// The owner's followers.
     Followers,
-    /// The users that the owner follows.
+    /// The users whom the owner follows.
     Following,
-    /// The users that the owner follows and who follow back.
+    /// The users whom the owner follows and who follow back.
     Mutuals,
-    /// The owner's followers that the viewer follows.
+    /// The owner's followers whom the viewer follows.
     KnownFollowers,
 }

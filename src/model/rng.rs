@@ -1,6 +1,6 @@
-//! Randomness, and the type through which it is injected.
+//! The random number generator, as an injected dependency.
 //!
-//! Not here: what the random bytes are used for.
+//! Not here: the uses of random numbers.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +10,7 @@ use rand::{Rng as _, SeedableRng};
 
 /// A random number generator, suitable for secrets when created by [`Rng::from_system`].
 ///
-/// One per process, behind a lock: it is used a few times per request, for nanoseconds each.
+/// Each process has one generator, behind a lock. A request uses it a few times, for nanoseconds each time.
 pub struct Rng(Mutex<StdRng>);
 
 impl Rng {
@@ -36,7 +36,7 @@ impl Rng {
         bytes
     }
 
-    /// Returns a random number; two numbers are equal with a probability of 2⁻⁶⁴.
+    /// Returns a random number. Two such numbers are equal with a probability of 2⁻⁶⁴.
     #[must_use]
     pub fn nonce(&self) -> u64 {
         u64::from_le_bytes(self.bytes())

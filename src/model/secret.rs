@@ -1,6 +1,6 @@
-//! Secrets: passwords and session tokens. No `Debug` output here reveals its content.
+//! Secrets: passwords and session tokens. No `Debug` implementation here reveals a secret.
 //!
-//! Not here: password hashing (`app::password`), where hashes are stored (`store::session`).
+//! Not here: password hashing (`app::password`), and storage of hashes (`store::session`).
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::model::id::UserId;
 use crate::model::rng::Rng;
 use crate::model::text::{Violation, ViolationKind};
 
-/// A password as typed: 8 to 256 bytes, any bytes.
+/// A password as typed: 8 to 256 arbitrary bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Password(Box<[u8]>);
 
@@ -29,14 +29,14 @@ impl Password {
         }
     }
 
-    /// Accepts any text as a password to verify; an invalid one is merely wrong. Truncates it to one byte
-    /// more than the maximum length, so that the cost of verification is bounded.
+    /// Accepts any text as a password to verify, because an invalid password is merely wrong. Truncates the
+    /// text to one byte more than the maximum length, which bounds the cost of verification.
     #[must_use]
     pub fn attempt(text: &str) -> Self {
         Self(text.as_bytes()[..text.len().min(Self::LONGEST + 1)].into())
     }
 
-    /// Returns the password.
+    /// Returns the password's bytes.
     #[must_use]
     pub fn expose(&self) -> &[u8] {
         &self.0
@@ -49,7 +49,7 @@ impl fmt::Debug for Password {
     }
 }
 
-/// A password's hash in PHC string form, parameters and salt included.
+/// A password hash as a PHC string, which includes parameters and salt.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PasswordHash(Box<str>);
 
@@ -73,10 +73,10 @@ impl fmt::Debug for PasswordHash {
     }
 }
 
-/// The token that authenticates a client: `base64url(user id ‖ 32 random bytes)`.
+/// A session token, which authenticates a client: `base64url(user id ‖ 32 random bytes)`.
 ///
 /// # Why it contains the id
-/// It allows the session to be found by one lookup in the user's own slot; the random part is the secret.
+/// The id allows one lookup in the user's own slot to find the session. The random part is the secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token {
     user: UserId,
@@ -102,19 +102,19 @@ impl Token {
         (length == Self::BYTES).then_some(Self { user, secret: secret.try_into().ok()? })
     }
 
-    /// Returns the user whose session it opens, if it is valid.
+    /// Returns the user whom the token authenticates, if the token is valid.
     #[must_use]
     pub fn user(&self) -> UserId {
         self.user
     }
 
-    /// Returns the token as text, as stored by the client.
+    /// Returns the token as text, the form that the client stores.
     #[must_use]
     pub fn expose(&self) -> String {
         URL_SAFE_NO_PAD.encode(self.bytes())
     }
 
-    /// Returns the hash that is stored in its place.
+    /// Returns the hash that the server stores in place of the token.
     #[must_use]
     pub fn hash(&self) -> TokenHash {
         TokenHash(Sha256::digest(self.bytes()).into())
@@ -134,7 +134,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// SHA-256 of a token. Knowing it does not allow a client to present the token.
+/// The SHA-256 hash of a token. Knowing the hash does not allow a client to present the token.
 ///
 /// # Why not a slow hash
 /// A token has 256 random bits, so it cannot be guessed.
@@ -142,7 +142,7 @@ impl fmt::Debug for Token {
 pub struct TokenHash([u8; 32]);
 
 impl TokenHash {
-    /// Returns the 32 bytes.
+    /// Returns the hash's 32 bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0

@@ -1,6 +1,6 @@
 //! Sessions: one per sign-in of a user, each with its own token.
 //!
-//! Not here: the token (`secret`), how long sessions live (`config`).
+//! Not here: session tokens (`secret`), and the lifetime of sessions (`config`).
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ use crate::model::clock::Timestamp;
 use crate::model::rng::Rng;
 use crate::model::text::{Rule, texts};
 
-/// Identifies a session among those of its user. Random and not derived from the token, so that a list of
-/// sessions reveals no token.
+/// The id of a session, unique per user. Random and not derived from the token, so that a list of sessions
+/// reveals no tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SessionId([u8; 12]);
 
 impl SessionId {
-    /// Issues a new id.
+    /// Issues a new random id.
     #[must_use]
     pub fn issue(rng: &Rng) -> Self {
         Self(rng.bytes())
@@ -38,23 +38,24 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// A session.
+/// A session, which begins when a user signs in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
-    /// Its id.
+    /// Id of the session.
     pub id: SessionId,
     /// Time of the sign-in.
     pub created_at: Timestamp,
-    /// Time at which its token was last presented, accurate to a few minutes.
+    /// Time at which the client last presented the token, accurate to a few minutes.
     pub last_seen_at: Timestamp,
-    /// Time at which its token expires.
+    /// Time at which the token expires.
     pub expires_at: Timestamp,
-    /// The client's name for itself.
+    /// Name that the client gave itself.
     pub label: Label,
 }
 
 texts! {
-    /// The name that a client gives itself when it signs in: up to 100 characters, one line, may be empty.
+    /// The name that a client gives itself when the user signs in: up to 100 characters, one line, may be
+    /// empty.
     #[derive(Default)]
     Label: Rule { subject: "A label", least: 0, most: 100, lines: false };
 }

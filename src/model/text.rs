@@ -1,13 +1,13 @@
 //! Validation rules for user input: lengths and characters, and the messages for violations.
 //!
-//! Not here: which input field violates the rule (`app`), or how the message is presented (`graphql`).
+//! Not here: the input field that violates the rule (`app`), and the API form of the message (`graphql`).
 
 /// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The kind of violation.
+    /// Kind of violation.
     pub kind: ViolationKind,
-    /// The rule, as a sentence for end users.
+    /// Violated rule, as a sentence for end users.
     pub rule: String,
 }
 
@@ -28,21 +28,21 @@ impl Violation {
     }
 }
 
-/// The rule for a free text (a name, a bio, a label).
+/// The rule for a kind of free text, such as names, bios or labels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rule {
-    /// The subject of messages, with its article: `A display name`.
+    /// Subject of messages, with its article, such as `A display name`.
     pub(crate) subject: &'static str,
     /// Minimum number of characters (Unicode scalar values), after trimming.
     pub(crate) least: usize,
     /// Maximum number of characters (Unicode scalar values), after trimming.
     pub(crate) most: usize,
-    /// `true` if line breaks and tabs are allowed.
+    /// True if line breaks and tabs are allowed.
     pub(crate) lines: bool,
 }
 
 impl Rule {
-    /// Returns the text without surrounding white space, if it satisfies the rule.
+    /// Returns the text without surrounding whitespace. Fails if the text violates the rule.
     pub(crate) fn check<'a>(&self, text: &'a str) -> Result<&'a str, Violation> {
         let text = text.trim();
         // Check the length first, so that a huge text is not scanned twice.
@@ -81,7 +81,7 @@ impl Rule {
     }
 }
 
-/// Defines a type for each kind of free text: its name and its rule.
+/// Defines a type for each kind of free text, given a name and a rule.
 macro_rules! texts {
     ($($(#[$attribute:meta])* $name:ident: $rule:expr;)*) => { $(
         $(#[$attribute])*
@@ -89,7 +89,7 @@ macro_rules! texts {
         pub struct $name(Box<str>);
 
         impl $name {
-            /// Parses a text, without surrounding white space, if it satisfies the rule.
+            /// Parses a text and trims surrounding whitespace. Fails if the text violates the rule.
             pub fn parse(text: &str) -> Result<Self, $crate::model::text::Violation> {
                 const RULE: Rule = $rule;
                 RULE.check(text).map(|text| Self(text.into()))
@@ -105,14 +105,14 @@ macro_rules! texts {
 }
 pub(crate) use texts;
 
-/// Returns whether a character is visible.
+/// Returns true if a character is visible.
 fn is_visible(character: char) -> bool {
     let joins = matches!(character, '\u{AD}' | '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}' | '\u{E0000}'..='\u{E007F}');
     !joins && !character.is_whitespace()
 }
 
-/// Returns whether a character changes the direction of the text around it. An unclosed one in a name would
-/// reorder the rest of the line it is shown in. Right-to-left text does not need these characters.
+/// Returns true if a character changes the direction of the text around it. If unclosed in a name, such a
+/// character would reorder the rest of the displayed line. Right-to-left text does not need these characters.
 fn reorders_what_follows(character: char) -> bool {
     matches!(character, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn every_script_is_welcome_and_controls_are_not() {
+    fn every_script_is_accepted_and_controls_are_not() {
         for text in ["שלום", "مرحبا", "日本", "é", "a\u{200F}"] {
             assert_eq!(NAME.check(text), Ok(text));
         }

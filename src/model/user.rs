@@ -1,6 +1,6 @@
 //! Users, and the rules for usernames and profile texts.
 //!
-//! Not here: passwords and tokens (`secret`), sessions, relations between users (`relation`).
+//! Not here: passwords and tokens (`secret`), sessions (`session`), and relations between users (`relation`).
 
 use std::fmt;
 use std::ops::BitOr;
@@ -10,14 +10,15 @@ use crate::model::id::UserId;
 use crate::model::region::Residence;
 use crate::model::text::{Rule, Violation, ViolationKind, texts};
 
-/// The name that a user signs in with and that links refer to: 2 to 30 of `a–z 0–9 _`.
+/// The name that a user signs in with and that links contain: 2 to 30 characters of `a–z 0–9 _`.
 ///
-/// Letters may be typed in any case; they are stored in lower case, so that `Ada` and `ada` are equal.
+/// Users may type letters in any case. The server stores the name in lower case, so `Ada` and `ada` are
+/// equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Username(Box<str>);
 
 impl Username {
-    /// Parses a username.
+    /// Parses a username and converts it to lower case.
     pub fn parse(text: &str) -> Result<Self, Violation> {
         const LENGTH: &str = "A username has 2 to 30 characters.";
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -32,7 +33,7 @@ impl Username {
         }
     }
 
-    /// The name in lower case.
+    /// Returns the name, in lower case.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -46,10 +47,9 @@ impl fmt::Display for Username {
 }
 
 texts! {
-    /// The display name: 1 to 50 characters of any script, one line.
+    /// A user's display name: 1 to 50 characters of any script, one line.
     DisplayName: Rule { subject: "A display name", least: 1, most: 50, lines: false };
-    /// The bio, a user's description of themselves: up to 500 characters, may be empty, may have several
-    /// lines.
+    /// A user's bio, or self-description: up to 500 characters, may be empty, line breaks allowed.
     #[derive(Default)]
     Bio: Rule { subject: "A bio", least: 0, most: 500, lines: true };
 }
@@ -64,17 +64,17 @@ impl From<&Username> for DisplayName {
 /// A user as read: the id, the username, and the requested optional fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
-    /// The id.
+    /// Id of the user.
     pub id: UserId,
-    /// Always read: its absence indicates a missing record.
+    /// Username. Always read, because its absence indicates a missing record.
     pub username: String,
-    /// The display name; `None` if not requested.
+    /// Display name; `None` if not requested.
     pub display_name: Option<String>,
-    /// The bio; `None` if not requested.
+    /// Bio; `None` if not requested.
     pub bio: Option<String>,
     /// Creation time of the account; `None` if not requested.
     pub created_at: Option<Timestamp>,
-    /// The user's stated region; `None` if not requested.
+    /// User's stated region; `None` if not requested.
     pub residence: Option<Residence>,
 }
 
@@ -102,18 +102,25 @@ impl User {
 pub struct UserFields(u8);
 
 impl UserFields {
-    /// Only the id and the username.
+    /// No optional fields: only the id and the username.
     pub const NONE: Self = Self(0);
-    /// [`User::display_name`].
+    /// The field [`User::display_name`].
     pub const DISPLAY_NAME: Self = Self(1);
-    /// [`User::bio`].
+    /// The field [`User::bio`].
     pub const BIO: Self = Self(2);
-    /// [`User::created_at`].
+    /// The field [`User::created_at`].
     pub const CREATED_AT: Self = Self(4);
-    /// [`User::residence`].
+    /// The field [`User::residence`].
     pub const RESIDENCE: Self = Self(8);
+    /// All optional fields, each with its name in the API.
+    pub const ALL: [(&'static str, Self); 4] = [
+        ("displayName", Self::DISPLAY_NAME),
+        ("bio", Self::BIO),
+        ("createdAt", Self::CREATED_AT),
+        ("region", Self::RESIDENCE),
+    ];
 
-    /// Returns whether this set contains all of `other`.
+    /// Returns true if this set contains all fields of `other`.
     #[must_use]
     pub fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -128,14 +135,14 @@ impl BitOr for UserFields {
     }
 }
 
-/// A profile update: fields that are `None` stay unchanged.
+/// A validated profile update. Fields that are `None` stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProfileChange {
-    /// The new display name.
+    /// New display name, never empty.
     pub display_name: Option<DisplayName>,
-    /// The new bio.
+    /// New bio, possibly empty.
     pub bio: Option<Bio>,
-    /// The new region.
+    /// New residence; an empty residence removes the region.
     pub residence: Option<Residence>,
 }
 
@@ -150,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_username_out_of_rule_says_which() {
+    fn an_invalid_username_reports_the_rule_that_it_breaks() {
         let kind = |text: &str| Username::parse(text).unwrap_err().kind;
         assert_eq!(kind(""), ViolationKind::TooShort);
         assert_eq!(kind("a"), ViolationKind::TooShort);

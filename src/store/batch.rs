@@ -1,8 +1,8 @@
-//! Batches: many commands in one round trip.
+//! Sends batches: many commands in one round trip.
 //!
-//! All commands to Redis go through here, so that independent commands are sent together. On a single Redis,
-//! a batch is one pipeline. On a cluster, it would be one pipeline per slot group, in parallel; hence **no
-//! command of a batch may depend on another command of the same batch**.
+//! All commands go to Redis through this module, which sends independent commands together. On a single
+//! Redis, a batch is one pipeline. On a cluster, a batch would be one pipeline per slot group, sent in
+//! parallel. Hence **no command of a batch may depend on another command of the same batch**.
 
 use redis::{Cmd, Pipeline, ServerErrorKind, Value};
 use tracing::Instrument as _;
@@ -18,18 +18,18 @@ use crate::store::script::Script;
 pub struct Batch {
     name: &'static str,
     bodies: Vec<Body>,
-    /// The cost of its commands in a budget.
+    /// Budget cost of the commands.
     weight: u64,
 }
 
-/// A claim to one reply of a batch.
+/// A claim on one reply of a batch.
 #[must_use]
 pub struct Ticket<T> {
     index: usize,
     decode: Decode<T>,
 }
 
-/// The replies of a batch, to be claimed with its tickets.
+/// A batch's replies, which the caller claims with the batch's tickets.
 pub struct Replies {
     values: Vec<Value>,
 }
@@ -41,7 +41,7 @@ impl Batch {
         Self { name, bodies: Vec::new(), weight: 0 }
     }
 
-    /// Returns whether there is nothing to send.
+    /// Returns true if there is nothing to send.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bodies.is_empty()
@@ -54,11 +54,11 @@ impl Batch {
         Ticket { index: self.bodies.len() - 1, decode: command.decode }
     }
 
-    /// Sends the commands and waits for all replies: one round trip, or none if the batch is empty.
+    /// Sends the commands and waits for all replies. Makes one round trip; none if the batch is empty.
     ///
     /// Fails as a whole only if Redis does not respond; a command that Redis rejects fails alone, when its
-    /// reply is claimed. A batch that exceeds the budget of the current operation is not sent. A very large
-    /// batch is sent in portions, and stops as soon as its replies exceed the budget.
+    /// reply is claimed. A batch that exceeds the budget of the current operation is not sent. A batch of
+    /// more than 4,000 commands is sent in portions, and stops as soon as its replies exceed the budget.
     pub async fn send(self, store: &Store) -> Result<Replies, Error> {
         if self.is_empty() {
             return Ok(Replies { values: Vec::new() });
@@ -78,7 +78,7 @@ impl Batch {
     }
 }
 
-/// Maximum number of commands sent together. Bounds how long other batches wait behind them.
+/// Maximum number of commands sent together. Bounds the time for which other batches wait.
 const PORTION: usize = 4_000;
 
 /// Sends commands in portions.
@@ -100,7 +100,7 @@ async fn send(name: &'static str, mut bodies: Vec<Body>, store: &Store) -> Resul
     }
 }
 
-/// Returns the size of a reply in memory, in bytes.
+/// Returns a reply's size in memory, in bytes.
 fn size(value: &Value) -> u64 {
     let held = size_of::<Value>() as u64;
     held + match value {
@@ -112,22 +112,22 @@ fn size(value: &Value) -> u64 {
     }
 }
 
-/// Position of a command's reply among the replies of Redis.
+/// Position of a command's reply among Redis's replies.
 enum Span {
-    /// The next reply.
+    /// The next single reply.
     One,
-    /// The last of this many replies: that of a transaction's EXEC, preceded by OK and QUEUED.
+    /// The last of N replies: the reply to a transaction's EXEC, after OK and QUEUED.
     Last(usize),
-    /// This many replies together.
+    /// The next N replies, combined.
     Several(usize),
 }
 
 /// A batch in wire order.
 struct Packed {
     pipeline: Pipeline,
-    /// The position of the reply to each command of the batch.
+    /// Position of each command's reply.
     spans: Vec<Span>,
-    /// The scripts among the commands, in case Redis does not have them cached.
+    /// Script calls, to repeat if Redis has not cached the script.
     scripts: Vec<(usize, &'static Script, usize, Cmd)>,
 }
 
@@ -174,7 +174,7 @@ impl Packed {
         Ok(values)
     }
 
-    /// Returns the reply to each command.
+    /// Returns each command's reply, in order.
     fn values(&self, answers: Vec<Value>) -> Result<Vec<Value>, Error> {
         let mut answers = answers.into_iter();
         let value = |span: &Span| match span {
@@ -183,11 +183,11 @@ impl Packed {
             Span::Several(count) => Some(Value::Array(answers.by_ref().take(*count).collect())),
         };
         let values: Option<Vec<Value>> = self.spans.iter().map(value).collect();
-        values.ok_or_else(|| Error::corrupt("fewer answers than commands"))
+        values.ok_or_else(|| Error::corrupt("fewer replies than commands"))
     }
 
-    /// Resends scripts that Redis does not know by digest. Redis loses its script cache when it restarts. A
-    /// call that failed for this reason had no effect, so it is simply repeated by source.
+    /// Repeats, by source, calls of scripts whose digest Redis does not know. Redis loses its script cache
+    /// when it restarts. A call that failed for this reason had no effect.
     async fn retry_unknown_scripts(
         &self,
         step: &'static str,
@@ -216,7 +216,7 @@ fn is_unknown_script(value: &Value) -> bool {
 }
 
 impl Replies {
-    /// Returns the reply to one command. Each ticket can be used once.
+    /// Returns one command's reply. Each ticket can be used once.
     pub fn take<T>(&mut self, ticket: Ticket<T>) -> Result<T, Error> {
         let value = self.values.get_mut(ticket.index).map(std::mem::take);
         (ticket.decode)(value.ok_or_else(|| Error::corrupt("a ticket of another batch"))?)

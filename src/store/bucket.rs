@@ -1,8 +1,8 @@
-//! Token buckets, each stored as one timestamp.
+//! Storage of token buckets, each as one timestamp.
 //!
-//! The timestamp is described in `store/lua/part/bucket.lua`. The caller supplies the current time, so
-//! servers whose clocks differ by a second grant one second's worth of tokens more or less. Not here: which
-//! operations take tokens from which bucket (`app::throttle`, `app::rate_limit`).
+//! `store/lua/part/bucket.lua` describes the timestamp. The caller supplies the current time, so servers
+//! whose clocks differ by a second grant one second's worth of tokens more or less. Not here: the operations
+//! that take tokens (`app::throttle`, `app::rate_limit`).
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use crate::store::command::{Builder, Command, call, command};
 use crate::store::key::{Bucket, Key};
 use crate::store::script;
 
-/// Capacity and refill rate of a bucket.
+/// A bucket's capacity and refill rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// Capacity: the maximum number of tokens taken at once.
+    /// Maximum tokens in the bucket, and so the maximum taken at once.
     pub capacity: u32,
-    /// Time in which an empty bucket refills.
+    /// Time in which an empty bucket refills completely.
     pub period: Duration,
 }
 
 impl Limit {
-    /// Returns the refill interval of one token, in microseconds.
+    /// Returns the time in which one token is refilled, in microseconds.
     fn interval(self) -> u64 {
         let period = u64::try_from(self.period.as_micros()).unwrap_or(u64::MAX);
         (period / u64::from(self.capacity.max(1))).max(1)
@@ -31,16 +31,16 @@ impl Limit {
 /// The outcome of taking tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// Time until there are enough tokens; `None` if they were taken.
+    /// Time until the bucket has enough tokens; `None` if the tokens were taken.
     pub wait: Option<Duration>,
-    /// Number of tokens left.
+    /// Number of tokens left in the bucket.
     pub remaining: u32,
     /// Time until the bucket is full.
     pub full_in: Duration,
 }
 
 impl Taken {
-    /// Creates it from the two times that a script returns, in microseconds.
+    /// Creates the outcome from the two times that a script returns, in microseconds.
     pub(super) fn read(limit: Limit, wait: u64, full: u64) -> Self {
         let missing = u32::try_from(full.div_ceil(limit.interval())).unwrap_or(u32::MAX);
         Self {
@@ -51,8 +51,8 @@ impl Taken {
     }
 }
 
-/// Takes `amount` tokens if there are enough; otherwise none. Sent twice, it may take them twice, to the
-/// disadvantage of the client.
+/// Takes `amount` tokens if the bucket has enough; otherwise, takes none. If sent twice, may take the tokens
+/// twice, to the client's disadvantage.
 ///
 /// An amount above the capacity never succeeds.
 pub fn take(bucket: &Key<Bucket>, limit: Limit, amount: u32, now: Timestamp) -> Command<Taken> {
@@ -60,8 +60,8 @@ pub fn take(bucket: &Key<Bucket>, limit: Limit, amount: u32, now: Timestamp) -> 
     take.reply::<(u64, u64)>().map(move |(wait, full)| Ok(Taken::read(limit, wait, full)))
 }
 
-/// Takes `used` tokens after the fact, or all that are left. Sent twice, it may take them twice, to the
-/// disadvantage of the client.
+/// Takes `used` tokens after the fact, or all tokens left if there are fewer. If sent twice, may take the
+/// tokens twice, to the client's disadvantage.
 pub fn drain(bucket: &Key<Bucket>, limit: Limit, used: u32, now: Timestamp) -> Command<u64> {
     taking(call(&script::DRAIN).key(bucket).arg(now.as_millis()), limit, used).reply()
 }
@@ -83,7 +83,7 @@ pub(super) fn taking(call: Builder, limit: Limit, amount: u32) -> Builder {
     call.arg(limit.interval()).arg(limit.capacity).arg(amount)
 }
 
-/// Returns tokens to the bucket. Sent twice, it may return them twice, to the advantage of the client.
+/// Returns tokens to the bucket. If sent twice, may return the tokens twice, to the client's advantage.
 pub fn give_back(bucket: &Key<Bucket>, limit: Limit, amount: u32, now: Timestamp) -> Command<bool> {
     let time = limit.interval().saturating_mul(amount.into());
     call(&script::RETURN_TOKENS).key(bucket).arg(now.as_millis()).arg(time).reply()

@@ -1,7 +1,6 @@
-//! A query or update of Redis, typed by its reply, on keys of one tag.
+//! Builds commands: Redis queries and updates on keys of one tag, typed by their replies.
 //!
-//! Not here: the commands of each domain (`store::user` and its siblings), or how they are sent
-//! (`store::batch`).
+//! Not here: each domain's commands (`store::user` and its siblings), sending them (`store::batch`).
 
 use redis::{Cmd, FromRedisValue, ToRedisArgs, Value};
 
@@ -9,26 +8,27 @@ use crate::store::error::Error;
 use crate::store::key::{Key, Tag};
 use crate::store::script::Script;
 
-/// A command, script or transaction to send in a [`Batch`](crate::store::batch::Batch), with a decoder of its
-/// reply into a `T`.
+/// A command, script or transaction to send in a [`Batch`](crate::store::batch::Batch), with a decoder that
+/// turns the reply into a `T`.
 ///
-/// Every command may be sent twice, because a connection may break after Redis has executed it. So each is
-/// written to be safe to repeat.
+/// Every command is safe to repeat: the pool may send it twice, because a connection may break after Redis
+/// has executed it.
 #[must_use = "a command does nothing until it is sent"]
 pub struct Command<T> {
     pub(super) body: Body,
     pub(super) decode: Decode<T>,
-    /// The cost in a budget: the number of simple commands that keep Redis equally busy.
+    /// Budget cost: the number of simple commands that keep Redis equally busy.
     pub(super) weight: u64,
 }
 
 pub(super) type Decode<T> = Box<dyn FnOnce(Value) -> Result<T, Error> + Send>;
 
-/// The base cost of a script in a budget, excluding the members it walks: it runs a few commands itself.
+/// Base budget cost of a script, which runs a few commands itself. Excludes the members that the script
+/// walks.
 const SCRIPT_WEIGHT: u64 = 3;
-/// Members that Redis walks in the time of one simple command, about two microseconds.
+/// Number of members that Redis walks in the time of one simple command, about two microseconds.
 const MEMBERS_PER_COMMAND: u64 = 5;
-/// Members that Redis looks up in a sorted set in the same time.
+/// Number of sorted-set members that Redis looks up in the time of one simple command.
 const PROBES_PER_COMMAND: u64 = 3;
 
 pub(super) enum Body {
@@ -39,7 +39,7 @@ pub(super) enum Body {
 }
 
 impl<T> Command<T> {
-    /// Maps the reply.
+    /// Applies `turn` to the decoded reply.
     pub fn map<U>(self, turn: impl FnOnce(T) -> Result<U, Error> + Send + 'static) -> Command<U>
     where
         T: 'static,
@@ -48,18 +48,18 @@ impl<T> Command<T> {
         Command { body, decode: Box::new(move |value| turn(decode(value)?)), weight }
     }
 
-    /// Adds the cost of walking this many members of a set or list.
+    /// Adds the budget cost of walking `members` members of a set or list.
     pub(super) fn walking(self, members: usize) -> Self {
         Self { weight: self.weight + members as u64 / MEMBERS_PER_COMMAND, ..self }
     }
 
-    /// Adds the cost of looking up this many members in a sorted set.
+    /// Adds the budget cost of looking up `members` members in a sorted set.
     pub(super) fn probing(self, members: usize) -> Self {
         Self { weight: self.weight + members as u64 / PROBES_PER_COMMAND, ..self }
     }
 }
 
-/// Builds one command and ensures that its keys have one tag.
+/// A builder of one command. Ensures that all keys have the same tag.
 pub(super) struct Builder {
     cmd: Cmd,
     keys: usize,
@@ -78,6 +78,8 @@ pub(super) fn call(script: &'static Script) -> Builder {
 }
 
 impl Builder {
+    /// Adds a key.
+    ///
     /// # Panics
     /// If the key has a different tag from the keys before it: such a command cannot run in a cluster.
     pub(super) fn key<Kind>(mut self, key: &Key<Kind>) -> Self {
@@ -99,7 +101,7 @@ impl Builder {
         self
     }
 
-    /// Finishes the command, with its reply read as a `T`.
+    /// Finishes the command, with a decoder that reads the reply as a `T`.
     pub(super) fn reply<T: FromRedisValue + 'static>(self) -> Command<T> {
         let (body, weight) = match self.script {
             Some(script) => (Body::Script { script, keys: self.keys, arguments: self.cmd }, SCRIPT_WEIGHT),
@@ -109,19 +111,22 @@ impl Builder {
     }
 }
 
-/// Combines commands of one tag into a transaction; the reply is the list of their replies.
+/// Combines commands of one tag into a transaction. The reply is the list of the commands' replies.
 pub(super) fn transaction<T: FromRedisValue + 'static>(commands: Vec<Builder>) -> Command<T> {
     let weight = commands.len() as u64;
     Command { body: Body::Transaction(of_one_tag(commands)), decode: Box::new(read), weight }
 }
 
-/// Combines commands of one tag that are sent together but not atomically; the reply is the list of their
-/// replies. A Redis that is full rejects every transaction, even a read-only one, but not these.
+/// Combines commands of one tag, sent together but not atomically. The reply is the list of the commands'
+/// replies. A full Redis rejects every transaction, even a read-only transaction, but still accepts read-only
+/// commands combined this way.
 pub(super) fn several<T: FromRedisValue + 'static>(commands: Vec<Builder>) -> Command<T> {
     let weight = commands.len() as u64;
     Command { body: Body::Several(of_one_tag(commands)), decode: Box::new(read), weight }
 }
 
+/// Returns the commands, after checking that they have one tag.
+///
 /// # Panics
 /// If the commands have more than one tag.
 fn of_one_tag(commands: Vec<Builder>) -> Vec<Cmd> {

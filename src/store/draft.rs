@@ -1,11 +1,10 @@
-//! Notes on posts that are being published, kept until a post is visible or revoked; and the publish attempts
-//! bound to idempotency keys.
+//! Storage of notes on posts being published, each kept until its post is visible or revoked, and of publish
+//! attempts bound to idempotency keys.
 //!
-//! A note is `id:author:written:began:nonce`, a member of a sorted set by id. An attempt is `open:` or
-//! `done:`, followed by a digest and a note.
+//! A note is stored as `id:author:written:began:nonce`, a member of a sorted set scored by id. An attempt is
+//! stored as `open:` or `done:`, followed by a digest and a note.
 //!
-//! Not here: the record of a post and its author's lists (`store::post`), the order of the steps
-//! (`app::post`).
+//! Not here: a post's record and its author's lists (`store::post`), the order of the steps (`app::post`).
 
 use std::fmt;
 use std::time::Duration;
@@ -27,22 +26,22 @@ const ATTEMPT_SECONDS: u64 = 86_400;
 /// A post that is being published and already has an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Draft {
-    /// Its id.
+    /// The post's id.
     pub id: PostId,
-    /// The note recorded for it.
+    /// The note recorded for the post.
     pub note: Note,
 }
 
-/// The note recorded of a post while it is being published.
+/// The note recorded for a post while it is being published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Its author.
+    /// The post's author.
     pub author: UserId,
-    /// The creation time of the post.
+    /// The post's creation time.
     pub created_at: Timestamp,
-    /// The start time of its publishing.
+    /// Time at which publishing began.
     pub began: Timestamp,
-    /// Distinguishes two attempts that were issued the same id.
+    /// Nonce that distinguishes two attempts that received the same id.
     pub nonce: u64,
 }
 
@@ -72,19 +71,19 @@ impl Draft {
     }
 }
 
-/// A publish attempt bound to an idempotency key, and its state.
+/// A publish attempt bound to an idempotency key, with its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attempt {
     /// The post being published.
     pub draft: Draft,
-    /// The digest of its content.
+    /// Digest of the post's content.
     pub digest: Digest,
-    /// `true` if the post is visible.
+    /// True if the post is visible.
     pub is_done: bool,
 }
 
 impl Attempt {
-    /// Returns the value stored under the key in this state.
+    /// Returns the value stored under the idempotency key in this state.
     pub(super) fn text(&self, is_done: bool) -> String {
         let state = if is_done { "done" } else { "open" };
         format!("{state}:{}:{}", self.digest, self.draft)
@@ -109,8 +108,8 @@ impl FromRedisValue for Attempt {
     }
 }
 
-/// Issues ids for posts, none below `least`, and records that they are being published. Sent twice, it leaves
-/// notes that the repairer removes.
+/// Issues post ids, none below `least`, and records a note for each post. If sent twice, leaves notes that
+/// the repairer removes.
 pub fn issue(keys: &Keys, least: u64, notes: Vec<Note>) -> Command<Vec<Draft>> {
     let issue = call(&script::ISSUE_POSTS).key(&keys.next_post()).key(&keys.publishing());
     let issue = issue.arg(least).args(notes.iter().map(Note::to_string));
@@ -121,7 +120,7 @@ pub fn issue(keys: &Keys, least: u64, notes: Vec<Note>) -> Command<Vec<Draft>> {
     })
 }
 
-/// Returns the last id issued; no post has a greater one.
+/// Returns the last id issued; no post has a greater id.
 pub fn last_id(keys: &Keys) -> Command<u64> {
     command("GET").key(&keys.next_post()).reply::<Option<u64>>().map(|last| Ok(last.unwrap_or(0)))
 }
@@ -131,8 +130,8 @@ pub fn settle(keys: &Keys, drafts: &[Draft]) -> Command<i64> {
     command("ZREM").key(&keys.publishing()).args(drafts.iter().map(Draft::to_string)).reply()
 }
 
-/// Reads `count` posts being published, from `start`, by ascending id. `None` marks an entry unknown to this
-/// version.
+/// Reads up to `count` posts being published, from index `start`, in ascending order of id. `None` marks an
+/// entry unknown to this version.
 pub fn publishing(keys: &Keys, start: usize, count: usize) -> Command<Vec<Option<Draft>>> {
     let range = command("ZRANGE").key(&keys.publishing()).arg(start).arg(start + count - 1);
     let parse = |texts: Vec<String>| texts.iter().map(|text| Draft::parse(text)).collect();
@@ -144,7 +143,7 @@ pub fn publishing_count(keys: &Keys) -> Command<u64> {
     command("ZCARD").key(&keys.publishing()).reply()
 }
 
-/// Reads the attempt bound to an idempotency key of this author.
+/// Reads the attempt bound to one of the author's idempotency keys.
 pub fn attempt(keys: &Keys, author: UserId, key: Digest) -> Command<Option<Attempt>> {
     command("GET").key(&keys.attempt(author, key)).reply()
 }
@@ -158,8 +157,8 @@ pub enum Claimed {
     Throttled(Duration),
 }
 
-/// Binds an idempotency key to an attempt, if it is bound to `known` (nothing, or an attempt whose post was
-/// revoked). A new attempt takes a token from the author's bucket.
+/// Binds an idempotency key to an attempt, if the key is still bound to `known`: nothing, or an attempt whose
+/// post was revoked. A new attempt takes a token from the author's bucket.
 pub fn claim_attempt(
     keys: &Keys,
     author: UserId,

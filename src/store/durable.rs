@@ -1,8 +1,8 @@
 //! Waits until writes are on disk, for changes that a crash must not undo.
 //!
-//! `WAITAOF` waits for the last write of its own connection, which serves nothing else meanwhile. So it has a
-//! dedicated connection: a small write there comes after all earlier writes on any connection, and once it is
-//! on disk, so are they. Callers that arrive while one waits share the next wait.
+//! `WAITAOF` waits for the last write on its own connection and blocks that connection meanwhile, so it has a
+//! dedicated connection. A small write there follows all earlier writes on any connection; once it is on
+//! disk, so are they. Callers that arrive during a wait share the next wait.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,24 +12,25 @@ use crate::store::error::Error;
 use crate::store::key::Keys;
 use crate::store::pool::Pool;
 
-/// Timeout for the disk, in milliseconds. The append-only file is synced at least every second.
+/// Timeout of `WAITAOF`, in milliseconds. Redis syncs the append-only file at least every second.
 const TIMEOUT: u64 = 2_000;
 
-/// Confirms that writes are on disk.
+/// Confirmation that writes are on disk, over a dedicated connection.
 pub(super) struct Durable {
     pool: Pool,
     requested: AtomicU64,
-    /// Number of requests fulfilled.
+    /// Number of requests fulfilled so far.
     fulfilled: Mutex<u64>,
 }
 
 impl Durable {
-    /// Creates it with its own connection.
+    /// Creates an instance that uses the pool's only connection.
     pub(super) fn new(pool: Pool) -> Self {
         Self { pool, requested: AtomicU64::new(0), fulfilled: Mutex::new(0) }
     }
 
-    /// Returns whether all previous writes are on disk. Fails if Redis does not respond.
+    /// Returns true if all previous writes are on disk, after waiting for the disk. Fails if Redis does not
+    /// respond.
     pub(super) async fn wait(&self, keys: &Keys) -> Result<bool, Error> {
         let number = self.requested.fetch_add(1, Ordering::SeqCst) + 1;
         let mut fulfilled = self.fulfilled.lock().await;

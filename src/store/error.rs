@@ -35,7 +35,7 @@ impl Error {
         (ErrorKind::Io, "Redis did not respond in time").into()
     }
 
-    /// Returns whether Redis accepts no further data because its memory is full. Reads still succeed.
+    /// Returns true if Redis rejects further data because its memory is full. Reads still succeed.
     #[must_use]
     pub fn is_full(&self) -> bool {
         match self {
@@ -44,7 +44,7 @@ impl Error {
         }
     }
 
-    /// Returns whether Redis serves reads but rejects writes: its memory or disk is full, or it is a replica.
+    /// Returns true if Redis serves reads but rejects writes: its memory or disk is full, or it is a replica.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         match self {
@@ -55,12 +55,12 @@ impl Error {
 }
 
 impl Error {
-    /// Returns whether the stored data is at fault and the error persists until it is repaired: a key of the
-    /// wrong type, or a malformed value, including one that a script encounters.
+    /// Returns true if the stored data is at fault and the error persists until the data is repaired: a key
+    /// has the wrong type, or a command or script encountered a malformed value.
     #[must_use]
     pub fn is_about_data(&self) -> bool {
-        /// Substrings of error messages. In Redis 6.2, a script fails without the error code of the command
-        /// it called.
+        /// Substrings of the messages of such errors. In Redis 6.2, a script fails without the error code of
+        /// the command it called.
         const OF_DATA: [&str; 8] = [
             "WRONGTYPE",
             "value is not an integer",
@@ -116,8 +116,8 @@ impl From<redis::ParsingError> for Error {
     }
 }
 
-/// Returns whether an error code means that writes are rejected. `BUSY` is a script that runs too long;
-/// `EXECABORT` is returned for a transaction with a rejected command.
+/// Returns true if an error code means that Redis rejects writes. `BUSY` reports a script that runs too long,
+/// `EXECABORT` a transaction with a rejected command.
 fn rejects_writes(code: &str) -> bool {
     matches!(code, "OOM" | "MISCONF" | "READONLY" | "NOREPLICAS" | "EXECABORT" | "BUSY")
 }

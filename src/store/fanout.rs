@@ -1,7 +1,9 @@
-//! The delivery jobs: posts to push to the timelines of an author's followers, or to remove from them.
+//! Storage of delivery jobs. Each job pushes a post to the timelines of the author's followers, or removes a
+//! post from them.
 //!
-//! Jobs are queued in streams, one per kind and partition. A job belongs to the worker that took it until it
-//! is done or the worker has been silent for some time. The progress of a job is stored next to its stream.
+//! Jobs are queued in streams, one stream per kind and partition. A job belongs to the worker that took it
+//! until the job is done or the worker has been silent for some time. A job's progress is stored next to its
+//! stream.
 //!
 //! Not here: the work itself (`app::delivery`).
 
@@ -17,21 +19,21 @@ use crate::store::key::{FANOUT_PARTITIONS, Key, Keys, Stream};
 use crate::store::post_list::{Id, ids};
 use crate::store::script;
 
-/// The consumer group of all workers.
+/// Consumer group of all workers.
 const GROUP: &str = "delivery";
 
-/// The consumer that owns the jobs given back by workers. Its name is stored in the streams, and stays as it is.
+/// Consumer that owns the jobs given back by workers. The name is part of the stored format.
 const UNCLAIMED: &str = "nobody";
 
-/// Maximum number of times a job may be started without making progress before it is put aside.
+/// Maximum starts of a job without progress before a worker sets the job aside.
 const MOST_BEGINNINGS: u32 = 5;
 
 /// The kind of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Push the post to timelines.
+    /// A job that pushes the post to timelines.
     Deliver,
-    /// Remove the post from timelines.
+    /// A job that removes the post from timelines.
     Remove,
 }
 
@@ -44,41 +46,41 @@ impl Kind {
     }
 }
 
-/// The work to do for one post.
+/// The delivery work for one post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Task {
-    /// The kind of work.
+    /// Kind of work: push or remove.
     pub kind: Kind,
-    /// The post.
+    /// Post to push or remove.
     pub post: PostId,
-    /// The author, whose followers are traversed.
+    /// The post's author, whose followers the worker traverses.
     pub author: UserId,
 }
 
 impl Task {
-    /// Returns the queue of the task.
+    /// Returns the task's queue.
     fn queue(&self) -> Queue {
         let partition = self.author.get() % u64::from(FANOUT_PARTITIONS);
         Queue { kind: self.kind, partition: u32::try_from(partition).unwrap_or(0) }
     }
 
-    /// Returns the field of the task in the progress hash of its partition.
+    /// Returns the task's field in its partition's progress hash.
     fn field(&self) -> String {
         format!("{}:{}", self.kind.word(), self.post)
     }
 }
 
-/// The jobs of one kind in one partition.
+/// The queue of all jobs of one kind in one partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queue {
-    /// The kind.
+    /// Kind of the jobs.
     pub kind: Kind,
-    /// The partition.
+    /// Partition number, below [`FANOUT_PARTITIONS`].
     pub partition: u32,
 }
 
 impl Queue {
-    /// Returns all queues.
+    /// Returns all queues: first the push queues, then the removal queues.
     pub fn all() -> impl Iterator<Item = Self> {
         let of_kind = |kind| (0..FANOUT_PARTITIONS).map(move |partition| Self { kind, partition });
         of_kind(Kind::Deliver).chain(of_kind(Kind::Remove))
@@ -92,10 +94,10 @@ impl Queue {
     }
 }
 
-/// A task in its stream.
+/// A task as an entry of its stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// The id of the stream entry.
+    /// The stream entry's id.
     pub id: String,
     /// The task; `None` for a job unknown to this version.
     pub task: Option<Task>,
@@ -116,10 +118,10 @@ impl FromRedisValue for Job {
     }
 }
 
-/// The progress of a job.
+/// A job's progress through the author's followers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// The last follower processed.
+    /// Last follower processed; `None` before the first.
     pub cursor: Option<Position>,
     /// Number of followers processed.
     pub served: u64,
@@ -153,20 +155,20 @@ impl FromRedisValue for Progress {
 
 /// Jobs taken over from other workers.
 pub struct TakenOver {
-    /// The jobs.
+    /// Jobs taken over, now assigned to this worker.
     pub jobs: Vec<Job>,
-    /// `true` for a single suspect job, which must run alone: it may have killed its workers.
+    /// True for a single suspect job, which must run alone because it may have killed its workers.
     pub is_suspect: bool,
 }
 
-/// Adds the keys of the round-robin scheduling of authors.
+/// Adds the keys of the authors' round-robin scheduling.
 fn turns(builder: Builder, keys: &Keys, partition: u32) -> Builder {
     let builder = builder.key(&keys.fanout_ready(partition)).key(&keys.fanout_held(partition));
     builder.key(&keys.fanout_turns(partition))
 }
 
-/// Adds a job. A push job is held back while many jobs of its author are under way. A job added twice runs
-/// twice, which is harmless.
+/// Adds a job. Holds a push job back while several of its author's jobs are in the stream. A job added twice
+/// runs twice, which is harmless.
 pub fn add(keys: &Keys, task: &Task) -> Command<String> {
     let queue = task.queue();
     match task.kind {
@@ -182,15 +184,15 @@ pub fn add(keys: &Keys, task: &Task) -> Command<String> {
     }
 }
 
-/// Returns the least post that the jobs of a partition have not pushed to all timelines yet; `None` if there
-/// is none.
+/// Returns the least id of the posts that a partition's jobs have not pushed to all timelines yet; `None` if
+/// no post is left.
 pub fn least_open(keys: &Keys, partition: u32) -> Command<Option<PostId>> {
     let first = command("ZRANGE").key(&keys.fanout_open(partition)).arg(0).arg(0);
     first.reply::<Vec<Id>>().map(|first| Ok(ids(first).pop()))
 }
 
-/// Takes up to `count` jobs that no worker has taken. Waits up to `wait` milliseconds for the first; without
-/// `wait`, returns at once. Jobs whose reply is lost are recovered by [`take_over`].
+/// Takes up to `count` jobs that no worker has taken. Waits up to `wait` milliseconds for the first job;
+/// without `wait`, returns at once. [`take_over`] recovers jobs whose reply is lost.
 pub fn take(keys: &Keys, queue: Queue, worker: &str, count: usize, wait: Option<u64>) -> Command<Vec<Job>> {
     let take = command("XREADGROUP").arg("GROUP").arg(GROUP).arg(worker).arg("COUNT").arg(count);
     let take = match wait {
@@ -202,8 +204,8 @@ pub fn take(keys: &Keys, queue: Queue, worker: &str, count: usize, wait: Option<
         .map(|streams| Ok(streams.into_iter().flatten().flat_map(|(_, jobs)| jobs).collect()))
 }
 
-/// Takes over up to `count` orphaned jobs: those whose worker has been silent for `idle` milliseconds, and
-/// those assigned to this worker that it does not hold. Puts aside jobs that were started too often.
+/// Takes over up to `count` orphaned jobs: jobs whose worker has been silent for `idle` milliseconds, and
+/// jobs assigned to this worker but not in `held`. Sets aside jobs that were started too often.
 pub fn take_over<'a>(
     keys: &Keys,
     queue: Queue,
@@ -223,7 +225,8 @@ pub fn take_over<'a>(
     take.reply::<(Vec<Job>, bool)>().map(|(jobs, is_suspect)| Ok(TakenOver { jobs, is_suspect }))
 }
 
-/// Puts up to `count` failed jobs of a partition back into their queues. Returns their number.
+/// Puts up to `count` of a partition's failed jobs back into their queues. Returns the number of requeued
+/// jobs.
 pub fn requeue(keys: &Keys, partition: u32, count: usize) -> Command<u64> {
     let queue = |kind| Queue { kind, partition }.stream(keys);
     let requeue = call(&script::REQUEUE_JOBS).key(&keys.fanout_failed(partition));
@@ -231,12 +234,13 @@ pub fn requeue(keys: &Keys, partition: u32, count: usize) -> Command<u64> {
     turns(requeue.key(&keys.fanout_open(partition)), keys, partition).arg(count).reply()
 }
 
-/// Gives back all jobs of a worker, so that another worker takes them over at once. Returns their number.
+/// Gives back all of a worker's jobs, so that another worker takes them over at once. Returns the number of
+/// jobs given back.
 pub fn give_back(keys: &Keys, queue: Queue, worker: &str) -> Command<u64> {
     call(&script::RETURN_JOBS).key(&queue.stream(keys)).arg(GROUP).arg(worker).arg(UNCLAIMED).reply()
 }
 
-/// Releases a job that cannot be done now, so that it is retried later. If it `has_failed`, the attempt
+/// Releases a job that cannot be done now, so that a worker retries it later. If `has_failed`, the attempt
 /// counts towards the limit.
 pub fn release(keys: &Keys, queue: Queue, job: &str, has_failed: bool) -> Command<Vec<String>> {
     let claim = command("XCLAIM").key(&queue.stream(keys)).arg(GROUP).arg(UNCLAIMED).arg(0).arg(job);
@@ -244,13 +248,13 @@ pub fn release(keys: &Keys, queue: Queue, job: &str, has_failed: bool) -> Comman
     claim.arg("JUSTID").reply()
 }
 
-/// Returns the progress of a task; `None` if it has not started or is finished.
+/// Returns a task's progress; `None` if the task has not started or is finished.
 pub fn progress(keys: &Keys, task: &Task) -> Command<Option<Progress>> {
     command("HGET").key(&keys.fanout_progress(task.queue().partition)).arg(task.field()).reply()
 }
 
-/// Records the progress of a job, and that `served` more timelines were written. `false` if another worker
-/// has taken it over.
+/// Records a job's progress and `served` more timelines written. Returns false if another worker has taken
+/// the job over.
 pub fn note_progress(
     keys: &Keys,
     worker: &str,
@@ -265,7 +269,7 @@ pub fn note_progress(
     note.arg(GROUP).arg(worker).arg(job).arg(task.field()).arg(progress.to_string()).arg(served).reply()
 }
 
-/// Removes a finished job from the queue.
+/// Removes a finished job from its queue.
 pub fn finish(keys: &Keys, job: &str, task: &Task) -> Command<bool> {
     let queue = task.queue();
     let finish = call(&script::FINISH_JOB).key(&queue.stream(keys));
@@ -278,7 +282,7 @@ pub fn finish(keys: &Keys, job: &str, task: &Task) -> Command<bool> {
     finish.arg(GROUP).arg(job).arg(task.field()).arg(brought).arg(task.author.get()).reply()
 }
 
-/// Returns the number of jobs of a queue that are waiting or under way.
+/// Returns the number of a queue's jobs that are waiting or under way.
 pub fn waiting(keys: &Keys, queue: Queue) -> Command<u64> {
     let in_stream = command("XLEN").key(&queue.stream(keys));
     match queue.kind {
@@ -290,8 +294,7 @@ pub fn waiting(keys: &Keys, queue: Queue) -> Command<u64> {
     }
 }
 
-/// Returns when the oldest job of a queue was added, by the Redis clock, among jobs in the stream and jobs
-/// held back.
+/// Returns the time at which a queue's oldest job, in the stream or held back, was added, by the Redis clock.
 pub fn oldest(keys: &Keys, queue: Queue) -> Command<Option<Timestamp>> {
     let first = command("XRANGE").key(&queue.stream(keys)).arg("-").arg("+").arg("COUNT").arg(1);
     let held = command("ZRANGE").key(&keys.fanout_turns(queue.partition)).arg(0).arg(0).arg("WITHSCORES");
@@ -302,13 +305,13 @@ pub fn oldest(keys: &Keys, queue: Queue) -> Command<Option<Timestamp>> {
     })
 }
 
-/// Returns the total number of timelines written by the jobs of a partition.
+/// Returns the total number of timelines that a partition's jobs have written.
 pub fn served(keys: &Keys, partition: u32) -> Command<u64> {
     let read = command("GET").key(&keys.fanout_served(partition));
     read.reply::<Option<u64>>().map(|served| Ok(served.unwrap_or(0)))
 }
 
-/// Returns the number of failed jobs of a partition.
+/// Returns the number of a partition's failed jobs.
 pub fn failed(keys: &Keys, partition: u32) -> Command<u64> {
     command("XLEN").key(&keys.fanout_failed(partition)).reply()
 }

@@ -1,10 +1,10 @@
-//! Intents: a record of each operation that touches several slots, kept while it is under way.
+//! Storage of intents: records of operations that touch several slots, kept while they are under way.
 //!
 //! An interrupted operation leaves its intent behind, and the repairer (`app::repair`) completes it. An
-//! intent belongs to one call: it carries a token, so that two calls for the same pair never drop each
-//! other's.
+//! intent belongs to one call and carries that call's token, so that two calls for the same pair never drop
+//! each other's intents.
 //!
-//! Intents are spread over partitions, each a sorted set by the start time of the operation. A member is
+//! Intents are spread over partitions, each a sorted set scored by the operation's start time. A member is
 //! `edge:follower:followee:token`, `name:username:id:token` or `delete:author:post:token`.
 
 use std::fmt;
@@ -18,34 +18,34 @@ use crate::store::key::{INTENT_PARTITIONS, Keys};
 /// A record of an operation under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intent {
-    /// The operation.
+    /// The operation under way.
     pub operation: Operation,
-    /// Unique token of the call.
+    /// Unique token of the call that performs the operation.
     pub token: u64,
 }
 
-/// The operations that touch several slots.
+/// An operation that touches several slots.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// Write the edge between two users.
+    /// Writing the edge between two users.
     Edge {
         /// The user who follows or unfollows.
         follower: UserId,
         /// The user who is followed or unfollowed.
         followee: UserId,
     },
-    /// Create a user with a username.
+    /// Creating a user with a username.
     Name {
-        /// The name, reserved for the id.
+        /// Username reserved for the user's id.
         username: Username,
-        /// The id.
+        /// Id of the user to create.
         user: UserId,
     },
-    /// Delete a post.
+    /// Deleting a post.
     Delete {
-        /// The author.
+        /// The post's author.
         author: UserId,
-        /// The post.
+        /// Post to delete.
         post: PostId,
     },
 }
@@ -62,7 +62,7 @@ impl fmt::Display for Intent {
 }
 
 impl Intent {
-    /// Parses an intent.
+    /// Parses a stored intent; `None` if this version does not know its format.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split(':');
@@ -92,7 +92,7 @@ impl Intent {
     }
 }
 
-/// Records intents with the start time `now`. Returns one command per partition touched.
+/// Records intents with start time `now`. Returns one command per partition touched.
 #[must_use]
 pub fn record(keys: &Keys, intents: &[Intent], now: Timestamp) -> Vec<Command<i64>> {
     by_partition(intents, |partition, members| {
@@ -118,9 +118,9 @@ fn by_partition(intents: &[Intent], build: impl Fn(u32, Vec<String>) -> Command<
     touched.map(|(partition, members)| build(partition, members)).collect()
 }
 
-/// Reads `count` operations of a partition that began at `latest` or earlier, oldest first, with their start
-/// times, after skipping the first `skip`. `None` marks an operation unknown to this version: it is left to
-/// the version that knows it.
+/// Reads up to `count` operations of a partition that began at `latest` or earlier, oldest first, with their
+/// start times, after skipping `skip` operations. `None` marks an operation unknown to this version, which is
+/// left to a version that knows it.
 pub fn begun_by(
     keys: &Keys,
     partition: u32,

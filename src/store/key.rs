@@ -1,68 +1,67 @@
-//! All keys of the hot store. This is the only place where key names are built.
+//! Builds all keys of the hot store. No other module builds key names.
 //!
-//! `{…}` is the hash tag of Redis Cluster: keys with the same tag lie in the same slot. A command,
-//! transaction or script touches keys of one [`Tag`] only, so the same code runs on a single Redis and on a
-//! cluster. All keys begin with a prefix (`ff:`), so that several deployments, or several tests, can share a
-//! server.
+//! `{…}` is a Redis Cluster hash tag: keys with the same tag share a slot. A command, transaction or script
+//! touches keys of a single [`Tag`], so the same code runs on a single Redis and on a cluster. All keys begin
+//! with a prefix (`ff:`), so that several deployments or tests can share a server.
 //!
 //! | key | kind | holds |
 //! |---|---|---|
-//! | `ff:{g}:layout` | hash | settings fixed when the store is first used: `name_shards`; `archive`, the identity of the archive; `post_hot_limit`, the limit beyond which all posts have been queued for it; and the timeline strategy in force: `timeline_strategy`, with its generation number, `timeline_generation` |
+//! | `ff:{g}:layout` | hash | store-wide settings: `name_shards`, the number of username index shards, fixed on first use; `archive`, the archive's identity; `post_hot_limit`, the hot limit beyond which all posts have been queued for the archive; `timeline_strategy`, the timeline strategy in force; `timeline_generation`, its generation number |
 //! | `ff:{g}:next:user`, `ff:{g}:next:post` | counter | the last id issued |
 //! | `ff:{g}:probe` | text | time of the last write probe, for `/readyz`. Expires after a minute |
-//! | `ff:{g}:publishing` | sorted set | posts that have an id and are not settled yet, by id, see [`crate::store::draft`] |
+//! | `ff:{g}:publishing` | sorted set | notes on posts that have an id but are neither visible nor revoked yet, by id; see [`crate::store::draft`] |
 //! | `ff:{g}:stars` | set | authors whose posts are pulled, not pushed |
-//! | `ff:{g}:stars:version` | text | changes with each new star |
+//! | `ff:{g}:stars:version` | text | nonce that changes with each new star |
 //! | `ff:name:{n12}` | hash, sharded | username → user id; `?7` while user 7 is being created |
-//! | `ff:{i3}:intents` | sorted set | unfinished operations by start time, see [`crate::store::intent`] |
+//! | `ff:{i3}:intents` | sorted set | unfinished operations, by start time; see [`crate::store::intent`] |
 //! | `ff:{u7}:user` | hash | `username`, `display_name`, `bio`, `created_at` |
-//! | `ff:{u7}:secret` | hash | `password`: its hash as a PHC string |
-//! | `ff:{u7}:sessions` | hash | SHA-256 of a token → the session, see [`crate::store::session`] |
-//! | `ff:{u7}:void` | sorted set | items that must never be created in this slot, by the time they were revoked: `user`, the record itself; `9`, a post; `deleted:9`, a deleted post. Expires after a day |
-//! | `ff:{u7}:following` | sorted set | users that user 7 follows, by time of the follow: the source of truth for an edge |
-//! | `ff:{u7}:followers` | sorted set | followers of user 7, by time of the follow: the mirror |
-//! | `ff:{u7}:find:N`, `…:a`, `…:b` | sorted set, temporary | a page of users and its two intersections; N is unique |
-//! | `ff:{p9}:post` | hash | `author`, `content`, `created_at`, `platform`, `delivery`; or the tombstone `author`, `deleted`, and `settled`: 1 when the archive has recorded the deletion, 2 if the post was never visible |
-//! | `ff:{u7}:posts` | list | posts of user 7, greatest id first |
-//! | `ff:{u7}:recent` | sorted set | the newest twenty of them, by id |
-//! | `ff:{u7}:cold` | hash | posts of user 7 that have left `posts` for the archive: `greatest`, the greatest id ever archived; `count`, their number |
-//! | `ff:{u7}:gone` | sorted set | deleted posts of user 7 that may still be in the archive, by id |
-//! | `ff:{u7}:timeline` | list | the posts of user 7's home timeline, greatest id first, and a seal; see `store/lua/part/timeline.lua` |
-//! | `ff:{u7}:removed` | sorted set | posts removed from that timeline, by time of removal; see `store/lua/part/remove.lua`. Expires after a day |
-//! | `ff:{u7}:idem:K` | text | the publish attempt bound to the idempotency key with the digest K. Expires after a day |
+//! | `ff:{u7}:secret` | hash | `password`: the password hash, a PHC string |
+//! | `ff:{u7}:sessions` | hash | session token's SHA-256 → session; see [`crate::store::session`] |
+//! | `ff:{u7}:void` | sorted set | items that must never be created in this slot, by time of revocation: `user`, the user's record; `9`, post 9; `deleted:9`, post 9 after its deletion. Expires after a day |
+//! | `ff:{u7}:following` | sorted set | users that user 7 follows, by follow time: the source of truth for an edge |
+//! | `ff:{u7}:followers` | sorted set | user 7's followers, by follow time: the mirror |
+//! | `ff:{u7}:find:N`, `…:a`, `…:b` | sorted set, temporary | a page of users and its intersections with `following` and `followers`; N is a nonce |
+//! | `ff:{p9}:post` | hash | `author`, `content`, `created_at`, `platform`, `delivery`; or a tombstone: `author`, `deleted`, and `settled` (1 once the archive has recorded the deletion, 2 if the post was never visible) |
+//! | `ff:{u7}:posts` | list | user 7's hot posts, in descending order of id |
+//! | `ff:{u7}:recent` | sorted set | user 7's twenty newest posts, by id |
+//! | `ff:{u7}:cold` | hash | summary of user 7's cold posts, which have left `posts` for the archive: `greatest`, the greatest id ever archived; `count`, the number of cold posts |
+//! | `ff:{u7}:gone` | sorted set | user 7's deleted posts that may still be in the archive, by id |
+//! | `ff:{u7}:timeline` | list | user 7's home timeline: post ids in descending order, then a seal; see `store/lua/part/timeline.lua` |
+//! | `ff:{u7}:removed` | sorted set | posts removed from user 7's timeline, by time of removal; see `store/lua/part/remove.lua`. Expires after a day |
+//! | `ff:{u7}:idem:K` | text | publish attempt bound to the idempotency key with digest K. Expires after a day |
 //! | `ff:{f3}:fanout` | stream | jobs that push posts to timelines |
 //! | `ff:{f3}:sweep` | stream | jobs that remove deleted posts from timelines |
 //! | `ff:{f3}:fanout:open` | sorted set | posts not yet pushed to all timelines, by id |
 //! | `ff:{f3}:fanout:ready` | hash | number of push jobs in the stream, by author |
-//! | `ff:{f3}:fanout:held` | sorted set | push jobs of those authors that are held back: `author:post:time`, padded; see `store/lua/part/turns.lua` |
-//! | `ff:{f3}:fanout:turns` | sorted set | authors with jobs held back, by the time of the first |
-//! | `ff:{f3}:fanout:progress` | hash | progress of these jobs: `kind:post` → time, user, timelines written |
+//! | `ff:{f3}:fanout:held` | sorted set | push jobs held back because their author has enough jobs in the stream: `author:post:time`, padded; see `store/lua/part/turns.lua` |
+//! | `ff:{f3}:fanout:turns` | sorted set | authors with held-back jobs, by queueing time of the author's first held-back job |
+//! | `ff:{f3}:fanout:progress` | hash | progress of the partition's jobs: `kind:post` → follow time and id of the last follower processed, number of followers processed |
 //! | `ff:{f3}:fanout:served` | counter | total number of timelines written |
-//! | `ff:{f3}:fanout:failed` | stream | jobs that were given up |
-//! | `ff:{g}:visit:days` | hash | days whose visits are not archived yet → number of shards; and `since`, the first day recorded |
-//! | `ff:{v20777.391.3}:visit` | set, sharded | visitors of a day (a number, counted from 1970-01-01) with 391 shards: user ids, and 0 once the shard is closed |
-//! | `ff:{u7}:audience:20777:N` | set, sharded | viewers of user 7's profile on a day, see [`crate::store::audience`]. Expires after a month |
-//! | `ff:{r12}:region` | packed | two bytes for each of 4,093 users: their region, see [`crate::store::region`] |
-//! | `ff:{h1f…}:login`, `ff:{h1f…}:register` | bucket | sign-in attempts and registrations from the address with the digest 1f…, see [`crate::store::bucket`]. Like all buckets, expires when it is full |
-//! | `ff:{k2e…}:login` | bucket | sign-in attempts for the username with the digest 2e…, which need not exist |
-//! | `ff:{k2e…}:login:3d…` | bucket | the same from a known address, by its digest |
-//! | `ff:{k2e…}:known` | sorted set | addresses that have signed in to this account, by time of the last sign-in, see [`crate::store::throttle`]. Expires after some months |
-//! | `ff:{u7}:cost`, `ff:{h1f…}:cost` | bucket | query cost allowed to user 7, and to anonymous clients from this address |
+//! | `ff:{f3}:fanout:failed` | stream | jobs abandoned after repeated starts without progress |
+//! | `ff:{g}:visit:days` | hash | unarchived day → number of shards; and `since`, the first day recorded |
+//! | `ff:{v20777.391.3}:visit` | set, sharded | visitors on day 20777 (counted from 1970-01-01), in shard 3 of 391: user ids, and 0 once the shard is closed |
+//! | `ff:{u7}:audience:20777:N` | set, sharded | viewers of user 7's profile on day 20777, in shard N; see [`crate::store::audience`]. Expires after a month |
+//! | `ff:{r12}:region` | packed | regions of 4,093 users, two bytes each; see [`crate::store::region`] |
+//! | `ff:{h1f…}:login`, `ff:{h1f…}:register` | bucket | sign-in attempts and registrations from the address with digest 1f…; see [`crate::store::bucket`]. Like every bucket, expires once full |
+//! | `ff:{k2e…}:login` | bucket | sign-in attempts for the username with digest 2e…, from unknown addresses. The user need not exist |
+//! | `ff:{k2e…}:login:3d…` | bucket | sign-in attempts for that username from the known address with digest 3d… |
+//! | `ff:{k2e…}:known` | sorted set | addresses that have signed in to that account, by time of the last sign-in; see [`crate::store::throttle`]. Expires after 90 days |
+//! | `ff:{u7}:cost`, `ff:{h1f…}:cost` | bucket | query cost available to user 7, and to anonymous clients from the address with digest 1f… |
 //! | `ff:{u7}:publish` | bucket | posts that user 7 may publish |
-//! | `ff:{u7}:guesses:N` | bucket | password attempts through the session with the id N |
-//! | `ff:{u7}:signins`, `ff:{h1f…}:signins` | bucket | successful password checks for user 7, and from this address |
+//! | `ff:{u7}:guesses:N` | bucket | password attempts through the session with id N |
+//! | `ff:{u7}:signins`, `ff:{h1f…}:signins` | bucket | successful password checks for user 7, and from the address with digest 1f… |
 //! | `ff:{m}:measuring` | text | lock of the process that measures memory usage. Expires after a minute |
-//! | `ff:{m}:…` | | data in a simpler encoding, for comparison. Expires after a minute |
-//! | `ff:{a}:pending` | list | posts to be archived, and deleted ones: `post:time`, with the time they were queued. A post may occur more than once |
-//! | `ff:{a}:moving:M` | list | posts taken by the mover M |
-//! | `ff:{a}:movers` | sorted set | the movers, by time of their last heartbeat |
+//! | `ff:{m}:…` | | sample data in a simpler encoding, to compare memory usage. Expires after a minute |
+//! | `ff:{a}:pending` | list | posts queued for the archive, live or deleted: `post:time`, with the queueing time. A post may occur more than once |
+//! | `ff:{a}:moving:M` | list | posts taken by mover M |
+//! | `ff:{a}:movers` | sorted set | movers, by time of the last heartbeat |
 //! | `ff:{a}:moved` | counter | total number of posts archived |
 //! | `ff:{a}:unmovable` | hash | posts rejected by the archive: `post` → `post:time` |
 //!
-//! Times are milliseconds since the epoch, ids decimal numbers.
+//! Times are in milliseconds since the Unix epoch; ids are decimal numbers.
 //!
 //! Two kinds of pub/sub channels are named like keys: `ff:{u7}:live` announces changes that affect user 7;
-//! `ff:{g}:pulled` announces authors with new posts that their readers pull. See [`crate::store::signal`].
+//! `ff:{g}:pulled` announces authors with new posts for their readers to pull. See [`crate::store::signal`].
 
 use std::fmt::{self, Write as _};
 use std::marker::PhantomData;
@@ -76,78 +75,78 @@ use crate::model::id::{PostId, UserId};
 use crate::model::session::SessionId;
 use crate::model::user::Username;
 
-/// Number of partitions of the intents. Part of the stored format.
+/// Number of intent partitions. Part of the stored format.
 pub const INTENT_PARTITIONS: u32 = 16;
 
-/// Number of partitions of the delivery jobs, which are assigned by author. Part of the stored format.
+/// Number of delivery job partitions. A job's author determines the partition. Part of the stored format.
 pub const FANOUT_PARTITIONS: u32 = 4;
 
-/// Kind of a key that holds a hash.
+/// Marker type of keys that hold a hash.
 #[derive(Debug)]
 pub enum Hash {}
-/// Kind of a key that holds a set.
+/// Marker type of keys that hold a set.
 #[derive(Debug)]
 pub enum Set {}
-/// Kind of a key that holds a sorted set.
+/// Marker type of keys that hold a sorted set.
 #[derive(Debug)]
 pub enum SortedSet {}
-/// Kind of a key that holds a counter.
+/// Marker type of keys that hold a counter.
 #[derive(Debug)]
 pub enum Counter {}
-/// Kind of a key that holds a token bucket.
+/// Marker type of keys that hold a token bucket.
 #[derive(Debug)]
 pub enum Bucket {}
-/// Kind of a key that holds a list.
+/// Marker type of keys that hold a list.
 #[derive(Debug)]
 pub enum List {}
-/// Kind of a key that holds a stream.
+/// Marker type of keys that hold a stream.
 #[derive(Debug)]
 pub enum Stream {}
-/// Kind of a key that holds consecutive fields of fixed length.
+/// Marker type of keys that hold a string of fixed-length fields.
 #[derive(Debug)]
 pub enum Packed {}
-/// Kind of a key that holds a text.
+/// Marker type of keys that hold a text.
 #[derive(Debug)]
 pub enum Text {}
-/// Kind of a name that denotes a channel, not a key.
+/// Marker type of pub/sub channels, which are named like keys.
 #[derive(Debug)]
 enum Channel {}
 
-/// A day and the number of shards of its visits.
+/// A day and its number of visit shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Layout {
-    /// The day.
+    /// Day of the visits.
     pub day: Day,
-    /// Number of shards.
+    /// Number of shards that hold the day's visitors.
     pub shards: u32,
 }
 
-/// The hash tag of a key, which determines its slot.
+/// A key's hash tag, which determines the slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tag {
     /// `{g}`: global data.
     Global,
-    /// `{u7}`: all data of one user.
+    /// `{u7}`: one user's data.
     User(UserId),
     /// `{n12}`: one shard of the username index.
     Names(u32),
-    /// `{i3}`: one partition of the intents.
+    /// `{i3}`: one intent partition.
     Intents(u32),
     /// `{p9}`: one post.
     Post(PostId),
-    /// `{f3}`: one partition of delivery.
+    /// `{f3}`: one delivery partition.
     Fanout(u32),
     /// `{a}`: posts on their way to the archive.
     Archive,
-    /// `{v20777.391.3}`: one shard of the visits of a day; the layout states the number of shards.
+    /// `{v20777.391.3}`: one shard of a day's visits. The layout contains the day and its number of shards.
     Visits(Layout, u32),
-    /// `{h1f…}`: the buckets of one address, by its digest.
+    /// `{h1f…}`: one address's buckets, by address digest.
     Address(Digest),
-    /// `{k2e…}`: sign-in attempts for one username, by its digest.
+    /// `{k2e…}`: sign-in attempts for one username, by username digest.
     Account(Digest),
     /// `{m}`: memory measurements.
     Memory,
-    /// `{r12}`: one shard of the regions.
+    /// `{r12}`: one region shard.
     Regions(u64),
 }
 
@@ -172,7 +171,8 @@ impl fmt::Display for Tag {
     }
 }
 
-/// A key with its kind as a type, so that the compiler rejects, for example, a list command on a hash.
+/// A key with its kind as a type parameter, so that the compiler rejects, for example, a list command on a
+/// hash.
 #[derive(Debug)]
 pub struct Key<Kind> {
     name: String,
@@ -181,13 +181,13 @@ pub struct Key<Kind> {
 }
 
 impl<Kind> Key<Kind> {
-    /// Returns the tag, which determines the slot.
+    /// Returns the key's tag, which determines the slot.
     #[must_use]
     pub fn tag(&self) -> Tag {
         self.tag
     }
 
-    /// Returns the full name of the key in Redis.
+    /// Returns the key's full name in Redis.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -200,7 +200,7 @@ impl<Kind> ToRedisArgs for Key<Kind> {
     }
 }
 
-/// Builds the keys of one deployment.
+/// A builder of one deployment's keys.
 #[derive(Clone, Debug)]
 pub struct Keys {
     prefix: Arc<str>,
@@ -208,370 +208,371 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Creates the keys with this prefix, for a username index of `name_shards` shards.
+    /// Creates a builder of keys with this prefix, for a username index of `name_shards` shards.
     #[must_use]
     pub fn new(prefix: &str, name_shards: u32) -> Self {
         Self { prefix: prefix.into(), name_shards }
     }
 
-    /// Returns the number of shards of the username index.
+    /// Returns the number of username index shards.
     #[must_use]
     pub fn name_shards(&self) -> u32 {
         self.name_shards
     }
 
-    /// The layout: settings of the whole store.
+    /// Returns the key of the layout, which holds the store-wide settings.
     #[must_use]
     pub fn layout(&self) -> Key<Hash> {
         self.key(Tag::Global, "layout")
     }
 
-    /// The last user id issued.
+    /// Returns the key of the last user id issued.
     #[must_use]
     pub fn next_user(&self) -> Key<Counter> {
         self.key(Tag::Global, "next:user")
     }
 
-    /// The last post id issued.
+    /// Returns the key of the last post id issued.
     #[must_use]
     pub fn next_post(&self) -> Key<Counter> {
         self.key(Tag::Global, "next:post")
     }
 
-    /// The key written to check that Redis accepts writes.
+    /// Returns the key that a probe writes to check that Redis accepts writes.
     #[must_use]
     pub fn probe(&self) -> Key<Text> {
         self.key(Tag::Global, "probe")
     }
 
-    /// Posts that are being published.
+    /// Returns the key of the notes on posts being published.
     #[must_use]
     pub fn publishing(&self) -> Key<SortedSet> {
         self.key(Tag::Global, "publishing")
     }
 
-    /// Authors whose posts are pulled.
+    /// Returns the key of the stars: authors whose posts are pulled.
     #[must_use]
     pub fn stars(&self) -> Key<Set> {
         self.key(Tag::Global, "stars")
     }
 
-    /// The version of the stars.
+    /// Returns the key of the stars' version.
     #[must_use]
     pub fn stars_version(&self) -> Key<Text> {
         self.key(Tag::Global, "stars:version")
     }
 
-    /// A shard of the username index.
+    /// Returns the key of a username index shard.
     #[must_use]
     pub fn names(&self, shard: u32) -> Key<Hash> {
         let tag = Tag::Names(shard);
         Key { name: format!("{}name:{tag}", self.prefix), tag, kind: PhantomData }
     }
 
-    /// The shard of the username index that holds a name. Assigned by CRC32, which is part of the stored
-    /// format.
+    /// Returns the key of the username index shard that holds a name. CRC32 determines the shard; this is
+    /// part of the stored format.
     #[must_use]
     pub fn names_with(&self, username: &Username) -> Key<Hash> {
         self.names(self.names_shard(username))
     }
 
-    /// Returns the number of the shard that holds a name.
+    /// Returns the number of the username index shard that holds a name.
     #[must_use]
     pub fn names_shard(&self, username: &Username) -> u32 {
         crc32fast::hash(username.as_str().as_bytes()) % self.name_shards
     }
 
-    /// A partition of the intents.
+    /// Returns the key of an intent partition.
     #[must_use]
     pub fn intents(&self, partition: u32) -> Key<SortedSet> {
         self.key(Tag::Intents(partition), "intents")
     }
 
-    /// A user's record.
+    /// Returns the key of a user's record.
     #[must_use]
     pub fn user(&self, user: UserId) -> Key<Hash> {
         self.key(Tag::User(user), "user")
     }
 
-    /// A user's password.
+    /// Returns the key of a user's password hash.
     #[must_use]
     pub fn secret(&self, user: UserId) -> Key<Hash> {
         self.key(Tag::User(user), "secret")
     }
 
-    /// A user's sessions.
+    /// Returns the key of a user's sessions.
     #[must_use]
     pub fn sessions(&self, user: UserId) -> Key<Hash> {
         self.key(Tag::User(user), "sessions")
     }
 
-    /// Items that must never be created in a user's slot.
+    /// Returns the key of the items that must never be created in a user's slot.
     #[must_use]
     pub fn void(&self, user: UserId) -> Key<SortedSet> {
         self.key(Tag::User(user), "void")
     }
 
-    /// The users that a user follows.
+    /// Returns the key of the users that a user follows.
     #[must_use]
     pub fn following(&self, user: UserId) -> Key<SortedSet> {
         self.key(Tag::User(user), "following")
     }
 
-    /// The followers of a user.
+    /// Returns the key of a user's followers.
     #[must_use]
     pub fn followers(&self, user: UserId) -> Key<SortedSet> {
         self.key(Tag::User(user), "followers")
     }
 
-    /// A page of users to intersect, and the destinations of its intersections with `following` and with
+    /// Returns the keys of a page of users to intersect, and of its intersections with `following` and
     /// `followers`.
     #[must_use]
     pub fn find(&self, viewer: UserId, nonce: u64) -> [Key<SortedSet>; 3] {
         ["", ":a", ":b"].map(|part| self.key(Tag::User(viewer), &format!("find:{nonce:x}{part}")))
     }
 
-    /// A post's record.
+    /// Returns the key of a post's record.
     #[must_use]
     pub fn post(&self, post: PostId) -> Key<Hash> {
         self.key(Tag::Post(post), "post")
     }
 
-    /// A user's posts.
+    /// Returns the key of a user's hot posts.
     #[must_use]
     pub fn posts(&self, author: UserId) -> Key<List> {
         self.key(Tag::User(author), "posts")
     }
 
-    /// A user's newest posts.
+    /// Returns the key of a user's newest posts.
     #[must_use]
     pub fn recent(&self, author: UserId) -> Key<SortedSet> {
         self.key(Tag::User(author), "recent")
     }
 
-    /// The summary of a user's cold posts.
+    /// Returns the key of the summary of a user's cold posts.
     #[must_use]
     pub fn cold(&self, author: UserId) -> Key<Hash> {
         self.key(Tag::User(author), "cold")
     }
 
-    /// A user's deleted posts that may still be in the archive.
+    /// Returns the key of a user's deleted posts that may still be in the archive.
     #[must_use]
     pub fn gone(&self, author: UserId) -> Key<SortedSet> {
         self.key(Tag::User(author), "gone")
     }
 
-    /// A user's home timeline.
+    /// Returns the key of a user's home timeline.
     #[must_use]
     pub fn timeline(&self, user: UserId) -> Key<List> {
         self.key(Tag::User(user), "timeline")
     }
 
-    /// Posts removed from a user's home timeline.
+    /// Returns the key of the posts removed from a user's home timeline.
     #[must_use]
     pub fn removed(&self, user: UserId) -> Key<SortedSet> {
         self.key(Tag::User(user), "removed")
     }
 
-    /// The channel that announces changes that affect a user. Scripts derive its name from a key of the user.
+    /// Returns the channel that announces changes that affect a user. Scripts derive its name from one of the
+    /// user's keys.
     #[must_use]
     pub fn live(&self, user: UserId) -> String {
         self.key::<Channel>(Tag::User(user), "live").name
     }
 
-    /// The channel that announces authors with new posts that are pulled.
+    /// Returns the channel that announces authors with new posts to pull.
     #[must_use]
     pub fn pulled(&self) -> String {
         self.key::<Channel>(Tag::Global, "pulled").name
     }
 
-    /// The publish attempt bound to an idempotency key of a user.
+    /// Returns the key of the publish attempt bound to one of a user's idempotency keys.
     #[must_use]
     pub fn attempt(&self, author: UserId, key: Digest) -> Key<Text> {
         self.key(Tag::User(author), &format!("idem:{key}"))
     }
 
-    /// The delivery jobs of a partition.
+    /// Returns the key of a partition's push jobs.
     #[must_use]
     pub fn fanout(&self, partition: u32) -> Key<Stream> {
         self.key(Tag::Fanout(partition), "fanout")
     }
 
-    /// The jobs of a partition that remove posts from timelines.
+    /// Returns the key of a partition's jobs that remove posts from timelines.
     #[must_use]
     pub fn sweep(&self, partition: u32) -> Key<Stream> {
         self.key(Tag::Fanout(partition), "sweep")
     }
 
-    /// Posts that the jobs of a partition have not pushed to all timelines yet.
+    /// Returns the key of the posts that a partition's jobs have not pushed to all timelines yet.
     #[must_use]
     pub fn fanout_open(&self, partition: u32) -> Key<SortedSet> {
         self.key(Tag::Fanout(partition), "fanout:open")
     }
 
-    /// The number of jobs in the stream of a partition, by author.
+    /// Returns the key of the number of jobs in a partition's stream, by author.
     #[must_use]
     pub fn fanout_ready(&self, partition: u32) -> Key<Hash> {
         self.key(Tag::Fanout(partition), "fanout:ready")
     }
 
-    /// Jobs of a partition that are held back.
+    /// Returns the key of a partition's held-back jobs.
     #[must_use]
     pub fn fanout_held(&self, partition: u32) -> Key<SortedSet> {
         self.key(Tag::Fanout(partition), "fanout:held")
     }
 
-    /// Authors of a partition with jobs held back.
+    /// Returns the key of a partition's authors with held-back jobs.
     #[must_use]
     pub fn fanout_turns(&self, partition: u32) -> Key<SortedSet> {
         self.key(Tag::Fanout(partition), "fanout:turns")
     }
 
-    /// The progress of the jobs of a partition.
+    /// Returns the key of the progress of a partition's jobs.
     #[must_use]
     pub fn fanout_progress(&self, partition: u32) -> Key<Hash> {
         self.key(Tag::Fanout(partition), "fanout:progress")
     }
 
-    /// The number of timelines written by the jobs of a partition.
+    /// Returns the key of the number of timelines that a partition's jobs have written.
     #[must_use]
     pub fn fanout_served(&self, partition: u32) -> Key<Counter> {
         self.key(Tag::Fanout(partition), "fanout:served")
     }
 
-    /// Jobs of a partition that were given up.
+    /// Returns the key of a partition's abandoned jobs.
     #[must_use]
     pub fn fanout_failed(&self, partition: u32) -> Key<Stream> {
         self.key(Tag::Fanout(partition), "fanout:failed")
     }
 
-    /// Posts queued for the archive.
+    /// Returns the key of the posts queued for the archive.
     #[must_use]
     pub fn pending(&self) -> Key<List> {
         self.key(Tag::Archive, "pending")
     }
 
-    /// Posts taken by a mover.
+    /// Returns the key of the posts taken by a mover.
     #[must_use]
     pub fn moving(&self, mover: &str) -> Key<List> {
         self.key(Tag::Archive, &format!("moving:{mover}"))
     }
 
-    /// The movers.
+    /// Returns the key of the movers, scored by last heartbeat.
     #[must_use]
     pub fn movers(&self) -> Key<SortedSet> {
         self.key(Tag::Archive, "movers")
     }
 
-    /// The number of posts archived.
+    /// Returns the key of the total number of posts archived.
     #[must_use]
     pub fn moved(&self) -> Key<Counter> {
         self.key(Tag::Archive, "moved")
     }
 
-    /// Posts rejected by the archive.
+    /// Returns the key of the posts rejected by the archive.
     #[must_use]
     pub fn unmovable(&self) -> Key<Hash> {
         self.key(Tag::Archive, "unmovable")
     }
 
-    /// The days whose visits are not archived yet.
+    /// Returns the key of the unarchived days.
     #[must_use]
     pub fn visit_days(&self) -> Key<Hash> {
         self.key(Tag::Global, "visit:days")
     }
 
-    /// A shard of the visits of a day.
+    /// Returns the key of one shard of a day's visits.
     #[must_use]
     pub fn visits(&self, layout: Layout, shard: u32) -> Key<Set> {
         self.key(Tag::Visits(layout, shard), "visit")
     }
 
-    /// A shard of the viewers of a user's profile on a day.
+    /// Returns the key of one shard of a day's viewers of a user's profile.
     #[must_use]
     pub fn audience(&self, user: UserId, day: Day, shard: u32) -> Key<Set> {
         self.key(Tag::User(user), &format!("audience:{}:{shard}", day.number()))
     }
 
-    /// A shard of the regions.
+    /// Returns the key of a region shard.
     #[must_use]
     pub fn regions(&self, shard: u64) -> Key<Packed> {
         self.key(Tag::Regions(shard), "region")
     }
 
-    /// Sign-in attempts from an address.
+    /// Returns the key of an address's bucket of sign-in attempts.
     #[must_use]
     pub fn logins_from(&self, address: Digest) -> Key<Bucket> {
         self.key(Tag::Address(address), "login")
     }
 
-    /// Registrations from an address.
+    /// Returns the key of an address's registration bucket.
     #[must_use]
     pub fn registrations_from(&self, address: Digest) -> Key<Bucket> {
         self.key(Tag::Address(address), "register")
     }
 
-    /// The query cost bucket of a user.
+    /// Returns the key of a user's query cost bucket.
     #[must_use]
     pub fn cost_of(&self, user: UserId) -> Key<Bucket> {
         self.key(Tag::User(user), "cost")
     }
 
-    /// The publish bucket of a user.
+    /// Returns the key of a user's publish bucket.
     #[must_use]
     pub fn publishes_of(&self, user: UserId) -> Key<Bucket> {
         self.key(Tag::User(user), "publish")
     }
 
-    /// The query cost bucket of anonymous clients from an address.
+    /// Returns the key of the query cost bucket of an address's anonymous clients.
     #[must_use]
     pub fn cost_from(&self, address: Digest) -> Key<Bucket> {
         self.key(Tag::Address(address), "cost")
     }
 
-    /// Sign-in attempts for an account from unknown addresses.
+    /// Returns the key of an account's bucket of sign-in attempts from unknown addresses.
     #[must_use]
     pub fn logins_to(&self, account: Digest) -> Key<Bucket> {
         self.key(Tag::Account(account), "login")
     }
 
-    /// Sign-in attempts for an account from a known address.
+    /// Returns the key of an account's bucket of sign-in attempts from one known address.
     #[must_use]
     pub fn known_logins_to(&self, account: Digest, address: Digest) -> Key<Bucket> {
         self.key(Tag::Account(account), &format!("login:{address}"))
     }
 
-    /// Addresses that have signed in to an account.
+    /// Returns the key of the addresses that have signed in to an account.
     #[must_use]
     pub fn known_addresses(&self, account: Digest) -> Key<SortedSet> {
         self.key(Tag::Account(account), "known")
     }
 
-    /// Password attempts through a session.
+    /// Returns the key of a session's bucket of password attempts.
     #[must_use]
     pub fn guesses(&self, user: UserId, session: SessionId) -> Key<Bucket> {
         self.key(Tag::User(user), &format!("guesses:{session}"))
     }
 
-    /// Successful password checks for a user.
+    /// Returns the key of a user's bucket of successful password checks.
     #[must_use]
     pub fn sign_ins_of(&self, user: UserId) -> Key<Bucket> {
         self.key(Tag::User(user), "signins")
     }
 
-    /// Successful password checks from an address.
+    /// Returns the key of an address's bucket of successful password checks.
     #[must_use]
     pub fn sign_ins_from(&self, address: Digest) -> Key<Bucket> {
         self.key(Tag::Address(address), "signins")
     }
 
-    /// The lock of the process that measures memory usage.
+    /// Returns the key of the lock of the process that measures memory usage.
     #[must_use]
     pub fn measuring(&self) -> Key<Text> {
         self.key(Tag::Memory, "measuring")
     }
 
-    /// Data in a simpler encoding, for comparison.
+    /// Returns the key of sample data in a simpler encoding, for comparison.
     #[must_use]
     pub fn plain<Kind>(&self, name: &str) -> Key<Kind> {
         self.key(Tag::Memory, name)

@@ -1,8 +1,9 @@
 //! The hot store: the only layer that reads and writes Redis.
 //!
-//! Each domain module (`user`, `relation`, …) defines how its data is stored and builds [`command::Command`]s
-//! for its queries and updates; `batch` sends them; the remaining modules are infrastructure. Not here:
-//! authorization, and the order of writes to several slots (`app`); running a Redis server (`managed`).
+//! Each domain module (`user`, `relation`, …) defines the storage of its data and builds
+//! [`command::Command`]s for its queries and updates. `batch` sends them. The remaining modules are
+//! infrastructure. Not here: authorization, the order of writes to several slots (`app`), running a Redis
+//! server (`managed`).
 
 pub mod audience;
 pub mod batch;
@@ -15,7 +16,7 @@ pub mod fanout;
 pub mod intent;
 pub mod key;
 pub mod memory;
-mod metrics;
+mod metric;
 pub mod moving;
 pub mod name;
 mod peer;
@@ -56,13 +57,13 @@ pub struct Store {
     keys: Keys,
     round_trips: Arc<AtomicU64>,
     gate: Option<Arc<dyn Gate>>,
-    /// Waits for writes to reach the disk, if Redis supports it.
+    /// Confirmation that writes are on disk; `None` if Redis does not support it.
     durable: Option<Arc<Durable>>,
 }
 
 impl Store {
-    /// Connects, checks that this Redis is suitable for storing data, and reads the layout, or sets it if the
-    /// store is new. Takes several round trips.
+    /// Connects, checks that this Redis is suitable for storing data, and reads the layout, or sets the
+    /// layout of a new store. Makes several round trips.
     pub async fn open(config: &RedisConfig) -> Result<Self, OpenError> {
         let pool = Pool::connect(config).await?;
         let mut store = Self {
@@ -85,7 +86,7 @@ impl Store {
         Self { gate: Some(gate), ..self.clone() }
     }
 
-    /// Returns the same store with its own connection.
+    /// Returns the same store with a dedicated connection.
     #[must_use]
     pub fn apart(&self) -> Self {
         Self { pool: self.pool.apart(), ..self.clone() }
@@ -103,30 +104,30 @@ impl Store {
         self.round_trips.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of connections.
+    /// Returns the number of open connections in the pool.
     #[must_use]
     pub fn connections(&self) -> u32 {
         self.pool.connections()
     }
 
-    /// Checks that Redis responds and accepts writes, by writing the time, which nothing depends on. One
-    /// round trip.
+    /// Checks that Redis responds and accepts writes by writing the time to a key that nothing depends on.
+    /// Makes one round trip.
     pub async fn probe(&self, now: Timestamp) -> Result<(), Error> {
         let probe = command("SET").key(&self.keys.probe()).arg(now.as_millis()).arg("EX").arg(60);
         probe.reply::<String>().send("probe", self).await.map(drop)
     }
 
-    /// Waits until all previous writes are on disk, so that they survive a crash of Redis. Does nothing if
-    /// Redis is older than 7.2 or has no append-only file.
+    /// Waits until all previous writes are on disk, so that they survive a Redis crash. Does nothing if Redis
+    /// is older than 7.2 or has no append-only file.
     pub async fn persist(&self) {
         let Some(durable) = &self.durable else { return };
         if !matches!(durable.wait(&self.keys).await, Ok(true)) {
-            tracing::warn!("Redis did not confirm that a revocation is on disk; it is in force");
+            tracing::warn!("Redis did not confirm that a revocation is on disk; the revocation is in force");
         }
     }
 
-    /// Returns how often this process has found Redis restarted, or its address leading to another server.
-    /// Either may have lost its latest writes.
+    /// Returns the number of times this process has found Redis restarted or replaced by another server.
+    /// Redis may then have lost its latest writes.
     #[must_use]
     pub fn changes(&self) -> u64 {
         self.pool.changes()
@@ -139,12 +140,12 @@ impl Store {
 
     async fn exchange(&self, step: &'static str, pipeline: &Pipeline) -> Result<Vec<redis::Value>, Error> {
         self.round_trips.fetch_add(1, Ordering::Relaxed);
-        // Uses the runtime's clock: this is for metrics only.
+        // The runtime's clock suffices, because only metrics use this time.
         let began = Instant::now();
         let answered = self.pool.exchange(pipeline).await;
         match &answered {
-            Ok(_) => metrics::answered(step, began.elapsed()),
-            Err(_) => metrics::failed(step),
+            Ok(_) => metric::answered(step, began.elapsed()),
+            Err(_) => metric::failed(step),
         }
         answered
     }
@@ -155,7 +156,7 @@ impl Store {
         }
     }
 
-    /// Rejects a Redis that is too old for the commands used here, or that may evict data. Returns whether it
+    /// Rejects a Redis that is too old for Fanfold's commands or that may evict data. Returns true if Redis
     /// can confirm that writes are on disk.
     async fn check_server(&self, allow_eviction: bool) -> Result<bool, OpenError> {
         let info = command("INFO").reply::<redis::InfoDict>().send("open: info", self).await?;
@@ -163,7 +164,7 @@ impl Store {
         if !is_at_least(&version, (6, 2)) {
             return Err(OpenError::TooOld(version));
         }
-        // INFO reports the policy even where CONFIG is not allowed.
+        // INFO reports the policy even to a user who may not run CONFIG.
         let policy: String = info.get("maxmemory_policy").unwrap_or_default();
         if policy == "noeviction" || policy.is_empty() || allow_eviction {
             return Ok(is_at_least(&version, (7, 2)) && info.get("aof_enabled") == Some(1));
@@ -171,10 +172,10 @@ impl Store {
         Err(OpenError::Evicts(policy))
     }
 
-    /// Returns the number of shards of the username index. It is fixed when the store is first opened,
-    /// regardless of the current `expected_users`, because names were assigned to shards by it.
+    /// Returns the number of username index shards. The first process that opens the store fixes this number,
+    /// regardless of later values of `expected_users`, because it determines each name's shard.
     async fn fix_layout(&self, expected_users: u64) -> Result<u32, OpenError> {
-        /// Average number of names per shard: twice as many still fit a listpack.
+        /// Average number of names per shard: twice that number still fits in a listpack.
         const NAMES_PER_SHARD: u64 = 64;
         let wanted = expected_users.div_ceil(NAMES_PER_SHARD).next_power_of_two().max(16);
         let wanted = u32::try_from(wanted).unwrap_or(1 << 31);
@@ -185,7 +186,7 @@ impl Store {
         }
         let fix = command("HSETNX").key(&layout).arg("name_shards").arg(wanted);
         fix.reply::<bool>().send("open: fix layout", self).await?;
-        // Another process may have been first.
+        // Another process may have set it first.
         Ok(read().send("open: read layout", self).await?.unwrap_or(wanted).max(1))
     }
 }
@@ -210,17 +211,17 @@ pub enum OpenError {
     Connect {
         /// The address, without the password.
         address: String,
-        /// The cause.
+        /// The connection error.
         #[source]
         cause: redis::RedisError,
     },
     /// A command of the check failed.
     #[error("unexpected response from Redis")]
     Broken(#[from] Error),
-    /// The server lacks commands that Fanfold uses.
+    /// Redis lacks commands that Fanfold uses.
     #[error("Redis {0} is too old: 6.2 or newer is required")]
     TooOld(String),
-    /// The server evicts keys when its memory is full.
+    /// Redis evicts keys when its memory is full.
     #[error(
         "Redis may evict data (maxmemory-policy is {0}): set it to noeviction, or pass --redis-allow-eviction"
     )]

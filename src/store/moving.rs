@@ -1,9 +1,9 @@
-//! Posts on their way to the archive: those queued, and those taken by a mover.
+//! Storage of posts on their way to the archive: queued posts, and posts taken by a mover.
 //!
 //! A mover moves posts from the queue to its own list, and removes them from that list when it is done. When
-//! a mover stops responding, its list is handed over to another one.
+//! a mover falls silent, another mover takes over its list.
 //!
-//! Not here: the order of the steps (`app::archive`), the records of posts (`store::post`).
+//! Not here: the order of the steps (`app::archive`), post records (`store::post`).
 
 use std::fmt;
 
@@ -20,9 +20,9 @@ pub const MOST: usize = 1_000;
 /// A queued post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Entry {
-    /// The post.
+    /// Id of the queued post.
     pub post: PostId,
-    /// The time it was queued.
+    /// Time at which the post was queued.
     pub since: Timestamp,
 }
 
@@ -49,18 +49,18 @@ pub fn queue(keys: &Keys, posts: &[PostId], since: Timestamp) -> Command<i64> {
     command("RPUSH").key(&keys.pending()).args(entries).reply()
 }
 
-/// The posts of a mover, and the movers that have gone silent.
+/// A mover's posts, and the movers that have fallen silent.
 #[derive(Clone, Debug)]
 pub struct Taken {
-    /// The first of its posts.
+    /// The mover's first posts, at most [`MOST`].
     pub entries: Vec<Entry>,
     /// Entries that this version cannot parse.
     pub unknown: Vec<String>,
-    /// Movers that have gone silent.
+    /// Movers without a recent heartbeat.
     pub silent: Vec<String>,
 }
 
-/// Takes at most [`MOST`] posts, unless the mover still has some. Records a heartbeat of the mover.
+/// Takes at most [`MOST`] posts, unless the mover still has posts. Records the mover's heartbeat.
 pub fn take(keys: &Keys, mover: &str, silent_after: u64) -> Command<Taken> {
     let take = call(&script::TAKE_POSTS).key(&keys.pending()).key(&keys.moving(mover)).key(&keys.movers());
     let take = take.arg(mover).arg(MOST).arg(silent_after).reply::<(Vec<String>, Vec<String>)>();
@@ -76,13 +76,13 @@ pub fn take(keys: &Keys, mover: &str, silent_after: u64) -> Command<Taken> {
     })
 }
 
-/// Hands over the posts of one mover to another.
+/// Hands over one mover's posts to another mover. Returns the number of posts.
 pub fn adopt(keys: &Keys, from: &str, to: &str) -> Command<u64> {
     let hand = call(&script::HAND_OVER_POSTS).key(&keys.moving(from)).key(&keys.moving(to));
     hand.key(&keys.movers()).arg(from).arg(to).reply()
 }
 
-/// Returns the posts of a stopping mover to the queue.
+/// Puts a stopping mover's posts back into the queue. Returns the number of posts.
 pub fn give_back(keys: &Keys, mover: &str) -> Command<u64> {
     let hand = call(&script::HAND_OVER_POSTS).key(&keys.moving(mover)).key(&keys.pending());
     hand.key(&keys.movers()).arg(mover).reply()
@@ -99,7 +99,7 @@ pub struct Outcome {
     pub settled: Vec<Entry>,
 }
 
-/// Removes finished posts from the list of a mover.
+/// Removes finished posts from a mover's list. Returns the number of posts newly archived.
 pub fn finish(keys: &Keys, mover: &str, outcome: &Outcome) -> Command<u64> {
     let Outcome { archived, unmovable, settled } = outcome;
     let finish =
@@ -109,12 +109,13 @@ pub fn finish(keys: &Keys, mover: &str, outcome: &Outcome) -> Command<u64> {
     finish.args(settled.iter().map(Entry::to_string)).reply()
 }
 
-/// Removes archived posts, least first, from their author's list. Returns how many were there.
+/// Removes archived posts, in ascending order of id, from their author's list. Returns the number of posts
+/// that the list contained.
 ///
 /// # Panics
 /// If `posts` is empty or not sorted.
 pub fn remove_archived(keys: &Keys, author: UserId, posts: &[PostId]) -> Command<u64> {
-    assert!(posts.is_sorted() && !posts.is_empty(), "posts are put away least first, at least one");
+    assert!(posts.is_sorted() && !posts.is_empty(), "at least one post, in ascending order of id");
     let put = call(&script::REMOVE_ARCHIVED_POSTS).key(&keys.posts(author)).key(&keys.cold(author));
     put.args(posts.iter().map(|post| post.get())).reply()
 }
@@ -127,9 +128,9 @@ pub fn evict_expired(keys: &Keys, author: UserId, posts: &[PostId]) -> Command<u
 /// The stored summary of an author's cold posts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cold {
-    /// The greatest post id that ever became cold; 0 if none did.
+    /// The greatest id of a post that ever became cold; 0 if no post did.
     pub greatest: u64,
-    /// Number of cold posts that were not deleted; `None` if the stored value is not a valid count.
+    /// Number of cold posts, excluding deleted posts; `None` if the stored value is not a valid count.
     pub count: Option<u64>,
     /// Deleted posts that may still be in the archive.
     pub gone: Vec<PostId>,
@@ -150,7 +151,7 @@ pub fn cold(keys: &Keys, author: UserId) -> Command<Cold> {
         .map(|(noted, gone)| Ok(Cold::new(noted, gone)))
 }
 
-/// Reads the summary together with the author's list, atomically.
+/// Atomically reads the summary of an author's cold posts and the author's list.
 pub fn cold_and_listed(keys: &Keys, author: UserId) -> Command<(Cold, Vec<PostId>)> {
     let read = call(&script::COLD_AND_LISTED).key(&keys.cold(author)).key(&keys.gone(author));
     read.key(&keys.posts(author))
@@ -159,7 +160,7 @@ pub fn cold_and_listed(keys: &Keys, author: UserId) -> Command<(Cold, Vec<PostId
 }
 
 /// Corrects the summary of an author's cold posts to `(count, greatest)`, unless it has changed since it was
-/// read. `true` if it is now correct.
+/// read. Returns true if the summary is now correct.
 pub fn correct_cold(
     keys: &Keys,
     author: UserId,
@@ -171,24 +172,25 @@ pub fn correct_cold(
     correct.arg(noted).arg(read.greatest).arg(read.gone.len()).arg(count).arg(greatest).reply()
 }
 
-/// Reads some of an author's posts beyond the hot limit, greatest first.
+/// Reads up to [`MOST`] of an author's posts beyond the hot limit, in descending order of id, after skipping
+/// `start` posts.
 pub fn beyond(keys: &Keys, author: UserId, hot: u32, start: usize) -> Command<Vec<PostId>> {
     let start = start.saturating_add(hot as usize);
     let range = command("LRANGE").key(&keys.posts(author)).arg(start).arg(start + MOST - 1);
     range.reply::<Vec<Id>>().map(|found| Ok(ids(found)))
 }
 
-/// Returns the limit beyond which all posts were queued; `None` if none was recorded.
+/// Returns the hot limit beyond which all posts were queued; `None` if no limit was recorded.
 pub fn swept_limit(keys: &Keys) -> Command<Option<u32>> {
     command("HGET").key(&keys.layout()).arg("post_hot_limit").reply()
 }
 
-/// Records that all posts beyond this limit were queued.
+/// Records that all posts beyond this hot limit were queued.
 pub fn note_swept_limit(keys: &Keys, limit: u32) -> Command<i64> {
     command("HSET").key(&keys.layout()).arg("post_hot_limit").arg(limit).reply()
 }
 
-/// Queues posts again that the archive rejected. Returns how many; at most [`MOST`].
+/// Requeues up to [`MOST`] posts that the archive rejected. Returns the number of requeued posts.
 pub fn requeue(keys: &Keys) -> Command<u64> {
     call(&script::REQUEUE_POSTS).key(&keys.unmovable()).key(&keys.pending()).arg(MOST).reply()
 }
@@ -198,22 +200,22 @@ pub fn pending(keys: &Keys) -> Command<u64> {
     command("LLEN").key(&keys.pending()).reply()
 }
 
-/// Returns when the post at the head of the queue was queued.
+/// Returns the time at which the first post in the queue was queued.
 pub fn pending_since(keys: &Keys) -> Command<Option<Timestamp>> {
     since(command("LINDEX").key(&keys.pending()))
 }
 
-/// Returns all movers.
+/// Returns all movers, least recent heartbeat first.
 pub fn movers(keys: &Keys) -> Command<Vec<String>> {
     command("ZRANGE").key(&keys.movers()).arg(0).arg(-1).reply()
 }
 
-/// Returns the number of posts of a mover.
+/// Returns the number of posts that a mover has taken.
 pub fn moving(keys: &Keys, mover: &str) -> Command<u64> {
     command("LLEN").key(&keys.moving(mover)).reply()
 }
 
-/// Returns when the first post of a mover was queued.
+/// Returns the time at which the mover's first post was queued.
 pub fn moving_since(keys: &Keys, mover: &str) -> Command<Option<Timestamp>> {
     since(command("LINDEX").key(&keys.moving(mover)))
 }
@@ -233,22 +235,22 @@ pub fn unmovable(keys: &Keys) -> Command<u64> {
     command("HLEN").key(&keys.unmovable()).reply()
 }
 
-/// Returns the identity of the archive of this store; `None` if there is none yet.
+/// Returns the identity of this store's archive; `None` if no archive is recorded yet.
 pub fn archive(keys: &Keys) -> Command<Option<String>> {
     command("HGET").key(&keys.layout()).arg("archive").reply()
 }
 
-/// Records the archive of this store, if there is none yet.
+/// Records this store's archive, if no archive is recorded yet.
 pub fn bind_archive(keys: &Keys, identity: &str) -> Command<bool> {
     command("HSETNX").key(&keys.layout()).arg("archive").arg(identity).reply()
 }
 
-/// Replaces the recorded archive of this store.
+/// Replaces this store's recorded archive.
 pub fn rebind_archive(keys: &Keys, identity: &str) -> Command<i64> {
     command("HSET").key(&keys.layout()).arg("archive").arg(identity).reply()
 }
 
-/// Ensures that no post gets an id up to `upto`.
+/// Ensures that no post receives an id up to and including `upto`.
 pub fn skip_posts(keys: &Keys, upto: u64) -> Command<u64> {
     call(&script::SKIP_POSTS).key(&keys.next_post()).arg(upto).reply()
 }
@@ -258,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_format_of_what_waits_is_part_of_the_stored_data() {
+    fn the_format_of_a_pending_entry_is_part_of_the_stored_data() {
         let entry = Entry { post: PostId::new(9).unwrap(), since: Timestamp::from_millis(-7) };
         assert_eq!(entry.to_string(), "9:-7");
         assert_eq!(Entry::parse("9:-7"), Some(entry));

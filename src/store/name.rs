@@ -1,9 +1,9 @@
-//! The username index: username → user id, as a sharded hash.
+//! Storage of the username index: username → user id, as a sharded hash.
 //!
-//! Names are spread by CRC32 over many small hashes, which Redis stores packed: a third of the memory of one
-//! key per name. The first to reserve a name gets it. A name is *reserved* (`?7`) while its user is being
-//! created and *settled* (`7`) afterwards. A settled name always leads to an existing user, so a reader needs
-//! no second lookup.
+//! CRC32 spreads names over many small hashes, which Redis stores packed, in a third of the memory of one key
+//! per name. The first caller that reserves a name gets it. A name is *reserved* (`?7`) while its user is
+//! being created and *settled* (`7`) afterwards. A settled name always leads to an existing user, so a reader
+//! needs no second lookup.
 //!
 //! Not here: the steps of a registration (`app::user`) and their repair (`app::repair`).
 
@@ -19,14 +19,14 @@ use crate::store::script;
 /// The value that the index holds for a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
-    /// The name is reserved for this id, whose user may or may not exist.
+    /// The name is reserved for this id, whose user need not exist.
     Reserved(UserId),
     /// The name belongs to this user, who exists.
     Settled(UserId),
 }
 
 impl Holder {
-    /// Returns the user id.
+    /// Returns the holder's user id.
     #[must_use]
     pub fn user(self) -> UserId {
         match self {
@@ -53,12 +53,12 @@ impl FromRedisValue for Holder {
     }
 }
 
-/// Looks up the holder of a name; `None` if it is free.
+/// Looks up a name's holder; `None` if the name is free.
 pub fn holder(keys: &Keys, username: &Username) -> Command<Option<Holder>> {
     command("HGET").key(&keys.names_with(username)).arg(username.as_str()).reply()
 }
 
-/// Reserves the name for an id, if it is free, and returns the current holder.
+/// Reserves a name for an id, if the name is free. Returns the current holder.
 pub fn reserve(keys: &Keys, username: &Username, user: UserId) -> Command<Holder> {
     let reserve = call(&script::RESERVE_NAME).key(&keys.names_with(username)).arg(username.as_str());
     reserve.arg(Holder::Reserved(user).text()).reply()
@@ -69,7 +69,7 @@ pub fn settle(keys: &Keys, username: &Username, user: UserId) -> Command<bool> {
     change(keys, username, Holder::Reserved(user), Some(Holder::Settled(user)))
 }
 
-/// Frees a name, if it still has this holder: a revoked id or a user who does not exist.
+/// Frees a name, if it still has this holder: a revoked id, or a user who does not exist.
 pub fn free(keys: &Keys, username: &Username, holder: Holder) -> Command<bool> {
     change(keys, username, holder, None)
 }

@@ -1,11 +1,11 @@
-//! The server at the other end of the connections: its identity, and whether the connections should be
-//! replaced.
+//! Tracks the server at the other end of the connections: its identity, and the need to replace the
+//! connections.
 //!
 //! # Why
-//! After a failover, an address may lead to another server while existing connections stay with the old one.
-//! The old server shows this only in its replies, because it no longer accepts writes, and an error reply
-//! does not break a connection. A server that was restarted, or took over, may also have lost its latest
-//! writes; a changed run id reveals it.
+//! After a failover, an address may lead to another server while existing connections stay with the old
+//! server. The old server reveals this only by rejecting writes, and an error reply does not break a
+//! connection. A server that was restarted, or took over, may also have lost its latest writes; a changed run
+//! id reveals it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -15,14 +15,14 @@ use redis::aio::MultiplexedConnection;
 use redis::{InfoDict, Value};
 use tokio::time::Instant;
 
-/// Pause between two replacements of all connections: initial and maximum. If an operator has pointed Fanfold
-/// at a replica on purpose, writes are rejected permanently.
+/// Initial and maximum pause between two replacements of all connections. The pause matters if an operator
+/// has deliberately pointed Fanfold at a replica, which rejects all writes.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
 
-/// The known state of the server, shared by all pools of a store.
+/// The server's known state, shared by all of a store's pools.
 #[derive(Default)]
 pub(super) struct Peer {
-    /// Connections of an earlier generation are replaced.
+    /// Current generation; the pools replace connections of earlier generations.
     generation: AtomicU64,
     retirement: Mutex<Option<Retirement>>,
     run_id: Mutex<String>,
@@ -42,13 +42,13 @@ impl Peer {
         self.generation.load(Ordering::Relaxed)
     }
 
-    /// Returns how often the server was restarted or replaced by another.
+    /// Returns the number of times the server was restarted or replaced by another server.
     pub(super) fn changes(&self) -> u64 {
         self.changes.load(Ordering::Relaxed)
     }
 
-    /// Schedules all connections for replacement, if these replies came over one of this generation and from
-    /// a server that rejects writes, unless that was done a moment ago.
+    /// Schedules all connections for replacement if these replies show that the server rejects writes. Does
+    /// nothing if the connections of `generation` are already being replaced, or shortly after a replacement.
     pub(super) fn judge(&self, replies: &[Value], generation: u64) {
         if !replies.iter().any(is_of_replica) {
             return;
@@ -63,7 +63,7 @@ impl Peer {
             Some(Retirement { at, pause }) if now < *at + 2 * PAUSE.1 => (*pause * 2).min(PAUSE.1),
             _ => {
                 tracing::warn!(
-                    "Redis rejects writes; reconnecting in case its address leads to another server now"
+                    "Redis rejects writes; reconnecting in case its address now leads to another server"
                 );
                 PAUSE.0
             }
@@ -72,7 +72,8 @@ impl Peer {
         self.generation.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Records which server a new connection leads to. Does nothing if the server does not report its run id.
+    /// Records the run id of a new connection's server. Does nothing if the server does not report its run
+    /// id.
     pub(super) async fn identify(&self, connection: &mut MultiplexedConnection) {
         let asked = redis::cmd("INFO").arg("server").query_async::<InfoDict>(connection).await;
         let Some(run_id) = asked.ok().and_then(|info| info.get::<String>("run_id")) else { return };
@@ -88,7 +89,7 @@ impl Peer {
     }
 }
 
-/// Returns whether a reply shows that the server is not a master, or not yet.
+/// Returns true if a reply shows that the server is not a master, or not ready yet.
 fn is_of_replica(reply: &Value) -> bool {
     matches!(reply, Value::ServerError(error) if matches!(error.code(), "READONLY" | "MASTERDOWN" | "LOADING"))
 }

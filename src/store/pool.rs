@@ -1,8 +1,9 @@
-//! Connections to one Redis.
+//! Pools connections to one Redis.
 //!
 //! # Why clones of multiplexed connections
-//! A multiplexed connection serves many batches at once, each sent in one piece and answered in order. No
-//! caller needs an exclusive connection: the pool keeps a few alive and hands out clones.
+//! A multiplexed connection serves many batches at once. It sends each batch in one piece and receives the
+//! replies in order, so no caller needs an exclusive connection. The pool keeps a few connections open and
+//! hands out clones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,12 +21,12 @@ use crate::store::peer::Peer;
 
 /// Timeout for obtaining a usable connection.
 const CONNECT: Duration = Duration::from_secs(2);
-/// Timeout for the response to a batch.
+/// Timeout for a batch's replies.
 const ANSWER: Duration = Duration::from_secs(10);
 /// Timeout for all attempts at a batch. Writers rely on this bound (`app::deadline`).
 const EXCHANGE: Duration = Duration::from_secs(20);
 
-/// A few connections, replaced when they break.
+/// A pool of connections, each replaced when it breaks.
 #[derive(Clone)]
 pub(super) struct Pool {
     client: Client,
@@ -34,10 +35,10 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// Connects once, so that a wrong address is reported immediately and in full.
+    /// Connects once before it creates the pool, to report a wrong address immediately and in full.
     pub(super) async fn connect(config: &RedisConfig) -> Result<Self, OpenError> {
         let url = config.redis_url.as_ref().map_or("redis://127.0.0.1/", |url| url.expose());
-        // Selects the cryptography for rediss:// URLs. It may be installed already in this process.
+        // Installs the cryptography provider for rediss:// URLs. This process may have installed it already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let tcp = TcpSettings::default().set_nodelay(true).set_keepalive(keepalive());
         let info = url.into_connection_info().map_err(OpenError::Url)?.set_tcp_settings(tcp);
@@ -61,7 +62,7 @@ impl Pool {
         Self { client, links, peer }
     }
 
-    /// Returns the client, which creates connections of other kinds.
+    /// Returns the client, which creates connections outside the pool.
     pub(super) fn client(&self) -> &Client {
         &self.client
     }
@@ -71,12 +72,12 @@ impl Pool {
         Self::new(self.client.clone(), 1, Arc::clone(&self.peer))
     }
 
-    /// Returns how often the server was restarted or replaced by another.
+    /// Returns the number of times the server was restarted or replaced by another server.
     pub(super) fn changes(&self) -> u64 {
         self.peer.changes()
     }
 
-    /// Returns the number of connections.
+    /// Returns the number of open connections.
     pub(super) fn connections(&self) -> u32 {
         self.links.state().connections
     }
@@ -102,7 +103,7 @@ impl Pool {
                 }
                 Err(error) => error,
             };
-            // A timeout may be caused by the network rather than Redis: use another connection.
+            // The network rather than Redis may have caused a timeout: use another connection.
             if error.is_unrecoverable_error() || error.is_timeout() {
                 link.broken.store(true, Ordering::Relaxed);
             }
@@ -113,8 +114,8 @@ impl Pool {
         }
     }
 
-    /// Returns a connection that is not known to be broken. A broken one is returned to the pool, whose
-    /// `has_broken` check then replaces it.
+    /// Returns a connection that is not known to be broken. Returns broken connections to the pool, whose
+    /// `has_broken` check replaces them.
     async fn link(&self) -> Result<Link, RedisError> {
         loop {
             let link = self.links.get().await.map_err(|error| match error {
@@ -133,7 +134,7 @@ impl Pool {
 pub(super) struct Link {
     connection: MultiplexedConnection,
     broken: Arc<AtomicBool>,
-    /// The connection generation it belongs to.
+    /// The connection's generation.
     generation: u64,
 }
 
@@ -143,12 +144,12 @@ impl Link {
     }
 }
 
-/// Enables keepalive probes, so that a dead peer of an idle connection is detected.
+/// Returns the keepalive settings. Keepalive probes detect the dead peer of an idle connection.
 fn keepalive() -> socket2::TcpKeepalive {
     socket2::TcpKeepalive::new().with_time(Duration::from_secs(30))
 }
 
-/// Creates connections with timeouts.
+/// The pool's factory of connections with timeouts.
 pub(super) struct Manager {
     client: Client,
     peer: Arc<Peer>,
@@ -162,7 +163,7 @@ impl ManageConnection for Manager {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT))
             .set_response_timeout(Some(ANSWER));
-        // Read before connecting: a connection made during a replacement is replaced again.
+        // Read before connecting, so that a connection made during a replacement is itself replaced.
         let generation = self.peer.generation();
         let mut connection = self.client.get_multiplexed_async_connection_with_config(&config).await?;
         self.peer.identify(&mut connection).await;

@@ -1,9 +1,9 @@
-//! Storage of posts: each a small hash in its own slot, with its id in lists of the author.
+//! Storage of posts. Each post is a small hash in its own slot; the author's slot holds lists of post ids.
 //!
-//! A deleted post leaves a *tombstone*: a hash that records the author and nothing else.
+//! A deleted post leaves a *tombstone*: a hash that records the author but no content.
 //!
-//! Not here: the state of a post while it is being published (`store::draft`), the order of the steps
-//! (`app::post`), timelines (`store::timeline`).
+//! Not here: the state of a post being published (`store::draft`), the order of the steps (`app::post`),
+//! timelines (`store::timeline`).
 
 use redis::{FromRedisValue, ParsingError, Value};
 
@@ -21,13 +21,13 @@ use crate::store::script;
 use crate::store::timeline::REMOVED_MILLIS;
 use crate::store::user::REVOKED_MILLIS;
 
-/// Maximum size of the set of an author's newest posts.
+/// Maximum number of posts in an author's set of newest posts.
 const RECENT: usize = 20;
 
 const FIELDS: [&str; 5] = ["author", "content", "created_at", "platform", "delivery"];
 
-/// Creates the record of a post. Returns its delivery mode, which is decided by the process that creates the
-/// record; `None` if the id cannot be used because another post has it or it was revoked.
+/// Creates a post's record. Returns the post's delivery mode, which the process that creates the record
+/// decides. Returns `None` if the id is unusable, because another post has it or it was revoked.
 pub fn create(
     keys: &Keys,
     draft: &Draft,
@@ -47,7 +47,7 @@ pub fn create(
     create.reply::<Option<String>>().map(|delivery| Ok(delivery.as_deref().and_then(parse_delivery)))
 }
 
-/// Formats a delivery mode as stored.
+/// Formats a delivery mode for storage.
 #[must_use]
 pub fn print_delivery(delivery: Delivery) -> String {
     match delivery {
@@ -69,14 +69,14 @@ fn parse_delivery(text: &str) -> Option<Delivery> {
 /// The outcome of publishing or revoking a post.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settled {
-    /// It is visible, or was visible and has been deleted since. Contains the author's posts that are due to
+    /// The post is visible, or was visible and has been deleted. Contains the author's posts that are due to
     /// become cold.
     Visible(Vec<PostId>),
-    /// It will never be visible.
+    /// The post will never be visible.
     Revoked,
-    /// It may still become visible.
+    /// The post may still become visible.
     Open,
-    /// It is visible if the archive contains it; otherwise it will never be visible.
+    /// The post is visible if the archive contains it; otherwise, it will never be visible.
     Cold,
 }
 
@@ -94,17 +94,17 @@ impl FromRedisValue for Settled {
     }
 }
 
-/// Size limits of the data kept per author.
+/// Size limits of the data stored per user.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// Maximum posts of a timeline.
+    /// Maximum posts per timeline.
     pub timeline: u32,
-    /// Posts of an author that stay hot; older ones become cold.
+    /// Maximum hot posts per author; older posts become cold.
     pub hot: u32,
 }
 
-/// Makes a post visible: adds it to its author's lists and marks the attempt under this idempotency key, if
-/// any, as done. If the post is pulled, notifies its readers.
+/// Makes a post visible: adds it to its author's lists and marks the publish attempt under the idempotency
+/// key, if any, as done. Notifies the readers of a pulled post.
 pub fn publish(
     keys: &Keys,
     draft: &Draft,
@@ -129,8 +129,8 @@ pub fn publish(
     }
 }
 
-/// Returns the state of a post. If it is abandoned and not visible, revokes it: a process that is still
-/// publishing it then fails.
+/// Returns a post's state. Revokes an abandoned post that is not visible; a process still publishing the post
+/// then fails.
 pub fn settle_if_possible(
     keys: &Keys,
     draft: &Draft,
@@ -144,7 +144,7 @@ pub fn settle_if_possible(
     revoke.arg(now.as_millis()).arg(REVOKED_MILLIS).arg(sizes.hot).arg(is_abandoned).reply()
 }
 
-/// Prevents the record of a revoked post from being created, and erases it if it exists. `false` if the
+/// Prevents the creation of a revoked post's record, and erases an existing record. Returns false if the
 /// record belongs to another post.
 pub fn bury(keys: &Keys, draft: &Draft) -> Command<bool> {
     let Draft { id, note: Note { author, created_at, .. } } = draft;
@@ -152,16 +152,16 @@ pub fn bury(keys: &Keys, draft: &Draft) -> Command<bool> {
     bury.arg(created_at.as_millis()).arg(REVOKED_MILLIS).reply()
 }
 
-/// The stored state of a post.
+/// A post's stored state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
-    /// The post.
+    /// A live post with its content.
     Live(Post),
-    /// A deleted post.
+    /// The tombstone of a deleted post.
     Tombstone {
-        /// The author of the deleted post.
+        /// The deleted post's author.
         author: UserId,
-        /// `true` if the archive has recorded the deletion.
+        /// True if the archive has recorded the deletion.
         is_settled: bool,
     },
     /// A post that was never visible and never will be.
@@ -173,7 +173,7 @@ pub enum Record {
     Missing,
 }
 
-/// Reads the stored state of a post.
+/// Reads a post's stored state.
 pub fn read(keys: &Keys, id: PostId) -> Command<Record> {
     type Row = (Option<u64>, Option<String>, Option<i64>, Option<String>, Option<String>, Option<u8>);
     let read = command("HMGET").key(&keys.post(id)).args(FIELDS).arg("settled");
@@ -184,7 +184,7 @@ pub fn read(keys: &Keys, id: PostId) -> Command<Record> {
         };
         let author = UserId::new(author).ok_or_else(|| corrupt("author"))?;
         let Some(content) = content else {
-            // Versions that do not know this value treat it as a settled tombstone, which is correct, too.
+            // Versions that do not know this value treat it as a settled tombstone, which is also correct.
             if settled == Some(2) {
                 return Ok(Record::Revoked { author });
             }
@@ -196,7 +196,7 @@ pub fn read(keys: &Keys, id: PostId) -> Command<Record> {
     })
 }
 
-/// Drops the record of an archived post, unless it has changed. `true` if the record is gone.
+/// Deletes an archived post's record, unless the record has changed. Returns true if no record is left.
 pub fn drop(keys: &Keys, post: &Post) -> Command<bool> {
     let drop = call(&script::DROP_POST).key(&keys.post(post.id));
     let drop = drop.arg("author").arg(post.author.get()).arg("content").arg(&post.content);
@@ -205,12 +205,12 @@ pub fn drop(keys: &Keys, post: &Post) -> Command<bool> {
     drop.arg("delivery").arg(print_delivery(post.delivery)).reply()
 }
 
-/// Lets the tombstone of a deleted post expire, because the archive has recorded the deletion.
+/// Sets a deleted post's tombstone to expire, because the archive has recorded the deletion.
 pub fn settle_tombstone(keys: &Keys, id: PostId) -> Command<bool> {
     call(&script::SETTLE_TOMBSTONE).key(&keys.post(id)).arg(REVOKED_MILLIS).reply()
 }
 
-/// Marks a post as delivered to `followers` followers, unless it has been deleted.
+/// Marks a post as delivered to `followers` followers, unless the post has been deleted.
 pub fn mark_delivered(keys: &Keys, id: PostId, followers: u64) -> Command<bool> {
     let mark = call(&script::MARK_DELIVERED).key(&keys.post(id));
     mark.arg(print_delivery(Delivery::Delivered { followers })).reply()
@@ -238,24 +238,24 @@ impl FromRedisValue for Erased {
     }
 }
 
-/// Erases the content of a post if it belongs to this author, and leaves a tombstone. With `is_archived`,
-/// also leaves a tombstone for a post that only the archive contains.
+/// Erases a post's content and leaves a tombstone, if the post belongs to `author`. With `is_archived`, also
+/// leaves a tombstone for a post that only the archive contains.
 pub fn erase(keys: &Keys, author: UserId, id: PostId, is_archived: bool) -> Command<Erased> {
     call(&script::ERASE_POST).key(&keys.post(id)).arg(author.get()).arg(is_archived).reply()
 }
 
-/// The author and state of a post, deleted or not.
+/// A live or deleted post's author and state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// The author.
+    /// The post's author.
     pub author: UserId,
     /// Delivery mode; `None` if the post was never delivered.
     pub delivery: Option<Delivery>,
-    /// `true` if it has been deleted.
+    /// True if the post has been deleted.
     pub is_deleted: bool,
 }
 
-/// Reads the trace of a post; `None` if it never existed.
+/// Reads a post's trace; `None` if the post never existed.
 pub fn trace(keys: &Keys, id: PostId) -> Command<Option<Trace>> {
     let read = command("HMGET").key(&keys.post(id)).arg("author").arg("delivery").arg("deleted");
     read.reply::<(Option<u64>, Option<String>, Option<u8>)>().map(|(author, delivery, deleted)| {
@@ -267,8 +267,8 @@ pub fn trace(keys: &Keys, id: PostId) -> Command<Option<Trace>> {
     })
 }
 
-/// Removes a post from its author's lists and timeline, and from the count of cold posts. `true` if it was
-/// there.
+/// Removes a post from its author's lists and timeline, and from the count of cold posts. Returns true if the
+/// post was in the list or cold.
 pub fn delete(keys: &Keys, author: UserId, id: PostId, now: Timestamp) -> Command<bool> {
     let delete = call(&script::DELETE_POST).key(&keys.void(author)).key(&keys.posts(author));
     let delete = delete.key(&keys.recent(author)).key(&keys.timeline(author));
@@ -277,14 +277,14 @@ pub fn delete(keys: &Keys, author: UserId, id: PostId, now: Timestamp) -> Comman
     delete.arg(REMOVED_MILLIS).reply()
 }
 
-/// The location of a post among its author's posts.
+/// A post's location among its author's posts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// In the list.
+    /// The post is in the hot list.
     Listed,
-    /// It became cold, or was never visible and never will be.
+    /// The post became cold, or was never visible and never will be.
     Cold,
-    /// It is not visible.
+    /// The post is not visible.
     Absent,
 }
 
@@ -304,40 +304,41 @@ pub fn find(keys: &Keys, author: UserId, id: PostId) -> Command<Location> {
     call(&script::FIND_POST).key(&keys.posts(author)).key(&keys.cold(author)).arg(id.get()).reply()
 }
 
-/// A page of an author's posts, limited to those in the hot list.
+/// A page of an author's hot posts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostPage {
-    /// The page. Its flags refer to the hot list.
+    /// Page of post ids. Its flags refer to the hot list.
     pub page: Page<PostId>,
-    /// The cold posts. Posts that are neither cold nor in the list are not visible.
+    /// Summary of the cold posts. A post that is neither cold nor in the list is not visible.
     pub cold: Cold,
     /// Deleted posts near the page that may still be in the archive.
     pub gone: Gone,
 }
 
-/// Deleted posts that may still be in the archive, next to the position of a page. At most [`MOST_GONE`] on
-/// each side.
+/// Deleted posts that may still be in the archive, next to a page's position. Contains at most [`MOST_GONE`]
+/// posts on each side.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gone {
-    /// Posts within the range of the page, in its direction.
+    /// Posts within the page's range, in the page's direction.
     pub beside: Vec<PostId>,
-    /// Posts on the other side of the position, away from it.
+    /// Posts on the other side of the position, nearest first.
     pub behind: Vec<PostId>,
 }
 
-/// Maximum number of deleted posts returned with a page. There are fewer unless no mover is running.
+/// Maximum number of deleted posts returned on each side of a page's position. Reached only if no mover is
+/// running.
 pub const MOST_GONE: usize = 200;
 
 /// Summary of an author's cold posts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cold {
-    /// The greatest post id that ever became cold; 0 if none did.
+    /// The greatest id of a post that ever became cold; 0 if no post did.
     pub greatest: u64,
-    /// Number of cold posts that were not deleted.
+    /// Number of cold posts, excluding deleted posts.
     pub count: u64,
 }
 
-/// Reads a page of an author's posts. `O(log n + page)`.
+/// Reads a page of an author's posts in `O(log n + page)`.
 pub fn page(keys: &Keys, author: UserId, window: &Window<PostId>) -> Command<PostPage> {
     let page = call(&script::POSTS_PAGE).key(&keys.posts(author)).key(&keys.cold(author));
     let page = windowed(page.key(&keys.gone(author)), window).arg(MOST_GONE);
@@ -350,17 +351,17 @@ pub fn page(keys: &Keys, author: UserId, window: &Window<PostId>) -> Command<Pos
     )
 }
 
-/// The first post of an author, seen from one end.
+/// An author's first post in one direction: the newest or the oldest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nearest {
-    /// The first post in the list.
+    /// First post in the hot list.
     pub hot: Option<PostId>,
-    /// The greatest cold post.
+    /// The cold post with the greatest id.
     pub cold: Option<PostId>,
 }
 
 impl Nearest {
-    /// Returns whether the author has no posts.
+    /// Returns true if the author has no posts.
     #[must_use]
     pub fn has_no_posts(&self) -> bool {
         self.hot.is_none() && self.cold.is_none()
@@ -377,20 +378,20 @@ impl Nearest {
     }
 }
 
-/// Reads the first post of an author, seen from one end. Far cheaper than a page.
+/// Reads an author's first post in one direction. Far cheaper than reading a page.
 pub fn nearest(keys: &Keys, author: UserId, direction: Direction) -> Command<Nearest> {
     let index = match direction {
         Direction::Forward => 0,
         Direction::Backward => -1,
     };
-    // The order matters: a post that becomes cold between the two reads is found by one of them.
+    // The order matters: if a post becomes cold between the two reads, one of them finds it.
     let hot = command("LINDEX").key(&keys.posts(author)).arg(index);
     let cold = command("HGET").key(&keys.cold(author)).arg("greatest");
     several::<(Option<Id>, Option<u64>)>(vec![hot, cold])
         .map(|(hot, cold)| Ok(Nearest { hot: hot.map(|Id(id)| id), cold: cold.and_then(PostId::new) }))
 }
 
-/// Counts the posts of an author, hot and cold.
+/// Counts an author's hot and cold posts.
 pub fn count(keys: &Keys, author: UserId) -> Command<u64> {
     call(&script::COUNT_POSTS).key(&keys.posts(author)).key(&keys.cold(author)).reply()
 }

@@ -1,6 +1,6 @@
-//! Lists of post ids, as scripts take and return them.
+//! Converts post ids and page windows from replies and to arguments of scripts.
 //!
-//! Not here: which lists there are (`store::post`, `store::timeline`, `store::moving`).
+//! Not here: the lists themselves (`store::post`, `store::timeline`, `store::moving`).
 
 use redis::{FromRedisValue, ParsingError, Value};
 
@@ -18,7 +18,7 @@ impl FromRedisValue for Id {
     }
 }
 
-/// Unwraps ids.
+/// Unwraps decoded post ids.
 pub(super) fn ids(ids: Vec<Id>) -> Vec<PostId> {
     ids.into_iter().map(|Id(id)| id).collect()
 }

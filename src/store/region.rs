@@ -1,11 +1,11 @@
-//! Regions of users, packed: two bytes each, at a fixed offset in strings of fixed length.
+//! Storage of users' regions: two bytes per user, at a fixed offset in fixed-length strings.
 //!
-//! A user's id determines the shard and the offset. A write touches only its own two bytes, and users with
-//! nearby ids are read by one command.
+//! A user's id determines the shard and the offset. A write touches only the user's two bytes. One command
+//! reads a group of users with nearby ids.
 //!
-//! # Why 4,093 users to a shard
+//! # Why 4,093 users per shard
 //! Redis adds about seven bytes to a string, and its allocator has fixed size classes: a string of 8,192
-//! bytes takes 10,240, one of 8,186 takes 8,192.
+//! bytes occupies 10,240 bytes, but a string of 8,186 bytes only 8,192.
 //!
 //! Not here: the meaning of the bytes (`model::region`).
 
@@ -19,21 +19,21 @@ use crate::store::script;
 
 /// Number of users per shard. Part of the stored format.
 pub const USERS_PER_SHARD: u64 = 4_093;
-/// The region of each of some users; `None` if it is unknown.
+/// Users with their regions; `None` marks an unknown region.
 pub type UserRegions = Vec<(UserId, Option<Region>)>;
 
 /// Bytes per user.
 const WIDTH: u64 = 2;
-/// Maximum gap in bytes between two users read by one command: reading this many costs less than another
+/// Maximum gap, in bytes, between two users read by one command: reading the gap costs less than another
 /// command.
 const GAP: u64 = 512;
 
-/// Returns the shard of a user and the offset in it.
+/// Returns a user's shard and byte offset in the shard.
 fn place(user: UserId) -> (u64, u64) {
     (user.get() / USERS_PER_SHARD, user.get() % USERS_PER_SHARD * WIDTH)
 }
 
-/// Writes the region of a user; `None` deletes it.
+/// Writes a user's region; `None` deletes it.
 pub fn write(keys: &Keys, user: UserId, region: Option<Region>) -> Command<bool> {
     let (shard, offset) = place(user);
     let bytes = region.map_or([0; 2], Region::bytes);
@@ -41,8 +41,8 @@ pub fn write(keys: &Keys, user: UserId, region: Option<Region>) -> Command<bool>
     write.arg(&bytes[..]).arg(USERS_PER_SHARD * WIDTH).reply()
 }
 
-/// Reads the region of each of these users; `None` if it is unknown. Uses one command per user, or per group
-/// of users with nearby ids.
+/// Reads the regions of `users`; `None` marks an unknown region. Returns one command per group of users with
+/// nearby ids.
 #[must_use]
 pub fn read(keys: &Keys, mut users: Vec<UserId>) -> Vec<Command<UserRegions>> {
     users.sort_unstable();
@@ -54,7 +54,7 @@ pub fn read(keys: &Keys, mut users: Vec<UserId>) -> Vec<Command<UserRegions>> {
     users.chunk_by(is_close).map(|users| read_span(keys, users.to_vec())).collect()
 }
 
-/// Reads the regions of users in the same shard, in the order of their ids.
+/// Reads the regions of users in the same shard, in ascending order of id.
 fn read_span(keys: &Keys, users: Vec<UserId>) -> Command<UserRegions> {
     let (shard, start) = place(users[0]);
     let (_, last) = place(users[users.len() - 1]);
@@ -62,7 +62,7 @@ fn read_span(keys: &Keys, users: Vec<UserId>) -> Command<UserRegions> {
     read.reply::<Bytes>().map(move |Bytes(bytes)| {
         let region = |user| {
             let at = usize::try_from(place(user).1 - start).ok()?;
-            // A missing shard is empty.
+            // Redis returns an empty string for a missing shard.
             let bytes = [*bytes.get(at)?, *bytes.get(at + 1)?];
             Table::current().region(bytes)
         };
@@ -70,7 +70,7 @@ fn read_span(keys: &Keys, users: Vec<UserId>) -> Command<UserRegions> {
     })
 }
 
-/// Raw bytes.
+/// A string reply as raw bytes.
 struct Bytes(Vec<u8>);
 
 impl FromRedisValue for Bytes {

@@ -1,6 +1,6 @@
-//! Storage of relations: two sorted sets per user, one of the users they follow and one of their followers.
+//! Storage of relations: two sorted sets per user, of followed users and of followers.
 //!
-//! Not here: the order in which the two sides of an edge are written (`app::relation`).
+//! Not here: the order of writes to the two sides of an edge (`app::relation`).
 
 use std::collections::HashMap;
 
@@ -15,14 +15,14 @@ use crate::store::command::{Command, call, command, several, transaction};
 use crate::store::key::{Key, Keys, SortedSet};
 use crate::store::script;
 
-/// Maximum number of users looked up in one transaction, and of members probed by one command. Bounds the
-/// time for which one of them can block Redis.
+/// Maximum number of users looked up by one transaction and of members probed by one command. Bounds the time
+/// for which a transaction or command can block Redis.
 pub const PROBE: usize = 1_000;
 
-/// Number of lookups, or operations of similar cost, that a transaction of relations makes per user.
+/// Number of lookups, or operations of similar cost, that a relation transaction makes per user.
 const LOOKS: usize = 5;
 
-/// Lifetime of a temporary set if Redis stops before it is deleted.
+/// Lifetime of a temporary set, in milliseconds, in case Redis stops before deleting it.
 const FIND_MILLIS: u64 = 10_000;
 
 pub(super) fn list(keys: &Keys, user: UserId, side: Side) -> Key<SortedSet> {
@@ -32,7 +32,7 @@ pub(super) fn list(keys: &Keys, user: UserId, side: Side) -> Key<SortedSet> {
     }
 }
 
-/// Members with scores as returned by Redis: users with the times of follows.
+/// Members with scores as returned by Redis: users with follow times.
 struct Follows(Vec<Follow>);
 
 impl FromRedisValue for Follows {
@@ -47,7 +47,7 @@ impl FromRedisValue for Follows {
     }
 }
 
-/// A member of one of the sets.
+/// A member of a relation set: a user id.
 struct Member(UserId);
 
 impl FromRedisValue for Member {
@@ -57,7 +57,7 @@ impl FromRedisValue for Member {
     }
 }
 
-/// A score of one of the sets. Milliseconds are far below 2⁵³, so a double holds them exactly.
+/// A score of a relation set: a time. Milliseconds are far below 2⁵³, so a double holds them exactly.
 struct Score(Timestamp);
 
 impl FromRedisValue for Score {
@@ -66,7 +66,7 @@ impl FromRedisValue for Score {
     }
 }
 
-/// Reads a page of one of a user's lists. `O(log n + page)`.
+/// Reads a page of one of a user's lists in `O(log n + page)`.
 pub fn page(keys: &Keys, user: UserId, side: Side, window: &Window<Position>) -> Command<Page<Follow>> {
     match window.from {
         Some(from) => {
@@ -82,7 +82,7 @@ pub fn page(keys: &Keys, user: UserId, side: Side, window: &Window<Position>) ->
     }
 }
 
-/// Reads the first or the last page. One more entry than requested shows whether there are others.
+/// Reads the first or the last page. Requests one extra entry, whose presence shows that there are more.
 fn outermost_page(keys: &Keys, user: UserId, side: Side, window: &Window<Position>) -> Command<Page<Follow>> {
     let Window { direction, size, from: _ } = *window;
     let (start, stop) = match direction {
@@ -105,48 +105,49 @@ fn outermost_page(keys: &Keys, user: UserId, side: Side, window: &Window<Positio
     })
 }
 
-/// Returns the length of a list.
+/// Returns the number of users in a list.
 pub fn count(keys: &Keys, user: UserId, side: Side) -> Command<u64> {
     command("ZCARD").key(&list(keys, user, side)).reply()
 }
 
-/// Reads `count` entries of a list by rank, newest first, from `start`. For full traversals.
+/// Reads up to `count` entries of a list, newest first, from rank `start`. For full traversals.
 pub fn range(keys: &Keys, user: UserId, side: Side, start: usize, count: usize) -> Command<Vec<Follow>> {
     let range = command("ZREVRANGE").key(&list(keys, user, side)).arg(start).arg(start + count - 1);
     let range = range.arg("WITHSCORES").reply::<Follows>().walking(count);
     range.map(|Follows(follows)| Ok(follows))
 }
 
-/// Reads a whole list, newest first. For `following`, which is bounded by the follow limit.
+/// Reads a whole list, newest first. For `following`, which the follow limit bounds.
 pub fn all(keys: &Keys, user: UserId, side: Side) -> Command<Vec<Follow>> {
     let range = command("ZREVRANGE").key(&list(keys, user, side)).arg(0).arg(-1);
     range.arg("WITHSCORES").reply::<Follows>().map(|Follows(follows)| Ok(follows))
 }
 
-/// The mutuals of a user, or the reason they were not read.
+/// A user's mutuals, or the reason for not reading them.
 pub type Mutuals = Result<Vec<Follow>, TooMany>;
 
-/// The number of users followed, which exceeds the traversal limit.
+/// The number of followed users, which exceeds the traversal limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMany(pub usize);
 
-/// Reads the mutuals of a user, by the time the user followed them, newest first, unless the user follows
-/// more than `most`. `O(number followed × log)`: walks the smaller set and probes the larger.
+/// Reads a user's mutuals, most recently followed first, unless the user follows more than `most` users.
+/// Takes `O(number followed × log)`: Redis walks the smaller set and probes the larger set.
 pub fn mutuals(keys: &Keys, user: UserId, most: usize) -> Command<Mutuals> {
     let read = call(&script::MUTUALS).key(&keys.following(user)).key(&keys.followers(user)).arg(most);
-    // Each member is looked up by Redis and returned by the script.
+    // Redis looks up each member, and the script returns it.
     let read = read.reply::<(usize, Follows)>().walking(most).probing(2 * most);
     read.map(move |(following, Follows(mut follows))| {
         if following > most {
             return Ok(Err(TooMany(following)));
         }
-        // Redis returns the oldest first.
+        // Redis returns the mutuals oldest first.
         follows.reverse();
         Ok(Ok(follows))
     })
 }
 
-/// Returns when each of these users was added to a list of `user`; `None` for those not in it.
+/// Returns the time at which each of `others` was added to a list of `user`; `None` for users not in the
+/// list.
 ///
 /// # Panics
 /// If `others` is empty or has more than [`PROBE`] users.
@@ -159,8 +160,8 @@ pub fn times(keys: &Keys, user: UserId, side: Side, others: &[UserId]) -> Comman
         .map(|scores| Ok(scores.into_iter().map(|score| score.map(|Score(at)| at)).collect()))
 }
 
-/// Reads the relations between the viewer and each of these users, in the order given. The cost depends on
-/// the page, never on the number of followers or followed users.
+/// Reads the relation between the viewer and each of `others`, in the given order. The cost depends on the
+/// page size, never on the number of followers or followed users.
 ///
 /// # Panics
 /// If `others` is empty or has more than [`PROBE`] users.
@@ -181,8 +182,8 @@ pub fn relations(
 }
 
 /// Adds the page to a temporary set in the viewer's slot and intersects it with the viewer's two sets.
-/// Weights 0 and 1 make the scores of the results the times of the follows. Users in both results are
-/// mutuals. A nonce in the names keeps concurrent requests apart; the sets are deleted at the end.
+/// Weights 0 and 1 turn the result scores into follow times. Users in both results are mutuals. A nonce in
+/// the key names keeps concurrent requests apart. The transaction deletes the sets at the end.
 fn by_intersection(keys: &Keys, viewer: UserId, others: &[UserId], nonce: u64) -> Command<Vec<Relation>> {
     type Answers = (i64, i64, i64, i64, Follows, Follows, i64);
     let [find, following, followers] = keys.find(viewer, nonce);
@@ -215,7 +216,7 @@ fn by_intersection(keys: &Keys, viewer: UserId, others: &[UserId], nonce: u64) -
     })
 }
 
-/// Probes both of the viewer's sets for the page. Makes no writes, so a replica could serve it.
+/// Probes both of the viewer's sets for the page. Makes no writes, so a replica could execute it.
 fn by_probe(keys: &Keys, viewer: UserId, others: &[UserId]) -> Command<Vec<Relation>> {
     type Answers = (Vec<Option<Score>>, Vec<Option<Score>>);
     let probe = |key: Key<SortedSet>| command("ZMSCORE").key(&key).args(others.iter().map(|id| id.get()));
@@ -241,8 +242,8 @@ pub enum Followed {
     Rejected,
 }
 
-/// Writes the source of truth of a user's follows: each of `others` with its time, in order, up to `limit` in
-/// total.
+/// Writes the source of truth for a user's follows: adds each of `others` with its time, in order, until the
+/// user follows `limit` users.
 pub fn write_following(
     keys: &Keys,
     user: UserId,
@@ -261,20 +262,20 @@ pub fn write_following(
     })
 }
 
-/// Returns since when `other` is in a list of `user`. In `following`, this is the source of truth for an
-/// edge.
+/// Returns the time at which `other` was added to a list of `user`; `None` if the list does not contain them.
+/// In `following`, this is the source of truth for an edge.
 pub fn time(keys: &Keys, user: UserId, side: Side, other: UserId) -> Command<Option<Timestamp>> {
     let read = command("ZSCORE").key(&list(keys, user, side)).arg(other.get());
     read.reply::<Option<Score>>().map(|score| Ok(score.map(|Score(at)| at)))
 }
 
-/// Removes `other` from a list of `user`. `true` if they were in it.
+/// Removes `other` from a list of `user`. Returns true if the list contained them.
 pub fn remove(keys: &Keys, user: UserId, side: Side, other: UserId) -> Command<bool> {
     let write = call(&script::WRITE_FOLLOW).key(&list(keys, user, side));
     write.arg(other.get()).arg("").reply()
 }
 
-/// Adds `other` to a list of `user`, or changes their time. `true` if this changed anything.
+/// Adds `other` to a list of `user`, or changes their time. Returns true if the list changed.
 pub fn put(keys: &Keys, user: UserId, side: Side, other: UserId, at: Timestamp) -> Command<bool> {
     let write = call(&script::WRITE_FOLLOW).key(&list(keys, user, side));
     write.arg(other.get()).arg(at.as_millis()).reply()

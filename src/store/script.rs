@@ -1,7 +1,8 @@
-//! The scripts: one operation per `.lua` file. Each starts with a header that documents its purpose, keys,
-//! arguments and return value. The module of its domain contains the typed function that calls it.
+//! Builds calls of the Lua scripts, one operation per `.lua` file. Each file starts with a header that
+//! documents the script's purpose, keys, arguments and return value. The script's domain module contains the
+//! typed function that calls it.
 //!
-//! Not here: when a script is sent by digest and when by source (`store::batch`).
+//! Not here: the choice between digest and source (`store::batch`).
 
 use std::sync::LazyLock;
 
@@ -90,12 +91,12 @@ scripts! {
 }
 
 impl Script {
-    /// Calls the script by its digest.
+    /// Builds a call of the script by digest.
     pub(super) fn by_digest(&self, keys: usize, arguments: &Cmd) -> Cmd {
         call("EVALSHA", &self.digest, keys, arguments)
     }
 
-    /// Calls the script by its source, which also makes Redis cache it.
+    /// Builds a call of the script by source, which also makes Redis cache the script.
     pub(super) fn by_source(&self, keys: usize, arguments: &Cmd) -> Cmd {
         call("EVAL", self.source, keys, arguments)
     }

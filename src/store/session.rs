@@ -1,7 +1,7 @@
-//! Storage of sessions: a hash per user, SHA-256 of the token → the session.
+//! Storage of sessions: one hash per user, session token's SHA-256 → session.
 //!
 //! A value is `id ⇥ created ⇥ seen ⇥ expires ⇥ label`, with times in milliseconds. A user has at most about a
-//! hundred sessions (`app::session`), so the whole hash may be read.
+//! hundred sessions (`app::session`), so reading the whole hash is cheap enough.
 
 use redis::{FromRedisValue, ParsingError, Value};
 
@@ -17,9 +17,9 @@ use crate::store::script;
 /// A session together with the hash of its token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredSession {
-    /// The hash of the session's token.
+    /// Hash of the session token.
     pub token: TokenHash,
-    /// The session.
+    /// Session stored under the token hash.
     pub session: Session,
 }
 
@@ -55,12 +55,13 @@ fn parse(text: &str) -> Option<Session> {
     Some(Session { id, created_at, last_seen_at, expires_at, label })
 }
 
-/// Reads the session of a token, expired or not; `None` if there is none.
+/// Reads a token's session, expired or not; `None` if there is no such session.
 pub fn read(keys: &Keys, user: UserId, token: &TokenHash) -> Command<Option<Session>> {
     command("HGET").key(&keys.sessions(user)).arg(token.as_bytes()).reply()
 }
 
-/// Reads the session of a token and takes tokens from the user's cost bucket. An expired session takes none.
+/// Reads a token's session and takes tokens from the user's cost bucket. Takes no tokens for an expired
+/// session.
 pub fn read_and_take(
     keys: &Keys,
     user: UserId,
@@ -76,7 +77,7 @@ pub fn read_and_take(
     })
 }
 
-/// Reads all sessions of a user, expired or not, in no particular order.
+/// Reads all of a user's sessions with their token hashes, expired or not, in no particular order.
 pub fn read_all(keys: &Keys, user: UserId) -> Command<Vec<(Vec<u8>, Session)>> {
     command("HGETALL").key(&keys.sessions(user)).reply()
 }
@@ -89,7 +90,7 @@ pub enum Ending {
     These(Vec<Vec<u8>>),
 }
 
-/// Opens a session, if the password is still the one it was `verified` with; `false` if not.
+/// Opens a session if the password hash is still `verified`. Returns false if the password has changed.
 pub fn open(
     keys: &Keys,
     user: UserId,
@@ -109,24 +110,24 @@ pub fn open(
     }
 }
 
-/// Writes when a session was last seen and when it expires, unless it was ended or touched since it was read
-/// as `before`.
+/// Updates a session's last-seen and expiry times, unless the session was ended or touched since the caller
+/// read it as `before`.
 pub fn touch(keys: &Keys, user: UserId, before: &StoredSession, after: &Session) -> Command<bool> {
     let touch = call(&script::TOUCH_SESSION).key(&keys.sessions(user));
     touch.arg(before.field()).arg(before.value()).arg(value(after)).reply()
 }
 
-/// Ends the session of a token.
+/// Ends a token's session. Returns the number of sessions ended.
 pub fn end(keys: &Keys, user: UserId, token: &[u8]) -> Command<i64> {
     call(&script::END_SESSIONS).key(&keys.sessions(user)).arg(token).reply()
 }
 
-/// Ends all sessions of a user.
+/// Ends all of a user's sessions. Returns the number of sessions ended.
 pub fn end_all(keys: &Keys, user: UserId) -> Command<i64> {
     call(&script::END_SESSIONS).key(&keys.sessions(user)).arg("").reply()
 }
 
-/// Ends the session with this id; `false` if there is none.
+/// Ends the session with this id. Returns false if there is no such session.
 pub fn revoke(keys: &Keys, user: UserId, session: SessionId) -> Command<bool> {
     call(&script::REVOKE_SESSION).key(&keys.sessions(user)).arg(format!("{session}\t")).reply()
 }

@@ -1,9 +1,8 @@
-//! Signals: pub/sub notifications of changes, for the users that this process subscribes to.
+//! Receives signals: pub/sub notifications of changes that affect the users this process subscribes to.
 //!
 //! Scripts that change data a client may be watching publish a signal on a channel
-//! (`store/lua/part/signal.lua`). A signal announces that there is something to read, not its content. Signals
-//! are lost when a connection breaks, so subscribers also poll from time to time, and whenever they
-//! subscribe.
+//! (`store/lua/part/signal.lua`). A signal names the changed data but does not contain it. Signals are lost
+//! when a connection breaks, so subscribers also poll periodically and whenever they subscribe.
 //!
 //! Not here: the subscribers and what they subscribe to (`app::live`).
 
@@ -17,18 +16,19 @@ use crate::store::key::Keys;
 /// A change announced by a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// A post was added to the home timeline of a user, or removed from it.
+    /// A post was added to or removed from the user's home timeline.
     Timeline(UserId),
-    /// The first user has followed or unfollowed the second. The signal is sent to the first.
+    /// The relation between the two users changed: one followed or unfollowed the other. Sent on the first
+    /// user's channel.
     Relation(UserId, UserId),
-    /// Sessions of a user have ended.
+    /// One or more of the user's sessions have ended.
     Sessions(UserId),
-    /// A user has published a post that its readers pull.
+    /// The user has published a post that readers pull.
     Pulled(UserId),
 }
 
 impl Signal {
-    /// Parses a message on a channel; `None` if this version does not know it.
+    /// Parses a message on a channel; `None` if this version does not know the message.
     fn read(keys: &Keys, channel: &str, message: &str) -> Option<Self> {
         if channel == keys.pulled() {
             return Some(Self::Pulled(message.parse().ok()?));
@@ -43,14 +43,14 @@ impl Signal {
     }
 }
 
-/// A pub/sub listener.
+/// A pub/sub listener for signals.
 pub struct SignalListener {
     sink: PubSubSink,
     stream: PubSubStream,
     keys: Keys,
 }
 
-/// A handle that changes the subscriptions of an [`SignalListener`].
+/// A handle that changes the subscriptions of a [`SignalListener`].
 #[derive(Clone)]
 pub struct SubscriptionHandle {
     sink: PubSubSink,
@@ -64,7 +64,7 @@ impl SignalListener {
         Ok(Self { sink, stream, keys })
     }
 
-    /// Returns a handle that changes the subscriptions; initially, no users are subscribed to.
+    /// Returns a handle that changes the subscriptions. A new listener subscribes to no users.
     #[must_use]
     pub fn handle(&self) -> SubscriptionHandle {
         SubscriptionHandle { sink: self.sink.clone(), keys: self.keys.clone() }
@@ -83,17 +83,17 @@ impl SignalListener {
 }
 
 impl SubscriptionHandle {
-    /// Subscribes to these users. One round trip.
+    /// Subscribes to these users. Makes one round trip.
     pub async fn subscribe_to(&mut self, users: &[UserId]) -> Result<(), Error> {
         Ok(self.sink.subscribe(self.channels(users)).await?)
     }
 
-    /// Unsubscribes from these users. One round trip.
+    /// Unsubscribes from these users. Makes one round trip.
     pub async fn unsubscribe_from(&mut self, users: &[UserId]) -> Result<(), Error> {
         Ok(self.sink.unsubscribe(self.channels(users)).await?)
     }
 
-    /// Checks the connection. One round trip.
+    /// Checks the connection. Makes one round trip.
     pub async fn ping(&mut self) -> Result<(), Error> {
         Ok(self.sink.ping::<redis::Value>().await.map(drop)?)
     }
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_form_of_signals_is_known_to_every_process() {
+    fn the_format_of_signals_is_shared_by_all_processes() {
         let keys = Keys::new("ff:", 16);
         let [seven, nine] = [7, 9].map(|number| UserId::new(number).unwrap());
         let read = |channel, message| Signal::read(&keys, channel, message);

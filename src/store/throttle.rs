@@ -1,7 +1,8 @@
-//! Known addresses of accounts, used to throttle password guessing.
+//! Storage of accounts' known addresses, used to throttle password guessing.
 //!
-//! They are stored by username, not in the user's slot: names without an account are treated like any other.
-//! Not here: the buckets themselves (`store::bucket`), or which bucket an attempt uses (`app::throttle`).
+//! The addresses are stored by username digest, not in the user's slot, so that a username without an account
+//! is treated like any other. Not here: the buckets themselves (`store::bucket`), the choice of an attempt's
+//! bucket (`app::throttle`).
 
 use std::time::Duration;
 
@@ -10,19 +11,19 @@ use crate::model::digest::Digest;
 use crate::store::command::{Command, command, transaction};
 use crate::store::key::Keys;
 
-/// Retention of a known address.
+/// Retention of a known address after its last sign-in: 90 days.
 const REMEMBERED: Duration = Duration::from_hours(90 * 24);
-/// Maximum number of known addresses per account; the least recently used one is evicted.
+/// Maximum known addresses per account; a new address evicts the least recently used address.
 const MOST_ADDRESSES: isize = 20;
 
-/// Returns whether the account has recently been signed in to from this address.
+/// Returns true if this address has recently signed in to the account.
 pub fn is_known(keys: &Keys, account: Digest, address: Digest, now: Timestamp) -> Command<bool> {
     let since = now.minus(REMEMBERED).as_millis();
     let read = command("ZSCORE").key(&keys.known_addresses(account)).arg(address.to_string());
     read.reply::<Option<i64>>().map(move |last| Ok(last.is_some_and(|last| last > since)))
 }
 
-/// Records that the account was signed in to from this address; `true` if the address is new.
+/// Records a sign-in to the account from this address. Returns true if the address is new.
 pub fn record(keys: &Keys, account: Digest, address: Digest, now: Timestamp) -> Command<bool> {
     let known = keys.known_addresses(account);
     let old = now.minus(REMEMBERED).as_millis();

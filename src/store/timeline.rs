@@ -1,11 +1,11 @@
-//! Storage of home timelines: each a list of post ids, greatest first, with a seal at its end.
+//! Storage of home timelines. Each is a list of post ids, in descending order, with a seal at its end.
 //!
-//! A timeline exists while its owner keeps coming back. A timeline that does not exist receives nothing and
-//! is rebuilt from scratch. The seal (`store/lua/part/timeline.lua`) contains a nonce, so that nothing meant
-//! for one timeline gets into another under the same key; the floor, at and above which the timeline is
-//! complete; and the mark, up to which everything has been pulled.
+//! A timeline expires unless its owner keeps returning. A missing timeline receives no posts, and the owner's
+//! next visit rebuilds it from scratch. The seal (`store/lua/part/timeline.lua`) contains the nonce, which
+//! keeps writes meant for one timeline out of another under the same key; the floor, at and above which the
+//! timeline is complete; and the mark, up to which everything has been pulled.
 //!
-//! Not here: which authors a reader pulls from, and the order of reads (`app::timeline`).
+//! Not here: a reader's choice of authors to pull from, and the order of reads (`app::timeline`).
 
 use redis::{FromRedisValue, ParsingError, Value};
 
@@ -21,48 +21,48 @@ use crate::store::script;
 /// A section of a stored timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
-    /// The floor: the timeline is complete above it. The start if it was never trimmed.
+    /// Floor above which the timeline is complete; the start if the timeline was never trimmed.
     pub floor: Mark,
-    /// The posts of the section, greatest first.
+    /// The section's posts, in descending order of id.
     pub posts: Vec<PostId>,
 }
 
 impl View {
     fn new((floor, posts): (u64, Vec<Id>)) -> Self {
-        // Stored is the first post from which on the timeline is complete.
+        // The seal stores the least id from which the timeline is complete.
         Self { floor: Mark::new(floor.saturating_sub(1)), posts: ids(posts) }
     }
 }
 
-/// The nonce of a timeline, which distinguishes it from another under the same key.
+/// A timeline's nonce, which distinguishes it from other timelines under the same key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nonce(String);
 
-/// An existing timeline, and the sources to pull into it.
+/// An opened timeline, and the sources to pull into it.
 #[derive(Clone, Debug)]
 pub struct Opened {
-    /// Its nonce.
+    /// The timeline's nonce.
     pub nonce: Nonce,
-    /// Everything up to this post has been pulled; `None` if the timeline is not filled yet.
+    /// Mark up to which everything has been pulled; `None` if the timeline is not filled yet.
     pub mark: Option<Mark>,
     /// Authors to pull from.
     pub sources: Vec<UserId>,
     /// The requested section.
     pub view: View,
-    /// The section excludes all posts removed from the timeline up to this time.
+    /// Time up to which the section excludes all posts removed from the timeline.
     pub at: Timestamp,
 }
 
 /// Authors to pull into a filled timeline.
 #[derive(Clone, Copy, Debug)]
 pub enum Sources<'a> {
-    /// All authors that its owner follows.
+    /// All authors that the owner follows.
     All,
-    /// Those of these authors that its owner follows; at most [`MOST_NAMED`].
+    /// The authors in this list that the owner follows. The list has at most [`MOST_NAMED`] authors.
     Named(&'a [UserId]),
 }
 
-/// Retention of removals from a timeline: a day.
+/// Retention of removals from a timeline, in milliseconds: one day.
 pub(super) const REMOVED_MILLIS: u64 = 86_400_000;
 
 /// Maximum number of authors that can be named as sources.
@@ -78,8 +78,8 @@ impl FromRedisValue for Source {
     }
 }
 
-/// Creates a timeline if it does not exist, renews its expiry to `lifetime` seconds, and returns the authors
-/// to pull from, which are all followed users if it is not filled. Also returns a section of it.
+/// Opens a timeline: creates it if necessary, renews its expiry to `lifetime` seconds, and returns a section
+/// and the authors to pull from. If the timeline is not filled, these are all followed users.
 ///
 /// # Panics
 /// If `sources` names more than [`MOST_NAMED`] users.
@@ -115,29 +115,29 @@ pub fn open(
 /// Posts to merge into a timeline.
 #[derive(Clone, Debug)]
 pub struct Merge {
-    /// The posts, greatest first, each once.
+    /// Posts without duplicates, in descending order of id.
     pub posts: Vec<PostId>,
-    /// The posts are complete only above this mark.
+    /// Mark above which the posts are complete.
     pub cut: Mark,
-    /// The pull that the posts come from, if any.
+    /// Pull that returned the posts, if any.
     pub pull: Option<Pull>,
 }
 
-/// A pull: after it, the timeline contains everything up to the mark.
+/// A pull, after which the timeline contains everything up to the mark.
 #[derive(Clone, Debug)]
 pub struct Pull {
-    /// The timeline that was opened for it.
+    /// Nonce of the timeline opened for the pull.
     pub nonce: Nonce,
-    /// The generation of the strategy it follows.
+    /// Generation of the strategy that the pull follows.
     pub generation: u64,
-    /// The mark.
+    /// Mark up to which the pull returned everything.
     pub mark: Mark,
-    /// `true` if it pulled everything from all sources.
+    /// True if the pull returned everything from all sources.
     pub is_full: bool,
 }
 
-/// Merges posts into a timeline and returns a section of it; `None` if the timeline does not exist or is not
-/// the one that was opened.
+/// Merges posts into a timeline and returns a section of it; `None` if the timeline does not exist or its
+/// nonce differs from the pull's.
 pub fn merge(
     keys: &Keys,
     owner: UserId,
@@ -160,7 +160,7 @@ pub fn merge(
     merge.reply::<Option<(u64, Vec<Id>)>>().map(|view| Ok(view.map(View::new)))
 }
 
-/// Reads a section of a stored timeline; `None` if it does not exist or has another nonce.
+/// Reads a section of a stored timeline; `None` if the timeline does not exist or has another nonce.
 pub fn view(
     keys: &Keys,
     owner: UserId,
@@ -175,11 +175,11 @@ pub fn view(
 /// An author's new posts for a reader who has pulled before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pulled {
-    /// The posts, greatest first.
+    /// Posts in descending order of id.
     pub posts: Vec<PostId>,
-    /// The next post, if there are more.
+    /// The next post beyond the limit, if any.
     pub beyond: Option<PostId>,
-    /// The posts above this mark are complete: others may have become cold.
+    /// Mark above which the posts are complete; posts up to it may have become cold.
     pub cold: Mark,
 }
 
@@ -192,12 +192,14 @@ pub fn pull(keys: &Keys, author: UserId, mark: Mark, limit: usize) -> Command<Pu
     })
 }
 
-/// Adds a post to a timeline, if the timeline exists and reaches down to it. `true` if it is there now.
+/// Adds a post to a timeline, if the timeline exists and reaches down to the post. Returns true if the
+/// timeline now contains the post.
 pub fn deliver(keys: &Keys, owner: UserId, post: PostId, capacity: u32) -> Command<bool> {
     call(&script::DELIVER).key(&keys.timeline(owner)).arg(post.get()).arg(capacity).reply()
 }
 
-/// Removes a post from a timeline, if it is there, and records the removal for a day.
+/// Removes a post from a timeline and records the removal for a day. Returns true if the timeline contained
+/// the post.
 pub fn remove(keys: &Keys, owner: UserId, post: PostId) -> Command<bool> {
     let remove = call(&script::REMOVE_ENTRY).key(&keys.timeline(owner)).key(&keys.removed(owner));
     remove.arg(post.get()).arg(REMOVED_MILLIS).reply()
@@ -206,14 +208,14 @@ pub fn remove(keys: &Keys, owner: UserId, post: PostId) -> Command<bool> {
 /// Posts removed from a timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removals {
-    /// The removals are complete up to this time.
+    /// Time up to which the removals are complete.
     pub at: Timestamp,
-    /// The removed posts with their times of removal, earliest first; the times are distinct.
+    /// Removed posts with their removal times, earliest first. The times are distinct.
     pub posts: Vec<(PostId, Timestamp)>,
 }
 
-/// Reads at most `limit` of the posts removed from a timeline after `since`, by the Redis clock; without
-/// `since`, returns only the current time. `None` if the removals since then are not all known.
+/// Reads at most `limit` posts removed from a timeline after `since`, by the Redis clock. Without `since`,
+/// returns only the current time. Returns `None` if some removals after `since` are no longer recorded.
 pub fn removed(
     keys: &Keys,
     owner: UserId,
@@ -236,7 +238,7 @@ pub fn make_star(keys: &Keys, author: UserId, nonce: u64) -> Command<bool> {
     make.arg(author.get()).arg(format!("{nonce:x}")).reply()
 }
 
-/// Returns whether an author is a star.
+/// Returns true if an author is a star.
 pub fn is_star(keys: &Keys, author: UserId) -> Command<bool> {
     command("SISMEMBER").key(&keys.stars()).arg(author.get()).reply()
 }
@@ -244,15 +246,15 @@ pub fn is_star(keys: &Keys, author: UserId) -> Command<bool> {
 /// The watermark and the stars.
 #[derive(Clone, Debug)]
 pub struct Watermark {
-    /// Every covered post is visible or never will be.
+    /// Mark up to which every post is visible or never will be.
     pub mark: Mark,
-    /// The version of the stars.
+    /// Version of the set of stars.
     pub version: String,
     /// The stars; `None` if the known version is current.
     pub stars: Option<Vec<UserId>>,
 }
 
-/// Reads the watermark and the stars, atomically.
+/// Atomically reads the watermark and the stars.
 pub fn watermark(keys: &Keys, known_version: &str) -> Command<Watermark> {
     let read = call(&script::WATERMARK).key(&keys.next_post()).key(&keys.publishing());
     let read = read.key(&keys.stars()).key(&keys.stars_version()).arg(known_version);
@@ -266,8 +268,8 @@ pub fn watermark(keys: &Keys, known_version: &str) -> Command<Watermark> {
     })
 }
 
-/// Sets the strategy of timelines from now on. Returns its generation, which changes with each strategy, so
-/// that pulls made under another strategy can be recognised as insufficient.
+/// Sets the timeline strategy. Returns the strategy's generation, which changes with each strategy and so
+/// identifies pulls made under another strategy as insufficient.
 pub fn enter_strategy(keys: &Keys, strategy: &str) -> Command<u64> {
     call(&script::ENTER_STRATEGY).key(&keys.layout()).arg(strategy).reply()
 }

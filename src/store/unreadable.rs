@@ -1,25 +1,26 @@
-//! Unreadable stored data: data of one user or post is left out, so that it does not fail the rest of a
-//! request.
+//! Handles unreadable stored data. Readers leave out the user's or post's data, so that the rest of a request
+//! succeeds.
 //!
-//! Only errors about the data itself count (a key of the wrong type, a malformed value). Transient errors
-//! remain errors; otherwise readers would skip posts that are merely unavailable.
+//! Only errors about the data itself count: a key of the wrong type, or a malformed value. Transient errors
+//! remain errors; otherwise, readers would skip posts that are merely unavailable.
 
 use std::collections::HashSet;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use crate::store::batch::{Replies, Ticket};
 use crate::store::error::Error;
-use crate::store::metrics;
+use crate::store::metric;
 
-/// Maximum number of entries recorded as logged. When exceeded, entries are logged again.
+/// Maximum number of entries cached as logged. At this limit, the cache is cleared and entries may be logged
+/// again.
 const MOST_LOGGED: usize = 1_000;
 
-/// The entries already logged. Each is logged once, since every reader encounters it.
+/// Cache of entries already logged. Each entry is logged once, because every reader encounters it.
 static LOGGED: LazyLock<Mutex<HashSet<(&'static str, u64)>>> = LazyLock::new(Mutex::default);
 
 impl Replies {
-    /// Returns the reply to one command, or `None` if the stored data cannot be read. Such data is counted,
-    /// and logged as the `kind` of data of the user or post with this `id`.
+    /// Returns one command's reply, or `None` if the stored data is unreadable. Counts and logs unreadable
+    /// data by its `kind` and the user's or post's `id`.
     pub fn take_readable<T>(
         &mut self,
         ticket: Ticket<T>,
@@ -38,13 +39,13 @@ impl Replies {
 }
 
 fn leave_out(kind: &'static str, id: u64, error: &Error) {
-    metrics::left_out(kind);
+    metric::left_out(kind);
     let mut logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
     if logged.len() >= MOST_LOGGED {
         logged.clear();
     }
     if logged.insert((kind, id)) {
         let error = error as &dyn std::error::Error;
-        tracing::error!(error, kind, id, "stored data cannot be read; it is left out until it is repaired");
+        tracing::error!(error, kind, id, "stored data cannot be read and is left out until repaired");
     }
 }

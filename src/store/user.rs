@@ -1,4 +1,4 @@
-//! Storage of users: a small hash each, with the password in a separate key.
+//! Storage of users. Each user is a small hash, with the password hash in a separate key.
 //!
 //! Not here: the username index (`store::name`), sessions (`store::session`).
 
@@ -17,15 +17,15 @@ const DISPLAY_NAME: &str = "display_name";
 const BIO: &str = "bio";
 const CREATED_AT: &str = "created_at";
 
-/// Retention of revocations, in milliseconds: far longer than any writer lives.
+/// Retention of revocations, in milliseconds: far longer than any write takes.
 pub(super) const REVOKED_MILLIS: u64 = 86_400_000;
 
-/// Issues ids for `count` users. Sent twice, it skips ids, which is harmless.
+/// Issues ids for `count` users. If sent twice, skips ids, which is harmless.
 pub fn issue_ids(keys: &Keys, count: u64) -> Command<u64> {
     command("INCRBY").key(&keys.next_user()).arg(count).reply()
 }
 
-/// Returns the last id issued; no user has a greater one.
+/// Returns the last id issued; no user has a greater id.
 pub fn last_id(keys: &Keys) -> Command<u64> {
     command("GET").key(&keys.next_user()).reply::<Option<u64>>().map(|last| Ok(last.unwrap_or(0)))
 }
@@ -67,24 +67,24 @@ fn timestamp(text: &str) -> Result<Timestamp, Error> {
 
 /// A user to create.
 pub struct NewUser {
-    /// The id, freshly issued.
+    /// A freshly issued id.
     pub id: UserId,
-    /// The username, reserved for this id.
+    /// The username, already reserved for this id.
     pub username: Username,
-    /// The display name.
+    /// The validated display name.
     pub display_name: DisplayName,
-    /// The bio.
+    /// The validated bio.
     pub bio: Bio,
-    /// Creation time.
+    /// Time of the user's creation.
     pub created_at: Timestamp,
-    /// The password; without one, sign-in is impossible.
+    /// The password hash; `None` makes sign-in impossible.
     pub password: Option<PasswordHash>,
     /// The initial session, if any.
     pub session: Option<StoredSession>,
 }
 
-/// Creates the user atomically. `false` if the id was revoked or is in use: then nothing was done, and
-/// another id must be used.
+/// Creates a user atomically. Returns false, without any effect, if the id was revoked or is in use; the
+/// caller must then use another id.
 pub fn create(keys: &Keys, user: &NewUser) -> Command<bool> {
     let created_at = user.created_at.as_millis().to_string();
     let record = [
@@ -107,14 +107,15 @@ pub fn create(keys: &Keys, user: &NewUser) -> Command<bool> {
     create.reply()
 }
 
-/// Revokes the id of a user who does not exist, so that they cannot be created later. `true` if the user
-/// exists.
+/// Revokes the id of a user who does not exist, so that no late writer creates the user. Returns true if the
+/// user exists.
 pub fn revoke_unless_exists(keys: &Keys, user: UserId, now: Timestamp) -> Command<bool> {
     let revoke = call(&script::REVOKE_USER).key(&keys.user(user)).key(&keys.void(user));
     revoke.arg(now.as_millis()).arg(REVOKED_MILLIS).reply()
 }
 
-/// Writes the fields of the record that the change contains. The user must exist.
+/// Writes the fields that `change` contains to a user's record; `None` if it contains no fields. The user
+/// must exist.
 #[must_use]
 pub fn change_profile(keys: &Keys, user: UserId, change: &ProfileChange) -> Option<Command<i64>> {
     let display_name = change.display_name.as_ref().map(|name| (DISPLAY_NAME, name.as_str()));
@@ -125,7 +126,7 @@ pub fn change_profile(keys: &Keys, user: UserId, change: &ProfileChange) -> Opti
     Some(write.args(fields.flat_map(|(name, value)| [name, value])).reply())
 }
 
-/// Reads the user's password hash; `None` if there is none or the user does not exist.
+/// Reads a user's password hash; `None` if the user has no password or does not exist.
 pub fn password(keys: &Keys, user: UserId) -> Command<Option<PasswordHash>> {
     let read = command("HGET").key(&keys.secret(user)).arg("password");
     read.reply::<Option<String>>().map(|hash| Ok(hash.map(PasswordHash::from_phc)))
@@ -136,14 +137,14 @@ pub fn password(keys: &Keys, user: UserId) -> Command<Option<PasswordHash>> {
 pub enum PasswordChange {
     /// The password was changed.
     Made,
-    /// The password is no longer the one that was verified.
+    /// The password has changed since it was verified.
     Outdated,
     /// The requesting session has ended.
     SessionEnded,
 }
 
-/// Changes the password if it is still `verified`. The session with the token `from` continues under the token `to`;
-/// all others end.
+/// Changes the password if its hash is still `verified`. The session with token `from` continues under token
+/// `to`; all other sessions end.
 pub fn change_password(
     keys: &Keys,
     user: UserId,

@@ -1,9 +1,9 @@
-//! Visitors of a day: sets of user ids, spread by CRC32 over shards small enough for Redis to store each as
-//! an array of integers.
+//! Storage of daily visitors: sets of user ids, spread by CRC32 over shards small enough for Redis to store
+//! each as an integer array.
 //!
-//! The number of shards of a day is fixed when its first visitor is recorded. When the day is over, its
-//! shards are *closed* one by one: their visitors are counted, and no more are added. The shards expire after
-//! the count has been archived.
+//! A day's first visit fixes its number of shards. When the day is over, the server *closes* its shards in
+//! turn: it counts a shard's visitors and adds no more. The shards expire after the server has archived the
+//! count.
 //!
 //! Not here: the schedule (`app::visit`).
 
@@ -15,24 +15,24 @@ use crate::store::command::{Command, call, command, several};
 use crate::store::key::{Keys, Layout};
 use crate::store::script;
 
-/// Users per shard on a day with the expected number of visitors. By default, Redis stores up to twice as
-/// many in an array.
+/// Average number of users per shard on a day with the expected number of visitors. By default, Redis stores
+/// up to twice that number in an integer array.
 const USERS_PER_SHARD: u64 = 256;
 
-/// Maximum number of shards of a day: far more than the greatest expectation requires.
+/// Maximum number of shards per day: far more than the greatest expected number of visitors requires.
 const MOST_SHARDS: u32 = 1 << 16;
 
-/// Lifetime of the shards of an archived day, in seconds: so long that no visit of that day can still be
-/// about to be recorded.
+/// Lifetime of an archived day's shards, in seconds: long enough that no write can still be about to record a
+/// visit on that day.
 const CLOSED_SECONDS: u64 = 2 * 86_400;
 
-/// The member that marks a closed shard; all others are users.
+/// Member that marks a closed shard; all other members are user ids.
 const CLOSED: u64 = 0;
 
 const SINCE: &str = "since";
 
-/// Sets the layout of a day for `expected` users, and the first day recorded, unless they are already set.
-/// Returns the layout in force.
+/// Sets a day's layout for `expected` users, and the first day recorded, unless already set. Returns the
+/// layout in force.
 pub fn fix_layout(keys: &Keys, day: Day, expected: u64) -> Command<Layout> {
     let days = keys.visit_days();
     let wanted = expected.div_ceil(USERS_PER_SHARD).min(MOST_SHARDS.into());
@@ -46,11 +46,11 @@ pub fn fix_layout(keys: &Keys, day: Day, expected: u64) -> Command<Layout> {
 /// The days recorded in Redis.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Days {
-    /// Days that have begun and are not archived, in order.
+    /// Unarchived days that have begun, in ascending order.
     pub open: Vec<Layout>,
-    /// The first day ever recorded.
+    /// The first day ever recorded; `None` if no day was recorded.
     pub since: Option<Day>,
-    /// Entries that are not days or have more shards than allowed.
+    /// Entries whose day or number of shards is invalid.
     pub unknown: Vec<String>,
 }
 
@@ -73,30 +73,30 @@ pub fn days(keys: &Keys) -> Command<Days> {
     })
 }
 
-/// Records a visit of a user on a day. `false` if the day is closed and the user is not counted.
+/// Records a user's visit on a day. Returns false if the day is closed and does not count the user.
 pub fn record(keys: &Keys, layout: Layout, user: UserId) -> Command<bool> {
     let shard = crc32fast::hash(user.to_string().as_bytes()) % layout.shards;
     call(&script::RECORD_VISIT).key(&keys.visits(layout, shard)).arg(user.get()).arg(CLOSED).reply()
 }
 
-/// Counts the visitors in one shard of a day.
+/// Counts the visitors in one of a day's shards.
 pub fn count(keys: &Keys, layout: Layout, shard: u32) -> Command<u64> {
     let visits = keys.visits(layout, shard);
     let (all, mark) = (command("SCARD").key(&visits), command("SISMEMBER").key(&visits).arg(CLOSED));
     several(vec![all, mark]).map(|(all, mark): (u64, u64)| Ok(all.saturating_sub(mark)))
 }
 
-/// Closes one shard of a day and returns the number of its visitors.
+/// Closes one of a day's shards and returns its number of visitors.
 pub fn close(keys: &Keys, layout: Layout, shard: u32) -> Command<u64> {
     call(&script::CLOSE_VISITS).key(&keys.visits(layout, shard)).arg(CLOSED).reply()
 }
 
-/// Lets a shard expire that is no longer needed.
+/// Sets a shard that is no longer needed to expire.
 pub fn expire(keys: &Keys, layout: Layout, shard: u32) -> Command<bool> {
     command("EXPIRE").key(&keys.visits(layout, shard)).arg(CLOSED_SECONDS).reply()
 }
 
-/// Removes the record of a day that has been archived.
+/// Removes the record of an archived day.
 pub fn forget(keys: &Keys, day: Day) -> Command<i64> {
     command("HDEL").key(&keys.visit_days()).arg(day.number()).reply()
 }

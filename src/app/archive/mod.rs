@@ -1,33 +1,34 @@
-//! The archive: moving posts to cold storage, and reading hot and cold posts together.
+//! Moves posts to the archive, and reads hot and cold posts together.
 //!
-//! A post pushed out of its author's hot list is queued until a *mover* takes it. The mover processes batches
-//! of up to a thousand posts in these steps:
+//! A post beyond the limit of its author's hot list waits in a queue until a *mover* takes it. The mover
+//! processes batches of up to 1,000 posts in these steps:
 //! 1. Move the posts from the queue to the mover's own list.
-//! 2. Read their records. For tombstones, finish the deletion first: the process that began it may have been
-//!    interrupted.
+//! 2. Read the posts' records. For tombstones, finish the deletion first, because the process that began it
+//!    may have been interrupted.
 //! 3. Write posts and tombstones to the archive, in one transaction.
-//! 4. Read them back and compare. If the archive holds a tombstone that Redis has lost with its latest writes,
+//! 4. Read them back and compare. If the archive has a tombstone that Redis lost with its latest writes,
 //!    erase the post in Redis again and reprocess it.
-//! 5. Remove the posts from their authors' lists, atomically per author, together with updating the author's
-//!    cold post metadata: the greatest id and the count.
-//! 6. Delete the records, but only those unchanged since they were read. Tombstones expire on their own.
-//! 7. Remove deleted posts from the set of those the archive still has as live.
-//! 8. Remove the posts from the mover's list. Posts whose record has changed stay and are processed again.
+//! 5. Remove the posts from their authors' lists and update the authors' cold post metadata (greatest id and
+//!    count), atomically per author.
+//! 6. Delete the records that have not changed since step 2. Tombstones expire on their own.
+//! 7. Remove tombstoned posts from each author's set of deleted posts that the archive may still have.
+//! 8. Remove the posts from the mover's list. Posts with a changed record stay, and the mover processes them
+//!    again.
 //!
-//! Every step is idempotent, and two movers may run the same step concurrently. Another mover adopts the
-//! batch of a mover that has gone silent.
+//! Every step is idempotent, and two movers may run the same step concurrently. If a mover goes silent,
+//! another mover adopts its batch.
 //!
 //! A post is therefore always in its author's list, in the archive, or briefly in both. Readers query **Redis
-//! first, then the archive**, so a post that leaves Redis in between is found in the archive. Deletion is
-//! decided before the archive is queried: by the record for a single post, by the set of gone posts for a
-//! list.
+//! first, then the archive**, and thus find posts that leave Redis between the two queries. Before they query
+//! the archive, Redis determines which posts are deleted: by the record for a single post, by the author's
+//! set of deleted posts for a list.
 //!
 //! # Why
-//! Removing a post from its list before it is in the archive would make it invisible for a while. Deleting a
-//! changed record would resurrect a deleted post. Tombstones stay in the archive so that a mover that wakes
-//! up late does not write the post after its deletion.
+//! Removing a post from its list before archiving it would hide the post for a while. Deleting a changed
+//! record would resurrect a deleted post. Tombstones stay in the archive to stop a delayed mover from writing
+//! a post after its deletion.
 //!
-//! Not here: how posts are queued (`app::post`).
+//! Not here: the queueing of posts (`app::post`).
 
 mod limit;
 mod mover;
@@ -58,13 +59,13 @@ const TIMEOUT: Duration = Duration::from_secs(6);
 pub struct Transit {
     /// Posts queued for archiving.
     pub pending: u64,
-    /// Posts taken by a mover.
+    /// Posts that movers have taken and not yet finished.
     pub moving: u64,
-    /// Age of the oldest post not yet archived; zero if there is none.
+    /// Age of the oldest queued or taken post; zero if there is none.
     pub oldest: Duration,
     /// Posts archived since the store was created.
     pub moved: u64,
-    /// Posts that the archive has rejected.
+    /// Posts that the archive rejected and movers set aside.
     pub unmovable: u64,
 }
 
@@ -77,7 +78,7 @@ impl App {
 
     /// Returns the identity of the archive after verifying that it belongs to this store.
     async fn bound_identity(&self) -> Result<&str, Error> {
-        // Boxed: the future of a database driver is nested too deeply for the compiler to analyze from here.
+        // Boxed, because the compiler cannot analyze the database driver's deeply nested future from here.
         let bound = self.0.bound.get_or_try_init(|| self.bind_archive().boxed());
         // A caller waiting for another caller's attempt uses the same timeout.
         let bound = tokio::time::timeout(TIMEOUT, bound).await;
@@ -89,13 +90,13 @@ impl App {
         self.archive().await.map(drop)
     }
 
-    /// Returns whether the archive responds. One query.
+    /// Returns true if the archive responds. Makes one query.
     pub async fn is_archive_ready(&self) -> bool {
         let answers = async { self.archive().await?.greatest_post().await.map_err(Error::from) };
         answers.await.is_ok()
     }
 
-    /// Returns whether the mover of this process is failing; false without a mover. No query.
+    /// Returns true if this process has a mover and it is failing. Makes no query.
     #[must_use]
     pub fn is_archiving_stuck(&self) -> bool {
         self.0.is_stuck.load(Ordering::Relaxed)
@@ -106,7 +107,7 @@ impl App {
         self.0.archive.close().await;
     }
 
-    /// Returns the location of the archive in readable form.
+    /// Returns the archive's address in readable form.
     #[must_use]
     pub fn archive_address(&self) -> String {
         self.0.archive.place()
@@ -123,12 +124,12 @@ impl App {
         self.0.archive.asked()
     }
 
-    /// Binds store and archive to each other: either both are new, or each holds the other's identity. Two
-    /// Redis instances sharing one archive would mix their posts; two archives of one Redis would each miss
-    /// posts that the other has.
+    /// Binds store and archive to each other if both are new, and otherwise verifies that both hold the same
+    /// identity. Two Redis instances with one archive would mix their posts. Two archives of one Redis would
+    /// each lack posts that the other has.
     ///
-    /// Redis may have lost its latest writes and with them ids that the archive has. Those ids are skipped
-    /// and not issued again.
+    /// Redis may have lost its latest writes, and with them ids that the archive has. The store skips those
+    /// ids and does not issue them again.
     async fn bind_archive(&self) -> Result<String, Error> {
         let read = || moving::archive(self.keys()).send("archive: bound", self.store());
         let identity = self.archive_identity().await?;
@@ -137,7 +138,7 @@ impl App {
         if was_new && greatest == 0 {
             moving::bind_archive(self.keys(), &identity).send("archive: bind", self.store()).await?;
         }
-        // Another process may have been first.
+        // Another process may have bound the store first.
         if read().await?.as_ref() != Some(&identity) {
             return Err(self.foreign_archive());
         }
@@ -153,15 +154,15 @@ impl App {
         Broken::ForeignArchive(self.archive_address()).into()
     }
 
-    /// Binds this store to the current archive, whatever it was bound to before. Posts in the former archive
-    /// become unreadable.
+    /// Binds this store to the current archive, and replaces any previous binding. Posts in the previous
+    /// archive become unreadable.
     pub async fn adopt_archive(&self) -> Result<(), Error> {
         let identity = self.archive_identity().await?;
         moving::rebind_archive(self.keys(), &identity).send("archive: adopt", self.store()).await?;
         Ok(())
     }
 
-    /// Returns the state of the archiving pipeline. Two round trips.
+    /// Returns the state of the archiving pipeline. Makes two round trips.
     pub async fn transit(&self) -> Result<Transit, Error> {
         let keys = self.keys();
         let mut batch = Batch::new("archive: transit");
@@ -192,7 +193,7 @@ impl App {
         Ok(transit)
     }
 
-    /// Queues the posts that the archive rejected for another attempt. Returns their number.
+    /// Requeues the posts that the archive rejected. Returns their number.
     pub(super) async fn requeue_unmovable(&self) -> Result<u64, Error> {
         let mut requeued = 0;
         loop {

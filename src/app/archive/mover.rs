@@ -1,4 +1,4 @@
-//! Movers: background workers that transfer posts to the archive in batches.
+//! Runs movers, background workers that transfer posts to the archive in batches.
 //!
 //! Not here: the steps of one batch (`transfer`).
 
@@ -11,14 +11,14 @@ use crate::app::error::Error;
 use crate::store::batch::Batch;
 use crate::store::moving::{self, Taken};
 
-/// Silence after which a mover counts as dead. A turn takes far less.
+/// Time without a heartbeat after which a mover counts as dead. A turn takes far less.
 pub const SILENT_AFTER: Duration = Duration::from_mins(1);
 /// Polling interval of an idle mover.
 const IDLE: Duration = Duration::from_secs(1);
 /// Retry delay while the store or the archive is unavailable: initial and maximum.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
 
-/// A worker that transfers posts to the archive. Any number may run concurrently.
+/// A worker that transfers posts to the archive. Any number of movers may run concurrently.
 pub struct Mover {
     app: App,
     name: String,
@@ -34,7 +34,7 @@ impl App {
 
 impl Mover {
     /// Runs until `stopping` completes, then returns unfinished posts to the queue. Uses its own archive
-    /// connection, so that it does not compete with requests for one.
+    /// connection, so that it does not compete with requests for connections.
     pub async fn work(self, stopping: impl Future<Output = ()>) {
         let apart = self.app.over(self.app.store().clone(), self.app.0.archive.apart());
         let mover = Self { app: apart, name: self.name.clone() };
@@ -48,7 +48,7 @@ impl Mover {
             let error = &error as &dyn std::error::Error;
             tracing::warn!(
                 error,
-                "unfinished posts could not be returned to the archiving queue; another mover adopts them"
+                "cannot return unfinished posts to the archiving queue; another mover will adopt them"
             );
         }
     }
@@ -56,7 +56,7 @@ impl Mover {
     async fn keep_working(&self) {
         let mut pause = PAUSE.0;
         let mut is_swept = false;
-        // Logs each outage once; metrics cover its duration.
+        // Log each outage once; metrics cover its duration.
         let mut reported = None;
         loop {
             match self.turn_or_sweep(&mut is_swept).await {
@@ -95,7 +95,7 @@ impl Mover {
         Ok(false)
     }
 
-    /// Runs until nothing is left to archive, also together with other movers. Adopts the posts of movers
+    /// Runs until no posts are left to archive. Other movers may run concurrently. Adopts the posts of movers
     /// that have been silent for `silent_after`.
     pub async fn drain(&self, silent_after: Duration) -> Result<(), Error> {
         let drained = self.drain_all(silent_after).await;
@@ -118,7 +118,7 @@ impl Mover {
         }
     }
 
-    /// Runs all steps once. Returns whether there was any work.
+    /// Runs all steps once. Returns true if there was any work.
     pub async fn turn(&self, silent_after: Duration) -> Result<bool, Error> {
         let silent_after = u64::try_from(silent_after.as_millis()).unwrap_or(u64::MAX);
         let Taken { entries, unknown, silent } = self.take(silent_after).await?;
@@ -131,7 +131,7 @@ impl Mover {
             return Ok(adopted > 0);
         }
         if !unknown.is_empty() {
-            tracing::error!(?unknown, "unknown entries in the archiving queue; they are set aside");
+            tracing::error!(?unknown, "unknown entries in the archiving queue; setting them aside");
         }
         let mut outcome = self.app.move_all(&entries).await?;
         outcome.unmovable.extend(unknown);
@@ -139,7 +139,7 @@ impl Mover {
         Ok(true)
     }
 
-    /// Step 1. Fails if the store has since been bound to another archive.
+    /// Runs step 1. Fails if the store has since been bound to another archive.
     async fn take(&self, silent_after: u64) -> Result<Taken, Error> {
         let identity = self.app.bound_identity().await?;
         let mut batch = Batch::new("move: take");

@@ -1,6 +1,6 @@
-//! Pages of posts stored in Redis, in the archive, or across both.
+//! Builds pages of posts stored in Redis, in the archive, or across both.
 //!
-//! Not here: the order in which the two are queried (`app::read`, `app::timeline`).
+//! Not here: the order of the queries (`app::read`, `app::timeline`).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use crate::model::page::{Direction, Page, Window};
 use crate::model::post::Post;
 use crate::store::post::{Cold, MOST_GONE, PostPage};
 
-/// A post of a list, as far as it has been read.
+/// A post in a list: its id or, from the archive, the whole post.
 #[derive(Clone, Debug)]
 pub enum Listed {
-    /// In Redis, at least when the list was read.
+    /// A post that was in Redis when the list was read.
     Hot(PostId),
-    /// In the archive, and read together with the list.
+    /// A post in the archive, read together with the list.
     Archived(Arc<Post>),
 }
 
 impl Listed {
-    /// Returns the id of the post.
+    /// Returns the post's id.
     #[must_use]
     pub fn id(&self) -> PostId {
         match self {
@@ -38,9 +38,9 @@ impl From<Listed> for PostId {
     }
 }
 
-/// Returns the range of ids in which the archive may have posts of a window read from an author's list in
-/// Redis: from the window's position to the end of the page, or, if the hot list ends there, to the end of
-/// the archive.
+/// Returns the range of ids in which the archive may have posts of a window that was read from an author's
+/// list in Redis; `None` if it has none. The range extends from the window's position to the end of the page
+/// or, if the hot list ends there, to the end of the archive.
 pub(in crate::app) fn cold_range(
     author: UserId,
     window: &Window<PostId>,
@@ -58,7 +58,7 @@ pub(in crate::app) fn cold_range(
     range(author, direction, above.map_or(0, |last| last.get()), below, limit, cold)
 }
 
-/// Builds a range, unless it must be empty.
+/// Builds a range; `None` if it is certain to be empty.
 fn range(
     author: UserId,
     direction: Direction,
@@ -69,7 +69,7 @@ fn range(
 ) -> Option<Range> {
     let upto = cold.greatest.saturating_add(1);
     let below = below.map_or(upto, |below| below.min(upto));
-    // Uses the greatest id, not the count, so that a wrong count hides no post.
+    // Use the greatest id, not the count, so that a wrong count hides no posts.
     let can_be = cold.greatest > 0 && below > above.saturating_add(1);
     can_be.then_some(Range { author, direction, above, below, limit })
 }
@@ -78,7 +78,7 @@ fn range(
 pub(in crate::app) struct Joint {
     window: Window<PostId>,
     hot: PostPage,
-    /// Index of the requested range that holds the posts of the page and the one after them.
+    /// Index of the requested range that holds the page's posts and the post after them.
     beside: Option<usize>,
     /// Index of the requested range that shows whether posts exist on the other side of the window's
     /// position.
@@ -86,7 +86,7 @@ pub(in crate::app) struct Joint {
 }
 
 impl Joint {
-    /// Adds the ranges needed to complete the page.
+    /// Creates a page from its hot part. Adds the ranges needed to complete the page to `ranges`.
     pub(in crate::app) fn new(
         author: UserId,
         window: Window<PostId>,
@@ -97,7 +97,7 @@ impl Joint {
             ranges.push(range?);
             Some(ranges.len() - 1)
         };
-        // The archive may return posts that are gone; they are filtered out, so request that many more.
+        // The archive may return deleted posts, which `join` filters out. Request additional posts for them.
         let size = window.size + 1 + hot.gone.beside.len();
         let beside = if Self::is_known_to_go_on(&window, &hot) {
             None
@@ -108,11 +108,11 @@ impl Joint {
         Self { window, hot, beside, behind }
     }
 
-    /// Returns whether the page is full and all cold posts lie beyond it.
+    /// Returns true if the page is full and all cold posts lie beyond it.
     fn is_known_to_go_on(window: &Window<PostId>, PostPage { page, cold, .. }: &PostPage) -> bool {
         let is_full = page.entries.len() == window.size;
         let last = page.entries.last().map_or(0, |last| last.get());
-        // A count of 0 after posts became cold is unreliable: query the archive.
+        // A count of 0 is unreliable if posts became cold. In that case, query the archive.
         let is_known = cold.count > 0 || cold.greatest == 0;
         window.direction == Direction::Forward && is_full && cold.greatest < last && is_known
     }
@@ -128,7 +128,7 @@ impl Joint {
             Direction::Forward if !page.has_previous => {
                 range(author, Direction::Backward, from - 1, None, limit, cold)
             }
-            // All cold posts lie on that side, so no query is needed.
+            // If all cold posts lie on that side, no query is needed.
             Direction::Backward if !page.has_next && (cold.greatest > from || cold.count == 0) => {
                 range(author, Direction::Forward, 0, Some(from + 1), limit, cold)
             }
@@ -136,8 +136,8 @@ impl Joint {
         }
     }
 
-    /// Merges the page with the posts found for the ranges. Fails only if one of this page's own ranges
-    /// failed.
+    /// Merges the page with the posts found for the ranges. Fails only if the archive query failed and this
+    /// page requested a range.
     pub(in crate::app) fn join(
         self,
         found: &Result<Vec<Vec<Arc<Post>>>, Error>,
@@ -155,7 +155,7 @@ impl Joint {
         let found = |range: Option<usize>| range.map_or(&[][..], |range| &found[range]);
         let mut entries: Vec<Listed> = page.entries.iter().copied().map(Listed::Hot).collect();
         entries.extend(without(&gone.beside, found(beside), window.direction));
-        // The sort is stable: of a post in both, the Redis entry wins.
+        // The sort is stable. If a post is in both Redis and the archive, the Redis entry wins.
         entries.sort_by_key(Listed::id);
         entries.dedup_by_key(|listed| listed.id());
         if window.direction == Direction::Forward {
@@ -191,8 +191,8 @@ impl Joint {
     }
 }
 
-/// Filters out posts that are gone. If Redis returned only the first [`MOST_GONE`] of them, posts beyond the
-/// last one are returned as hot, so that their records decide.
+/// Filters out deleted posts. If Redis listed only the first [`MOST_GONE`] deleted posts, returns posts
+/// beyond the last listed post as hot, so that their records decide.
 fn without<'a>(
     gone: &[PostId],
     found: &'a [Arc<Post>],

@@ -1,4 +1,4 @@
-//! Archive queries of one level of a GraphQL query, sent after Redis has replied.
+//! Sends the archive queries of one level of a GraphQL query, after Redis has replied.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,29 +15,29 @@ use crate::model::post::Post;
 /// The data to fetch from the archive.
 #[derive(Default)]
 pub(in crate::app) struct Wanted {
-    /// Posts missing from Redis.
+    /// Ids of posts missing from Redis.
     pub(in crate::app) ids: Vec<PostId>,
-    /// Ranges of authors' lists.
+    /// Ranges of authors' post lists.
     pub(in crate::app) ranges: Vec<Range>,
-    /// Daily visitor counts: the newest day, and the number of days.
+    /// Periods of daily visitor counts, each as its newest day and its number of days.
     pub(in crate::app) visits: Vec<(Day, usize)>,
 }
 
-/// Visitors of each day.
+/// The visitor count of each archived day of a period.
 type Visits = Result<Arc<[(Day, u64)]>, Error>;
 
-/// The archive's results, or the reason for their absence.
+/// The archive's results. A failed query leaves its error.
 pub(in crate::app) struct Found {
-    /// The requested posts that exist.
+    /// The requested posts that exist, by id.
     pub(in crate::app) posts: Result<HashMap<PostId, Arc<Post>>, Error>,
-    /// The posts of each range.
+    /// The posts of each requested range, in the order of the request.
     pub(in crate::app) ranges: Result<Vec<Vec<Arc<Post>>>, Error>,
-    /// The visitor counts of each requested period.
+    /// The visitor counts of each requested period, by newest day and number of days.
     pub(in crate::app) visits: HashMap<(Day, usize), Visits>,
 }
 
 impl App {
-    /// Queries the archive: one query for all posts and one for all ranges, if any, and one for each period
+    /// Queries the archive. Makes one query for all posts and one for all ranges, if any, plus one per period
     /// of visitor counts.
     pub(in crate::app) async fn ask_archive(&self, Wanted { mut ids, ranges, visits }: Wanted) -> Found {
         if ids.is_empty() && ranges.is_empty() && visits.is_empty() {
@@ -45,7 +45,7 @@ impl App {
         }
         ids.sort_unstable();
         ids.dedup();
-        // Boxed, because resolvers nest and would all reserve stack space that hardly any of them needs.
+        // Boxed, because resolvers nest, and each would reserve stack space that few of them need.
         let asked = async {
             let visits = self.archived_visits(visits);
             join3(self.archived_posts(&ids), self.archived_ranges(&ranges), visits).await

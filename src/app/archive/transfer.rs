@@ -1,6 +1,6 @@
-//! The steps that move posts from Redis to the archive, as numbered in [`super`].
+//! Implements steps 2 to 7 of moving posts from Redis to the archive, as numbered in [`super`].
 //!
-//! Not here: when and by whom they are run (`mover`).
+//! Not here: the loop that runs the steps (`mover`).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -24,24 +24,24 @@ struct Records {
     missing: Vec<PostId>,
 }
 
-/// The state of the batch in the archive.
+/// The outcome of comparing a batch with the archive.
 #[derive(Default)]
 struct Verdict {
-    /// In the archive, by this mover or another.
+    /// Posts that this or another mover has written to the archive.
     archived: Vec<(PostId, UserId)>,
-    /// The archive has a different post under this id.
+    /// Posts whose id the archive has with different content.
     unmovable: HashSet<PostId>,
-    /// Tombstoned in the archive.
+    /// Posts with a tombstone in the archive.
     gone: Vec<(PostId, UserId)>,
-    /// Tombstoned in the archive, but not in Redis when it was read.
+    /// Posts with a tombstone in the archive, but without one in Redis when their records were read.
     deleted: Vec<(PostId, UserId)>,
-    /// The record must be read again.
+    /// Posts whose records must be read again.
     changed: HashSet<PostId>,
 }
 
 impl App {
     /// Runs steps 2 to 7 for the whole batch. If that fails because of a post's data, retries post by post
-    /// and sets those that fail aside.
+    /// and sets aside the posts that fail.
     pub(super) async fn move_all(&self, entries: &[Entry]) -> Result<Outcome, Error> {
         let error = match self.move_posts(entries).await {
             Err(error) if error.is_about_data() => error,
@@ -59,7 +59,7 @@ impl App {
                 }
                 Err(error) if error.is_about_data() => {
                     let causes = error.causes();
-                    tracing::error!(causes, post = %entry.post, "a post cannot be archived; it is set aside");
+                    tracing::error!(causes, post = %entry.post, "cannot archive a post; setting it aside");
                     all.unmovable.push(entry.to_string());
                 }
                 Err(error) => return Err(error),
@@ -122,8 +122,8 @@ impl App {
         Ok(records)
     }
 
-    /// Tombstones these records and leaves them to be processed again: the posts were deleted after they were
-    /// read, or Redis has lost the deletion with its latest writes.
+    /// Tombstones these records, which stay in the mover's list for the next turn. Either the posts were
+    /// deleted after step 2, or Redis lost the deletions with its latest writes.
     async fn erase_again(&self, deleted: &[(PostId, UserId)]) -> Result<(), Error> {
         let mut batch = Batch::new("move: erase");
         let erase =
@@ -133,7 +133,7 @@ impl App {
         Ok(())
     }
 
-    /// Runs step 5: trims the lists of the authors.
+    /// Runs step 5: trims the authors' lists.
     async fn remove_archived(&self, archived: &[(PostId, UserId)]) -> Result<(), Error> {
         let mut batch = Batch::new("move: remove archived");
         let put = |(author, mut posts): (UserId, Vec<PostId>)| {
@@ -145,7 +145,7 @@ impl App {
         Ok(())
     }
 
-    /// Runs step 6: deletes unchanged records.
+    /// Runs step 6: deletes unchanged records, and lets tombstones expire.
     async fn drop_records(&self, records: &Records, verdict: &mut Verdict) -> Result<(), Error> {
         let mut batch = Batch::new("move: drop");
         let is_sure = |id: &PostId| !verdict.unmovable.contains(id) && !verdict.changed.contains(id);
@@ -163,7 +163,7 @@ impl App {
         Ok(())
     }
 
-    /// Runs step 7: updates the sets of gone posts.
+    /// Runs step 7: updates the authors' sets of deleted posts.
     async fn evict_expired(&self, gone: &[(PostId, UserId)]) -> Result<(), Error> {
         let mut batch = Batch::new("move: gone");
         let forget = |(author, posts): (UserId, Vec<PostId>)| {
@@ -175,7 +175,7 @@ impl App {
     }
 }
 
-/// Runs step 4: compares the rows of the archive with the records.
+/// Runs step 4: compares the archive's rows with the records.
 fn judge(records: &Records, rows: Vec<Row>) -> Result<Verdict, Error> {
     let rows: HashMap<PostId, Row> = rows.into_iter().map(|row| (row.id(), row)).collect();
     let mut verdict = Verdict::default();
@@ -214,8 +214,8 @@ fn judge(records: &Records, rows: Vec<Row>) -> Result<Verdict, Error> {
         }
     }
     verdict.gone.extend(&records.settled);
-    // A mover interrupted after deleting a record has removed the post from the list before. If Redis lost
-    // its latest writes, that removal may be missing.
+    // A mover removes a post from its author's list before it deletes the record. If Redis lost its latest
+    // writes, the removal may be missing, so repeat it.
     for id in &records.missing {
         match rows.get(id) {
             Some(Row::Live(post)) => verdict.archived.push((*id, post.author)),
@@ -226,7 +226,7 @@ fn judge(records: &Records, rows: Vec<Row>) -> Result<Verdict, Error> {
     Ok(verdict)
 }
 
-/// Returns whether two posts are equal apart from their delivery state.
+/// Returns true if two posts are equal apart from their delivery state.
 fn is_same(one: &Post, other: &Post) -> bool {
     let Post { id, author, content, platform, created_at, delivery: _ } = one;
     (id, author, content, platform, created_at)

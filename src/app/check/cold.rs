@@ -1,8 +1,9 @@
-//! Comparison of cold post counts with the archive, while movers and deletions run.
+//! Compares cold post counts with the archive, while movers and deletions run.
 //!
 //! An archived post is cold, and counted, unless it is still in its author's list (a mover has written it and
-//! not yet trimmed the list) or gone (deleted, but not yet in the archive). While list, set and count are
-//! unchanged, the count must therefore equal the number of rows found in neither list nor set.
+//! not yet trimmed the list) or in the set of deleted posts (deleted, but not yet tombstoned in the archive).
+//! While list, set and count are unchanged, the count must therefore equal the number of rows that are in
+//! neither list nor set.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,18 +14,18 @@ use crate::model::id::{PostId, UserId};
 use crate::store::batch::Batch;
 use crate::store::moving::{self, Cold};
 
-/// Attempts to read an author without a concurrent change.
+/// Maximum attempts to read an author's data without a concurrent change.
 const ATTEMPTS: usize = 3;
 
-/// Maximum number of posts per archive query.
+/// Maximum posts per archive query.
 const ROWS: usize = 1_000;
 
-/// The number of an author's posts in the archive, and the greatest id.
+/// The number of an author's posts in the archive, and their greatest id.
 type Archived = (u64, u64);
 
 impl App {
     /// Compares the archived post counts of these users with the archive. Returns the number of users with a
-    /// wrong count. With `repair`, corrects it. Skips authors whose data keeps changing.
+    /// wrong count. With `repair`, corrects wrong counts. Skips authors whose data keeps changing.
     pub(super) async fn check_cold(&self, ids: &[UserId], repair: bool) -> Result<u64, Error> {
         let counted = self.cold_counts(ids).await?;
         if counted.is_empty() {
@@ -63,7 +64,8 @@ impl App {
         Ok(false)
     }
 
-    /// Returns an author's recorded cold post state and the correct one; `None` after a concurrent change.
+    /// Returns an author's recorded cold post summary, and the correct count and greatest id; `None` after a
+    /// concurrent change.
     async fn measure_cold(&self, author: UserId) -> Result<Option<(Cold, Archived)>, Error> {
         let read = || moving::cold_and_listed(self.keys(), author);
         let before = read().send("check: listed", self.store()).await?;
@@ -84,7 +86,7 @@ impl App {
         Ok(Some((before.0, (count.saturating_sub(elsewhere.len() as u64), greatest))))
     }
 
-    /// Returns which of these posts the archive has as live posts of this author.
+    /// Returns the posts in `posts` that the archive has as live posts of this author.
     async fn archived_among(&self, author: UserId, posts: Vec<PostId>) -> Result<HashSet<PostId>, Error> {
         let mut found = HashSet::new();
         for posts in posts.chunks(ROWS) {
@@ -100,7 +102,7 @@ impl App {
         Ok(counts.into_iter().map(|(author, count, greatest)| (author, (count, greatest))).collect())
     }
 
-    /// Returns the cold post state of those of these users who have, or had, cold posts.
+    /// Returns the cold post summary of each user who has, or had, cold posts.
     async fn cold_counts(&self, ids: &[UserId]) -> Result<Vec<(UserId, Cold)>, Error> {
         let mut batch = Batch::new("check: cold");
         let tickets = ids.iter().map(|&id| batch.push(moving::cold(self.keys(), id))).collect();

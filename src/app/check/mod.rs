@@ -1,8 +1,8 @@
 //! Checks stored data for consistency, and repairs it.
 //!
 //! Compares both directions of every edge, the name index with the users, and each user's archived post count
-//! with the archive. Because a server may be writing concurrently, apparent faults are read a second time
-//! before they count. Operations named by an intent are in progress and do not count either.
+//! with the archive. Because a server may be writing concurrently, the check reads apparent faults a second
+//! time before it counts them. Operations with an intent are in progress, and do not count as faults.
 
 mod cold;
 
@@ -24,13 +24,13 @@ use crate::store::name::{self, Holder};
 use crate::store::relation::{self, PROBE};
 use crate::store::user;
 
-/// Users per batch.
+/// Maximum users per batch.
 pub const USERS_AT_A_TIME: u64 = 500;
 
-/// List entries per batch.
+/// Maximum list entries per batch.
 const ENTRIES_AT_A_TIME: usize = 5_000;
 
-/// The result of a check.
+/// Counts of checked objects, and of the faults found in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     /// Users with a record.
@@ -39,17 +39,18 @@ pub struct Findings {
     pub edges: u64,
     /// Edges whose mirror is missing, has a different time, or has no authoritative entry.
     pub torn_edges: u64,
-    /// Edges to or from nonexistent users, or from a user to itself.
+    /// Edges to or from nonexistent users, or from a user to themselves.
     pub dangling_edges: u64,
-    /// Names that lead to no user or to a user of another name, and users whose name does not lead to them.
+    /// Names that resolve to no user or to a user with another name, and users whose name does not resolve to
+    /// them.
     pub wrong_names: u64,
-    /// Posts whose delivery, or removal from timelines, was abandoned.
+    /// Posts with an abandoned job, to deliver them to timelines or to remove them.
     pub given_up: u64,
     /// Posts that the archive rejected.
     pub unmovable: u64,
-    /// Users whose archived post count differs from the archive.
+    /// Users whose recorded archived post count differs from the archive.
     pub miscounted: u64,
-    /// Unfinished operations.
+    /// Unfinished operations, which are not faults.
     pub unfinished: u64,
 }
 
@@ -91,7 +92,7 @@ impl AddAssign for Findings {
     }
 }
 
-/// An entry of one of a user's two lists.
+/// An entry in a user's list of followed users, or of followers.
 #[derive(Clone, Copy)]
 struct Entry {
     user: UserId,
@@ -109,19 +110,19 @@ impl Entry {
 }
 
 impl App {
-    /// Returns an upper bound of user ids. One round trip.
+    /// Returns an upper bound of user ids. Makes one round trip.
     pub async fn last_user_id(&self) -> Result<u64, Error> {
         Ok(user::last_id(self.keys()).send("check: last id", self.store()).await?)
     }
 
-    /// Returns the number of shards of the name index.
+    /// Returns the name index's number of shards.
     #[must_use]
     pub fn name_shards(&self) -> u32 {
         self.keys().name_shards()
     }
 
-    /// Checks the names and both lists of [`USERS_AT_A_TIME`] users, starting at id `first`. With `repair`,
-    /// repairs faults.
+    /// Checks the names, both lists and the archived post counts of [`USERS_AT_A_TIME`] users, starting at id
+    /// `first`. With `repair`, repairs faults.
     pub async fn check_users(&self, first: u64, repair: bool) -> Result<Findings, Error> {
         let ids: Vec<UserId> = (first..first + USERS_AT_A_TIME).filter_map(UserId::new).collect();
         let records = ids.iter().zip(self.usernames(&ids).await?);
@@ -141,7 +142,8 @@ impl App {
         Ok(findings)
     }
 
-    /// Checks one shard of the name index. With `repair`, frees names that lead to no user.
+    /// Checks one shard of the name index. With `repair`, frees names that resolve to no user, or to a user
+    /// with another name.
     pub async fn check_names(&self, shard: u32, repair: bool) -> Result<Findings, Error> {
         let names = name::all(self.keys(), shard).send("check: names", self.store()).await?;
         let ids: Vec<UserId> = names.iter().map(|(_, holder)| holder.user()).collect();
@@ -158,7 +160,7 @@ impl App {
                     }
                 }
                 Holder::Reserved(user) => {
-                    // If there is an intent, the reservation is in progress or will be repaired.
+                    // With an intent, the reservation is in progress, or the repairer will finish it.
                     if !self
                         .unfinished()
                         .await?
@@ -175,8 +177,8 @@ impl App {
         Ok(findings)
     }
 
-    /// Counts operations that are unfinished or were abandoned. With `repair`, finishes those that are old
-    /// enough and retries the abandoned ones.
+    /// Counts unfinished and abandoned operations. With `repair`, finishes unfinished operations that are old
+    /// enough, and retries abandoned operations.
     pub async fn check_intents(&self, repair: bool) -> Result<Findings, Error> {
         if repair {
             self.repair().await?;
@@ -202,7 +204,7 @@ impl App {
         Ok(users.into_iter().map(|user| user.map(|user| user.username)).collect())
     }
 
-    /// Returns the users whose name neither leads to them nor is reserved for them.
+    /// Returns the users whose name neither resolves to them nor is reserved for them.
     async fn unnamed(&self, users: Vec<(UserId, String)>) -> Result<Vec<(UserId, String)>, Error> {
         let mut batch = Batch::new("check: holders");
         let read = |(_, username): &(UserId, String)| {
@@ -221,7 +223,7 @@ impl App {
         Ok(unnamed)
     }
 
-    /// Points a user's name to the user again, if it is valid and free.
+    /// Points a user's name to the user again, if the name is valid and free.
     async fn name_again(&self, id: UserId, username: &str) -> Result<(), Error> {
         if let Ok(username) = Username::parse(username) {
             name::reserve(self.keys(), &username, id).send("check: reserve", self.store()).await?;
@@ -230,7 +232,7 @@ impl App {
         Ok(())
     }
 
-    /// Walks one list of each of these users and checks the other side of each edge.
+    /// Traverses one list of each user, and checks the other side of each edge.
     async fn check_lists(&self, ids: &[UserId], side: Side, repair: bool) -> Result<Findings, Error> {
         let mut findings = Findings::default();
         let mut open: Vec<(UserId, usize)> = ids.iter().map(|&id| (id, 0)).collect();
@@ -289,7 +291,7 @@ impl App {
         Ok(findings)
     }
 
-    /// Returns entries whose two sides differ, or whose other user does not exist or is the same user.
+    /// Returns entries whose two sides differ, or whose other user does not exist or is the list's owner.
     async fn suspects(&self, entries: &[Entry]) -> Result<Vec<Entry>, Error> {
         let truths = self.read_truths(entries.iter().map(Entry::edge)).await?;
         let mirrors = self.read_mirrors(entries).await?;

@@ -1,4 +1,4 @@
-//! The jobs of one kind that a worker holds, and their joint progress.
+//! Advances a worker's jobs of one kind together.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -14,33 +14,32 @@ use crate::store::error::Error as StoreError;
 use crate::store::fanout::{self, Job, Kind, Progress, Queue, TakenOver, Task};
 use crate::store::{post, relation, timeline};
 
-/// Minimum chunk of followers per job, however many jobs a worker holds.
+/// Minimum followers per chunk, regardless of the number of jobs that a worker holds.
 const LEAST_CHUNK: usize = 25;
-/// Maximum chunk of followers per job. Posts that other authors publish meanwhile wait for the end of the
-/// chunk.
+/// Maximum followers per chunk. Posts that other authors publish meanwhile wait until the chunk ends.
 const CHUNK: usize = 1_000;
-/// Maximum number of followers per round for an author with several jobs, so that a series of posts by one
-/// author delays other authors less.
+/// Maximum followers per round for an author with several jobs, so that an author's series of posts delays
+/// other authors less.
 const AUTHOR_SHARE: usize = 100;
 
-/// Selects the jobs that advance in a round.
+/// The jobs that advance in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
-    /// Jobs of authors with no other job.
+    /// Jobs of authors with a single job in the lane.
     Single,
-    /// Jobs of authors with several.
+    /// Jobs of authors with several jobs in the lane.
     Crowded,
-    /// All jobs.
+    /// All jobs in the lane.
     All,
 }
 
 /// The jobs of one kind that a worker holds.
 pub(super) struct Lane {
     queue: Queue,
-    /// Maximum number of jobs held at once.
+    /// Maximum jobs held at once.
     room: usize,
     jobs: Vec<Active>,
-    /// Whether these jobs must be finished before others are taken.
+    /// True if the lane takes no further jobs until these jobs finish or make progress.
     is_closed: bool,
 }
 
@@ -52,19 +51,20 @@ struct Active {
     state: State,
 }
 
-/// The next step of a job. A failed step is retried, so the state changes only when a step succeeds.
+/// The next step of a job. The state changes only when a step succeeds, so that the worker retries failed
+/// steps.
 enum State {
     /// Read the next followers.
     Read,
-    /// Push to their timelines.
+    /// Push to these followers' timelines.
     Push(Page<Follow>),
-    /// Record that `received` of their timelines took the post, and whether these were the last followers.
+    /// Record that `received` timelines took the post. `are_last` is true if no followers are left.
     Note { received: u64, are_last: bool },
     /// Remove the job from the queue.
     Finish,
-    /// The job cannot proceed now.
+    /// Release the job, which cannot proceed now.
     Failed,
-    /// Another worker has the job.
+    /// Drop the job, which another worker has taken over.
     Gone,
 }
 
@@ -74,7 +74,7 @@ impl Lane {
         Self { queue, room, jobs: Vec::new(), is_closed: false }
     }
 
-    /// Returns whether it holds a job that must run alone.
+    /// Returns true if the lane holds a job that must run alone.
     pub(super) fn is_closed(&self) -> bool {
         self.is_closed && !self.jobs.is_empty()
     }
@@ -83,25 +83,25 @@ impl Lane {
         self.jobs.is_empty()
     }
 
-    /// Returns whether there is no room for another job.
+    /// Returns true if the lane has no room for another job.
     pub(super) fn is_full(&self) -> bool {
         self.jobs.len() >= self.room
     }
 
-    /// Returns whether there are such jobs.
+    /// Returns true if the lane holds a job that is `due`.
     pub(super) fn has(&self, due: Due) -> bool {
         let shares = Shares::of(&self.jobs, 0);
         self.jobs.iter().any(|job| shares.is_due(job, due))
     }
 
-    /// Clears the lane and returns all of this worker's jobs to the queue.
+    /// Clears the lane. Returns the command that gives all of this worker's jobs back to the queue.
     pub(super) fn give_back(&mut self, app: &App, name: &str) -> Command<u64> {
         self.jobs.clear();
         fanout::give_back(app.keys(), self.queue, name)
     }
 
     /// Takes jobs and reads their progress. Returns the number of jobs taken. `beside` is the worker's other
-    /// lane: a job that must run alone is taken only by a worker that holds no other.
+    /// lane. A worker takes a job that must run alone only if it holds no other jobs.
     pub(super) async fn take(
         &mut self,
         app: &App,
@@ -130,7 +130,7 @@ impl Lane {
         Ok(count)
     }
 
-    /// Jobs lost here are found by the next takeover.
+    /// Reads the progress of taken jobs. If that fails, the next takeover finds the jobs.
     async fn begin(&mut self, app: &App, jobs: Vec<Job>) -> Result<(), Error> {
         let mut batch = Batch::new("deliver: begin");
         let mut begun = Vec::new();
@@ -140,7 +140,7 @@ impl Lane {
                 let progress = batch.push(fanout::progress(app.keys(), &task));
                 begun.push((id, task, progress));
             } else {
-                tracing::warn!(%id, "unknown kind of job; left to the newer version that added it");
+                tracing::warn!(%id, "unknown kind of job; leaving it to the newer version that added it");
                 unknown.push(batch.push(fanout::release(app.keys(), self.queue, &id, false)));
             }
         }
@@ -157,8 +157,8 @@ impl Lane {
         Ok(())
     }
 
-    /// Pushes to a chunk of followers of each due job, about `budget` followers in total, divided equally
-    /// among the authors. Two round trips, plus one when jobs begin or end.
+    /// Pushes to a chunk of followers for each due job. Divides `budget`, the approximate total of followers,
+    /// equally among the authors. Makes two round trips, plus one if jobs begin or end.
     pub(super) async fn advance(
         &mut self,
         app: &App,
@@ -198,8 +198,8 @@ impl Lane {
         Ok(())
     }
 
-    /// Adds posts to the timelines of a chunk of followers, or removes them. A timeline that cannot be
-    /// written does not block the others.
+    /// Adds each job's post to the timelines of a chunk of followers, or removes it from them. An unwritable
+    /// timeline does not block other timelines.
     async fn push(&mut self, app: &App) -> Result<(), Error> {
         let mut batch = Batch::new("deliver: timelines");
         let mut push = |task: Task, follow: &Follow| {
@@ -214,7 +214,7 @@ impl Lane {
         };
         let mut pushed = Vec::new();
         let mut jobs: Vec<&mut Active> = self.jobs.iter_mut().collect();
-        // Smallest chunk first, so that it does not wait for larger ones in this round.
+        // Push the smallest chunk first, so that it does not wait for larger chunks in this round.
         jobs.sort_by_key(|job| job.chunk());
         for job in jobs {
             if let State::Push(page) = &job.state {
@@ -241,7 +241,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Records the progress of each job, and reads the next chunk of those that are unfinished.
+    /// Records each job's progress, and reads the next chunk of each unfinished job.
     async fn note(&mut self, app: &App, name: &str, shares: &Shares) -> Result<(), Error> {
         let mut batch = Batch::new("deliver: progress");
         let mut notes = Vec::new();
@@ -290,7 +290,8 @@ impl Lane {
         Ok(())
     }
 
-    /// Releases jobs that cannot proceed. They are retried later, and set aside after too many failures.
+    /// Releases jobs that cannot proceed. Workers retry them later, and set them aside after too many
+    /// failures.
     async fn release(&mut self, app: &App) -> Result<(), Error> {
         let mut batch = Batch::new("deliver: release");
         let has_failed = |job: &&Active| matches!(job.state, State::Failed);
@@ -302,10 +303,10 @@ impl Lane {
     }
 }
 
-/// The number of followers pushed to per job and round.
+/// The division of a round's followers among authors and their jobs.
 struct Shares {
     of_each_author: usize,
-    /// The number of jobs of each author.
+    /// Number of jobs in the lane, by author.
     jobs: HashMap<UserId, usize>,
 }
 
@@ -338,18 +339,18 @@ impl Shares {
     }
 }
 
-/// The command sent along with a progress record.
+/// The command sent together with a progress record.
 enum Then {
-    /// Reads the next followers.
+    /// The command that reads the next followers.
     Next(Ticket<Page<Follow>>),
-    /// Marks the post as delivered to all followers.
+    /// The command that marks the post as delivered to all followers.
     Mark(Ticket<bool>),
     Nothing,
 }
 
 impl Active {
-    /// Reads the followers after the last one served, oldest follow first. The list is newest first, so this
-    /// is the part before the cursor.
+    /// Returns the command that reads the next followers, oldest follow first. The list is newest first, so
+    /// these followers precede the cursor.
     fn followers(&self, app: &App, size: usize) -> Command<Page<Follow>> {
         let window = Window { direction: Direction::Backward, size, from: self.progress.cursor };
         relation::page(app.keys(), self.task.author, Side::Followers, &window)
@@ -363,8 +364,8 @@ impl Active {
         }
     }
 
-    /// Returns the reply, or `None` if this job cannot proceed. Fails if the store is unavailable: the step
-    /// is then retried, and the job does not count as failed.
+    /// Returns the reply, or `None` if this job cannot proceed. Fails if the store is unavailable. The worker
+    /// then retries the step, and the attempt does not count as a failure.
     fn possible<T>(&self, answer: Result<T, StoreError>) -> Result<Option<T>, Error> {
         match answer {
             Ok(answer) => Ok(Some(answer)),
@@ -378,7 +379,7 @@ impl Active {
         }
     }
 
-    /// Advances the cursor past the current chunk; `received` of its timelines took the post.
+    /// Advances the cursor past the current chunk, of which `received` timelines took the post.
     fn note_pushed(&mut self, received: u64) {
         let State::Push(page) = &self.state else { return };
         self.progress.served += page.entries.len() as u64;

@@ -1,14 +1,16 @@
-//! The delivered mark: every post up to it has reached all timelines it is pushed to, or never will.
+//! Maintains the delivered mark. Every post up to the mark has reached all timelines it is pushed to, or
+//! never will.
 //!
-//! A live reader of a timeline stores the mark together with the posts it has seen above it. From these it
-//! can identify every later post it has not seen, in whatever order they arrive. The one exception is a post
-//! whose delivery was abandoned and later restarted by hand: it arrives without notice.
+//! A live reader of a timeline stores the mark together with the posts it has seen above the mark. With both,
+//! it can identify every later post it has not seen, in whatever order posts arrive. The only exception is a
+//! post whose delivery was abandoned and later restarted by an operator: live readers receive no event for
+//! it.
 //!
 //! # Why
-//! The watermark determines which posts are visible, but a visible post may still be on its way for a moment.
-//! A post is recorded as being published until its job exists, and as to be delivered until the job is done.
-//! The watermark is therefore read first and the open jobs second: a post in neither was finished before. A
-//! stale mark is as correct as a fresh one; more posts lie above it.
+//! The watermark determines which posts are visible, but a visible post may not have reached all timelines
+//! yet. Redis lists a post as being published until its job exists, and as an open job until its delivery
+//! ends. The server therefore reads the watermark first and the open jobs second. The delivery of a post in
+//! neither has ended. A stale mark is as correct as a fresh mark, but more posts lie above it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -22,27 +24,27 @@ use crate::store::batch::Batch;
 use crate::store::fanout;
 use crate::store::key::FANOUT_PARTITIONS;
 
-/// Refresh interval while there are no requests for it.
+/// Interval of background refreshes.
 const ROUND: Duration = Duration::from_secs(1);
 
-/// The delivered mark as this process last read it.
+/// This process's cache of the delivered mark.
 #[derive(Default)]
 pub(in crate::app) struct DeliveredMark {
-    /// Last value read; 0 before the first.
+    /// Last value read; 0 before the first read.
     known: AtomicU64,
-    /// Held during a refresh.
+    /// Lock held during a refresh.
     reading: Mutex<()>,
 }
 
 impl App {
-    /// Returns the cached mark; `None` before it was read. No round trip.
+    /// Returns the cached mark; `None` before the first read. Makes no round trip.
     pub(in crate::app) fn known_delivered_mark(&self) -> Option<Mark> {
         let known = Mark::new(self.0.process.delivered_mark.known.load(Ordering::Relaxed));
         (known > Mark::START).then_some(known)
     }
 
-    /// Refreshes and returns the mark. During a concurrent refresh, returns the cached value. At most two
-    /// round trips.
+    /// Refreshes and returns the mark. During a concurrent refresh, returns the cached value. Makes at most
+    /// two round trips.
     pub(in crate::app) async fn delivered_mark(&self) -> Result<Mark, Error> {
         let mark = &self.0.process.delivered_mark;
         let _reading = match mark.reading.try_lock() {
@@ -68,7 +70,7 @@ impl App {
         rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             rounds.tick().await;
-            // Errors are reported by the callers that need the mark.
+            // Callers that need the mark report errors.
             drop(self.delivered_mark().await);
         }
     }

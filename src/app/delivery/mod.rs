@@ -1,19 +1,20 @@
-//! Fan-out of posts to the timelines of followers, and removal of deleted posts from them.
+//! Fans out posts to followers' timelines, and removes deleted posts from them.
 //!
-//! A job walks the followers of an author in chunks, oldest follow first. It pushes only to timelines that
-//! exist: a missing one is rebuilt when its owner returns, after the post became visible. The progress of the
-//! job is recorded after each chunk, so that a worker that takes it over resumes there. Processing a chunk
-//! twice is idempotent.
+//! A job traverses an author's followers in chunks, oldest follow first. It pushes only to existing
+//! timelines. A missing timeline is rebuilt when its owner returns, and the post is visible by then. The
+//! worker records the job's progress after each chunk, and a worker that takes over the job resumes there.
+//! Processing a chunk is idempotent.
 //!
-//! Jobs are taken from queues by one group of workers: one worker per partition in each process, and any
-//! number of processes. A job belongs to the worker that took it, and is taken over when that worker has been
-//! silent for some seconds. A job that was begun more than once without progress is next begun alone (unless
-//! no worker is free to do so for a minute), and set aside after the fifth attempt. All jobs of a worker
-//! advance together, so that an author with many followers does not delay the others. Only a few jobs of each
-//! author are in the queue; the rest are held back until those are done. Each round pushes to the same number
-//! of followers per author (`store/lua/part/turns.lua`). An author who publishes a lot therefore does not
-//! delay others either, and has pauses while others publish. While posts are delivered, deleted posts are
-//! removed slowly: they are hidden already.
+//! One group of workers takes jobs from the queues: one worker per partition in each process, in any number
+//! of processes. A job belongs to the worker that took it. If that worker is silent for five seconds, another
+//! worker takes over the job. If a job was started more than once without progress, a worker next runs it
+//! alone (unless no worker is free to do so for a minute). After the fifth attempt, it is set aside.
+//!
+//! All jobs of a worker advance together, so that an author with many followers does not delay other authors.
+//! Only a few jobs per author are in the queue. The author's other jobs are held back until these are done
+//! (`store/lua/part/turns.lua`). Each round pushes to the same number of followers per author. An author who
+//! publishes frequently therefore does not delay other authors either, and pauses while they publish. A
+//! worker that delivers posts removes deleted posts slowly, because these are hidden already.
 //!
 //! Not here: the storage of jobs (`store::fanout`), and their creation (`app::post`).
 
@@ -34,26 +35,27 @@ use crate::store::draft;
 use crate::store::fanout::{self, Kind, Queue};
 use crate::store::key::FANOUT_PARTITIONS;
 
-/// Number of partitions that jobs are spread over, by author.
+/// Number of partitions. A job's author determines its partition.
 pub const PARTITIONS: u32 = FANOUT_PARTITIONS;
 
-/// Approximate number of followers per round, over all jobs. Exceeded if the minimum chunks of all jobs are more.
+/// Approximate maximum followers per round, over all jobs. A round exceeds it if the jobs' minimum chunks add
+/// up to more.
 const ROUND: usize = 2_000;
-/// Approximate number of timelines swept per round while posts are delivered.
+/// Approximate maximum timelines swept per round while the worker delivers posts.
 const SWEPT_BESIDE: usize = 200;
-/// Maximum number of posts that a worker delivers at once.
+/// Maximum concurrent deliveries per worker.
 const MOST_DELIVERIES: usize = 256;
-/// Maximum number of sweeps at once: as many chunks as fit into [`SWEPT_BESIDE`].
+/// Maximum concurrent sweeps per worker. Their chunks fit into [`SWEPT_BESIDE`].
 const MOST_SWEEPS: usize = 4;
-/// Length of the pause after a round of jobs of authors with several jobs, as a multiple of the round.
+/// Pause after a round for authors with several jobs, as a multiple of the round's duration.
 const REST: u32 = 3;
-/// Time for which pauses continue after the last post of another author.
+/// Time for which pauses continue after another author's last job.
 const OTHERS_EXPECTED: Duration = Duration::from_secs(1);
-/// Blocking time of an idle worker waiting for a job; shorter than the response timeout.
+/// Time for which an idle worker blocks for a job; shorter than the response timeout.
 const IDLE_WAIT: Duration = Duration::from_secs(2);
-/// Number of rounds between two takeover attempts of a busy worker.
+/// Rounds between a busy worker's takeover attempts.
 const ROUNDS_BETWEEN_TAKE_OVERS: u32 = 100;
-/// Silence of a worker after which its jobs may be taken over. A round takes far less.
+/// Time of a worker's silence after which other workers take over its jobs. A round takes far less.
 const TAKEN_OVER_AFTER: Duration = Duration::from_secs(5);
 /// Retry delay while the store is unavailable.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -63,15 +65,15 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub struct Backlog {
     /// Posts waiting to be delivered, or being delivered.
     pub jobs: u64,
-    /// Age of the oldest of them; zero if there is none.
+    /// Age of the oldest of these jobs; zero if there are none.
     pub oldest: Duration,
-    /// Deleted posts still to be removed from timelines.
+    /// Deleted posts not yet removed from all timelines.
     pub sweeps: u64,
     /// Timelines pushed to since the store was created.
     pub served: u64,
-    /// Jobs that were abandoned.
+    /// Jobs abandoned after too many failures.
     pub failed: u64,
-    /// Posts being published.
+    /// Posts whose publication is in progress.
     pub publishing: u64,
 }
 
@@ -82,15 +84,15 @@ impl App {
         (0..PARTITIONS).map(|partition| self.worker(partition)).collect()
     }
 
-    /// Creates a worker for this partition.
+    /// Creates a worker for `partition`.
     #[must_use]
     pub fn worker(&self, partition: u32) -> Worker {
         Worker::new(self.clone(), partition)
     }
 
-    /// Returns abandoned jobs to their queues. Returns their number.
+    /// Requeues abandoned jobs. Returns their number.
     pub(super) async fn requeue(&self) -> Result<u64, Error> {
-        /// Jobs per batch.
+        /// Maximum jobs per batch.
         const COUNT: usize = 1_000;
         let mut requeued = 0;
         for partition in 0..PARTITIONS {
@@ -106,7 +108,7 @@ impl App {
         Ok(requeued)
     }
 
-    /// Returns the state of the delivery queues. One round trip.
+    /// Returns the state of the delivery queues. Makes one round trip.
     pub async fn backlog(&self) -> Result<Backlog, Error> {
         let keys = self.keys();
         let mut batch = Batch::new("backlog");
@@ -144,11 +146,11 @@ impl App {
     }
 }
 
-/// A worker that processes the jobs of one partition.
+/// A worker that processes one partition's jobs.
 pub struct Worker {
-    /// The app over the worker's own connection, if it is apart.
+    /// The app over the worker's own connection, or over the shared connections if the worker has none.
     app: App,
-    /// The app over the shared connections of the process.
+    /// The app over the process's shared connections.
     home: App,
     name: String,
     deliveries: Lane,
@@ -156,11 +158,11 @@ pub struct Worker {
     pace: Pace,
 }
 
-/// The schedule for jobs of authors with several jobs: immediate, but with pauses while other authors
-/// publish, so that their posts find an idle worker.
+/// Pacing of authors with several queued jobs. Jobs run back to back, but pause while other authors publish,
+/// which leaves workers free for those authors' posts.
 struct Pace {
     rests_until: Instant,
-    /// Time at which the worker last had a job of an author with no other job.
+    /// Time at which the worker last held a job of an author without other jobs.
     others_at: Option<Instant>,
 }
 
@@ -169,7 +171,7 @@ impl Pace {
         Self { rests_until: Instant::now(), others_at: None }
     }
 
-    /// Returns the time until jobs of authors with several jobs may advance.
+    /// Returns the remaining pause of authors with several jobs; zero if they may advance.
     fn rest(&self) -> Duration {
         self.rests_until.saturating_duration_since(Instant::now())
     }
@@ -194,7 +196,7 @@ impl Worker {
         Self { home: app.clone(), app, name, deliveries, sweeps, pace: Pace::new() }
     }
 
-    /// Returns the same worker with its own connection, so that it can block for jobs and no request queues
+    /// Gives the worker its own connection. The worker can then block for jobs, and requests do not queue
     /// behind its commands.
     #[must_use]
     pub fn apart(self) -> Self {
@@ -202,21 +204,21 @@ impl Worker {
         Self { app, ..self }
     }
 
-    /// Runs until `stopping` completes, then returns unfinished jobs to the queue. Only for a worker that is
+    /// Runs until `stopping` completes, then returns unfinished jobs to the queue. The worker must be
     /// [`apart`](Self::apart).
     pub async fn work(mut self, stopping: impl Future<Output = ()>) {
         tokio::select! {
             () = self.keep_working() => {}
             () = stopping => {}
         }
-        // Dropping the connection cancels the blocking read. A job that was in transit at that moment is
-        // taken over by another worker within seconds.
+        // Dropping the connection cancels the blocking read. If a job was in transit at that moment, another
+        // worker takes it over within seconds.
         self.app = self.home.clone();
         if let Err(error) = self.give_back().await {
             let error = &error as &dyn std::error::Error;
             tracing::warn!(
                 error,
-                "jobs could not be returned to the queue; another worker takes them over soon"
+                "cannot return jobs to the queue; another worker will take them over within seconds"
             );
         }
     }
@@ -229,7 +231,7 @@ impl Worker {
             rounds = (rounds + 1) % ROUNDS_BETWEEN_TAKE_OVERS;
             let wait = if is_idle { Some(IDLE_WAIT) } else { self.rest() };
             if let Some(rest) = wait.filter(|_| self.deliveries.is_full()) {
-                // No job can be taken meanwhile, so there is nothing to wait for but the time.
+                // The lane is full, so sleep instead of blocking for a new job.
                 tokio::time::sleep(rest).await;
                 continue;
             }
@@ -248,18 +250,19 @@ impl Worker {
         self.deliveries.is_empty() && self.sweeps.is_empty()
     }
 
-    /// Returns how long to wait for a new job while all current ones pause.
+    /// Returns the maximum time to wait for a new job while all current jobs pause; `None` if a job may
+    /// advance.
     fn rest(&self) -> Option<Duration> {
         let rest = self.pace.rest();
         let is_resting = !rest.is_zero() && self.sweeps.is_empty() && !self.deliveries.has(Due::Single);
-        // Redis blocks for whole milliseconds, and forever with 0.
+        // Redis blocks for whole milliseconds; 0 means forever.
         is_resting.then_some(rest.max(Duration::from_millis(1)))
     }
 
-    /// Runs until nothing is left. Takes over jobs whose worker has been silent for `idle_for`.
+    /// Runs until no jobs are left. Takes over jobs whose worker has been silent for `idle_for`.
     pub async fn drain(&mut self, idle_for: Duration) -> Result<(), Error> {
         loop {
-            // Only a worker that held nothing before has searched for every kind of job.
+            // Only a worker that held no jobs before the turn has looked for jobs of every kind.
             let was_idle = self.is_idle();
             self.pace = Pace::new();
             let has_taken = self.turn(Some(idle_for), None).await?;
@@ -269,7 +272,7 @@ impl Worker {
         }
     }
 
-    /// Takes available jobs and runs one round. Returns whether it took any.
+    /// Takes available jobs and runs one round. Returns true if the worker took any jobs.
     async fn turn(&mut self, idle_for: Option<Duration>, wait: Option<Duration>) -> Result<bool, Error> {
         let Self { app, name, deliveries, sweeps, pace, .. } = self;
         // A blocked worker waits for deliveries only; it finds new sweeps on its next turn.
@@ -297,7 +300,7 @@ impl Worker {
         Ok(taken > 0)
     }
 
-    /// Returns all jobs of this worker to their queues, including those lost in transit.
+    /// Returns all of this worker's jobs to their queues, including jobs lost in transit.
     async fn give_back(&mut self) -> Result<(), Error> {
         let mut batch = Batch::new("deliver: return jobs");
         let lanes = [&mut self.deliveries, &mut self.sweeps];

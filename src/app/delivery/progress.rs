@@ -1,4 +1,4 @@
-//! The progress of deliveries.
+//! Reads the delivery progress of posts.
 
 use crate::app::read::{Pending, Read, Requests};
 use crate::model::id::{PostId, UserId};
@@ -6,23 +6,24 @@ use crate::model::post::Delivery;
 use crate::store::fanout::{self, Kind, Task};
 use crate::store::post;
 
-/// The progress of the delivery of a pushed post.
+/// A read of a pushed post's delivery progress.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DeliveryProgress {
-    /// The author.
+    /// The post's author, to whose followers the post is delivered.
     pub author: UserId,
-    /// The post.
+    /// The pushed post.
     pub post: PostId,
 }
 
-/// The progress of a delivery.
+/// The delivery progress of a pushed post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivered {
-    /// The number of followers pushed to so far.
+    /// Delivery has not finished; the number of followers pushed to so far.
     Some(u64),
-    /// Delivered to all followers; the number of them.
+    /// Delivery has finished; the number of followers pushed to.
     All(u64),
-    /// Delivered to all followers counted at the start.
+    /// Delivery has finished, but Redis no longer has the number of followers pushed to. The number of
+    /// followers at publication applies.
     Over,
 }
 

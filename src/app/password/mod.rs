@@ -1,9 +1,9 @@
-//! Password hashing, off the server threads and behind a bounded queue.
+//! Password hashing on dedicated threads, behind a bounded queue.
 //!
-//! Argon2id with 19 MiB and two passes takes some twenty milliseconds of CPU time, by design. Unbounded, a
-//! burst of logins would use up all processors and all memory. A fixed number of hashes therefore run at a
-//! time, on low-priority threads ([`workers`]). A bounded number wait, scheduled fairly by address and
-//! account ([`turns`]). Beyond that, the client is asked to retry later.
+//! Argon2id with 19 MiB and two passes takes about 20 ms of CPU time, by design. Without a bound, a burst of
+//! logins would use up all processors and all memory. The server therefore computes a fixed number of hashes
+//! at a time, on low-priority threads ([`workers`]). A bounded number of jobs wait, scheduled fairly by
+//! address and account ([`turns`]). When the queue is full, the server asks the client to retry later.
 
 mod turns;
 mod workers;
@@ -24,15 +24,15 @@ use crate::model::secret::{Password, PasswordHash};
 
 pub(super) use self::turns::Source;
 
-/// Retry delay sent when the queue is full: about the time it takes to drain.
+/// Retry delay sent to the client when the queue is full: about the time in which the queue drains.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
-/// Delay before a rejection is sent. A client that retries at once receives one rejection per second and
-/// connection, instead of as many as the server can write.
+/// Delay before the server sends a rejection. A client that retries immediately receives one rejection per
+/// second and connection, instead of as many as the server can write.
 const HELD_BACK: Duration = Duration::from_secs(1);
-/// Maximum number of rejections delayed at a time; further ones are sent at once.
+/// Maximum number of rejections delayed at a time. The server sends further rejections immediately.
 const MOST_HELD_BACK: usize = 4_096;
 
-/// Verified in place of a missing hash, so that an unknown name costs the same as a wrong password.
+/// Hash verified in place of a missing hash, so that an unknown name costs the same as a wrong password.
 static UNKNOWN_USER: LazyLock<PasswordHash> = LazyLock::new(|| {
     let hash = Argon2::default().hash_password_with_salt(b"nobody's password", &[0; 16]);
     PasswordHash::from_phc(hash.map(|hash| hash.to_string()).unwrap_or_default())
@@ -44,11 +44,11 @@ pub(super) struct Passwords {
     workers: Arc<Workers>,
     rejections: Arc<Semaphore>,
     rng: Arc<Rng>,
-    /// Number of passwords verified.
+    /// Number of passwords verified since the process started.
     verified: Arc<AtomicU64>,
 }
 
-/// A place in the queue, used for one password after another. Released when the last clone is dropped.
+/// A place in the queue, usable for one password after another. Released when its last clone is dropped.
 #[derive(Clone)]
 pub(super) struct Slot {
     passwords: Passwords,
@@ -80,7 +80,7 @@ impl Passwords {
         }
     }
 
-    /// Returns the number of waiting passwords.
+    /// Returns the number of passwords waiting to be hashed.
     pub(super) fn waiting(&self) -> usize {
         self.workers.waiting()
     }
@@ -90,7 +90,7 @@ impl Passwords {
         self.verified.load(Ordering::Relaxed)
     }
 
-    /// Takes a place in the queue; must come before any other work for the password.
+    /// Takes a place in the queue. The caller must take it before any other work for the password.
     pub(super) async fn enter(&self, source: Source) -> Result<Slot, Error> {
         if let Some(id) = self.workers.enter(source) {
             let taken = Arc::new(Taken { workers: Arc::clone(&self.workers), id });
@@ -99,7 +99,7 @@ impl Passwords {
         Err(self.hold_back(busy()).await)
     }
 
-    /// Returns a rejection after a delay.
+    /// Delays a rejection, unless the maximum number is already delayed.
     async fn hold_back(&self, rejection: Error) -> Error {
         if let Ok(_held_back) = self.rejections.try_acquire() {
             tokio::time::sleep(HELD_BACK).await;
@@ -109,7 +109,7 @@ impl Passwords {
 }
 
 impl Slot {
-    /// Releases the place, and returns the rejection after a delay.
+    /// Releases the place and returns the rejection after a delay.
     pub(super) async fn reject(self, rejection: Error) -> Error {
         let Self { passwords, taken } = self;
         drop(taken);
@@ -124,7 +124,7 @@ impl Slot {
         Ok(PasswordHash::from_phc(hash.to_string()))
     }
 
-    /// Returns whether the password matches the hash. Without a hash, does the same work and returns false.
+    /// Returns true if the password matches the hash. Without a hash, does the same work and returns false.
     pub(super) async fn verify(&self, password: Password, hash: Option<PasswordHash>) -> Result<bool, Error> {
         let known = hash.is_some();
         let verified = Arc::clone(&self.passwords.verified);
@@ -145,7 +145,7 @@ impl Slot {
         Ok(known && right)
     }
 
-    /// Runs the work when its turn comes. Fails with [`Rejection::Busy`] if another job has displaced it.
+    /// Runs the work when its turn comes. Fails with [`Rejection::Busy`] if another job displaces it.
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
         let (sender, done) = oneshot::channel();
         // The job owns the place until it is done, even if the client disconnects.
@@ -156,7 +156,7 @@ impl Slot {
                 Call::Displaced => Err(busy()),
             };
             drop(place);
-            // The receiver is gone if the client has disconnected.
+            // The receiver has been dropped if the client disconnected.
             drop(sender.send(done));
         };
         self.taken
@@ -167,7 +167,7 @@ impl Slot {
     }
 }
 
-/// Returns half of the processors; the others serve requests.
+/// Returns half the number of processors. The other half serves requests.
 fn usual_workers() -> usize {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     (processors / 2).max(1)

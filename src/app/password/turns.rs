@@ -1,11 +1,11 @@
-//! Fair scheduling of password jobs, between addresses and between the accounts of an address.
+//! Fair scheduling of password jobs across addresses, and across the accounts at each address.
 //!
-//! A password takes a place, then its job waits for a turn. Turns go round-robin: one for each address with
-//! waiting jobs, and within an address one for each account. A client that floods the queue therefore waits
-//! behind its own jobs, and clients behind the same address (NAT) do not wait for the one that does.
+//! A password takes a place, then its job waits for a turn. Turns go round-robin across the addresses with
+//! waiting jobs, and within an address across its accounts. A client that floods the queue therefore waits
+//! behind its own jobs, and other clients behind the same address (NAT) do not wait for those jobs.
 //!
 //! When all places are taken, a client with fewer places displaces the newest job of the client with the most
-//! (*longest queue drop*). Only a client with as many places as any other is rejected.
+//! places (*longest queue drop*). Only a client with as many places as any other client is rejected.
 //!
 //! Not here: the jobs' work and the threads they run on (`password`, `password::workers`).
 
@@ -15,28 +15,28 @@ use std::hash::Hash;
 use crate::model::address::Address;
 use crate::model::digest::Digest;
 
-/// The address that a password comes from, and the account it is for.
+/// The origin of a password attempt: the client's address and the account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::app) struct Source {
-    /// The address; `None` if unknown.
+    /// Client address; `None` if unknown.
     pub(in crate::app) address: Option<Address>,
-    /// The account, which need not exist.
+    /// Digest that identifies the account, which need not exist.
     pub(in crate::app) account: Digest,
 }
 
-/// The number of places.
+/// Limits on the number of places.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) total: usize,
-    /// Maximum per known address.
+    /// Maximum places per known address.
     pub(super) per_address: usize,
 }
 
-/// The id of a taken place.
+/// The id of a taken place, never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct SlotId(u64);
 
-/// Places, and the jobs waiting on them.
+/// The scheduler: taken places, and the jobs that wait for their turns.
 pub(super) struct Turns<Job> {
     limits: Limits,
     places: HashMap<SlotId, Source>,
@@ -45,20 +45,20 @@ pub(super) struct Turns<Job> {
     addresses: Round<Option<Address>, Share<Job>>,
 }
 
-/// The members of a round-robin, by key. Members without a waiting job are in `all` only.
+/// Members of a round-robin, by key. A member without a waiting job is in `all` only.
 struct Round<Key, Member> {
     all: HashMap<Key, Member>,
-    /// Keys with a waiting job; the first has the next turn.
+    /// Keys of members with a waiting job, in the order of their turns.
     order: VecDeque<Key>,
 }
 
-/// The places and jobs of an address.
+/// An address's places and jobs, by account.
 struct Share<Job> {
     places: usize,
     accounts: Round<Digest, Line<Job>>,
 }
 
-/// The places and jobs of an account at one address.
+/// An account's places and jobs at one address.
 struct Line<Job> {
     places: usize,
     jobs: VecDeque<(SlotId, Job)>,
@@ -71,7 +71,8 @@ impl<Key, Member> Default for Round<Key, Member> {
 }
 
 impl<Key: Copy + Eq + Hash, Member> Round<Key, Member> {
-    /// Returns the member with the most places among those with a waiting job.
+    /// Returns the key and number of places of the member with the most places, among members with a waiting
+    /// job.
     fn longest(&self, places: impl Fn(&Member) -> usize) -> Option<(Key, usize)> {
         let members = self.order.iter().filter_map(|key| Some((*key, places(self.all.get(key)?))));
         members.max_by_key(|(_, places)| *places)
@@ -108,7 +109,7 @@ impl<Job> Turns<Job> {
         self.waiting
     }
 
-    /// Takes a place. Returns it with the displaced job, if any; `None` if there is no place.
+    /// Takes a place. Returns the place and the displaced job, if any; `None` if no place is available.
     pub(super) fn enter(&mut self, source: Source) -> Option<(SlotId, Option<Job>)> {
         let has_all = self.has_all_it_may(source.address);
         let displaced = if has_all || self.places.len() >= self.limits.total {
@@ -134,7 +135,8 @@ impl<Job> Turns<Job> {
     }
 
     /// Removes the newest waiting job of the account with the most places at an address. At its own address,
-    /// a newcomer displaces only accounts that have more places than its own account would have.
+    /// a newcomer displaces only jobs of an account that has more places than the newcomer's account would
+    /// have.
     fn displace(&mut self, address: Option<Address>, newcomer: Source) -> Option<Job> {
         let accounts = &self.addresses.all.get(&address)?.accounts;
         let (account, places) = accounts.longest(|line| line.places)?;
@@ -147,7 +149,7 @@ impl<Job> Turns<Job> {
         Some(job)
     }
 
-    /// Queues a job. Returns it if the place was displaced.
+    /// Queues a job. Returns the job as the error if another job displaced its place.
     pub(super) fn wait(&mut self, place: SlotId, job: Job) -> Result<(), Job> {
         let Some(Source { address, account }) = self.places.get(&place).copied() else { return Err(job) };
         let share = self.addresses.all.entry(address).or_default();
@@ -163,7 +165,7 @@ impl<Job> Turns<Job> {
         Ok(())
     }
 
-    /// Takes the job whose turn it is.
+    /// Takes the job that has the next turn.
     pub(super) fn next(&mut self) -> Option<Job> {
         let address = *self.addresses.order.front()?;
         let account = *self.addresses.all.get(&address)?.accounts.order.front()?;
@@ -200,7 +202,7 @@ impl<Job> Turns<Job> {
         Some(taken)
     }
 
-    /// Releases a place without a waiting job. A no-op if the place was displaced.
+    /// Releases a place that has no waiting job. Does nothing if the place was displaced.
     pub(super) fn leave(&mut self, place: SlotId) {
         let Some(Source { address, account }) = self.places.remove(&place) else { return };
         let Some(share) = self.addresses.all.get_mut(&address) else { return };
@@ -246,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_go_round_the_addresses_and_at_an_address_round_the_accounts() {
+    fn turns_go_round_the_addresses_and_within_an_address_round_the_accounts() {
         let mut turns = turns(100, 100);
         for (address, account) in [(1, 1), (1, 1), (1, 1), (1, 2), (1, 2), (2, 3), (2, 3), (3, 4)] {
             assert_eq!(join(&mut turns, address, account), Ok(None));
@@ -258,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_more_places_than_others_gives_up_the_newest_for_them() {
+    fn an_address_with_more_places_than_others_gives_up_the_newest_for_them() {
         let mut turns = turns(6, 4);
         for _ in 0..4 {
             assert_eq!(join(&mut turns, 1, 1), Ok(None));

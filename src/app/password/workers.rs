@@ -1,5 +1,4 @@
-//! The threads that hash passwords: a few dedicated ones of low priority. One password per thread is hashed
-//! at a time.
+//! Dedicated low-priority threads that hash passwords, one password per thread at a time.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,19 +8,19 @@ use crate::thread;
 
 use super::turns::{Limits, SlotId, Source, Turns};
 
-/// A job waiting for its turn.
+/// A job waiting for its turn, called once with the outcome.
 pub(super) type Job = Box<dyn FnOnce(Call) + Send>;
 
-/// The outcome for a job.
+/// The outcome of a job's wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
-    /// Its turn has come.
+    /// The job's turn has come.
     Run,
-    /// Another job has taken its place.
+    /// Another job has displaced this job.
     Displaced,
 }
 
-/// The threads, and the queue in front of them. The threads exit when this is dropped.
+/// The threads and their queue. The threads exit when this value is dropped.
 pub(super) struct Workers {
     shared: Arc<Shared>,
     most_threads: usize,
@@ -34,7 +33,7 @@ struct Shared {
 
 struct State {
     turns: Turns<Job>,
-    /// Number of threads; started on demand.
+    /// Number of running threads, which are started on demand.
     threads: usize,
     /// Number of idle threads.
     idle: usize,
@@ -53,10 +52,10 @@ impl Workers {
         self.shared.lock().turns.waiting()
     }
 
-    /// Takes a place; `None` if there is none.
+    /// Takes a place. Returns `None` if no place is available.
     pub(super) fn enter(&self, source: Source) -> Option<SlotId> {
         let (place, displaced) = self.shared.lock().turns.enter(source)?;
-        // Outside the lock: the job releases a place of its own.
+        // Called outside the lock, because the job releases its own place.
         if let Some(job) = displaced {
             job(Call::Displaced);
         }
@@ -68,14 +67,14 @@ impl Workers {
         self.shared.lock().turns.leave(place);
     }
 
-    /// Queues a job on a place.
+    /// Queues a job on a place, and starts a thread if too few threads are idle.
     pub(super) fn run(&self, place: SlotId, job: Job) -> io::Result<()> {
         let mut state = self.shared.lock();
         if state.idle <= state.turns.waiting() && state.threads < self.most_threads {
             let shared = Arc::clone(&self.shared);
             match thread::spawn("passwords", move || shared.work()) {
                 Ok(()) => state.threads += 1,
-                // The existing threads do the work.
+                // The existing threads run the job.
                 Err(_) if state.threads > 0 => {}
                 Err(error) => return Err(error),
             }
@@ -104,12 +103,12 @@ impl Shared {
 
     fn work(&self) {
         while let Some(job) = self.next() {
-            // A panic ends only this job; its channel closes, which the caller sees as an error.
+            // A panic ends only this job. The job's channel closes, which the caller sees as an error.
             drop(catch_unwind(AssertUnwindSafe(|| job(Call::Run))));
         }
     }
 
-    /// Waits for the next job; `None` after shutdown.
+    /// Waits for the next job. Returns `None` after shutdown.
     fn next(&self) -> Option<Job> {
         let mut state = self.lock();
         loop {

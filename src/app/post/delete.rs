@@ -12,29 +12,30 @@ use crate::store::intent::Operation;
 use crate::store::moving;
 use crate::store::post::{self, Erased, Location, Record};
 
-/// Maximum attempts if the post moves to the archive during a deletion. It does so once.
+/// Maximum attempts at a deletion. An attempt fails if the post moves to the archive meanwhile, which happens
+/// at most once.
 const ATTEMPTS: usize = 3;
 
-/// A post that can be deleted.
+/// The state of a post that its author may delete.
 enum Deletable {
-    /// The record is in Redis.
+    /// The post's record is in Redis.
     Hot,
     /// The post is in the archive.
     Archived,
-    /// The post was deleted before.
+    /// The post has already been deleted.
     Deleted,
 }
 
 impl App {
-    /// Deletes a post of the viewer. Idempotent. Six round trips, and an archive query if the post is
-    /// archived.
+    /// Deletes one of the viewer's posts. Idempotent. Makes six round trips, plus an archive query if the
+    /// post is archived.
     pub async fn delete_post(&self, viewer: &Viewer, id: PostId) -> Result<(), Error> {
         let author = viewer.signed_in()?.user;
         for _ in 0..ATTEMPTS {
             let is_archived = match self.find_to_delete(author, id).await? {
                 Deletable::Hot => false,
                 Deletable::Archived => true,
-                // The earlier deletion may have been interrupted, or not have reached the lists yet.
+                // The earlier deletion may have been interrupted or may not have reached the lists yet.
                 Deletable::Deleted => return self.finish_deletion(author, id, false).await,
             };
             let deadline = Deadline::start(&*self.0.clock);
@@ -56,7 +57,7 @@ impl App {
         Err(Broken::GaveUp("deleting a post that is being archived").into())
     }
 
-    /// Finds the post, if it is, or was, a visible post of this author.
+    /// Returns the post's state. Fails unless the post is or was a visible post of this author.
     async fn find_to_delete(&self, author: UserId, id: PostId) -> Result<Deletable, Error> {
         let mut batch = Batch::new("delete: post");
         let record = batch.push(post::read(self.keys(), id));
@@ -70,7 +71,7 @@ impl App {
             Record::Tombstone { .. } => Ok(Deletable::Deleted),
             Record::Live(_) => match whereabouts {
                 Location::Listed => Ok(Deletable::Hot),
-                // The post is being archived, or was never visible.
+                // The post is being archived or was never visible.
                 Location::Cold if self.read_row(id).await?.is_some_and(|row| row.author() == author) => {
                     Ok(Deletable::Hot)
                 }
@@ -90,7 +91,7 @@ impl App {
     }
 
     /// Runs steps 2 and 3 of an interrupted deletion, if the post has been erased. If the deletion is
-    /// abandoned, step 3 runs again whether or not it seems necessary.
+    /// abandoned, repeats step 3 even if it seems unnecessary.
     pub(in crate::app) async fn finish_deletion(
         &self,
         author: UserId,
@@ -108,7 +109,7 @@ impl App {
         }
     }
 
-    /// Runs steps 2 and 3.
+    /// Runs step 2, and then step 3 if the post was listed or `queues_anyway` is true.
     async fn unlist(&self, author: UserId, id: PostId, queues_anyway: bool) -> Result<(), Error> {
         let delete = post::delete(self.keys(), author, id, self.now());
         let was_listed = delete.send("delete: lists", self.store()).await?;
@@ -124,7 +125,8 @@ impl App {
         Ok(())
     }
 
-    /// Does the same for posts found by a mover. Two round trips.
+    /// Runs step 2 for deleted posts that a mover found, and adds the jobs that remove listed posts from
+    /// timelines. Makes two round trips.
     pub(in crate::app) async fn unlist_moving(&self, posts: &[(PostId, UserId)]) -> Result<(), Error> {
         let mut batch = Batch::new("move: deletions");
         let now = self.now();

@@ -1,29 +1,30 @@
-//! Publishing and deleting posts.
+//! Publishes and deletes posts.
 //!
 //! A post is created in steps, because its record, its author's lists and the delivery jobs are stored in
 //! different slots:
 //! 0. Decide once whether the post is pushed or pulled. An author with more followers than the push limit
-//!    becomes a star first, and stays one.
-//! 1. Issue an id, and note it as being published.
+//!    first becomes a star, and remains a star.
+//! 1. Issue an id, and record a note that the post is being published.
 //! 2. Create the record.
-//! 3. Make the post visible: add it to its author's lists, atomically in the author's slot, unless it is
-//!    revoked. This completes the idempotency key.
-//! 4. Add the delivery job, unless the post is pulled. Queue posts pushed out of the author's hot list for
-//!    archiving.
+//! 3. Make the post visible: add it to its author's lists, atomically in the author's slot, unless its id is
+//!    revoked. This step completes the idempotency key.
+//! 4. Add the delivery job, unless the post is pulled. Queue for archiving the posts that this post pushed
+//!    out of the author's hot list.
 //! 5. Remove the note. `publish` returns without waiting for delivery.
 //!
-//! An interrupted writer leaves the note behind. The repairer reads notes that are some seconds old. If the
-//! post is visible, it repeats steps 4 and 5. If not, and the note is a minute old, it revokes the id in the
-//! author's slot, erases the record, and only then runs step 5. A post without a note is therefore visible or
-//! never will be, which readers rely on ([`crate::app::timeline`]).
+//! An interrupted writer leaves the note behind. The repairer reads notes older than a few seconds. If the
+//! post is visible, the repairer repeats steps 4 and 5. If the post is not visible and the note is a minute
+//! old, the repairer revokes the id in the author's slot, erases the record, and only then runs step 5. A
+//! post without a note is therefore either visible or never will be. Readers rely on this
+//! ([`crate::app::timeline`]).
 //!
-//! An *idempotency key* identifies an attempt: the draft of a post and the digest of its content. It is bound
+//! An *idempotency key* identifies an attempt: a post's draft and the digest of its content. The key is bound
 //! to the attempt before step 2. A request with the same key and content resumes that draft at step 2, unless
-//! it is complete. If the draft is revoked, a new one replaces it by compare-and-set.
+//! the attempt is complete. If the draft is revoked, a new draft replaces it by compare-and-set.
 //!
-//! A post is deleted under an intent, like the writing of an edge: 1. the record becomes a tombstone, which
-//! hides the post; 2. the post is removed from its author's lists; 3. it is queued for archiving, and a job
-//! is added to remove it from timelines. The request does not wait for that job.
+//! A deletion runs under an intent, like an edge write: (1) replace the record with a tombstone, which hides
+//! the post; (2) remove the post from its author's lists; (3) queue the post for archiving, and add a job
+//! that removes it from timelines. The request does not wait for that job.
 
 mod delete;
 mod publish;
@@ -45,13 +46,13 @@ use crate::store::post::Sizes;
 /// A post to be published.
 #[derive(Clone, Debug)]
 pub struct NewPost {
-    /// The author.
+    /// Id of the author.
     pub author: UserId,
-    /// The text.
+    /// Text of the post.
     pub content: Content,
-    /// The client it was written with.
+    /// Name of the client that the post was written with; `None` if not given.
     pub platform: Option<Platform>,
-    /// The time of writing.
+    /// Creation time.
     pub created_at: Timestamp,
 }
 
@@ -60,7 +61,7 @@ impl App {
         Sizes { timeline: self.0.rules.timeline.timeline_capacity, hot: self.0.rules.timeline.post_hot_limit }
     }
 
-    /// Runs step 4. One round trip, or none.
+    /// Runs step 4. Makes one round trip, or none if there is nothing to queue.
     async fn send_queue(&self, queue: Queue) -> Result<(), Error> {
         let mut batch = Batch::new("publish: queue");
         let jobs: Vec<_> =
@@ -76,7 +77,7 @@ impl App {
     }
 }
 
-/// Entries to be added to queues.
+/// Entries to add to the delivery and archiving queues.
 #[derive(Default)]
 struct Queue {
     tasks: Vec<Task>,
@@ -84,7 +85,7 @@ struct Queue {
 }
 
 impl Queue {
-    /// Adds a post that is now visible, and the posts it pushed out of its author's hot list.
+    /// Adds a post that is now visible, and the posts that it pushed out of its author's hot list.
     fn add(&mut self, author: UserId, post: PostId, delivery: Option<Delivery>, cold: Vec<PostId>) {
         if matches!(delivery, Some(Delivery::Pushed { .. })) {
             self.tasks.push(Task { kind: Kind::Deliver, post, author });

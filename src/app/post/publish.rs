@@ -1,4 +1,4 @@
-//! Steps 0 to 5 of publishing, for one post or many, and the attempts identified by idempotency keys.
+//! Steps 0 to 5 of publishing, for one or many posts, and the attempts identified by idempotency keys.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
@@ -22,13 +22,14 @@ use crate::store::draft::{self, Attempt, Claimed, Draft, Note};
 use crate::store::post::{self, Settled};
 use crate::store::{relation, timeline};
 
-/// Maximum number of unusable ids. Each attempt skips more ids, in case the counter has fallen back.
+/// Maximum attempts to publish a post, each with a new id. Each attempt skips more ids, in case the counter
+/// has fallen back.
 const ATTEMPTS: u32 = 24;
 
-/// The message for an author whose token bucket is empty.
+/// Error message for an author whose token bucket is empty.
 const TOO_MANY: &str = "You have published too many posts.";
 
-/// A post in steps 2 to 5.
+/// A post being published, in steps 2 to 5.
 #[derive(Clone, Copy)]
 struct Publication<'a> {
     post: &'a NewPost,
@@ -37,18 +38,18 @@ struct Publication<'a> {
     attempt: Option<(Digest, Attempt)>,
 }
 
-/// The result of issuing ids.
+/// The result of step 1, with the input of step 0.
 struct Issued {
     drafts: Vec<Draft>,
-    /// Each author, their number of followers, and whether they are a star.
+    /// Authors, each with their number of followers and true if they are a star.
     audiences: Vec<(UserId, u64, bool)>,
-    /// Time until the next token, if there is none.
+    /// Time until the author's bucket has a token; `None` if a token was taken or none was needed.
     wait: Option<Duration>,
 }
 
 impl App {
-    /// Publishes a post of the viewer, for one token of their bucket. Five round trips; two more with an
-    /// idempotency key.
+    /// Publishes a post of the viewer and takes one token from their bucket. Makes five round trips, plus two
+    /// with an idempotency key.
     pub async fn publish(
         &self,
         viewer: &Viewer,
@@ -77,13 +78,13 @@ impl App {
         limit(self.0.rules.timeline.publishes_per_author)
     }
 
-    /// Publishes posts, each step for all of them together: five round trips for any number of posts. Takes
-    /// no token.
+    /// Publishes posts, running each step for all posts together. Makes five round trips for any number of
+    /// posts. Takes no token.
     pub(in crate::app) async fn publish_all(&self, posts: &[NewPost]) -> Result<Vec<PostId>, Error> {
         self.publish_each(posts, None).await
     }
 
-    /// Does the same, for one token of this user's bucket.
+    /// Publishes posts like [`Self::publish_all`], and takes one token from the `charged` user's bucket.
     async fn publish_each(
         &self,
         posts: &[NewPost],
@@ -113,7 +114,7 @@ impl App {
         let mut known = read.send("publish: attempt", self.store()).await?;
         for number in 0..ATTEMPTS {
             let deadline = Deadline::start(&*self.0.clock);
-            // Resume the known attempt, but only in the first iteration; after that it is known to be
+            // Resume the known attempt, but only in the first iteration. After that, its draft is known to be
             // revoked.
             let (attempt, delivery) = match known {
                 Some(attempt) if number == 0 => (attempt, None),
@@ -140,8 +141,8 @@ impl App {
         Err(Broken::GaveUp("publishing under an idempotency key").into())
     }
 
-    /// Binds an idempotency key to a new draft, if it is still bound to `known`. Returns the attempt it is
-    /// bound to afterwards, and the delivery of the post if that was decided here.
+    /// Binds an idempotency key to a new draft, if the key is still bound to `known`. Returns the attempt to
+    /// which the key is bound afterwards, and the post's delivery if this call decided it.
     async fn claim_attempt(
         &self,
         post: &NewPost,
@@ -159,7 +160,7 @@ impl App {
         if claimed == Claimed::Held(mine) {
             return Ok((mine, Some(delivery)));
         }
-        // This draft will not be written by anyone.
+        // No process will write this draft.
         draft::settle(self.keys(), &[draft]).send("publish: settle", self.store()).await?;
         match claimed {
             Claimed::Held(held) => Ok((held, None)),
@@ -167,7 +168,7 @@ impl App {
         }
     }
 
-    /// Runs steps 0 and 1. Rejected if the charged user's bucket is empty.
+    /// Runs steps 0 and 1. Rejects the posts if the charged user's bucket is empty.
     async fn draft<'a>(
         &self,
         posts: &[&'a NewPost],
@@ -175,7 +176,7 @@ impl App {
         deadline: &Deadline<'_>,
         charged: Option<UserId>,
     ) -> Result<Vec<Publication<'a>>, Error> {
-        // A post that is not pushed is found only by readers that know of the change of strategy.
+        // Readers find a post that is not pushed only if they know of the strategy change.
         self.generation().await?;
         let began = deadline.began();
         let mut issued = self.issue(posts, attempt, began, charged).await?;
@@ -184,7 +185,7 @@ impl App {
             return Err(throttled(wait, TOO_MANY));
         }
         while !self.has_recovered() {
-            // Redis was restarted since the last recovery, and may have issued duplicate ids.
+            // Redis has restarted since the last recovery and may have issued duplicate ids.
             draft::settle(self.keys(), &issued.drafts).send("publish: settle", self.store()).await?;
             deadline.check()?;
             issued = self.issue(posts, attempt, began, None).await?;
@@ -206,8 +207,8 @@ impl App {
         Ok(posts.iter().zip(issued.drafts).map(publication).collect())
     }
 
-    /// Runs step 1, and reads the input of step 0. Takes the token in the same round trip; without a token,
-    /// the ids are left unused.
+    /// Runs step 1 and reads the input of step 0. Takes the token in the same round trip. If there is no
+    /// token, the caller leaves the ids unused.
     async fn issue(
         &self,
         posts: &[&NewPost],
@@ -223,7 +224,7 @@ impl App {
             nonce: self.rng().nonce(),
         };
         let mut batch = Batch::new("publish: issue");
-        // A revoked id or two are normal. After more failures skip ids, twice as many each time.
+        // One or two revoked ids are normal. After further failures, skip ids, twice as many each time.
         let skipped = (1 << attempt.saturating_sub(1)) - 1;
         let least = self.0.process.last_issued.load(Ordering::Relaxed).saturating_add(1 + skipped);
         let drafts = batch.push(draft::issue(self.keys(), least, posts.iter().map(note).collect()));
@@ -254,7 +255,7 @@ impl App {
         Ok(Issued { drafts, audiences, wait: drawn.and_then(|drawn| drawn.wait) })
     }
 
-    /// Runs step 0 alone, for a draft begun by another request.
+    /// Runs step 0 alone, for a draft that another request began.
     async fn decide_delivery(&self, author: UserId) -> Result<Delivery, Error> {
         let mut batch = Batch::new("publish: audience");
         let followers = batch.push(relation::count(self.keys(), author, Side::Followers));
@@ -268,7 +269,7 @@ impl App {
         Ok(delivery)
     }
 
-    /// Decides the delivery of posts of an author with `followers` followers.
+    /// Decides the delivery mode for posts of an author with `followers` followers.
     fn delivery(&self, followers: u64, is_star: bool) -> Delivery {
         let is_pulled = match self.0.rules.timeline.timeline_strategy {
             TimelineStrategy::Hybrid => is_star || followers > self.0.rules.timeline.timeline_push_limit,
@@ -278,10 +279,10 @@ impl App {
         if is_pulled { Delivery::Pulled } else { Delivery::Pushed { followers } }
     }
 
-    /// Marks these authors as stars, before their first post that is not pushed. A reader that does not see
-    /// the star does not pass the post either, because the post is still noted as being published.
+    /// Marks authors as stars, before their first post that is not pushed. A reader that misses the star does
+    /// not advance past the post either, because the post is still noted as being published.
     async fn make_stars(&self, authors: &[UserId]) -> Result<(), Error> {
-        // Under the pull strategy every post is pulled, star or not.
+        // Under the pull strategy, every post is pulled, whether or not its author is a star.
         if self.0.rules.timeline.timeline_strategy != TimelineStrategy::Hybrid {
             return Ok(());
         }
@@ -293,7 +294,7 @@ impl App {
         Ok(())
     }
 
-    /// Runs steps 2 to 5. `None` for posts whose id could not be used.
+    /// Runs steps 2 to 5. Returns `None` for each post whose id could not be used.
     async fn write(
         &self,
         publications: &[Publication<'_>],
@@ -316,9 +317,9 @@ impl App {
                     done.push(publication.draft);
                     published.push(Some(id));
                 }
-                // It became visible before; all later steps were done, or will be.
+                // The post became visible earlier. Its later steps have run or will run.
                 (Some(_), Some(Settled::Cold)) if archived.contains(&id) => published.push(Some(id)),
-                // The repairer must erase the record first, and then remove the note.
+                // The repairer must erase the record before it removes the note.
                 (Some(_), _) => published.push(None),
                 (None, _) => {
                     done.push(publication.draft);
@@ -334,7 +335,7 @@ impl App {
         Ok(published)
     }
 
-    /// Runs step 2.
+    /// Runs step 2. Returns `None` for each post whose id cannot be used. Makes one round trip.
     async fn create_posts(&self, publications: &[Publication<'_>]) -> Result<Vec<Option<Delivery>>, Error> {
         let mut batch = Batch::new("publish: record");
         let create = |Publication { post, draft, delivery, .. }: &Publication<'_>| {
@@ -344,7 +345,7 @@ impl App {
         Ok(batch.send(self.store()).await?.take_all(tickets)?)
     }
 
-    /// Runs step 3, for posts that have a record.
+    /// Runs step 3 for posts that have a record. Makes one round trip.
     async fn make_visible(
         &self,
         publications: &[Publication<'_>],
@@ -361,7 +362,8 @@ impl App {
         tickets.into_iter().map(|ticket| Ok(ticket.map(|ticket| replies.take(ticket)).transpose()?)).collect()
     }
 
-    /// Returns the posts that are already cold: Redis may have received the command twice.
+    /// Returns the posts that are already archived, which is possible because Redis may have received the
+    /// command twice.
     async fn those_archived(
         &self,
         publications: &[Publication<'_>],

@@ -1,4 +1,4 @@
-//! Reads of posts.
+//! Reads of posts: records, pages and counts.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::model::post::Post;
 use crate::store::batch::Ticket;
 use crate::store::post::{self, Record};
 
-/// The content of posts; `None` for posts that do not exist, and for unreadable records. Posts that were read with
-/// their list are not read again.
+/// Contents of posts; `None` for posts that do not exist and for unreadable records. Posts already read with their list
+/// are not read again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PostRecords(pub Shared<Listed>);
 
@@ -35,9 +35,9 @@ impl Read for PostRecords {
 
 /// A post being read.
 enum Requested {
-    /// The record was requested.
+    /// A post whose record was requested from Redis.
     Record(PostId, Ticket<Record>),
-    /// Already read with its list.
+    /// A post that was already read with its list.
     Before(Arc<Post>),
 }
 
@@ -45,7 +45,7 @@ enum Requested {
 enum Hot {
     /// The post, or `None` if it does not exist.
     Post(Option<Arc<Post>>),
-    /// Missing from Redis.
+    /// A post that is missing from Redis and may be archived.
     Missing(PostId),
 }
 
@@ -76,12 +76,12 @@ impl Hot {
     }
 }
 
-/// A page of a user's posts.
+/// A page of a user's posts, newest first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PostPage {
-    /// The author.
+    /// Id of the author.
     pub author: UserId,
-    /// The page.
+    /// Requested page.
     pub window: Window<PostId>,
 }
 

@@ -12,13 +12,13 @@ use crate::store::batch::Batch;
 use crate::store::draft::{self, Draft};
 use crate::store::post::{self, Settled};
 
-/// Notes per batch.
+/// Maximum notes read per batch.
 const NOTES: usize = 1_000;
 
 impl App {
     /// Finishes posts whose publishers were probably interrupted after the posts became visible. Revokes
     /// posts that are not visible and can no longer have an active publisher. Returns the number of notes
-    /// examined. Posts that cannot be settled now are left for the next round.
+    /// examined. Leaves posts that cannot be settled now for the next round.
     pub(in crate::app) async fn repair_publishing(&self) -> Result<usize, Error> {
         let latest = self.now().minus(REPAIRED_AFTER);
         let (mut seen, mut start) = (0, 0);
@@ -38,7 +38,7 @@ impl App {
     }
 
     /// Settles as many of these drafts as possible, all together or, if that fails, one by one. Returns the
-    /// number settled.
+    /// number of settled drafts.
     async fn settle_all(&self, drafts: &[Draft]) -> Result<usize, Error> {
         match self.settle_some(drafts).await {
             Err(error) if !error.is_unreachable() => {}
@@ -69,7 +69,7 @@ impl App {
 
         let cold = drafts.iter().zip(&outcomes).filter(|(_, outcome)| **outcome == Settled::Cold);
         let cold: Vec<Draft> = cold.map(|(draft, _)| *draft).collect();
-        // If the archive is unavailable, they are left for the next round.
+        // If the archive is unavailable, leave these drafts for the next round.
         let archived = self.rows_of(&cold).await;
         let mut batch = Batch::new("repair: post");
         let mut settled = Vec::new();
@@ -107,7 +107,8 @@ impl App {
         Ok(settled.len())
     }
 
-    /// Returns the archive rows of these drafts: those that are visible and became cold.
+    /// Returns the archive rows of these drafts. Only drafts whose posts became visible and then cold have a
+    /// row.
     pub(super) async fn rows_of(&self, drafts: &[Draft]) -> Result<HashMap<PostId, Row>, Error> {
         if drafts.is_empty() {
             return Ok(HashMap::new());

@@ -1,14 +1,16 @@
-//! Reads: any number of them in one round trip.
+//! Performs any number of reads in one round trip.
 //!
-//! A [`Read`] is the key of a loader: it states what to read, and its type fixes the type of its value. Each is defined
-//! in the file of its area (`app::relation::read`, `app::post::read`, …), and adds its commands to a batch.
-//! [`App::read_all`] performs all reads of one level of a query together, in **one round trip**, whatever their types.
-//! Data for a whole page is one read, so that a row costs little more than a command. Posts missing from Redis are
-//! fetched from the archive afterwards: one query for posts by id, one for pages of posts.
+//! A [`Read`] is a loader key. It specifies the data to read, and its type determines the type of the value.
+//! Each read is defined in the file of its area (`app::relation::read`, `app::post::read`, …), and adds its
+//! commands to a batch. [`App::read_all`] performs all reads of one level of a query together, in **one round
+//! trip**, whatever their types. The data for a whole page is one read, so that a row costs little more than
+//! a command. Afterwards, [`App::read_all`] fetches posts missing from Redis from the archive, with one query
+//! for posts by id and one for pages of posts.
 //!
 //! # Why
-//! The loader needs one type of key for all reads, or a level of a query would take a round trip per type. So a read is
-//! erased ([`AnyRead`]) on its way through the loader, and its value restored by [`AnyResult::of`].
+//! If each read had its own type of key in the loader, a level of a query would make a round trip per type.
+//! The loader therefore has a single type of key, [`AnyRead`], which erases the type of a read.
+//! [`AnyResult::of`] restores the type of the value.
 
 mod shared;
 
@@ -31,21 +33,21 @@ use crate::store::key::Keys;
 pub use self::shared::{Pairs, Sample};
 use self::shared::{SharedReplies, SharedRequests};
 
-/// A request for one value, which is read together with others.
+/// A request for one value, batched with other reads.
 pub trait Read: Clone + fmt::Debug + Eq + Hash + Send + Sync + 'static {
-    /// The value. Cheap to clone. Lists are in the order of the request.
+    /// The type of the value, which is cheap to clone. Lists are in the order of the request.
     type Value: Clone + Send + Sync + 'static;
 
-    /// Adds the commands of this read to a batch, and returns the way to decode their replies.
+    /// Adds this read's commands to a batch. Returns the pending value, which decodes their replies.
     fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value>;
 }
 
-/// Performs reads: alone ([`App`]), or together with those of other resolvers (the loader of `graphql`).
+/// Performs reads, either alone ([`App`]) or together with other resolvers' reads (the `graphql` loader).
 pub trait Load: Sync {
-    /// Performs a read. One round trip, and a query if the archive is needed.
+    /// Performs a read. Makes one round trip, plus one query if the archive is needed.
     fn load<R: Read>(&self, read: R) -> impl Future<Output = Result<R::Value, Error>> + Send;
 
-    /// Performs two reads, in the same round trip.
+    /// Performs two reads in the same round trip.
     fn load_both<A: Read, B: Read>(
         &self,
         one: A,
@@ -53,7 +55,7 @@ pub trait Load: Sync {
     ) -> impl Future<Output = Result<(A::Value, B::Value), Error>> + Send;
 }
 
-/// The batch of one level of a query.
+/// The batch of requests for one level of a query.
 pub struct Requests<'a> {
     app: &'a App,
     batch: Batch,
@@ -61,7 +63,7 @@ pub struct Requests<'a> {
 }
 
 impl Requests<'_> {
-    /// Returns the keys of the store.
+    /// Returns the builder of the store's keys.
     pub(in crate::app) fn keys(&self) -> &Keys {
         self.app.keys()
     }
@@ -71,29 +73,29 @@ impl Requests<'_> {
         self.app.rules()
     }
 
-    /// Adds a command.
+    /// Adds a command to the batch. Returns the ticket for its reply.
     pub(in crate::app) fn push<T>(&mut self, command: Command<T>) -> Ticket<T> {
         self.batch.push(command)
     }
 
-    /// Adds the relations of a viewer to these users. Those requested by several reads take one command.
+    /// Requests the viewer's relations to these users. Several reads' requests share one command.
     pub(in crate::app) fn relations(&mut self, viewer: UserId, others: &[UserId]) -> Pairs {
         self.shared.relations(viewer, others)
     }
 
-    /// Adds the regions of these users.
+    /// Requests these users' regions.
     pub(in crate::app) fn regions(&mut self, users: &[UserId]) {
         self.shared.residents.extend(users);
     }
 
-    /// Adds a sample of the followers of a user who has `count` of them. The more users of a batch are sampled, the
-    /// smaller the samples.
+    /// Requests a sample of a user's followers, whose total is `count`. Samples shrink as the number of
+    /// sampled users in a batch grows.
     pub(in crate::app) fn sample(&mut self, user: UserId, count: u64) -> Sample {
         self.shared.sample(user, count)
     }
 }
 
-/// The replies to a batch, and the data still to be fetched from the archive.
+/// The replies to a batch, and the data to fetch from the archive.
 pub struct Responses {
     now: Timestamp,
     pub(in crate::app) replies: Replies,
@@ -102,7 +104,7 @@ pub struct Responses {
 }
 
 impl Responses {
-    /// Returns the time at which the replies are decoded.
+    /// Returns the time at which decoding of the replies began.
     pub(in crate::app) fn now(&self) -> Timestamp {
         self.now
     }
@@ -116,21 +118,22 @@ type Decode<V> = Box<dyn FnOnce(&mut Responses) -> Result<Decoded<V>, Error> + S
 /// A value after Redis has replied.
 enum Decoded<V> {
     Complete(V),
-    /// Completed with data from the archive.
+    /// A value that still needs data from the archive.
     Partial(Complete<V>),
 }
 
 type Complete<V> = Box<dyn FnOnce(&Found) -> Result<V, Error> + Send>;
 
 impl<V: 'static> Pending<V> {
-    /// Creates a value that the replies of Redis complete.
+    /// Creates a value that needs only the replies from Redis.
     pub(in crate::app) fn hot(
         decode: impl FnOnce(&mut Responses) -> Result<V, Error> + Send + 'static,
     ) -> Self {
         Self(Box::new(move |responses| decode(responses).map(Decoded::Complete)))
     }
 
-    /// Creates a value that the archive completes. `decode` adds what it wants from the archive.
+    /// Creates a value that also needs data from the archive. `decode` requests that data in
+    /// `Responses::wanted`.
     pub(in crate::app) fn cold<F>(
         decode: impl FnOnce(&mut Responses) -> Result<F, Error> + Send + 'static,
     ) -> Self
@@ -174,14 +177,14 @@ impl Decoded<AnyValue> {
     }
 }
 
-/// A read of any type.
+/// A read with its type erased.
 #[derive(Clone)]
 pub struct AnyRead(Arc<dyn Erased>);
 
-/// The value of a read of any type.
+/// The value of a type-erased read.
 type AnyValue = Arc<dyn Any + Send + Sync>;
 
-/// The value of a read of any type, or the reason for its absence. Cheap to clone.
+/// The value of a type-erased read, or its error. Cheap to clone.
 #[derive(Clone)]
 pub struct AnyResult(Result<AnyValue, Error>);
 
@@ -214,10 +217,10 @@ impl AnyRead {
 }
 
 impl AnyResult {
-    /// Returns the value of a read of this type.
+    /// Returns the result as that of a read of type `R`.
     ///
     /// # Panics
-    /// If it is the value of a read of another type.
+    /// If the result belongs to a read of another type.
     pub fn of<R: Read>(self) -> Result<R::Value, Error> {
         let value = self.0?;
         let value = value.downcast_ref::<R::Value>();
@@ -245,8 +248,8 @@ impl Hash for AnyRead {
     }
 }
 
-/// A shared list. Compared by identity, at constant cost: equal only to the same list. Formatted as its
-/// length, because the loader formats a read of each batch.
+/// A shared list. Comparison is by identity, at constant cost: a list equals only itself. `Debug` prints only
+/// the length, because the loader formats a read of each batch.
 #[derive(Clone)]
 pub struct Shared<T>(pub Arc<[T]>);
 
@@ -271,7 +274,8 @@ impl<T> Hash for Shared<T> {
 }
 
 impl App {
-    /// Performs all of these reads. One round trip, and at most one query of each kind if the archive is needed.
+    /// Performs all of these reads. Makes one round trip, plus at most one query of each kind if the archive
+    /// is needed.
     pub async fn read_all(&self, reads: &[AnyRead]) -> HashMap<AnyRead, AnyResult> {
         let mut requests =
             Requests { app: self, batch: Batch::new("read"), shared: SharedRequests::default() };
@@ -330,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_prints_as_shortly_however_many_it_is_about() {
+    fn the_debug_output_of_a_read_is_short_however_many_entries_it_has() {
         let user = UserId::MAX;
         let post = Listed::Hot(PostId::new(u64::MAX >> 1).unwrap());
         let reads = [

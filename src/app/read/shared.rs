@@ -1,4 +1,5 @@
-//! Data that several reads of a batch share: relations of one viewer, regions, and samples of followers.
+//! Combines requests for data that several reads of a batch share: a viewer's relations, regions, and samples
+//! of followers.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -17,32 +18,32 @@ use crate::store::batch::{Batch, Replies, Ticket};
 use crate::store::region::{self, UserRegions};
 use crate::store::relation::{self, PROBE};
 
-/// Requests shared by several reads. Their commands are added after those of all reads.
+/// Requests shared by several reads. Their commands follow the reads' own commands in the batch.
 #[derive(Default)]
 pub(super) struct SharedRequests {
-    /// All users whose relation to a viewer is requested, by viewer.
+    /// Users whose relation to a viewer is requested, by viewer.
     others: HashMap<UserId, Vec<UserId>>,
-    /// All users whose region is requested.
+    /// Users whose region is requested.
     pub(super) residents: Vec<UserId>,
-    /// All users whose followers are sampled, and the numbers of their followers.
+    /// Users whose followers are sampled, each with the number of their followers.
     sampled: Vec<(UserId, u64)>,
 }
 
-/// A viewer, and the range of the requested users among all requested for that viewer.
+/// A viewer, and the range of a read's users among all users requested for that viewer.
 #[derive(Clone, Debug)]
 pub struct Pairs {
     viewer: UserId,
     others: Range<usize>,
 }
 
-/// The index of a sample among all requested.
+/// The index of a sample among all requested samples.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample(usize);
 
-/// The commands for relations of each viewer.
+/// Tickets of the commands for each viewer's relations.
 type RelationTickets = Vec<(UserId, Vec<Ticket<Vec<Relation>>>)>;
 
-/// The sent commands of shared requests.
+/// Tickets of the commands for shared requests.
 pub(super) struct SharedTickets {
     others: HashMap<UserId, Vec<UserId>>,
     relations: RelationTickets,
@@ -50,18 +51,18 @@ pub(super) struct SharedTickets {
     samples: Vec<Vec<Ticket<Vec<Follow>>>>,
 }
 
-/// The replies to shared requests.
+/// The decoded replies to shared requests.
 pub(super) struct SharedReplies {
     relations: Relations,
     regions: Regions,
     samples: Vec<Result<Vec<Follow>, Error>>,
 }
 
-/// The requested relations, in order, by viewer.
+/// The requested relations by viewer, in the order of the requests.
 type Relations = HashMap<UserId, Result<Vec<Relation>, Error>>;
 
 impl SharedRequests {
-    /// Adds relations of a viewer.
+    /// Requests the viewer's relations to the `requested` users.
     pub(super) fn relations(&mut self, viewer: UserId, requested: &[UserId]) -> Pairs {
         let others = self.others.entry(viewer).or_default();
         let start = others.len();
@@ -69,13 +70,13 @@ impl SharedRequests {
         Pairs { viewer, others: start..others.len() }
     }
 
-    /// Adds a sample of the followers of a user who has `count` of them.
+    /// Requests a sample of a user's followers, whose total is `count`.
     pub(super) fn sample(&mut self, user: UserId, count: u64) -> Sample {
         self.sampled.push((user, count));
         Sample(self.sampled.len() - 1)
     }
 
-    /// Adds the commands to the batch.
+    /// Adds the commands for all shared requests to the batch.
     pub(super) fn push(self, app: &App, batch: &mut Batch) -> SharedTickets {
         let Self { others, residents, sampled } = self;
         let relations = app.request_relations(batch, &others, app.0.rules.relation.relation_strategy);
@@ -95,8 +96,8 @@ impl SharedRequests {
 }
 
 impl SharedTickets {
-    /// Decodes the replies. A Redis that cannot write, because it is full or a replica, is probed for relations
-    /// read-only instead, at the cost of one more round trip.
+    /// Decodes the replies. If Redis cannot write, because it is full or a replica, reads the relations with
+    /// read-only probes instead. This makes one additional round trip.
     pub(super) async fn take(self, app: &App, replies: &mut Replies) -> SharedReplies {
         let Self { others, relations, regions, samples } = self;
         let mut sample = |tickets| Ok(replies.take_all(tickets)?.concat());
@@ -115,7 +116,7 @@ impl Responses {
         }
     }
 
-    /// Returns the region of a user, requested by [`super::Requests::regions`].
+    /// Returns a user's region, requested by [`super::Requests::regions`].
     pub(in crate::app) fn region(&self, user: UserId) -> Result<Option<Region>, Error> {
         self.shared.regions.of(user)
     }
@@ -129,9 +130,9 @@ impl Responses {
 /// The regions of all requested users.
 #[derive(Default)]
 struct Regions {
-    /// The regions that could be read.
+    /// The regions that were read; `None` for users without a known region.
     known: HashMap<UserId, Option<Region>>,
-    /// The error for the others.
+    /// The error for users missing from `known`.
     failure: Option<Error>,
 }
 
@@ -157,7 +158,7 @@ impl Regions {
 }
 
 impl App {
-    /// Adds one command for every [`PROBE`] users whose relation to a viewer is requested.
+    /// Adds one command per [`PROBE`] users whose relation to a viewer is requested.
     fn request_relations(
         &self,
         batch: &mut Batch,

@@ -1,4 +1,4 @@
-//! Reads of regions, and of the followers counted by region.
+//! Reads of users' regions, and of the followers to count by region.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::app::read::{Pending, Read, Requests, Shared};
 use crate::model::id::UserId;
 use crate::model::region::Region;
 
-/// The region of each of these users; `None` if unknown.
+/// Regions of users; `None` for each user whose region is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Regions(pub Shared<UserId>);
 
@@ -20,13 +20,13 @@ impl Read for Regions {
     }
 }
 
-/// The followers of a user, given their known number: all of them or, if there are too many, an even sample. The sample
-/// shrinks as the number of such reads in a batch grows.
+/// A user's followers, given their known number: all of them or, if there are too many, an evenly spaced sample. The
+/// sample shrinks as the number of such reads in a batch grows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FollowerSample {
-    /// The user.
+    /// Id of the user.
     pub user: UserId,
-    /// The number of their followers.
+    /// Number of the user's followers.
     pub count: u64,
 }
 

@@ -1,22 +1,21 @@
-//! Following and unfollowing: writing an edge that spans two slots without tearing it.
+//! Follows and unfollows users: writes an edge that spans two slots without tearing it.
 //!
-//! An edge is stored twice: in `following` of the follower (the *truth*) and in `followers` of the followee
+//! An edge is stored twice: in the follower's `following` list (the *truth*) and in the followee's `followers` list
 //! (its *mirror*). Each call runs these steps:
-//! 1. Record an intent of this call.
-//! 2. Write the truth, atomically in the follower's slot, including the check of the limit. Repeating a follow
-//!    keeps its time.
+//! 1. Record an intent specific to this call.
+//! 2. Write the truth and check the follow limit, atomically in the follower's slot. A repeated follow keeps its time.
 //! 3. Make the mirror equal to the truth, including the time.
 //! 4. Read the truth again. After every write that adds a mirror, merge the followee's posts into the follower's
-//!    timeline, if it exists. While the truth differs from what was mirrored, repeat 3 and 4.
-//! 5. Drop the intent of this call, and no other.
+//!    timeline, if the timeline exists. While the truth differs from the mirrored value, repeat steps 3 and 4.
+//! 5. Drop this call's intent, and no other intent.
 //!
 //! # Why
-//! Without 1, a call interrupted between 2 and 3 leaves a torn edge that no process repairs. If calls for the
-//! same pair shared an intent, one call would drop it while another is between 2 and 3. Without the time in
-//! 3, two racing calls leave a mirror whose time differs from the truth. Without 4, a slow call overwrites
-//! the mirror of a later one. If posts were merged before the mirror is written, a post published in between
-//! would be neither merged nor delivered. The repairer writes mirrors too, under an intent of its own: if it
-//! were interrupted after writing a stale mirror, after all other calls have finished, it would leave a torn
+//! Without step 1, a call interrupted between steps 2 and 3 would leave a torn edge that no process repairs. If calls
+//! for the same pair shared an intent, one call would drop it while another call is between steps 2 and 3. Without the
+//! time in step 3, two racing calls could leave a mirror whose time differs from the truth. Without step 4, a slow call
+//! could overwrite the mirror of a later call. If posts were merged before the mirror is written, a post published in
+//! between would be neither merged nor delivered. The repairer also writes mirrors under an intent. Without that
+//! intent, a repairer interrupted after writing a stale mirror, when all other calls have finished, would leave a torn
 //! edge that no process repairs.
 
 pub mod read;
@@ -38,36 +37,36 @@ use crate::store::relation::{self, Followed};
 use crate::store::timeline::View;
 use crate::store::user;
 
-/// The edge between two users, existing or not.
+/// The edge between two users, whether or not it exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Edge {
     pub(super) follower: UserId,
     pub(super) followee: UserId,
 }
 
-/// The state read after mirrors were written.
+/// The state read after writing mirrors.
 #[derive(Default)]
 struct SeenAgain {
-    /// Edges whose truth differs from what was mirrored.
+    /// Edges whose truth differs from the mirrored value.
     differing: Vec<SeenEdge>,
-    /// Edges that were added, with the follower's timeline.
+    /// Added edges, each with a view of the follower's timeline.
     added: Vec<(Edge, View)>,
 }
 
-/// An edge with the last value read of its truth.
+/// An edge with the last known value of its truth: the follow's time, or `None` if there is no follow.
 pub(super) type SeenEdge = (Edge, Option<Timestamp>);
 
-/// A subscription to changes of a user's relations, until dropped.
+/// A subscription to changes of a user's relations, which ends when this value is dropped.
 pub struct RelationWatch {
     listener: Listener,
     found: BTreeSet<UserId>,
 }
 
 impl RelationWatch {
-    /// Returns the next user who now follows this user, or is followed by them, or no longer so. Several
-    /// changes of one relation may be reported as one.
+    /// Waits for the next change, and returns the user whose relation to the subscriber changed. Several changes of one
+    /// relation may be reported as one change.
     ///
-    /// Rejected if changes may have been missed.
+    /// Fails with [`Rejection::Resync`] if changes may have been missed.
     pub async fn next(&mut self) -> Result<UserId, Error> {
         loop {
             if let Some(other) = self.found.pop_first() {
@@ -83,13 +82,13 @@ impl RelationWatch {
 }
 
 impl App {
-    /// Subscribes to changes of the viewer's relations, from now on.
+    /// Subscribes to future changes of the viewer's relations.
     pub fn watch_relations(&self, viewer: &Viewer) -> Result<RelationWatch, Error> {
         Ok(RelationWatch { listener: self.listen(viewer)?, found: BTreeSet::new() })
     }
 
-    /// Makes the viewer follow another user. Idempotent; a repeated follow keeps its time. Six round trips;
-    /// two more if the viewer has a timeline.
+    /// Makes the viewer follow another user. Idempotent; a repeated follow keeps its time. Makes six round trips, plus
+    /// two if the viewer has a timeline.
     pub async fn follow(&self, viewer: &Viewer, followee: UserId) -> Result<(), Error> {
         let follower = viewer.signed_in()?.user;
         self.check_other(follower, followee).await?;
@@ -103,14 +102,14 @@ impl App {
         Ok(())
     }
 
-    /// Makes the viewer unfollow another user. Idempotent. Six round trips.
+    /// Makes the viewer unfollow another user. Idempotent. Makes six round trips.
     pub async fn unfollow(&self, viewer: &Viewer, followee: UserId) -> Result<(), Error> {
         let follower = viewer.signed_in()?.user;
         self.check_other(follower, followee).await?;
         self.write_unfollow(Edge { follower, followee }).await
     }
 
-    /// Removes another user from the viewer's followers. Idempotent. Six round trips.
+    /// Removes another user from the viewer's followers. Idempotent. Makes six round trips.
     pub async fn remove_follower(&self, viewer: &Viewer, follower: UserId) -> Result<(), Error> {
         let followee = viewer.signed_in()?.user;
         self.check_other(followee, follower).await?;
@@ -129,8 +128,8 @@ impl App {
         }
     }
 
-    /// Writes follows, each step for all of them together: five round trips for any number of them, plus two
-    /// whenever another call changes one of them concurrently.
+    /// Writes follows, running each step for all follows together. Makes five round trips for any number of follows,
+    /// plus two whenever another call changes one of the edges concurrently.
     pub(super) async fn write_follows(&self, follows: &[(Edge, Timestamp)]) -> Result<Vec<Followed>, Error> {
         let deadline = Deadline::start(&*self.0.clock);
         let operation = |&(Edge { follower, followee }, _): &_| Operation::Edge { follower, followee };
@@ -148,11 +147,11 @@ impl App {
         Ok(followed)
     }
 
-    /// Runs step 2 of follows: one script for each run of follows of the same follower.
+    /// Runs step 2 of follows, with one script call per run of consecutive follows by the same follower.
     async fn write_truths(&self, follows: &[(Edge, Timestamp)]) -> Result<Vec<Followed>, Error> {
         let mut batch = Batch::new("edge: truth");
         let runs = follows.chunk_by(|(one, _), (next, _)| one.follower == next.follower);
-        // The arguments of a script must fit its stack.
+        // A script's arguments must fit on its stack.
         let runs = runs.flat_map(|run| run.chunks(relation::PROBE));
         let write = |run: &[(Edge, Timestamp)]| {
             let others: Vec<_> = run.iter().map(|(edge, at)| (edge.followee, *at)).collect();
@@ -176,10 +175,10 @@ impl App {
         self.forget(&intents).await
     }
 
-    /// Makes the mirrors of these edges equal to their truths, under intents of its own: a repairer is as
-    /// likely to be interrupted as any other caller. The intents carry the token of this process, so that an
-    /// edge that cannot be repaired leaves a single intent instead of one per round. A process runs at most
-    /// one repair of an edge at a time.
+    /// Makes the mirrors of these edges equal to their truths, under its own intents, because a repairer is as likely
+    /// to be interrupted as any other caller. The intents carry this process's token, so that an edge that cannot be
+    /// repaired leaves a single intent instead of one intent per round. A process runs at most one repair of an edge at
+    /// a time.
     pub(super) async fn repair_edges(&self, edges: &[Edge]) -> Result<(), Error> {
         let deadline = Deadline::start(&*self.0.clock);
         let intent = |&Edge { follower, followee }: &Edge| Intent {
@@ -193,7 +192,7 @@ impl App {
         self.forget(&intents).await
     }
 
-    /// Runs steps 3 and 4 for edges whose truth was read.
+    /// Runs steps 3 and 4 for edges, given their last known truths.
     async fn mirror_until_equal(
         &self,
         mut edges: Vec<SeenEdge>,
@@ -218,8 +217,8 @@ impl App {
         Ok(())
     }
 
-    /// Reads the state after mirrors were written: truths that have changed, and for followers of added edges
-    /// who have a timeline, the floor down to which it is complete. One round trip.
+    /// Reads the state after mirrors were written: the truths that have changed and, for each added edge whose follower
+    /// has a timeline, the floor down to which that timeline is complete. Makes one round trip.
     async fn read_again(&self, edges: &[SeenEdge]) -> Result<SeenAgain, Error> {
         let mut batch = Batch::new("edge: read truth");
         let read = |&(Edge { follower, followee }, mirrored): &SeenEdge| {
@@ -241,7 +240,7 @@ impl App {
         Ok(seen)
     }
 
-    /// Returns the truth of each of these edges. One round trip.
+    /// Returns the truth of each of these edges. Makes one round trip.
     pub(super) async fn read_truths(
         &self,
         edges: impl Iterator<Item = Edge>,

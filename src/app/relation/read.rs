@@ -1,4 +1,4 @@
-//! Reads of relations, and of the lists of followers and followed users.
+//! Reads of relations, and of lists of followers and followed users.
 
 use std::sync::Arc;
 
@@ -10,15 +10,15 @@ use crate::model::page::{InListOrder as _, Page, Position, Window};
 use crate::model::relation::{Follow, ListKind, Relation, Side};
 use crate::store::relation::{self, PROBE, TooMany};
 
-/// Maximum number of followed users for mutuals to be read in one round trip: more than most users follow.
+/// Maximum number of followed users for which mutuals take only one round trip. Most users follow fewer users.
 const FEW_FOLLOWED: usize = 200;
 
-/// The relations between a viewer and these users.
+/// Relations between a viewer and other users.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Relations {
-    /// The viewer.
+    /// Id of the viewer.
     pub viewer: UserId,
-    /// The others.
+    /// Ids of the other users.
     pub others: Shared<UserId>,
 }
 
@@ -34,9 +34,9 @@ impl Read for Relations {
 /// The relation between a viewer and another user.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RelationTo {
-    /// The viewer.
+    /// Id of the viewer.
     pub viewer: UserId,
-    /// The other user.
+    /// Id of the other user.
     pub other: UserId,
 }
 
@@ -49,14 +49,14 @@ impl Read for RelationTo {
     }
 }
 
-/// A page of a stored list.
+/// A page of one of a user's stored lists.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FollowPage {
-    /// The owner of the list.
+    /// Id of the list's owner.
     pub owner: UserId,
-    /// The list.
+    /// Stored list to read.
     pub side: Side,
-    /// The page.
+    /// Requested page.
     pub window: Window<Position>,
 }
 
@@ -69,12 +69,12 @@ impl Read for FollowPage {
     }
 }
 
-/// The length of a stored list.
+/// The length of one of a user's stored lists.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FollowCount {
-    /// The owner of the list.
+    /// Id of the list's owner.
     pub owner: UserId,
-    /// The list.
+    /// Stored list to read.
     pub side: Side,
 }
 
@@ -87,7 +87,7 @@ impl Read for FollowCount {
     }
 }
 
-/// All users whom this user follows, newest first.
+/// All users whom a user follows, newest follow first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Following(UserId);
 
@@ -100,7 +100,8 @@ impl Read for Following {
     }
 }
 
-/// The users whom a user follows and who follow back, newest first, provided the user follows at most this many.
+/// The users whom `user` follows and who follow back, newest follow first. The value is [`TooMany`] if `user` follows
+/// more than `most` users.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Mutuals {
     user: UserId,
@@ -116,7 +117,7 @@ impl Read for Mutuals {
     }
 }
 
-/// Those of `among` who follow a user, and since when, newest first.
+/// The users in `among` who follow `user`, with the times of their follows, newest first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct FollowersAmong {
     user: UserId,
@@ -137,7 +138,7 @@ impl Read for FollowersAmong {
     }
 }
 
-/// Returns the users who have a time, in list order.
+/// Returns a follow for each user who has a time, in list order.
 fn present(among: &[Follow], times: Vec<Option<Timestamp>>) -> Arc<[Follow]> {
     let follow = |(follow, at): (&Follow, Option<Timestamp>)| Some(Follow { user: follow.user, at: at? });
     let mut present: Vec<Follow> = among.iter().zip(times).filter_map(follow).collect();
@@ -145,18 +146,18 @@ fn present(among: &[Follow], times: Vec<Option<Timestamp>>) -> Arc<[Follow]> {
     present.into()
 }
 
-/// One of a user's lists of users.
+/// A user list, identified by its owner and kind.
 #[derive(Clone, Copy, Debug)]
 pub struct UserList {
-    /// The owner of the list.
+    /// Id of the list's owner.
     pub owner: UserId,
-    /// The list.
+    /// Kind of the list.
     pub kind: ListKind,
 }
 
 impl UserList {
-    /// Returns a page of the list, as it is for a viewer. One round trip; two for known followers and long lists of
-    /// mutuals, once per loader.
+    /// Returns a page of the list, as seen by the viewer. Makes one round trip, plus one per loader for known followers
+    /// and for long lists of mutuals.
     pub(in crate::app) async fn page(
         self,
         load: &impl Load,
@@ -170,7 +171,7 @@ impl UserList {
         }
     }
 
-    /// Returns the length of the list, as it is for a viewer. Round trips as for a page.
+    /// Returns the list's length, as seen by the viewer. Makes as many round trips as [`Self::page`].
     pub(in crate::app) async fn count(self, load: &impl Load, viewer: Option<UserId>) -> Result<u64, Error> {
         let Self { owner, kind } = self;
         match stored(kind) {
@@ -179,7 +180,7 @@ impl UserList {
         }
     }
 
-    /// Returns all entries of a list that is not stored, newest first.
+    /// Returns all entries of a computed list, newest first.
     async fn all(self, load: &impl Load, viewer: Option<UserId>) -> Result<Arc<[Follow]>, Error> {
         match (self.kind, viewer) {
             (ListKind::KnownFollowers, Some(viewer)) => known_followers(load, self.owner, viewer).await,
@@ -189,7 +190,7 @@ impl UserList {
     }
 }
 
-/// Returns the stored list of this kind; `None` if it is computed.
+/// Returns the stored list of this kind; `None` if lists of this kind are computed.
 fn stored(kind: ListKind) -> Option<Side> {
     match kind {
         ListKind::Followers => Some(Side::Followers),
@@ -198,21 +199,21 @@ fn stored(kind: ListKind) -> Option<Side> {
     }
 }
 
-/// Returns all users whom a user follows and who follow back. One more round trip for a user who follows many: the cost
-/// grows with their number, which the budget must know first.
+/// Returns all users whom a user follows and who follow back. Makes one round trip, plus one if the user follows more
+/// than [`FEW_FOLLOWED`] users: the cost grows with their number, which the budget must know first.
 async fn mutuals(load: &impl Load, user: UserId) -> Result<Arc<[Follow]>, Error> {
     let mut most = FEW_FOLLOWED;
     loop {
         match load.load(Mutuals { user, most }).await? {
             Ok(mutuals) => return Ok(mutuals),
-            // More may be followed in the meantime.
+            // The user may follow more users in the meantime.
             Err(TooMany(following)) => most = following + FEW_FOLLOWED,
         }
     }
 }
 
-/// Returns all followers of a user whom the viewer follows. Two round trips, the first once per loader: the users whom
-/// the viewer follows must be known first.
+/// Returns all followers of a user whom the viewer follows. Makes one round trip, plus one per loader to read the users
+/// whom the viewer follows.
 async fn known_followers(load: &impl Load, user: UserId, viewer: UserId) -> Result<Arc<[Follow]>, Error> {
     let among = Shared(load.load(Following(viewer)).await?);
     load.load(FollowersAmong { user, among }).await

@@ -1,18 +1,18 @@
-//! Live home timelines: additions and removals, each sent exactly once, from any position on.
+//! Sends additions to and removals from home timelines, each exactly once, starting at any position.
 //!
 //! A live reader holds a [`Seen`]: a delivered mark (`app::delivery::mark`), and the posts it has seen above
-//! it. When woken, it reads the current mark and all posts above the one it holds; those it has not seen are
-//! new. No post is therefore missed or sent twice, in whatever order posts arrive, and a client can resume
-//! after a [`Seen`] through any process.
+//! that mark. When woken, it reads the current mark and all posts above the mark it holds. Posts it has not
+//! seen are new. It therefore misses no post and sends none twice, in whatever order posts arrive, and a
+//! client can resume after a [`Seen`] through any process.
 //!
 //! # Why
-//! Posts arrive late: the first to be published is not always the first to be delivered. A reader that stored
-//! only the newest post it has seen would miss late ones. If removals were read after the timeline, the
-//! removal of a post could be sent before its addition.
+//! Posts arrive out of order: the first post published is not always the first delivered. A reader that
+//! stored only the newest post it has seen would miss late posts. If it read removals after the timeline, it
+//! could send a post's removal before its addition.
 //!
-//! A late post below the timeline's floor is not stored in the timeline; it is read from its author instead.
-//! If it were skipped, it would be lost. If the reader were asked to resync instead, every resync would end
-//! in another one for as long as any post is late.
+//! A late post below the timeline's floor is not stored in the timeline, so the reader reads it from its
+//! author. Skipping it would lose it. Asking the client to resync would lead to one resync after another for
+//! as long as any post is late.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -33,35 +33,35 @@ use crate::model::mark::Mark;
 use crate::model::page::{Direction, Window};
 use crate::model::user::UserFields;
 
-/// Posts loaded together; the maximum held for a client that does not read.
+/// Maximum posts loaded together, and held for a client that does not read.
 const PORTION: usize = 8;
 /// Retry delay while the store is unavailable.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A change of a timeline.
+/// A change of a home timeline.
 #[derive(Clone, Debug)]
 pub enum TimelineEvent {
     /// A post was added.
     Added(VisiblePost),
-    /// A post was removed, because it was deleted.
+    /// A post was deleted, and removed from the timeline.
     Removed(PostId),
 }
 
-/// The findings of a look that the watch has not passed on yet.
+/// The results of a look, which the watch returns one by one.
 struct Found {
     look: Arc<TimelineLook>,
-    /// Number of removals of the look passed on.
+    /// Number of the look's removals returned so far.
     removals: usize,
-    /// Number of posts of the look passed on.
+    /// Number of the look's posts returned or skipped so far.
     posts: usize,
-    /// Number of posts of the look loaded or passed on.
+    /// Number of the look's posts loaded or skipped so far.
     loaded: usize,
-    /// Loaded posts that exist and are still to be passed on, in ascending order.
+    /// Loaded posts that exist and are not yet returned, in ascending order of id.
     entries: VecDeque<VisiblePost>,
 }
 
 impl Found {
-    /// Selects the findings of a look that have not been seen.
+    /// Selects a look's results that the reader has not seen.
     fn new(look: Arc<TimelineLook>, seen: &Seen) -> Self {
         let removals = look.removals.partition_point(|(_, at)| Some(*at) <= seen.removed);
         let mut found = Self { look, removals, posts: 0, loaded: 0, entries: VecDeque::new() };
@@ -69,12 +69,12 @@ impl Found {
         found
     }
 
-    /// Skips posts that have been seen.
+    /// Skips posts that the reader has seen.
     fn skip(&mut self, seen: &Seen) {
         self.posts += self.look.posts[self.posts..].iter().take_while(|post| seen.has(**post)).count();
     }
 
-    /// Returns the next post to be passed on.
+    /// Returns the id of the next post to return.
     fn next(&self) -> Option<PostId> {
         self.look.posts.get(self.posts).copied()
     }
@@ -83,7 +83,7 @@ impl Found {
         self.removals == self.look.removals.len() && self.next().is_none()
     }
 
-    /// Loads the next posts, unless they are loaded.
+    /// Loads the next posts, unless they are already loaded.
     async fn load(&mut self, app: &App, owner: UserId, seen: &Seen, author: UserFields) -> Result<(), Error> {
         if self.loaded > self.posts {
             return Ok(());
@@ -108,15 +108,15 @@ pub struct TimelineWatch {
     looks: Arc<TimelineLooks>,
     seen: Seen,
     found: Option<Found>,
-    /// Time of the latest possible change since the last look.
+    /// Time of the latest possible change since the last look; `None` if nothing can have changed.
     changed: Option<Instant>,
-    /// Whether the store was unavailable on the last attempt.
+    /// True if the store was unavailable on the last attempt.
     is_postponed: bool,
 }
 
 impl App {
-    /// Watches the viewer's home timeline, from `after` or from now on. Authors are read with these fields.
-    /// Several round trips.
+    /// Watches the viewer's home timeline after the position `after`, or from now on if it is `None`. Reads
+    /// the fields `author` of each post's author. Makes several round trips.
     pub async fn watch_timeline(
         &self,
         viewer: &Viewer,
@@ -141,8 +141,8 @@ impl App {
         let mark = self.delivered_mark().await?;
         let newest = Window { direction: Direction::Forward, size: MOST_BEHIND, from: None };
         let Part { nonce, view, at } = self.refresh(owner, &newest).await?;
-        // Delivery may be far behind. Late posts below the thousandth newest, or below the floor if there are
-        // too many of them, are not sent.
+        // Delivery may be far behind. The watch does not send late posts below the thousandth newest post, or
+        // below the floor if there are too many late posts.
         let last = view.posts.get(MOST_BEHIND - 1).map_or(Mark::START, |last| Mark::at(*last));
         let upto = mark.max(last);
         let late = self.late_posts(owner, upto, view.floor).await?;
@@ -155,10 +155,10 @@ impl App {
 }
 
 impl TimelineWatch {
-    /// Waits until there may be an event that [`TimelineWatch::take`] has not returned. While the store is
-    /// unavailable, retries.
+    /// Waits until there may be an event that [`TimelineWatch::take`] has not returned. Retries while the
+    /// store is unavailable.
     ///
-    /// Rejected if there are too many events to send one by one.
+    /// Fails with a rejection if there are too many events to send one by one.
     pub async fn ready(&mut self) -> Result<(), Error> {
         loop {
             if std::mem::take(&mut self.is_postponed) {
@@ -172,8 +172,8 @@ impl TimelineWatch {
         }
     }
 
-    /// Returns the next event, and the position after it; `None` if there is none yet, or it could not be
-    /// read now.
+    /// Returns the next event, and the position after it; `None` if there is no event yet, or the store is
+    /// unavailable.
     pub async fn take(&mut self) -> Result<Option<(TimelineEvent, Seen)>, Error> {
         match self.take_found().await {
             Ok(next) => Ok(next),
@@ -181,7 +181,7 @@ impl TimelineWatch {
         }
     }
 
-    /// Returns the next event up to now; `None` if all have been returned.
+    /// Returns the next event up to now; `None` if the watch has returned all of these events.
     pub async fn next_by_now(&mut self) -> Result<Option<(TimelineEvent, Seen)>, Error> {
         while self.look().await? {
             if let Some(next) = self.take_found().await? {
@@ -191,8 +191,8 @@ impl TimelineWatch {
         Ok(None)
     }
 
-    /// Runs a look if the timeline may have changed and all previous findings are passed on. Returns whether
-    /// there are findings to pass on.
+    /// Runs a look if the timeline may have changed and the watch has returned all previous results. Returns
+    /// true if there are results to return.
     async fn look(&mut self) -> Result<bool, Error> {
         while self.found.as_ref().is_none_or(Found::is_passed) {
             self.settle();
@@ -205,7 +205,7 @@ impl TimelineWatch {
         Ok(true)
     }
 
-    /// Marks all findings as seen.
+    /// Marks all results of the look as seen.
     fn settle(&mut self) {
         if let Some(Found { look, .. }) = self.found.take() {
             self.seen.add(Vec::new(), look.mark);
@@ -225,7 +225,7 @@ impl TimelineWatch {
             let entry = found.entries.pop_front_if(|entry| entry.post.id == post);
             found.posts += 1;
             found.skip(&self.seen);
-            // All posts before the next one to be sent.
+            // The mark covers all posts before the next post to return.
             let mark = found.look.mark;
             let upto = found.next().map_or(mark, |next| mark.min(Mark::before(next)));
             self.seen.add(vec![post], upto);
@@ -237,7 +237,7 @@ impl TimelineWatch {
         Ok(None)
     }
 
-    /// Schedules a retry if the store is unavailable.
+    /// Schedules a retry if the store is unavailable. Returns any other error.
     fn postpone(&mut self, error: Error) -> Result<(), Error> {
         match error {
             Error::Broken(Broken::Unreachable(_) | Broken::ArchiveAway(_) | Broken::GaveUp(_)) => {
@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_sees_all_up_to_the_mark_need_not_name_it() {
+    fn posts_up_to_the_mark_are_not_listed() {
         let posts = |ids: &[u64]| -> Vec<PostId> { ids.iter().filter_map(|id| PostId::new(*id)).collect() };
         let mut seen = Seen { upto: Mark::new(4), beyond: posts(&[6, 9]), removed: None };
         seen.add(posts(&[7]), Mark::new(3));

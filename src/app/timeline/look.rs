@@ -1,14 +1,14 @@
-//! Looks at a home timeline, shared by all watches of its owner in this process.
+//! Looks up changes of a home timeline, once for all of its owner's watches in this process.
 //!
-//! A watch that is woken needs a look that began no earlier than the signal. The first watch performs the
-//! look from its own position; all others whose positions it covers share it. A post that reaches a user with
-//! a thousand watches is therefore looked up once, and read once per field selection.
+//! A watch that is woken needs a *look* that began no earlier than the signal. The first watch performs the
+//! look from its own position, and all watches whose positions the look covers share it. For a user with
+//! 1,000 watches, the process therefore looks up a post once, and reads it once per field selection.
 //!
-//! A look finds ids only. Their posts are loaded in small portions, as clients consume them.
+//! A look finds only ids. Watches load the posts in small portions, as their clients consume them.
 //!
 //! # Why
-//! A portion belongs to one look, so its posts were read after that look began. If it were cached for a later
-//! look, a post deleted in between could be sent after its removal.
+//! A portion belongs to one look, so its posts were read after that look began. If the process cached it for
+//! a later look, a watch could send a post that was deleted in between, after its removal.
 
 use std::sync::Arc;
 
@@ -27,38 +27,38 @@ use crate::model::page::{Direction, Window};
 use crate::model::user::UserFields;
 use crate::store::timeline;
 
-/// Maximum number of posts, or removals, that a watch may be behind.
+/// Maximum new posts, or removals, per look. Beyond it, the watch must resync.
 pub(super) const MOST_BEHIND: usize = 1_000;
-/// Maximum number of posts listed as seen above the mark. Every event repeats the list.
+/// Maximum posts listed as seen above the mark. Every event repeats the list.
 const MOST_SEEN: usize = 4 * MOST_BEHIND;
-/// Maximum number of posts looked up below the floor: the maximum page size.
+/// Maximum posts looked up below the floor, equal to the maximum page size.
 const MOST_LATE: usize = 100;
-/// Portions cached per look, for watches with different selections that alternate.
+/// Maximum portions cached per look, for alternating watches with different selections.
 const PORTIONS: usize = 2;
 
-/// The last look at one user's timeline. Locked during a look, so that one watch at a time performs it.
+/// The last look at one user's timeline. A watch that performs a look holds the lock.
 pub(in crate::app) type TimelineLooks = Mutex<Option<Arc<TimelineLook>>>;
 
-/// All additions and removals of a timeline since a position.
+/// All additions to a timeline, and removals from it, since a position.
 pub(in crate::app) struct TimelineLook {
-    /// Time before the first read.
+    /// Time just before the first read.
     pub(super) began: Instant,
-    /// The delivered mark.
+    /// The delivered mark, read before the removals and posts.
     pub(super) mark: Mark,
-    /// Removals up to this time are in `removals`, by the clock of Redis.
+    /// Time up to which `removals` is complete, by the Redis clock.
     pub(super) at: Timestamp,
     /// Removals after `since`, earliest first.
     pub(super) removals: Vec<(PostId, Timestamp)>,
-    /// Posts above `above`, in ascending order.
+    /// Posts above `above`, in ascending order of id.
     pub(super) posts: Vec<PostId>,
     above: Mark,
     since: Timestamp,
-    /// Whether the posts above `above` are complete.
+    /// True if `posts` contains all posts above `above`.
     is_whole: bool,
     loaded: Mutex<Vec<Portion>>,
 }
 
-/// Posts loaded together.
+/// Posts loaded together, with their authors.
 struct Portion {
     author: UserFields,
     posts: Vec<PostId>,
@@ -66,14 +66,15 @@ struct Portion {
 }
 
 impl TimelineLook {
-    /// Returns whether it covers a watch at this position that needs a look no older than `needed`.
+    /// Returns true if the look covers a watch at this position that needs a look begun no earlier than
+    /// `needed`.
     fn covers(&self, seen: &Seen, needed: Instant) -> bool {
         let reaches_back = seen.removed.is_some_and(|removed| self.since <= removed);
         self.is_whole && self.began >= needed && self.above <= seen.upto && reaches_back
     }
 
-    /// Returns those of these posts that still exist, with their authors, in ascending order. Two round
-    /// trips, unless another watch has just loaded the same.
+    /// Returns the posts in `posts` that still exist, with their authors, in ascending order of id. Makes no
+    /// round trip on a cache hit; otherwise two.
     pub(super) async fn load(
         &self,
         app: &App,
@@ -100,7 +101,7 @@ impl TimelineLook {
 impl App {
     /// Returns a look that began no earlier than `needed`, for a watch at position `seen`.
     ///
-    /// Rejected if there are too many events to send one by one.
+    /// Fails with [`Rejection::Resync`] if there are too many events to send one by one.
     pub(super) async fn look_at_timeline(
         &self,
         looks: &TimelineLooks,
@@ -119,8 +120,9 @@ impl App {
         Ok(look)
     }
 
-    /// Reads additions and removals since a position. Two round trips for the mark, two for removals and the
-    /// timeline, and two more to pull. If the mark is below the floor, also the cost of a page below it.
+    /// Reads additions and removals since a position. Makes two round trips for the mark, two for removals
+    /// and the timeline, and two to pull. If the position's mark is below the floor, also makes the round
+    /// trips of a page below the floor.
     async fn look_from(&self, owner: UserId, seen: &Seen) -> Result<TimelineLook, Error> {
         let began = Instant::now();
         let resync = || Err(Error::Rejected(Rejection::Resync));
@@ -137,7 +139,7 @@ impl App {
         };
         let late = self.late_posts(owner, seen.upto, view.floor).await?;
         let is_whole = late.is_some();
-        // Posts above all that were seen may have arrived and already be below the floor.
+        // Posts above all seen posts may have arrived and already be below the floor.
         let is_cut_off = !is_whole && view.floor > seen.newest();
         let mut posts = late.unwrap_or_default();
         posts.extend(view.posts.into_iter().rev());
@@ -158,8 +160,8 @@ impl App {
         })
     }
 
-    /// Returns the posts above `above` that lie below the floor of a timeline, oldest first; `None` if there
-    /// are too many. No round trip if the floor is not above it.
+    /// Returns the posts above `above` and below a timeline's floor, oldest first; `None` if there are more
+    /// than [`MOST_LATE`]. Makes no round trip if the floor is not above `above`.
     pub(super) async fn late_posts(
         &self,
         owner: UserId,

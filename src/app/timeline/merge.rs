@@ -1,8 +1,9 @@
-//! Merging the posts of several authors into one order.
+//! Merges the posts of several authors into one order.
 //!
-//! Each author has a list, and there is no common one: every list is read, as far as the window reaches. With
-//! a large number of authors, the post of each that is nearest to the start of the window is read first. That
-//! is far cheaper than a page, and pages are then read only for authors who can have posts in the window.
+//! Each author has a list of their own, so a merge reads every list as far as the window reaches. With more
+//! than [`MANY`] authors, it first reads each author's post that is nearest to the start of the window. That
+//! read is far cheaper than a page, and pages are then needed only of authors who can have posts in the
+//! window.
 //!
 //! Not here: the choice of authors, and the use of the result (`app::timeline`, `app::timeline::pull`).
 
@@ -15,45 +16,45 @@ use crate::model::page::{Direction, Window};
 use crate::store::batch::Batch;
 use crate::store::post::{self, Nearest, PostPage};
 
-/// Minimum number of posts read per author when several are merged.
+/// Minimum posts read per author when a merge has several authors.
 const FEWEST: usize = 20;
 
-/// Number of authors above which their nearest posts are read first; also the size of the sample that decides
-/// whether that is worthwhile for the rest.
+/// Number of authors above which a merge reads their nearest posts first. Also the size of the sample that
+/// decides if reading the nearest posts of the remaining authors is worthwhile.
 const MANY: usize = 1_000;
 
-/// The limit of how far back posts are merged.
+/// The storage from which a merge reads posts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// Posts in Redis only.
+    /// Redis only.
     Hot,
-    /// All posts, including the archive.
+    /// Redis and the archive.
     Archive,
 }
 
 /// The merged posts of several authors.
 pub(super) struct Merged {
-    /// In the direction of the window.
+    /// Posts in the window's direction.
     pub(super) posts: Vec<PostId>,
-    /// Covers all cold posts of the authors.
+    /// A mark that covers all of the authors' cold posts.
     pub(super) cold: Mark,
 }
 
-/// An author with posts still to be read.
+/// An author with unread posts.
 #[derive(Clone, Copy)]
 struct Open {
     author: UserId,
-    /// The position to read from.
+    /// The position to read from; `None` for the start.
     from: Option<PostId>,
-    /// The nearest possible post beyond those read.
+    /// The nearest possible unread post.
     nearest: PostId,
 }
 
 impl App {
-    /// Merges the posts of these authors in a window, in its direction: as many as its size, or more if more
-    /// were read. One round trip if all authors post about equally often, otherwise one or two more; with a
-    /// large number of authors, one or two before these. The same number of archive queries, if the archive
-    /// may have posts.
+    /// Merges the posts of these authors in a window, in its direction. Returns as many posts as the window's
+    /// size, or more if more were read. Makes one round trip if all authors post about equally often,
+    /// otherwise two or three, and as many archive queries if the archive may have posts. With more than
+    /// [`MANY`] authors, makes one or two additional round trips first.
     pub(super) async fn merge_posts(
         &self,
         step: &'static str,
@@ -77,7 +78,7 @@ impl App {
                 posts.extend(part.posts);
             }
             posts.sort_unstable();
-            // A post may be in both while it is being archived.
+            // A post may be in both Redis and the archive while a mover archives it.
             posts.dedup();
             if direction == Direction::Forward {
                 posts.reverse();
@@ -105,8 +106,8 @@ impl App {
         Ok(Merged { posts, cold })
     }
 
-    /// Selects the authors to read pages of: all or, if there are too many, those who can have posts in the
-    /// window. No round trip for few authors, one or two for many.
+    /// Selects the authors whose pages to read: all or, with more than [`MANY`] authors, only authors who can
+    /// have posts in the window. Makes no round trip for up to [`MANY`] authors; otherwise one or two.
     async fn look_ahead(&self, authors: &[UserId], window: &Window<PostId>) -> Result<Ahead, Error> {
         if authors.len() <= MANY || window.size == 0 {
             return Ok(Ahead { read: authors.to_vec(), deferred: Vec::new() });
@@ -123,7 +124,7 @@ impl App {
         Ok(Ahead::of(&nearest, window))
     }
 
-    /// Reads the nearest post of each author. Leaves out authors whose keys are unreadable. One round trip.
+    /// Reads each author's nearest post. Leaves out authors with unreadable keys. Makes one round trip.
     async fn nearest(
         &self,
         authors: &[UserId],
@@ -140,9 +141,8 @@ impl App {
         authors.iter().zip(tickets).map(take).filter_map(Result::transpose).collect()
     }
 
-    /// Reads the posts of each author from the author's own position: those in Redis, then those in the
-    /// archive. Leaves out authors whose keys are unreadable. One round trip, and one query if the archive
-    /// may have posts.
+    /// Reads each author's posts from the author's own position, first in Redis, then in the archive. Leaves
+    /// out authors with unreadable keys. Makes one round trip, plus one query if the archive may have posts.
     async fn read_parts(
         &self,
         step: &'static str,
@@ -178,11 +178,11 @@ impl App {
     }
 }
 
-/// The reading plan derived from the nearest posts of authors.
+/// A reading plan, derived from the authors' nearest posts.
 struct Ahead {
-    /// Authors whose pages are read.
+    /// Authors whose pages to read.
     read: Vec<UserId>,
-    /// Authors without posts in the window, unless posts of others are deleted meanwhile.
+    /// Authors without posts in the window, unless other authors' posts are deleted meanwhile.
     deferred: Vec<Open>,
 }
 
@@ -190,8 +190,8 @@ impl Ahead {
     fn of(nearest: &[(UserId, Nearest)], window: &Window<PostId>) -> Self {
         let Window { direction, size, from } = *window;
         let is_in_window = |&post: &PostId| from.is_none_or(|from| direction.is_before(from, post));
-        // The author has no post before this one. Unknown if the nearest post lies before the window, or in
-        // the archive.
+        // The id before which the author has no posts. Unknown if the nearest post lies before the window, or
+        // in the archive.
         let bound = |nearest: &Nearest| nearest.bound(direction).filter(is_in_window);
         let is_there = |(_, nearest): &&(UserId, Nearest)| bound(nearest) == nearest.hot;
         let mut best: Vec<PostId> =
@@ -216,13 +216,13 @@ impl Ahead {
     }
 }
 
-/// The posts read of one author.
+/// Posts read from one author's list.
 struct Part {
-    /// In any order.
+    /// Posts in any order.
     posts: Vec<PostId>,
-    /// The position after which there are more, if any.
+    /// The position after which there are more posts, if any.
     resume_after: Option<PostId>,
-    /// Covers all cold posts.
+    /// A mark that covers all of the author's cold posts.
     cold: Mark,
 }
 
@@ -239,8 +239,8 @@ impl Part {
         }
     }
 
-    /// Adds the posts from the archive, in the direction of the window. If the archive was not read to its
-    /// end, the part ends there.
+    /// Adds posts from the archive, which are in the window's direction. If the archive returned `limit`
+    /// posts, the next read resumes after the last of these.
     fn add(&mut self, archived: &[PostId], limit: usize) {
         self.posts.extend(archived);
         if let Some(last) = archived.last().filter(|_| archived.len() == limit) {

@@ -1,27 +1,27 @@
-//! Home timelines: the posts of a user and of those they follow, newest first, without end.
+//! Reads home timelines: the posts of a user and of the users they follow, newest first, without limit.
 //!
-//! A timeline is a list of ids, maintained as long as its owner keeps returning. Posts enter it by *push*
-//! (`app::delivery`), by *pull* (on read, here), or by both: authors with a large number of followers, the
-//! *stars*, are pulled, and all others are pushed.
+//! A timeline is a list of ids that the server maintains as long as the owner keeps returning. Posts enter it
+//! by *push* (`app::delivery`), by *pull* (on read, here), or by both. With both, readers pull the posts of
+//! *stars* (authors with a large number of followers), and workers push all other posts.
 //!
 //! A read runs these steps, in this order:
 //! 1. Read the watermark, and with it the list of stars. Every post up to the watermark is visible or never
 //!    will be.
 //! 2. Open the timeline, creating it if necessary, and read the followed users with it.
-//! 3. Pull posts. A timeline that was not filled yet (or was filled under another strategy) gets all posts of all
-//!    followed users. Any other gets the posts above its mark, of the stars followed, or of all followed users if
-//!    nothing is pushed.
-//! 4. Merge them into the timeline, if it is still the one that was opened. Its mark becomes the watermark.
-//! 5. Take the page, and read its posts and authors. Posts that were deleted, or whose author is no longer
-//!    followed, are left out and replaced by further ones.
+//! 3. Pull posts. A timeline that is not filled yet (or was filled under another strategy) receives all posts
+//!    of all followed users. Any other timeline receives the posts above its mark, either of followed stars
+//!    or, if the strategy never pushes, of all followed users.
+//! 4. Merge the posts into the timeline, if it is still the opened timeline. The watermark becomes its mark.
+//! 5. Take the page, and read its posts and authors. Leave out deleted posts and posts of authors who are no
+//!    longer followed, and replace them with further posts.
 //!
-//! A timeline is trimmed below its *floor*. There, a page is collected from the posts of all followed users,
-//! in Redis and in the archive.
+//! A timeline is trimmed below its *floor*. There, the server collects a page from the posts of all followed
+//! users, in Redis and in the archive.
 //!
 //! # Why
 //! Reading the followed users before the watermark would lose posts published in between. A stale watermark
-//! is harmless; a fresh one combined with stale sources is not. A short set of newest posts does not imply
-//! that there are no others: some may have been deleted.
+//! is harmless; a fresh watermark combined with stale sources is not. A short set of newest posts does not
+//! imply that there are no others, because some may have been deleted.
 
 pub mod live;
 pub(super) mod look;
@@ -50,18 +50,18 @@ use crate::store::relation;
 use crate::store::timeline::{self, MOST_NAMED, Merge, Nonce, Opened, Pull, Sources, View};
 use std::collections::HashSet;
 
-/// Maximum number of retries when a timeline disappears during a read.
+/// Maximum attempts to read a timeline that disappears during the read.
 const ATTEMPTS: usize = 5;
 
-/// Maximum number of posts read together to replace those left out of a page.
+/// Maximum posts read together to replace posts left out of a page.
 const MOST_LOOKED_AT: usize = 500;
 
-/// A part of a timeline, and the identity of the timeline.
+/// A part of a timeline, and the timeline's identity.
 struct Part {
-    /// `None` without a timeline, because the store is not writable.
+    /// The timeline's identity; `None` without a timeline, because the store is not writable.
     nonce: Option<Nonce>,
     view: View,
-    /// Time up to which all removals are applied, by the clock of Redis; `None` without a timeline.
+    /// Time up to which the part reflects all removals, by the Redis clock; `None` without a timeline.
     at: Option<Timestamp>,
 }
 
@@ -71,21 +71,21 @@ impl From<Opened> for Part {
     }
 }
 
-/// A page of a timeline.
+/// A page of a home timeline.
 #[derive(Clone, Debug)]
 pub struct TimelinePage {
-    /// The page.
+    /// The visible posts, newest first.
     pub page: Page<VisiblePost>,
-    /// Whether nothing lies above its first entry.
+    /// True if the page starts at the top of the timeline.
     is_top: bool,
-    /// A delivered mark from before the read.
+    /// The delivered mark, read before the page.
     mark: Mark,
-    /// Time of the read, by the clock of Redis.
+    /// Time of the read, by the Redis clock; `None` if the store is not writable.
     at: Option<Timestamp>,
 }
 
 impl TimelinePage {
-    /// Returns the position of a reader who has read the page from one of its entries on.
+    /// Returns the position of a reader who has read the page from the entry at `index` to the end.
     #[must_use]
     pub fn seen_from(&self, index: usize) -> Seen {
         Seen::of_entry(self, index)
@@ -95,18 +95,18 @@ impl TimelinePage {
 /// The parameters of a timeline read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimelineQuery {
-    /// The page.
+    /// The window of posts to return.
     pub window: Window<PostId>,
-    /// The fields to read of the authors.
+    /// The fields to read of each post's author.
     pub author: UserFields,
-    /// Whether the result must state if there are entries on the other side of the window's position.
+    /// True if the result must state the presence of entries on the other side of the window's position.
     pub looks_back: bool,
 }
 
 impl App {
-    /// Returns a page of the viewer's home timeline. At most six round trips once the timeline is filled,
-    /// regardless of the size of the page and the number of followed users. More if entries have to be
-    /// replaced, below the floor, and to check for entries on the other side.
+    /// Returns a page of the viewer's home timeline. Makes at most six round trips once the timeline is
+    /// filled, regardless of the page size and the number of followed users. Makes additional round trips to
+    /// replace entries, to read below the floor, and to check for entries on the other side.
     pub async fn timeline(&self, viewer: &Viewer, query: TimelineQuery) -> Result<TimelinePage, Error> {
         let owner = viewer.signed_in()?.user;
         // A client that resumes live updates from this page must receive everything that arrives from now on.
@@ -115,7 +115,7 @@ impl App {
             None => self.delivered_mark().await?,
         };
         let TimelineQuery { window, author, .. } = query;
-        // Read one more than the page, to know whether there are others.
+        // Read one additional post, to detect further posts.
         let wanted = Window { size: window.size + 1, ..window };
         let Part { nonce, view, at } = self.refresh(owner, &wanted).await?;
         let nonce = nonce.as_ref();
@@ -141,8 +141,8 @@ impl App {
         Ok(TimelinePage { page, is_top, mark, at })
     }
 
-    /// Returns whether there is an entry behind the position of a window. Checks the entry at the position
-    /// first: it nearly always exists.
+    /// Returns true if there is an entry behind a window's position. Checks the entry at the position first,
+    /// which nearly always exists.
     async fn has_entry(
         &self,
         owner: UserId,
@@ -163,7 +163,7 @@ impl App {
     }
 
     /// Runs steps 1 to 4. Returns a part of the timeline. If the store is not writable, returns an empty part
-    /// whose floor is above everything, so that all posts are collected from the authors.
+    /// with a floor above all posts, so that the caller collects all posts from the authors.
     async fn refresh(&self, owner: UserId, window: &Window<PostId>) -> Result<Part, Error> {
         match self.try_to_refresh(owner, window).await {
             Err(Error::Broken(Broken::Unreachable(error))) if error.is_read_only() => {
@@ -185,14 +185,14 @@ impl App {
             let (watermark, stars) = self.watermark().await?;
             let opened = self.open_to_pull(owner, generation, &stars.authors, window).await?;
             let is_full = opened.mark.is_none();
-            // A timeline is filled once, on behalf of all later reads.
+            // Filling a timeline serves all later reads, so it is not limited by this operation's budget.
             let pulled = if is_full {
                 Box::pin(budget::unlimited(self.pull(&opened))).await?
             } else {
                 self.pull(&opened).await?
             };
             if !is_full && pulled.posts.is_empty() && pulled.cut == Mark::START {
-                // The mark may stay where it is: a stale one is harmless.
+                // Leave the mark where it is: a stale mark is harmless.
                 return Ok(opened.into());
             }
             let pull = Pull { nonce: opened.nonce.clone(), generation, mark: watermark, is_full };
@@ -257,7 +257,7 @@ impl App {
             let posts = self.posts_from(owner, nonce, &wanted, view.take()).await?;
             let is_last = posts.len() < wanted.size;
             let from = posts.last().copied();
-            // There may be more posts than requested.
+            // `posts` may contain more posts than requested.
             for portion in posts.chunks(wanted.size.max(1)) {
                 if entries.len() < window.size {
                     entries.extend(self.read_entries(owner, portion.to_vec(), author).await?);
@@ -267,13 +267,13 @@ impl App {
                 entries.truncate(window.size);
                 return Ok(entries);
             }
-            // Many posts may have to be left out after a prolific author was unfollowed.
+            // After the owner unfollowed a prolific author, many posts may have to be left out.
             wanted = Window { from, size: (wanted.size * 2).min(MOST_LOOKED_AT), ..wanted };
         }
     }
 
-    /// Returns the ids of a window, in its direction from its position: those in the timeline, and below its
-    /// floor those of the followed users. More than the window's size if more were read.
+    /// Returns the post ids of a window, in its direction from its position. Reads the timeline down to its
+    /// floor, and followed users' posts below it. Returns more than the window's size if more were read.
     async fn posts_from(
         &self,
         owner: UserId,
@@ -311,7 +311,7 @@ impl App {
         Ok(posts)
     }
 
-    /// Returns a part of the opened timeline. If it has disappeared, rebuilds it.
+    /// Returns a part of the opened timeline. Rebuilds the timeline if it has disappeared.
     async fn view(
         &self,
         owner: UserId,
@@ -330,8 +330,8 @@ impl App {
         }
     }
 
-    /// Returns the posts of the owner and all followed users in a window, in its direction. They are merged,
-    /// because the floor does not coincide with the boundary between hot and cold posts of any author. More
+    /// Returns the posts of the owner and all followed users in a window, in its direction. Merges hot and
+    /// cold posts, because the floor does not coincide with any author's boundary between them. Returns more
     /// than the window's size if more were read.
     async fn posts_of_all(&self, owner: UserId, window: &Window<PostId>) -> Result<Vec<PostId>, Error> {
         let following = relation::all(self.keys(), owner, Side::Following);
@@ -340,7 +340,7 @@ impl App {
         Ok(self.merge_posts("timeline: below", Reach::Archive, &authors, window).await?.posts)
     }
 
-    /// Returns those of these posts that belong in the timeline, with their authors. Two round trips.
+    /// Returns the posts in `posts` that belong in the timeline, with their authors. Makes two round trips.
     async fn read_entries(
         &self,
         owner: UserId,
@@ -355,7 +355,7 @@ impl App {
 }
 
 /// Returns a window of one entry on the other side of a window's position, including the entry at the
-/// position. One entry suffices to know that there are any.
+/// position; `None` without a position. One entry suffices to detect entries there.
 fn behind(window: &Window<PostId>) -> Option<Window<PostId>> {
     let from = window.from?.get();
     Some(match window.direction {

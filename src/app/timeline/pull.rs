@@ -1,7 +1,7 @@
-//! Pulling posts into a timeline, on read and after a follow.
+//! Pulls posts into a timeline, on read and after a follow.
 //!
-//! Not here: when and from which authors posts are pulled (`app::timeline`), and the edge written by a follow
-//! (`app::relation`).
+//! Not here: the occasions for a pull and the choice of authors (`app::timeline`), and the edge that a follow
+//! writes (`app::relation`).
 
 use crate::app::App;
 use crate::app::error::Error;
@@ -13,7 +13,7 @@ use crate::model::page::{Direction, Window};
 use crate::store::batch::{Batch, Ticket};
 use crate::store::timeline::{self, Merge, Opened, Pulled, View};
 
-/// Follows merged per batch: each may read as many posts as a timeline holds.
+/// Maximum follows merged per batch. Each may read as many posts as a timeline holds.
 const FOLLOWS: usize = 100;
 
 impl App {
@@ -29,7 +29,7 @@ impl App {
         self.0.rules.timeline.timeline_capacity as usize
     }
 
-    /// Returns the posts of these authors above a mark. One round trip.
+    /// Returns the posts of these authors above a mark. Makes one round trip.
     async fn pull_above(&self, authors: &[UserId], mark: Mark) -> Result<Merge, Error> {
         let sources: Vec<(UserId, Mark)> = authors.iter().map(|&author| (author, mark)).collect();
         let mut posts = Vec::new();
@@ -41,8 +41,8 @@ impl App {
         Ok(self.merge_of(posts, cut))
     }
 
-    /// Returns the posts of each of these authors above the given mark; nothing for authors whose keys are
-    /// unreadable. One round trip.
+    /// Returns each author's posts above the author's mark; no posts for authors with unreadable keys. Makes
+    /// one round trip.
     async fn pull_each(&self, step: &'static str, sources: &[(UserId, Mark)]) -> Result<Vec<Pulled>, Error> {
         let mut batch = Batch::new(step);
         let pull = |&(author, mark): &(UserId, Mark)| {
@@ -57,14 +57,14 @@ impl App {
         sources.iter().zip(tickets).map(take).collect()
     }
 
-    /// Returns the newest posts of these authors, up to the capacity of a timeline.
+    /// Returns the newest posts of these authors, up to a timeline's capacity.
     async fn pull_all(&self, authors: &[UserId]) -> Result<Merge, Error> {
         let window = Window { direction: Direction::Forward, size: self.capacity() + 1, from: None };
         let Merged { posts, cold } = self.merge_posts("timeline: pull", Reach::Hot, authors, &window).await?;
         Ok(self.merge_of(posts, cold))
     }
 
-    /// Prepares posts for a merge: greatest first, deduplicated, and truncated to the capacity.
+    /// Prepares posts for a merge: in descending order of id, deduplicated, and truncated to the capacity.
     fn merge_of(&self, mut posts: Vec<PostId>, mut cut: Mark) -> Merge {
         posts.sort_unstable_by(|one, other| other.cmp(one));
         posts.dedup();
@@ -75,15 +75,16 @@ impl App {
         Merge { posts, cut, pull: None }
     }
 
-    /// Reads the floor down to which the follower's timeline is complete; `None` without a timeline.
+    /// Adds a command to the batch that reads the floor of the follower's timeline. Its reply is `None`
+    /// without a timeline.
     pub(in crate::app) fn floor_of(&self, batch: &mut Batch, follower: UserId) -> Ticket<Option<View>> {
         let nothing = Window { direction: Direction::Forward, size: 0, from: None };
         batch.push(timeline::view(self.keys(), follower, None, &nothing))
     }
 
-    /// Merges the posts of followed users into the timelines of their followers, down to the floor of each.
-    /// Called after every write that adds a mirror: posts published from then on are delivered, and earlier
-    /// ones are found here. Two round trips per hundred follows.
+    /// Merges the posts of followed users into their followers' timelines, down to each timeline's floor.
+    /// Callers do this after every write that adds a mirror. Posts published from then on are delivered, and
+    /// this function finds earlier posts. Makes two round trips per 100 follows.
     pub(in crate::app) async fn merge_followed(&self, follows: &[(Edge, View)]) -> Result<(), Error> {
         for follows in follows.chunks(FOLLOWS) {
             self.merge_some_followed(follows).await?;

@@ -1,6 +1,6 @@
-//! The position of a reader in a live timeline.
+//! Defines a reader's position in a live timeline.
 //!
-//! Not here: how it is printed as a cursor (`graphql::cursor`).
+//! Not here: the cursor that contains the position (`graphql::cursor`).
 
 use crate::app::timeline::TimelinePage;
 use crate::model::clock::Timestamp;
@@ -10,22 +10,22 @@ use crate::model::mark::Mark;
 /// A reader's position in a live timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// All posts up to this one have been seen. It need not be in the timeline.
+    /// Mark up to which the reader has seen all posts. The timeline need not contain a post with its id.
     pub upto: Mark,
-    /// The posts seen above `upto`, in ascending order.
+    /// Posts seen above `upto`, in ascending order of id.
     pub beyond: Vec<PostId>,
-    /// Removals up to this time have been seen, by the clock of Redis; `None` for up to now.
+    /// Time up to which the reader has seen removals, by the Redis clock; `None` means now.
     pub removed: Option<Timestamp>,
 }
 
 impl Seen {
-    /// Returns the position of a reader who has read a page from the entry at `index` on.
+    /// Returns the position of a reader who has read a page from the entry at `index` to the end.
     ///
-    /// Posts between the mark and the page are sent, even if they are read again on a later page: they may
-    /// also arrive late.
+    /// The reader receives posts between the mark and the page even if a later page repeats them, because
+    /// these posts may also arrive late.
     pub(super) fn of_entry(page: &TimelinePage, index: usize) -> Self {
         let entries = &page.page.entries;
-        // If nothing lies above the entry, every post that had arrived by then is covered.
+        // If no post lies above the entry, the mark covers every post that had arrived by then.
         let is_newest = page.is_top && index == 0;
         let upto = if is_newest { page.mark } else { page.mark.min(Mark::at(entries[index].post.id)) };
         let above = entries[index..].iter().rev().map(|entry| entry.post.id);
@@ -33,17 +33,17 @@ impl Seen {
         Self { upto, beyond, removed: page.at }
     }
 
-    /// Returns whether this post has been seen.
+    /// Returns true if the reader has seen this post.
     pub(super) fn has(&self, post: PostId) -> bool {
         self.upto.covers(post) || self.beyond.binary_search(&post).is_ok()
     }
 
-    /// Returns the least mark that covers all posts seen.
+    /// Returns the least mark that covers all seen posts.
     pub(super) fn newest(&self) -> Mark {
         self.beyond.last().map_or(self.upto, |post| Mark::at(*post).max(self.upto))
     }
 
-    /// Marks these posts as seen, and all posts up to `upto`.
+    /// Marks these posts, and all posts up to `upto`, as seen.
     pub(super) fn add(&mut self, posts: Vec<PostId>, upto: Mark) {
         self.upto = self.upto.max(upto);
         self.beyond.extend(posts);

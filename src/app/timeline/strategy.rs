@@ -1,4 +1,4 @@
-//! The strategy in force, and what it needs of the store: its generation, the watermark and the stars.
+//! Reads the data of the timeline strategy in force: its generation, the watermark and the stars.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -11,16 +11,16 @@ use crate::model::id::UserId;
 use crate::model::mark::Mark;
 use crate::store::timeline;
 
-/// The strategy in force, as cached by this process.
+/// This process's cache of the strategy in force.
 #[derive(Default)]
 pub(in crate::app) struct Strategy {
-    /// Its generation.
+    /// The strategy's generation, which changes with each change of strategy.
     generation: OnceCell<u64>,
-    /// The stars.
+    /// The stars, as of the last read.
     stars: RwLock<Arc<Stars>>,
 }
 
-/// The stars, at a version.
+/// A version of the list of stars.
 #[derive(Default)]
 pub(in crate::app) struct Stars {
     version: String,
@@ -28,7 +28,7 @@ pub(in crate::app) struct Stars {
 }
 
 impl App {
-    /// Returns the generation of the strategy in force. One round trip in the lifetime of a process.
+    /// Returns the generation of the strategy in force. Makes no round trip on a cache hit; otherwise one.
     pub(in crate::app) async fn generation(&self) -> Result<u64, Error> {
         let strategy = self.0.rules.timeline.timeline_strategy.as_str();
         let enter = async || {
@@ -37,13 +37,14 @@ impl App {
         Ok(*self.0.process.strategy.generation.get_or_try_init(enter).await?)
     }
 
-    /// Runs step 1.
+    /// Runs step 1 of a timeline read: returns the watermark and the stars. Makes one round trip.
     pub(in crate::app) async fn watermark(&self) -> Result<(Mark, Arc<Stars>), Error> {
         let stars = &self.0.process.strategy.stars;
         let known = Arc::clone(&stars.read().unwrap_or_else(PoisonError::into_inner));
         let read = timeline::watermark(self.keys(), &known.version);
         let read = read.send("timeline: watermark", self.store()).await?;
-        // A counter that falls back in a failover must not reissue ids that readers have passed.
+        // If a failover resets the id counter to an older value, it must not reissue ids that readers have
+        // passed.
         self.0.process.last_issued.fetch_max(read.mark.get(), Ordering::Relaxed);
         let Some(authors) = read.stars else {
             return Ok((read.mark, known));

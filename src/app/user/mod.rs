@@ -1,14 +1,14 @@
-//! Creating accounts and changing profiles.
+//! Creates accounts and changes profiles.
 //!
 //! A user is created in steps, because the name index and the user are stored in different slots:
-//! 1. Issue an id, and record an intent of this call.
+//! 1. Issue an id, and record an intent specific to this call.
 //! 2. Reserve the name for the id; the first reservation wins.
 //! 3. Create the user in their own slot, unless the id has been revoked.
-//! 4. Settle the name: from now on it leads to the user.
+//! 4. Settle the name: from now on, lookups by name find the user.
 //! 5. Drop the intent.
 //!
-//! An interrupted call leaves a reservation behind. The repairer settles it if the user exists; otherwise it
-//! revokes the id, so that a late step 3 has no effect, and frees the name.
+//! An interrupted call leaves a reservation behind. If the user exists, the repairer settles the name.
+//! Otherwise, it revokes the id, so that a late step 3 has no effect, and frees the name.
 
 pub mod read;
 
@@ -34,39 +34,39 @@ use crate::store::user::{self, NewUser};
 /// A user to be created.
 #[derive(Clone, Debug)]
 pub struct NewAccount {
-    /// The username.
+    /// Requested username, which may be taken.
     pub username: Username,
-    /// The display name.
+    /// Display name, not necessarily unique.
     pub display_name: DisplayName,
-    /// The bio.
+    /// Bio, possibly empty.
     pub bio: Bio,
-    /// The region.
+    /// Region; `None` if unknown.
     pub region: Option<Region>,
-    /// The time of registration.
+    /// Time of registration.
     pub created_at: Timestamp,
-    /// The password hash; without one, the account cannot be signed in to.
+    /// Password hash; `None` for an account that cannot be signed in to.
     pub password: Option<PasswordHash>,
-    /// The label of the session to open at once, if any.
+    /// Label of the session to open on creation; `None` to open no session.
     pub sign_in: Option<Label>,
 }
 
 /// A requested profile change; `None` leaves a field unchanged.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProfileUpdate<'a> {
-    /// The new display name.
+    /// New display name, not yet validated.
     pub display_name: Option<&'a str>,
-    /// The new bio.
+    /// New bio, not yet validated.
     pub bio: Option<&'a str>,
-    /// The new residence.
+    /// New residence, not yet validated, or its removal.
     pub residence: Option<ResidenceUpdate<'a>>,
 }
 
 /// A requested change of residence.
 #[derive(Clone, Copy, Debug)]
 pub enum ResidenceUpdate<'a> {
-    /// Removes the residence.
+    /// Removal of the residence.
     Nowhere,
-    /// This country, and optionally a subdivision of it.
+    /// A country code and, optionally, the code of one of the country's subdivisions.
     In(&'a str, Option<&'a str>),
 }
 
@@ -94,23 +94,23 @@ impl ProfileUpdate<'_> {
     }
 }
 
-/// The result for a [`NewAccount`].
+/// The outcome of creating a [`NewAccount`].
 #[derive(Debug)]
 pub enum Created {
-    /// The user was created.
+    /// The user was created, with a session if one was requested.
     User(UserId, Option<Opened>),
     /// The name is taken or reserved.
     Taken,
 }
 
-/// A account with the id reserved for them.
+/// An account to create, with the id issued for it.
 struct Candidate<'a> {
     account: &'a NewAccount,
     id: UserId,
 }
 
 impl App {
-    /// Creates an account and signs in.
+    /// Creates an account and opens its first session.
     pub async fn register(
         &self,
         username: &str,
@@ -136,7 +136,7 @@ impl App {
         let holder = batch.push(name::holder(self.keys(), &username));
         let mut replies = batch.send(self.store()).await?;
         token.map_or(Ok(()), |token| admit(replies.take(token)?))?;
-        // This detects most taken names before the cost of hashing.
+        // This check detects most taken names before the cost of hashing.
         if replies.take(holder)?.is_some() {
             return Err(taken());
         }
@@ -167,19 +167,20 @@ impl App {
         }
     }
 
-    /// Failure here must not fail the registration.
+    /// Records the address of a registration as known. Only logs a failure, which must not fail the
+    /// registration.
     async fn record_first_address(&self, username: &Username, from: Address) {
         if let Err(error) = self.record_known_address(username, from).await {
             tracing::warn!(error = &error as &dyn std::error::Error, "a known address could not be recorded");
         }
     }
 
-    /// Changes the profile of the viewer. One round trip; two if the residence changes, which is stored
-    /// elsewhere.
+    /// Changes the viewer's profile. Makes one round trip, or two if both the residence and other fields
+    /// change, because the residence is stored separately.
     pub async fn change_profile(&self, viewer: &Viewer, wish: ProfileUpdate<'_>) -> Result<UserId, Error> {
         let user = viewer.signed_in()?.user;
         let change = wish.check()?;
-        // If this write fails, nothing is changed.
+        // If this write fails, the profile remains unchanged.
         if let Some(Residence(region)) = change.residence {
             region::write(self.keys(), user, region).send("change profile: region", self.store()).await?;
         }
@@ -189,11 +190,13 @@ impl App {
         Ok(user)
     }
 
-    /// Creates users, each step for all of them together: six round trips for any number of users.
+    /// Creates users, running each step for all users together. Makes six round trips for any number of
+    /// users.
     ///
     /// Names must be distinct.
     pub(super) async fn make_users(&self, accounts: Vec<NewAccount>) -> Result<Vec<Created>, Error> {
-        /// An id is revoked only if this call stalls for a minute; twice in a row is not a coincidence.
+        /// Maximum attempts. The repairer revokes an id only if this call stalls for a minute, and two such
+        /// stalls in a row are no coincidence.
         const ATTEMPTS: usize = 3;
         let mut made: Vec<Option<Created>> = accounts.iter().map(|_| None).collect();
         for _ in 0..ATTEMPTS {
@@ -210,7 +213,7 @@ impl App {
         made.ok_or_else(|| Broken::GaveUp("making a user").into())
     }
 
-    /// Makes one attempt; `None` for users whose id was revoked.
+    /// Makes one attempt to create users. Returns `None` for each user whose id was revoked.
     async fn try_to_make(&self, accounts: &[&NewAccount]) -> Result<Vec<Option<Created>>, Error> {
         let deadline = Deadline::start(&*self.0.clock);
         let candidates = self.issue_ids(accounts).await?;
@@ -246,8 +249,8 @@ impl App {
         Ok(batch.send(self.store()).await?.take_all(tickets)?)
     }
 
-    /// Creates the users whose name is reserved for them, and writes their regions; `None` for those whose id
-    /// was revoked.
+    /// Creates the users whose names are reserved for them, and writes their regions. Returns `None` for each
+    /// user whose id was revoked.
     async fn create_users(
         &self,
         candidates: &[Candidate<'_>],
@@ -262,7 +265,7 @@ impl App {
             })
         };
         let creations: Vec<_> = candidates.iter().zip(holders).map(create).collect();
-        // The region of an unused id is harmless.
+        // A region written for an unused id is harmless.
         let locate = |candidate: &Candidate<'_>| {
             let region = candidate.account.region?;
             Some(batch.push(region::write(self.keys(), candidate.id, Some(region))))
@@ -295,8 +298,8 @@ impl App {
         (user, opened)
     }
 
-    /// Settles the names of users that were created, and frees those whose id was revoked: the process that
-    /// revoked it was to free the name, but may have been interrupted.
+    /// Settles the names of created users, and frees the names of users whose id was revoked. The process
+    /// that revoked the id should have freed the name, but may have been interrupted.
     async fn settle_names(
         &self,
         candidates: &[Candidate<'_>],

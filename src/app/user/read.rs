@@ -1,4 +1,4 @@
-//! Reads of users.
+//! Reads of users by name and by id.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::model::user::{User, UserFields, Username};
 use crate::store::name::{self, Holder};
 use crate::store::user;
 
-/// The user with this name.
+/// The id of the user with this name; `None` if no user holds the name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct UserByName(pub Username);
 
@@ -25,13 +25,13 @@ impl Read for UserByName {
     }
 }
 
-/// The record of a user, with these fields; `None` if they do not exist. If only the region is unreadable, the record
-/// is returned without it.
+/// A user's record with the requested fields; `None` if the user does not exist. If only the region is unreadable, the
+/// record lacks the region.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct UserRecord {
-    /// The user.
+    /// Id of the user.
     pub user: UserId,
-    /// The fields.
+    /// Optional fields to read.
     pub fields: UserFields,
 }
 
@@ -49,12 +49,12 @@ impl Read for UserRecord {
     }
 }
 
-/// The records of users, with these fields; `None` for users who do not exist, and for unreadable records.
+/// Records of users with the requested fields; `None` for users who do not exist and for unreadable records.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct UserRecords {
-    /// The users.
+    /// Ids of the users, in the order of the records.
     pub users: Shared<UserId>,
-    /// The fields.
+    /// Optional fields to read.
     pub fields: UserFields,
 }
 

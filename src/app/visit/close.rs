@@ -1,4 +1,4 @@
-//! Archiving the visitor counts of past days.
+//! Archives the visitor counts of past days.
 
 use std::time::Duration;
 
@@ -10,11 +10,12 @@ use crate::store::command::Command;
 use crate::store::key::{Keys, Layout};
 use crate::store::visit;
 
-/// Delay after which a past day is closed: longer than any request, and than the clock skew between servers.
+/// Delay after which the server closes a past day. Longer than any request, and than the clock skew between
+/// servers.
 pub const CLOSED_AFTER: Duration = Duration::from_mins(10);
 /// Interval between checks for days to close.
 const ROUND: Duration = Duration::from_mins(1);
-/// Shards per batch.
+/// Maximum shards per batch.
 const SHARDS_AT_A_TIME: usize = 1_000;
 
 impl App {
@@ -22,7 +23,7 @@ impl App {
     pub async fn keep_closing_days(&self) {
         let mut rounds = tokio::time::interval(ROUND);
         rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        // Logs each outage once.
+        // Log each outage once.
         let mut reported = None;
         loop {
             rounds.tick().await;
@@ -36,7 +37,7 @@ impl App {
         }
     }
 
-    /// Archives the days that ended some minutes ago. Returns their number.
+    /// Archives the days that ended at least [`CLOSED_AFTER`] ago. Returns their number.
     pub async fn close_days(&self) -> Result<usize, Error> {
         let days = visit::days(self.keys()).send("visit: days", self.store()).await?;
         if !days.unknown.is_empty() {
@@ -51,18 +52,18 @@ impl App {
         Ok(due.len())
     }
 
-    /// Returns whether a day ended long enough ago to be closed.
+    /// Returns true if a day ended at least [`CLOSED_AFTER`] ago.
     fn is_due(&self, day: Day) -> bool {
         day < Day::of(self.now().minus(CLOSED_AFTER))
     }
 
-    /// Returns the number of past days waiting to be archived.
+    /// Returns the number of past days that are due for archiving. Makes one round trip.
     pub async fn days_to_close(&self) -> Result<usize, Error> {
         let days = visit::days(self.keys()).send("visit: days", self.store()).await?;
         Ok(days.open.iter().filter(|layout| self.is_due(layout.day)).count())
     }
 
-    /// Runs steps 3 to 6.
+    /// Runs steps 3 to 6 for a day.
     async fn close_day(&self, layout: Layout) -> Result<(), Error> {
         let archive = self.archive().await?;
         let visitors = self.for_shards("visit: close", layout, visit::close).await?.into_iter().sum();

@@ -1,8 +1,8 @@
-//! Visitor counts of days with a large number of shards, cached for some seconds.
+//! Counts the visitors of days with a large number of shards, and caches the counts.
 //!
-//! A day of ten million expected visitors has some forty thousand shards, each of which takes a command or
-//! two. No request may cost that. A process therefore counts such a day at most once per [`FRESH`], a portion
-//! at a time, and all requests in between share the result.
+//! A day with ten million expected visitors has about 40,000 shards, and counting each takes two commands.
+//! Individual requests must not bear that cost. A process therefore counts such a day at most once per
+//! [`FRESH`], a portion at a time, and all requests in between share the result.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
@@ -19,19 +19,19 @@ use crate::store::visit;
 
 /// Lifetime of a cached count.
 const FRESH: Duration = Duration::from_secs(10);
-/// Shards counted per round trip; bounds how long other commands wait behind them.
+/// Maximum shards counted per round trip. Bounds the time for which other commands wait.
 const PORTION: u32 = 500;
 
-/// The cached counts of this process, by day.
+/// This process's cache of counts, by day.
 #[derive(Default)]
 pub(in crate::app) struct Counts(std::sync::Mutex<HashMap<Layout, Arc<Counted>>>);
 
-/// The count of a day, and the time it was made. The request that counts holds the lock; others wait for its
-/// result.
+/// A day's visitor count, and the time of counting; `None` before the first count. The request that counts
+/// holds the lock, and other requests wait for its result.
 type Counted = Mutex<Option<(Instant, u64)>>;
 
 impl Counts {
-    /// Returns the cached count of a day. Evicts stale days.
+    /// Returns a day's cache entry. Evicts the stale entries of other days.
     fn of(&self, layout: Layout) -> Arc<Counted> {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         counts.retain(|other, counted| {
@@ -44,8 +44,8 @@ impl Counts {
 }
 
 impl App {
-    /// Returns the number of visitors of a day that is not archived, at most ten seconds old. No round trip
-    /// for most callers; for the others one per five hundred shards.
+    /// Returns the number of visitors of an unarchived day, cached for up to ten seconds. Makes no round trip
+    /// on a cache hit; otherwise one per 500 shards.
     pub async fn recent_visitors(&self, layout: Layout) -> Result<u64, Error> {
         let counted = self.0.process.visitor_counts.of(layout);
         let mut counted = counted.lock().await;

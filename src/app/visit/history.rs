@@ -1,4 +1,4 @@
-//! Daily visitor counts: from Redis for days that are not archived, otherwise from the archive.
+//! Reads daily visitor counts, from Redis for unarchived days and from the archive for all other days.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use crate::model::clock::Day;
 pub use crate::store::key::Layout;
 use crate::store::visit::{self, Days};
 
-/// Maximum number of day shards whose visitors are counted for one operation.
+/// Maximum shards counted per operation, over all days. Beyond it, the operation uses cached counts.
 const MOST_SHARDS: u32 = 4_096;
 
-/// The number of visitors of a day.
+/// A day's visitor count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DailyVisits {
-    /// The day.
+    /// The day, in UTC.
     pub day: Day,
-    /// The number of distinct users.
+    /// Number of distinct users who sent a request on the day.
     pub unique_visitors: u64,
 }
 
-/// The days with visits.
+/// A read of the days recorded in Redis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct VisitDays;
 
@@ -39,7 +39,7 @@ impl Read for VisitDays {
     }
 }
 
-/// The number of visitors on a day that is not archived.
+/// A read of an unarchived day's visitor count.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct VisitorCount(pub Layout);
 
@@ -53,12 +53,12 @@ impl Read for VisitorCount {
     }
 }
 
-/// The archived visitor counts of a number of days, newest first.
+/// A read of the archived visitor counts of consecutive days.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ArchivedVisits {
-    /// The last day.
+    /// The newest of the days.
     pub newest: Day,
-    /// The number of days.
+    /// Number of days, counted back from `newest`.
     pub count: usize,
 }
 
@@ -75,8 +75,8 @@ impl Read for ArchivedVisits {
 }
 
 impl App {
-    /// Returns the number of visitors on each of the `first` days before a day, or up to today. Two round trips, and a
-    /// query if the archive is needed.
+    /// Returns the visitor count of each of the `first` days before a day, or up to today without `before`.
+    /// Makes two round trips, plus one query if the archive is needed.
     pub async fn visits(
         &self,
         load: &impl Load,
@@ -97,8 +97,8 @@ impl App {
         history.merge(&counted, archived)
     }
 
-    /// Returns the number of visitors on a day that is not archived: the current number or, if counting takes very many
-    /// commands, one some seconds old.
+    /// Returns the number of visitors on an unarchived day: the current number or, if `is_large`, a number
+    /// cached for up to ten seconds.
     async fn visitors(&self, load: &impl Load, layout: Layout, is_large: bool) -> Result<u64, Error> {
         if is_large {
             self.recent_visitors(layout).boxed().await
@@ -113,14 +113,14 @@ struct History {
     newest: Day,
     oldest: Day,
     today: Day,
-    /// The first day with visits, as far as Redis knows.
+    /// The first day with visits; `None` if Redis has no record of it.
     since: Option<Day>,
-    /// Requested days that are not archived.
+    /// Unarchived days in the requested period.
     open: Vec<Layout>,
 }
 
 impl History {
-    /// Creates a history of the `first` days before a day, or up to today.
+    /// Creates a history of the `first` days before a day, or up to today without `before`.
     fn new(days: &Days, today: Day, first: usize, before: Option<Day>) -> Self {
         let newest = before.map_or(today, |before| before.plus(-1).min(today));
         let oldest = newest.plus(1_i64.saturating_sub(i64::try_from(first).unwrap_or(i64::MAX)));
@@ -130,17 +130,17 @@ impl History {
         Self { newest, oldest, today, since, open }
     }
 
-    /// Returns the newest day, and the number of days, to read from the archive; `None` if Redis suffices.
+    /// Returns the newest day and the number of days to read from the archive; `None` if Redis suffices.
     fn archived(&self) -> Option<(Day, usize)> {
-        // A day that ended earlier may be archived and expired, though Redis still lists it.
+        // A day before yesterday may be archived, and its shards expired, although Redis still lists it.
         let is_in_redis = |day: Day| day >= self.today.plus(-1) && self.is_open(day);
         let is_enough = self.since.is_some_and(|since| self.days(since).all(is_in_redis));
         let count = usize::try_from(self.newest.number() - self.oldest.number() + 1).unwrap_or(0);
         (count > 0 && !is_enough).then_some((self.newest, count))
     }
 
-    /// Returns the count of each day since the first one with visits, newest first. If the archive is
-    /// unavailable, fails unless Redis has all days.
+    /// Returns the count of each requested day since the first day with visits, newest first. If the archive
+    /// is unavailable, fails unless Redis has all of these days.
     fn merge(
         &self,
         counted: &[u64],
@@ -156,7 +156,7 @@ impl History {
         let since = archived.iter().map(|(day, _)| *day).fold(since, Day::min);
         let mut known: BTreeMap<Day, u64> = archived.into_iter().collect();
         for (layout, &visitors) in self.open.iter().zip(counted) {
-            // An archived day may have expired in Redis; any other may have grown since.
+            // An archived day's shards may have expired in Redis. Any other count may have grown since.
             let number = known.entry(layout.day).or_default();
             *number = visitors.max(*number);
         }
@@ -195,24 +195,28 @@ mod tests {
     }
 
     #[test]
-    fn the_archive_is_asked_only_for_what_redis_does_not_know() {
-        let asked = |open: &[i64], since, first, before: Option<i64>| {
+    fn the_archive_is_queried_only_for_days_that_redis_does_not_have() {
+        let requested = |open: &[i64], since, first, before: Option<i64>| {
             History::new(&days(open, since), day(10), first, before.map(day)).archived()
         };
-        assert_eq!(asked(&[9, 10], 9, 7, None), None);
-        assert_eq!(asked(&[9, 10], 1, 2, None), None);
-        assert_eq!(asked(&[9, 10], 1, 3, None), Some((day(10), 3)));
-        assert_eq!(asked(&[9], 9, 7, None), Some((day(10), 7)), "today may have been closed by a fast clock");
-        assert_eq!(asked(&[7, 8, 9, 10], 7, 7, None), Some((day(10), 7)), "some may have expired");
-        assert_eq!(asked(&[10], 1, 3, Some(5)), Some((day(4), 3)));
-        assert_eq!(asked(&[10], 8, 3, Some(5)), None);
-        assert_eq!(asked(&[10], 1, 0, None), None);
+        assert_eq!(requested(&[9, 10], 9, 7, None), None);
+        assert_eq!(requested(&[9, 10], 1, 2, None), None);
+        assert_eq!(requested(&[9, 10], 1, 3, None), Some((day(10), 3)));
+        assert_eq!(
+            requested(&[9], 9, 7, None),
+            Some((day(10), 7)),
+            "today may have been closed by a fast clock"
+        );
+        assert_eq!(requested(&[7, 8, 9, 10], 7, 7, None), Some((day(10), 7)), "some may have expired");
+        assert_eq!(requested(&[10], 1, 3, Some(5)), Some((day(4), 3)));
+        assert_eq!(requested(&[10], 8, 3, Some(5)), None);
+        assert_eq!(requested(&[10], 1, 0, None), None);
         let unknown = History::new(&Days::default(), day(10), 7, None);
         assert_eq!(unknown.archived(), Some((day(10), 7)));
     }
 
     #[test]
-    fn the_greater_number_of_a_day_is_told() {
+    fn the_greater_number_of_a_day_is_returned() {
         let history = History::new(&days(&[9, 10], 8), day(10), 7, None);
         assert_eq!(visitors(&history, &[0, 4], &[(9, 3), (8, 1)]), [(10, 4), (9, 3), (8, 1)]);
         assert_eq!(visitors(&history, &[5, 4], &[(9, 3)]), [(10, 4), (9, 5), (8, 0)]);
@@ -223,19 +227,19 @@ mod tests {
     }
 
     #[test]
-    fn without_the_archive_redis_tells_what_it_knows_in_full() {
+    fn without_the_archive_redis_returns_days_that_it_has_completely() {
         let away = || Err(Broken::GaveUp("test").into());
-        let tell = |open: &[i64], since, first| {
+        let merged = |open: &[i64], since, first| {
             let counted = vec![1; open.len()];
             History::new(&days(open, since), day(10), first, None).merge(&counted, away())
         };
-        assert_eq!(tell(&[8, 9], 8, 7).unwrap().len(), 3);
-        assert_eq!(tell(&[8, 9, 10], 1, 3).unwrap().len(), 3);
-        assert!(tell(&[8, 9, 10], 7, 7).is_err() && tell(&[8, 10], 8, 7).is_err());
+        assert_eq!(merged(&[8, 9], 8, 7).unwrap().len(), 3);
+        assert_eq!(merged(&[8, 9, 10], 1, 3).unwrap().len(), 3);
+        assert!(merged(&[8, 9, 10], 7, 7).is_err() && merged(&[8, 10], 8, 7).is_err());
     }
 
     #[test]
-    fn days_without_end_are_none() {
+    fn days_out_of_range_are_none() {
         for before in [i64::MIN, i64::MAX] {
             let history = History::new(&days(&[10], 10), day(10), 100, Some(day(before)));
             assert!(visitors(&history, &[1], &[]).len() <= 1);

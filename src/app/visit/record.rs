@@ -1,4 +1,4 @@
-//! Recording visits.
+//! Records visits.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -12,22 +12,22 @@ use crate::store::batch::Batch;
 use crate::store::key::Layout;
 use crate::store::visit;
 
-/// The visits of today, as cached by this process.
+/// This process's cache of today's visits.
 #[derive(Default)]
 pub(in crate::app) struct Visits {
-    /// Users that have been counted.
+    /// Users already counted today.
     came: Once<UserId>,
     days: Mutex<Known>,
-    /// Whether the current failure has been logged.
+    /// True if the current failure has been logged.
     is_told: AtomicBool,
 }
 
-/// Cached information about days.
+/// Cached layout and closing state of days.
 #[derive(Clone, Copy, Default)]
 struct Known {
-    /// The layout of one day.
+    /// The layout last read from Redis.
     layout: Option<Layout>,
-    /// The first open day: all earlier ones are closed.
+    /// The first open day. All earlier days are closed.
     open_from: Option<Day>,
 }
 
@@ -45,15 +45,15 @@ impl Visits {
 enum Recorded {
     /// The user is counted.
     Counted,
-    /// The day is closed.
+    /// The day is closed, so the user is not counted.
     Closed,
-    /// The day has a different layout: try again.
+    /// The day has a different layout, so the caller must try again.
     Elsewhere,
 }
 
 impl App {
-    /// Counts a user as a visitor of a day, if possible now. One round trip, unless this process has already
-    /// done so; another one when a day is new to it.
+    /// Counts a user as a visitor of a day. Logs failures. Makes no round trip on a cache hit; otherwise one,
+    /// plus one if the day is new to this process.
     pub(in crate::app) async fn record_visit(&self, user: UserId, day: Day) {
         if self.0.process.visits.came.is_done(day, &user) {
             return;
@@ -109,7 +109,7 @@ impl App {
         let mut replies = batch.send(self.store()).await?;
         let (recorded, fixed) = (replies.take(recorded)?, replies.take(fixed)?);
         if fixed != layout {
-            // The shards have moved: returning visitors must be counted again.
+            // The shards have changed, so returning visitors must be counted again.
             self.0.process.visits.note(Known { layout: Some(fixed), ..self.0.process.visits.known() });
             self.0.process.visits.came.forget();
             self.for_shards("visit: abandon", layout, visit::expire).await?;
@@ -118,7 +118,8 @@ impl App {
         Ok(if recorded { Recorded::Counted } else { Recorded::Closed })
     }
 
-    /// Returns the day that visits count for after a day was closed: the next, or a later one that has begun.
+    /// Returns the day for which visits count after a day was closed: the next day, or a later day that has
+    /// begun.
     async fn first_open_after(&self, day: Day) -> Result<Day, Error> {
         let days = visit::days(self.keys()).send("visit: days", self.store()).await?;
         let newest = days.open.last().map(|layout| layout.day);

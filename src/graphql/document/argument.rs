@@ -1,8 +1,8 @@
-//! Checks of argument values: that they match their types, however literals and variables combine in them; and that
-//! ids, cursors and days are well-formed. All checks run before execution, so that no field fails on its arguments
-//! after others have run.
+//! Validates argument values. Values must match their types, however literals and variables combine in them. Ids,
+//! cursors and days must be well-formed. All checks run before execution, so no field fails on its arguments after
+//! other fields have run.
 //!
-//! Not here: checks that depend on the owner of a list, or on what exists.
+//! Not here: checks that depend on a list's owner or on stored data.
 
 use apollo_compiler::ast::{self, InputValueDefinition, Type};
 use apollo_compiler::executable::Field;
@@ -17,7 +17,7 @@ use crate::graphql::error::{Code, RequestError};
 use crate::graphql::id::{GlobalId, MOST_IDS};
 use crate::graphql::types::scalar;
 
-/// Checks the given arguments of a field.
+/// Checks the arguments given to a field. Rejects missing required arguments.
 pub(super) fn check_all(
     schema: &Schema,
     object: &Name,
@@ -37,13 +37,13 @@ pub(super) fn check_all(
     Ok(())
 }
 
-/// Returns the code for a wrong argument: a literal makes the document invalid, a variable does not.
+/// Returns the code for a wrong argument. A wrong literal makes the document invalid; a wrong variable does not.
 fn code(argument: Option<&Node<ast::Value>>) -> Code {
     let is_variable = argument.is_some_and(|value| value.as_variable().is_some());
     if is_variable { Code::BadUserInput } else { Code::ValidationFailed }
 }
 
-/// Rejects the absence of a value that is required.
+/// Rejects a missing value if it is required.
 fn require(definition: &InputValueDefinition, path: &str) -> Result<(), RequestError> {
     if definition.ty.is_non_null() && definition.default_value.is_none() {
         return Err(rejected(Code::BadUserInput, path, "must be given"));
@@ -55,7 +55,7 @@ fn rejected(code: Code, path: &str, rule: &str) -> RequestError {
     RequestError::new(code, format!("`{path}` {rule}."))
 }
 
-/// The place of an argument.
+/// The context of an argument: the field that it belongs to.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     schema: &'a Schema,
@@ -74,13 +74,13 @@ impl Place<'_> {
             (_, Value::Null) => Ok(()),
             (Type::List(inner) | Type::NonNullList(inner), Value::List(values)) => {
                 if *inner.inner_named_type() == "ID" && values.len() > MOST_IDS {
-                    let rule = format!("may have at most {MOST_IDS} ids, not {}", values.len());
+                    let rule = format!("has {} ids; the maximum is {MOST_IDS}", values.len());
                     return Err(rejected(Code::BadUserInput, path, &rule));
                 }
                 let mut values = values.iter().enumerate();
                 values.try_for_each(|(index, value)| self.check(inner, &format!("{path}[{index}]"), value))
             }
-            // A single value is coerced to a list of one.
+            // A single value is coerced to a list with one item.
             (Type::List(inner) | Type::NonNullList(inner), value) => self.check(inner, path, value),
             (Type::Named(name) | Type::NonNullNamed(name), value) => self.check_named(name, path, value),
         }
@@ -107,7 +107,7 @@ impl Place<'_> {
     ) -> Result<(), RequestError> {
         let is_one_of = input.directives.iter().any(|directive| directive.name == "oneOf");
         if is_one_of && (fields.len() != 1 || fields.values().any(|value| *value == Value::Null)) {
-            return Err(rejected(self.code, path, "must have exactly one field, and it must not be null"));
+            return Err(rejected(self.code, path, "must have exactly one field, with a non-null value"));
         }
         for (name, definition) in &input.fields {
             let path = format!("{path}.{name}");
@@ -139,7 +139,7 @@ impl Place<'_> {
             }
             ("Date", Value::String(text)) if scalar::is_date(text) => Ok(()),
             ("Date", _) => return form("a day such as 2026-11-20"),
-            (ty, _) => return form(&format!("of the type {ty}")),
+            (ty, _) => return form(&format!("of type {ty}")),
         };
         checked.map_err(|error| RequestError::of(&error, ""))
     }

@@ -1,8 +1,8 @@
-//! The cost of an operation: its predicted number of objects, and its depth.
+//! Cost analysis: predicts the number of objects that an operation loads and limits the operation's depth.
 //!
-//! An object costs one and any other field a tenth; what is selected on each entry of a list counts as often as the
-//! list may have entries. So the cost is known before anything is read, from the requested page sizes. It is a
-//! prediction: actual use is bounded by the budget (`crate::budget`).
+//! An object costs 1 and any other field 0.1. Selections on list entries are multiplied by the list's maximum number of
+//! entries. The cost therefore follows from the requested page sizes, before anything is read. It is a prediction; the
+//! budget (`crate::budget`) bounds actual use.
 
 use apollo_compiler::Node;
 use apollo_compiler::executable::Field;
@@ -12,12 +12,12 @@ use crate::graphql::document::size::ListSize;
 use crate::graphql::error::RequestError;
 use crate::graphql::paging::page_size;
 
-/// Maximum number of levels of fields, except in introspection, which has limits of its own.
+/// Maximum depth of fields, except in introspection, which has its own limits.
 const MOST_LEVELS: usize = 12;
-/// Maximum number of times an operation may select the schema, or a type of it.
+/// Maximum number of `__schema` and `__type` selections in an operation.
 const MOST_INTROSPECTIONS: usize = 3;
-/// Maximum number of times one of these introspection lists may occur on the path to a field: each occurrence
-/// multiplies the size of the response.
+/// Maximum occurrences of the same introspection list on the path to a field. Each occurrence multiplies the response
+/// size.
 const MOST_REPEATED: usize = 2;
 const INTROSPECTION_LISTS: [&str; 4] = ["fields", "inputFields", "possibleTypes", "interfaces"];
 
@@ -26,19 +26,19 @@ const PARTS: u64 = 10;
 /// Cost of a field without subfields, in parts.
 const LEAF: u64 = 1;
 
-/// Counts the cost of an operation.
+/// The accumulated cost of an operation.
 #[derive(Debug)]
 pub(in crate::graphql) struct Costs {
     limit: u64,
-    /// The cost so far, in parts.
+    /// The accumulated cost, in tenths of an object.
     parts: u64,
-    /// True if it has a field that hashes a password.
+    /// True if the operation has a field that hashes a password.
     has_sign_in: bool,
-    /// The number of times the schema is selected.
+    /// Number of `__schema` and `__type` selections.
     introspections: usize,
 }
 
-/// Rejects operations that together exceed the limits of one.
+/// Rejects operations that together exceed the limits for a single operation.
 pub(in crate::graphql) fn check_together<'a>(
     all: impl Iterator<Item = &'a Costs>,
 ) -> Result<(), RequestError> {
@@ -62,7 +62,7 @@ pub(in crate::graphql) fn check_together<'a>(
 
 fn too_many(limit: u64) -> RequestError {
     let what = format!(
-        "it costs more than {limit}, at 1 for an object and 0.1 for any other field. Ask for smaller pages, or for fewer of them at once"
+        "it costs more than {limit}, at 1 for an object and 0.1 for any other field. Request smaller pages, or fewer pages at once"
     );
     RequestError::too_complex(&what)
 }
@@ -72,18 +72,18 @@ fn too_many_introspections() -> RequestError {
 }
 
 fn too_many_sign_ins() -> RequestError {
-    RequestError::too_complex("it may have only one `login`, `register` or `changePassword`")
+    RequestError::too_complex("it has more than one `login`, `register` or `changePassword`")
 }
 
-/// A position in an operation.
+/// The state of cost analysis at a position in an operation.
 #[derive(Clone, Debug)]
 pub(super) struct CostContext {
     levels: usize,
-    /// The maximum number of objects at this position.
+    /// Maximum number of objects at this position.
     objects: u64,
-    /// The size that the field above states for lists of this object.
+    /// The size that the parent field's `@listSize` states for lists of this object.
     size: Option<ListSize>,
-    /// The number of introspection lists on the path, for each list; `None` outside introspection.
+    /// Occurrences of each introspection list on the path; `None` outside introspection.
     introspection: Option<[usize; INTROSPECTION_LISTS.len()]>,
 }
 
@@ -103,7 +103,7 @@ impl Costs {
         self.parts.div_ceil(PARTS)
     }
 
-    /// Counts a field without subfields, for each object at this position.
+    /// Adds the cost of a field without subfields, for each object at this position.
     pub(super) fn leaf(&mut self, place: &CostContext) -> Result<(), RequestError> {
         if place.introspection.is_some() {
             return Ok(());
@@ -116,7 +116,7 @@ impl Costs {
         if self.total() > self.limit { Err(too_many(self.limit)) } else { Ok(()) }
     }
 
-    /// Counts a field with subfields, and returns its position.
+    /// Adds the cost of a field with subfields and returns the position of its selections.
     pub(super) fn enter(
         &mut self,
         place: &CostContext,
@@ -157,7 +157,7 @@ impl Costs {
     }
 }
 
-/// Checks an introspection field. Introspection costs nothing that grows with the data, but its lists multiply.
+/// Checks an introspection field. The cost of introspection does not grow with the data, but its lists multiply.
 fn introspect(place: &CostContext, field: &Node<Field>) -> Result<CostContext, RequestError> {
     let mut lists = place.introspection.unwrap_or_default();
     if let Some(list) = INTROSPECTION_LISTS.iter().position(|list| field.name == *list) {
@@ -170,14 +170,14 @@ fn introspect(place: &CostContext, field: &Node<Field>) -> Result<CostContext, R
     Ok(CostContext { introspection: Some(lists), ..place.clone() })
 }
 
-/// Returns the cost of a field in addition to its objects, for the data that is read for it.
+/// Returns a field's weight: its cost in addition to its objects, for the data that the server reads to resolve it.
 fn weight(field: &Field) -> u64 {
     let cost = field.definition.directives.get("cost");
     let weight = cost.and_then(|cost| cost.specified_argument_by_name("weight")?.as_str());
     weight.and_then(|weight| weight.parse().ok()).unwrap_or_default()
 }
 
-/// Returns true if a field takes a password, which it hashes.
+/// Returns true if a field takes a password, which the server then hashes.
 fn takes_password(arguments: &[(async_graphql::Name, Value)]) -> bool {
     let is_password = |name: &async_graphql::Name| name.to_lowercase().ends_with("password");
     arguments.iter().any(|(_, value)| matches!(value, Value::Object(input) if input.keys().any(is_password)))

@@ -1,7 +1,7 @@
-//! The size of a document with its fragments spread, known before anything walks it in full.
+//! Computes a document's size with its fragments spread, before any other code walks the whole document.
 //!
-//! Each fragment is counted once, however often it is spread, and nothing recurses through fragments. So a fragment
-//! bomb is rejected at once, and a document that passes is small enough for all later steps.
+//! Each fragment is measured once, however often it is spread, and nothing recurses through fragments. A fragment bomb
+//! is therefore rejected immediately, and a document that passes is small enough for all later steps.
 
 use std::collections::HashMap;
 
@@ -10,11 +10,12 @@ use apollo_compiler::ast::{Definition, Document, Selection};
 
 use crate::graphql::error::{Code, RequestError};
 
-/// Maximum number of selections in an operation, counting those of a fragment wherever it is spread.
+/// Maximum number of selections in an operation, with fragments counted at every spread.
 const MOST_SELECTIONS: u64 = 2_000;
-/// Maximum number of selections in all operations of a document together: each is validated with all its fragments.
+/// Maximum total number of selections in a document's operations. The validator walks each operation with all its
+/// fragments.
 const MOST_TOGETHER: u64 = 4_000;
-/// Maximum number of levels of selections, counting those of a fragment wherever it is spread. Introspection needs 15.
+/// Maximum depth of selections, with fragments counted at every spread. Introspection needs 15 levels.
 const MOST_LEVELS: u64 = 16;
 
 /// The size of a set of selections.
@@ -39,7 +40,7 @@ impl Size {
 
 type Fragments<'a> = HashMap<&'a Name, &'a [Selection]>;
 
-/// Rejects a document with an operation that is too large, or with fragments that spread themselves.
+/// Rejects a document with an oversized operation or with fragments that spread themselves.
 pub(super) fn guard(document: &Document) -> Result<(), RequestError> {
     let mut fragments = Fragments::new();
     let mut operations = Vec::new();
@@ -85,7 +86,7 @@ fn size(selections: &[Selection], sizes: &HashMap<&Name, Size>) -> Size {
         sum.beside(match selection {
             Selection::Field(field) => size(&field.selection_set, sizes).below_field(),
             Selection::InlineFragment(fragment) => size(&fragment.selection_set, sizes),
-            // A missing fragment is reported by validation.
+            // Validation reports missing fragments.
             Selection::FragmentSpread(spread) => {
                 sizes.get(&spread.fragment_name).copied().unwrap_or_default()
             }
@@ -93,7 +94,7 @@ fn size(selections: &[Selection], sizes: &HashMap<&Name, Size>) -> Size {
     })
 }
 
-/// Sorts the fragments so that each comes after those spread in it.
+/// Sorts fragments topologically: each fragment follows the fragments that it spreads. Rejects cycles.
 fn in_order<'a>(fragments: &Fragments<'a>) -> Result<Vec<&'a Name>, RequestError> {
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum State {
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bomb_is_refused_without_being_set_off() {
+    fn a_bomb_is_rejected_without_being_expanded() {
         let mut text = String::from("{ ...f0 } fragment f99 on Query { __typename }");
         for number in 0..99 {
             let next = number + 1;

@@ -1,8 +1,8 @@
-//! A check of a document before any parser sees it: is it small and flat enough?
+//! Checks that a document is small and flat enough for a parser.
 //!
-//! The parser, and all code that walks its trees, recurses with the nesting of a document, and some of it takes time
-//! that grows faster than the document does. So a document far larger than any honest one is rejected here, in one pass
-//! over the bytes, without recursion and without allocation.
+//! The parser and all code that walks its trees recurse as deep as the document nests, and some of that code takes
+//! superlinear time. This check therefore rejects documents far larger than any legitimate document, in one pass over
+//! the bytes, without recursion and without allocation.
 //!
 //! Not here: well-formedness. The parser reports malformed documents, with better messages.
 
@@ -10,7 +10,7 @@ use std::fmt;
 
 /// Maximum number of tokens in a document.
 const MOST_TOKENS: usize = 2_000;
-/// Maximum nesting of brackets, braces and parentheses.
+/// Maximum nesting depth of brackets, braces and parentheses.
 const DEEPEST: usize = 24;
 /// Maximum number of fields with an alias.
 const MOST_ALIASES: usize = 30;
@@ -21,12 +21,12 @@ const MOST_DIRECTIVES: usize = 50;
 /// Maximum number of directives on one field, fragment or operation.
 const MOST_DIRECTIVES_OF_ONE: usize = 3;
 
-/// The reason a document is not passed to the parser. Displays as a sentence.
+/// The reason that a document is rejected before parsing. Displays as a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::graphql) enum LexError {
-    /// It exceeds a limit.
+    /// The document exceeds a limit.
     Excess { what: &'static str, limit: usize },
-    /// It has an unterminated string, so the end of the string is unknown.
+    /// The document has an unterminated string, so the string's end is unknown.
     OpenString,
 }
 
@@ -54,7 +54,7 @@ pub(in crate::graphql) fn guard(document: &str) -> Result<(), LexError> {
     Ok(())
 }
 
-/// A token, reduced to what the limits need.
+/// A token, reduced to the parts that the limits need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token<'a> {
     Open(u8),
@@ -87,7 +87,7 @@ fn next(text: &[u8]) -> Result<Option<(Token<'_>, &[u8])>, LexError> {
     }))
 }
 
-/// Returns true for a byte of a name. Numbers count as names: as one token.
+/// Returns true if a byte belongs to a name. Numbers count as names, so each number is one token.
 fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
@@ -108,7 +108,7 @@ fn skip_ignored(mut text: &[u8]) -> &[u8] {
     }
 }
 
-/// Returns the text after a string whose first quotation mark has been read; `None` if it is unterminated.
+/// Returns the text after a string whose opening quotation mark has been read; `None` if the string is unterminated.
 fn after_string(text: &[u8]) -> Option<&[u8]> {
     if let [b'"', b'"', block @ ..] = text {
         return after_block(block);
@@ -133,32 +133,32 @@ fn after_block(mut rest: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The counts so far.
+/// Counts up to the current token, compared with the limits.
 #[derive(Default)]
 struct Counts {
     tokens: usize,
     depth: usize,
-    /// The depth of the outermost open parenthesis: within it, a colon makes no alias.
+    /// Depth of the outermost open parenthesis, within which a colon does not make an alias.
     arguments: Option<usize>,
     aliases: usize,
     fragments: usize,
     directives: usize,
-    /// Directives at the current place.
+    /// Number of directives at the current position.
     directives_here: usize,
-    place: Place,
+    place: DirectivePosition,
 }
 
-/// The position of the next token in a run of directives.
+/// The position of the next token relative to a run of directives.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Place {
-    /// Outside any run.
+enum DirectivePosition {
+    /// A position outside any run of directives.
     #[default]
     Elsewhere,
-    /// After an `@`.
+    /// The position after an `@`.
     Name,
-    /// After the name of a directive at this depth: arguments may follow, or another directive.
+    /// The position after a directive at this depth. Arguments or another directive may follow.
     Named(usize),
-    /// In the arguments of a directive at this depth.
+    /// A position in the arguments of a directive at this depth.
     Arguments(usize),
 }
 
@@ -188,23 +188,24 @@ impl Counts {
         Ok(())
     }
 
-    /// Counts directives, in total and in one place.
+    /// Counts directives, in total and per position.
     fn follow_directives(&mut self, token: Token<'_>) -> Result<(), LexError> {
         self.place = match (self.place, token) {
-            (Place::Arguments(depth), Token::Close) if self.depth == depth + 1 => Place::Named(depth),
-            (Place::Arguments(depth), _) | (Place::Named(depth), Token::Open(b'(')) => {
-                Place::Arguments(depth)
+            (DirectivePosition::Arguments(depth), Token::Close) if self.depth == depth + 1 => {
+                DirectivePosition::Named(depth)
             }
-            (Place::Name, Token::Name(_)) => Place::Named(self.depth),
+            (DirectivePosition::Arguments(depth), _)
+            | (DirectivePosition::Named(depth), Token::Open(b'(')) => DirectivePosition::Arguments(depth),
+            (DirectivePosition::Name, Token::Name(_)) => DirectivePosition::Named(self.depth),
             (before, Token::At) => {
-                if !matches!(before, Place::Named(_)) {
+                if !matches!(before, DirectivePosition::Named(_)) {
                     self.directives_here = 0;
                 }
                 count(&mut self.directives, MOST_DIRECTIVES, "directives")?;
                 count(&mut self.directives_here, MOST_DIRECTIVES_OF_ONE, "directives in one place")?;
-                Place::Name
+                DirectivePosition::Name
             }
-            _ => Place::Elsewhere,
+            _ => DirectivePosition::Elsewhere,
         };
         Ok(())
     }
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn each_limit_is_kept_to_the_number() {
+    fn each_limit_is_exact() {
         type Case = (&'static str, fn(usize) -> String, usize);
         let cases: [Case; 7] = [
             ("tokens", |n| format!("{{{}}}", "a ".repeat(n - 2)), 2_000),
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_strings_and_comments_does_not_count() {
+    fn the_content_of_strings_and_comments_does_not_count() {
         let many = "[{(@:".repeat(1_000);
         let document = format!(
             "# {many}\n{{ a(b: \"{many}\\\"{many}\", c: \"\"\"{many}\\\"\"\"{many}\"\"\") #{many}\r b }}"
@@ -260,14 +261,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_far_too_large_is_refused_at_once() {
+    fn a_document_that_is_far_too_large_is_rejected_at_once() {
         for mark in ["[", "{", "(", "{a:", "@a", "\"", "a:b", "...", "fragment a on b", "\u{1F980}"] {
             assert!(guard(&format!("{{ {}", mark.repeat(300_001))).is_err(), "{mark}");
         }
     }
 
     #[test]
-    fn a_string_that_does_not_end_hides_nothing() {
+    fn an_unterminated_string_hides_nothing() {
         let nested = format!("{}1{}", "[".repeat(5_000), "]".repeat(5_000));
         for quote in ["\"\"\"", "\"\"\"\"", "\"", "\"\\", "\"\"\"\\\"\"\""] {
             for document in
@@ -282,7 +283,7 @@ mod tests {
     proptest! {
         /// Every document that passes can be parsed on a small stack: no trick hides its depth.
         #[test]
-        fn whatever_passes_is_parsed_on_a_small_stack(
+        fn a_document_that_passes_is_parsed_on_a_small_stack(
             marks in proptest::collection::vec(prop::sample::select(vec![
                 "{", "}", "(", ")", "[", "]", ":", "@", "\"", "\"\"\"", "\\\"\"\"", "\\", "#", "\n", " a ", "$b", "1",
                 "...", "on", "fragment", "query", "\u{feff}", "!", "=", ",", "a(b:", "{a:", "[[[[[[[[",

@@ -1,10 +1,10 @@
-//! Positions in a document: lines and columns.
+//! Line and column positions in a document.
 
 use async_graphql::Pos;
 
-/// The line index of a text.
+/// An index from a text's byte offsets to lines and columns.
 pub(super) struct Lines {
-    /// The offset of each line.
+    /// Byte offset of each line's start.
     starts: Vec<usize>,
     /// The number of characters before each byte; empty if every character is one byte.
     characters: Vec<u32>,

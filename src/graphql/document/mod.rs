@@ -1,20 +1,21 @@
-//! The steps from bytes to an operation that is safe to execute.
+//! Prepares documents for execution: the steps from bytes to an operation that is safe to execute.
 //!
-//! 1. A guard checks the bytes, before any parser does ([`lexer`]).
-//! 2. The document is parsed.
-//! 3. Its size with its fragments spread is computed ([`expand`]).
-//! 4. It is validated. The result so far is cached.
-//! 5. The operation is selected, and its variables are coerced.
-//! 6. The executable form is built from it, its arguments are checked, and its cost is counted ([`operation`]).
+//! 1. Check the bytes before parsing them ([`lexer`]).
+//! 2. Parse the document.
+//! 3. Check its size with its fragments spread ([`expand`]).
+//! 4. Validate it and cache the result.
+//! 5. Select the operation and coerce its variables.
+//! 6. Build its executable form, check its arguments and compute its cost ([`operation`]).
 //!
-//! A request that is rejected in any of these steps has not accessed the store.
+//! None of these steps accesses the store.
 //!
 //! # Why
-//! async-graphql executes a well-formed document correctly, but it is no front door: its parser recurses as deep as a
-//! document does, it takes a duplicate selection for two fields, and a missing variable for null. So another library
-//! validates, one that implements all rules of the specification, and it sees nothing large.
+//! async-graphql executes well-formed documents correctly, but must not receive unchecked documents. Its parser
+//! recurses as deep as the document nests, and it treats a duplicate selection as two fields and a missing variable as
+//! null. Another library therefore validates documents. It implements all rules of the specification except those in
+//! [`rules`] and [`usage`], and never receives a large document.
 //!
-//! Not here: what fields do (`query`, `mutation`).
+//! Not here: resolvers (`query`, `mutation`).
 
 mod argument;
 pub(super) mod cost;
@@ -52,17 +53,17 @@ use crate::graphql::error::{Code, RequestError, coded};
 
 /// Maximum number of errors reported for a document.
 const MOST_ERRORS: usize = 8;
-/// Maximum bytes of cached documents, by estimate.
+/// Maximum estimated bytes of cached documents.
 const CACHE_BYTES: u64 = 32 << 20;
 /// Expected number of cached documents.
 const CACHE_DOCUMENTS: usize = 2_000;
-/// Recursion limit of the parser: deeper than any nesting that passes the guard.
+/// The parser's recursion limit, above any nesting that passes the guard.
 const RECURSION: usize = 100;
 
-/// Token limit of the parser, which counts in its own way: more than any document that passes the guard has.
+/// The parser's token limit. The parser counts differently; any document that passes the guard stays below the limit.
 const TOKENS: usize = 20_000;
 
-/// The schema, and a cache of documents.
+/// The schema, with caches of documents.
 pub(super) struct Documents {
     schema: Valid<Schema>,
     cache: Cache<Box<str>, Arc<Document>, Bytes>,
@@ -71,18 +72,18 @@ pub(super) struct Documents {
     has_introspection: bool,
 }
 
-/// A valid document.
+/// A parsed and validated document.
 struct Document {
     executable: Valid<ExecutableDocument>,
     lines: Lines,
-    /// True if it is one of the operator's trusted documents.
+    /// True if the document is one of the operator's trusted documents.
     is_trusted: bool,
 }
 
 /// A summary of an operation, for logs, metrics and traces.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// Query, mutation or subscription; or a batch of several.
+    /// The kind: query, mutation or subscription; or batch, for several operations.
     pub kind: &'static str,
     name: Option<Name>,
     /// The predicted cost: roughly the number of objects.
@@ -90,16 +91,16 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The kind of several operations together.
+    /// The kind of a batch, which is several operations.
     pub const BATCH: &str = "batch";
 
-    /// Returns the name of the operation.
+    /// Returns the operation's name; `None` for a batch or an unnamed operation.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// Returns the summary of several operations together.
+    /// Returns the summary of a batch of operations.
     pub fn of_batch(operations: impl Iterator<Item = Self>) -> Self {
         let cost = operations.fold(0, |sum: u64, operation| sum.saturating_add(operation.cost));
         Self { kind: Self::BATCH, name: None, cost }
@@ -112,7 +113,7 @@ pub(super) struct Operation {
     name: Option<Name>,
     pub(super) document: executed::ExecutableDocument,
     pub(super) costs: Costs,
-    /// True if nothing it selects depends on the viewer.
+    /// True if no selected field depends on the viewer.
     pub(super) is_public: bool,
 }
 
@@ -122,7 +123,7 @@ impl Operation {
     }
 }
 
-/// Estimates the bytes of a cached document: its tree is several times as large as its text.
+/// An estimator of a cached document's bytes. Its tree is several times as large as its text.
 #[derive(Clone)]
 struct Bytes;
 
@@ -133,12 +134,12 @@ impl Weighter<Box<str>, Arc<Document>> for Bytes {
 }
 
 impl Documents {
-    /// Builds the schema and reads the trusted documents. Fails if one of them is invalid.
+    /// Builds the schema and reads the trusted documents. Fails if a trusted document is invalid.
     ///
     /// # Panics
-    /// If the schema, which is our own, is invalid.
+    /// Panics if this crate's own schema is invalid.
     pub(super) fn open(sdl: &str, config: &GraphqlConfig) -> Result<Self, TrustedError> {
-        // An introspection field that the library does not know yet.
+        // The library does not know this introspection field yet.
         let sdl = format!("{sdl}\nextend type __Type {{ isOneOf: Boolean }}\n");
         let schema = Schema::parse_and_validate(sdl, "schema.graphql");
         let schema = schema.unwrap_or_else(|error| panic!("the schema is valid: {}", error.errors));
@@ -148,7 +149,7 @@ impl Documents {
         Ok(Self { schema, cache, persisted, cost_limit: config.graphql_cost_limit, has_introspection })
     }
 
-    /// Runs all steps. Does not access the store.
+    /// Prepares a request's operation by running all steps. Does not access the store.
     pub(super) fn operation(&self, request: GraphqlRequest) -> Result<Operation, RequestError> {
         let document = match (&request.query, request.hash) {
             (Some(text), hash) => self.sent(text, hash)?,
@@ -180,18 +181,18 @@ impl Documents {
         Ok(Operation { kind, name, document, costs: builder.costs, is_public: builder.is_public })
     }
 
-    /// Returns the number of cached parsed documents, and of cached texts of persisted queries.
+    /// Returns the number of cached parsed documents and the number of cached persisted-query texts.
     pub(super) fn cached(&self) -> (usize, usize) {
         (self.cache.len(), self.persisted.cached())
     }
 
-    /// Returns the document of a request that contains its text. If the hash is given as well and the document is
-    /// valid, the text is cached.
+    /// Returns the document of a request that contains its text. Caches the text if the request also contains its hash
+    /// and the document is valid.
     fn sent(&self, text: &str, named: Option<DocumentHash>) -> Result<Arc<Document>, RequestError> {
         if named.is_none() && !self.persisted.has_trusted() {
             return self.document(text);
         }
-        // A document that is too large to be parsed is too large to be hashed.
+        // A document too large to parse is too large to hash.
         lexer::guard(text).map_err(RequestError::violation)?;
         let hash = DocumentHash::of(text);
         if named.is_some_and(|named| named != hash) {
@@ -231,23 +232,23 @@ impl Documents {
 fn read(schema: &Valid<Schema>, text: &str) -> Result<Document, RequestError> {
     lexer::guard(text).map_err(RequestError::violation)?;
     let parsed = Parser::new().recursion_limit(RECURSION).token_limit(TOKENS).parse_ast(text, "document");
-    // Errors after the first are mostly its consequences.
+    // Later errors are mostly consequences of the first error.
     let document = parsed.map_err(|error| rejected(Code::ParseFailed, 1, &error.errors))?;
     expand::guard(&document)?;
     rules::check(&document)?;
     let invalid = |errors: &DiagnosticList| rejected(Code::ValidationFailed, MOST_ERRORS, errors);
-    // Unknown names are reported alone: other errors may be their consequences.
+    // Unknown names are reported alone, because other errors may be their consequences.
     let executable = document.to_executable(schema).map_err(|error| invalid(&error.errors))?;
     let executable = executable.validate(schema).map_err(|error| invalid(&error.errors))?;
     usage::check(schema, &executable)?;
     Ok(Document { executable, lines: Lines::of(text), is_trusted: false })
 }
 
-/// Converts whole numbers to integers: 3.0 and 3 are one number in JSON, and some languages write the former.
+/// Converts whole numbers to integers: 3.0 and 3 are the same number in JSON, and some languages write 3.0.
 fn make_whole(value: &mut JsonValue) {
     match value {
         JsonValue::Number(number) if number.is_f64() => {
-            // A whole number prints without a decimal point.
+            // A whole number is formatted without a decimal point.
             let whole = number.as_f64().and_then(|number| number.to_string().parse::<i64>().ok());
             *number = whole.map_or_else(|| number.clone(), Number::from);
         }
@@ -269,7 +270,7 @@ fn rejected(code: Code, most: usize, diagnostics: &DiagnosticList) -> RequestErr
     RequestError { code, errors: diagnostics.iter().take(most).map(error).collect(), retry_after: None }
 }
 
-/// Formats a message of the library as a sentence.
+/// Formats one of the library's messages as a sentence.
 fn sentence(message: &str) -> String {
     let mut characters = message.trim_end_matches('.').chars();
     let first = characters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();

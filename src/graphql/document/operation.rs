@@ -1,12 +1,12 @@
-//! The executable form of an operation: its fields collected and merged, its variables replaced.
+//! Builds an operation's executable form, in which fields are merged and variables are replaced.
 //!
-//! This is *CollectFields* of the specification, done once for the whole operation: selections with one response name
-//! become one field, whichever fragments contain them; skipped selections are removed; and fragments remain only where
-//! the type of the object decides which of them applies. Variables are replaced by their values, and arguments whose
-//! variable is missing are removed. So async-graphql, which executes the result, sees nothing that it would
+//! This is *CollectFields* of the specification, done once for the whole operation. Selections with the same response
+//! name become one field, whichever fragments contain them. Skipped selections are removed. Fragments remain only where
+//! the object's type decides which fragment applies. Variables are replaced by their values, and arguments whose
+//! variable is missing are removed. The result contains nothing that async-graphql, which executes it, would
 //! misinterpret.
 //!
-//! Not here: validation of the document (`document`), and the cost of an operation (`cost`).
+//! Not here: document validation (`document`) and operation cost (`cost`).
 
 use apollo_compiler::ast;
 use apollo_compiler::collections::{IndexMap, IndexSet};
@@ -25,7 +25,7 @@ use crate::graphql::document::cost::{CostContext, Costs};
 use crate::graphql::document::{argument, public};
 use crate::graphql::error::{Code, RequestError};
 
-/// Builds the executable form of an operation.
+/// A builder of an operation's executable form.
 pub(super) struct Builder<'a> {
     pub(super) schema: &'a Valid<Schema>,
     pub(super) document: &'a Document,
@@ -34,15 +34,15 @@ pub(super) struct Builder<'a> {
     pub(super) has_introspection: bool,
     /// True if no field so far depends on the viewer.
     pub(super) is_public: bool,
-    /// Bytes of all strings in the values so far.
+    /// Total bytes of the strings in the values so far.
     pub(super) bytes: usize,
 }
 
-/// The selections of each response name, in whichever fragments they occur.
+/// The selections of each response name, from all fragments.
 type Fields<'a> = IndexMap<&'a Name, Vec<&'a Node<Field>>>;
 
 impl<'a> Builder<'a> {
-    /// Builds the operation, ready to be executed.
+    /// Builds the operation, ready for execution.
     pub(super) fn build(
         &mut self,
         kind: OperationType,
@@ -129,7 +129,7 @@ impl<'a> Builder<'a> {
         Ok(items)
     }
 
-    /// Collects the selections on an object, in the order of the document; each fragment once.
+    /// Collects the selections on an object in document order, each fragment once.
     fn collect(
         &self,
         object: &Name,
@@ -241,7 +241,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// Returns the given arguments with their values.
+    /// Returns a field's given arguments with their values.
     fn arguments(&mut self, field: &Node<Field>) -> Result<Vec<(async_graphql::Name, Value)>, RequestError> {
         let mut arguments = Vec::with_capacity(field.arguments.len());
         for given in &field.arguments {
@@ -252,7 +252,7 @@ impl<'a> Builder<'a> {
         Ok(arguments)
     }
 
-    /// Returns a value with its variables replaced; `None` if it is a variable that was not given.
+    /// Returns a value with its variables replaced; `None` for a variable that was not given.
     fn value(&mut self, value: &ast::Value) -> Result<Option<Value>, RequestError> {
         Ok(Some(match value {
             ast::Value::Variable(name) => {
@@ -305,7 +305,8 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// Copies a string, which may be used in many places though it was sent once.
+    /// Copies a string. Rejects the operation if its strings are too large in total: a string sent once may be used in
+    /// many places.
     fn text(&mut self, text: &str) -> Result<Value, RequestError> {
         const MOST_BYTES: usize = 1 << 20;
         self.bytes += text.len();
@@ -348,7 +349,7 @@ fn have_same_arguments(one: &Field, other: &Field) -> bool {
     one.arguments.len() == other.arguments.len() && one.arguments.iter().all(is_there)
 }
 
-/// Parses a number, as exactly as possible.
+/// Parses a number as exactly as possible.
 fn parse_number(text: &str) -> Number {
     serde_json::from_str(text).unwrap_or_else(|_| Number::from(0))
 }

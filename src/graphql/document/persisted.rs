@@ -1,10 +1,10 @@
-//! Documents that are named by their hash instead of being sent: those that clients have sent before, and the
-//! operator's trusted documents.
+//! Persisted documents, which clients name by hash instead of sending them: documents that clients have sent before,
+//! and the operator's trusted documents.
 //!
-//! # Why each process caches the documents of clients for itself
-//! The cache saves bytes on the wire and nothing else: a client whose document is unknown sends it once more. In Redis,
-//! it would cost a round trip before the document is known, and any client could fill the memory that holds the data.
-//! So it is a bounded cache that evicts documents no longer in use.
+//! # Why each process has its own cache of client documents
+//! The cache only saves bytes on the wire: a client whose document is unknown resends it. A cache in Redis would cost a
+//! round trip before the document is known, and any client could fill the memory that holds the data. Each process
+//! therefore has a bounded cache that evicts documents no longer in use.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -28,7 +28,7 @@ const CACHED_TEXTS: usize = 10_000;
 /// Maximum number of errors reported for a file.
 const MOST_FAULTS: usize = 8;
 
-/// The name of a document: the SHA-256 of its text.
+/// A document's identifier: the SHA-256 of its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DocumentHash([u8; 32]);
 
@@ -60,16 +60,16 @@ impl fmt::Display for DocumentHash {
     }
 }
 
-/// The documents that can be named by a hash.
+/// The documents that clients can name by hash.
 pub(super) struct Persisted {
-    /// The texts that clients have sent with their hash; `None` if they are not cached.
+    /// Cache of the texts that clients have sent with their hash; `None` if caching is disabled.
     remembered: Option<Cache<DocumentHash, Arc<str>, Length>>,
     trusted: HashMap<DocumentHash, Arc<Document>>,
-    /// True if only trusted documents are accepted.
+    /// True if the server accepts only trusted documents.
     is_closed: bool,
 }
 
-/// The document that a hash names.
+/// A document found by its hash.
 pub(super) enum Named {
     Trusted(Arc<Document>),
     Remembered(Arc<str>),
@@ -85,7 +85,7 @@ impl Weighter<DocumentHash, Arc<str>> for Length {
 }
 
 impl Persisted {
-    /// Reads the trusted documents of a configuration. `read` parses and validates a document.
+    /// Reads the configured trusted documents. `read` parses and validates a document.
     pub(super) fn open(
         config: &GraphqlConfig,
         read: impl Fn(&str) -> Result<Document, RequestError>,
@@ -110,8 +110,8 @@ impl Persisted {
         self.trusted.get(&hash).cloned()
     }
 
-    /// Returns the document that a hash names. If there is none, clients know by the message to send the document, or
-    /// to send no more hashes.
+    /// Returns the document with this hash. If it is unknown, the error message makes clients send the document or stop
+    /// sending hashes.
     pub(super) fn find(&self, hash: DocumentHash) -> Result<Named, RequestError> {
         if let Some(document) = self.find_trusted(hash) {
             return Ok(Named::Trusted(document));
@@ -131,7 +131,7 @@ impl Persisted {
         self.remembered.as_ref().map_or(0, Cache::len)
     }
 
-    /// Rejects an untrusted document if only trusted ones are accepted.
+    /// Rejects an untrusted document if the server accepts only trusted documents.
     pub(super) fn admit_others(&self) -> Result<(), RequestError> {
         if self.is_closed {
             let message = "This server accepts only trusted documents.";
@@ -150,11 +150,11 @@ impl Persisted {
     }
 }
 
-/// The reason the trusted documents cannot be used.
+/// The reason that the trusted documents cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustedError {
-    /// No file is configured.
-    #[error("--graphql-trusted-mode only needs a file: name it with --graphql-trusted-documents")]
+    /// No trusted-documents file is configured.
+    #[error("--graphql-trusted-mode=only requires a file: set --graphql-trusted-documents")]
     NoFile,
     /// The file cannot be read.
     #[error("the trusted documents in {0} cannot be read")]
@@ -162,12 +162,12 @@ pub enum TrustedError {
     /// The file is not a JSON object of strings.
     #[error("{0} is not a JSON object from hashes to documents")]
     Form(PathBuf, #[source] serde_json::Error),
-    /// Some documents of the file cannot be trusted.
+    /// Some documents in the file are invalid or do not match their keys.
     #[error("the trusted documents in {0} cannot be used:{1}")]
     Faults(PathBuf, Faults),
 }
 
-/// The errors in the documents of a file, each with its key.
+/// The errors in a file's documents, each with the document's key.
 #[derive(Debug, Default)]
 pub struct Faults(Vec<(String, String)>);
 
@@ -183,7 +183,8 @@ impl fmt::Display for Faults {
     }
 }
 
-/// Reads the documents of a file, in the format of code generators. Each must match its key and be valid.
+/// Reads the documents in a file, in the format that code generators write. Each document must match its key and be
+/// valid.
 fn read_file(
     file: &Path,
     read: impl Fn(&str) -> Result<Document, RequestError>,
@@ -211,7 +212,7 @@ fn read_entry(
     text: &str,
     read: impl Fn(&str) -> Result<Document, RequestError>,
 ) -> Result<(DocumentHash, Document), String> {
-    let hash = DocumentHash::parse(key).ok_or("the key is not a SHA-256, in 64 hexadecimal digits")?;
+    let hash = DocumentHash::parse(key).ok_or("the key is not a SHA-256 in 64 hexadecimal digits")?;
     if hash != DocumentHash::of(text) {
         return Err("this is not the SHA-256 of the document".to_owned());
     }

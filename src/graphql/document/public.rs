@@ -1,7 +1,8 @@
-//! The fields that depend on the viewer: a response without them may be cached for everyone.
+//! Determines the fields that depend on the viewer. A response without such fields may be cached for all callers.
 //!
-//! `@cacheControl` states it in the schema. A field with subfields is as its own directive or that of its type says, any
-//! other as its own or that of its object; without one, it is private.
+//! `@cacheControl` states the scope in the schema. A field's own directive takes precedence. Without it, a field with
+//! subfields has the scope of its type, and any other field has the scope of its object. Without either directive, a
+//! field is private.
 
 use apollo_compiler::ast::{Directive, Value};
 use apollo_compiler::executable::Field;

@@ -1,11 +1,11 @@
-//! A rule of the specification that the library does not implement: *Input Object Field Uniqueness*.
+//! A validation rule that the library does not implement: *Input Object Field Uniqueness*.
 
 use apollo_compiler::Node;
 use apollo_compiler::ast::{Argument, Definition, Directive, Document, Selection, Value};
 
 use crate::graphql::error::{Code, RequestError};
 
-/// Rejects a document in which an input object has a field twice. The document is known to be small.
+/// Rejects a document in which an input object has the same field twice. The document is known to be small.
 pub(super) fn check(document: &Document) -> Result<(), RequestError> {
     for definition in &document.definitions {
         match definition {

@@ -1,4 +1,4 @@
-//! The sizes of lists, as `@listSize` states them in the schema.
+//! List sizes, as `@listSize` states them in the schema.
 
 use apollo_compiler::Node;
 use apollo_compiler::ast::{Directive, Value as Literal};
@@ -7,16 +7,16 @@ use async_graphql_value::Value;
 
 use crate::graphql::paging::page_size;
 
-/// The size of the list that a field returns, or of the lists of the object that it returns.
+/// The size of the list that a field returns, or of the lists in the object that it returns.
 #[derive(Clone, Debug)]
 pub(super) struct ListSize {
-    /// The maximum number of entries.
+    /// Maximum number of entries in each list.
     pub(super) entries: u64,
     directive: Node<Directive>,
 }
 
 impl ListSize {
-    /// Returns the size that a field states; `None` if it states none.
+    /// Returns the list size that a field states; `None` if it states no size.
     pub(super) fn of(field: &Field, arguments: &[(async_graphql::Name, Value)]) -> Option<Self> {
         let directive = field.definition.directives.get("listSize")?;
         let given = |name: &Node<Literal>| {
@@ -29,13 +29,13 @@ impl ListSize {
         Some(Self { entries, directive: directive.clone() })
     }
 
-    /// Returns true if this is the size of a field of the returned object.
+    /// Returns true if this size applies to this field of the returned object.
     pub(super) fn is_of(&self, field: &str) -> bool {
         names(&self.directive, "sizedFields").any(|sized| sized.as_str() == Some(field))
     }
 }
 
-/// Returns the names in an argument of the directive.
+/// Returns the names in a directive's argument.
 fn names<'a>(directive: &'a Directive, argument: &str) -> impl Iterator<Item = &'a Node<Literal>> {
     directive
         .specified_argument_by_name(argument)
@@ -44,12 +44,12 @@ fn names<'a>(directive: &'a Directive, argument: &str) -> impl Iterator<Item = &
         .iter()
 }
 
-/// Returns the number of entries that the value of a slicing argument permits.
+/// Returns the number of entries that a slicing argument's value permits; `None` for null.
 fn length(value: &Value) -> Option<u64> {
     match value {
         Value::Number(number) => number.as_i64().map(page_size),
         Value::List(values) => Some(values.len() as u64),
-        // A single value for a list is a list of that value.
+        // A single value is coerced to a list with one item.
         Value::Null => None,
         _ => Some(1),
     }

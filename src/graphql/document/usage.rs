@@ -1,5 +1,5 @@
-//! A rule of the specification that the library applies to arguments only: *All Variable Usages Are Allowed*, also
-//! within lists and input objects.
+//! A validation rule that the library applies only to whole arguments: *All Variable Usages Are Allowed*. Here, it also
+//! applies within lists and input objects.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ pub(super) fn check(schema: &Schema, document: &ExecutableDocument) -> Result<()
     Ok(())
 }
 
-/// The values used in an operation, and in the fragments that it spreads.
+/// The variable usages in an operation and in the fragments that it spreads.
 struct Usages<'a> {
     schema: &'a Schema,
     document: &'a ExecutableDocument,
@@ -63,7 +63,7 @@ impl<'a> Usages<'a> {
             (Value::List(values), Type::List(inner) | Type::NonNullList(inner)) => {
                 values.iter().try_for_each(|value| self.check_value(inner, false, value))
             }
-            // A single value is coerced to a list of one.
+            // A single value is coerced to a list with one item.
             (_, Type::List(inner) | Type::NonNullList(inner)) => self.check_value(inner, false, value),
             (Value::Object(fields), Type::Named(name) | Type::NonNullNamed(name)) => {
                 let Some(ExtendedType::InputObject(input)) = self.schema.types.get(name) else {

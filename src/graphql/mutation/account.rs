@@ -16,38 +16,38 @@ pub(super) struct AccountMutation;
 /// Input of `register`.
 #[derive(InputObject)]
 pub(super) struct RegisterInput {
-    /// The username: 2 to 30 of a–z, 0–9 and _, in any case.
+    /// The username: 2 to 30 characters from a–z, 0–9 and _. Case is ignored.
     username: String,
     /// The password: 8 to 256 bytes.
     password: String,
-    /// The display name: 1 to 50 characters; the username if not given.
+    /// The display name: 1 to 50 characters of any script; the username if null.
     display_name: Option<String>,
-    /// The client's label in the list of sessions: up to 100 characters.
+    /// The client's label for the session, listed in `Viewer.sessions`: up to 100 characters; empty if null.
     label: Option<String>,
 }
 
 /// Input of `login`.
 #[derive(InputObject)]
 pub(super) struct LoginInput {
-    /// The username, in any case.
+    /// The username. Case is ignored.
     username: String,
-    /// The password.
+    /// The user's password.
     password: String,
-    /// The client's label in the list of sessions: up to 100 characters.
+    /// The client's label for the session, listed in `Viewer.sessions`: up to 100 characters; empty if null.
     label: Option<String>,
 }
 
 /// Input of `revokeSession`.
 #[derive(InputObject)]
 pub(super) struct RevokeSessionInput {
-    /// The session to end.
+    /// The id of the session to end.
     session_id: ID,
 }
 
 /// Input of `changePassword`.
 #[derive(InputObject)]
 pub(super) struct ChangePasswordInput {
-    /// The current password.
+    /// The viewer's current password.
     current_password: String,
     /// The new password: 8 to 256 bytes.
     new_password: String,
@@ -94,9 +94,9 @@ pub(super) struct RevokeSessionPayload {
 /// Payload of `changePassword`.
 #[derive(SimpleObject)]
 pub(super) struct ChangePasswordPayload {
-    /// The new token of the session, for the header `Authorization: Bearer …`; null on failure.
+    /// The session's new token, for the header `Authorization: Bearer …`; null on failure.
     token: Option<String>,
-    /// The viewer; null on failure.
+    /// The viewer, signed in with the new token; null on failure.
     viewer: Option<Viewer>,
     #[graphql(flatten)]
     errors: UserErrors,
@@ -104,7 +104,7 @@ pub(super) struct ChangePasswordPayload {
 
 #[Object]
 impl AccountMutation {
-    /// Creates an account and signs in.
+    /// Creates an account and signs its user in.
     async fn register(
         &self,
         context: &Context<'_>,
@@ -120,7 +120,7 @@ impl AccountMutation {
         }))
     }
 
-    /// Signs in.
+    /// Signs a user in with their username and password.
     async fn login(&self, context: &Context<'_>, input: LoginInput) -> Option<Result<LoginPayload, Error>> {
         let scope = Scope::of(context);
         let LoginInput { username, password, label } = input;
@@ -145,7 +145,7 @@ impl AccountMutation {
         Some(split(done).map(|(_, errors)| LogoutPayload { errors }))
     }
 
-    /// Ends one session of the viewer.
+    /// Ends one of the viewer's sessions.
     async fn revoke_session(
         &self,
         context: &Context<'_>,
@@ -167,8 +167,8 @@ impl AccountMutation {
         }))
     }
 
-    /// Changes the viewer's password. Ends all other sessions and issues a new token for the current one; the old token
-    /// is revoked at once.
+    /// Changes the viewer's password. Ends all other sessions and issues a new token for the current session; the old
+    /// token is revoked immediately.
     async fn change_password(
         &self,
         context: &Context<'_>,

@@ -1,8 +1,7 @@
-//! Mutations, by area.
+//! Resolvers of the mutation root, by area.
 //!
-//! Every field returns a payload that is read afresh after the change, in a scope of its own, so that the second field
-//! of a document sees what the first one wrote. Errors that a user can act on are in the payload; all others are errors
-//! of the field.
+//! Every field returns a payload that is read afresh after the change, in its own scope, so a document's second field
+//! sees the first field's writes. Errors that a user can act on are in the payload; all other errors are field errors.
 
 mod account;
 mod post;
@@ -16,7 +15,6 @@ use self::post::PostMutation;
 use self::profile::ProfileMutation;
 use self::relation::RelationMutation;
 
-/// The root of all mutations. Every payload is nullable, so that one failing field does not discard the results of the
-/// others.
+/// The root of all mutations. Every payload is nullable, so a failing field does not discard the other fields' results.
 #[derive(Default, MergedObject)]
 pub(super) struct Mutation(AccountMutation, ProfileMutation, RelationMutation, PostMutation);

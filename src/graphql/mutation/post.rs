@@ -20,16 +20,17 @@ pub(super) struct PostMutation;
 pub(super) struct PublishInput {
     /// The text: 1 to 2,000 characters of any script.
     content: String,
-    /// The client the post is written with, such as web: 1 to 50 characters.
+    /// The client that the post is written with, such as web: 1 to 50 characters.
     platform: Option<String>,
-    /// Makes retries safe: for a day, attempts with the same key publish one and the same post. 1 to 100 characters.
+    /// A key that makes retries safe: for one day, requests with the same key publish a single post. 1 to 100
+    /// characters.
     idempotency_key: Option<String>,
 }
 
 /// Input of `deletePost`.
 #[derive(InputObject)]
 pub(super) struct DeletePostInput {
-    /// The post to delete.
+    /// The id of the post to delete.
     post_id: ID,
 }
 
@@ -43,7 +44,7 @@ pub(super) struct PublishPayload {
 /// Payload of `publish`.
 #[Object]
 impl PublishPayload {
-    /// The post; null on failure, or if it was deleted since.
+    /// The published post; null on failure, or if it has been deleted since.
     async fn post(&self, context: &Context<'_>) -> Option<Result<Post, Error>> {
         let id = self.published?;
         let posts = Post::load_all(&self.scope, std::iter::once(id), &context.look_ahead()).await;
@@ -68,7 +69,7 @@ pub(super) struct DeletePostPayload {
 
 #[Object]
 impl PostMutation {
-    /// Publishes a post. It is visible at once; delivery to followers continues in the background.
+    /// Publishes a post. The post is visible immediately; delivery to followers continues in the background.
     async fn publish(
         &self,
         context: &Context<'_>,
@@ -85,7 +86,7 @@ impl PostMutation {
         }))
     }
 
-    /// Deletes a post of the viewer. Repeating it changes nothing.
+    /// Deletes one of the viewer's posts. Idempotent.
     async fn delete_post(
         &self,
         context: &Context<'_>,

@@ -20,16 +20,17 @@ pub(super) struct UpdateProfileInput {
     display_name: Option<String>,
     /// The self-description: up to 500 characters of any script; cleared if empty, unchanged if null.
     bio: Option<String>,
-    /// The region; cleared if null.
+    /// The region: cleared if null, unchanged if omitted.
     region: MaybeUndefined<RegionInput>,
 }
 
 /// A country or one of its subdivisions.
 #[derive(InputObject)]
 pub(super) struct RegionInput {
-    /// The ISO 3166-1 code of a country: two letters in any case, such as DE.
+    /// The country's ISO 3166-1 alpha-2 code: two letters, such as DE. Case is ignored.
     country: String,
-    /// The ISO 3166-2 code of one of its subdivisions, in any case, such as DE-BE; null for the whole country.
+    /// The ISO 3166-2 code of one of the country's subdivisions, such as DE-BE; null for the whole country. Case is
+    /// ignored.
     subdivision: Option<String>,
 }
 

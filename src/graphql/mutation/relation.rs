@@ -23,21 +23,21 @@ pub(super) struct RelationMutation;
 /// Input of `follow`.
 #[derive(InputObject)]
 pub(super) struct FollowInput {
-    /// The user to follow.
+    /// The id of the user to follow.
     user_id: ID,
 }
 
 /// Input of `unfollow`.
 #[derive(InputObject)]
 pub(super) struct UnfollowInput {
-    /// The user to unfollow.
+    /// The id of the user to unfollow.
     user_id: ID,
 }
 
 /// Input of `removeFollower`.
 #[derive(InputObject)]
 pub(super) struct RemoveFollowerInput {
-    /// The follower to remove.
+    /// The id of the follower to remove.
     user_id: ID,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct RemoveFollowerInput {
 pub(super) struct FollowPayload {
     /// The relation after the change; null on failure.
     relation: Option<Relation>,
-    /// The user; null on failure.
+    /// The followed user; null on failure.
     user: Option<User>,
     #[graphql(flatten)]
     errors: UserErrors,
@@ -57,7 +57,7 @@ pub(super) struct FollowPayload {
 pub(super) struct UnfollowPayload {
     /// The relation after the change; null on failure.
     relation: Option<Relation>,
-    /// The user; null on failure.
+    /// The unfollowed user; null on failure.
     user: Option<User>,
     #[graphql(flatten)]
     errors: UserErrors,
@@ -68,7 +68,7 @@ pub(super) struct UnfollowPayload {
 pub(super) struct RemoveFollowerPayload {
     /// The relation after the change; null on failure.
     relation: Option<Relation>,
-    /// The user; null on failure.
+    /// The removed follower; null on failure.
     user: Option<User>,
     #[graphql(flatten)]
     errors: UserErrors,
@@ -76,7 +76,7 @@ pub(super) struct RemoveFollowerPayload {
 
 #[Object]
 impl RelationMutation {
-    /// Follows a user. Repeating it changes nothing.
+    /// Follows a user. Idempotent.
     async fn follow(
         &self,
         context: &Context<'_>,
@@ -87,7 +87,7 @@ impl RelationMutation {
         Some(changed.await.map(|(relation, user, errors)| FollowPayload { relation, user, errors }))
     }
 
-    /// Unfollows a user. Repeating it changes nothing.
+    /// Unfollows a user. Idempotent.
     async fn unfollow(
         &self,
         context: &Context<'_>,
@@ -98,7 +98,7 @@ impl RelationMutation {
         Some(changed.await.map(|(relation, user, errors)| UnfollowPayload { relation, user, errors }))
     }
 
-    /// Removes a follower of the viewer. Repeating it changes nothing.
+    /// Removes one of the viewer's followers. Idempotent.
     async fn remove_follower(
         &self,
         context: &Context<'_>,
@@ -111,7 +111,7 @@ impl RelationMutation {
     }
 }
 
-/// Changes the relation between the viewer and the user in `input.userId`, and reads it afresh, with the data that the
+/// Changes the relation between the viewer and the user in `input.userId` and reads it afresh with the data that the
 /// payload's selection needs.
 async fn change_edge(
     context: &Context<'_>,

@@ -1,4 +1,4 @@
-//! GraphQL types, each a thin layer over a value of `model`.
+//! GraphQL types, each a thin layer over a `model` value.
 
 pub(super) mod connection;
 pub(super) mod event;

@@ -1,4 +1,4 @@
-//! The `Node` interface of Relay.
+//! Relay's `Node` interface.
 
 use async_graphql::{ID, Interface};
 
@@ -6,10 +6,14 @@ use crate::graphql::directive::{CacheControlScope::Public, cache_control};
 use crate::graphql::types::post::Post;
 use crate::graphql::types::user::User;
 
-/// An object with a global id, which `node` looks up.
+/// An object with a global id, which `node` and `nodes` look up.
 #[derive(Interface)]
 #[graphql(directive = cache_control::apply(Public))]
-#[graphql(field(name = "id", ty = "ID", desc = "Globally unique; opaque to clients."))]
+#[graphql(field(
+    name = "id",
+    ty = "ID",
+    desc = "The global id: unique across all types, opaque to clients."
+))]
 pub(in crate::graphql) enum Node {
     User(User),
     Post(Post),

@@ -21,7 +21,7 @@ use crate::graphql::types::user::User;
 use crate::model;
 use crate::model::id::PostId;
 
-/// An existing post.
+/// An existing post, with its author.
 pub(in crate::graphql) struct Post {
     scope: Arc<Scope>,
     record: Arc<model::post::Post>,
@@ -33,7 +33,7 @@ impl Post {
         Self { scope: Arc::clone(scope), record, author }
     }
 
-    /// Creates a post from what was loaded.
+    /// Creates a post from loaded data.
     pub(in crate::graphql) fn visible(
         scope: &Arc<Scope>,
         VisiblePost { post, author }: &VisiblePost,
@@ -41,8 +41,8 @@ impl Post {
         Self::new(scope, Arc::clone(post), User::visible(scope, author.clone()))
     }
 
-    /// Loads these posts, with the data of their authors that the selection needs; `None` for posts that do not exist.
-    /// One round trip for the posts, one for their authors.
+    /// Loads these posts, with the author data that the selection needs; `None` for posts that do not exist. Makes two
+    /// round trips: one for the posts and one for their authors.
     pub(in crate::graphql) async fn load_all(
         scope: &Arc<Scope>,
         ids: impl Iterator<Item = PostId>,
@@ -55,26 +55,26 @@ impl Post {
     }
 }
 
-/// A post.
+/// A post published by a user.
 #[Object(directive = cache_control::apply(Public))]
 impl Post {
-    /// Globally unique; opaque to clients.
+    /// The global id: unique across all types, opaque to clients.
     pub(in crate::graphql) async fn id(&self) -> ID {
         GlobalId::Post(self.record.id).print()
     }
 
-    /// The author.
+    /// The user who published the post.
     async fn author(&self) -> &User {
         &self.author
     }
 
-    /// The text: 1 to 2,000 characters of any script, with line breaks.
+    /// The text: 1 to 2,000 characters of any script. It may contain line breaks.
     #[expect(clippy::unused_async, reason = "the library requires it")]
     async fn content(&self) -> Result<&str, Error> {
         self.scope.text(&self.record.content)
     }
 
-    /// The client it was written with, such as web; null if not given.
+    /// The client that the post was written with, such as web; null if not given.
     async fn platform(&self) -> Option<&str> {
         self.record.platform.as_deref()
     }
@@ -84,7 +84,7 @@ impl Post {
         DateTime(self.record.created_at)
     }
 
-    /// The progress of delivery to followers; null for everyone but the author.
+    /// The progress of the post's delivery to followers; null unless the viewer is the author.
     async fn delivery(&self) -> Option<Result<Delivery, Error>> {
         let model::post::Post { id, author, delivery, .. } = *self.record;
         (self.scope.viewer_id() == Some(author)).then_some(())?;
@@ -108,23 +108,24 @@ impl Post {
     }
 }
 
-/// The way a post reaches the timelines of followers.
+/// The way a post reaches its author's followers.
 #[derive(Clone, Copy, Enum, PartialEq, Eq)]
 pub(in crate::graphql) enum DeliveryMode {
-    /// The post is pushed to the timeline of each follower.
+    /// The server pushes the post to each follower's home timeline.
     Pushed,
-    /// Followers fetch the post when they read their timelines.
+    /// Followers pull the post when they read their home timelines.
     Pulled,
 }
 
-/// The progress of the delivery of a post.
+/// The progress of a post's delivery to followers.
 #[derive(SimpleObject)]
 #[graphql(directive = cache_control::apply(Private))]
 pub(in crate::graphql) struct Delivery {
-    /// The delivery mode.
+    /// The delivery mode: pushed or pulled.
     mode: DeliveryMode,
-    /// Followers reached so far: the post is in their timeline, or will be when they next return. 0 for a pulled post.
+    /// The number of followers reached so far: the post is in their timelines, or will be when they next return. 0 for
+    /// a pulled post.
     delivered: i32,
-    /// Followers to reach; 0 for a pulled post.
+    /// The number of followers to reach. 0 for a pulled post.
     total: i32,
 }

@@ -1,4 +1,4 @@
-//! Countries, their subdivisions, and the distribution of users over them, as clients see them.
+//! Countries, their subdivisions and the distribution of users across them, as clients see them.
 
 use async_graphql::{Context, Object, SimpleObject};
 
@@ -11,14 +11,15 @@ use crate::graphql::types::scalar::number;
 use crate::model;
 use crate::model::region::Table;
 
-/// Predicted number of subdivisions of a country. Most have fewer, some two hundred: these use more of the budget.
+/// Predicted number of subdivisions of a country. Most countries have fewer. Some have two hundred; the excess is spent
+/// from the budget.
 const SUBDIVISIONS: usize = 12;
 
 /// A country or territory of ISO 3166-1.
 pub(in crate::graphql) struct Country(&'static model::region::Country);
 
 impl Country {
-    /// Returns all countries, by code.
+    /// Returns all countries, ordered by code.
     pub(in crate::graphql) fn all() -> Vec<Self> {
         Table::current().countries().into_iter().map(Self).collect()
     }
@@ -27,73 +28,73 @@ impl Country {
 /// A country or territory of ISO 3166-1.
 #[Object(directive = cache_control::apply(Public))]
 impl Country {
-    /// The ISO 3166-1 code: two capital letters, such as DE.
+    /// The ISO 3166-1 alpha-2 code: two capital letters, such as DE.
     async fn code(&self) -> &str {
         self.0.code
     }
 
-    /// The English name.
+    /// The country's English name.
     async fn name(&self) -> &str {
         self.0.name
     }
 
-    /// The ISO 3166-2 subdivisions, by code; empty if there are none.
+    /// The country's ISO 3166-2 subdivisions, ordered by code; empty if there are none.
     #[graphql(directive = list_size::apply(Some(SUBDIVISIONS), None, None, None))]
     #[expect(clippy::unused_async, reason = "the library requires it")]
     async fn subdivisions(&self, context: &Context<'_>) -> Result<Vec<Subdivision>, Error> {
         let subdivisions = self.0.subdivisions();
         let unpredicted = subdivisions.len().saturating_sub(SUBDIVISIONS) as u64;
-        // Writing two fields takes the server as long as one command takes Redis.
+        // Serializing two fields takes the server as long as executing one command takes Redis.
         let fields = context.field().selection_set().count() as u64;
         Scope::of(context).budget().spend(Resource::Commands, unpredicted * (2 + fields) / 2)?;
         Ok(subdivisions.into_iter().map(Subdivision).collect())
     }
 }
 
-/// An ISO 3166-2 subdivision of a country: a state, province or district.
+/// An ISO 3166-2 subdivision of a country, such as a state, province or district.
 pub(in crate::graphql) struct Subdivision(&'static model::region::Subdivision);
 
-/// An ISO 3166-2 subdivision of a country: a state, province or district.
+/// An ISO 3166-2 subdivision of a country, such as a state, province or district.
 #[Object(directive = cache_control::apply(Public))]
 impl Subdivision {
-    /// The ISO 3166-2 code: the code of the country, a hyphen and up to three letters or digits, such as DE-BE.
+    /// The ISO 3166-2 code: the country code, a hyphen and up to three letters or digits, such as DE-BE.
     async fn code(&self) -> &str {
         &self.0.code
     }
 
-    /// The local name.
+    /// The subdivision's local name.
     async fn name(&self) -> &str {
         self.0.name
     }
 }
 
-/// A region, as given in a user's profile.
+/// A region in a user's profile: a country or one of its subdivisions.
 #[derive(Clone, Copy)]
 pub(in crate::graphql) struct Region(pub(in crate::graphql) model::region::Region);
 
-/// A region, as given in a user's profile.
+/// A region in a user's profile: a country or one of its subdivisions.
 #[Object(directive = cache_control::apply(Public))]
 impl Region {
-    /// The country.
+    /// The country that the region is or belongs to.
     async fn country(&self) -> Country {
         Country(Table::current().country(self.0))
     }
 
-    /// The subdivision of the country; null if the region is the whole country.
+    /// The subdivision; null if the region is the whole country.
     async fn subdivision(&self) -> Option<Subdivision> {
         Table::current().subdivision(self.0).map(Subdivision)
     }
 }
 
-/// The number of a user's followers in one country.
+/// One country's share of a user's followers.
 #[derive(SimpleObject)]
 #[graphql(directive = cache_control::apply(Public))]
 pub(in crate::graphql) struct RegionShare {
-    /// The country, without a subdivision; null for followers who have given no region.
+    /// The country, without a subdivision; null for followers with no region in their profiles.
     region: Option<Region>,
     /// The number of sampled followers in this country.
     count: i32,
-    /// The fraction of all sampled followers, from 0 to 1.
+    /// The country's fraction of all sampled followers, from 0 to 1.
     share: f64,
 }
 
@@ -103,16 +104,16 @@ impl RegionShare {
     }
 }
 
-/// The distribution of a user's followers over countries.
+/// The distribution of a user's followers across countries.
 #[derive(SimpleObject)]
 #[graphql(directive = cache_control::apply(Public))]
 pub(in crate::graphql) struct FollowersByRegion {
-    /// The countries, the one with most followers first.
+    /// The countries' shares, in descending order of followers.
     shares: Vec<RegionShare>,
-    /// The number of followers sampled: all of up to 10,000, an even sample of 10,000 from more; fewer if requested for
-    /// many users at once.
+    /// The number of followers sampled: all followers if there are up to 10,000, otherwise an even sample of 10,000.
+    /// Samples are smaller if an operation requests them for many users.
     sampled: i32,
-    /// The number of all followers.
+    /// The user's total number of followers.
     total: i32,
 }
 

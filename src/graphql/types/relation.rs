@@ -7,17 +7,17 @@ use crate::graphql::types::scalar::DateTime;
 use crate::graphql::types::user::User;
 use crate::model;
 
-/// The four possible relations between the viewer and another user.
+/// The four possible follow states between the viewer and another user.
 #[derive(Clone, Copy, Enum, PartialEq, Eq)]
 #[graphql(remote = "model::relation::Status")]
 pub(in crate::graphql) enum RelationStatus {
-    /// Neither follows the other.
+    /// Neither the viewer nor the user follows the other.
     None,
     /// The viewer follows the user, who does not follow back.
     Following,
     /// The user follows the viewer, who does not follow back.
     Follower,
-    /// They follow each other.
+    /// The viewer and the user follow each other.
     Mutual,
 }
 
@@ -36,22 +36,22 @@ impl Relation {
 /// The relation between the viewer and another user.
 #[Object(directive = cache_control::apply(Private))]
 impl Relation {
-    /// The other user.
+    /// The user with whom the viewer has the relation.
     async fn user(&self) -> &User {
         &self.user
     }
 
-    /// The kind of relation.
+    /// The follow state between the viewer and the user.
     async fn status(&self) -> RelationStatus {
         self.relation.status().into()
     }
 
-    /// The time at which the viewer followed the user; null if the viewer does not follow them.
+    /// The time at which the viewer followed the user; null if the viewer does not follow the user.
     async fn following_since(&self) -> Option<DateTime> {
         self.relation.following_since.map(DateTime)
     }
 
-    /// The time at which the user followed the viewer; null if the user does not follow them.
+    /// The time at which the user followed the viewer; null if the user does not follow the viewer.
     async fn follower_since(&self) -> Option<DateTime> {
         self.relation.follower_since.map(DateTime)
     }

@@ -1,4 +1,4 @@
-//! Custom scalars.
+//! The schema's custom scalars, `DateTime` and `Date`.
 
 use async_graphql::{InputValueError, InputValueResult, Scalar, ScalarType, Value};
 
@@ -7,7 +7,7 @@ use crate::model::clock::{Day, Timestamp};
 /// An instant as clients see it.
 pub(in crate::graphql) struct DateTime(pub(in crate::graphql) Timestamp);
 
-/// An instant in UTC with milliseconds, such as 2026-11-20T08:30:00.123Z.
+/// An instant in UTC with millisecond precision, such as 2026-11-20T08:30:00.123Z.
 #[Scalar(specified_by_url = "https://scalars.graphql.org/andimarek/date-time")]
 impl ScalarType for DateTime {
     fn parse(value: Value) -> InputValueResult<Self> {
@@ -42,14 +42,14 @@ impl ScalarType for Date {
     }
 }
 
-/// Returns true if a text is a day.
+/// Returns true if a text is a valid day.
 pub(in crate::graphql) fn is_date(text: &str) -> bool {
     parse_day(&Value::from(text)).is_some()
 }
 
 const EPOCH: jiff::civil::Date = jiff::civil::date(1970, 1, 1);
 
-/// Parses a day, in the form in which days are printed and no other.
+/// Parses a day. Accepts only the form that `print_day` returns.
 fn parse_day(value: &Value) -> Option<Day> {
     let Value::String(text) = value else { return None };
     let date: jiff::civil::Date = text.parse().ok()?;
@@ -58,19 +58,19 @@ fn parse_day(value: &Value) -> Option<Day> {
     (print_day(day) == *text).then_some(day)
 }
 
-/// Prints a day. Days beyond the range of the calendar print as its last day.
+/// Formats a day. Days beyond the calendar's range are formatted as its last day.
 fn print_day(day: Day) -> String {
     let date = jiff::Span::new().try_days(day.number()).and_then(|days| EPOCH.checked_add(days));
     date.unwrap_or(jiff::civil::Date::MAX).to_string()
 }
 
-/// Prints an instant. Instants beyond the range of the calendar print as its last instant.
+/// Formats an instant. Instants beyond the calendar's range are formatted as its last instant.
 fn print(time: Timestamp) -> String {
     let instant = jiff::Timestamp::from_millisecond(time.as_millis()).unwrap_or(jiff::Timestamp::MAX);
     format!("{instant:.3}")
 }
 
-/// Converts a count to the schema's `Int`; saturates at its maximum.
+/// Converts a count to the schema's `Int`, saturating at the maximum.
 pub(in crate::graphql) fn number(count: u64) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }

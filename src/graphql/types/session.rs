@@ -7,36 +7,36 @@ use crate::graphql::id::GlobalId;
 use crate::graphql::types::scalar::DateTime;
 use crate::model;
 
-/// A session of the viewer: a sign-in on one device.
+/// One of the viewer's sessions: a sign-in on one device.
 pub(in crate::graphql) struct Session {
     pub(in crate::graphql) session: model::session::Session,
     pub(in crate::graphql) is_current: bool,
 }
 
-/// A session of the viewer: a sign-in on one device.
+/// One of the viewer's sessions: a sign-in on one device.
 #[Object(directive = cache_control::apply(Private))]
 impl Session {
-    /// The id, for `revokeSession`; opaque to clients.
+    /// The session's id, for `revokeSession`; opaque to clients.
     async fn id(&self) -> ID {
         GlobalId::Session(self.session.id).print()
     }
 
-    /// The time of the sign-in.
+    /// The time of sign-in.
     async fn created_at(&self) -> DateTime {
         DateTime(self.session.created_at)
     }
 
-    /// The time of last use, accurate to five minutes.
+    /// The time of the session's last use, accurate to five minutes.
     async fn last_seen_at(&self) -> DateTime {
         DateTime(self.session.last_seen_at)
     }
 
-    /// The label that the client gave at sign-in; empty if it gave none.
+    /// The label that the client gave at sign-in; empty if it gave no label.
     async fn label(&self) -> &str {
         self.session.label.as_str()
     }
 
-    /// True if this is the session of the request.
+    /// True if this is the session that sent the request.
     async fn is_current(&self) -> bool {
         self.is_current
     }

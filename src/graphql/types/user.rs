@@ -1,4 +1,4 @@
-//! A user as clients see it.
+//! A user as clients see them.
 
 use std::sync::Arc;
 
@@ -28,17 +28,17 @@ use crate::model::region::Residence;
 use crate::model::relation::ListKind;
 use crate::model::user::UserFields;
 
-/// An existing user, with the data that was preloaded. A field whose data is preloaded loads nothing; any other field
-/// uses the loader, which batches the loads of all of them.
+/// An existing user, with preloaded data. A field whose data is preloaded loads nothing; any other field uses the
+/// loader, which batches the reads of all fields.
 #[derive(Clone)]
 pub(in crate::graphql) struct User {
     scope: Arc<Scope>,
     id: UserId,
-    /// The record fields that the selection needs, so that all fields request the same read.
+    /// The record fields that the whole selection needs, so that all resolvers request the same read.
     asked: UserFields,
     record: Option<Arc<model::user::User>>,
     relation: Option<model::relation::Relation>,
-    /// True if the viewer requested this very user, so that showing the profile counts as a view.
+    /// True if the viewer requested this user directly, so showing the profile counts as a view.
     is_looked_at: bool,
 }
 
@@ -54,7 +54,7 @@ impl User {
         Self { asked: selection.fields, ..Self::unread(scope, id) }
     }
 
-    /// Creates a user from what was loaded.
+    /// Creates a user from loaded data.
     pub(in crate::graphql) fn visible(
         scope: &Arc<Scope>,
         VisibleUser { record, relation }: VisibleUser,
@@ -63,7 +63,8 @@ impl User {
         Self { record: Some(record), relation, ..user }
     }
 
-    /// Loads these users, with the data that the selection needs; `None` for users who do not exist. One round trip.
+    /// Loads these users, with the data that the selection needs; `None` for users who do not exist. Makes one round
+    /// trip.
     pub(in crate::graphql) async fn load_all(
         scope: &Arc<Scope>,
         ids: Arc<[UserId]>,
@@ -85,12 +86,13 @@ impl User {
         Some(Relation::new(self.clone(), self.relation?))
     }
 
-    /// Returns the other end of a relation: the viewer, unless anonymous or this user.
+    /// Returns the viewer as the other end of a relation; `None` if the viewer is anonymous or is this user.
     fn other_viewer(&self) -> Option<UserId> {
         self.scope.viewer_id().filter(|viewer| *viewer != self.id)
     }
 
-    /// Returns the record with at least these fields, for a field that shows the profile.
+    /// Returns the record with at least the `needed` fields. Marks the profile as shown if the viewer requested the
+    /// user directly.
     async fn record(&self, needed: UserFields) -> Result<Arc<model::user::User>, Error> {
         if self.is_looked_at {
             self.scope.show_profile(self.id);
@@ -104,7 +106,7 @@ impl User {
         record.ok_or_else(|| Broken::NoRecord(self.id).into())
     }
 
-    /// Returns a text of the record, for the response.
+    /// Returns a text from the record, for the response. Fails if the record lacks the text.
     fn text(&self, text: Option<&str>) -> Result<String, Error> {
         let text = text.ok_or(Broken::NoRecord(self.id))?;
         Ok(self.scope.text(text)?.to_owned())
@@ -124,12 +126,12 @@ impl User {
 /// A registered user.
 #[Object(directive = cache_control::apply(Public))]
 impl User {
-    /// Globally unique; opaque to clients.
+    /// The global id: unique across all types, opaque to clients.
     pub(in crate::graphql) async fn id(&self) -> ID {
         GlobalId::User(self.id).print()
     }
 
-    /// The unique name for signing in: 2 to 30 of a–z, 0–9 and _.
+    /// The unique name that the user signs in with: 2 to 30 characters from a–z, 0–9 and _.
     async fn username(&self) -> Result<String, Error> {
         let record = self.record(UserFields::NONE).await?;
         Ok(self.scope.text(&record.username)?.to_owned())
@@ -141,7 +143,7 @@ impl User {
         self.text(record.display_name.as_deref())
     }
 
-    /// The user's self-description: up to 500 characters; empty if there is none.
+    /// The user's self-description: up to 500 characters of any script; empty if not set.
     async fn bio(&self) -> Result<String, Error> {
         let record = self.record(UserFields::BIO).await?;
         self.text(record.bio.as_deref())
@@ -153,12 +155,12 @@ impl User {
         record.created_at.map(DateTime).ok_or_else(|| Broken::NoRecord(self.id).into())
     }
 
-    /// The region in the user's profile; null if they have given none.
+    /// The region in the user's profile; null if not set.
     async fn region(&self) -> Option<Result<Region, Error>> {
         let region = async {
             match self.record(UserFields::RESIDENCE).await?.residence {
                 Some(Residence(region)) => Ok(region),
-                // It could not be read with the rest; this load reports the reason.
+                // The region could not be read with the record; this load reports the reason.
                 None => Ok(self.scope.loader.load(Regions(Shared(Arc::new([self.id])))).await?[0]),
             }
         };
@@ -187,11 +189,14 @@ impl User {
         UserLists(self.clone())
     }
 
-    /// The distribution of this user's followers over countries; null if it is temporarily unavailable.
+    /// The distribution of this user's followers across countries; null if temporarily unavailable.
     #[graphql(directive = list_size::apply(Some(DEFAULT_SIZE), Some(names(["first"])), Some(names(["shares"])), Some(false)), directive = cost::apply("50".to_owned()))]
     async fn followers_by_region(
         &self,
-        #[graphql(desc = "Maximum number of entries. Default 20, limited to 100.", default = 20)]
+        #[graphql(
+            desc = "Maximum number of countries. Default 20; values above 100 count as 100.",
+            default = 20
+        )]
         first: Option<i32>,
     ) -> Option<Result<FollowersByRegion, Error>> {
         let by_region = async {
@@ -214,7 +219,7 @@ impl User {
     }
 }
 
-/// The lists of users that a user has.
+/// A user's lists of other users, as connections.
 struct UserLists(User);
 
 connections! {
@@ -229,14 +234,15 @@ connections! {
             self.0.list(context, ListKind::Following, paging).await
         }
 
-        /// The users whom this user follows and who follow back, by the time this user followed them, newest first.
+        /// The users whom this user follows and who follow back, ordered by the time this user followed them, newest
+        /// first.
         @[directive = cost::apply("10".to_owned())]
         async fn mutuals(&self, context, paging) -> FollowConnection {
             self.0.list(context, ListKind::Mutuals, paging).await
         }
 
-        /// The followers of this user whom the viewer follows, by the time they followed this user, newest first; empty
-        /// for an anonymous request.
+        /// This user's followers whom the viewer follows, ordered by the time they followed this user, newest first;
+        /// empty for an anonymous request.
         @[directive = cost::apply("10".to_owned()), directive = cache_control::apply(Private)]
         async fn known_followers(&self, context, paging) -> FollowConnection {
             self.0.list(context, ListKind::KnownFollowers, paging).await
@@ -244,7 +250,7 @@ connections! {
     }
 }
 
-/// The posts that a user has.
+/// A user's posts, as a connection.
 struct UserPosts(User);
 
 connections! {

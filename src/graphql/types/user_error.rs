@@ -5,11 +5,11 @@ use async_graphql::{Enum, SimpleObject};
 use crate::app::error::{Error, Field, Reason, Rejection, RuleViolation};
 use crate::graphql::directive::list_size;
 
-/// The kinds of user errors.
+/// The kind of a user error.
 #[derive(Clone, Copy, Enum, PartialEq, Eq)]
 #[graphql(remote = "Reason")]
 pub(in crate::graphql) enum UserErrorCode {
-    /// The value has invalid characters or a wrong format.
+    /// The value contains invalid characters or has the wrong format.
     Invalid,
     /// The value has too few characters.
     TooShort,
@@ -24,17 +24,17 @@ pub(in crate::graphql) enum UserErrorCode {
     /// The viewer cannot do this to themselves.
     #[graphql(name = "SELF")]
     Oneself,
-    /// The viewer follows the maximum number of users.
+    /// The viewer already follows the maximum number of users.
     FollowLimit,
     /// The object belongs to another user.
     NotYours,
-    /// The idempotency key was used before for something else.
+    /// The idempotency key was already used for a different request.
     IdempotencyMismatch,
-    /// Too many attempts; retry at the time stated in the message. Credentials were not checked.
+    /// Too many attempts. Retry after the delay stated in the message. Credentials, if any, were not checked.
     Throttled,
 }
 
-/// The errors in a payload.
+/// The user errors in a mutation's payload.
 #[derive(Default, SimpleObject)]
 pub(in crate::graphql) struct UserErrors {
     /// Errors to show to the user; empty on success.
@@ -49,7 +49,7 @@ pub(in crate::graphql) struct UserError {
     code: UserErrorCode,
     /// The violated rule, as a sentence to show to the user.
     message: String,
-    /// The path of the invalid input field, such as input and username; null if no single field is at fault.
+    /// The path of the invalid input field, such as `[input, username]`; null if no single field is at fault.
     field: Option<Vec<&'static str>>,
 }
 
@@ -59,7 +59,7 @@ impl From<RuleViolation> for UserError {
     }
 }
 
-/// Returns the path of a field in the inputs of the schema.
+/// Returns the path of a field in the schema's inputs.
 fn path(field: Field) -> Vec<&'static str> {
     let name = match field {
         Field::Username => "username",
@@ -81,7 +81,7 @@ fn path(field: Field) -> Vec<&'static str> {
     vec!["input", name]
 }
 
-/// Splits a result into its value and the errors that a user can act on. Passes on all other errors.
+/// Splits a result into its value and the errors that a user can act on. Returns all other errors unchanged.
 pub(in crate::graphql) fn split<T>(done: Result<T, Error>) -> Result<(Option<T>, UserErrors), Error> {
     match done {
         Ok(value) => Ok((Some(value), UserErrors::default())),

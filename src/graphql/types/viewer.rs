@@ -48,7 +48,7 @@ impl Viewer {
         ViewerTimeline { scope: Arc::clone(&self.scope), owner: self.signed_in.user }
     }
 
-    /// The views of the viewer's profile; null if this server does not record them.
+    /// The users who viewed the viewer's profile; null if this server does not record profile views.
     #[graphql(directive = cost::apply("50".to_owned()))]
     async fn audience(
         &self,
@@ -83,7 +83,7 @@ impl Viewer {
     }
 }
 
-/// The home timeline of the viewer.
+/// The viewer's home timeline, as a connection.
 struct ViewerTimeline {
     scope: Arc<Scope>,
     owner: UserId,
@@ -91,7 +91,8 @@ struct ViewerTimeline {
 
 connections! {
     impl ViewerTimeline {
-        /// Posts by the viewer and the users they follow, newest first, as far back as there are posts.
+        /// The viewer's home timeline: posts by the viewer and the users they follow, newest first, back to the oldest
+        /// post.
         @[directive = cost::apply("10".to_owned())]
         async fn timeline(&self, context, paging) -> TimelineConnection {
             TimelineConnection::load(&self.scope, self.owner, &paging, &context.look_ahead()).await

@@ -26,7 +26,7 @@ use crate::graphql::types::scalar::number;
 pub(in crate::graphql) struct DailyVisits {
     /// The day, in UTC.
     day: Date,
-    /// The number of users who sent at least one signed-in request that day; for today, so far.
+    /// The number of users who sent at least one signed-in request on this day; for today, the number so far.
     unique_visitors: i32,
 }
 
@@ -36,7 +36,7 @@ impl From<history::DailyVisits> for DailyVisits {
     }
 }
 
-/// The users who viewed the viewer's profile within a number of days.
+/// The users who viewed the viewer's profile within the requested number of days.
 pub(in crate::graphql) struct Audience {
     scope: Arc<Scope>,
     visitors: Visitors,
@@ -48,20 +48,23 @@ impl Audience {
     }
 }
 
-/// The users who viewed the viewer's profile within a number of days.
+/// The users who viewed the viewer's profile within the requested number of days.
 #[Object(directive = cache_control::apply(Private))]
 impl Audience {
-    /// The number of distinct visitors: signed-in users who requested the viewer by id or name, and their username,
-    /// displayName, bio, createdAt or region. An estimate above some fifty thousand.
+    /// The number of distinct visitors: signed-in users who looked up the viewer by id or username and selected
+    /// username, displayName, bio, createdAt or region. Numbers above about 50,000 are estimates.
     async fn unique_visitors(&self) -> i32 {
         number(self.visitors.some.len() as u64 * self.visitors.weight)
     }
 
-    /// The current regions of the visitors, the one with most of them first.
+    /// The visitors' current regions, in descending order of visitors.
     #[graphql(directive = list_size::apply(Some(DEFAULT_SIZE), Some(names(["first"])), None, Some(false)))]
     async fn regions(
         &self,
-        #[graphql(desc = "Maximum number of entries. Default 20, limited to 100.", default = 20)]
+        #[graphql(
+            desc = "Maximum number of regions. Default 20; values above 100 count as 100.",
+            default = 20
+        )]
         first: Option<i32>,
     ) -> Result<Vec<VisitorShare>, Error> {
         let first = page_limit(first)?;
@@ -75,14 +78,15 @@ impl Audience {
     }
 }
 
-/// The number of profile visitors in one region.
+/// One region's share of the profile visitors.
 #[derive(SimpleObject)]
 #[graphql(directive = cache_control::apply(Private))]
 struct VisitorShare {
-    /// The region in the visitors' profiles: a country, or a subdivision of one; null for visitors who have given none.
+    /// The region in the visitors' profiles: a country or a subdivision; null for visitors with no region in their
+    /// profiles.
     region: Option<Region>,
-    /// The number of visitors.
+    /// The number of visitors in this region; an estimate if `uniqueVisitors` is an estimate.
     visitors: i32,
-    /// The fraction of all visitors, from 0 to 1.
+    /// The region's fraction of all visitors, from 0 to 1.
     share: f64,
 }

@@ -1,15 +1,14 @@
-//! Regions of users: a country as defined by ISO 3166-1, and optionally one of its subdivisions as defined by
-//! ISO 3166-2.
+//! User regions: a country per ISO 3166-1 and, optionally, one of its subdivisions per ISO 3166-2.
 //!
-//! A region is stored as two bytes, which are rows of a [`Table`]: first that of the country, then that of
-//! the subdivision within the country; 0 means none. Rows are only ever appended, so stored bytes keep their
-//! meaning forever. A row contains a code; names come from a crate that follows the standard.
+//! A region is stored as two bytes, which are row numbers of a [`Table`]: first the country's row, then the
+//! subdivision's row within the country. Zero means none. Rows are only ever appended, so stored bytes keep
+//! their meaning forever. A row contains a code; names come from a crate that follows the standard.
 //!
 //! # Why a table of our own
-//! The standard adds and withdraws codes, so an index into a list that follows it may change its meaning
-//! within a year.
+//! The standard adds and withdraws codes, so an index into a list that follows the standard may change its
+//! meaning within a year.
 //!
-//! Not here: how regions are packed (`store::region`).
+//! Not here: the packing of regions in Redis (`store::region`).
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -20,13 +19,13 @@ use crate::model::text::{Violation, ViolationKind};
 
 const TEXT: &str = include_str!("table.txt");
 
-/// Maximum number of rows of countries, and of subdivisions of one country: the values of a byte, except 0
-/// for none.
+/// Maximum number of country rows, and of subdivision rows per country: the values of a byte, except 0 for
+/// none.
 const MOST_ROWS: u16 = 255;
 
-const _: () = assert!(fits(TEXT.as_bytes()), "the table of regions has more rows than fit in a byte");
+const _: () = assert!(fits(TEXT.as_bytes()), "the region table has more rows than fit in a byte");
 
-/// The region of a user: two rows of the table.
+/// A user's region: two row numbers of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Region {
     country: u8,
@@ -34,13 +33,13 @@ pub struct Region {
 }
 
 impl Region {
-    /// Returns the stored form.
+    /// Returns the stored form: the two row numbers.
     #[must_use]
     pub fn bytes(self) -> [u8; 2] {
         [self.country, self.subdivision]
     }
 
-    /// Returns the country, as a region.
+    /// Returns the region without its subdivision.
     #[must_use]
     pub fn whole_country(self) -> Self {
         Self { subdivision: 0, ..self }
@@ -54,17 +53,17 @@ pub struct Residence(pub Option<Region>);
 /// A current or former country.
 #[derive(Debug)]
 pub struct Country {
-    /// Its code: two capital letters.
+    /// ISO 3166-1 code: two capital letters.
     pub code: &'static str,
-    /// Its English name.
+    /// Name in English.
     pub name: &'static str,
-    /// `true` if the standard still contains it.
+    /// True if the standard still contains the code.
     pub is_current: bool,
     subdivisions: Vec<Subdivision>,
 }
 
 impl Country {
-    /// Returns its current subdivisions, by code.
+    /// Returns the country's current subdivisions, in order of code.
     #[must_use]
     pub fn subdivisions(&self) -> Vec<&Subdivision> {
         let mut current: Vec<&Subdivision> =
@@ -77,24 +76,24 @@ impl Country {
 /// A current or former subdivision of a country.
 #[derive(Debug)]
 pub struct Subdivision {
-    /// The code of the country, a hyphen, and up to three letters or digits.
+    /// ISO 3166-2 code: the country's code, a hyphen, and up to three letters or digits.
     pub code: String,
-    /// Its name.
+    /// Name of the subdivision, from the standard.
     pub name: &'static str,
-    /// `true` if the standard still contains it.
+    /// True if the standard still contains the code.
     pub is_current: bool,
 }
 
 /// The invalid part of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// The code of the country.
+    /// The country code.
     Country,
-    /// The code of the subdivision.
+    /// The subdivision code.
     Subdivision,
 }
 
-/// All current and former countries and subdivisions, in rows.
+/// The table of all current and former countries and subdivisions, by row number.
 #[derive(Debug)]
 pub struct Table {
     countries: Vec<Country>,
@@ -102,15 +101,17 @@ pub struct Table {
 }
 
 impl Table {
-    /// Returns the table of this version.
+    /// Returns the table compiled into this version.
     #[must_use]
     pub fn current() -> &'static Self {
         static CURRENT: LazyLock<Table> = LazyLock::new(|| Table::read(TEXT));
         &CURRENT
     }
 
+    /// Parses a table.
+    ///
     /// # Panics
-    /// If the text is not a valid table, or a row has no name: tests read the compiled-in table.
+    /// If the text is not a valid table or a row has no name. Tests read the compiled-in table.
     fn read(text: &'static str) -> Self {
         let gone: HashMap<&str, &str> =
             text.lines().filter_map(|line| line.strip_prefix("gone ")?.split_once(' ')).collect();
@@ -129,7 +130,7 @@ impl Table {
         table
     }
 
-    /// Returns the country with this code, appending a row if it is new.
+    /// Returns the country with this code, after appending a row if the code is new.
     fn country_of_code(&mut self, code: &'static str, gone: &HashMap<&str, &'static str>) -> &mut Country {
         let next = u8::try_from(self.countries.len()).expect("row numbers fit in a byte");
         let row = *self.rows.entry(code).or_insert(next);
@@ -140,7 +141,7 @@ impl Table {
         &mut self.countries[usize::from(row)]
     }
 
-    /// Returns the current countries, by code.
+    /// Returns the current countries, in order of code.
     #[must_use]
     pub fn countries(&self) -> Vec<&Country> {
         let mut current: Vec<&Country> = self.countries.iter().filter(|country| country.is_current).collect();
@@ -148,7 +149,7 @@ impl Table {
         current
     }
 
-    /// Decodes stored bytes. If they were written by a newer version, returns only the country, or `None`.
+    /// Decodes stored bytes. If a newer version wrote them, returns only the country or `None`.
     #[must_use]
     pub fn region(&self, [country, subdivision]: [u8; 2]) -> Option<Region> {
         let rows = &self.countries.get(usize::from(country).checked_sub(1)?)?.subdivisions;
@@ -156,20 +157,20 @@ impl Table {
         Some(Region { country, subdivision: if is_known { subdivision } else { 0 } })
     }
 
-    /// Returns the country of a region.
+    /// Returns a region's country.
     #[must_use]
     pub fn country(&self, region: Region) -> &Country {
         &self.countries[usize::from(region.country) - 1]
     }
 
-    /// Returns the subdivision of a region, if it has one.
+    /// Returns a region's subdivision; `None` for a whole country.
     #[must_use]
     pub fn subdivision(&self, region: Region) -> Option<&Subdivision> {
         let row = usize::from(region.subdivision).checked_sub(1)?;
         self.country(region).subdivisions.get(row)
     }
 
-    /// Returns the region with these codes, which may be in any case.
+    /// Returns the region with these codes, in upper or lower case.
     pub fn find(&self, country: &str, subdivision: Option<&str>) -> Result<Region, (Part, Violation)> {
         let region = self.find_country(country).map_err(|rule| fault(Part::Country, rule))?;
         let Some(code) = subdivision else {
@@ -220,7 +221,7 @@ fn fault(part: Part, rule: String) -> (Part, Violation) {
     (part, Violation::new(ViolationKind::Invalid, rule))
 }
 
-/// Returns the name of a row, and whether the standard still contains it.
+/// Returns a code's name, and true if the standard still contains the code.
 fn name(
     code: &str,
     current: Option<&'static str>,
@@ -233,10 +234,10 @@ fn name(
     }
 }
 
-/// Returns whether all row numbers of a table fit in a byte.
+/// Returns true if all row numbers of a table fit in a byte.
 const fn fits(text: &[u8]) -> bool {
     const LETTERS: usize = 26;
-    // 0 if the country has not occurred yet; otherwise one more than the number of its subdivisions.
+    // Per country: 0 if it has not occurred yet; otherwise one more than the number of its subdivisions.
     let mut rows = [0u16; LETTERS * LETTERS];
     let mut countries = 0;
     let mut at = 0;
@@ -349,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_withdrawn_keeps_its_name_and_is_not_given_any_more() {
+    fn a_withdrawn_code_keeps_its_name_and_is_no_longer_accepted() {
         let table = Table::read(GROWN);
         let country = table.country(table.region([3, 0]).unwrap());
         assert_eq!((country.name, country.is_current), ("Netherlands Antilles", false));
@@ -361,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_that_is_none_is_told() {
+    fn an_invalid_code_is_reported() {
         let country = |text| message(text, None);
         assert_eq!(country("XX"), (Part::Country, "ISO 3166-1 has no country XX.".to_owned()));
         let form = "A country is given by its two letters in ISO 3166-1, such as DE.";

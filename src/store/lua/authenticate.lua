@@ -1,10 +1,10 @@
--- Reads the session of a token, and takes tokens from the bucket of its user unless it has expired: a client without a
--- session uses up none of the user's tokens.
+-- Reads the session of a token, and takes tokens from its user's bucket unless the session has expired. A client
+-- without a session thus uses up none of the user's tokens.
 -- KEYS[1]  the sessions            KEYS[2]  the bucket
 -- ARGV[1]  the session's field     ARGV[2]  now, in milliseconds
 -- ARGV[3]  refill interval of one token, in microseconds
 -- ARGV[4]  capacity                ARGV[5]  number of tokens to take
--- Returns  the session, nil if there is none; and the results of `take_tokens` for the bucket
+-- Returns  the session or nil; and the results of `take_tokens` for the bucket
 local session = redis.call('HGET', KEYS[1], ARGV[1])
 local expires = session and string.match(session, '^[^\t]*\t[^\t]*\t[^\t]*\t(%d+)\t')
 if not expires or tonumber(expires) <= tonumber(ARGV[2]) then return { session, 0, 0 } end

@@ -1,11 +1,12 @@
--- Prevents the record of a revoked post from being created for some time, and hides it if it exists. The tombstone is
--- marked `settled` = 2, unlike that of a post that was visible: the post was never counted or delivered.
+-- Prevents the creation of a revoked post's record for some time, and replaces an existing record by a tombstone. The
+-- tombstone is marked `settled` = 2, unlike the tombstone of a post that was visible, because the post was never
+-- counted or delivered.
 -- KEYS[1]  the record
 -- ARGV[1]  its author      ARGV[2]  its creation time      ARGV[3]  lifetime of the tombstone, in milliseconds
 -- Returns  1 if successful, 0 if the record belongs to another post with this id (a counter may fall back)
 local there = redis.call('HMGET', KEYS[1], 'author', 'created_at', 'deleted')
 if there[1] and (there[1] ~= ARGV[1] or (there[2] ~= ARGV[2] and not there[3])) then return 0 end
--- A tombstone stays unchanged, and its lifetime is never shortened.
+-- An existing tombstone stays unchanged, and this script never shortens its lifetime.
 if there[3] then
   if redis.call('PTTL', KEYS[1]) >= 0 then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
   return 1

@@ -1,4 +1,4 @@
--- Changes the value of a username, if it has the expected one (compare-and-set).
+-- Changes the value of a username, if it is the expected value (compare-and-set).
 -- KEYS[1]  the shard of the username index
 -- ARGV[1]  the username    ARGV[2]  the expected value, '' for none
 -- ARGV[3]  the new value, '' to free the name

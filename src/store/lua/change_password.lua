@@ -1,7 +1,7 @@
--- Changes a password, if it is still the one verified. The requesting session continues under another token; all others
--- end. Idempotent.
+-- Changes a password, if it has not changed since it was verified. The requesting session continues under another
+-- token; all other sessions end. Idempotent.
 -- KEYS[1]  the secret      KEYS[2]  the sessions
--- ARGV[1]  the password hash that was verified     ARGV[2]  the new one
+-- ARGV[1]  the password hash that was verified     ARGV[2]  the new password hash
 -- ARGV[3]  the field of the requesting session     ARGV[4]  its new field
 -- Returns  1 if changed, 0 if the password has changed meanwhile, -1 if the session has ended
 local held = redis.call('HGET', KEYS[1], 'password')

@@ -1,11 +1,11 @@
--- Binds an idempotency key to a publish attempt, if it has the expected value or, because it has expired, none. A key
--- that was not bound takes a token from the author's bucket; one that is bound has already done so.
+-- Binds an idempotency key to a publish attempt, if the key has the expected value or has expired. Binding an unbound
+-- key takes a token from the author's bucket; a bound key has already taken its token.
 -- KEYS[1]  the idempotency key     KEYS[2]  the bucket
 -- ARGV[1]  the expected value; '' for none
 -- ARGV[2]  the new value           ARGV[3]  its lifetime in seconds
 -- ARGV[4]  now, in milliseconds    ARGV[5]  refill interval of one token, in microseconds
 -- ARGV[6]  capacity                ARGV[7]  number of tokens to take
--- Returns  { the current value, or nil; microseconds until there are enough tokens, 0 if no more were needed }
+-- Returns  { the current value, or nil; microseconds until there are enough tokens, 0 if no token was missing }
 local held = redis.call('GET', KEYS[1])
 if held and held ~= ARGV[1] then return { held, 0 } end
 if ARGV[1] == '' then

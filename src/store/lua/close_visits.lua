@@ -1,4 +1,4 @@
--- Closes a shard of a past day: no more visits are recorded in it.
+-- Closes a shard of a past day, which then accepts no more visits.
 -- KEYS[1]  a shard of the visits of the day
 -- ARGV[1]  the member that marks a closed shard
 -- Returns  the number of visitors

@@ -1,7 +1,7 @@
--- Reads the summary of an author's cold posts together with the author's list, atomically.
+-- Atomically reads the summary of an author's cold posts and the author's list.
 -- KEYS[1]  the summary of cold posts: a hash      KEYS[2]  deleted posts that may still be in the archive: a sorted set
 -- KEYS[3]  the posts: a list
 -- ARGV[1]  none
--- Returns  { the greatest cold post or nil, the recorded number of cold posts or nil, { the deleted }, { the posts } }
+-- Returns  { greatest cold post or nil, recorded number of cold posts or nil, { deleted posts }, { listed posts } }
 local cold = redis.call('HMGET', KEYS[1], 'greatest', 'count')
 return { cold[1], cold[2], redis.call('ZRANGE', KEYS[2], 0, -1), redis.call('LRANGE', KEYS[3], 0, -1) }

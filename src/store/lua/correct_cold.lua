@@ -1,10 +1,10 @@
--- Corrects the summary of an author's cold posts, unless it has changed since it was read. A post that becomes cold, or
--- is deleted, changes the count or the set of deleted posts.
+-- Corrects the summary of an author's cold posts, unless it has changed since it was read. A post that becomes cold or
+-- is deleted changes the count or the set of deleted posts.
 -- KEYS[1]  the summary of cold posts: a hash      KEYS[2]  deleted posts that may still be in the archive: a sorted set
--- ARGV[1]  the count that was read, '' if it was not a number     ARGV[2]  the greatest that was read
+-- ARGV[1]  the count that was read, '' if it was not a number     ARGV[2]  the greatest id that was read
 -- ARGV[3]  the number of deleted posts that were read
--- ARGV[4]  the correct count     ARGV[5]  the correct greatest
--- Returns  1 if corrected, 0 if something has changed
+-- ARGV[4]  the correct count     ARGV[5]  the correct greatest id
+-- Returns  1 if corrected, 0 if the summary has changed
 local cold = redis.call('HMGET', KEYS[1], 'count', 'greatest')
 local count = cold[1] or '0'
 if not string.match(count, '^%d+$') then count = '' end

@@ -7,7 +7,7 @@ if #there > 0 then
   local record = {}
   for index = 1, #there, 2 do record[there[index]] = there[index + 1] end
   for index = 1, #ARGV, 2 do
-    -- The delivery may have progressed since, and its mode is decided only once.
+    -- The delivery may have progressed since, and the first process to create the record decides its mode.
     if ARGV[index] ~= 'delivery' and record[ARGV[index]] ~= ARGV[index + 1] then return nil end
   end
   return record['delivery']

@@ -1,4 +1,4 @@
--- Ends one session or all sessions of a user.
+-- Ends one or all of a user's sessions.
 -- KEYS[1]  the sessions: a hash
 -- ARGV[1]  the session's field, or '' for all
 -- Returns  the number of sessions ended

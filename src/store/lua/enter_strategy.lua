@@ -1,4 +1,4 @@
--- Sets the strategy of timelines from now on.
+-- Sets the timeline strategy.
 -- KEYS[1]  the layout
 -- ARGV[1]  the strategy
 -- Returns  the generation of the strategy, which grows with each change

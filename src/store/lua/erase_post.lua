@@ -1,8 +1,8 @@
--- Erases the content of a post. The tombstone records that it was deleted, and its author.
+-- Erases a post's content. The tombstone records the deletion and the author.
 -- KEYS[1]  the record
 -- ARGV[1]  the user who deletes it
 -- ARGV[2]  1 if the post is in the archive
--- Returns  'erased', also if it was before; 'missing'; or 'foreign' if it belongs to another user
+-- Returns  'erased', also if it was erased before; 'missing'; or 'foreign' if it belongs to another user
 local author = redis.call('HGET', KEYS[1], 'author')
 if not author then
   if ARGV[2] ~= '1' then return 'missing' end
@@ -10,7 +10,7 @@ if not author then
   return 'erased'
 end
 if author ~= ARGV[1] then return 'foreign' end
--- It was never visible.
+-- The post was never visible.
 if redis.call('HGET', KEYS[1], 'settled') == '2' then return 'missing' end
 redis.call('HDEL', KEYS[1], 'content', 'created_at', 'platform')
 redis.call('HSET', KEYS[1], 'deleted', 1)

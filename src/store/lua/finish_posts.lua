@@ -1,10 +1,10 @@
--- Removes finished posts from the list of a mover.
+-- Removes finished posts from a mover's list.
 -- KEYS[1]  the mover's posts: a list      KEYS[2]  total number of posts archived
 -- KEYS[3]  posts that could not be archived: a hash
--- ARGV[1]  the number of archived posts: the first ones
--- ARGV[2]  the number of posts that could not be archived: the next ones
--- ARGV[3…] the posts, as they are on the list
--- Returns  the number of posts that were there and have been archived
+-- ARGV[1]  the number of archived posts, which come first
+-- ARGV[2]  the number of posts that could not be archived, which come next
+-- ARGV[3…] the posts, as stored in the list
+-- Returns  the number of archived posts that were in the list
 local archived, failed = tonumber(ARGV[1]), tonumber(ARGV[2])
 local count = 0
 for index = 3, #ARGV do

@@ -1,4 +1,4 @@
--- Writes the source of truth of a user's follows: a repeated follow keeps its time.
+-- Writes the source of truth for a user's follows. A repeated follow keeps its time.
 -- KEYS[1]      the users that the user follows: a sorted set, scored by time
 -- ARGV[1]      the follow limit
 -- ARGV[2…]     member, time, member, time, …

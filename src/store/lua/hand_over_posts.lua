@@ -1,8 +1,8 @@
--- Hands over the posts of a mover that is gone or stopping. If it is still running, this is harmless.
--- KEYS[1]  the mover's posts: a list      KEYS[2]  the destination, which they are put in front of: a list
+-- Hands over the posts of a mover that is silent or stopping. Harmless if the mover is still running.
+-- KEYS[1]  the mover's posts: a list      KEYS[2]  the destination: a list, at whose front the posts are put
 -- KEYS[3]  the movers by time of their last heartbeat: a sorted set
--- ARGV[1]  the mover                ARGV[2]  the mover that gets them, if any: it is alive, whatever the others assume
--- Returns  the number of posts
+-- ARGV[1]  the mover                ARGV[2]  the mover that receives the posts, if any; renews its heartbeat
+-- Returns  the number of posts handed over
 local count = 0
 while redis.call('LMOVE', KEYS[1], KEYS[2], 'RIGHT', 'LEFT') do count = count + 1 end
 redis.call('ZREM', KEYS[3], ARGV[1])

@@ -1,8 +1,8 @@
--- Issues ids for posts and records that they are being published.
+-- Issues post ids and records that the posts are being published.
 -- KEYS[1]  the last id issued      KEYS[2]  posts being published: a sorted set, scored by id
 -- ARGV[1]  lower bound of the ids: a counter may fall back when its Redis fails over
 -- ARGV[2…] for each post, the rest of the note after the id
--- Returns  the first of the ids
+-- Returns  the first id issued
 local count = #ARGV - 1
 local last = redis.call('INCRBY', KEYS[1], count)
 if last - count + 1 < tonumber(ARGV[1]) then

@@ -1,13 +1,13 @@
--- Merges posts into a timeline, if it is still the one that was opened.
+-- Merges posts into a timeline, if its nonce is still the expected nonce.
 -- KEYS[1]   the timeline
 -- ARGV[1]   its nonce, or '' for any
 -- ARGV[2]   the capacity of a timeline
--- ARGV[3]   the posts are complete only above this one; 0 if they are complete
--- ARGV[4]   the generation of the strategy in force    ARGV[5]  everything up to this has been pulled;
+-- ARGV[3]   the mark above which the posts are complete; 0 if no post is missing
+-- ARGV[4]   the generation of the strategy in force    ARGV[5]  mark up to which everything has been pulled;
 --           '' if this is not a pull    ARGV[6]  '1' if everything was pulled, from all sources
 -- ARGV[7]   'forward' or 'backward'   ARGV[8]  size   ARGV[9]  post or '': a page of the timeline
--- ARGV[10…] the posts, greatest first, each once
--- Returns   { floor, { the page } }, or nil if the timeline is gone
+-- ARGV[10…] the posts without duplicates, in descending order of id
+-- Returns   { floor, { the page } }, or nil if the timeline does not exist or has another nonce
 local key, capacity, cut = KEYS[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local seal = read_seal(key)
 if not seal or (ARGV[1] ~= '' and seal.nonce ~= ARGV[1]) then return nil end
@@ -32,7 +32,7 @@ for index = 10, #ARGV do
   ids[#ids + 1] = id
 end
 if #ids > 0 then
-  -- Remove the part of the timeline above the least of them, and put it back together with them.
+  -- Remove the part of the timeline from the least new post upwards, and put it back merged with the new posts.
   local count = count_above(key, length, ids[#ids] - 1)
   local there = {}
   if count > 0 then there = redis.call('LRANGE', key, 0, count - 1) end
@@ -53,7 +53,7 @@ if #ids > 0 then
       last = last - #pushed
     end
     length = length + #merged - count
-    -- A reader who pulls sees the result anyway.
+    -- A reader who pulls receives the result anyway.
     if not mark then signal(key, 'timeline') end
     trim(key, seal, length, capacity)
   end

@@ -1,4 +1,4 @@
--- Reads the users that a user follows and who follow back, unless the user follows more than the traversal limit.
+-- Reads a user's mutuals, unless the user follows more users than the traversal limit.
 -- KEYS[1]  following    KEYS[2]  followers
 -- ARGV[1]  the traversal limit
 -- Returns  the number of users followed; and, within the limit, the mutuals with the times of the user's follows,

@@ -3,10 +3,10 @@
 -- KEYS[3]  posts removed from the timeline: a sorted set
 -- ARGV[1]  the nonce of a new timeline         ARGV[2]  seconds until it expires
 -- ARGV[3]  the generation of the strategy in force
--- ARGV[4]  sources to pull from if it is filled: 'all' followed users, or the 'named' ones below
+-- ARGV[4]  sources to pull from if it is filled: 'all' followed users, or the followed users 'named' below
 -- ARGV[5]  'forward' or 'backward'   ARGV[6]  size   ARGV[7]  post or '': a page of the timeline
 -- ARGV[8]  milliseconds for which removals are recorded
--- ARGV[9…] users who may be followed
+-- ARGV[9…] named users, of whom the owner may follow some
 -- Returns  { nonce, mark ('' if unfilled), { sources to pull from }, floor, { the page }, the time up to which
 --          the page reflects all removals }
 local seal = read_seal(KEYS[1])

@@ -1,11 +1,11 @@
--- Reads a page of a list (newest first) from a position, whether or not its entry still exists.
+-- Reads a page of a list, newest first, from a position whose entry need not exist any more.
 -- KEYS[1]  the list: a sorted set, scored by time
 -- ARGV[1]  'forward': the entries after the position; 'backward': those before it
 -- ARGV[2]  the maximum number of entries
 -- ARGV[3]  the position's score
 -- ARGV[4]  the position's member
 -- Returns  { has_previous (0 or 1), has_next (0 or 1), { member, score, member, score, … } }
--- Cost     O(log n + page); O(log² n) if the entry is gone.
+-- Cost     O(log n + page); O(log² n) if the entry was removed.
 local key, direction, size = KEYS[1], ARGV[1], tonumber(ARGV[2])
 local score, member = ARGV[3], ARGV[4]
 
@@ -18,13 +18,14 @@ local function bytes_less(a, b)
   return #a < #b
 end
 
--- Returns the number of entries that sort before the position, and whether its own entry exists.
+-- Returns the number of entries that sort before the position, and true if the position's own entry exists.
 local function locate()
   local present = redis.call('ZSCORE', key, member)
   if present and tonumber(present) == tonumber(score) then
     return redis.call('ZREVRANK', key, member), true
   end
-  -- Find the first entry that sorts after it, among those of this score, which sort by descending member.
+  -- Find the first entry that sorts after the position, among the entries of this score, which are in descending order
+  -- of member.
   local low = redis.call('ZCOUNT', key, '(' .. score, '+inf')
   local high = low + redis.call('ZCOUNT', key, score, score)
   while low < high do

@@ -1,15 +1,15 @@
--- Reads a page of an author's posts in the hot list, and the summary of the cold ones.
+-- Reads a page of an author's hot posts, and the summary of the cold posts.
 -- KEYS[1]  the posts: a list      KEYS[2]  the summary of cold posts: a hash
 -- KEYS[3]  deleted posts that may still be in the archive: a sorted set
 -- ARGV[1]  'forward' or 'backward'     ARGV[2]  size
 -- ARGV[3]  the post below or above which the page lies, or '' for the first or the last page
 -- ARGV[4]  maximum number of deleted posts on each side
 -- Returns  { has_previous (0 or 1), has_next (0 or 1), { the posts }, the greatest cold post or 0,
---            the number of cold posts that were not deleted, { deleted posts within the range of the page, in its
---            direction from the position }, { those on the other side of the position, away from it } }
+--            the number of cold posts, excluding deleted posts, { deleted posts within the page's range, in the page's
+--            direction from the position }, { deleted posts on the other side of the position, nearest first } }
 local size, from, most = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 
--- Most lists are this short, and are read completely: a binary search would take more commands.
+-- Length below which a list is read completely. Most lists are shorter, and a binary search would take more commands.
 local SHORT = 64
 local length, ids, first, last
 local head = redis.call('LRANGE', KEYS[1], 0, SHORT - 1)
@@ -37,7 +37,7 @@ local function print(id) return string.format('%.0f', id) end
 
 local beside, behind = {}, {}
 if greatest > 0 and ARGV[1] == 'forward' then
-  -- A full page above all cold posts needs no information about them.
+  -- A full page above all cold posts needs no information about cold posts.
   local is_above = #ids > 0 and #ids == size and tonumber(ids[#ids]) > greatest and count ~= '0'
   if not is_above then
     beside = down(print(math.min((from or greatest + 1) - 1, greatest)), has_next and ids[#ids] or '0')

@@ -1,7 +1,7 @@
--- Makes a post visible: in its author's lists and its author's own timeline. Idempotent.
+-- Makes a post visible in its author's lists and its author's own timeline. Idempotent.
 -- KEYS[1]  the revoked items   KEYS[2]  the author's posts: a list
 -- KEYS[3]  the author's newest posts: a sorted set     KEYS[4]  the author's timeline
--- KEYS[5]  the summary of cold posts: a hash    KEYS[6]  the idempotency key, if there is one
+-- KEYS[5]  the summary of cold posts: a hash    KEYS[6]  the idempotency key, if any
 -- ARGV[1]  the post        ARGV[2]  the capacity of a timeline
 -- ARGV[3]  number of an author's posts that stay hot      ARGV[4]  size of the newest posts
 -- ARGV[5]  the channel that announces posts that readers pull, or ''     ARGV[6]  the author
@@ -13,7 +13,7 @@ if redis.call('ZSCORE', KEYS[1], 'deleted:' .. text) then return { 1 } end
 if redis.call('ZSCORE', KEYS[1], text) then return { 0 } end
 local length = redis.call('LLEN', KEYS[2])
 if id <= tonumber(redis.call('HGET', KEYS[5], 'greatest') or 0) then
-  -- Readers rely on nothing being added down here; but this post may already be in the list.
+  -- Readers rely on no post being added at or below the greatest cold post, but the list may already contain this post.
   local at = count_above(KEYS[2], length, id)
   if at == length or tonumber(redis.call('LINDEX', KEYS[2], at)) ~= id then return { 3 } end
 end

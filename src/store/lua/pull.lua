@@ -1,4 +1,4 @@
--- Reads an author's posts above a mark, for a reader who has pulled up to there.
+-- Reads an author's posts above a mark, for a reader who has pulled up to the mark.
 -- KEYS[1]  the author's newest posts: a sorted set     KEYS[2]  the author's posts: a list
 -- KEYS[3]  the summary of cold posts: a hash
 -- ARGV[1]  the mark        ARGV[2]  maximum number of posts
@@ -6,7 +6,7 @@
 --            the greatest post above the mark that has left the list, or 0, { the posts } }
 local mark, limit = tonumber(ARGV[1]), tonumber(ARGV[2])
 local ids = redis.call('ZREVRANGEBYSCORE', KEYS[1], '+inf', '(' .. ARGV[1])
--- The newest posts are sufficient only if the oldest of them is not above the mark, however few they are.
+-- The set of newest posts suffices only if its oldest post is not above the mark, however few posts the set contains.
 if #ids < redis.call('ZCARD', KEYS[1]) and #ids <= limit then return { '0', '0', ids } end
 ids = {}
 for _, id in ipairs(redis.call('LRANGE', KEYS[2], 0, limit)) do

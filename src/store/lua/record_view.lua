@@ -1,4 +1,4 @@
--- Records a view of a profile on a day, in the first shard that has room.
+-- Records a profile view on a day, in the first shard that has room.
 -- KEYS[1], ...  the shards that may contain the viewer, from the first level to the last
 -- ARGV[1]  the viewer    ARGV[2]  the capacity of a shard, except the last
 -- ARGV[3]  the lifetime of a shard, in seconds

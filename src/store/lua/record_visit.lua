@@ -1,4 +1,4 @@
--- Records a visit of a user on a day, unless the day is closed.
+-- Records a user's visit on a day, unless the day is closed.
 -- KEYS[1]  a shard of the visits of the day
 -- ARGV[1]  the user   ARGV[2]  the member that marks a closed shard
 -- Returns  1 if the user is counted on this day, 0 if the day is closed

@@ -1,6 +1,6 @@
 -- Removes archived posts from their author's list. Idempotent.
 -- KEYS[1]  the posts: a list      KEYS[2]  the summary of cold posts: a hash
--- ARGV[1]  the least of the posts     ARGV[2…] the others, in ascending order
+-- ARGV[1]  the post with the least id     ARGV[2…] the other posts, in ascending order of id
 -- Returns  the number of posts that were in the list
 local count = 0
 for _, text in ipairs(ARGV) do

@@ -1,6 +1,7 @@
 -- Reads the posts removed from a timeline.
 -- KEYS[1]  the removed posts: a sorted set     KEYS[2]  the timeline
--- ARGV[1]  exclusive lower bound of the time, or '' for now       ARGV[2]  milliseconds for which removals are recorded
+-- ARGV[1]  exclusive lower bound of the time, or '' to read only the current time
+-- ARGV[2]  milliseconds for which removals are recorded
 -- ARGV[3]  maximum number of posts
 -- Returns  { time up to which the result is complete, { post, time, … } }, or nil if records are missing
 local time = redis.call('TIME')

@@ -1,7 +1,7 @@
--- Gives back all jobs of a worker, so that another worker takes them over at once.
+-- Gives back all of a worker's jobs, so that another worker takes them over at once.
 -- KEYS[1]  the jobs: a stream
 -- ARGV[1]  the group       ARGV[2]  the worker     ARGV[3]  the consumer that owns jobs without a worker
--- Returns  the number of jobs
+-- Returns  the number of jobs given back
 local DAY = 86400000
 local count = 0
 -- Without a group, there is nothing to give back.

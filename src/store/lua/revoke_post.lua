@@ -1,4 +1,4 @@
--- Revokes a post that is not visible, if no process can still be publishing it: a late publisher then finds it revoked.
+-- Revokes an invisible post that no process can still be publishing. A late publisher then finds the post revoked.
 -- KEYS[1]  the revoked items   KEYS[2]  the author's posts: a list
 -- KEYS[3]  the summary of cold posts: a hash
 -- ARGV[1]  the post        ARGV[2]  the current time     ARGV[3]  milliseconds for which the revocation is recorded

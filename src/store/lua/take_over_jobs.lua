@@ -1,21 +1,21 @@
--- Takes over orphaned jobs, and puts aside jobs that fail repeatedly. Creates the stream and the group if necessary.
+-- Takes over orphaned jobs, and sets aside jobs that fail repeatedly. Creates the stream and the group if necessary.
 -- KEYS[1]  the jobs: a stream      KEYS[2]  their progress     KEYS[3]  failed jobs: a stream
 -- KEYS[4]  posts not yet pushed to all timelines: a sorted set
--- KEYS[5]  number of jobs in the stream by author     KEYS[6]  jobs held back     KEYS[7]  their authors;
---          these three are absent for jobs that remove posts
+-- KEYS[5]  number of jobs in the stream by author     KEYS[6]  held-back jobs     KEYS[7]  authors of held-back jobs;
+--          KEYS[5] to KEYS[7] are absent for jobs that remove posts
 -- ARGV[1]  the group       ARGV[2]  the worker that takes over
 -- ARGV[3]  milliseconds after which another worker's job counts as orphaned
 -- ARGV[4]  maximum number of starts without progress     ARGV[5]  maximum number of jobs
 -- ARGV[6…] the jobs that the worker holds
 -- Returns  { { { the job's id in the stream, { field, value, … } } … }, 1 if it must run alone }
 
--- Maximum number of jobs under way that are examined.
+-- Maximum number of jobs under way to examine.
 local MOST = 1024
 -- Time for which a suspect waits for an idle worker, in milliseconds.
 local PATIENCE = 60000
 
--- Creates the group unless it exists. If Redis has no memory for it, it has none for progress either: then no job is
--- started, and none is blamed for not making progress.
+-- Creates the group unless it exists. If Redis has no memory for the group, it has none for progress either. Then no
+-- worker starts a job, and no job is blamed for not making progress.
 local made = redis.pcall('XGROUP', 'CREATE', KEYS[1], ARGV[1], '0', 'MKSTREAM')
 if made.err and not string.find(made.err, 'BUSYGROUP') then return made end
 local turns = KEYS[5] and { stream = KEYS[1], ready = KEYS[5], held = KEYS[6], turns = KEYS[7] }
@@ -33,7 +33,7 @@ local function entry_of(id)
   return entry
 end
 
--- Jobs that are assigned to this worker, but that it does not hold, were lost in transit.
+-- Jobs that are assigned to this worker but that it does not hold were lost in transit.
 for _, pending in ipairs(redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', MOST, ARGV[2])) do
   if #taken >= tonumber(ARGV[5]) then return { taken, 0 } end
   if not held[pending[1]] then taken[#taken + 1] = entry_of(pending[1]) end
@@ -41,8 +41,8 @@ end
 for _, pending in ipairs(redis.call('XPENDING', KEYS[1], ARGV[1], 'IDLE', ARGV[3], '-', '+', MOST)) do
   if #taken >= tonumber(ARGV[5]) then return { taken, 0 } end
   local entry = pending[2] ~= ARGV[2] and entry_of(pending[1])
-  -- Started more than once without progress: it may have killed its workers. It runs alone, so that no other job is blamed
-  -- for it.
+  -- A suspect was started more than once without progress, and may have killed its workers. It runs alone, so that no
+  -- other job is blamed.
   local is_suspect = pending[4] > 1 and pending[3] < PATIENCE + tonumber(ARGV[3])
   if entry and pending[4] >= tonumber(ARGV[4]) then
     redis.call('XACK', KEYS[1], ARGV[1], pending[1])
@@ -64,7 +64,7 @@ for _, pending in ipairs(redis.call('XPENDING', KEYS[1], ARGV[1], 'IDLE', ARGV[3
     taken[#taken + 1] = entry
   end
 end
--- Delete the consumers of workers that have been gone for an hour and have no jobs left.
+-- Delete the consumers of workers that have been silent for an hour and have no jobs left.
 for _, row in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
   local consumer = {}
   for index = 1, #row, 2 do consumer[row[index]] = row[index + 1] end

@@ -1,4 +1,4 @@
--- Takes posts that are due to become cold, unless the mover still has some, and records its heartbeat.
+-- Takes posts that are due to become cold, unless the mover still has posts, and records the mover's heartbeat.
 -- KEYS[1]  the queued posts: a list      KEYS[2]  this mover's posts: a list
 -- KEYS[3]  the movers by time of their last heartbeat: a sorted set
 -- ARGV[1]  the mover      ARGV[2]  maximum number of posts

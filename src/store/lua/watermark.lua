@@ -1,4 +1,4 @@
--- Reads the watermark, up to which every post is visible or never will be; and the stars.
+-- Reads the stars and the watermark, up to which every post is visible or never will be.
 -- KEYS[1]  the last id issued      KEYS[2]  posts being published: a sorted set, scored by id
 -- KEYS[3]  the stars: a set        KEYS[4]  the version of that set
 -- ARGV[1]  the known version

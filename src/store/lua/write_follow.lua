@@ -1,7 +1,7 @@
--- Adds a user to a list of another, changes their time there, or removes them. Idempotent.
+-- Adds a user to another user's list, changes their time there, or removes them. Idempotent.
 -- KEYS[1]  the list: a sorted set, scored by time
 -- ARGV[1]  the user        ARGV[2]  the time, or '' to remove them
--- Returns  1 if that has changed anything, else 0
+-- Returns  1 if the list changed, else 0
 local before = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if ARGV[2] == '' then redis.call('ZREM', KEYS[1], ARGV[1])
 else redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1]) end

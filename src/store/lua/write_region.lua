@@ -1,5 +1,5 @@
--- Writes the region of a user. A shard is created at its full length, so that it never grows and takes no more memory
--- than it needs.
+-- Writes a user's region. Creates a shard at its full length, so that it never grows and takes no more memory than it
+-- needs.
 -- KEYS[1]  the shard
 -- ARGV[1]  the offset of the user   ARGV[2]  two bytes   ARGV[3]  the length of a shard
 -- Returns  1

@@ -1,4 +1,4 @@
-//! Lists of users.
+//! Connections over lists of users.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::graphql::types::user::User;
 use crate::model::page::{Page, Position, Window};
 use crate::model::relation::Follow;
 
-/// A page of a list of users.
+/// A page of a user list.
 pub(in crate::graphql) struct FollowConnection {
     scope: Arc<Scope>,
     list: UserList,
@@ -30,7 +30,7 @@ pub(in crate::graphql) struct FollowConnection {
 }
 
 impl FollowConnection {
-    /// Loads a page of one of a user's lists, with the data that the selection of the connection needs.
+    /// Loads a page of one of a user's lists, with the data that the connection's selection needs.
     pub(in crate::graphql) async fn load(
         scope: &Arc<Scope>,
         list: UserList,
@@ -43,7 +43,7 @@ impl FollowConnection {
         let selection = wants.nodes.then(|| user_selection(&[edges.field("node"), nodes]));
         let rows = Follows { scope, list, selection };
         let visible = scope.visible();
-        // The count is loaded along with the page; the loader caches it until its field asks.
+        // The count is loaded together with the page; the loader caches it for its resolver.
         let filled = wants.fill(fill(&rows, window));
         let count = wants.count(visible.user_count(list));
         let (filled, ()) = try_join(filled, count).await?;
@@ -57,20 +57,20 @@ impl FollowConnection {
     }
 }
 
-/// A page of a list of users.
+/// A page of a user list.
 #[Object(directive = cache_control::apply(Public))]
 impl FollowConnection {
-    /// The entries of the page.
+    /// The entries of the page, in list order.
     async fn edges(&self) -> &[FollowEdge] {
         &self.edges
     }
 
-    /// The users of the page: the nodes of its edges.
+    /// The users of the page, in list order: the nodes of its edges.
     async fn nodes(&self) -> Vec<&User> {
         self.edges.iter().map(|edge| &edge.node).collect()
     }
 
-    /// The position of the page in the list.
+    /// The page's position in the list.
     async fn page_info(&self) -> PageInfo {
         PageInfo {
             has_next_page: self.has_next,
@@ -80,13 +80,13 @@ impl FollowConnection {
         }
     }
 
-    /// The number of entries in the whole list.
+    /// The total number of entries in the list.
     async fn total_count(&self) -> Result<i32, Error> {
         Ok(number(self.scope.visible().user_count(self.list).await?))
     }
 }
 
-/// An entry of a list of users.
+/// An entry of a user list.
 pub(in crate::graphql) struct FollowEdge {
     list: UserList,
     follow: Follow,
@@ -99,10 +99,10 @@ impl FollowEdge {
     }
 }
 
-/// An entry of a list of users.
+/// An entry of a user list.
 #[Object(directive = cache_control::apply(Public))]
 impl FollowEdge {
-    /// The position of the entry in the list; stays valid when entries are added or removed.
+    /// The entry's position in the list. Stays valid when entries are added or removed.
     async fn cursor(&self) -> String {
         self.print_cursor()
     }
@@ -112,17 +112,17 @@ impl FollowEdge {
         &self.node
     }
 
-    /// The time of the follow by which the list is ordered.
+    /// The time of the follow that the entry represents. The list is ordered by it.
     async fn followed_at(&self) -> DateTime {
         DateTime(self.follow.at)
     }
 }
 
-/// A list of users.
+/// A list of users, read page by page.
 struct Follows<'a> {
     scope: &'a Arc<Scope>,
     list: UserList,
-    /// The data of the users to load; `None` if only their number matters.
+    /// The user data to load; `None` if no nodes are selected.
     selection: Option<UserSelection>,
 }
 
@@ -135,7 +135,7 @@ impl Rows for Follows<'_> {
         self.scope.visible().user_page(self.list, window).await
     }
 
-    /// Users without a record are left out.
+    /// Returns the entries with their users. Omits users without a record.
     async fn nodes(&self, follows: &Arc<[Follow]>) -> Result<Vec<(Follow, User)>, Error> {
         let Self { scope, .. } = self;
         let Some(selection) = self.selection else {

@@ -8,7 +8,7 @@ use async_graphql::SimpleObject;
 
 use crate::graphql::directive::{CacheControlScope::Public, cache_control};
 
-/// The position of a page in its list.
+/// A page's position in its list.
 #[derive(SimpleObject)]
 #[graphql(directive = cache_control::apply(Public))]
 pub(in crate::graphql) struct PageInfo {

@@ -1,4 +1,4 @@
-//! Lists of posts.
+//! Connections over lists of posts.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::model;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Window};
 
-/// A page of posts with the flags of a connection.
+/// A page of posts, with its connection flags.
 pub(super) struct PostPage {
     pub(super) edges: Vec<PostEdge>,
     has_previous: bool,
@@ -85,37 +85,37 @@ impl PostConnection {
 /// A page of a user's posts.
 #[Object(directive = cache_control::apply(Public))]
 impl PostConnection {
-    /// The entries of the page.
+    /// The entries of the page, in list order.
     async fn edges(&self) -> &[PostEdge] {
         &self.page.edges
     }
 
-    /// The posts of the page: the nodes of its edges.
+    /// The posts of the page, in list order: the nodes of its edges.
     async fn nodes(&self) -> Vec<&Post> {
         self.page.nodes()
     }
 
-    /// The position of the page in the list.
+    /// The page's position in the list.
     async fn page_info(&self) -> PageInfo {
         self.page.info()
     }
 
-    /// The number of posts the user has.
+    /// The user's total number of posts.
     async fn total_count(&self) -> Result<i32, Error> {
         Ok(number(self.scope.visible().post_count(self.list.owner).await?))
     }
 }
 
-/// An entry of a list of posts.
+/// An entry of a post list.
 pub(in crate::graphql) struct PostEdge {
     cursor: String,
     node: Post,
 }
 
-/// An entry of a list of posts.
+/// An entry of a post list.
 #[Object(directive = cache_control::apply(Public))]
 impl PostEdge {
-    /// The position of the entry in the list; stays valid when entries are added or removed.
+    /// The entry's position in the list. Stays valid when entries are added or removed.
     async fn cursor(&self) -> &str {
         &self.cursor
     }
@@ -126,7 +126,7 @@ impl PostEdge {
     }
 }
 
-/// A user's posts.
+/// A user's posts, read page by page.
 struct Posts<'a> {
     scope: &'a Arc<Scope>,
     owner: UserId,

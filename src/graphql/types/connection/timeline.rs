@@ -1,4 +1,4 @@
-//! Home timelines.
+//! Connections over home timelines.
 
 use std::sync::Arc;
 
@@ -56,20 +56,20 @@ impl TimelineConnection {
     }
 }
 
-/// A page of a home timeline. It has no count: a timeline extends as far back as there are posts.
+/// A page of a home timeline. It has no total count, because a timeline extends back to the oldest post.
 #[Object(directive = cache_control::apply(Private))]
 impl TimelineConnection {
-    /// The entries of the page.
+    /// The entries of the page, in list order.
     async fn edges(&self) -> &[PostEdge] {
         &self.0.edges
     }
 
-    /// The posts of the page: the nodes of its edges.
+    /// The posts of the page, in list order: the nodes of its edges.
     async fn nodes(&self) -> Vec<&Post> {
         self.0.nodes()
     }
 
-    /// The position of the page in the timeline.
+    /// The page's position in the timeline.
     async fn page_info(&self) -> PageInfo {
         self.0.info()
     }

@@ -6,7 +6,8 @@
 local SLACK = 60000
 
 -- Takes `cost` tokens from a bucket of `capacity` tokens, of which one is refilled every `interval` microseconds.
--- Returns the microseconds until there are enough tokens, 0 if they were taken; and the microseconds until it is full.
+-- Returns the microseconds until the bucket has enough tokens (0 if they were taken), and the microseconds until it is
+-- full.
 local function take_tokens(key, now, interval, capacity, cost)
   now = tonumber(now) * 1000
   local full = math.max(tonumber(redis.call('GET', key) or now), now)

@@ -1,5 +1,5 @@
--- Shared part of the scripts that store post ids in a list, greatest first. Ids are compared as numbers, which is exact
--- below 2^53. Only the first `length` elements of a list are ids.
+-- Shared part of the scripts that store post ids in a list, in descending order. Ids are compared as numbers, which is
+-- exact below 2^53. Only the first `length` elements of a list are ids.
 
 -- Counts the ids that are greater than `id`.
 local function count_above(key, length, id)
@@ -12,7 +12,7 @@ local function count_above(key, length, id)
   return low
 end
 
--- Inserts an id at its position. Returns its index, and whether it is new.
+-- Inserts an id at its position. Returns its index, and true if it is new.
 local function insert(key, length, id)
   local at = count_above(key, length, id)
   local follower = redis.call('LINDEX', key, at)
@@ -24,8 +24,8 @@ local function insert(key, length, id)
   return at, true
 end
 
--- Returns a page of the ids: `size` of those below `from` ('forward') or above it ('backward'), next to it; without
--- `from`, the first or the last ones. Also returns the indexes of the first and the last.
+-- Returns a page of the ids: the `size` ids next to `from`, below it ('forward') or above it ('backward'); without
+-- `from`, the first or the last `size` ids. Also returns the indexes of the page's first and last ids.
 local function page(key, length, direction, size, from)
   local first, last
   if direction == 'forward' then
@@ -40,7 +40,7 @@ local function page(key, length, direction, size, from)
   return ids, first, last
 end
 
--- Returns the same for a list that has been read completely.
+-- Returns the results of `page` for a list that has been read completely.
 local function page_of(list, direction, size, from)
   local function above(id)
     local count = 0

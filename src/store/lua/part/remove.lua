@@ -1,6 +1,6 @@
--- Shared part of the scripts that remove a post from a timeline, and record the removal for clients that display it: a
--- sorted set of posts by time of removal, with distinct times. Removals are kept for their lifetime, and only the
--- newest thousand; the member `0` holds the time of the latest one that was evicted.
+-- Shared part of the scripts that remove a post from a timeline and record the removal for clients that display the
+-- post. A sorted set holds the posts by time of removal, with distinct times. It keeps the newest thousand removals,
+-- for their lifetime; the member `0` holds the time of the latest evicted removal.
 
 local MOST = 1000
 
@@ -25,7 +25,7 @@ local function note_removal(key, id, lifetime)
   return true
 end
 
--- Returns 1 if the post was there. A client may display a post below the floor that is not in the timeline.
+-- Returns 1 if the timeline contained the post. A client may also display a post below the floor, outside the timeline.
 local function remove(timeline, removed, id, lifetime)
   local seal = read_seal(timeline)
   if not seal then return 0 end

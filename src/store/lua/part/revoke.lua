@@ -1,4 +1,5 @@
--- Shared part of the scripts that revoke ids in a slot: a sorted set of what must never be created, scored by time.
+-- Shared part of the scripts that revoke ids in a slot. A sorted set holds the items that must never be created, by
+-- time of revocation.
 
 -- Records `what`, and drops records older than `life` milliseconds.
 local function record(key, what, now, life)

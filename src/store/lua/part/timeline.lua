@@ -1,6 +1,7 @@
--- Shared part of the scripts on a home timeline: a list of ids, followed by a seal, `=nonce:floor:generation:mark`. The
--- nonce distinguishes this list from another under the same key. At and above the floor the timeline is complete (0: it
--- was never trimmed). Everything up to the mark has been pulled, if the generation is that of the strategy in force.
+-- Shared part of the home timeline scripts. A timeline is a list of ids, followed by a seal,
+-- `=nonce:floor:generation:mark`. The nonce distinguishes the list from other lists under the same key. The timeline is
+-- complete at and above the floor, which is 0 if the timeline was never trimmed. Everything up to the mark has been
+-- pulled, if the generation is that of the strategy in force.
 
 local function read_seal(key)
   local last = redis.call('LINDEX', key, -1)
@@ -14,7 +15,8 @@ local function print_seal(seal)
   return string.format('=%s:%.0f:%s:%s', seal.nonce, seal.floor, seal.generation, mark)
 end
 
--- Keeps the first `count` ids and raises the floor. The list is never empty in between: it would lose its expiry.
+-- Keeps the first `count` ids and raises the floor. The list is never empty in between, because it would then lose its
+-- expiry.
 local function keep(key, seal, count, floor)
   seal.floor = floor
   if count == 0 then
@@ -26,7 +28,7 @@ local function keep(key, seal, count, floor)
   end
 end
 
--- Trims a timeline that exceeds its capacity by a twentieth, so that it is not trimmed at every insertion.
+-- Trims a timeline that exceeds its capacity by a twentieth, rather than at every insertion.
 local function trim(key, seal, length, capacity)
   if length <= capacity + math.max(1, math.floor(capacity / 20)) then return end
   keep(key, seal, capacity, tonumber(redis.call('LINDEX', key, capacity - 1)))

@@ -1,9 +1,9 @@
--- Shared part of the scripts on push jobs. Only a few jobs of each author are in the stream, from which workers take
--- in order; the others are held back, and each finished job makes room for the author's next. So prolific authors
--- take turns with the others. A job held back is `author:post:time`, padded so that an author's posts sort by id, in
--- a sorted set of equal scores.
--- `keys` are { ready = number of jobs in the stream by author: a hash, held = the jobs held back: a sorted set,
--- turns = the authors of those by the time of their first: a sorted set, stream = the jobs }.
+-- Shared part of the push job scripts. The stream, from which workers take jobs in order, contains only a few jobs of
+-- each author. The scripts hold the author's other jobs back, and each finished job makes room for the author's next
+-- job, so that prolific authors take turns with other authors. A held-back job is `author:post:time`, padded so that an
+-- author's posts sort by id, in a sorted set of equal scores.
+-- `keys` are { ready = number of jobs in the stream by author: a hash, held = held-back jobs: a sorted set,
+-- turns = authors with held-back jobs by queueing time of their first: a sorted set, stream = the jobs }.
 
 local MOST_READY = 4
 
@@ -24,7 +24,7 @@ local function note_turn(keys, author)
   else redis.call('ZREM', keys.turns, author) end
 end
 
--- Adds a job, or holds it back. Returns its id in the stream, or '' if held back.
+-- Adds a job, or holds it back. Returns the job's id in the stream, or '' if held back.
 local function add_in_turn(keys, author, post)
   local ready = tonumber(redis.call('HGET', keys.ready, author) or 0)
   if ready < MOST_READY and not redis.call('ZSCORE', keys.turns, author) then
@@ -37,7 +37,7 @@ local function add_in_turn(keys, author, post)
   return ''
 end
 
--- Adds jobs of an author that were held back, while there is room.
+-- Adds an author's held-back jobs to the stream while there is room.
 local function release(keys, author)
   local ready = tonumber(redis.call('HGET', keys.ready, author) or 0)
   while ready < MOST_READY do
@@ -50,13 +50,13 @@ local function release(keys, author)
   note_turn(keys, author)
 end
 
--- Records that a job of an author has left the stream.
+-- Records that one of an author's jobs has left the stream.
 local function make_room(keys, author)
   if redis.call('HINCRBY', keys.ready, author, -1) <= 0 then redis.call('HDEL', keys.ready, author) end
   if redis.call('ZSCORE', keys.turns, author) then release(keys, author) end
 end
 
--- Recounts the jobs in the stream, from which another version may have removed some, and fills it up.
+-- Recounts the jobs in the stream, from which another version may have removed jobs, and fills the stream up.
 local function recount(keys)
   redis.call('DEL', keys.ready)
   for _, entry in ipairs(redis.call('XRANGE', keys.stream, '-', '+')) do

@@ -1,8 +1,8 @@
-//! Metrics of Redis: duration and errors, by step.
+//! Redis metrics: duration and errors of round trips, by step.
 //!
 //! # Why by step
 //! A step is the purpose of a batch. Its name is a literal in the source, so the number of steps is fixed.
-//! Each thread looks up a histogram once; after that, recording a duration takes no allocation and no lock.
+//! Each thread looks up a histogram once. After that, recording a duration takes no allocation and no lock.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ thread_local! {
     static DURATIONS: RefCell<HashMap<&'static str, Histogram>> = RefCell::default();
 }
 
-/// Records that a round trip of this step succeeded.
+/// Records the duration of a successful round trip of this step.
 pub(super) fn answered(step: &'static str, took: Duration) {
     DURATIONS.with_borrow_mut(|durations| {
         let duration =
@@ -23,12 +23,12 @@ pub(super) fn answered(step: &'static str, took: Duration) {
     });
 }
 
-/// Records that data of this kind was unreadable and left out.
+/// Counts unreadable data of this kind that was left out.
 pub(super) fn left_out(kind: &'static str) {
     counter!("fanfold_unreadable_total", "kind" => kind).increment(1);
 }
 
-/// Records that a round trip of this step failed.
+/// Counts a failed round trip of this step.
 pub(super) fn failed(step: &'static str) {
     counter!("fanfold_redis_errors_total", "step" => step).increment(1);
 }
