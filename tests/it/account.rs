@@ -1,4 +1,4 @@
-//! Accounts: making them, signing in and out, passwords, profiles.
+//! Accounts: registration, signing in and out, passwords, profiles.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ const REGISTER: &str = "mutation ($input: RegisterInput!) {
 const LOGIN: &str = "mutation ($input: LoginInput!) {
     login(input: $input) { token viewer { user { username } } userErrors { code message field } }
 }";
-const WHO: &str = "{ viewer { user { username } } }";
+const VIEWER: &str = "{ viewer { user { username } } }";
 
 async fn login(world: &World, username: &str, password: &str) -> Value {
     let input = json!({ "input": { "username": username, "password": password } });
@@ -32,10 +32,10 @@ async fn login(world: &World, username: &str, password: &str) -> Value {
 }
 
 async fn is_signed_in(world: &World, token: &str) -> bool {
-    let (status, answer) = world.ask_as(Some(token), "application/json", WHO, Value::Null).await;
+    let (status, response) = world.ask_as(Some(token), "application/json", VIEWER, Value::Null).await;
     if status == StatusCode::UNAUTHORIZED {
-        assert_eq!(codes(&answer), ["UNAUTHENTICATED"]);
-        assert_eq!(answer.get("data"), None);
+        assert_eq!(codes(&response), ["UNAUTHENTICATED"]);
+        assert_eq!(response.get("data"), None);
     }
     status == StatusCode::OK
 }
@@ -47,7 +47,7 @@ fn user_errors(payload: &Value) -> Vec<(&str, &str)> {
 }
 
 #[tokio::test]
-async fn registering_signs_in_and_the_name_is_one_in_any_case() {
+async fn registering_signs_in_and_usernames_are_case_insensitive() {
     let world = World::new().await;
     let input = json!({ "input": { "username": "Ada_99", "password": PASSWORD, "displayName": " Ада " } });
     let data = world.data(None, REGISTER, input).await;
@@ -71,7 +71,7 @@ async fn without_a_display_name_the_username_is_shown() {
 }
 
 #[tokio::test]
-async fn every_fault_of_a_registration_is_told_with_its_field_and_nothing_is_kept() {
+async fn every_fault_of_a_registration_is_reported_with_its_field_and_nothing_is_stored() {
     let world = World::new().await;
     let long = "x".repeat(300);
     let cases = [
@@ -101,19 +101,19 @@ async fn every_fault_of_a_registration_is_told_with_its_field_and_nothing_is_kep
 }
 
 #[tokio::test]
-async fn an_unknown_name_and_a_wrong_password_cannot_be_told_apart() {
+async fn an_unknown_name_and_a_wrong_password_are_indistinguishable() {
     let world = World::new().await;
     world.register("ada").await;
-    // Redis learns its scripts when they are first called.
+    // Redis caches its scripts when they are first called.
     login(&world, "ada", "wrong password").await;
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     for (username, password) in [("ada", "wrong password"), ("bob", "wrong password"), ("bob", PASSWORD)] {
         let before = world.app.store().round_trips();
-        let answer = login(&world, username, password).await;
-        answers.push((answer, world.app.store().round_trips() - before));
+        let response = login(&world, username, password).await;
+        responses.push((response, world.app.store().round_trips() - before));
     }
-    assert_eq!(user_errors(&answers[0].0), [("WRONG_CREDENTIALS", "")]);
-    assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
+    assert_eq!(user_errors(&responses[0].0), [("WRONG_CREDENTIALS", "")]);
+    assert!(responses.iter().all(|response| *response == responses[0]), "{responses:?}");
 }
 
 #[tokio::test]
@@ -131,34 +131,34 @@ async fn logging_out_ends_this_session_and_no_other() {
     let world = World::new().await;
     let ada = world.register("ada").await;
     let other = login(&world, "ada", PASSWORD).await["token"].as_str().unwrap().to_owned();
-    let answer =
+    let response =
         world.data(Some(&ada.token), "mutation { logout { userErrors { code } } }", Value::Null).await;
-    assert_eq!(answer, json!({ "logout": { "userErrors": [] } }));
+    assert_eq!(response, json!({ "logout": { "userErrors": [] } }));
     assert!(!is_signed_in(&world, &ada.token).await);
     assert!(is_signed_in(&world, &other).await);
 }
 
-/// Redis from 7.2 on, and Valkey.
+/// Redis reports it from 7.2 on, and so does Valkey.
 #[tokio::test]
-async fn a_revocation_is_answered_when_redis_has_it_on_disk_if_redis_can_tell() {
-    for (keeps_a_file, fsync) in [("yes", "always"), ("yes", "everysec"), ("no", "everysec")] {
-        let redis = Redis::start_with(&["--appendonly", keeps_a_file, "--appendfsync", fsync]);
+async fn a_revocation_is_confirmed_once_it_is_on_disk_if_redis_reports_that() {
+    for (append_only, fsync) in [("yes", "always"), ("yes", "everysec"), ("no", "everysec")] {
+        let redis = Redis::start_with(&["--appendonly", append_only, "--appendfsync", fsync]);
         let world = World::on(redis, &[]).await;
         let ada = world.register("ada").await;
-        let can_tell =
+        let has_waitaof =
             world.redis.raw::<Vec<Option<redis::Value>>>(&["COMMAND", "INFO", "WAITAOF"])[0].is_some();
         world.redis.raw::<String>(&["CONFIG", "RESETSTAT"]);
         world.data(Some(&ada.token), "mutation { logout { userErrors { code } } }", Value::Null).await;
         let stats: String = world.redis.raw(&["INFO", "commandstats"]);
         let waited = stats.lines().any(|line| line.starts_with("cmdstat_waitaof:calls=1,"));
-        assert_eq!(waited, can_tell && keeps_a_file == "yes", "{keeps_a_file}, {fsync}: {stats}");
+        assert_eq!(waited, has_waitaof && append_only == "yes", "{append_only}, {fsync}: {stats}");
         assert!(!is_signed_in(&world, &ada.token).await);
     }
 }
 
-/// The disk does not keep up: the revocation is in force, and who asked for it is answered all the same.
+/// The disk does not keep up: the revocation is in force, and the client receives its response all the same.
 #[tokio::test]
-async fn a_revocation_is_answered_though_the_disk_does_not_keep_up() {
+async fn a_revocation_is_confirmed_though_the_disk_does_not_keep_up() {
     let world = World::on(Redis::start_with(&["--appendonly", "yes", "--appendfsync", "no"]), &[]).await;
     let ada = world.register("ada").await;
     world.data(Some(&ada.token), "mutation { logout { userErrors { code } } }", Value::Null).await;
@@ -180,7 +180,7 @@ async fn sessions_are_listed_and_ended_one_by_one() {
     let world = World::new().await;
     let ada = world.register("ada").await;
     let bob = world.register("bob").await;
-    world.clock.turn(Duration::from_mins(1));
+    world.clock.advance(Duration::from_mins(1));
     let input = json!({ "input": { "username": "ada", "password": PASSWORD, "label": "phone 📱" } });
     let phone = world.data(None, LOGIN, input).await["login"]["token"].as_str().unwrap().to_owned();
 
@@ -197,7 +197,7 @@ async fn sessions_are_listed_and_ended_one_by_one() {
     let id = json!({ "id": sessions[0]["id"] });
     let not_found = json!({ "revokedId": null,
         "userErrors": [{ "code": "NOT_FOUND", "field": ["input", "sessionId"] }] });
-    // Another's session is not there for bob, nor is one that has ended.
+    // Bob finds neither the session of another user nor one that has ended.
     assert_eq!(world.data(Some(&bob.token), revoke, id.clone()).await["revokeSession"], not_found);
     assert!(is_signed_in(&world, &phone).await);
     let revoked = world.data(Some(&ada.token), revoke, id.clone()).await["revokeSession"].take();
@@ -213,7 +213,7 @@ const CHANGE: &str = "mutation ($current: String!, $new: String!) {
 }";
 
 #[tokio::test]
-async fn changing_the_password_ends_all_other_sessions_and_the_token_that_asks() {
+async fn changing_the_password_ends_all_other_sessions_and_replaces_the_token() {
     let world = World::new().await;
     let ada = world.register("ada").await;
     let input = json!({ "input": { "username": "ada", "password": PASSWORD, "label": "phone" } });
@@ -245,7 +245,7 @@ async fn changing_the_password_ends_all_other_sessions_and_the_token_that_asks()
 }
 
 #[tokio::test]
-async fn the_rest_of_a_document_that_changes_the_password_asks_by_the_new_token() {
+async fn the_rest_of_a_document_that_changes_the_password_uses_the_new_token() {
     let world = World::new().await;
     let ada = world.register("ada").await;
     let change =
@@ -254,30 +254,31 @@ async fn the_rest_of_a_document_that_changes_the_password_asks_by_the_new_token(
         "mutation {{ {change} {{ token }} updateProfile(input: {{ bio: \"hello\" }}) {{ user {{ bio }} }}
          logout {{ userErrors {{ code }} }} last: updateProfile(input: {{ bio: \"bye\" }}) {{ user {{ bio }} }} }}"
     );
-    let answer = world.ask(Some(&ada.token), &document, Value::Null).await;
-    assert_eq!(answer["data"]["updateProfile"]["user"]["bio"], "hello");
-    // It is the new token that is signed out.
-    assert_eq!(codes(&answer), ["UNAUTHENTICATED"]);
-    assert!(!is_signed_in(&world, answer["data"]["changePassword"]["token"].as_str().unwrap()).await);
+    let response = world.ask(Some(&ada.token), &document, Value::Null).await;
+    assert_eq!(response["data"]["updateProfile"]["user"]["bio"], "hello");
+    // The new token is the one that is signed out.
+    assert_eq!(codes(&response), ["UNAUTHENTICATED"]);
+    assert!(!is_signed_in(&world, response["data"]["changePassword"]["token"].as_str().unwrap()).await);
     assert_eq!(world.redis.raw::<u64>(&["HLEN", "ff:{u1}:sessions"]), 0);
 }
 
 #[tokio::test]
-async fn a_socket_that_changes_the_password_is_told_the_new_token_before_it_is_closed() {
+async fn a_socket_that_changes_the_password_receives_the_new_token_before_it_is_closed() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
     let token = server.token("ada");
-    let mut other = Socket::greeted(&server, Some(&token)).await;
-    let mut socket = Socket::greeted(&server, Some(&token)).await;
+    let mut other = Socket::acknowledged(&server, Some(&token)).await;
+    let mut socket = Socket::acknowledged(&server, Some(&token)).await;
     socket.subscribe("watching", "subscription { relationChanged { status } }", Value::Null).await;
     let variables = json!({ "current": PASSWORD, "new": "a new password" });
     socket.subscribe("m", CHANGE, variables).await;
-    let heard = socket.hear().await;
-    let renewed = heard["payload"]["data"]["changePassword"]["token"].as_str().expect("is told").to_owned();
-    assert_eq!(socket.hear().await, json!({ "id": "m", "type": "complete" }));
-    assert_eq!(socket.hear().await, json!([4403, "The session has ended"]));
-    assert_eq!(other.hear().await, json!([4403, "The session has ended"]));
-    assert!(Socket::greeted(&server, Some(&renewed)).await.is_silent().await);
+    let received = socket.receive().await;
+    let renewed =
+        received["payload"]["data"]["changePassword"]["token"].as_str().expect("is sent").to_owned();
+    assert_eq!(socket.receive().await, json!({ "id": "m", "type": "complete" }));
+    assert_eq!(socket.receive().await, json!([4403, "The session has ended"]));
+    assert_eq!(other.receive().await, json!([4403, "The session has ended"]));
+    assert!(Socket::acknowledged(&server, Some(&renewed)).await.is_silent().await);
 }
 
 #[tokio::test]
@@ -305,7 +306,7 @@ async fn a_session_that_is_revoked_meanwhile_does_not_change_the_password() {
 }
 
 #[tokio::test]
-async fn a_change_of_the_password_that_is_sent_twice_is_made_once() {
+async fn a_change_of_the_password_that_is_sent_twice_is_applied_once() {
     let world = World::new().await;
     let keys = world.app.store().keys().clone();
     let ada = world.app.register("ada", PASSWORD, None, None, None).await.unwrap();
@@ -319,7 +320,7 @@ async fn a_change_of_the_password_that_is_sent_twice_is_made_once() {
         change.send("test", world.app.store()).await.unwrap()
     };
     assert_eq!(change().await, PasswordChange::Made);
-    // Before the repeat, another session is opened: it stays.
+    // Another session is opened before the repeat: it stays.
     world.redis.raw::<u64>(&["HSET", "ff:{u1}:sessions", "other", "a\t1\t1\t1\t"]);
     assert_eq!(change().await, PasswordChange::Made);
     assert_eq!(world.redis.raw::<u64>(&["HLEN", "ff:{u1}:sessions"]), 2);
@@ -327,7 +328,7 @@ async fn a_change_of_the_password_that_is_sent_twice_is_made_once() {
 }
 
 #[tokio::test]
-async fn a_profile_changes_where_it_is_told_to() {
+async fn only_the_given_fields_of_a_profile_change() {
     let world = World::new().await;
     let ada = world.register("ada").await;
     let update = "mutation ($input: UpdateProfileInput!) {
@@ -340,10 +341,10 @@ async fn a_profile_changes_where_it_is_told_to() {
     assert_eq!(attempt(json!({})).await, is("ada", ""));
     assert_eq!(attempt(json!({ "bio": "שלום\n𝄞" })).await, is("ada", "שלום\n𝄞"));
     assert_eq!(attempt(json!({ "displayName": "Ada", "bio": null })).await, is("Ada", "שלום\n𝄞"));
-    let refused = attempt(json!({ "displayName": " ", "bio": "x".repeat(501) })).await;
-    assert_eq!(user_errors(&refused), [("TOO_SHORT", "displayName"), ("TOO_LONG", "bio")]);
-    let refused = attempt(json!({ "displayName": "Eve", "bio": "a\u{0}" })).await;
-    assert_eq!(user_errors(&refused), [("INVALID", "bio")]);
+    let rejected = attempt(json!({ "displayName": " ", "bio": "x".repeat(501) })).await;
+    assert_eq!(user_errors(&rejected), [("TOO_SHORT", "displayName"), ("TOO_LONG", "bio")]);
+    let rejected = attempt(json!({ "displayName": "Eve", "bio": "a\u{0}" })).await;
+    assert_eq!(user_errors(&rejected), [("INVALID", "bio")]);
     assert_eq!(attempt(json!({ "bio": "" })).await, is("Ada", ""));
 }
 
@@ -353,10 +354,10 @@ async fn a_session_lives_while_it_is_used() {
     let ada = world.register("ada").await;
     let day = Duration::from_hours(24);
     for _ in 0..3 {
-        world.clock.turn(20 * day);
+        world.clock.advance(20 * day);
         assert!(is_signed_in(&world, &ada.token).await);
     }
-    world.clock.turn(30 * day);
+    world.clock.advance(30 * day);
     assert!(!is_signed_in(&world, &ada.token).await);
 }
 
@@ -370,21 +371,21 @@ async fn a_session_ends_a_year_after_signing_in_however_much_it_is_used() {
         world.data(Some(token), sessions, Value::Null).await["viewer"]["sessions"].as_array().unwrap().len()
     };
     for _ in 0..14 {
-        world.clock.turn(26 * day);
+        world.clock.advance(26 * day);
         assert!(is_signed_in(&world, &ada.token).await);
     }
     let newer = login(&world, "ada", PASSWORD).await["token"].as_str().unwrap().to_owned();
     assert_eq!(count(&newer).await, 2);
-    world.clock.turn(Duration::from_hours(24) - Duration::from_millis(1));
+    world.clock.advance(Duration::from_hours(24) - Duration::from_millis(1));
     assert!(is_signed_in(&world, &ada.token).await);
-    world.clock.turn(Duration::from_millis(1));
+    world.clock.advance(Duration::from_millis(1));
     assert!(!is_signed_in(&world, &ada.token).await);
     assert_eq!(count(&newer).await, 1);
-    // A lifetime that is made shorter holds for the sessions there are.
+    // A shorter lifetime applies to existing sessions.
     let shorter = app(&world.redis, &world.clock, &["--sessions-max-lifetime", "3"]).await;
-    world.clock.turn(day);
+    world.clock.advance(day);
     assert!(shorter.authenticate(&newer).await.is_ok());
-    world.clock.turn(day);
+    world.clock.advance(day);
     assert!(shorter.authenticate(&newer).await.is_err());
 }
 
@@ -401,9 +402,9 @@ async fn with_single_sessions_a_login_ends_those_before_it() {
 async fn a_user_has_at_most_a_hundred_sessions() {
     let world = World::new().await;
     let ada = world.register("ada").await;
-    world.clock.turn(Duration::from_secs(1));
+    world.clock.advance(Duration::from_secs(1));
     let newer = login(&world, "ada", PASSWORD).await["token"].as_str().unwrap().to_owned();
-    world.clock.turn(Duration::from_secs(1));
+    world.clock.advance(Duration::from_secs(1));
     for _ in 0..99 {
         login(&world, "ada", PASSWORD).await;
     }
@@ -413,52 +414,52 @@ async fn a_user_has_at_most_a_hundred_sessions() {
 }
 
 #[tokio::test]
-async fn of_a_hundred_who_register_one_name_one_gets_it() {
+async fn of_a_hundred_registrations_of_one_name_one_succeeds() {
     let world = World::new().await;
     let input = json!({ "input": { "username": "ada", "password": PASSWORD } });
     let attempts = (0..100).map(|_| world.data(None, REGISTER, input.clone()));
-    let answers = join_all(attempts).await;
-    let (made, refused): (Vec<_>, Vec<_>) =
-        answers.iter().partition(|data| data["register"]["token"].is_string());
+    let responses = join_all(attempts).await;
+    let (made, rejected): (Vec<_>, Vec<_>) =
+        responses.iter().partition(|data| data["register"]["token"].is_string());
     assert_eq!(made.len(), 1);
-    assert!(refused.iter().all(|data| user_errors(&data["register"]) == [("TAKEN", "username")]));
+    assert!(rejected.iter().all(|data| user_errors(&data["register"]) == [("TAKEN", "username")]));
     let users: Vec<String> = world.redis.raw(&["KEYS", "ff:{u*}:user"]);
     assert_eq!(users.len(), 1);
     assert!(is_signed_in(&world, made[0]["register"]["token"].as_str().unwrap()).await);
 }
 
 #[tokio::test]
-async fn beyond_the_queue_for_passwords_clients_are_asked_to_come_back() {
+async fn when_the_queue_for_passwords_is_full_clients_are_asked_to_retry() {
     let world = World::with(&["--password-workers", "1", "--password-queue", "2"]).await;
     world.register("ada").await;
     let input = json!({ "input": { "username": "ada", "password": PASSWORD } });
-    let answers =
+    let responses =
         join_all((0..8).map(|_| world.ask_as(None, "application/json", LOGIN, input.clone()))).await;
-    let (busy, served): (Vec<_>, Vec<_>) =
-        answers.iter().partition(|(status, _)| *status == StatusCode::SERVICE_UNAVAILABLE);
-    assert_eq!((busy.len(), served.len()), (5, 3));
-    for (_, answer) in busy {
-        assert_eq!((codes(answer), &answer["data"]["login"]), (vec!["UNAVAILABLE"], &Value::Null));
+    let (busy, finished): (Vec<_>, Vec<_>) =
+        responses.iter().partition(|(status, _)| *status == StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!((busy.len(), finished.len()), (5, 3));
+    for (_, response) in busy {
+        assert_eq!((codes(response), &response["data"]["login"]), (vec!["UNAVAILABLE"], &Value::Null));
     }
 }
 
 #[tokio::test]
-async fn no_password_and_no_token_is_kept_as_it_is() {
+async fn no_password_and_no_token_is_stored_in_plain_text() {
     let world = World::new().await;
     let Person { token, .. } = world.register("ada").await;
-    let mut kept = String::new();
+    let mut stored = String::new();
     for key in world.redis.raw::<Vec<String>>(&["KEYS", "*"]) {
         if world.redis.raw::<String>(&["TYPE", &key]) == "hash" {
             let values: Vec<Vec<u8>> = world.redis.raw(&["HGETALL", &key]);
-            kept.extend(values.iter().map(|value| String::from_utf8_lossy(value).into_owned()));
+            stored.extend(values.iter().map(|value| String::from_utf8_lossy(value).into_owned()));
         }
     }
-    assert!(kept.contains("$argon2id$v=19$m=19456,t=2,p=1$"));
-    assert!(!kept.contains(PASSWORD) && !kept.contains(&token));
+    assert!(stored.contains("$argon2id$v=19$m=19456,t=2,p=1$"));
+    assert!(!stored.contains(PASSWORD) && !stored.contains(&token));
 }
 
 #[tokio::test]
-async fn what_needs_somebody_is_refused_to_an_anonymous_request() {
+async fn operations_that_need_a_user_are_rejected_for_anonymous_requests() {
     let world = World::new().await;
     let ada = world.register("ada").await;
     let id = &ada.id;
@@ -472,14 +473,14 @@ async fn what_needs_somebody_is_refused_to_an_anonymous_request() {
         format!("unfollow(input: {{ userId: \"{id}\" }}) {{ user {{ id }} }}"),
         format!("removeFollower(input: {{ userId: \"{id}\" }}) {{ user {{ id }} }}"),
     ] {
-        let answer = world.ask(None, &format!("mutation {{ {mutation} }}"), Value::Null).await;
-        assert_eq!(codes(&answer), ["UNAUTHENTICATED"], "{mutation}");
+        let response = world.ask(None, &format!("mutation {{ {mutation} }}"), Value::Null).await;
+        assert_eq!(codes(&response), ["UNAUTHENTICATED"], "{mutation}");
     }
     assert_eq!(world.data(None, "{ viewer { user { id } } }", Value::Null).await, json!({ "viewer": null }));
 }
 
 #[tokio::test]
-async fn a_bad_token_is_refused_and_not_taken_for_none() {
+async fn an_invalid_token_is_rejected_and_not_treated_as_absent() {
     let world = World::new().await;
     let ada = world.register("ada").await;
     let mut forged = ada.token.clone();
@@ -490,7 +491,7 @@ async fn a_bad_token_is_refused_and_not_taken_for_none() {
 }
 
 #[tokio::test]
-async fn the_second_field_of_a_mutation_sees_what_the_first_has_written() {
+async fn the_second_field_of_a_mutation_sees_the_writes_of_the_first() {
     let world = World::new().await;
     let ada = world.register("ada").await;
     let query = "mutation {
@@ -503,7 +504,7 @@ async fn the_second_field_of_a_mutation_sees_what_the_first_has_written() {
 }
 
 #[tokio::test]
-async fn who_has_logged_out_is_nobody_in_the_rest_of_the_document() {
+async fn after_a_logout_the_rest_of_the_document_is_unauthenticated() {
     let world = World::new().await;
     let ada = world.register("ada").await;
     let sessions = world.data(Some(&ada.token), "{ viewer { sessions { id } } }", Value::Null).await;
@@ -511,17 +512,17 @@ async fn who_has_logged_out_is_nobody_in_the_rest_of_the_document() {
         format!("revokeSession(input: {{ sessionId: {} }})", sessions["viewer"]["sessions"][0]["id"]);
     for end in [&revoke, "logout", "logoutEverywhere"] {
         let token = login(&world, "ada", PASSWORD).await["token"].as_str().unwrap().to_owned();
-        // To end another session than one's own leaves one signed in.
+        // Ending another session leaves the caller signed in.
         let is_own = end != revoke;
         let query = format!(
             "mutation {{ {end} {{ userErrors {{ code }} }} updateProfile(input: {{ bio: \"{}\" }}) {{ user {{ bio }} }} }}",
             end.len()
         );
-        let answer = world.ask(Some(&token), &query, Value::Null).await;
-        assert_eq!(answer.get("errors").is_some(), is_own, "{answer}");
+        let response = world.ask(Some(&token), &query, Value::Null).await;
+        assert_eq!(response.get("errors").is_some(), is_own, "{response}");
         if is_own {
-            assert_eq!(codes(&answer), ["UNAUTHENTICATED"]);
-            assert_eq!(answer["data"]["updateProfile"], Value::Null);
+            assert_eq!(codes(&response), ["UNAUTHENTICATED"]);
+            assert_eq!(response["data"]["updateProfile"], Value::Null);
         }
     }
     let data = world.data(None, "{ user(by: { username: \"ada\" }) { bio } }", Value::Null).await;

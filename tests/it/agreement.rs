@@ -1,5 +1,4 @@
-//! What becomes of a Redis and an archive that do not agree: each has forgotten something, belongs to another,
-//! or has what the other does not take.
+//! A Redis and an archive that do not agree: one has lost data, belongs to another, or has data that the other rejects.
 
 use std::time::Duration;
 
@@ -10,14 +9,14 @@ use crate::sql::{Database, Kind};
 use crate::world::{World, archive_all};
 
 #[tokio::test]
-async fn an_archive_of_another_redis_is_refused_until_it_is_adopted() {
+async fn an_archive_of_another_redis_is_rejected_until_it_is_adopted() {
     let database = Database::new(Kind::Sqlite).await;
     let (one, other) = (world(&database, &["--post-hot-limit", "1"]).await, world(&database, &[]).await);
     let person = one.register("ada").await;
     publish(&one, &person, "first").await;
     publish(&one, &person, "second").await;
     archive_all(&one.app).await;
-    // Another Redis, which has no archive yet, or has another.
+    // A Redis that has no archive yet, and one that has another.
     let error = other.app.open_archive().await.unwrap_err().to_string();
     assert!(error.contains("another archive") && error.contains("fanfold archive adopt"), "{error}");
     let third = World::new().await;
@@ -32,7 +31,7 @@ async fn an_archive_of_another_redis_is_refused_until_it_is_adopted() {
 }
 
 #[tokio::test]
-async fn what_the_archive_has_something_else_for_stays_in_redis_and_is_told() {
+async fn a_post_that_conflicts_with_the_archive_stays_in_redis_and_is_reported() {
     let database = Database::new(Kind::Sqlite).await;
     let world = world(&database, &["--post-hot-limit", "1"]).await;
     let person = world.register("ada").await;
@@ -51,7 +50,7 @@ async fn what_the_archive_has_something_else_for_stays_in_redis_and_is_told() {
     assert_eq!(data["viewer"]["user"]["posts"]["nodes"][2]["content"], "0");
     let found = world.app.check_intents(false).await.unwrap();
     assert_eq!((found.unmovable, found.faults()), (1, 1));
-    // Once that is put right, a repair has it tried again.
+    // Once the conflict is resolved, a repair retries the move.
     database.execute("DELETE FROM posts WHERE author = 9").await;
     world.app.check_intents(true).await.unwrap();
     archive_all(&world.app).await;
@@ -61,7 +60,7 @@ async fn what_the_archive_has_something_else_for_stays_in_redis_and_is_told() {
 }
 
 #[tokio::test]
-async fn what_a_mover_does_not_know_is_put_aside_and_holds_nothing_up() {
+async fn an_entry_that_a_mover_does_not_know_is_set_aside_and_blocks_nothing() {
     let world = World::with(&["--post-hot-limit", "1"]).await;
     let person = world.register("ada").await;
     world.redis.raw::<u64>(&["RPUSH", "ff:{a}:pending", "what is this"]);
@@ -74,7 +73,7 @@ async fn what_a_mover_does_not_know_is_put_aside_and_holds_nothing_up() {
 }
 
 #[tokio::test]
-async fn counts_that_are_not_those_of_the_archive_are_found_and_mended() {
+async fn counts_that_differ_from_the_archive_are_found_and_repaired() {
     let database = Database::new(Kind::Sqlite).await;
     let world = world(&database, &["--post-hot-limit", "1"]).await;
     let person = world.register("ada").await;
@@ -84,10 +83,10 @@ async fn counts_that_are_not_those_of_the_archive_are_found_and_mended() {
     archive_all(&world.app).await;
     let miscounted = async |repair| world.app.check_users(1, repair).await.unwrap().miscounted;
     assert_eq!(miscounted(false).await, 0);
-    // An archive of yesterday, from a backup.
+    // The archive is one of yesterday, from a backup.
     database.execute("DELETE FROM posts WHERE id = 4").await;
     assert_eq!(miscounted(false).await, 1);
-    // What is being deleted is not taken for a fault, and hides none.
+    // A deletion in progress is not taken for a fault, and hides none.
     delete(&world, &person, "UG9zdDox").await;
     assert_eq!(miscounted(false).await, 1);
     archive_all(&world.app).await;
@@ -96,7 +95,7 @@ async fn counts_that_are_not_those_of_the_archive_are_found_and_mended() {
 }
 
 #[tokio::test]
-async fn what_the_archive_knows_to_be_deleted_stays_deleted_though_redis_has_forgotten_it() {
+async fn a_post_deleted_in_the_archive_stays_deleted_though_redis_has_lost_the_deletion() {
     let database = Database::new(Kind::Sqlite).await;
     let world = world(&database, &["--post-hot-limit", "2"]).await;
     let person = world.register("ada").await;
@@ -104,7 +103,7 @@ async fn what_the_archive_knows_to_be_deleted_stays_deleted_though_redis_has_for
     for number in 0..4 {
         publish(&world, &person, &number.to_string()).await;
     }
-    // The archive was told, and then Redis lost its last moments.
+    // The archive received the deletion, and then Redis lost its last writes.
     database.execute("INSERT INTO posts (id, author, deleted) VALUES (1, 1, 1)").await;
     archive_all(&world.app).await;
     let page = posts(&world, &person, json!({ "first": 9 })).await;
@@ -114,7 +113,7 @@ async fn what_the_archive_knows_to_be_deleted_stays_deleted_though_redis_has_for
 }
 
 #[tokio::test]
-async fn ids_that_the_archive_has_are_not_issued_again_by_a_redis_that_has_forgotten_them() {
+async fn ids_in_the_archive_are_not_issued_again_by_a_redis_that_has_lost_them() {
     let database = Database::new(Kind::Sqlite).await;
     let world = world(&database, &["--post-hot-limit", "1"]).await;
     let person = world.register("ada").await;
@@ -129,7 +128,7 @@ async fn ids_that_the_archive_has_are_not_issued_again_by_a_redis_that_has_forgo
 }
 
 #[tokio::test]
-async fn a_mover_stops_when_the_posts_go_to_another_archive() {
+async fn a_mover_stops_when_another_archive_is_adopted() {
     let (one, other) = (Database::new(Kind::Sqlite).await, Database::new(Kind::Sqlite).await);
     let world = world(&one, &["--post-hot-limit", "1"]).await;
     let person = world.register("ada").await;
@@ -146,21 +145,21 @@ async fn a_mover_stops_when_the_posts_go_to_another_archive() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_post_that_the_database_refuses_holds_no_other_up() {
+async fn a_post_that_the_database_rejects_blocks_no_others() {
     let database = Database::new(Kind::Postgres).await;
     let world = world(&database, &["--post-hot-limit", "1"]).await;
     let person = world.register("ada").await;
     for number in 0..5 {
         publish(&world, &person, &number.to_string()).await;
     }
-    // PostgreSQL has no such character.
+    // PostgreSQL rejects this character.
     world.redis.raw::<u64>(&["HSET", "ff:{p2}:post", "content", "a\0b"]);
     archive_all(&world.app).await;
     let transit = world.app.transit().await.unwrap();
     assert_eq!((transit.pending, transit.moving, transit.unmovable, transit.moved), (0, 0, 1, 3));
     let page = posts(&world, &person, json!({ "first": 9 })).await;
     assert_eq!((ids(&page["nodes"]).len(), &page["totalCount"]), (5, &json!(5)));
-    // A table that cannot be used is nobody's fault, and nothing is put aside for it.
+    // An unusable table is not the fault of any post, and nothing is set aside for it.
     database.execute("ALTER TABLE posts RENAME TO away").await;
     publish(&world, &person, "5").await;
     world.app.mover().drain(Duration::ZERO).await.unwrap_err();
@@ -175,7 +174,7 @@ async fn world_on(world: &World, database: &Database) -> fanfold::app::App {
 }
 
 #[tokio::test]
-async fn a_count_that_is_wrong_fails_no_page_and_is_corrected_while_posts_wait_to_be_archived() {
+async fn a_wrong_count_fails_no_page_and_is_corrected_while_posts_wait_to_be_archived() {
     let database = Database::new(Kind::Sqlite).await;
     let world = world(&database, &["--post-hot-limit", "1"]).await;
     let people = world.people(2).await;
@@ -184,7 +183,7 @@ async fn a_count_that_is_wrong_fails_no_page_and_is_corrected_while_posts_wait_t
         publish(&world, &people[0], &number.to_string()).await;
     }
     archive_all(&world.app).await;
-    // A deletion and a post are on their way, and nobody moves them.
+    // A deletion and a post are queued, and no mover runs.
     delete(&world, &people[0], "UG9zdDox").await;
     publish(&world, &people[0], "5").await;
     let count = || world.redis.raw::<String>(&["HGET", "ff:{u1}:cold", "count"]);
@@ -202,7 +201,7 @@ async fn a_count_that_is_wrong_fails_no_page_and_is_corrected_while_posts_wait_t
                 break;
             }
         }
-        assert_eq!(seen.len(), 5, "where {wrong} are counted");
+        assert_eq!(seen.len(), 5, "with the count {wrong}");
         let data = world.data(Some(&people[1].token), timeline, Value::Null).await;
         assert_eq!(data["viewer"]["timeline"]["nodes"].as_array().unwrap().len(), 5);
         let miscounted = async |repair| world.app.check_users(1, repair).await.unwrap().miscounted;

@@ -1,4 +1,4 @@
-//! The archive as a storey: the same of all three kinds of databases.
+//! The archive as a layer: it behaves the same over all three kinds of databases.
 
 use std::time::Duration;
 
@@ -31,17 +31,17 @@ fn post(id: u64, author: u64, content: &str) -> Post {
 }
 
 on_every_kind! {
-    what_is_written_is_read_as_it_was;
+    posts_are_read_as_they_were_written;
     a_post_is_written_once_and_never_after_its_deletion;
-    a_delivery_comes_to_its_end_and_never_back;
+    a_delivery_is_completed_and_never_reset;
     ranges_are_read_from_either_end;
     a_thousand_ranges_are_read_together;
-    several_may_open_a_new_archive_at_once;
+    several_processes_may_open_a_new_archive_at_once;
     an_archive_has_one_name;
-    who_goes_away_in_the_middle_leaves_nothing_behind;
+    a_cancelled_call_leaves_nothing_behind;
 }
 
-async fn what_is_written_is_read_as_it_was(kind: Kind) {
+async fn posts_are_read_as_they_were_written(kind: Kind) {
     let database = Database::new(kind).await;
     let archive = database.archive();
     let contents =
@@ -51,7 +51,7 @@ async fn what_is_written_is_read_as_it_was(kind: Kind) {
     posts[0].platform = Some("Web 🌍 ".repeat(8));
     posts[1].delivery = Delivery::Pulled;
     posts[2].delivery = Delivery::Pushed { followers: u64::from(u32::MAX) + 1 };
-    // The greatest id that is exact everywhere, and times before 1970 and far ahead.
+    // The greatest id that is exact everywhere, and times before 1970 and in the far future.
     posts[3].id = PostId::new((1 << 53) - 1).unwrap();
     posts[4].created_at = Timestamp::from_millis(-5);
     posts[5].created_at = Timestamp::from_millis(253_402_300_799_999);
@@ -76,7 +76,7 @@ async fn a_post_is_written_once_and_never_after_its_deletion(kind: Kind) {
     archive.write(&[post(1, 7, "first")], &[]).await.unwrap();
     archive.write(&[post(1, 7, "second")], &[]).await.unwrap();
     assert_eq!(row(1).await, Some(Row::Live(post(1, 7, "first"))));
-    // Somebody else's tombstone erases nothing.
+    // A tombstone of another author erases nothing.
     archive.write(&[], &[(post_id(1), user(8))]).await.unwrap();
     assert_eq!(row(1).await, Some(Row::Live(post(1, 7, "first"))));
     archive.write(&[], &[(post_id(1), user(7)), (post_id(2), user(7))]).await.unwrap();
@@ -91,7 +91,7 @@ async fn a_post_is_written_once_and_never_after_its_deletion(kind: Kind) {
     database.execute(content).await;
 }
 
-async fn a_delivery_comes_to_its_end_and_never_back(kind: Kind) {
+async fn a_delivery_is_completed_and_never_reset(kind: Kind) {
     let database = Database::new(kind).await;
     let archive = database.archive();
     let with = |delivery| Post { delivery, ..post(1, 7, "x") };
@@ -101,7 +101,7 @@ async fn a_delivery_comes_to_its_end_and_never_back(kind: Kind) {
         archive.write(std::slice::from_ref(written), &[]).await.unwrap();
         assert_eq!(archive.read(&[post_id(1)]).await.unwrap(), [Row::Live(expected.clone())]);
     }
-    // Not by another post under the same id.
+    // Another post under the same id does not change it.
     let other = Post { author: user(8), delivery: Delivery::Delivered { followers: 9 }, ..post(2, 8, "y") };
     let first = Post { delivery: Delivery::Pulled, ..post(2, 7, "x") };
     archive.write(std::slice::from_ref(&first), &[]).await.unwrap();
@@ -162,7 +162,7 @@ async fn a_thousand_ranges_are_read_together(kind: Kind) {
     assert_eq!(archive.read(&ids).await.unwrap().len(), 2_000);
 }
 
-async fn several_may_open_a_new_archive_at_once(kind: Kind) {
+async fn several_processes_may_open_a_new_archive_at_once(kind: Kind) {
     let database = Database::new(kind).await;
     let open = |_| {
         let archive = database.archive();
@@ -181,7 +181,7 @@ async fn an_archive_has_one_name(kind: Kind) {
     assert_eq!(database.archive().identity("two").await.unwrap(), "one");
 }
 
-/// What opening or writing fails with: what is wrong, and what to do about it.
+/// Returns the error of opening or writing, with its message: the cause, and what to do about it.
 async fn failure(url: &str) -> (Error, String) {
     let archive = archive(url);
     let failed = match archive.identity("x").await {
@@ -211,7 +211,7 @@ async fn an_archive_of_a_newer_version_is_left_alone(kind: Kind) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn servers_that_do_not_let_us_in_or_take_no_writes_are_told_apart() {
+async fn servers_that_deny_access_and_servers_that_are_read_only_are_distinguished() {
     for kind in [Kind::Mariadb, Kind::Postgres] {
         let mut server = tokio::task::spawn_blocking(move || Server::start(kind)).await.unwrap();
         let url = server.database().await;
@@ -246,7 +246,7 @@ async fn servers_that_do_not_let_us_in_or_take_no_writes_are_told_apart() {
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_an_archive_is_told() {
+async fn a_file_that_cannot_be_an_archive_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     std::fs::write(
@@ -265,27 +265,29 @@ async fn a_file_that_cannot_be_an_archive_is_told() {
     assert!(text.contains("writable"), "{text}");
     assert_eq!(archive(&url).post_count().await.unwrap(), 1);
 
-    // A directory that cannot be made, because a file is in its place.
+    // A directory that cannot be created, because a file is in its place.
     let (error, text) = failure(&format!("sqlite:{}/below/archive.db", path("text.db"))).await;
     assert!(matches!(error, Error::Directory(..)), "{error:?}");
     assert!(text.contains("text.db/below"), "{text}");
 }
 
 #[test]
-fn what_is_no_url_of_an_archive_is_refused_before_anything_is_opened() {
+fn an_invalid_archive_url_is_rejected_before_anything_is_opened() {
     use fanfold::archive::Archive;
     use fanfold::config::ArchiveConfig;
     for url in
         ["oracle://x", "archive.db", "sqlite::memory:", "sqlite:a.db?mode=memory", "mysql://host:port/x"]
     {
         let config = ArchiveConfig { archive_url: Some(url.to_owned().into()), archive_connections: 4 };
-        let Err(error) = Archive::new(&config, std::path::Path::new(".")) else { panic!("{url} was taken") };
+        let Err(error) = Archive::new(&config, std::path::Path::new(".")) else {
+            panic!("{url} was accepted")
+        };
         assert!(matches!(error, Error::Url(_)), "{url} {error:?}");
     }
 }
 
 #[tokio::test]
-async fn a_database_that_is_locked_is_waited_for_and_then_told_to_be_away() {
+async fn a_locked_database_is_waited_for_and_then_reported_as_unavailable() {
     let database = Database::new(Kind::Sqlite).await;
     let archive = database.archive();
     archive.greatest_post().await.unwrap();
@@ -306,7 +308,7 @@ async fn a_database_that_is_locked_is_waited_for_and_then_told_to_be_away() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_was_cut_off_while_it_made_the_tables_leaves_nothing_in_the_way() {
+async fn a_process_killed_while_it_created_the_tables_leaves_nothing_in_the_way() {
     let database = Database::new(Kind::Mariadb).await;
     database.archive().greatest_post().await.unwrap();
     database.execute("UPDATE fanfold_migrations SET success = FALSE; DROP TABLE visits, settings").await;
@@ -316,7 +318,7 @@ async fn who_was_cut_off_while_it_made_the_tables_leaves_nothing_in_the_way() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_archive_that_says_nothing_is_waited_for_by_all_at_the_same_time() {
+async fn a_silent_archive_is_waited_for_by_all_callers_at_the_same_time() {
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("postgres://ada@{}/x", silent.local_addr().unwrap());
     let archive = archive(&url);
@@ -324,16 +326,16 @@ async fn an_archive_that_says_nothing_is_waited_for_by_all_at_the_same_time() {
         let archive = archive.clone();
         tokio::spawn(async move { archive.greatest_post().await.unwrap_err() })
     };
-    let asking: Vec<_> = (0..50).map(ask).collect();
-    let answered = async {
-        for asked in asking {
-            assert!(asked.await.unwrap().is_passing());
+    let reads: Vec<_> = (0..50).map(ask).collect();
+    let completed = async {
+        for read in reads {
+            assert!(read.await.unwrap().is_passing());
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), answered).await.expect("they do not stand in line");
+    tokio::time::timeout(Duration::from_secs(20), completed).await.expect("they do not queue");
 }
 
-async fn who_goes_away_in_the_middle_leaves_nothing_behind(kind: Kind) {
+async fn a_cancelled_call_leaves_nothing_behind(kind: Kind) {
     let database = Database::new(kind).await;
     let archive = database.archive();
     archive.write(&[post(1, 7, "first")], &[]).await.unwrap();
@@ -347,7 +349,7 @@ async fn who_goes_away_in_the_middle_leaves_nothing_behind(kind: Kind) {
         reading.abort();
     }
     archive.write(&[post(5_000, 7, "last")], &[]).await.unwrap();
-    // Over whichever connection.
+    // Over any connection.
     let read = |_| {
         let archive = archive.clone();
         tokio::spawn(async move { archive.read(&[post_id(1), post_id(5_000)]).await })
@@ -359,7 +361,7 @@ async fn who_goes_away_in_the_middle_leaves_nothing_behind(kind: Kind) {
 }
 
 #[tokio::test]
-async fn nobody_else_looks_into_a_directory_that_is_made_for_an_archive() {
+async fn a_directory_created_for_an_archive_is_private() {
     use std::os::unix::fs::PermissionsExt as _;
     let directory = tempfile::tempdir().unwrap();
     let made = directory.path().join("made for it");

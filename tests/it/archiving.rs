@@ -14,12 +14,12 @@ fn run(redis: &Redis, arguments: &[&str]) -> Output {
     command(&[arguments, &["--redis-url", &url, "--data-dir", directory]].concat()).output().unwrap()
 }
 
-fn said(output: &Output) -> String {
+fn stdout(output: &Output) -> String {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-fn complained(output: &Output) -> String {
+fn stderr(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(1));
     String::from_utf8(output.stderr.clone()).unwrap()
 }
@@ -44,7 +44,7 @@ fn metric(server: &Server, name: &str) -> u64 {
 }
 
 #[test]
-fn a_server_archives_by_itself_unless_told_not_to() {
+fn a_server_archives_unless_configured_otherwise() {
     let redis = Redis::start();
     let serve = |archive: &str| Server::over(&redis, &["--post-hot-limit", "2", "--archive", archive]);
     let idle = serve("off");
@@ -56,7 +56,7 @@ fn a_server_archives_by_itself_unless_told_not_to() {
         (metric(&idle, "fanfold_archive_pending_posts"), metric(&idle, "fanfold_archived_posts_total")),
         (4, 0)
     );
-    let status = said(&run(&redis, &["archive", "status"]));
+    let status = stdout(&run(&redis, &["archive", "status"]));
     for line in [
         "archive:           SQLite, ",
         "posts waiting:     4",
@@ -70,9 +70,9 @@ fn a_server_archives_by_itself_unless_told_not_to() {
     assert_eq!(metric(&idle, "fanfold_archive_pending_posts"), 0);
     assert_eq!(contents(&idle, &ada), ["5", "4", "3", "2", "1", "0"]);
     assert_eq!(busy.stop(), Some(0));
-    // By a command of its own, to the end, beside a server.
+    // A separate command archives everything, beside a server.
     publish(&idle, &ada, "6");
-    let status = said(&run(&redis, &["archive", "run", "--until-empty"]));
+    let status = stdout(&run(&redis, &["archive", "run", "--until-empty"]));
     for line in
         ["posts waiting:     0", "posts archived:    5", "posts there now:   5", "oldest of them:    0 s"]
     {
@@ -80,11 +80,11 @@ fn a_server_archives_by_itself_unless_told_not_to() {
     }
     assert_eq!(contents(&idle, &ada).len(), 7);
     assert_eq!(idle.stop(), Some(0));
-    assert!(said(&run(&redis, &["check"])).contains("all is well"));
+    assert!(stdout(&run(&redis, &["check"])).contains("all is well"));
 }
 
 #[test]
-fn a_mover_that_is_killed_with_all_it_has_taken_loses_nothing() {
+fn a_mover_that_is_killed_with_posts_in_transit_loses_none() {
     const POSTS: usize = 3_000;
     let redis = Redis::start();
     let options = ["--post-hot-limit", "10", "--archive", "off", "--publishes-per-author", "10000"];
@@ -100,7 +100,7 @@ fn a_mover_that_is_killed_with_all_it_has_taken_loses_nothing() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // Some come to nothing, some to one thing or another.
+        // Some have done nothing, some are at one step or another.
         while redis.raw::<Vec<String>>(&["KEYS", "ff:{a}:moving:*"]).is_empty() {
             std::thread::yield_now();
         }
@@ -109,13 +109,13 @@ fn a_mover_that_is_killed_with_all_it_has_taken_loses_nothing() {
     }
     assert!(
         !redis.raw::<Vec<String>>(&["KEYS", "ff:{a}:moving:*"]).is_empty(),
-        "it was killed with something"
+        "it was killed with posts in transit"
     );
     // As if it were a minute later.
     for mover in redis.raw::<Vec<String>>(&["ZRANGE", "ff:{a}:movers", "0", "-1"]) {
         redis.raw::<u64>(&["ZADD", "ff:{a}:movers", "1", &mover]);
     }
-    said(&run(&redis, &["archive", "run", "--until-empty"]));
+    stdout(&run(&redis, &["archive", "run", "--until-empty"]));
     let query = |after: &Value| {
         format!(
             "{{ viewer {{ user {{ posts(first: 100, after: {after}) {{ totalCount nodes {{ content }} pageInfo {{ hasNextPage endCursor }} }} }} }} }}"
@@ -138,36 +138,36 @@ fn a_mover_that_is_killed_with_all_it_has_taken_loses_nothing() {
 }
 
 #[tokio::test]
-async fn a_server_does_not_start_on_an_archive_it_cannot_work_with_and_says_why() {
+async fn a_server_does_not_start_on_an_archive_it_cannot_use_and_reports_why() {
     let redis = Redis::start();
     let database = Database::new(Kind::Sqlite).await;
     let archive = ["--archive-url", &database.url];
-    said(&run(&redis, &[&["archive", "status"], &archive[..]].concat()));
+    stdout(&run(&redis, &[&["archive", "status"], &archive[..]].concat()));
     execute(&database.url, "UPDATE fanfold_migrations SET version = 7").await;
     let serve = ["serve", "--listen", "127.0.0.1:0"];
-    let error = complained(&run(&redis, &[&serve[..], &archive[..]].concat()));
+    let error = stderr(&run(&redis, &[&serve[..], &archive[..]].concat()));
     assert!(error.contains("newer Fanfold (its schema version is 7"), "{error}");
     execute(&database.url, "UPDATE fanfold_migrations SET version = 1").await;
 
     let other = ["--archive-url", &format!("{}.other", database.url)];
-    let error = complained(&run(&redis, &[&serve[..], &other[..]].concat()));
+    let error = stderr(&run(&redis, &[&serve[..], &other[..]].concat()));
     assert!(
         error.contains("another archive than this one") && error.contains("fanfold archive adopt"),
         "{error}"
     );
-    assert!(said(&run(&redis, &[&["archive", "adopt"], &other[..]].concat())).contains("archive.db.other"));
-    said(&run(&redis, &[&["archive", "run", "--until-empty"], &other[..]].concat()));
+    assert!(stdout(&run(&redis, &[&["archive", "adopt"], &other[..]].concat())).contains("archive.db.other"));
+    stdout(&run(&redis, &[&["archive", "run", "--until-empty"], &other[..]].concat()));
 
     let none = ["--archive-url", "oracle://x"];
-    let error = complained(&run(&redis, &[&serve[..], &none[..]].concat()));
+    let error = stderr(&run(&redis, &[&serve[..], &none[..]].concat()));
     assert!(error.contains("expected sqlite:path"), "{error}");
     let secret = ["--archive-url", "postgres://ada:hunter2@localhost:70000/x"];
-    let error = complained(&run(&redis, &[&serve[..], &secret[..]].concat()));
+    let error = stderr(&run(&redis, &[&serve[..], &secret[..]].concat()));
     assert!(!error.contains("hunter2"), "{error}");
 }
 
 #[test]
-fn a_server_starts_while_its_archive_is_away() {
+fn a_server_starts_while_its_archive_is_unavailable() {
     let redis = Redis::start();
     let server = Server::over(&redis, &["--archive-url", "postgres://nobody@localhost:1/none"]);
     assert_eq!(server.send("GET /readyz", ""), (200, "ready\narchive: unavailable\n".to_owned()));
@@ -177,7 +177,7 @@ fn a_server_starts_while_its_archive_is_away() {
     assert_eq!(server.stop(), Some(0));
 }
 
-/// A disk that takes no more is a limit to the size of files here, which the server's process can be freed of.
+/// A limit on the size of files stands in for a full disk, and can be lifted for the server's process.
 #[test]
 fn on_a_full_disk_posts_wait_in_redis_and_move_by_themselves_when_there_is_room() {
     let redis = Redis::start();
@@ -212,7 +212,7 @@ fn on_a_full_disk_posts_wait_in_redis_and_move_by_themselves_when_there_is_room(
         server.ask_as(&ada, "{ viewer { user { posts(last: 100) { totalCount nodes { content } } } } }");
     assert_eq!(data["data"]["viewer"]["user"]["posts"]["totalCount"], 151);
     assert_eq!(data["data"]["viewer"]["user"]["posts"]["nodes"].as_array().unwrap().len(), 100);
-    assert!(said(&run(&redis, &["check"])).contains("all is well"));
+    assert!(stdout(&run(&redis, &["check"])).contains("all is well"));
 }
 
 #[test]
@@ -227,12 +227,12 @@ fn a_server_that_has_stopped_leaves_its_archive_in_one_file() {
     assert_eq!(server.stop(), Some(0));
     let path = |name: &str| std::path::Path::new(redis.directory()).join(name);
     assert!(path("archive.db").exists() && !path("archive.db-wal").exists());
-    let status = said(&run(&redis, &["archive", "status"]));
+    let status = stdout(&run(&redis, &["archive", "status"]));
     assert!(status.contains("posts there now:   4"), "{status}");
 }
 
 #[test]
-fn what_an_archive_url_says_wrongly_is_not_logged() {
+fn wrong_parameters_of_an_archive_url_are_not_logged() {
     let redis = Redis::start();
     let url = "postgres://127.0.0.1:1/x?user=ada&pass=hunter2&password=hunter3";
     let (redis_url, directory) = (redis.url(), redis.directory());
@@ -240,7 +240,7 @@ fn what_an_archive_url_says_wrongly_is_not_logged() {
     let output = command(&[&fixed[..], &["--redis-url", &redis_url, "--data-dir", directory]].concat())
         .output()
         .unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("the archive is unavailable: the archive cannot be reached"), "{said}");
-    assert!(!said.contains("hunter"), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("the archive is unavailable: the archive cannot be reached"), "{stderr}");
+    assert!(!stderr.contains("hunter"), "{stderr}");
 }

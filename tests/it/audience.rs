@@ -1,4 +1,4 @@
-//! Who looked at whose profile: everybody once a day, and in whole only those who are looked at know.
+//! Profile views: each viewer counts once a day, and only the owner of a profile sees the audience.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use fanfold::store::batch::Batch;
 use serde_json::{Value, json};
 
 use crate::visit::DAY;
-use crate::world::{Person, StillClock, World, app, codes};
+use crate::world::{ManualClock, Person, World, app, codes};
 
 const AUDIENCE: &str = "query ($days: Int, $first: Int) { viewer { audience(days: $days) { uniqueVisitors
     regions(first: $first) { region { country { code } subdivision { code } } visitors share } } } }";
@@ -19,22 +19,22 @@ async fn audience(world: &World, person: &Person, days: i64) -> i64 {
     data.pointer("/viewer/audience/uniqueVisitors").unwrap().as_i64().unwrap()
 }
 
-async fn look(world: &World, person: &Person, username: &str) {
+async fn view(world: &World, person: &Person, username: &str) {
     let query = format!("{{ user(by: {{ username: \"{username}\" }}) {{ displayName }} }}");
     world.data(Some(&person.token), &query, Value::Null).await;
 }
 
 #[tokio::test]
-async fn who_looks_at_a_profile_is_counted_once_a_day() {
+async fn a_viewer_of_a_profile_is_counted_once_a_day() {
     let world = World::new().await;
     let people = world.people(4).await;
     assert_eq!(audience(&world, &people[0], 7).await, 0);
     for _ in 0..3 {
-        look(&world, &people[1], "ann0").await;
+        view(&world, &people[1], "ann0").await;
     }
-    look(&world, &people[0], "ann0").await;
+    view(&world, &people[0], "ann0").await;
     world.data(None, "{ user(by: { username: \"ann0\" }) { bio } }", Value::Null).await;
-    assert_eq!(audience(&world, &people[0], 7).await, 1, "neither oneself nor anybody unknown counts");
+    assert_eq!(audience(&world, &people[0], 7).await, 1, "neither the owner nor an anonymous viewer counts");
     // By another process, by id, by node, in another case, within a fragment, and several at once.
     let other = app(&world.redis, &world.clock, &[]).await;
     let viewer = other.authenticate(&people[1].token).await.unwrap();
@@ -54,7 +54,7 @@ async fn who_looks_at_a_profile_is_counted_once_a_day() {
 }
 
 #[tokio::test]
-async fn who_is_only_listed_or_linked_was_not_looked_at() {
+async fn a_user_who_is_only_listed_or_linked_was_not_viewed() {
     let world = World::new().await;
     let people = world.people(3).await;
     world.follow(&people[0], &people[1]).await;
@@ -75,15 +75,15 @@ async fn who_is_only_listed_or_linked_was_not_looked_at() {
 }
 
 #[tokio::test]
-async fn an_audience_is_of_the_last_days_each_visitor_once() {
+async fn an_audience_has_each_visitor_of_the_last_days_once() {
     let world = World::new().await;
     let people = world.people(4).await;
-    look(&world, &people[1], "ann0").await;
-    world.clock.turn(DAY);
-    look(&world, &people[1], "ann0").await;
-    look(&world, &people[2], "ann0").await;
-    world.clock.turn(DAY * 5);
-    look(&world, &people[3], "ann0").await;
+    view(&world, &people[1], "ann0").await;
+    world.clock.advance(DAY);
+    view(&world, &people[1], "ann0").await;
+    view(&world, &people[2], "ann0").await;
+    world.clock.advance(DAY * 5);
+    view(&world, &people[3], "ann0").await;
     let counts = async || {
         let mut counts = Vec::new();
         for days in [1, 2, 5, 6, 7, 30] {
@@ -92,9 +92,9 @@ async fn an_audience_is_of_the_last_days_each_visitor_once() {
         counts
     };
     assert_eq!(counts().await, [1, 1, 1, 3, 3, 3]);
-    world.clock.turn(DAY);
+    world.clock.advance(DAY);
     assert_eq!(counts().await, [0, 1, 1, 1, 3, 3]);
-    // It is kept for a month, and a little more.
+    // It expires after a month and a little more.
     let keys: Vec<String> = world.redis.raw(&["KEYS", "ff:{u1}:audience:*"]);
     assert_eq!(keys.len(), 3);
     for key in keys {
@@ -104,7 +104,7 @@ async fn an_audience_is_of_the_last_days_each_visitor_once() {
 }
 
 #[tokio::test]
-async fn an_audience_tells_where_it_is() {
+async fn an_audience_has_its_regions() {
     let world = World::new().await;
     let people = world.people(6).await;
     let settle = async |person: &Person, region: &str| {
@@ -114,7 +114,7 @@ async fn an_audience_tells_where_it_is() {
         world.data(Some(&person.token), &query, Value::Null).await;
     };
     for person in &people[1..] {
-        look(&world, person, "ann0").await;
+        view(&world, person, "ann0").await;
     }
     settle(&people[1], "{ country: \"DE\", subdivision: \"DE-BE\" }").await;
     settle(&people[2], "{ country: \"DE\", subdivision: \"DE-BE\" }").await;
@@ -135,14 +135,14 @@ async fn an_audience_tells_where_it_is() {
 }
 
 #[tokio::test]
-async fn a_first_look_costs_a_round_trip_and_others_none() {
+async fn a_first_view_costs_a_round_trip_and_others_none() {
     let world = World::new().await;
     let people = world.people(3).await;
     let query = "{ user(by: { username: \"ann0\" }) { displayName } }";
     let mut costs = Vec::new();
     world.app.authenticate(&people[1].token).await.unwrap();
-    // Redis gets to know the script.
-    look(&world, &people[2], "ann0").await;
+    // Redis caches the script.
+    view(&world, &people[2], "ann0").await;
     for _ in 0..3 {
         let before = world.app.store().round_trips();
         world.data(Some(&people[1].token), query, Value::Null).await;
@@ -152,10 +152,10 @@ async fn a_first_look_costs_a_round_trip_and_others_none() {
 }
 
 #[tokio::test]
-async fn asked_under_many_names_an_audience_is_read_once() {
+async fn an_audience_under_many_aliases_is_read_once() {
     let world = World::new().await;
     let people = world.people(2).await;
-    look(&world, &people[1], "ann0").await;
+    view(&world, &people[1], "ann0").await;
     let aliases: Vec<String> = (1..=30)
         .map(|days| format!("a{days}: audience(days: {days}) {{ uniqueVisitors regions {{ visitors }} }} "))
         .collect();
@@ -164,32 +164,32 @@ async fn asked_under_many_names_an_audience_is_read_once() {
     world.redis.raw::<String>(&["CONFIG", "RESETSTAT"]);
     let before = world.app.store().round_trips();
     world.data(Some(&people[0].token), &query, Value::Null).await;
-    // The session, the visitors, where they are.
+    // The session, the visitors, their regions.
     assert_eq!(world.app.store().round_trips() - before, 3);
     let stats: String = world.redis.raw(&["INFO", "commandstats"]);
     assert!(stats.contains("cmdstat_smembers:calls=30,"), "{stats}");
 }
 
 #[tokio::test]
-async fn days_out_of_range_are_told() {
+async fn days_out_of_range_are_rejected() {
     let world = World::new().await;
     let person = world.register("ada").await;
     for days in [0, -1, 31, i64::from(i32::MIN), i64::from(i32::MAX)] {
-        let answer = world.ask(Some(&person.token), AUDIENCE, json!({ "days": days })).await;
-        assert_eq!(codes(&answer), ["BAD_USER_INPUT"], "{days}");
+        let response = world.ask(Some(&person.token), AUDIENCE, json!({ "days": days })).await;
+        assert_eq!(codes(&response), ["BAD_USER_INPUT"], "{days}");
         let message = format!("`days` must be from 1 to 30, but is {days}.");
-        assert_eq!(answer["errors"][0]["message"], message);
-        assert_eq!(answer["data"], json!({ "viewer": { "audience": null } }));
+        assert_eq!(response["errors"][0]["message"], message);
+        assert_eq!(response["data"], json!({ "viewer": { "audience": null } }));
     }
     let data = world.data(Some(&person.token), AUDIENCE, json!({ "days": null })).await;
     assert_eq!(data["viewer"]["audience"], json!({ "uniqueVisitors": 0, "regions": [] }));
 }
 
 #[tokio::test]
-async fn a_switch_turns_it_off() {
+async fn an_option_turns_audiences_off() {
     let world = World::with(&["--audience", "off"]).await;
     let people = world.people(2).await;
-    look(&world, &people[1], "ann0").await;
+    view(&world, &people[1], "ann0").await;
     let data = world.data(Some(&people[0].token), AUDIENCE, json!({})).await;
     assert_eq!(data, json!({ "viewer": { "audience": null } }));
     let keys: Vec<String> = world.redis.raw(&["KEYS", "*audience*"]);
@@ -200,11 +200,11 @@ async fn a_switch_turns_it_off() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_famous_profile_is_packed_as_well_and_counted_exactly() {
+async fn the_audience_of_a_famous_profile_is_stored_compactly_and_counted_exactly() {
     let world = World::new().await;
     let person = world.register("ada").await;
     let (store, user) = (world.app.store(), UserId::new(1).unwrap());
-    let today = StillClock::BEGINNING / 86_400_000;
+    let today = ManualClock::BEGINNING / 86_400_000;
     let sizes = [(0, 40_000_u64, 60_000_u64), (1, 1, 512), (2, 59_000, 60_013), (3, 7, 8)];
     let mut all = HashSet::new();
     for (ago, first, last) in sizes {

@@ -17,19 +17,19 @@ async fn post(world: &World, token: Option<&str>, batch: &Value) -> (StatusCode,
     send(world, Method::POST, "/graphql", &headers, &batch.to_string()).await
 }
 
-/// The answers to these documents.
-async fn answers(world: &World, token: Option<&str>, documents: &[&str]) -> Vec<Value> {
+/// Sends these documents in a batch, and returns the responses.
+async fn responses(world: &World, token: Option<&str>, documents: &[&str]) -> Vec<Value> {
     let batch = documents.iter().map(|document| json!({ "query": document })).collect();
-    let (status, _, answer) = post(world, token, &batch).await;
-    assert_eq!(status, StatusCode::OK, "{answer}");
-    answer.as_array().unwrap().clone()
+    let (status, _, response) = post(world, token, &batch).await;
+    assert_eq!(status, StatusCode::OK, "{response}");
+    response.as_array().unwrap().clone()
 }
 
-/// With which status and code a batch of these documents is refused as a whole.
+/// Returns the status and code with which a batch of these documents is rejected as a whole.
 async fn violation(world: &World, documents: &[String]) -> (StatusCode, String) {
     let batch = documents.iter().map(|document| json!({ "query": document })).collect();
-    let (status, _, answer) = post(world, None, &batch).await;
-    (status, codes(&answer).join(" "))
+    let (status, _, response) = post(world, None, &batch).await;
+    (status, codes(&response).join(" "))
 }
 
 fn login(name: &str) -> String {
@@ -37,23 +37,23 @@ fn login(name: &str) -> String {
 }
 
 #[tokio::test]
-async fn batches_are_taken_where_they_are_wished_for() {
+async fn batches_are_accepted_where_they_are_enabled() {
     let batch = json!([{ "query": "{ __typename }" }]);
-    let (status, _, answer) = post(&World::new().await, None, &batch).await;
-    assert_eq!((status, codes(&answer)), (StatusCode::BAD_REQUEST, vec!["BAD_REQUEST"]));
+    let (status, _, response) = post(&World::new().await, None, &batch).await;
+    assert_eq!((status, codes(&response)), (StatusCode::BAD_REQUEST, vec!["BAD_REQUEST"]));
     let world = World::with(&["--http-batch-limit", "2"]).await;
-    let (status, headers, answer) = post(&world, None, &batch).await;
-    assert_eq!((status, answer), (StatusCode::OK, json!([{ "data": { "__typename": "Query" } }])));
+    let (status, headers, response) = post(&world, None, &batch).await;
+    assert_eq!((status, response), (StatusCode::OK, json!([{ "data": { "__typename": "Query" } }])));
     assert_eq!(headers["content-type"], "application/graphql-response+json; charset=utf-8");
     let one = batch[0].clone();
     for batch in [json!([]), json!([one, one, one]), json!([7]), json!([one, [one]]), json!([null])] {
-        let (status, _, answer) = post(&world, None, &batch).await;
-        assert_eq!((status, codes(&answer)), (StatusCode::BAD_REQUEST, vec!["BAD_REQUEST"]), "{batch}");
+        let (status, _, response) = post(&world, None, &batch).await;
+        assert_eq!((status, codes(&response)), (StatusCode::BAD_REQUEST, vec!["BAD_REQUEST"]), "{batch}");
     }
 }
 
 #[tokio::test]
-async fn every_operation_is_answered_in_its_place_whatever_becomes_of_the_others() {
+async fn every_operation_has_its_response_in_its_place_whether_or_not_others_fail() {
     let world = World::with(&LIMIT).await;
     world.people(2).await;
     let find = "query ($name: String!) { user(by: { username: $name }) { username } }";
@@ -67,20 +67,20 @@ async fn every_operation_is_answered_in_its_place_whatever_becomes_of_the_others
         { "query": "{ visits { nodes { day } } viewer { user { id } } }" },
         { "query": find, "variables": { "name": "ann0" } },
     ]);
-    let (status, _, answer) = post(&world, None, &batch).await;
-    let answers = answer.as_array().unwrap();
-    assert_eq!((status, answers.len()), (StatusCode::OK, 8), "{answer}");
-    assert_eq!(answers[0], json!({ "data": { "user": { "username": "ann1" } } }));
-    assert_eq!(codes(&answers[1]), ["GRAPHQL_PARSE_FAILED"]);
-    assert_eq!((codes(&answers[2]), codes(&answers[3])), (vec!["BAD_REQUEST"], vec!["BAD_REQUEST"]));
-    assert_eq!(answers[4], json!({ "data": { "b": "Query" } }));
-    assert_eq!(codes(&answers[5]), ["BAD_USER_INPUT"]);
-    assert_eq!(answers[6]["data"]["viewer"], Value::Null);
-    assert_eq!(answers[7], json!({ "data": { "user": { "username": "ann0" } } }));
+    let (status, _, response) = post(&world, None, &batch).await;
+    let responses = response.as_array().unwrap();
+    assert_eq!((status, responses.len()), (StatusCode::OK, 8), "{response}");
+    assert_eq!(responses[0], json!({ "data": { "user": { "username": "ann1" } } }));
+    assert_eq!(codes(&responses[1]), ["GRAPHQL_PARSE_FAILED"]);
+    assert_eq!((codes(&responses[2]), codes(&responses[3])), (vec!["BAD_REQUEST"], vec!["BAD_REQUEST"]));
+    assert_eq!(responses[4], json!({ "data": { "b": "Query" } }));
+    assert_eq!(codes(&responses[5]), ["BAD_USER_INPUT"]);
+    assert_eq!(responses[6]["data"]["viewer"], Value::Null);
+    assert_eq!(responses[7], json!({ "data": { "user": { "username": "ann0" } } }));
 }
 
 #[tokio::test]
-async fn what_stands_after_a_change_sees_it_and_what_stands_before_does_not() {
+async fn operations_after_a_change_see_it_and_those_before_do_not() {
     let world = World::with(&LIMIT).await;
     let people = world.people(2).await;
     let follow = |word: &str| {
@@ -90,29 +90,29 @@ async fn what_stands_after_a_change_sees_it_and_what_stands_before_does_not() {
     let (follow, unfollow) = (follow("follow"), follow("unfollow"));
     let count = "{ user(by: { username: \"ann1\" }) { followers { totalCount } } }";
     let documents = [count, &follow, count, count, &unfollow, &follow, &unfollow, count];
-    let answers = answers(&world, Some(&people[0].token), &documents).await;
-    let counted = |index: usize| &answers[index]["data"]["user"]["followers"]["totalCount"];
+    let responses = responses(&world, Some(&people[0].token), &documents).await;
+    let counted = |index: usize| &responses[index]["data"]["user"]["followers"]["totalCount"];
     assert_eq!([0, 2, 3, 7].map(counted), [0, 1, 1, 0]);
-    assert_eq!(answers[5]["data"]["follow"]["relation"]["status"], "FOLLOWING");
+    assert_eq!(responses[5]["data"]["follow"]["relation"]["status"], "FOLLOWING");
 }
 
 #[tokio::test]
-async fn who_signs_out_in_a_batch_asks_for_nothing_more_in_it() {
+async fn after_a_logout_the_rest_of_a_batch_is_unauthenticated() {
     let world = World::with(&LIMIT).await;
     let people = world.people(1).await;
-    let who = "{ viewer { user { username } } }";
-    let documents = [who, "mutation { logout { userErrors { code } } }", who, "{ __typename }"];
+    let viewer = "{ viewer { user { username } } }";
+    let documents = [viewer, "mutation { logout { userErrors { code } } }", viewer, "{ __typename }"];
     let token = Some(&*people[0].token);
-    let answered = answers(&world, token, &documents).await;
-    assert_eq!(answered[0]["data"]["viewer"]["user"]["username"], "ann0");
-    assert_eq!(codes(&answered[2]), ["UNAUTHENTICATED"]);
-    assert_eq!(codes(&answered[3]), ["UNAUTHENTICATED"]);
-    let (status, _, answer) = post(&world, token, &json!([{ "query": who }])).await;
-    assert_eq!((status, codes(&answer)), (StatusCode::UNAUTHORIZED, vec!["UNAUTHENTICATED"]));
+    let responses = responses(&world, token, &documents).await;
+    assert_eq!(responses[0]["data"]["viewer"]["user"]["username"], "ann0");
+    assert_eq!(codes(&responses[2]), ["UNAUTHENTICATED"]);
+    assert_eq!(codes(&responses[3]), ["UNAUTHENTICATED"]);
+    let (status, _, response) = post(&world, token, &json!([{ "query": viewer }])).await;
+    assert_eq!((status, codes(&response)), (StatusCode::UNAUTHORIZED, vec!["UNAUTHENTICATED"]));
 }
 
 #[tokio::test]
-async fn a_batch_may_ask_for_as_much_as_one_document() {
+async fn a_batch_may_cost_as_much_as_one_document() {
     let world = World::with(&[&LIMIT[..], &["--graphql-cost-limit", "200"]].concat()).await;
     let people = world.people(1).await;
     let page = "{ user(by: { username: \"ann0\" }) { followers(first: 60) { nodes { id } } } }".to_owned();
@@ -124,9 +124,9 @@ async fn a_batch_may_ask_for_as_much_as_one_document() {
     assert_eq!(violation(&world, &[login("ann0"), login("ann0")]).await, too_much);
     let change = "mutation { changePassword(input: { currentPassword: \"x\", newPassword: \"xxxxxxxx\" }) { userErrors { code } } }";
     assert_eq!(violation(&world, &[login("ann0"), change.to_owned()]).await, too_much);
-    assert_eq!(world.app.store().round_trips(), before, "nothing was asked of the store");
-    let answers = answers(&world, Some(&people[0].token), &[&page, &login("ann0"), &page]).await;
-    assert!(answers.iter().all(|answer| answer.get("errors").is_none()), "{answers:?}");
+    assert_eq!(world.app.store().round_trips(), before, "no round trip to Redis");
+    let responses = responses(&world, Some(&people[0].token), &[&page, &login("ann0"), &page]).await;
+    assert!(responses.iter().all(|response| response.get("errors").is_none()), "{responses:?}");
 }
 
 #[tokio::test]
@@ -134,15 +134,15 @@ async fn queries_of_a_batch_do_not_wait_for_each_other() {
     let world = World::with(&LIMIT).await;
     world.people(1).await;
     let read = "{ user(by: { username: \"ann0\" }) { followers { totalCount } } }";
-    // Each of them takes two round trips. Paused, Redis answers all first ones at the same time.
+    // Each of them takes two round trips. While Redis is paused, all the first ones are under way together.
     world.redis.pause(true);
     let before = world.app.store().round_trips();
     let batch: Value = std::iter::repeat_n(json!({ "query": read }), 10).collect();
-    let asked = async {
+    let sent = async {
         let (status, ..) = post(&world, None, &batch).await;
         assert_eq!(status, StatusCode::OK);
     };
-    let go_on = async {
+    let resume = async {
         for _ in 0..200 {
             if world.app.store().round_trips() == before + 10 {
                 break;
@@ -152,5 +152,5 @@ async fn queries_of_a_batch_do_not_wait_for_each_other() {
         assert_eq!(world.app.store().round_trips(), before + 10);
         world.redis.pause(false);
     };
-    futures::join!(asked, go_on);
+    futures::join!(sent, resume);
 }

@@ -1,5 +1,5 @@
-//! What a query costs: round trips grow with the depth of a query, commands with its rows, and
-//! nothing with the number of fields.
+//! The cost of a query: round trips grow with the depth of a query, commands with its rows, and nothing with the number
+//! of fields.
 
 use std::collections::BTreeMap;
 
@@ -24,8 +24,8 @@ async fn world(options: &[&str]) -> (World, Person) {
     (world, viewer)
 }
 
-/// Sends a query thrice, so that everything is warm, and tells what the last time costs: round
-/// trips without the one that recognises the viewer, and the commands Redis has counted.
+/// Sends a query three times, so that everything is warm, and returns the cost of the last: round trips without the one
+/// that authenticates the viewer, and the commands that Redis has counted.
 async fn cost(world: &World, viewer: &Person, query: &str) -> (u64, BTreeMap<String, u64>) {
     for _ in 0..2 {
         world.data(Some(&viewer.token), query, Value::Null).await;
@@ -83,7 +83,7 @@ async fn by_probing_a_page_costs_the_same_round_trips_and_no_writes() {
 }
 
 #[tokio::test]
-async fn nested_pages_cost_a_round_trip_a_level_whatever_their_number() {
+async fn nested_pages_cost_a_round_trip_per_level_regardless_of_their_number() {
     let (world, viewer) = world(&[]).await;
     let nested = |outer: usize, inner: usize, fields: &str| {
         format!(
@@ -92,7 +92,7 @@ async fn nested_pages_cost_a_round_trip_a_level_whatever_their_number() {
         )
     };
     let (trips, counted) = cost(&world, &viewer, &nested(20, 5, "username")).await;
-    // The name leads to the user below which at most four round trips are made.
+    // One round trip finds the user; the levels below take at most four.
     assert_eq!(trips, 1 + 4);
     assert_eq!(counted["zrevrange"], 1 + 20 + 2);
     assert!(counted["hmget"] <= 20 + 20 * 5);
@@ -107,7 +107,7 @@ async fn nested_pages_cost_a_round_trip_a_level_whatever_their_number() {
 }
 
 #[tokio::test]
-async fn what_stands_side_by_side_goes_together() {
+async fn fields_side_by_side_share_round_trips() {
     let (world, viewer) = world(&[]).await;
     let query = "{
         a: user(by: { username: \"u0\" }) { ...all }
@@ -127,7 +127,7 @@ async fn what_stands_side_by_side_goes_together() {
 }
 
 #[tokio::test]
-async fn known_followers_cost_one_round_trip_more_and_once_only() {
+async fn known_followers_cost_one_more_round_trip_and_only_once() {
     let (world, viewer) = world(&[]).await;
     let people = world.people(1).await;
     world.follow(&viewer, &people[0]).await;
@@ -141,7 +141,7 @@ async fn known_followers_cost_one_round_trip_more_and_once_only() {
 }
 
 #[tokio::test]
-async fn what_is_not_asked_for_is_not_loaded() {
+async fn unselected_fields_are_not_loaded() {
     let (world, viewer) = world(&[]).await;
     let (trips, counted) =
         cost(&world, &viewer, "{ user(by: { username: \"u0\" }) { followers { totalCount } } }").await;
@@ -155,7 +155,7 @@ async fn what_is_not_asked_for_is_not_loaded() {
 }
 
 #[tokio::test]
-async fn an_anonymous_page_asks_for_no_relations() {
+async fn an_anonymous_page_reads_no_relations() {
     let (world, _) = world(&[]).await;
     let query = "{ user(by: { username: \"u0\" }) { followers(first: 5) { nodes { username relation { status } } } } }";
     world.redis.raw::<String>(&["CONFIG", "RESETSTAT"]);
@@ -166,12 +166,12 @@ async fn an_anonymous_page_asks_for_no_relations() {
 }
 
 #[tokio::test]
-async fn what_a_change_answers_is_read_in_one_round_trip() {
+async fn the_payload_of_a_mutation_is_read_in_one_round_trip() {
     let (world, viewer) = world(&[]).await;
     let query = "mutation { follow(input: { userId: \"VXNlcjoy\" }) {
         relation { status user { bio } } user { username displayName bio createdAt relation { status } } } }";
     let (trips, counted) = cost(&world, &viewer, query).await;
-    // Whether there is such a user, five for the edge, and one for the answer.
+    // One to find the user, five for the edge, and one for the payload.
     assert_eq!((trips, counted["hmget"]), (7, 2));
 }
 
@@ -185,7 +185,7 @@ async fn a_relation_leads_back_to_its_user_at_no_cost() {
 }
 
 #[tokio::test]
-async fn sessions_are_read_with_what_stands_beside_them() {
+async fn sessions_are_read_with_the_fields_beside_them() {
     let (world, viewer) = world(&[]).await;
     let query =
         "{ viewer { sessions { label } again: sessions { id } user { bio followers { totalCount } } } }";
@@ -193,7 +193,7 @@ async fn sessions_are_read_with_what_stands_beside_them() {
     assert_eq!((trips, counted["hgetall"]), (1, 1));
 }
 
-/// A world in which the viewer follows so many authors who have posted, and a star.
+/// A world in which the viewer follows this number of authors, who have posted, one of them a star.
 async fn feed(follows: usize) -> (World, Person) {
     let world = World::with(&["--timeline-push-limit", "20"]).await;
     let viewer = world.register("viewer").await;
@@ -221,14 +221,14 @@ const FEED: &str = "{ viewer { timeline(first: 20) { nodes {
     content createdAt author { username displayName relation { status followingSince } } } } } }";
 
 #[tokio::test]
-async fn a_page_of_the_timeline_costs_the_same_whatever_its_size_and_how_many_are_followed() {
+async fn a_page_of_the_timeline_costs_the_same_regardless_of_its_size_and_of_the_number_of_followees() {
     let mut costs = Vec::new();
     for follows in [5, 500] {
         let (world, viewer) = feed(follows).await;
         for first in [1, 20, 100] {
             let query = FEED.replace("first: 20", &format!("first: {first}"));
             let (trips, counted) = cost(&world, &viewer, &query).await;
-            // What the star has, the posts, and their authors with how they stand to the viewer.
+            // The posts of the star, the posts of the page, and their authors with their relations to the viewer.
             costs.push(trips);
             let posts = first.min(3 * follows - 1) + 1;
             let authors = posts.min(follows) as u64;
@@ -240,7 +240,7 @@ async fn a_page_of_the_timeline_costs_the_same_whatever_its_size_and_how_many_ar
 }
 
 #[tokio::test]
-async fn what_was_pulled_costs_one_round_trip_to_merge() {
+async fn merging_pulled_posts_costs_one_round_trip() {
     let (world, viewer) = feed(5).await;
     cost(&world, &viewer, FEED).await;
     let star = UserId::new(2).unwrap();
@@ -277,22 +277,22 @@ async fn the_posts_of_the_authors_in_a_timeline_cost_two_round_trips_for_all_of_
     let (few, _) = cost(&world, &viewer, &nested(2)).await;
     let (many, counted) = cost(&world, &viewer, &nested(40)).await;
     assert_eq!((few, many), (7, 7));
-    // The last are by the script that tells a page, which looks for what is cold.
+    // The last are by the page script, which looks for cold posts.
     assert!(counted["hmget"] <= 41 + 20 + 60 + 20, "{counted:?}");
 }
 
 #[tokio::test]
-async fn a_post_is_published_in_five_round_trips_and_answered_in_three() {
+async fn a_post_is_published_in_five_round_trips_and_its_payload_read_in_three() {
     let (world, viewer) = world(&[]).await;
     let query = "mutation { publish(input: { content: \"x\" }) { post { content author { username displayName relation { status } } delivery { total } } } }";
     let (trips, _) = cost(&world, &viewer, query).await;
-    assert_eq!(trips, 5 + 3, "the delivery is asked for last");
+    assert_eq!(trips, 5 + 3, "the delivery is read last");
     let query = "mutation { publish(input: { content: \"x\" }) { userErrors { message } } }";
     assert_eq!(cost(&world, &viewer, query).await.0, 5);
 }
 
 #[tokio::test]
-async fn below_its_floor_a_page_of_the_timeline_costs_two_round_trips_more() {
+async fn below_its_floor_a_page_of_the_timeline_costs_two_more_round_trips() {
     let mut costs = Vec::new();
     for follows in [10, 100] {
         let world = World::with(&["--timeline-capacity", "5"]).await;
@@ -311,19 +311,19 @@ async fn below_its_floor_a_page_of_the_timeline_costs_two_round_trips_more() {
         let (trips, _) = cost(&world, &viewer, FEED).await;
         costs.push(trips);
     }
-    // The watermark, the timeline, whom the viewer follows, their posts; the posts and their authors.
+    // The watermark, the timeline, the viewer's followees, their posts; the posts of the page and their authors.
     assert_eq!(costs, [6, 6]);
 }
 
 #[tokio::test]
-async fn who_posts_much_among_many_who_post_little_is_read_in_full() {
+async fn a_frequent_author_among_many_infrequent_ones_is_read_in_full() {
     for capacity in ["100", "5"] {
         let world = World::with(&["--timeline-capacity", capacity]).await;
         let viewer = world.register("viewer").await;
         let ids = Graph { users: 30, follows: Vec::new() }.load(&world.app, None).await;
-        let asking = world.app.authenticate(&viewer.token).await.unwrap();
+        let caller = world.app.authenticate(&viewer.token).await.unwrap();
         let at = Graph::time(0);
-        let follow = |&followee| ImportFollow { follower: asking.user().unwrap(), followee, at };
+        let follow = |&followee| ImportFollow { follower: caller.user().unwrap(), followee, at };
         world.app.import_follows(ids.iter().map(follow).collect()).await.unwrap();
         // Two of each, then many by the first, then two of each again.
         let authors = ids.iter().chain(&ids).chain(std::iter::repeat_n(&ids[0], 150)).chain(&ids).chain(&ids);
@@ -332,7 +332,7 @@ async fn who_posts_much_among_many_who_post_little_is_read_in_full() {
         let posts: Vec<NewPost> = authors.map(post).collect();
         let published = world.app.import_posts(&posts).await.unwrap();
         for direction in [Direction::Forward, Direction::Backward] {
-            let seen = walk(&world.app, &asking, direction, 50).await;
+            let seen = walk(&world.app, &caller, direction, 50).await;
             let expected: Vec<u64> = published.iter().rev().map(|post| post.get()).collect();
             assert_eq!(seen, expected, "{capacity} {direction:?}");
         }

@@ -1,5 +1,5 @@
-//! What one operation may really use: what exceeds a limit is rejected with the figure, whatever it was predicted to
-//! cost, and what was used beyond the prediction is charged afterwards.
+//! The resources that one operation may use: exceeding a limit is an error that states it, whatever the predicted cost,
+//! and usage beyond the prediction is charged afterwards.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::graph::Graph;
 use crate::world::{Person, World, archive_all, codes};
 
-/// The commands that Redis has executed, those in scripts included.
+/// Returns the number of commands that Redis has executed, including those in scripts.
 fn executed(world: &World) -> u64 {
     let stats: String = world.redis.raw(&["INFO", "commandstats"]);
     let calls =
@@ -21,22 +21,22 @@ fn executed(world: &World) -> u64 {
     stats.lines().filter_map(calls).sum()
 }
 
-/// The answer, and how many commands and round trips it took.
+/// Returns the response, and the numbers of commands and round trips it took.
 async fn measured(world: &World, token: Option<&str>, query: &str) -> (Value, u64, u64) {
     world.redis.raw::<String>(&["CONFIG", "RESETSTAT"]);
     let trips = world.app.store().round_trips();
-    let answer = world.ask(token, query, Value::Null).await;
-    (answer, executed(world), world.app.store().round_trips() - trips)
+    let response = world.ask(token, query, Value::Null).await;
+    (response, executed(world), world.app.store().round_trips() - trips)
 }
 
-/// Demands that a query was given up, and for this reason.
-fn assert_over(answer: &Value, reason: &str) {
-    assert_eq!((codes(answer), &answer["data"]), (vec!["QUERY_TOO_COMPLEX"], &Value::Null), "{answer}");
-    let message = answer["errors"][0]["message"].as_str().unwrap();
+/// Asserts that a query was aborted for this reason.
+fn assert_over(response: &Value, reason: &str) {
+    assert_eq!((codes(response), &response["data"]), (vec!["QUERY_TOO_COMPLEX"], &Value::Null), "{response}");
+    let message = response["errors"][0]["message"].as_str().unwrap();
     assert!(message.contains(reason), "{message}");
 }
 
-/// Has a user publish posts of two thousand characters, of four bytes each.
+/// Publishes posts of two thousand characters, of four bytes each.
 async fn publish_wide(world: &World, author: u64, count: i64) {
     let author = UserId::new(author).unwrap();
     let content = Content::parse(&"\u{1f980}".repeat(2_000)).unwrap();
@@ -49,13 +49,13 @@ async fn publish_wide(world: &World, author: u64, count: i64) {
     world.app.import_posts(&(0..count).map(post).collect::<Vec<_>>()).await.unwrap();
 }
 
-/// Everybody follows everybody whom they are paired with.
+/// Adds these follows.
 async fn follow_all(world: &World, edges: impl Iterator<Item = (UserId, UserId)>) {
     let edge = |(follower, followee)| ImportFollow { follower, followee, at: Timestamp::from_millis(0) };
     world.app.import_follows(edges.map(edge).collect()).await.unwrap();
 }
 
-/// The text that is made for each number, one after the other.
+/// Returns the texts for the numbers below `count`, one after the other.
 fn many(count: usize, text: impl Fn(usize) -> String) -> String {
     (0..count).map(text).collect::<Vec<_>>().join(" ")
 }
@@ -66,7 +66,7 @@ async fn id_of(world: &World, username: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_response_has_no_more_bytes_than_it_may() {
+async fn the_bytes_of_a_response_are_limited() {
     let world = World::with(&["--graphql-reply-limit", "1000000000"]).await;
     world.register("ada").await;
     publish_wide(&world, 1, 100).await;
@@ -76,15 +76,15 @@ async fn a_response_has_no_more_bytes_than_it_may() {
     let query = format!(
         "{{ nodes(ids: [{ids}]) {{ ... on User {{ posts(first: 100) {{ nodes {{ {aliases} }} }} }} }} }}"
     );
-    // A hundred and sixty megabytes were asked for.
-    let answer = world.ask(None, &query, Value::Null).await;
-    assert_over(&answer, "its response has more than 8388608 bytes");
-    // What fits is answered.
+    // The query requests 160 megabytes.
+    let response = world.ask(None, &query, Value::Null).await;
+    assert_over(&response, "its response has more than 8388608 bytes");
+    // A response within the limit is sent.
     let one = format!(
         "{{ node(id: {id:?}) {{ ... on User {{ posts(first: 10) {{ nodes {{ {aliases} }} }} }} }} }}"
     );
-    let answer = world.ask(None, &one, Value::Null).await;
-    assert!(answer.to_string().len() > 800_000 && answer.get("errors").is_none());
+    let response = world.ask(None, &one, Value::Null).await;
+    assert!(response.to_string().len() > 800_000 && response.get("errors").is_none());
 }
 
 #[tokio::test]
@@ -99,7 +99,7 @@ async fn names_of_fields_count_as_bytes_of_the_response_too() {
 }
 
 #[tokio::test]
-async fn what_is_read_and_not_sent_is_bounded_too() {
+async fn data_that_is_read_and_not_sent_is_bounded_too() {
     let world = World::with(&["--graphql-reply-limit", "65536"]).await;
     world.register("ada").await;
     publish_wide(&world, 1, 20).await;
@@ -107,7 +107,7 @@ async fn what_is_read_and_not_sent_is_bounded_too() {
     assert_over(&world.ask(None, query, Value::Null).await, "it reads more than 65536 bytes from the store");
 }
 
-/// A reader who follows a hundred authors, each of whom has posted twice, below what is kept of a timeline.
+/// A reader who follows a hundred authors, each of whom has posted twice: more than the timeline holds.
 async fn reader(options: &[&str]) -> (World, Person) {
     let options = [options, &["--timeline-capacity", "10"]].concat();
     let world = World::with(&options).await;
@@ -126,14 +126,14 @@ async fn reader(options: &[&str]) -> (World, Person) {
     (world, reader)
 }
 
-/// The cursor after the first entries of the viewer's timeline, as it stands in a document.
+/// Returns the cursor after the first entries of the viewer's timeline, as a literal for documents.
 async fn end_cursor(world: &World, token: Option<&str>, first: usize) -> Value {
     let query = format!("{{ viewer {{ timeline(first: {first}) {{ pageInfo {{ endCursor }} }} }} }}");
     world.data(token, &query, Value::Null).await["viewer"]["timeline"]["pageInfo"]["endCursor"].take()
 }
 
 #[tokio::test]
-async fn one_page_of_a_timeline_under_many_names_is_read_once() {
+async fn one_page_of_a_timeline_under_many_aliases_is_read_once() {
     let (world, reader) = reader(&[]).await;
     let token = Some(&*reader.token);
     let cursor = end_cursor(&world, token, 20).await;
@@ -142,12 +142,12 @@ async fn one_page_of_a_timeline_under_many_names_is_read_once() {
     world.data(token, &one, Value::Null).await;
     let (_, commands, trips) = measured(&world, token, &one).await;
     let thirty = format!("{{ viewer {{ {} }} }}", many(30, |number| format!("a{number}: {page}")));
-    let (answer, commands_of_thirty, trips_of_thirty) = measured(&world, token, &thirty).await;
-    assert_eq!((answer.get("errors"), commands_of_thirty, trips_of_thirty), (None, commands, trips));
+    let (response, commands_of_thirty, trips_of_thirty) = measured(&world, token, &thirty).await;
+    assert_eq!((response.get("errors"), commands_of_thirty, trips_of_thirty), (None, commands, trips));
 }
 
 #[tokio::test]
-async fn many_pages_far_down_a_timeline_take_no_more_commands_than_they_may() {
+async fn many_pages_far_down_a_timeline_stay_within_the_limit_of_commands() {
     let (world, reader) = reader(&["--graphql-command-limit", "1000"]).await;
     let token = Some(&*reader.token);
     let first = "{ viewer { timeline(first: 60) { edges { cursor } } } }";
@@ -159,13 +159,13 @@ async fn many_pages_far_down_a_timeline_take_no_more_commands_than_they_may() {
     let one = format!("{{ viewer {{ {} }} }}", page(0));
     assert_eq!(world.ask(token, &one, Value::Null).await.get("errors"), None);
     let thirty = format!("{{ viewer {{ {} }} }}", many(30, page));
-    let (answer, commands, _) = measured(&world, token, &thirty).await;
-    assert_over(&answer, "it needs more than 1000 commands to the store");
+    let (response, commands, _) = measured(&world, token, &thirty).await;
+    assert_over(&response, "it needs more than 1000 commands to the store");
     assert!(commands < 1_100, "{commands}");
 }
 
 #[tokio::test]
-async fn a_page_that_has_to_be_made_up_for_asks_each_author_once() {
+async fn a_page_that_has_to_be_refilled_reads_each_author_once() {
     let (world, reader) = reader(&[]).await;
     let token = Some(&*reader.token);
     let cursor = end_cursor(&world, token, 12).await;
@@ -174,30 +174,30 @@ async fn a_page_that_has_to_be_made_up_for_asks_each_author_once() {
     );
     world.data(token, &page, Value::Null).await;
     let (_, before, _) = measured(&world, token, &page).await;
-    // Records that are gone leave holes, which are filled from what was read of the authors already.
+    // Missing records leave holes, which are filled from what was already read of the authors.
     for post in 170..185 {
         world.redis.raw::<i64>(&["DEL", &format!("ff:{{p{post}}}:post")]);
     }
-    let (answer, after, _) = measured(&world, token, &page).await;
-    let page = answer.pointer("/data/viewer/timeline").unwrap();
+    let (response, after, _) = measured(&world, token, &page).await;
+    let page = response.pointer("/data/viewer/timeline").unwrap();
     assert_eq!(page["nodes"].as_array().unwrap().len(), 20);
     assert_eq!(page["pageInfo"], json!({ "hasPreviousPage": true, "hasNextPage": true }));
     assert!(after < before + 150, "{before} commands, and {after} with holes");
 }
 
 #[tokio::test]
-async fn mutuals_are_bounded_by_how_many_are_followed_not_by_how_many_are_shown() {
+async fn mutuals_are_bounded_by_the_number_of_followees_not_by_the_size_of_the_page() {
     let world = World::with(&["--graphql-command-limit", "2000"]).await;
     let ids = Graph { users: 1_500, follows: Vec::new() }.load(&world.app, None).await;
     follow_all(&world, ids[1..].iter().flat_map(|id| [(ids[0], *id), (*id, ids[0])])).await;
     let count = |number: usize| {
         format!("a{number}: user(by: {{ username: \"u0\" }}) {{ mutuals(first: 0) {{ totalCount }} }}")
     };
-    // Under other names it is the same list, read once.
+    // Under other aliases it is the same list, read once.
     let query = format!("{{ {} }}", many(30, count));
     let data = world.data(None, &query, Value::Null).await;
     assert_eq!(data["a29"]["mutuals"]["totalCount"], 1_499);
-    // Several such lists are too much.
+    // Several such lists exceed the limit.
     follow_all(
         &world,
         (1..=4).flat_map(|hub| ids[5..].iter().map(move |id| (hub, *id))).map(|(hub, id)| (ids[hub], id)),
@@ -209,25 +209,25 @@ async fn mutuals_are_bounded_by_how_many_are_followed_not_by_how_many_are_shown(
             "a{number}: user(by: {{ username: \"u{number}\" }}) {{ mutuals(first: 0) {{ totalCount }} }}"
         ))
     );
-    let (answer, _, _) = measured(&world, None, &query).await;
-    assert_over(&answer, "it needs more than 2000 commands to the store");
-    // Nothing was intersected: what is too much is known before it is sent.
+    let (response, _, _) = measured(&world, None, &query).await;
+    assert_over(&response, "it needs more than 2000 commands to the store");
+    // Nothing was intersected: the excess is detected before anything is sent.
     let stats: String = world.redis.raw(&["INFO", "commandstats"]);
     assert!(!stats.contains("cmdstat_zinter:"), "{stats}");
 }
 
 #[tokio::test]
-async fn a_day_of_very_many_visitors_is_counted_once_for_all_who_ask() {
+async fn a_day_of_very_many_visitors_is_counted_once_for_all_requests() {
     let world = World::with(&["--visits-expected", "10000000"]).await;
     let people = world.people(2).await;
     world.data(Some(&people[0].token), "{ viewer { user { id } } }", Value::Null).await;
     let query = "{ visits { uniqueVisitors } }";
-    let (answer, commands, _) = measured(&world, None, query).await;
-    assert_eq!(answer["data"]["visits"], json!([{ "uniqueVisitors": 1 }]));
+    let (response, commands, _) = measured(&world, None, query).await;
+    assert_eq!(response["data"]["visits"], json!([{ "uniqueVisitors": 1 }]));
     assert!(commands > 70_000, "every shard was counted: {commands}");
     let aliases = many(30, |number| format!("a{number}: visits {{ uniqueVisitors }}"));
-    let (answer, commands, _) = measured(&world, None, &format!("{{ {aliases} }}")).await;
-    assert_eq!(answer["data"]["a29"], json!([{ "uniqueVisitors": 1 }]));
+    let (response, commands, _) = measured(&world, None, &format!("{{ {aliases} }}")).await;
+    assert_eq!(response["data"]["a29"], json!([{ "uniqueVisitors": 1 }]));
     assert!(commands < 10, "{commands}");
 }
 
@@ -237,12 +237,12 @@ async fn a_change_takes_effect_though_its_payload_exceeds_the_budget() {
     let people = world.people(2).await;
     publish_wide(&world, 2, 20).await;
     let mutation = "mutation ($id: ID!) { follow(input: { userId: $id }) { user { posts(first: 20) { nodes { content } } } } }";
-    let answer = world.ask(Some(&people[0].token), mutation, json!({ "id": people[1].id })).await;
+    let response = world.ask(Some(&people[0].token), mutation, json!({ "id": people[1].id })).await;
     assert_eq!(
-        (codes(&answer), &answer["data"]),
+        (codes(&response), &response["data"]),
         (vec!["QUERY_TOO_COMPLEX"], &json!({ "follow": { "user": null } }))
     );
-    assert_eq!(answer["errors"][0]["path"][0], "follow");
+    assert_eq!(response["errors"][0]["path"][0], "follow");
     let query = "{ viewer { user { following { totalCount } } } }";
     let data = world.data(Some(&people[0].token), query, Value::Null).await;
     assert_eq!(data["viewer"]["user"]["following"]["totalCount"], 1);
@@ -258,17 +258,18 @@ async fn operations_of_a_batch_share_a_budget() {
     for (count, is_over) in [(1, false), (2, true)] {
         let body = Value::Array(vec![query.clone(); count]).to_string();
         let request = axum::http::Request::post("/graphql").header("content-type", "application/json");
-        let (_, _, answer) = world.send(request.body(body.into()).unwrap()).await;
-        let answers: Vec<Value> = serde_json::from_slice(&answer).unwrap();
-        assert_eq!(answers.len(), count);
-        let failed: Vec<&Value> = answers.iter().filter(|answer| answer.get("errors").is_some()).collect();
-        assert_eq!(!failed.is_empty(), is_over, "{answers:?}");
-        assert!(failed.into_iter().all(|answer| codes(answer) == ["QUERY_TOO_COMPLEX"]));
+        let (_, _, response) = world.send(request.body(body.into()).unwrap()).await;
+        let responses: Vec<Value> = serde_json::from_slice(&response).unwrap();
+        assert_eq!(responses.len(), count);
+        let failed: Vec<&Value> =
+            responses.iter().filter(|response| response.get("errors").is_some()).collect();
+        assert_eq!(!failed.is_empty(), is_over, "{responses:?}");
+        assert!(failed.into_iter().all(|response| codes(response) == ["QUERY_TOO_COMPLEX"]));
     }
 }
 
 #[tokio::test]
-async fn what_an_operation_used_beyond_its_cost_is_charged_afterwards() {
+async fn usage_beyond_the_predicted_cost_is_charged_afterwards() {
     let (world, reader) = reader(&["--graphql-rate-limit", "60", "--graphql-cost-limit", "1000"]).await;
     let token = Some(&*reader.token);
     let left = async || {
@@ -276,16 +277,16 @@ async fn what_an_operation_used_beyond_its_cost_is_charged_afterwards() {
         data["rateLimit"]["remaining"].as_u64().unwrap()
     };
     let cursor = end_cursor(&world, token, 20).await;
-    world.clock.turn(Duration::from_hours(1));
+    world.clock.advance(Duration::from_hours(1));
     let before = left().await;
-    // Predicted to cost a few objects; each author followed is asked.
+    // The predicted cost is a few objects; the posts of every followee are read.
     let page = format!("{{ viewer {{ timeline(first: 1, after: {cursor}) {{ nodes {{ id }} }} }} }}");
     world.data(token, &page, Value::Null).await;
     for _ in 0..100 {
         if left().await + 60 < before {
             return;
         }
-        world.clock.turn(Duration::from_secs(2));
+        world.clock.advance(Duration::from_secs(2));
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     panic!("it was not charged");
@@ -300,9 +301,9 @@ async fn operations_that_share_a_large_fragment_are_rejected_together() {
     let trips = world.app.store().round_trips();
     let body = json!({ "query": query, "operationName": "Q1" }).to_string();
     let request = axum::http::Request::post("/graphql").header("content-type", "application/json");
-    let (_, _, answer) = world.send(request.body(body.into()).unwrap()).await;
-    let answer: Value = serde_json::from_slice(&answer).unwrap();
-    assert_eq!(codes(&answer), ["QUERY_TOO_COMPLEX"]);
+    let (_, _, response) = world.send(request.body(body.into()).unwrap()).await;
+    let response: Value = serde_json::from_slice(&response).unwrap();
+    assert_eq!(codes(&response), ["QUERY_TOO_COMPLEX"]);
     assert_eq!(world.app.store().round_trips(), trips);
 }
 
@@ -328,7 +329,7 @@ async fn statements_to_the_archive_are_bounded() {
 #[tokio::test]
 async fn a_country_with_very_many_subdivisions_uses_more_than_was_predicted() {
     let world = World::new().await;
-    // All there are fit.
+    // All countries together are within the limits.
     let all = "{ countries { code name subdivisions { code name __typename } __typename } }";
     assert_eq!(world.ask(None, all, Value::Null).await.get("errors"), None);
     let ada = world.register("ada").await;

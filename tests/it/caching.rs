@@ -1,4 +1,4 @@
-//! What may be kept by others, and for how long.
+//! Responses that shared caches may store, and for how long.
 
 use axum::http::{Method, StatusCode};
 use serde_json::Value;
@@ -8,26 +8,27 @@ use crate::world::{World, codes};
 
 pub(crate) const FOR_A_MINUTE: [&str; 2] = ["--http-public-max-age", "60"];
 
-/// What is said of keeping the answer to this query.
-pub(crate) async fn kept(world: &World, query: &str, headers: &[(&str, &str)]) -> String {
+/// Returns the `Cache-Control` of the response to this query.
+pub(crate) async fn cache_control(world: &World, query: &str, headers: &[(&str, &str)]) -> String {
     let query: String = form_urlencoded::byte_serialize(query.as_bytes()).collect();
-    let (_, answered, _) = send(world, Method::GET, &format!("/graphql?query={query}"), headers, "").await;
-    assert_eq!(answered["vary"], "accept, authorization, origin");
-    answered["cache-control"].to_str().unwrap().to_owned()
+    let (_, response_headers, _) =
+        send(world, Method::GET, &format!("/graphql?query={query}"), headers, "").await;
+    assert_eq!(response_headers["vary"], "accept, authorization, origin");
+    response_headers["cache-control"].to_str().unwrap().to_owned()
 }
 
 #[tokio::test]
-async fn what_is_the_same_for_everybody_may_be_kept_if_the_operator_wishes_so() {
+async fn public_responses_may_be_cached_if_the_operator_enables_it() {
     let world = World::with(&FOR_A_MINUTE).await;
     let person = world.register("ada").await;
     let public =
         "{ user(by: { username: \"ada\" }) { displayName followers { totalCount } } visits { day } }";
-    assert_eq!(kept(&world, public, &[]).await, "public, max-age=60");
-    assert_eq!(kept(&World::new().await, public, &[]).await, "no-store");
+    assert_eq!(cache_control(&world, public, &[]).await, "public, max-age=60");
+    assert_eq!(cache_control(&World::new().await, public, &[]).await, "no-store");
 
     let token = format!("Bearer {}", person.token);
-    assert_eq!(kept(&world, public, &[("authorization", &token)]).await, "no-store");
-    assert_eq!(kept(&world, public, &[("authorization", "Bearer x")]).await, "no-store");
+    assert_eq!(cache_control(&world, public, &[("authorization", &token)]).await, "no-store");
+    assert_eq!(cache_control(&world, public, &[("authorization", "Bearer x")]).await, "no-store");
     for query in [
         "{ viewer { user { id } } }",
         "{ user(by: { username: \"ada\" }) { ...F } } fragment F on User { relation { status } }",
@@ -40,11 +41,11 @@ async fn what_is_the_same_for_everybody_may_be_kept_if_the_operator_wishes_so() 
         "{",
         "mutation { logout { userErrors { code } } }",
     ] {
-        assert_eq!(kept(&world, query, &[]).await, "no-store", "{query}");
+        assert_eq!(cache_control(&world, query, &[]).await, "no-store", "{query}");
     }
-    // What is skipped is not asked for.
+    // A skipped field does not count.
     let skipped = "{ user(by: { username: \"ada\" }) { id relation @skip(if: true) { status } } }";
-    assert_eq!(kept(&world, skipped, &[]).await, "public, max-age=60");
+    assert_eq!(cache_control(&world, skipped, &[]).await, "public, max-age=60");
     let (_, headers, _) =
         send(&world, Method::POST, "/graphql", &[JSON], "{\"query\":\"{ countries { code } }\"}").await;
     assert_eq!(headers["cache-control"], "no-store");
@@ -54,22 +55,22 @@ async fn what_is_the_same_for_everybody_may_be_kept_if_the_operator_wishes_so() 
 }
 
 #[tokio::test]
-async fn an_answer_with_an_error_in_it_is_kept_by_nobody() {
+async fn a_response_with_an_error_may_not_be_cached() {
     let world = World::with(&[&FOR_A_MINUTE[..], &["--graphql-query-timeout", "1"]].concat()).await;
     let people = world.people(2).await;
     world.follow(&people[0], &people[1]).await;
     let read = "{ user(by: { username: \"ann1\" }) { followers { edges { cursor } } } }";
-    assert_eq!(kept(&world, read, &[]).await, "public, max-age=60");
+    assert_eq!(cache_control(&world, read, &[]).await, "public, max-age=60");
     let data = world.data(None, read, Value::Null).await;
     let cursor = data["user"]["followers"]["edges"][0]["cursor"].as_str().unwrap();
-    // Whose list a cursor is of is found out only when the query is executed.
+    // The owner of a cursor's list is checked only when the query is executed.
     let wrong = format!(
         "{{ user(by: {{ username: \"ann0\" }}) {{ followers(after: \"{cursor}\") {{ totalCount }} }} }}"
     );
     assert_eq!(codes(&world.ask(None, &wrong, Value::Null).await), ["BAD_USER_INPUT"]);
-    assert_eq!(kept(&world, &wrong, &[]).await, "no-store");
+    assert_eq!(cache_control(&world, &wrong, &[]).await, "no-store");
     world.redis.pause(true);
-    assert_eq!(kept(&world, read, &[]).await, "no-store");
+    assert_eq!(cache_control(&world, read, &[]).await, "no-store");
     world.redis.pause(false);
 }
 

@@ -1,4 +1,4 @@
-//! `fanfold check`: finds what is torn, and mends it.
+//! `fanfold check`: finds inconsistencies, and repairs them.
 
 use fanfold::app::App;
 use fanfold::app::check::{Findings, USERS_AT_A_TIME};
@@ -29,35 +29,35 @@ async fn world() -> World {
 }
 
 #[tokio::test]
-async fn what_is_torn_is_found_and_mended() {
+async fn inconsistencies_are_found_and_repaired() {
     let world = world().await;
     let well = check(&world.app, false).await;
     assert_eq!((well.users, well.faults(), well.unfinished), (2_500, 0, 0));
 
     let raw = |words: &[&str]| world.redis.raw::<redis::Value>(words);
-    // A mirror that is missing, one of another time, and one without a truth.
+    // A missing mirror, one with another time, and one without a truth.
     raw(&["ZREM", "ff:{u1}:followers", "2"]);
     raw(&["ZADD", "ff:{u1}:followers", "7", "2400"]);
     raw(&["ZREM", "ff:{u3}:following", "1"]);
-    // A follow of nobody, and one by nobody.
+    // A follow of a user who does not exist, and one by such a user.
     raw(&["ZADD", "ff:{u5}:following", "5", "77777"]);
     raw(&["ZADD", "ff:{u5}:followers", "5", "88888"]);
-    // A user whose name leads nowhere, and a name that leads to nobody.
+    // A user whose name is missing from the index, and a name of no user.
     let shard = |name: &str| {
         let name = fanfold::model::user::Username::parse(name).unwrap();
         world.app.store().keys().names_with(&name).name().to_owned()
     };
     raw(&["HDEL", &shard("u6"), "u6"]);
     raw(&["HSET", &shard("nobody"), "nobody", "99999"]);
-    // A name reserved by nobody, and a user who follows itself.
+    // A name reserved for no user, and a user who follows themselves.
     raw(&["HSET", &shard("ghost"), "ghost", "?99998"]);
     raw(&["ZADD", "ff:{u9}:following", "5", "9"]);
     raw(&["ZADD", "ff:{u9}:followers", "5", "9"]);
 
     let found = check(&world.app, false).await;
     assert_eq!((found.torn_edges, found.dangling_edges, found.wrong_names), (3, 4, 3));
-    let mended = check(&world.app, true).await;
-    assert!(mended.faults() >= 9, "the mirror of what was dropped goes with it");
+    let repaired = check(&world.app, true).await;
+    assert!(repaired.faults() >= 9, "the mirror of a dropped edge is dropped, too");
     let after = check(&world.app, false).await;
     assert_eq!((after.users, after.faults()), (2_500, 0));
     assert_eq!(after.edges, well.edges - 1, "the truth decides");

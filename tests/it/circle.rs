@@ -1,4 +1,4 @@
-//! Circles of imports among files: files that import each other are hard to change one at a time.
+//! Circular imports among files: files that import each other are hard to change one at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,7 +13,7 @@ const DEFENDED: [&[&str]; 1] = [&[
     "graphql::types::user",
 ]];
 
-/// The modules of the crate by path, such as `store::post`, each with its code outside tests.
+/// Returns the modules of the crate by path, such as `store::post`, each with its code outside tests.
 fn modules() -> BTreeMap<String, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let (mut modules, mut open) = (BTreeMap::new(), vec![root.clone()]);
@@ -38,7 +38,7 @@ fn modules() -> BTreeMap<String, String> {
     modules
 }
 
-/// The paths that the tree after a `use` or a `crate::` names, the braces expanded.
+/// Collects the paths that the tree after a `use` or a `crate::` names, with the braces expanded.
 fn expand(prefix: &str, tree: &str, paths: &mut Vec<String>) {
     let tree = tree.trim();
     let Some((before, inner)) = tree.strip_suffix('}').and_then(|tree| tree.split_once('{')) else {
@@ -62,7 +62,7 @@ fn expand(prefix: &str, tree: &str, paths: &mut Vec<String>) {
     }
 }
 
-/// The paths from the root of the crate that a module names.
+/// Returns the paths from the root of the crate that a module names.
 fn paths(module: &str, code: &str) -> Vec<String> {
     let mut paths = Vec::new();
     for (at, _) in code.match_indices("use ") {
@@ -99,7 +99,7 @@ fn is_within(inner: &str, outer: &str) -> bool {
     inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with("::"))
 }
 
-/// Which modules each module imports. A folder and what is in it are one house: they may name each other.
+/// Returns the modules that each module imports. A folder and its files are one unit: they may name each other.
 fn imports(modules: &BTreeMap<String, String>) -> BTreeMap<&str, BTreeSet<&str>> {
     let module_of = |path: &str| {
         let mut path = path.to_owned();
@@ -147,6 +147,6 @@ fn no_files_import_each_other_in_a_circle() {
     let stray: Vec<_> = circles.iter().filter(|circle| !DEFENDED.contains(&circle.as_slice())).collect();
     assert!(stray.is_empty(), "these import each other: {stray:#?}");
     for circle in DEFENDED {
-        assert!(circles.contains(circle), "there is no such circle any more: {circle:?}");
+        assert!(circles.contains(circle), "this circle no longer exists: {circle:?}");
     }
 }

@@ -1,31 +1,31 @@
-//! What clients and audits of others say of a running server. They come from npm; `make setup-tests` installs them.
+//! Third-party clients and audits against a running server. They come from npm; `make setup-tests` installs them.
 
 use std::process::Command;
 
 use crate::server::Server;
 use crate::world::Redis;
 
-/// Runs a program to its end; what it says, and whether it was content.
+/// Runs a program to its end. Returns whether it succeeded, and its output.
 pub(crate) fn outcome(program: &mut Command) -> (bool, String) {
     let output = program.output().expect("the program is there; `make setup-tests` installs it");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     if output.status.success() {
-        return (true, said);
+        return (true, stdout);
     }
-    (false, format!("{said}{}", String::from_utf8_lossy(&output.stderr)))
+    (false, format!("{stdout}{}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// Runs a program to its good end, and tells what it says.
-pub(crate) fn told(program: &mut Command) -> String {
-    let (is_content, said) = outcome(program);
-    assert!(is_content, "{said}");
-    said
+/// Runs a program, which must succeed, and returns its standard output.
+pub(crate) fn stdout_of(program: &mut Command) -> String {
+    let (is_success, stdout) = outcome(program);
+    assert!(is_success, "{stdout}");
+    stdout
 }
 
-/// Runs one of the scripts of `tests/npm` to its good end, and tells what it says.
+/// Runs one of the scripts of `tests/npm`, which must succeed, and returns its standard output.
 pub(crate) fn run(script: &str, arguments: &[&str]) -> String {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/npm");
-    told(Command::new("node").arg(script).args(arguments).current_dir(directory))
+    stdout_of(Command::new("node").arg(script).args(arguments).current_dir(directory))
 }
 
 #[test]
@@ -36,33 +36,33 @@ fn all_audits_of_graphql_over_http_are_passed() {
 }
 
 #[test]
-fn documents_are_taken_as_graphql_js_takes_them() {
+fn documents_are_accepted_and_rejected_as_by_graphql_js() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
     let tokens = ["ada", "ben"].map(|name| server.token(name));
     for (token, other) in tokens.iter().zip(["VXNlcjoy", "VXNlcjox"]) {
         let publish = "publish(input: { content: \"x\" }) { userErrors { code } }";
         let follow = format!("follow(input: {{ userId: \"{other}\" }}) {{ userErrors {{ code }} }}");
-        let answer = server.ask_as(token, &format!("mutation {{ {publish} {follow} }}"));
-        assert!(answer.get("errors").is_none(), "{answer}");
+        let response = server.ask_as(token, &format!("mutation {{ {publish} {follow} }}"));
+        assert!(response.get("errors").is_none(), "{response}");
     }
     let url = server.url();
-    let said = run("verdicts.mjs", &[&url, "../../schema.graphql"]);
-    let last = said.lines().last().unwrap_or_default();
-    let (same, all) = last.split_once(" of ").expect("it tells how many are the same");
-    assert!(same == all && all.parse::<u32>().unwrap() > 250, "{said}");
+    let stdout = run("verdicts.mjs", &[&url, "../../schema.graphql"]);
+    let last = stdout.lines().last().unwrap_or_default();
+    let (same, all) = last.split_once(" of ").expect("it ends with both counts");
+    assert!(same == all && all.parse::<u32>().unwrap() > 250, "{stdout}");
 }
 
 #[test]
-fn clients_of_sockets_and_of_events_watch_and_go_on_where_they_were() {
+fn clients_of_sockets_and_of_events_watch_and_resume() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
     let [ada, ben] = ["ada", "ben"].map(|name| server.token(name));
     server.ask_as(&ada, "mutation { follow(input: { userId: \"VXNlcjoy\" }) { userErrors { code } } }");
     let url = server.url();
-    for (kind, refused) in [("ws", "GRAPHQL_VALIDATION_FAILED"), ("sse", "400")] {
-        let said = run("watch.mjs", &[kind, &url, &ada, &ben]);
+    for (kind, rejection) in [("ws", "GRAPHQL_VALIDATION_FAILED"), ("sse", "400")] {
+        let stdout = run("watch.mjs", &[kind, &url, &ada, &ben]);
         let posts = ["one", "two", "three", "four", "five", "six"].map(|content| format!("ben: {content}\n"));
-        assert_eq!(said, format!("{}{refused}\n", posts.concat()), "{kind}");
+        assert_eq!(stdout, format!("{}{rejection}\n", posts.concat()), "{kind}");
     }
 }

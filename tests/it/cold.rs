@@ -1,4 +1,4 @@
-//! Reading and deleting what is in the archive, and what becomes of everything when the archive is away.
+//! Reading and deleting archived posts, and operation while the archive is unavailable.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,9 +21,9 @@ use crate::walk::{walk, walk_posts};
 use crate::world::{Person, World, archive_all, codes, deliver_all};
 
 on_every_kind! {
-    all_posts_of_an_author_are_walked_through_in_order;
+    all_posts_of_an_author_are_paged_in_order;
     deleting_an_archived_post_is_final;
-    a_page_that_lies_across_the_seam_is_one_page;
+    a_page_across_redis_and_the_archive_is_one_page;
 }
 
 /// A world over an archive in this database.
@@ -61,7 +61,7 @@ pub(crate) fn ids(nodes: &Value) -> Vec<String> {
 }
 
 /// 25,000 posts of one author, of whom a thousand are hot.
-async fn all_posts_of_an_author_are_walked_through_in_order(kind: Kind) {
+async fn all_posts_of_an_author_are_paged_in_order(kind: Kind) {
     const COUNT: usize = 25_000;
     let database = Database::new(kind).await;
     let world = world(&database, &[]).await;
@@ -71,7 +71,7 @@ async fn all_posts_of_an_author_are_walked_through_in_order(kind: Kind) {
     archive_all(&world.app).await;
     assert_eq!(world.redis.raw::<usize>(&["LLEN", "ff:{u1}:posts"]), 1_000);
     expected.reverse();
-    // Redis learns the scripts.
+    // Redis caches the scripts.
     posts(&world, &person, json!({ "first": 1 })).await;
 
     for size in [20, 100] {
@@ -169,20 +169,20 @@ async fn deleting_an_archived_post_is_final(kind: Kind) {
     archive_all(&world.app).await;
     check().await;
     assert_eq!(delete(&world, &people[0], cold).await, deleted);
-    // Also when nothing in Redis remembers it.
+    // Also when Redis has no record of it.
     world.redis.raw::<u64>(&["DEL", "ff:{p2}:post", "ff:{u1}:void"]);
     assert_eq!(delete(&world, &people[0], cold).await, deleted);
     assert_eq!(delete(&world, &people[1], cold).await["userErrors"][0]["code"], "NOT_FOUND");
     assert_eq!(delete(&world, &people[0], "UG9zdDo5OQ").await["userErrors"][0]["code"], "NOT_FOUND");
     archive_all(&world.app).await;
     check().await;
-    world.clock.turn(Duration::from_mins(2));
+    world.clock.advance(Duration::from_mins(2));
     world.app.repair().await.unwrap();
     check().await;
     assert_eq!(world.redis.raw::<Vec<String>>(&["KEYS", "ff:*:gone"]), [""; 0]);
 }
 
-async fn a_page_that_lies_across_the_seam_is_one_page(kind: Kind) {
+async fn a_page_across_redis_and_the_archive_is_one_page(kind: Kind) {
     let database = Database::new(kind).await;
     let world = world(&database, &["--post-hot-limit", "5"]).await;
     let person = world.register("ada").await;
@@ -198,9 +198,9 @@ async fn a_page_that_lies_across_the_seam_is_one_page(kind: Kind) {
     let contents = data["viewer"]["user"]["posts"]["nodes"].as_array().unwrap();
     let contents: Vec<&str> = contents.iter().map(|node| node["content"].as_str().unwrap()).collect();
     assert_eq!(contents, ["11", "10", "9", "8", "7", "6", "5", "4"]);
-    // The session, the list, the posts, and who the author is.
+    // The session, the list, the posts, and the author.
     assert_eq!((world.app.store().round_trips() - trips, world.app.archive_asked() - queries), (4, 1));
-    // What is hot alone asks nothing of the archive, nor does a count.
+    // A page of hot posts does not query the archive, nor does a count.
     let queries = world.app.archive_asked();
     let page = posts(&world, &person, json!({ "first": 5 })).await;
     assert_eq!((&page["pageInfo"]["hasNextPage"], &page["totalCount"]), (&json!(true), &json!(12)));
@@ -211,7 +211,7 @@ async fn a_page_that_lies_across_the_seam_is_one_page(kind: Kind) {
     let queries = world.app.archive_asked();
     world.data(Some(&person.token), &format!("{{ viewer {{ {} }} }}", many.concat()), Value::Null).await;
     assert_eq!(world.app.archive_asked() - queries, 1);
-    // Posts by id are one, too.
+    // Posts by id are one query, too.
     let queries = world.app.archive_asked();
     let data = world
         .data(
@@ -225,19 +225,19 @@ async fn a_page_that_lies_across_the_seam_is_one_page(kind: Kind) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_timeline_goes_on_to_the_very_first_post() {
+async fn a_timeline_continues_to_the_very_first_post() {
     const AUTHORS: usize = 200;
     const EACH: usize = 300;
     let options = ["--timeline-capacity", "100", "--post-hot-limit", "20", "--timeline-push-limit", "50"];
     let world = World::with(&options).await;
     let viewer = world.register("viewer").await;
-    // Some are stars, whom more follow.
+    // Some are stars, with more followers.
     let fans = (100..160).flat_map(|fan| (0..5).map(move |star| (fan, star))).collect();
     let authors = Graph { users: AUTHORS, follows: fans }.load(&world.app, None).await;
-    let (asking, at) = (world.app.authenticate(&viewer.token).await.unwrap(), Graph::time(0));
-    let follow = |&followee| ImportFollow { follower: asking.user().unwrap(), followee, at };
+    let (caller, at) = (world.app.authenticate(&viewer.token).await.unwrap(), Graph::time(0));
+    let follow = |&followee| ImportFollow { follower: caller.user().unwrap(), followee, at };
     world.app.import_follows(authors.iter().map(follow).collect()).await.unwrap();
-    // Some write seldom, some in bursts, and each wrote the same in the end.
+    // Some publish rarely, some in bursts, and all the same number in the end.
     let order = (0..EACH * AUTHORS)
         .map(|number| authors[if number % 3 == 0 { number / EACH } else { number % AUTHORS }]);
     let order: Vec<UserId> = order.collect();
@@ -250,7 +250,7 @@ async fn a_timeline_goes_on_to_the_very_first_post() {
     archive_all(&world.app).await;
     expected.reverse();
     for direction in [Direction::Forward, Direction::Backward] {
-        let walked = walk(&world.app, &asking, direction, 100).await;
+        let walked = walk(&world.app, &caller, direction, 100).await;
         assert_eq!(walked.len(), EACH * AUTHORS);
         assert_eq!(walked, expected, "{direction:?}");
     }
@@ -261,13 +261,13 @@ async fn walk_page(world: &World, viewer: &Person) {
     world.data(Some(&viewer.token), query, Value::Null).await;
 }
 
-/// The status and the text of one of the pages beside the API.
+/// Returns the status and the text of a page beside the API.
 async fn page(world: &World, path: &str) -> (u16, String) {
     let (status, _, body) = world.send(Request::get(path).body(Body::empty()).unwrap()).await;
     (status.as_u16(), String::from_utf8(body).unwrap())
 }
 
-async fn while_the_archive_is_away(kind: Kind) {
+async fn while_the_archive_is_unavailable(kind: Kind) {
     let server = tokio::task::spawn_blocking(move || Server::start(kind));
     let mut server = server.await.unwrap();
     let url = server.database().await;
@@ -289,14 +289,14 @@ async fn while_the_archive_is_away(kind: Kind) {
         published.push(publish(&world, &people[0], &number.to_string()).await);
     }
     deliver_all(&world.app).await;
-    // What is hot is not affected, and nothing is lost: it waits.
+    // Hot posts are not affected, and nothing is lost: moves wait.
     let timeline = "{ viewer { timeline(first: 3) { nodes { content } } } }";
     let data = world.data(Some(&people[1].token), timeline, Value::Null).await;
     assert_eq!(data["viewer"]["timeline"]["nodes"][0]["content"], "11");
     let hot = posts(&world, &people[0], json!({ "first": 3 })).await;
     assert_eq!((ids(&hot["nodes"]).len(), &hot["totalCount"]), (3, &json!(12)));
     assert_eq!(delete(&world, &people[0], &published[11]).await["userErrors"], json!([]));
-    // What was known when it was last asked is served for a second.
+    // The last known state is returned for a second.
     tokio::time::sleep(Duration::from_millis(1_100)).await;
     assert_eq!(page(&world, "/readyz").await, (200, "ready\narchive: unavailable\n".to_owned()));
     let metrics = page(&world, "/metrics").await.1;
@@ -305,15 +305,15 @@ async fn while_the_archive_is_away(kind: Kind) {
             || !metrics.contains("fanfold_archive_moving_posts 0\n"),
         "{metrics}"
     );
-    // What is cold is not told to be missing.
+    // Cold posts are not reported as missing.
     let query = "query ($id: ID!) { post(id: $id) { content } }";
-    let answer = world.ask(Some(&people[0].token), query, json!({ "id": published[0] })).await;
-    assert_eq!((codes(&answer), &answer["data"]["post"]), (vec!["UNAVAILABLE"], &Value::Null));
-    let answer = world.ask(Some(&people[0].token), POSTS, json!({ "first": 12 })).await;
-    assert_eq!(codes(&answer), ["UNAVAILABLE"]);
+    let response = world.ask(Some(&people[0].token), query, json!({ "id": published[0] })).await;
+    assert_eq!((codes(&response), &response["data"]["post"]), (vec!["UNAVAILABLE"], &Value::Null));
+    let response = world.ask(Some(&people[0].token), POSTS, json!({ "first": 12 })).await;
+    assert_eq!(codes(&response), ["UNAVAILABLE"]);
 
     server.serve(&[]);
-    // The mover learns of its success a moment after it has moved the last post.
+    // The mover reports success a moment after it has moved the last post.
     let is_done = async || {
         let transit = world.app.transit().await.unwrap();
         transit.pending + transit.moving == 0 && page(&world, "/readyz").await.1 == "ready\n"
@@ -333,17 +333,17 @@ async fn while_the_archive_is_away(kind: Kind) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn while_mariadb_is_away_posts_wait_and_then_move_by_themselves() {
-    while_the_archive_is_away(Kind::Mariadb).await;
+async fn while_mariadb_is_unavailable_posts_wait_and_then_move_by_themselves() {
+    while_the_archive_is_unavailable(Kind::Mariadb).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn while_postgres_is_away_posts_wait_and_then_move_by_themselves() {
-    while_the_archive_is_away(Kind::Postgres).await;
+async fn while_postgres_is_unavailable_posts_wait_and_then_move_by_themselves() {
+    while_the_archive_is_unavailable(Kind::Postgres).await;
 }
 
 #[tokio::test]
-async fn a_lower_limit_is_kept_for_posts_of_before() {
+async fn a_lower_limit_applies_to_existing_posts() {
     let world = World::new().await;
     let people = world.people(3).await;
     for person in &people[..2] {
@@ -363,22 +363,22 @@ async fn a_lower_limit_is_kept_for_posts_of_before() {
 }
 
 #[tokio::test]
-async fn whoever_asks_whether_all_is_ready_is_told_that_nothing_can_be_archived() {
+async fn readiness_reports_that_nothing_can_be_archived() {
     let database = Database::new(Kind::Sqlite).await;
     let world = world(&database, &["--post-hot-limit", "1"]).await;
     let person = world.register("ada").await;
     let mover = tokio::spawn(world.app.mover().work(std::future::pending()));
-    let until = async |said: &str| {
+    let until = async |expected_page: &str| {
         for _ in 0..200 {
-            if page(&world, "/readyz").await == (200, said.to_owned()) {
+            if page(&world, "/readyz").await == (200, expected_page.to_owned()) {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        panic!("it does not say {said:?}");
+        panic!("`/readyz` does not become {expected_page:?}");
     };
     until("ready\n").await;
-    // It can be read, and not be written.
+    // The archive can be read, but not written.
     database.execute("CREATE TRIGGER no BEFORE INSERT ON posts BEGIN SELECT RAISE(FAIL, 'no'); END").await;
     for number in 0..3 {
         publish(&world, &person, &number.to_string()).await;
@@ -398,14 +398,14 @@ async fn whoever_asks_whether_all_is_ready_is_told_that_nothing_can_be_archived(
 }
 
 #[tokio::test]
-async fn only_those_of_the_deleted_posts_are_read_that_lie_where_the_page_does() {
+async fn only_the_deleted_posts_near_the_page_are_read() {
     let database = Database::new(Kind::Sqlite).await;
     let world = world(&database, &["--post-hot-limit", "10"]).await;
     let person = world.register("ada").await;
     let author = user_of(&world, &person).await;
     let all = import(&world, std::iter::repeat_n(author, 900)).await;
     archive_all(&world.app).await;
-    // Nobody moves the deletions: every second post of the archive, and most of the oldest.
+    // No mover runs. Deleted are every second post of the archive, and most of the oldest.
     let viewer = world.app.authenticate(&person.token).await.unwrap();
     let is_deleted = |id: &&u64| **id <= 890 && (id.is_multiple_of(2) || (100..200).contains(*id));
     for id in all.iter().filter(is_deleted) {
@@ -438,7 +438,7 @@ async fn lock_visits(database: &Database) -> sqlx::PgConnection {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn requests_that_use_all_connections_keep_no_mover_waiting_and_their_statements_end_with_them() {
+async fn requests_that_use_all_connections_do_not_delay_movers_and_their_statements_end_with_them() {
     let database = Database::new(Kind::Postgres).await;
     let world = world(&database, &["--post-hot-limit", "1", "--archive-connections", "2"]).await;
     let person = world.register("ada").await;
@@ -461,9 +461,9 @@ async fn requests_that_use_all_connections_keep_no_mover_waiting_and_their_state
     }
     mover.abort();
     for request in requests {
-        assert!(!request.await.unwrap(), "it has waited in vain");
+        assert!(!request.await.unwrap(), "it waited until it failed");
     }
-    // What nobody waits for any more is not worked on, either.
+    // Statements whose caller no longer waits are not executed, either.
     let mut waiting = 2;
     for _ in 0..100 {
         let query = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() \

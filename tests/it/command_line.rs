@@ -1,4 +1,4 @@
-//! The program: what it prints, how it ends, what it leaves.
+//! The program: its output, its exit code, and its effects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -28,7 +28,7 @@ fn schema_prints_the_committed_schema() {
 }
 
 #[test]
-fn an_import_reports_what_it_did_and_again_changes_nothing() {
+fn an_import_reports_its_changes_and_a_repeat_changes_nothing() {
     let redis = Redis::start();
     let file = edge_list("# a graph\n30\t1412\n1412\t30\n30\t3\n3\t3\n");
     let import = || {
@@ -68,7 +68,7 @@ fn a_file_with_a_bad_line_is_not_imported_at_all() {
 }
 
 #[test]
-fn a_demo_world_is_made_once() {
+fn a_demo_world_is_created_once() {
     let redis = Redis::start();
     let demo = || {
         let output = fanfold(&["demo", "--users", "60", "--redis-url", &redis.url()]);
@@ -80,7 +80,7 @@ fn a_demo_world_is_made_once() {
 }
 
 #[test]
-fn check_ends_with_one_when_something_is_wrong_and_mends_it_when_told() {
+fn check_exits_with_one_on_faults_and_repairs_them_on_request() {
     let redis = Redis::start();
     let url = redis.url();
     fanfold(&["import", edge_list("1\t2\n").path().to_str().unwrap(), "--redis-url", &url]);
@@ -88,14 +88,14 @@ fn check_ends_with_one_when_something_is_wrong_and_mends_it_when_told() {
     let found = fanfold(&["check", "--redis-url", &url]);
     assert_eq!(found.status.code(), Some(1));
     assert!(text(&found.stdout).contains("1 faults were found; `fanfold check --repair` repairs them"));
-    let mended = fanfold(&["check", "--repair", "--redis-url", &url]);
-    assert_eq!(mended.status.code(), Some(0));
-    assert!(text(&mended.stdout).contains("all of these 1 faults were repaired"));
+    let repaired = fanfold(&["check", "--repair", "--redis-url", &url]);
+    assert_eq!(repaired.status.code(), Some(0));
+    assert!(text(&repaired.stdout).contains("all of these 1 faults were repaired"));
     assert_eq!(fanfold(&["check", "--redis-url", &url]).status.code(), Some(0));
 }
 
 #[test]
-fn what_fails_says_what_and_where_and_what_to_do() {
+fn a_failure_reports_its_cause_and_place_and_a_remedy() {
     let missing = tempfile::tempdir().unwrap();
     let nowhere = format!("unix:{}", missing.path().join("none.sock").display());
     let cases: [(&[&str], i32, &str); 6] = [
@@ -113,8 +113,8 @@ fn what_fails_says_what_and_where_and_what_to_do() {
     for (arguments, code, message) in cases {
         let output = fanfold(arguments);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}");
-        let said = text(&output.stderr);
-        assert!(said.contains(message), "{arguments:?}: {said}");
+        let stderr = text(&output.stderr);
+        assert!(stderr.contains(message), "{arguments:?}: {stderr}");
     }
 }
 
@@ -129,7 +129,7 @@ fn a_password_in_a_url_is_not_printed() {
 }
 
 #[test]
-fn a_redis_that_may_throw_data_away_is_refused_unless_told_otherwise() {
+fn a_redis_that_may_evict_data_is_rejected_unless_allowed() {
     let redis = Redis::start_with(&["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"]);
     let output = fanfold(&["check", "--redis-url", &redis.url()]);
     assert_eq!(output.status.code(), Some(1));
@@ -138,7 +138,7 @@ fn a_redis_that_may_throw_data_away_is_refused_unless_told_otherwise() {
 }
 
 #[test]
-fn a_redis_behind_tls_is_reached_if_its_certificate_is_trusted() {
+fn a_redis_behind_tls_is_used_if_its_certificate_is_trusted() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     let signed = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
@@ -190,14 +190,14 @@ fn options_of(command: &[&str]) -> BTreeMap<String, Option<String>> {
     options.collect()
 }
 
-/// Returns the options that a text has in code spans.
+/// Returns the options in the code spans of a text.
 fn options_in(text: &str) -> impl Iterator<Item = &str> {
     let code = text.split('`').skip(1).step_by(2);
     code.filter(|code| code.starts_with("--")).map(|code| code.split(' ').next().unwrap())
 }
 
 #[test]
-fn the_page_on_security_has_the_bounds_that_the_program_has() {
+fn the_page_on_security_has_the_bounds_of_the_program() {
     let page = include_str!("../../docs/security.md");
     let options = options_of_the_server();
     let unknown: Vec<&str> = options_in(page).filter(|name| !options.contains_key(*name)).collect();

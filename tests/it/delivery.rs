@@ -1,4 +1,4 @@
-//! The workers of delivery: what disturbs them keeps no post from anybody.
+//! Delivery workers: no disturbance keeps a post from a timeline.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use crate::stage::Stage;
 use crate::turnstile::Actor;
 use crate::world::{World, app, deliver_all};
 
-/// User 1 writes, user 2 follows and has a timeline.
+/// User 1 publishes, user 2 follows and has a timeline.
 struct Scene {
     world: World,
     app: App,
@@ -23,7 +23,7 @@ struct Scene {
 }
 
 impl Scene {
-    async fn set() -> Self {
+    async fn new() -> Self {
         let world = World::new().await;
         let people = world.people(2).await;
         world.follow(&people[1], &people[0]).await;
@@ -40,7 +40,7 @@ impl Scene {
         }
     }
 
-    /// The one whose jobs are those of the author.
+    /// The worker of the author's partition.
     fn worker(&self) -> Worker {
         self.app.worker(1)
     }
@@ -49,7 +49,7 @@ impl Scene {
         self.world.redis.raw::<u64>(&["LLEN", "ff:{u2}:timeline"]) - 1
     }
 
-    /// How many jobs wait, and how many were given up.
+    /// Returns the numbers of waiting and of failed jobs.
     async fn jobs(&self) -> (u64, u64) {
         let backlog = self.app.backlog().await.unwrap();
         (backlog.jobs, backlog.failed)
@@ -58,7 +58,7 @@ impl Scene {
 
 #[tokio::test]
 async fn a_worker_drains_more_than_it_takes_at_once() {
-    let scene = Scene::set().await;
+    let scene = Scene::new().await;
     scene.publish(600).await;
     scene.worker().drain(Duration::from_secs(5)).await.unwrap();
     assert_eq!((scene.received(), scene.jobs().await), (600, (0, 0)));
@@ -66,8 +66,8 @@ async fn a_worker_drains_more_than_it_takes_at_once() {
 
 #[tokio::test]
 async fn a_worker_drains_more_than_it_finishes_at_once() {
-    let scene = Scene::set().await;
-    // More followers than a job with many others beside it serves in a round.
+    let scene = Scene::new().await;
+    // More followers than a job among many others is delivered to in a round.
     let mut words = vec!["ZADD".to_owned(), "ff:{u1}:followers".to_owned()];
     words.extend((3..100).flat_map(|user| [user.to_string(), user.to_string()]));
     scene.world.redis.raw::<i64>(&words.iter().map(String::as_str).collect::<Vec<_>>());
@@ -77,25 +77,25 @@ async fn a_worker_drains_more_than_it_finishes_at_once() {
 }
 
 #[tokio::test]
-async fn a_job_whose_progress_cannot_be_read_holds_no_other_up() {
-    let scene = Scene::set().await;
+async fn a_job_with_unreadable_progress_blocks_no_others() {
+    let scene = Scene::new().await;
     scene.publish(2).await;
     scene.world.redis.raw::<i64>(&["HSET", "ff:{f1}:fanout:progress", "deliver:1", "of another version"]);
     let mut worker = scene.worker();
     worker.drain(Duration::from_secs(5)).await.unwrap();
     assert_eq!((scene.received(), scene.jobs().await), (1, (1, 0)));
     worker.drain(Duration::ZERO).await.unwrap();
-    assert_eq!(scene.jobs().await, (0, 1), "it is put aside in the end");
+    assert_eq!(scene.jobs().await, (0, 1), "it is set aside in the end");
 }
 
 #[tokio::test]
-async fn jobs_whose_answer_was_lost_on_the_way_are_done_by_their_worker() {
-    let scene = Scene::set().await;
+async fn jobs_whose_reply_was_lost_are_done_by_their_worker() {
+    let scene = Scene::new().await;
     let mut worker = scene.worker();
     scene.publish(1).await;
     worker.drain(Duration::from_secs(5)).await.unwrap();
     scene.publish(2).await;
-    // Redis has given it the jobs, and it does not know.
+    // Redis has given the worker the jobs, and it does not know.
     let script = "local worker = redis.call('XINFO', 'CONSUMERS', KEYS[1], 'delivery')[1][2]
         return redis.call('XREADGROUP', 'GROUP', 'delivery', worker, 'COUNT', 2, 'STREAMS', KEYS[1], '>')";
     let taken: redis::Value = scene.world.redis.raw(&["EVAL", script, "1", "ff:{f1}:fanout"]);
@@ -105,12 +105,12 @@ async fn jobs_whose_answer_was_lost_on_the_way_are_done_by_their_worker() {
 }
 
 #[tokio::test]
-async fn a_redis_that_is_full_is_waited_for_and_no_job_is_blamed() {
-    let scene = Scene::set().await;
+async fn jobs_wait_for_a_full_redis_and_none_counts_as_failed() {
+    let scene = Scene::new().await;
     let mut worker = scene.worker();
     worker.drain(Duration::ZERO).await.unwrap();
     scene.publish(3).await;
-    // It has begun them.
+    // The worker begins them.
     scene.world.redis.raw::<String>(&["CONFIG", "SET", "maxmemory", "1"]);
     assert!(worker.drain(Duration::ZERO).await.is_err());
     scene.world.redis.raw::<String>(&["CONFIG", "SET", "maxmemory", "0"]);
@@ -127,8 +127,8 @@ async fn a_redis_that_is_full_is_waited_for_and_no_job_is_blamed() {
 }
 
 #[tokio::test]
-async fn workers_that_die_again_and_again_put_no_more_than_one_job_aside_and_it_can_be_tried_again() {
-    let scene = Scene::set().await;
+async fn workers_that_die_repeatedly_set_at_most_one_job_aside_and_it_can_be_retried() {
+    let scene = Scene::new().await;
     scene.publish(3).await;
     for _ in 0..5 {
         let work = async |app: App| {
@@ -137,7 +137,7 @@ async fn workers_that_die_again_and_again_put_no_more_than_one_job_aside_and_it_
         let mut dying = Actor::begin(&scene.app, work).await;
         dying.step_to(Moment::Before, "deliver: timelines").await;
         assert!(dying.waits.is_some());
-        dying.cut_off().await;
+        dying.interrupt().await;
     }
     scene.worker().drain(Duration::ZERO).await.unwrap();
     assert_eq!((scene.received(), scene.jobs().await), (2, (0, 1)));
@@ -151,7 +151,7 @@ async fn workers_that_die_again_and_again_put_no_more_than_one_job_aside_and_it_
 
 #[tokio::test]
 async fn jobs_of_another_version_are_left_alone() {
-    let scene = Scene::set().await;
+    let scene = Scene::new().await;
     scene.worker().drain(Duration::ZERO).await.unwrap();
     let raw = |words: &[&str]| scene.world.redis.raw::<redis::Value>(words);
     raw(&["XADD", "ff:{f1}:fanout", "*", "new", "field"]);
@@ -164,14 +164,14 @@ async fn jobs_of_another_version_are_left_alone() {
 }
 
 #[tokio::test]
-async fn jobs_that_a_worker_has_when_it_is_told_to_stop_are_taken_by_another_at_once() {
-    let scene = Scene::set().await;
+async fn jobs_of_a_worker_that_stops_are_taken_by_another_at_once() {
+    let scene = Scene::new().await;
     scene.publish(100).await;
-    // They are stopped at once, or in the middle of something.
+    // Workers are stopped at once, or in the middle of a job.
     for millis in 0..20 {
         scene.worker().apart().work(tokio::time::sleep(Duration::from_millis(millis % 5))).await;
     }
-    // What was on its way to the last one just then is taken over later.
+    // Jobs that were on their way to the last worker are taken over later.
     scene.worker().drain(Duration::from_hours(1)).await.unwrap();
     tokio::time::sleep(Duration::from_millis(10)).await;
     scene.worker().drain(Duration::from_millis(10)).await.unwrap();
@@ -179,8 +179,8 @@ async fn jobs_that_a_worker_has_when_it_is_told_to_stop_are_taken_by_another_at_
 }
 
 #[tokio::test]
-async fn posts_are_taken_out_of_timelines_while_others_are_delivered() {
-    let scene = Scene::set().await;
+async fn deleted_posts_are_removed_from_timelines_while_others_are_delivered() {
+    let scene = Scene::new().await;
     scene.publish(5).await;
     deliver_all(&scene.app).await;
     for post in [1, 3] {
@@ -194,8 +194,8 @@ async fn posts_are_taken_out_of_timelines_while_others_are_delivered() {
 }
 
 #[tokio::test]
-async fn a_timeline_that_cannot_be_written_keeps_no_other_from_its_posts() {
-    let stage = Stage::set("push", "3").await;
+async fn a_timeline_that_cannot_be_written_does_not_block_others() {
+    let stage = Stage::new("push", "3").await;
     stage.calls(&[Follow(1, 3), Follow(2, 3), Read(1, 2), Read(2, 2)]).await;
     stage.world.redis.raw::<String>(&["SET", "ff:{u1}:timeline", "no list"]);
     stage.calls(&[Publish(3, None)]).await;
@@ -207,8 +207,8 @@ async fn a_timeline_that_cannot_be_written_keeps_no_other_from_its_posts() {
 }
 
 #[tokio::test]
-async fn a_job_that_fails_again_and_again_is_put_aside_and_others_are_done() {
-    let stage = Stage::set("push", "3").await;
+async fn a_job_that_fails_repeatedly_is_set_aside_and_others_are_done() {
+    let stage = Stage::new("push", "3").await;
     stage.calls(&[Follow(1, 3), Read(1, 2)]).await;
     let followers: Vec<(String, String)> =
         stage.world.redis.raw(&["ZRANGE", "ff:{u3}:followers", "0", "-1", "WITHSCORES"]);
@@ -225,9 +225,9 @@ async fn a_job_that_fails_again_and_again_is_put_aside_and_others_are_done() {
     assert_eq!(stage.seen(&stage.app, 1, 2).await.0[0], 2);
 }
 
-/// Users 1 and 5 write, who are in one partition; user 2 follows both, and so do the users from 10 on.
+/// Users 1 and 5 publish, and are in one partition; user 2 follows both, and so do the users from 10 on.
 async fn crowd(followers: u64) -> Scene {
-    let scene = Scene::set().await;
+    let scene = Scene::new().await;
     for author in [1, 5] {
         let key = format!("ff:{{u{author}}}:followers");
         let mut words = vec!["ZADD".to_owned(), key, "1".to_owned(), "2".to_owned()];
@@ -246,7 +246,7 @@ async fn publish_as(app: &App, author: u64) -> u64 {
 }
 
 #[tokio::test]
-async fn an_author_who_publishes_much_keeps_no_other_waiting() {
+async fn an_author_who_publishes_much_does_not_delay_others() {
     let scene = crowd(500).await;
     for _ in 0..300 {
         publish_as(&scene.app, 1).await;
@@ -297,8 +297,8 @@ impl Gate for TakeOvers {
 }
 
 #[tokio::test]
-async fn a_worker_that_has_all_the_jobs_it_takes_at_once_rests_without_turning_round() {
-    let scene = Scene::set().await;
+async fn a_worker_with_the_maximum_of_jobs_waits_without_spinning() {
+    let scene = Scene::new().await;
     // Of one partition: an author with one job, and as many with several as fill a worker. Each job takes three rounds.
     let followers: Vec<String> = (2..=52).flat_map(|user| ["1".to_owned(), user.to_string()]).collect();
     let authors = (0..65).map(|number| 1 + 4 * number);
@@ -320,13 +320,13 @@ async fn a_worker_that_has_all_the_jobs_it_takes_at_once_rests_without_turning_r
     };
     worker.work(all_delivered).await;
     // It may look in both queues at first, and whenever it has finished all the jobs it took.
-    let looked = gate.0.load(Ordering::Relaxed);
-    assert!(looked < 10, "{looked} times");
+    let searches = gate.0.load(Ordering::Relaxed);
+    assert!(searches < 10, "{searches} times");
 }
 
 #[tokio::test]
-async fn jobs_that_are_held_back_survive_workers_that_die_and_jobs_that_are_put_aside() {
-    let scene = Scene::set().await;
+async fn jobs_that_are_held_back_survive_workers_that_die_and_jobs_that_are_set_aside() {
+    let scene = Scene::new().await;
     scene.publish(40).await;
     for _ in 0..5 {
         let work = async |app: App| {
@@ -334,7 +334,7 @@ async fn jobs_that_are_held_back_survive_workers_that_die_and_jobs_that_are_put_
         };
         let mut dying = Actor::begin(&scene.app, work).await;
         dying.step_to(Moment::Before, "deliver: timelines").await;
-        dying.cut_off().await;
+        dying.interrupt().await;
     }
     scene.worker().drain(Duration::ZERO).await.unwrap();
     assert_eq!((scene.received(), scene.jobs().await), (39, (0, 1)));
@@ -346,8 +346,8 @@ async fn jobs_that_are_held_back_survive_workers_that_die_and_jobs_that_are_put_
 }
 
 #[tokio::test]
-async fn jobs_are_held_back_by_no_count_that_is_wrong() {
-    let scene = Scene::set().await;
+async fn a_wrong_count_holds_no_jobs_back() {
+    let scene = Scene::new().await;
     // Another version has taken jobs out and has not counted them.
     scene.world.redis.raw::<i64>(&["HSET", "ff:{f1}:fanout:ready", "1", "4"]);
     scene.publish(20).await;

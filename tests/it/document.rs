@@ -1,5 +1,5 @@
-//! The README and the pages of `docs` are correct: their queries are executed and the answers compared, their commands
-//! exist, and their client runs.
+//! The README and the pages of `docs` are correct: their queries are executed and the responses compared, their
+//! commands exist, and their client runs.
 
 use std::fmt::Write as _;
 use std::process::Command;
@@ -7,7 +7,7 @@ use std::process::Command;
 use apollo_compiler::{ExecutableDocument, Schema};
 use serde_json::Value;
 
-use crate::clients::told;
+use crate::clients::stdout_of;
 use crate::page::demo_server;
 use crate::world::World;
 
@@ -57,21 +57,21 @@ pub(crate) async fn demo_world() -> World {
 }
 
 #[tokio::test]
-async fn the_queries_of_the_pages_have_the_answers_that_they_show() {
+async fn the_queries_of_the_pages_have_the_responses_that_they_show() {
     let world = demo_world().await;
     for (page, least, signs_in) in [(README, 1, false), (CLIENTS, 5, true)] {
-        let (queries, answers) = (texts(page, "graphql"), texts(page, "json"));
-        assert!(queries.len() >= least && queries.len() == answers.len(), "every query has its answer");
+        let (queries, responses) = (texts(page, "graphql"), texts(page, "json"));
+        assert!(queries.len() >= least && queries.len() == responses.len(), "every query has its response");
         let blocks = blocks(page);
         let pairs = blocks.windows(2).filter(|pair| {
             let [first, second] = pair else { return false };
             first.language == "graphql" && second.language == "json"
         });
-        assert_eq!(pairs.count(), queries.len(), "every query is followed by its answer");
+        assert_eq!(pairs.count(), queries.len(), "every query is followed by its response");
         let mut token: Option<String> = None;
-        for (query, answer) in queries.iter().zip(&answers) {
+        for (query, response) in queries.iter().zip(&responses) {
             let given = world.ask(token.as_deref(), query, Value::Null).await;
-            let mut shown: Value = serde_json::from_str(answer).expect("the page shows JSON");
+            let mut shown: Value = serde_json::from_str(response).expect("the page shows JSON");
             // A token is never the same twice.
             if let Some(new) = given.pointer("/data/login/token") {
                 let shown = shown.pointer_mut("/data/login/token").expect("the page shows a token");
@@ -110,11 +110,11 @@ fn the_client_of_the_readme_shows_the_followers_that_the_readme_shows() {
     let shown: Value = serde_json::from_str(&texts(README, "json")[0]).unwrap();
     assert!(code.contains("http://127.0.0.1:8080/graphql"), "{code}");
     let code = code.replace("http://127.0.0.1:8080/graphql", &server.url());
-    let said = told(Command::new("node").args(["--input-type=module", "--eval", &code]));
+    let stdout = stdout_of(Command::new("node").args(["--input-type=module", "--eval", &code]));
     let followers = &shown["data"]["user"]["followers"];
-    assert!(said.contains(&format!("totalCount: {}", followers["totalCount"])), "{said}");
+    assert!(stdout.contains(&format!("totalCount: {}", followers["totalCount"])), "{stdout}");
     for follower in followers["nodes"].as_array().unwrap() {
-        assert!(said.contains(follower["displayName"].as_str().unwrap()), "{said}");
+        assert!(stdout.contains(follower["displayName"].as_str().unwrap()), "{stdout}");
     }
     server.kill();
 }
@@ -141,7 +141,7 @@ fn the_files_and_commands_that_the_pages_name_exist() {
                     }
                 }
                 ["git" | "cd", ..] => {}
-                _ => panic!("nothing runs this line of the pages: {line}"),
+                _ => panic!("no test for this line of the pages: {line}"),
             }
         }
     }

@@ -1,5 +1,5 @@
-//! The edge protocol: whatever is done at the same time and wherever it is cut off, both directions
-//! of every edge end equal.
+//! The edge protocol: whatever runs concurrently and wherever it is interrupted, both directions of every edge end
+//! equal.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn id(number: u64) -> UserId {
     UserId::new(number).unwrap()
 }
 
-/// Something a client does.
+/// A call of a client.
 #[derive(Clone, Copy, Debug)]
 enum Call {
     Follow(u64, u64),
@@ -31,7 +31,7 @@ enum Call {
 }
 
 impl Call {
-    /// The follower and the followed, and whether the one follows the other when the call is done.
+    /// Returns the follower, the followed, and whether the edge exists after the call.
     fn edge(self) -> (u64, u64, bool) {
         match self {
             Self::Follow(viewer, other) => (viewer, other, true),
@@ -42,7 +42,7 @@ impl Call {
 }
 
 fn calls() -> impl Strategy<Value = Vec<Call>> {
-    // Mostly one edge, where calls meet.
+    // Mostly one edge, so that calls meet.
     let pair = prop_oneof![
         6 => Just((1, 2)),
         1 => (1..=USERS, 1..USERS).prop_map(|(one, step)| (one, (one + step - 1) % USERS + 1)),
@@ -62,7 +62,7 @@ struct Stage {
 }
 
 impl Stage {
-    async fn set() -> Self {
+    async fn new() -> Self {
         let world = World::new().await;
         let mut viewers = HashMap::new();
         for (number, person) in (1..).zip(world.people(3).await) {
@@ -91,7 +91,7 @@ impl Stage {
             | Call::RemoveFollower(viewer, other) => (self.viewers[&viewer].clone(), id(other)),
         };
         let work = async move |app: App| {
-            // A call that is too late fails, and that is all that may go wrong with it.
+            // A call that is too late fails, and nothing else may go wrong.
             let _ = match call {
                 Call::Follow(..) => app.follow(&viewer, other).await,
                 Call::Unfollow(..) => app.unfollow(&viewer, other).await,
@@ -105,8 +105,8 @@ impl Stage {
         self.world.redis.raw(&["ZSCORE", &format!("ff:{{u{owner}}}:{list}"), &member.to_string()])
     }
 
-    /// Plays the events over the calls, and tells what the truth must be in the end: who follows
-    /// whom, by the order in which the truths were written.
+    /// Plays the events over the calls, and returns the final truth of each edge, by the order in which the truths were
+    /// written.
     async fn play(&self, calls: &[Call], events: &[Event]) -> HashMap<(u64, u64), bool> {
         let mut truth = HashMap::new();
         let mut actors = Vec::new();
@@ -148,17 +148,17 @@ proptest! {
     #![proptest_config(model_config(1_000))]
 
     #[test]
-    fn both_directions_end_equal_whatever_is_cut_off_where(calls in calls(), events in events()) {
+    fn both_directions_end_equal_wherever_calls_are_interrupted(calls in calls(), events in events()) {
         thread_local!(static STAGE: (Runtime, Stage) = {
             let runtime = Runtime::new().unwrap();
-            let stage = runtime.block_on(Stage::set());
+            let stage = runtime.block_on(Stage::new());
             (runtime, stage)
         });
         STAGE.with(|(runtime, stage)| {
             stage.clear();
             let truth = runtime.block_on(async {
                 let truth = stage.play(&calls, &events).await;
-                stage.world.clock.turn(Duration::from_secs(61));
+                stage.world.clock.advance(Duration::from_secs(61));
                 stage.world.app.repair().await.unwrap();
                 truth
             });
@@ -169,11 +169,11 @@ proptest! {
 
 #[tokio::test]
 async fn a_slow_follow_does_not_give_the_mirror_of_a_later_one_its_time() {
-    let stage = Stage::set().await;
+    let stage = Stage::new().await;
     let mut slow = stage.begin(Call::Follow(1, 2)).await;
     slow.step_to(Moment::Before, "edge: mirror").await;
     for call in [Call::Unfollow(1, 2), Call::Follow(1, 2)] {
-        stage.world.clock.turn(Duration::from_millis(1));
+        stage.world.clock.advance(Duration::from_millis(1));
         stage.begin(call).await.finish().await;
     }
     slow.finish().await;
@@ -182,70 +182,70 @@ async fn a_slow_follow_does_not_give_the_mirror_of_a_later_one_its_time() {
 }
 
 #[tokio::test]
-async fn a_writer_from_long_ago_does_not_undo_what_was_done_since() {
-    let stage = Stage::set().await;
+async fn a_writer_from_long_ago_does_not_undo_later_changes() {
+    let stage = Stage::new().await;
     let mut old = stage.begin(Call::Follow(1, 2)).await;
     old.step_to(Moment::After, "edge: truth").await;
-    stage.world.clock.turn(Duration::from_secs(70));
+    stage.world.clock.advance(Duration::from_secs(70));
     stage.world.app.repair().await.unwrap();
     stage.begin(Call::Unfollow(1, 2)).await.finish().await;
     old.step_to(Moment::After, "edge: mirror").await;
-    old.cut_off().await;
+    old.interrupt().await;
     stage.check(&HashMap::new()).unwrap();
 }
 
 #[tokio::test]
 async fn one_call_does_not_drop_the_intent_of_another() {
-    let stage = Stage::set().await;
+    let stage = Stage::new().await;
     let mut one = stage.begin(Call::Follow(1, 2)).await;
     let mut other = stage.begin(Call::Unfollow(1, 2)).await;
     one.step_to(Moment::Before, "drop intents").await;
     other.step_to(Moment::After, "edge: truth").await;
     one.finish().await;
-    other.cut_off().await;
-    stage.world.clock.turn(Duration::from_secs(61));
+    other.interrupt().await;
+    stage.world.clock.advance(Duration::from_secs(61));
     stage.world.app.repair().await.unwrap();
     stage.check(&HashMap::new()).unwrap();
 }
 
 #[tokio::test]
-async fn a_repairer_that_is_cut_off_leaves_what_it_began_to_the_next() {
-    let stage = Stage::set().await;
+async fn an_interrupted_repairer_leaves_its_work_to_the_next() {
+    let stage = Stage::new().await;
     let mut follow = stage.begin(Call::Follow(1, 2)).await;
     follow.step_to(Moment::After, "edge: mirror").await;
-    stage.world.clock.turn(Duration::from_secs(6));
+    stage.world.clock.advance(Duration::from_secs(6));
     let mut repairer = Actor::begin(&stage.world.app, async |app: App| drop(app.repair().await)).await;
     repairer.step_to(Moment::Before, "edge: mirror").await;
-    // Everybody else is done, and has dropped their intents, when it writes what it saw long ago.
+    // All others are done, and have dropped their intents, when it writes what it read long ago.
     follow.finish().await;
     stage.begin(Call::Unfollow(1, 2)).await.finish().await;
     repairer.step_to(Moment::After, "edge: mirror").await;
-    repairer.cut_off().await;
-    stage.world.clock.turn(Duration::from_secs(61));
+    repairer.interrupt().await;
+    stage.world.clock.advance(Duration::from_secs(61));
     stage.world.app.repair().await.unwrap();
     stage.check(&HashMap::new()).unwrap();
 }
 
 #[tokio::test]
-async fn a_follow_that_cannot_be_mended_holds_no_other_up() {
-    let stage = Stage::set().await;
+async fn a_follow_that_cannot_be_repaired_blocks_no_others() {
+    let stage = Stage::new().await;
     for call in [Call::Follow(1, 2), Call::Follow(1, 3), Call::Follow(2, 3)] {
-        let mut cut = stage.begin(call).await;
-        cut.step_to(Moment::After, "edge: truth").await;
-        cut.cut_off().await;
+        let mut interrupted = stage.begin(call).await;
+        interrupted.step_to(Moment::After, "edge: truth").await;
+        interrupted.interrupt().await;
     }
     stage.world.redis.raw::<String>(&["SET", "ff:{u2}:followers", "no list"]);
     let intents = || -> u64 {
         (0..16).map(|n| stage.world.redis.raw::<u64>(&["ZCARD", &format!("ff:{{i{n}}}:intents")])).sum()
     };
     for _ in 0..5 {
-        stage.world.clock.turn(Duration::from_secs(61));
+        stage.world.clock.advance(Duration::from_secs(61));
         stage.world.app.repair().await.unwrap();
         assert!(stage.score("followers", 3, 1).is_some() && stage.score("followers", 3, 2).is_some());
-        assert_eq!(intents(), 2, "what is torn is remembered, once by its caller and once by its mender");
+        assert_eq!(intents(), 2, "the torn edge keeps the intents of its caller and of its repairer");
     }
     stage.world.redis.raw::<i64>(&["DEL", "ff:{u2}:followers"]);
-    stage.world.clock.turn(Duration::from_secs(61));
+    stage.world.clock.advance(Duration::from_secs(61));
     stage.world.app.repair().await.unwrap();
     stage.check(&HashMap::from([((1, 2), true), ((1, 3), true), ((2, 3), true)])).unwrap();
 }
@@ -271,9 +271,9 @@ async fn ten_thousand_follows_and_unfollows_of_one_pair_leave_both_sides_equal()
     let score = |key: &str, member: &str| world.redis.raw::<Option<String>>(&["ZSCORE", key, member]);
     assert_eq!(score("ff:{u1}:following", "2"), score("ff:{u2}:followers", "1"));
     // Nothing is left to repair.
-    world.clock.turn(Duration::from_secs(61));
+    world.clock.advance(Duration::from_secs(61));
     assert_eq!(world.app.repair().await.unwrap(), 0);
-    // And what was done last holds.
+    // And the last call holds.
     assert_eq!(world.follow(&people[0], &people[1]).await["relation"]["status"], "FOLLOWING");
     assert_eq!(world.unfollow(&people[0], &people[1]).await["relation"]["status"], "NONE");
     let query = "{ user(by: { username: \"ann1\" }) { followers { totalCount nodes { id } } } }";
@@ -289,7 +289,7 @@ async fn a_writer_that_was_paused_too_long_writes_no_more() {
     let follow = async move |app: App| assert!(app.follow(&viewer, id(2)).await.is_err());
     let mut actor = Actor::begin(&world.app, follow).await;
     actor.step_to(Moment::After, "edge: truth").await;
-    world.clock.turn(Duration::from_secs(11));
+    world.clock.advance(Duration::from_secs(11));
     actor.finish().await;
     let mirror = |world: &World| world.redis.raw::<Option<String>>(&["ZSCORE", "ff:{u2}:followers", "1"]);
     assert_eq!(mirror(&world), None);

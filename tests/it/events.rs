@@ -1,4 +1,4 @@
-//! Streams of events over plain HTTP, and what holds for them and sockets alike.
+//! Streams of events over plain HTTP, and rules that they share with sockets.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ use crate::world::Redis;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Sends a request for events, and reads what comes, line by line.
+/// Sends a request for events, and returns a reader of the response.
 fn events(server: &Server, head: &str, more: &str, body: &str) -> BufReader<TcpStream> {
     let mut stream = TcpStream::connect(&server.address).unwrap();
     stream.set_read_timeout(Some(TIMEOUT)).unwrap();
@@ -22,7 +22,7 @@ fn events(server: &Server, head: &str, more: &str, body: &str) -> BufReader<TcpS
     BufReader::new(stream)
 }
 
-/// The next line that begins so; `None` at the end.
+/// Returns the next line that begins with this; `None` at the end.
 fn line(reader: &mut BufReader<TcpStream>, beginning: &str) -> Option<String> {
     loop {
         let mut line = String::new();
@@ -53,7 +53,7 @@ async fn events_come_over_plain_http() {
     assert_eq!(line(&mut feed, "event").unwrap(), "event: next");
     let data: Value = serde_json::from_str(&line(&mut feed, "data: ").unwrap()[6..]).unwrap();
     assert_eq!(data["data"]["timeline"]["post"]["content"], "now");
-    // The session ends, and that is the last that is told.
+    // The session ends, and so do the events.
     server.ask_as(&ada, "mutation { logout { userErrors { code } } }");
     let data: Value = serde_json::from_str(&line(&mut feed, "data: ").unwrap()[6..]).unwrap();
     assert_eq!(data["errors"][0]["extensions"]["code"], "UNAUTHENTICATED");
@@ -82,23 +82,23 @@ async fn events_come_over_plain_http() {
 }
 
 #[tokio::test]
-async fn what_is_asked_over_sockets_and_streams_is_charged() {
+async fn operations_over_sockets_and_streams_are_charged() {
     let redis = Redis::start();
     let server = Server::over(&redis, &["--graphql-rate-limit", "1", "--graphql-cost-limit", "100"]);
     let token = server.token("ada");
-    let mut socket = Socket::greeted(&server, Some(&token)).await;
+    let mut socket = Socket::acknowledged(&server, Some(&token)).await;
     let large = "{ viewer { user { followers(first: 40) { nodes { id } edges { cursor } } } } }";
     socket.subscribe("1", large, Value::Null).await;
-    assert_eq!(socket.hear().await["type"], "next");
-    assert_eq!(socket.hear().await["type"], "complete");
+    assert_eq!(socket.receive().await["type"], "next");
+    assert_eq!(socket.receive().await["type"], "complete");
     for query in [
         large,
         "subscription { timeline { ... on PostAdded { post { author { followers { nodes { id } } } } } } }",
     ] {
         socket.subscribe("2", query, Value::Null).await;
-        let heard = socket.hear().await;
-        assert_eq!((&heard["type"], &heard["id"]), (&json!("error"), &json!("2")), "{heard}");
-        assert_eq!(heard["payload"][0]["extensions"]["code"], "RATE_LIMITED");
+        let received = socket.receive().await;
+        assert_eq!((&received["type"], &received["id"]), (&json!("error"), &json!("2")), "{received}");
+        assert_eq!(received["payload"][0]["extensions"]["code"], "RATE_LIMITED");
         let authorization = format!("authorization: Bearer {token}\r\n");
         let body = json!({ "query": query }).to_string();
         let mut feed = events(&server, "POST /graphql", &authorization, &body);
@@ -108,21 +108,21 @@ async fn what_is_asked_over_sockets_and_streams_is_charged() {
 }
 
 #[tokio::test]
-async fn a_server_that_stops_says_so_to_all_who_watch() {
+async fn a_server_that_stops_notifies_all_watchers() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
     let token = server.token("ada");
     let mut silent = Socket::silent(&server).await;
-    let mut socket = Socket::greeted(&server, Some(&token)).await;
+    let mut socket = Socket::acknowledged(&server, Some(&token)).await;
     let query = "subscription { relationChanged { status } }";
     socket.subscribe("r", query, Value::Null).await;
     let authorization = format!("authorization: Bearer {token}\r\n");
     let mut feed = events(&server, "POST /graphql", &authorization, &json!({ "query": query }).to_string());
     assert_eq!(line(&mut feed, "HTTP/").unwrap(), "HTTP/1.1 200 OK");
     server.signal("-TERM");
-    assert_eq!(socket.hear().await, json!([1001, "Going away"]));
-    assert_eq!(silent.hear().await, json!([1001, "Going away"]));
-    // It breaks off, so that the client comes back to another server.
+    assert_eq!(socket.receive().await, json!([1001, "Going away"]));
+    assert_eq!(silent.receive().await, json!([1001, "Going away"]));
+    // It breaks off, so that the client reconnects to another server.
     assert_eq!(line(&mut feed, "event"), None);
     drop((socket, silent));
     assert_eq!(server.end(), Some(0));

@@ -1,4 +1,4 @@
-//! Redis fails over behind one address, or is restarted and has lost its last moments.
+//! Redis fails over behind one address, or is restarted and has lost its last writes.
 
 use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::graph::Graph;
 use crate::server::Server;
-use crate::world::{Redis, StillClock, World, app, archive_all};
+use crate::world::{ManualClock, Redis, World, app, archive_all};
 
 /// An address that leads to one Redis, and after a failover to another: for new connections only.
 struct Address {
@@ -100,7 +100,7 @@ fn after_a_failover_behind_one_address_writes_go_to_the_new_master() {
     let link = || other.raw::<String>(&["INFO", "replication"]).contains("master_link_status:up");
     eventually("it replicates", || link() && other.raw::<u64>(&["EXISTS", "ff:{p1}:post"]) == 1);
 
-    // The master was demoted, and the address still leads to it, as to a replica that is meant to be used.
+    // The master is demoted, and the address still leads to it, as if to a replica that is meant to be used.
     other.raw::<String>(&["REPLICAOF", "NO", "ONE"]);
     one.raw::<String>(&["REPLICAOF", "127.0.0.1", &other_port]);
     assert!(!publish(&server, &ada));
@@ -115,7 +115,7 @@ fn after_a_failover_behind_one_address_writes_go_to_the_new_master() {
         );
     }
     let connected = address.accepted() - before;
-    // Four for requests, one each for the workers of delivery.
+    // Four for requests, one for each delivery worker.
     assert!(connected <= 4 * 10, "{connected} connections in four seconds");
 
     address.lead_to(&other);
@@ -126,7 +126,7 @@ fn after_a_failover_behind_one_address_writes_go_to_the_new_master() {
 }
 
 #[test]
-fn a_redis_that_is_full_serves_what_it_has() {
+fn a_redis_that_is_full_is_still_read() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
     redis.raw::<String>(&["CONFIG", "SET", "maxmemory", "1"]);
@@ -137,7 +137,7 @@ fn a_redis_that_is_full_serves_what_it_has() {
 }
 
 #[test]
-fn asking_whether_all_is_ready_costs_one_write_a_second() {
+fn readiness_checks_cost_one_write_per_second() {
     let redis = Redis::start();
     let server = Server::over(&redis, &["--deliver", "off", "--archive", "off"]);
     let writes = || {
@@ -186,9 +186,9 @@ async fn nothing_is_published_below_a_watermark_that_was_read() {
 }
 
 #[tokio::test]
-async fn after_a_restart_no_id_is_issued_that_the_archive_has_or_a_reader_has_passed() {
+async fn after_a_restart_no_id_is_issued_that_is_archived_or_that_a_reader_has_passed() {
     let mut redis = Redis::start();
-    let clock = StillClock::new();
+    let clock = ManualClock::new();
     let options = ["--post-hot-limit", "1"];
     let writer = app(&redis, &clock, &options).await;
     for _ in 0..5 {
@@ -201,7 +201,7 @@ async fn after_a_restart_no_id_is_issued_that_the_archive_has_or_a_reader_has_pa
     // The archive has four of them.
     assert_eq!(import(&other, 1).await, 5);
 
-    // One who has seen more raises the counter for all, also if it publishes nothing.
+    // A process that has seen more raises the counter for all, even if it publishes nothing.
     redis.restart_empty();
     import(&other, 2).await;
     redis.restart_empty();
@@ -214,9 +214,9 @@ async fn after_a_restart_no_id_is_issued_that_the_archive_has_or_a_reader_has_pa
 }
 
 #[tokio::test]
-async fn an_archive_that_is_away_keeps_no_one_from_publishing_after_a_restart() {
+async fn an_unavailable_archive_does_not_prevent_publishing_after_a_restart() {
     let mut redis = Redis::start();
-    let clock = StillClock::new();
+    let clock = ManualClock::new();
     let app = app(&redis, &clock, &["--post-hot-limit", "1"]).await;
     for _ in 0..3 {
         import(&app, 1).await;

@@ -12,9 +12,9 @@ use serde_json::json;
 
 use crate::graph::Graph;
 use crate::server::{Server, command, eventually};
-use crate::world::{Redis, StillClock, app};
+use crate::world::{ManualClock, Redis, app};
 
-/// A process that delivers, and says so.
+/// Starts a process that delivers, and waits until it says so.
 fn deliver(redis: &Redis) -> Child {
     let arguments = ["deliver", "--redis-url", &redis.url()];
     let mut process = command(&arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -24,13 +24,13 @@ fn deliver(redis: &Redis) -> Child {
     process
 }
 
-/// An author with so many followers, all of whom have a timeline.
+/// An author with this number of followers, all of whom have a timeline.
 async fn audience(redis: &Redis, followers: usize) -> (App, UserId) {
-    let app = app(redis, &StillClock::new(), &["--timeline-push-limit", "1000000"]).await;
+    let app = app(redis, &ManualClock::new(), &["--timeline-push-limit", "1000000"]).await;
     let graph =
         Graph { users: followers + 1, follows: (1..=followers).map(|follower| (follower, 0)).collect() };
     let ids = graph.load(&app, None).await;
-    // Timelines as they are when their owners have read them, and there was nothing to read.
+    // Timelines as they are after their owners have read them, with nothing to read.
     let open =
         "for user = ARGV[1], ARGV[2] do redis.call('RPUSH', 'ff:{u' .. user .. '}:timeline', '=1:0:1:0') end";
     redis.raw::<()>(&["EVAL", open, "0", "2", &(followers + 1).to_string()]);
@@ -43,7 +43,7 @@ async fn publish(app: &App, author: UserId) -> PostId {
     app.import_posts(&[post]).await.unwrap()[0]
 }
 
-/// Waits until a delivery is in the middle.
+/// Waits until a delivery is in progress.
 fn until_begun(redis: &Redis) {
     let progress = || redis.raw::<Option<String>>(&["HGET", "ff:{f1}:fanout:progress", "deliver:1"]);
     while progress().is_none() {
@@ -51,7 +51,7 @@ fn until_begun(redis: &Redis) {
     }
 }
 
-/// How many followers have the post once, and how many more than once.
+/// Returns the numbers of followers that have the post once, and more than once.
 fn receivers(redis: &Redis, followers: usize, post: PostId) -> (u64, u64) {
     let count = "local once, more = 0, 0
         for user = 2, ARGV[1] + 1 do
@@ -96,15 +96,15 @@ async fn a_delivery_that_is_stopped_is_given_to_another_process_at_once() {
     Command::new("kill").arg(one.id().to_string()).status().unwrap();
     assert_eq!(one.wait().unwrap().code(), Some(0));
     assert!(receivers(&redis, FOLLOWERS, post).0 < FOLLOWERS as u64);
-    // Without waiting until it counts as dead.
+    // The jobs are taken over without waiting until their worker counts as dead.
     let drained = command(&["deliver", "--until-empty", "--redis-url", &redis.url()]).output().unwrap();
-    let said = String::from_utf8_lossy(&drained.stdout);
-    assert_eq!(said, "left for later: 0\ngiven up:       0\n");
+    let stdout = String::from_utf8_lossy(&drained.stdout);
+    assert_eq!(stdout, "left for later: 0\ngiven up:       0\n");
     assert_eq!(receivers(&redis, FOLLOWERS, post), (FOLLOWERS as u64, 0));
 }
 
 #[test]
-fn a_server_delivers_by_itself_unless_told_not_to_and_tells_how_it_goes() {
+fn a_server_delivers_unless_configured_otherwise_and_reports_the_progress() {
     let redis = Redis::start();
     let serve = |deliver: &str| Server::over(&redis, &["--deliver", deliver]);
     let metric = |server: &Server, name: &str| -> u64 {
@@ -132,10 +132,7 @@ fn a_server_delivers_by_itself_unless_told_not_to_and_tells_how_it_goes() {
     let (status, metrics) = idle.send("GET /metrics", "");
     assert_eq!(status, 200);
     assert!(metrics.contains("fanfold_redis_up 0\n"), "{metrics}");
-    assert!(
-        metrics.contains("fanfold_fanout_jobs NaN\n"),
-        "what it was before would pass for what it is now"
-    );
+    assert!(metrics.contains("fanfold_fanout_jobs NaN\n"), "a stale value would pass for the current one");
     redis.pause(false);
     assert_eq!(idle.stop(), Some(0));
 }

@@ -1,11 +1,11 @@
-//! The fields of the schema, one by one: what one can forget about a field is found here, by its name.
+//! The fields of the schema, one by one: each test names the fields that lack a declaration.
 
 use apollo_compiler::Schema;
 use apollo_compiler::ast::FieldDefinition;
 use apollo_compiler::schema::ExtendedType;
 use serde_json::Value;
 
-use crate::caching::{FOR_A_MINUTE, kept};
+use crate::caching::{FOR_A_MINUTE, cache_control};
 use crate::world::{Person, World};
 
 /// A query to an object of each type whose responses may be public, with `…` for the selection.
@@ -33,7 +33,7 @@ fn fields<'a>(schema: &'a Schema, object: &str) -> Vec<&'a FieldDefinition> {
     object.fields.values().map(|field| &***field).collect()
 }
 
-/// Selects a field, with what below it is the same for all viewers or, for a field without that, its type.
+/// Selects a field, with the part below it that is the same for all viewers or, if there is none, its type.
 fn select(schema: &Schema, field: &FieldDefinition) -> String {
     let ExtendedType::Object(below) = &schema.types[field.ty.inner_named_type()] else {
         return field.name.to_string();
@@ -46,7 +46,7 @@ fn select(schema: &Schema, field: &FieldDefinition) -> String {
     format!("{} {{ __typename {} {nodes} }}", field.name, leaves.join(" "))
 }
 
-/// People who follow each other so that everything that depends on the viewer differs, and a post.
+/// People who follow each other so that every field that depends on the viewer differs, and a post.
 async fn people(world: &World) -> Vec<Person> {
     let people = world.people(4).await;
     for (follower, followee) in [(0, 1), (1, 0), (2, 0), (1, 2)] {
@@ -68,7 +68,7 @@ async fn every_field_that_depends_on_the_viewer_is_private() {
     for (object, path) in PATHS {
         for field in fields(&schema, object) {
             let query = path.replace('…', &select(&schema, field));
-            if kept(&world, &query, &[]).await == "no-store" {
+            if cache_control(&world, &query, &[]).await == "no-store" {
                 continue;
             }
             checked += 1;

@@ -1,5 +1,5 @@
-//! Clients that are generated from the schema, as others would write them (`tests/clients`): they are generated, checked
-//! by their compilers, and ask a running server. And what watches over the schema for them.
+//! Clients generated from the schema, as users of the API would write them (`tests/clients`): they are generated,
+//! checked by their compilers, and run against a server. And the checks of the schema on their behalf.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::clients::{outcome, told};
+use crate::clients::{outcome, stdout_of};
 use crate::server::Server;
 use crate::world::{PASSWORD, Redis};
 
@@ -24,7 +24,7 @@ fn script(name: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// A program of the environment of `tests/clients/python`.
+/// A program in the environment of `tests/clients/python`.
 fn python(program: &str, arguments: &[&str]) -> Command {
     let mut command =
         Command::new(format!("{}/target/clients/python/bin/{program}", env!("CARGO_MANIFEST_DIR")));
@@ -38,26 +38,26 @@ fn small_world() -> Redis {
     let server = Server::over(&redis, &[]);
     let people = ["ada", "ben", "cem", "dee", "eve"].map(|name| {
         let token = server.token(name);
-        let mut answer = server.ask_as(&token, "{ viewer { user { id } } }");
-        (name, (token, answer["data"]["viewer"]["user"]["id"].take()))
+        let mut response = server.ask_as(&token, "{ viewer { user { id } } }");
+        (name, (token, response["data"]["viewer"]["user"]["id"].take()))
     });
     let people = HashMap::from(people);
-    let change = |who: &str, field: &str| {
-        let answer =
-            server.ask_as(&people[who].0, &format!("mutation {{ {field} {{ userErrors {{ code }} }} }}"));
-        assert!(answer.get("errors").is_none(), "{answer}");
+    let change = |user: &str, field: &str| {
+        let response =
+            server.ask_as(&people[user].0, &format!("mutation {{ {field} {{ userErrors {{ code }} }} }}"));
+        assert!(response.get("errors").is_none(), "{response}");
     };
     let follows = ["ben ada", "cem ada", "dee ada", "eve ada", "ada ben", "ada cem", "ben cem", "cem ben"];
-    for (who, whom) in follows.iter().filter_map(|pair| pair.split_once(' ')) {
-        change(who, &format!("follow(input: {{ userId: {} }})", people[whom].1));
+    for (user, followee) in follows.iter().filter_map(|pair| pair.split_once(' ')) {
+        change(user, &format!("follow(input: {{ userId: {} }})", people[followee].1));
     }
-    for (who, content) in [("ben", "one"), ("ben", "two"), ("cem", "three")] {
-        change(who, &format!("publish(input: {{ content: \"{content}\" }})"));
+    for (user, content) in [("ben", "one"), ("ben", "two"), ("cem", "three")] {
+        change(user, &format!("publish(input: {{ content: \"{content}\" }})"));
     }
     redis
 }
 
-/// A server that takes the documents of this client and no others.
+/// A server that accepts the documents of this client and no others.
 fn closed_server(redis: &Redis, client: &str, options: &[&str]) -> Server {
     let file = format!("{DIRECTORY}/{client}/generated/persisted-documents.json");
     let trust = ["--graphql-trusted-documents", &file, "--graphql-trusted-mode", "only"];
@@ -68,10 +68,10 @@ fn closed_server(redis: &Redis, client: &str, options: &[&str]) -> Server {
 
 #[test]
 fn typed_documents_are_generated_and_named_by_their_hashes() {
-    told(&mut script("codegen:generate", &[]));
+    stdout_of(&mut script("codegen:generate", &[]));
     let redis = small_world();
     let server = closed_server(&redis, "codegen", &[]);
-    let said = told(&mut script("codegen", &[&server.url(), "ada", PASSWORD]));
+    let stdout = stdout_of(&mut script("codegen", &[&server.url(), "ada", PASSWORD]));
     let expected = "\
         login refused: WRONG_CREDENTIALS, as a whole\n\
         cem (followed both ways; mutuals: ben ada): three\n\
@@ -82,16 +82,16 @@ fn typed_documents_are_generated_and_named_by_their_hashes() {
         post refused: TOO_SHORT, input.content\n\
         came: a new post\n\
         went\n";
-    assert_eq!(said, expected);
+    assert_eq!(stdout, expected);
 }
 
 #[test]
-fn relay_pages_through_a_connection_asks_by_id_again_and_takes_back_what_is_refused() {
-    told(&mut script("relay:generate", &[]));
+fn relay_pages_through_a_connection_refetches_by_id_and_rolls_back_rejected_follows() {
+    stdout_of(&mut script("relay:generate", &[]));
     let redis = small_world();
     let server = closed_server(&redis, "relay", &["--relation-follow-limit", "3"]);
-    let said = told(&mut script("relay", &[&server.url(), "ada", PASSWORD]));
-    let pages: Vec<String> = said.trim().split("\n\n").map(|page| page.replace('\n', "; ")).collect();
+    let stdout = stdout_of(&mut script("relay", &[&server.url(), "ada", PASSWORD]));
+    let pages: Vec<String> = stdout.trim().split("\n\n").map(|page| page.replace('\n', "; ")).collect();
     let page = |posts, eve, dee| {
         let followers = format!("eve: {eve}; dee: {dee}; cem: MUTUAL; ben: MUTUAL");
         format!("ada, posts: {posts}; followers: 4 of 4; {followers}")
@@ -101,7 +101,7 @@ fn relay_pages_through_a_connection_asks_by_id_again_and_takes_back_what_is_refu
         page(0, "FOLLOWER", "FOLLOWER"),
         page(0, "MUTUAL (not known yet)", "FOLLOWER"),
         page(0, "MUTUAL", "FOLLOWER"),
-        // Whom Ada may not follow any more, she seems to, until the server has refused it.
+        // A follow beyond the limit is shown until the server has rejected it.
         page(0, "MUTUAL", "MUTUAL (not known yet)"),
         page(0, "MUTUAL", "FOLLOWER (FOLLOW_LIMIT)"),
         page(1, "MUTUAL", "FOLLOWER (FOLLOW_LIMIT)"),
@@ -111,20 +111,20 @@ fn relay_pages_through_a_connection_asks_by_id_again_and_takes_back_what_is_refu
 
 #[test]
 fn types_are_inferred_from_the_text_of_a_query() {
-    told(&mut script("tada:generate", &[]));
+    stdout_of(&mut script("tada:generate", &[]));
     let redis = small_world();
     let server = Server::over(&redis, &[]);
     let expected = "\
         cem (MUTUAL; mutuals: ben ada): three\n\
         ben (MUTUAL; mutuals: cem ada): two\n\
         ben (MUTUAL; mutuals: cem ada): one\n";
-    assert_eq!(told(&mut script("tada", &[&server.url(), "ada", PASSWORD])), expected);
+    assert_eq!(stdout_of(&mut script("tada", &[&server.url(), "ada", PASSWORD])), expected);
 }
 
 #[test]
 fn a_typed_client_is_generated_for_python() {
-    told(&mut python("ariadne-codegen", &[]));
-    told(&mut python("mypy", &[]));
+    stdout_of(&mut python("ariadne-codegen", &[]));
+    stdout_of(&mut python("mypy", &[]));
     let redis = small_world();
     let server = Server::over(&redis, &[]);
     let expected = "\
@@ -132,15 +132,15 @@ fn a_typed_client_is_generated_for_python() {
         cem (MUTUAL, followed when this was written; mutuals: ben ada): three\n\
         ben (MUTUAL, followed when this was written; mutuals: cem ada): two\n\
         ben (MUTUAL, followed when this was written; mutuals: cem ada): one\n";
-    assert_eq!(told(&mut python("python", &["main.py", &server.url(), "ada", PASSWORD])), expected);
+    assert_eq!(stdout_of(&mut python("python", &["main.py", &server.url(), "ada", PASSWORD])), expected);
 }
 
 #[test]
 fn a_client_in_rust_is_derived_from_the_schema() {
     let redis = small_world();
     let server = Server::over(&redis, &[]);
-    let refused = client::read_feed(&server.url(), "ada", "not her password").unwrap_err();
-    assert_eq!(refused.to_string(), "These are no name and password.");
+    let rejected = client::read_feed(&server.url(), "ada", "not her password").unwrap_err();
+    assert_eq!(rejected.to_string(), "These are no name and password.");
     let feed = client::read_feed(&server.url(), "ada", PASSWORD).unwrap();
     let expected = [
         "cem (followed both ways; mutuals: ben ada): three",
@@ -151,13 +151,13 @@ fn a_client_in_rust_is_derived_from_the_schema() {
 }
 
 #[test]
-fn the_schema_keeps_the_rules_of_the_linter() {
-    assert_eq!(told(&mut script("lint:schema", &[])), "");
+fn the_schema_passes_the_linter() {
+    assert_eq!(stdout_of(&mut script("lint:schema", &[])), "");
 }
 
 #[test]
-fn what_breaks_clients_of_the_last_release_must_be_announced() {
-    let judge = |schema: &Path, announced: &Value| {
+fn changes_that_break_clients_of_the_last_release_must_be_announced() {
+    let check = |schema: &Path, announced: &Value| {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("announced.json");
         std::fs::write(&file, announced.to_string()).unwrap();
@@ -169,16 +169,16 @@ fn what_breaks_clients_of_the_last_release_must_be_announced() {
     let schema = std::fs::read_to_string(SCHEMA).unwrap();
     std::fs::write(&changed, schema.replace("  bio: String!\n", "  about: String!\n")).unwrap();
     let removed = "FIELD_REMOVED User.bio";
-    let (is_let_through, said) = judge(changed.path(), &json!([]));
-    assert!(!is_let_through && said.contains(removed), "{said}");
+    let (is_accepted, stdout) = check(changed.path(), &json!([]));
+    assert!(!is_accepted && stdout.contains(removed), "{stdout}");
     let announced = json!([{ "change": removed, "reason": "it is called `about` now" }]);
-    let (is_let_through, said) = judge(changed.path(), &announced);
-    assert!(is_let_through && !said.contains(removed), "{said}");
-    // Who has given no reason has not announced it; and an announcement ends with the release that it was for.
+    let (is_accepted, stdout) = check(changed.path(), &announced);
+    assert!(is_accepted && !stdout.contains(removed), "{stdout}");
+    // A change without a reason is not announced; and an announcement ends with the release that it was for.
     for (schema, announced) in
         [(changed.path(), json!([{ "change": removed, "reason": "" }])), (Path::new(SCHEMA), announced)]
     {
-        let (is_let_through, said) = judge(schema, &announced);
-        assert!(!is_let_through && said.contains(removed), "{said}");
+        let (is_accepted, stdout) = check(schema, &announced);
+        assert!(!is_accepted && stdout.contains(removed), "{stdout}");
     }
 }

@@ -1,4 +1,4 @@
-//! A follow graph and what it says, in plain memory: the model that lists are held against.
+//! A follow graph in plain memory: the model that lists are compared with.
 
 use std::collections::HashMap;
 
@@ -12,17 +12,17 @@ use fanfold::model::user::{Bio, Username};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
-use crate::world::StillClock;
+use crate::world::ManualClock;
 
-/// Who follows whom since when, by index.
+/// Users and follows, by index.
 pub(crate) struct Graph {
     pub(crate) users: usize,
     pub(crate) follows: Vec<(usize, usize)>,
 }
 
 impl Graph {
-    /// A graph as large and as skewed as the vote network of an encyclopedia: most follow nobody or a
-    /// few, some many hundreds, and a small part of the users is followed at all.
+    /// A graph as large and as skewed as the vote network of an encyclopedia: most users follow none or a few, some
+    /// many hundreds, and only a small part of them has followers.
     ///
     /// With `FANFOLD_TEST_GRAPH` set to the name of an edge list, that graph instead.
     pub(crate) fn of_real_size() -> Self {
@@ -35,8 +35,8 @@ impl Graph {
     pub(crate) fn generated(users: usize, follows: usize, seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
         let mut skewed = |share: f64, skew: f64| {
-            let drawn = rng.random::<f64>().powf(skew) * share * users as f64;
-            (drawn as usize).min(users - 1)
+            let sample = rng.random::<f64>().powf(skew) * share * users as f64;
+            (sample as usize).min(users - 1)
         };
         let mut seen = std::collections::HashSet::new();
         let mut edges = Vec::new();
@@ -69,10 +69,10 @@ impl Graph {
     }
 
     pub(crate) fn time(index: usize) -> Timestamp {
-        Timestamp::from_millis(StillClock::BEGINNING - 1_000_000 + index as i64)
+        Timestamp::from_millis(ManualClock::BEGINNING - 1_000_000 + index as i64)
     }
 
-    /// Brings the graph into a store; returns the ids of the users.
+    /// Imports the graph; returns the ids of the users.
     pub(crate) async fn load(&self, app: &App, password: Option<PasswordHash>) -> Vec<UserId> {
         let newcomer = |index: usize| {
             let username = Username::parse(&format!("u{index}")).unwrap();
@@ -124,7 +124,7 @@ impl Model {
         self.following.get(&from)?.get(&to).copied()
     }
 
-    /// A list as it should be: who, since when, in order.
+    /// Returns a list as it should be: users and times, in order.
     pub(crate) fn list(&self, kind: &str, owner: UserId, viewer: UserId) -> Vec<(UserId, Timestamp)> {
         let of = |map: &HashMap<UserId, HashMap<UserId, Timestamp>>| -> Vec<(UserId, Timestamp)> {
             map.get(&owner)

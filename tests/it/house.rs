@@ -1,11 +1,11 @@
-//! The layering: who may import whom, and where foreign crates live. A failure here means that the
-//! design is being bent, not that the test is in the way.
+//! The layering: which layers may import which, and where foreign crates belong. A failure here means that the design
+//! is being bent, not that the test is in the way.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Each storey and the storeys it may import. Everybody may import `model` and `config`.
-const STOREYS: [(&str, &[&str]); 12] = [
+/// Each layer and the layers it may import. All may import `model` and `config`.
+const LAYERS: [(&str, &[&str]); 12] = [
     ("model", &[]),
     ("config", &["budget"]),
     ("gate", &[]),
@@ -41,7 +41,7 @@ const HOMES: [(&str, &[&str]); 33] = [
     ("ipnet", &["config", "http/address.rs"]),
     ("indicatif", &["cli/progress.rs"]),
     ("jiff", &["graphql/types/scalar.rs"]),
-    ("metrics", &["http/metrics.rs", "store/metrics.rs", "graphql/loader.rs", "graphql/usage.rs"]),
+    ("metrics", &["http/metrics.rs", "store/metric.rs", "graphql/loader.rs", "graphql/usage.rs"]),
     ("metrics_exporter_prometheus", &["http/metrics.rs"]),
     ("opentelemetry", &["cli/trace.rs", "http/trace.rs"]),
     ("opentelemetry_http", &["cli/trace.rs", "http/trace.rs"]),
@@ -57,7 +57,7 @@ const HOMES: [(&str, &[&str]); 33] = [
     ("tracing_opentelemetry", &["cli/trace.rs", "http/trace.rs"]),
 ];
 
-/// The sources, each with its path below `src` and its lines of code.
+/// Returns the sources, each with its path below `src` and its lines of code.
 fn sources() -> Vec<(String, Vec<String>)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut sources = Vec::new();
@@ -82,7 +82,7 @@ fn code(line: &str) -> &str {
     line.split("//").next().unwrap_or_default()
 }
 
-/// What a line names after a path's beginning, such as `store::relation` after `crate::`.
+/// Returns what a line names after a path's beginning, such as `store::relation` after `crate::`.
 fn named_after<'a>(line: &'a str, beginning: &'a str) -> impl Iterator<Item = &'a str> {
     line.match_indices(beginning).filter_map(move |(at, _)| {
         let is_whole = !line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':');
@@ -91,46 +91,46 @@ fn named_after<'a>(line: &'a str, beginning: &'a str) -> impl Iterator<Item = &'
 }
 
 #[test]
-fn every_storey_imports_only_those_below_it() {
-    let mut bent = Vec::new();
+fn every_layer_imports_only_those_below_it() {
+    let mut violations = Vec::new();
     for (file, lines) in sources() {
-        let storey = file.split(['/', '.']).next().unwrap();
-        let Some((_, allowed)) = STOREYS.iter().find(|(name, _)| *name == storey) else {
-            assert!(["lib", "main"].contains(&storey), "{file} is in no storey");
+        let layer = file.split(['/', '.']).next().unwrap();
+        let Some((_, allowed)) = LAYERS.iter().find(|(name, _)| *name == layer) else {
+            assert!(["lib", "main"].contains(&layer), "{file} is in no layer");
             continue;
         };
         for (number, line) in lines.iter().enumerate() {
             for path in named_after(code(line), "crate::") {
                 let is = |name: &&str| path.starts_with(*name);
-                let ok = [storey, "model", "config"].iter().chain(*allowed).any(is);
+                let ok = [layer, "model", "config"].iter().chain(*allowed).any(is);
                 if !ok {
-                    bent.push(format!("src/{file}:{}: {storey} must not import {path}", number + 1));
+                    violations.push(format!("src/{file}:{}: {layer} must not import {path}", number + 1));
                 }
             }
         }
     }
-    assert!(bent.is_empty(), "{}", bent.join("\n"));
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
 }
 
 #[test]
 fn foreign_crates_stay_in_their_homes() {
-    let mut bent = Vec::new();
+    let mut violations = Vec::new();
     for (file, lines) in sources() {
         for (number, line) in lines.iter().enumerate() {
             for (foreign, homes) in HOMES {
                 let beginning = format!("{foreign}::");
                 let is_named = named_after(code(line), &beginning).next().is_some();
                 if is_named && !homes.iter().any(|home| file.starts_with(home)) {
-                    bent.push(format!("src/{file}:{}: {foreign} lives in {homes:?}", number + 1));
+                    violations.push(format!("src/{file}:{}: {foreign} belongs in {homes:?}", number + 1));
                 }
             }
         }
     }
-    assert!(bent.is_empty(), "{}", bent.join("\n"));
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
 }
 
 #[test]
-fn every_file_says_what_it_is() {
+fn every_file_begins_with_module_docs() {
     for (file, lines) in sources() {
         let first = lines.first().map_or("", String::as_str);
         assert!(first.starts_with("//!") || file == "lib.rs", "src/{file} does not open with //!");
@@ -153,7 +153,7 @@ fn model_does_no_io_and_nothing_there_is_async() {
 }
 
 #[test]
-fn every_script_says_what_it_is_for_and_is_used() {
+fn every_script_is_documented_and_used() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store");
     let list = fs::read_to_string(root.join("script.rs")).unwrap();
     for entry in fs::read_dir(root.join("lua")).unwrap() {
@@ -176,16 +176,16 @@ const RAW_READS: [&str; 2] = ["app::user::read", "app::post::read"];
 
 #[test]
 fn users_and_posts_reach_a_viewer_through_visibility_only() {
-    let mut bent = Vec::new();
+    let mut violations = Vec::new();
     for (file, lines) in sources().into_iter().filter(|(file, _)| !file.starts_with("app/")) {
         for (number, line) in lines.iter().enumerate() {
             for raw in RAW_READS.iter().filter(|raw| code(line).contains(**raw)) {
-                bent.push(format!(
-                    "src/{file}:{}: {raw} is not for this storey; use `app::visibility`",
+                violations.push(format!(
+                    "src/{file}:{}: {raw} is not for this layer; use `app::visibility`",
                     number + 1
                 ));
             }
         }
     }
-    assert!(bent.is_empty(), "{}", bent.join("\n"));
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
 }

@@ -1,4 +1,4 @@
-//! Input of the wrong form: the documented error, with its code, and nothing else changes.
+//! Malformed input: the documented error, with its code, and no change.
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use crate::world::{World, codes};
 
 async fn code(world: &World, token: Option<&str>, query: &str, variables: Value) -> String {
-    let answer = world.ask(token, query, variables).await;
-    let codes = codes(&answer);
-    assert_eq!(codes.len(), 1, "{answer}");
+    let response = world.ask(token, query, variables).await;
+    let codes = codes(&response);
+    assert_eq!(codes.len(), 1, "{response}");
     codes[0].to_owned()
 }
 
@@ -42,26 +42,26 @@ async fn a_malformed_or_wrongly_typed_id_is_bad_user_input_and_an_unknown_one_is
 }
 
 #[tokio::test]
-async fn more_than_a_hundred_ids_are_refused() {
+async fn more_than_a_hundred_ids_are_rejected() {
     let world = World::new().await;
     let ada = world.register("ada").await;
-    for (count, refused) in [(100, false), (101, true)] {
+    for (count, rejected) in [(100, false), (101, true)] {
         let ids = json!({ "ids": vec![ada.id.clone(); count] });
         for query in [
             "query ($ids: [ID!]!) { nodes(ids: $ids) { id } }",
             "query ($ids: [ID!]!) { relations(userIds: $ids) { status } }",
         ] {
-            let answer = world.ask(Some(&ada.token), query, ids.clone()).await;
-            assert_eq!(answer.get("errors").is_some(), refused, "{query} {count}");
-            if refused {
-                assert_eq!(codes(&answer), ["BAD_USER_INPUT"]);
+            let response = world.ask(Some(&ada.token), query, ids.clone()).await;
+            assert_eq!(response.get("errors").is_some(), rejected, "{query} {count}");
+            if rejected {
+                assert_eq!(codes(&response), ["BAD_USER_INPUT"]);
             }
         }
     }
 }
 
 #[tokio::test]
-async fn pages_that_cannot_be_are_refused() {
+async fn impossible_pages_are_rejected() {
     let world = World::new().await;
     let people = world.people(3).await;
     world.follow(&people[0], &people[1]).await;
@@ -105,7 +105,7 @@ async fn pages_that_cannot_be_are_refused() {
 }
 
 #[tokio::test]
-async fn documents_that_are_none_say_why() {
+async fn invalid_documents_are_rejected_with_a_reason() {
     let world = World::new().await;
     for (query, expected) in [
         ("", "GRAPHQL_PARSE_FAILED"),
@@ -126,9 +126,9 @@ async fn documents_that_are_none_say_why() {
             ("application/json", StatusCode::OK),
             ("application/graphql-response+json", StatusCode::BAD_REQUEST),
         ] {
-            let (answered, answer) = world.ask_as(None, accept, query, Value::Null).await;
-            assert_eq!((answered, codes(&answer)), (status, vec![expected]), "{query}");
-            assert_eq!(answer.get("data"), None);
+            let (found, response) = world.ask_as(None, accept, query, Value::Null).await;
+            assert_eq!((found, codes(&response)), (status, vec![expected]), "{query}");
+            assert_eq!(response.get("data"), None);
         }
     }
     let levels =
@@ -139,7 +139,7 @@ async fn documents_that_are_none_say_why() {
 }
 
 #[tokio::test]
-async fn bodies_that_are_no_request_say_why() {
+async fn invalid_bodies_are_rejected_with_a_reason() {
     let world = World::new().await;
     let big = format!("{{\"query\":\"{}\"}}", " ".repeat(70_000));
     let cases: [(&str, &str, StatusCode); 12] = [
@@ -163,15 +163,15 @@ async fn bodies_that_are_no_request_say_why() {
     let trips = world.app.store().round_trips();
     for (content_type, body, expected) in cases {
         let request = Request::post("/graphql").header("content-type", content_type);
-        let (status, _, answer) = world.send(request.body(Body::from(body.to_owned())).unwrap()).await;
-        let answer: Value = serde_json::from_slice(&answer).unwrap();
-        assert_eq!((status, codes(&answer)), (expected, vec!["BAD_REQUEST"]), "{content_type} {body:.60}");
+        let (status, _, response) = world.send(request.body(Body::from(body.to_owned())).unwrap()).await;
+        let response: Value = serde_json::from_slice(&response).unwrap();
+        assert_eq!((status, codes(&response)), (expected, vec!["BAD_REQUEST"]), "{content_type} {body:.60}");
     }
-    assert_eq!(world.app.store().round_trips(), trips, "nothing was asked of Redis");
+    assert_eq!(world.app.store().round_trips(), trips, "no round trip to Redis");
 }
 
 #[tokio::test]
-async fn a_request_keeps_the_name_it_came_with() {
+async fn a_request_keeps_the_id_it_came_with() {
     let world = World::new().await;
     let ask = async |name: Option<&str>| {
         let mut request = Request::post("/graphql").header("content-type", "application/json");
@@ -188,21 +188,21 @@ async fn a_request_keeps_the_name_it_came_with() {
 }
 
 #[tokio::test]
-async fn paths_and_methods_that_are_not_there_are_told_in_json() {
+async fn unknown_paths_and_methods_are_reported_in_json() {
     let world = World::new().await;
     for (method, path, status) in
         [("GET", "/nothing", 404), ("DELETE", "/graphql", 405), ("POST", "/healthz", 405)]
     {
         let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
-        let (answered, headers, body) = world.send(request).await;
-        assert_eq!(answered, status);
+        let (found, headers, body) = world.send(request).await;
+        assert_eq!(found, status);
         assert_eq!(headers.contains_key("allow"), status == 405);
         assert_eq!(codes(&serde_json::from_slice(&body).unwrap()), ["BAD_REQUEST"]);
     }
 }
 
 #[tokio::test]
-async fn a_variable_without_its_value_refuses_the_request_before_anything_is_done() {
+async fn a_missing_variable_rejects_the_request_before_anything_is_executed() {
     let world = World::new().await;
     let people = world.people(2).await;
     let query = "mutation ($a: ID!, $b: ID!, $c: Int = 1) {
@@ -211,10 +211,10 @@ async fn a_variable_without_its_value_refuses_the_request_before_anything_is_don
     }";
     let trips = world.app.store().round_trips();
     for variables in [json!({ "a": people[1].id }), json!({ "a": people[1].id, "b": null }), Value::Null] {
-        let (status, answer) =
+        let (status, response) =
             world.ask_as(Some(&people[0].token), "application/graphql-response+json", query, variables).await;
-        assert_eq!((status, codes(&answer)), (StatusCode::BAD_REQUEST, vec!["BAD_USER_INPUT"]));
-        assert_eq!(answer.get("data"), None);
+        assert_eq!((status, codes(&response)), (StatusCode::BAD_REQUEST, vec!["BAD_USER_INPUT"]));
+        assert_eq!(response.get("data"), None);
     }
     assert_eq!(world.app.store().round_trips(), trips);
     let given = json!({ "a": people[1].id, "b": people[1].id });
@@ -222,25 +222,25 @@ async fn a_variable_without_its_value_refuses_the_request_before_anything_is_don
 }
 
 #[tokio::test]
-async fn two_authorizations_are_none() {
+async fn two_authorization_headers_are_rejected() {
     let world = World::new().await;
     let ada = world.register("ada").await;
     let bearer = format!("Bearer {}", ada.token);
     let request = Request::post("/graphql").header("content-type", "application/json");
     let request = request.header("authorization", &bearer).header("authorization", &bearer);
     let body = json!({ "query": "{ viewer { user { id } } }" }).to_string();
-    let (status, _, answer) = world.send(request.body(Body::from(body)).unwrap()).await;
+    let (status, _, response) = world.send(request.body(Body::from(body)).unwrap()).await;
     assert_eq!(status, StatusCode::UNAUTHORIZED);
-    assert_eq!(codes(&serde_json::from_slice(&answer).unwrap()), ["UNAUTHENTICATED"]);
+    assert_eq!(codes(&serde_json::from_slice(&response).unwrap()), ["UNAUTHENTICATED"]);
 }
 
 #[tokio::test]
 async fn of_many_ids_the_wrong_one_is_named() {
     let world = World::new().await;
     let query = "{ nodes(ids: [\"VXNlcjox\", \"x\"]) { id } }";
-    let answer = world.ask(None, query, Value::Null).await;
-    assert_eq!(answer["errors"][0]["message"], "`ids[1]` is not an id issued by this server.");
+    let response = world.ask(None, query, Value::Null).await;
+    assert_eq!(response["errors"][0]["message"], "`ids[1]` is not an id issued by this server.");
     let query = "{ relations(userIds: [\"VXNlcjox\", \"VXNlcjox\", \"UG9zdDox\"]) { status } }";
-    let answer = world.ask(None, query, Value::Null).await;
-    assert_eq!(answer["errors"][0]["message"], "`userIds[2]` must be the id of a User, not of a Post.");
+    let response = world.ask(None, query, Value::Null).await;
+    assert_eq!(response["errors"][0]["message"], "`userIds[2]` must be the id of a User, not of a Post.");
 }

@@ -39,7 +39,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// All entries in list order, as (username, followedAt, status).
+    /// Returns all entries in list order, as (username, followedAt, status).
     async fn walk(&self, forward: bool, size: usize, total: usize) -> Vec<(String, String, String)> {
         let (count, place) = if forward { ("first", "after") } else { ("last", "before") };
         let list = self.list;
@@ -104,7 +104,7 @@ fn expected(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn on_a_graph_of_real_size_every_page_is_what_the_model_says() {
+async fn on_a_graph_of_real_size_every_page_equals_the_model() {
     let graph = Graph::of_real_size();
     for strategy in ["zinterstore", "zmscore"] {
         let world = World::with(&["--relation-strategy", strategy]).await;
@@ -114,9 +114,9 @@ async fn on_a_graph_of_real_size_every_page_is_what_the_model_says() {
         let names: HashMap<UserId, String> =
             ids.iter().enumerate().map(|(index, id)| (*id, format!("u{index}"))).collect();
 
-        relations_are_as_the_model_says(&world, &model, &ids).await;
+        relations_equal_the_model(&world, &model, &ids).await;
 
-        // The users with the longest lists, and others by chance.
+        // The users with the longest lists, and a random sample of the others.
         let mut owners = ids.clone();
         owners.sort_by_key(|id| {
             std::cmp::Reverse(
@@ -155,8 +155,8 @@ async fn sign_in(world: &World, username: &str) -> String {
     data["login"]["token"].as_str().unwrap().to_owned()
 }
 
-/// 2,000 pairs by chance, and as many whose relation is something.
-async fn relations_are_as_the_model_says(world: &World, model: &Model, ids: &[UserId]) {
+/// Compares 2,000 random pairs with the model, and as many with a relation.
+async fn relations_equal_the_model(world: &World, model: &Model, ids: &[UserId]) {
     let mut rng = StdRng::seed_from_u64(1);
     let mut pick = || *ids.choose(&mut rng).unwrap();
     let mut pairs = Vec::new();
@@ -180,7 +180,7 @@ async fn relations_are_as_the_model_says(world: &World, model: &Model, ids: &[Us
 async fn ties_of_any_length_are_paged_without_loss_or_repeat() {
     let world = World::new().await;
     let star = world.register("star").await;
-    // The clock stands still: all follow in the same millisecond.
+    // The clock does not advance: all follow in the same millisecond.
     let graph = Graph { users: 250, follows: Vec::new() };
     let ids = graph.load(&world.app, None).await;
     let target = world.app.import_users(Vec::new()).await.map(|_| UserId::new(1).unwrap()).unwrap();
@@ -202,13 +202,13 @@ async fn ties_of_any_length_are_paged_without_loss_or_repeat() {
 }
 
 #[tokio::test]
-async fn a_cursor_stays_good_when_entries_come_and_go() {
+async fn a_cursor_stays_valid_while_entries_are_added_and_removed() {
     let world = World::new().await;
     let people = world.people(9).await;
     let star = &people[0];
     for follower in &people[1..7] {
         world.follow(follower, star).await;
-        world.clock.turn(std::time::Duration::from_millis(1));
+        world.clock.advance(std::time::Duration::from_millis(1));
     }
     let page = async |arguments: &str| {
         let query = format!(
@@ -226,7 +226,7 @@ async fn a_cursor_stays_good_when_entries_come_and_go() {
     let (names, info) = page("first: 3").await;
     assert_eq!(names, ["ann6", "ann5", "ann4"]);
     let (start, end) = (info["startCursor"].as_str().unwrap(), info["endCursor"].as_str().unwrap());
-    // The entry at the cursor goes, another goes and comes back to the top, a new one comes.
+    // The entry at the cursor is removed, another is removed and comes back at the top, a new one is added.
     world.unfollow(&people[4], star).await;
     world.unfollow(&people[2], star).await;
     world.follow(&people[2], star).await;
@@ -250,7 +250,7 @@ async fn a_cursor_stays_good_when_entries_come_and_go() {
 }
 
 #[tokio::test]
-async fn sizes_are_clamped_and_zero_asks_for_the_flags_only() {
+async fn sizes_are_clamped_and_zero_returns_only_the_flags() {
     let world = World::new().await;
     world.register("star").await;
     let graph = Graph { users: 130, follows: Vec::new() };
@@ -291,7 +291,7 @@ async fn a_listed_user_without_a_record_is_left_out_and_the_page_filled_up() {
     let people = world.people(8).await;
     for follower in &people[1..8] {
         world.follow(follower, &people[0]).await;
-        world.clock.turn(std::time::Duration::from_millis(1));
+        world.clock.advance(std::time::Duration::from_millis(1));
     }
     for gone in [3, 4, 7] {
         let key = format!("ff:{{u{}}}:user", gone + 1);
@@ -317,8 +317,8 @@ async fn a_listed_user_without_a_record_is_left_out_and_the_page_filled_up() {
 proptest! {
     #![proptest_config(model_config(256))]
 
-    /// The page that Redis cuts is the page that plain code cuts from the whole list: with ties, with
-    /// cursors of entries that are there, that have gone, that have another time, and that never were.
+    /// The page that Redis cuts is the page that plain code cuts from the whole list: with ties, and with cursors of
+    /// entries that exist, that are gone, that have another time, and that never existed.
     #[test]
     fn redis_cuts_pages_as_plain_code_does(
         entries in proptest::collection::hash_map(1u64..40, 0i64..4, 0..30),

@@ -16,15 +16,15 @@ use fanfold::model::user::UserFields;
 
 use crate::world::{World, cases, deliver_all};
 
-/// A number that follows another, and looks like chance.
+/// Returns the next pseudorandom number.
 fn next(number: &mut u64) -> u64 {
     *number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     *number >> 33
 }
 
-/// What one has seen who watches, goes away in the middle of anything, and comes back.
+/// A client that watches, disconnects in the middle of anything, and resumes; with what it has seen.
 struct Wanderer {
-    chance: u64,
+    seed: u64,
     seen: Seen,
     added: Vec<PostId>,
     removed: BTreeSet<PostId>,
@@ -32,12 +32,11 @@ struct Wanderer {
 
 impl Wanderer {
     async fn visit(&mut self, app: &App, viewer: &Viewer) {
-        let author =
-            [UserFields::NONE, UserFields::BIO][usize::from(next(&mut self.chance).is_multiple_of(2))];
+        let author = [UserFields::NONE, UserFields::BIO][usize::from(next(&mut self.seed).is_multiple_of(2))];
         let mut watch = app.watch_timeline(viewer, Some(self.seen.clone()), author).await.unwrap();
-        for _ in 0..next(&mut self.chance) % 12 {
-            let patience = Duration::from_millis(next(&mut self.chance) % 20);
-            let event = tokio::time::timeout(patience, async {
+        for _ in 0..next(&mut self.seed) % 12 {
+            let timeout = Duration::from_millis(next(&mut self.seed) % 20);
+            let event = tokio::time::timeout(timeout, async {
                 watch.ready().await?;
                 watch.take().await
             });
@@ -92,10 +91,10 @@ async fn watches_that_share_looks_miss_nothing_and_see_nothing_twice() {
     });
     let stop = Arc::<AtomicBool>::default();
     let mut wandering = Vec::new();
-    for chance in 1..=8 {
+    for seed in 1..=8 {
         let (app, viewer, stop) = (world.app.clone(), viewers[0].clone(), Arc::clone(&stop));
         let mut wanderer =
-            Wanderer { chance, seen: start.clone(), added: Vec::new(), removed: BTreeSet::new() };
+            Wanderer { seed, seen: start.clone(), added: Vec::new(), removed: BTreeSet::new() };
         wandering.push(tokio::spawn(async move {
             while !stop.load(Ordering::Relaxed) {
                 wanderer.visit(&app, &viewer).await;
@@ -125,8 +124,8 @@ async fn watches_that_share_looks_miss_nothing_and_see_nothing_twice() {
         }
         let added: BTreeSet<PostId> = wanderer.added.iter().copied().collect();
         assert_eq!(added.len(), wanderer.added.len(), "nothing is seen twice");
-        assert!(wanderer.has_all(&published, &deleted), "nothing is missed, and what was deleted is told");
-        assert!(added.is_subset(&published), "nothing else comes");
+        assert!(wanderer.has_all(&published, &deleted), "nothing is missed, and deletions are sent");
+        assert!(added.is_subset(&published), "no other post arrives");
     }
     listening.abort();
     delivering.abort();

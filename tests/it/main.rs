@@ -1,7 +1,7 @@
-//! The integration tests: one binary, a file an area, sentences for names. They run against a real
-//! Redis, a still clock and a seeded chance, through the router in process.
+//! The integration tests: one binary, one file per area, sentences as names. They run against a real Redis, with a
+//! manual clock and a seeded random number generator, through the router in process.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on shall panic")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue must panic")]
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
@@ -36,6 +36,7 @@ mod generated;
 mod graph;
 mod house;
 mod input;
+mod keys;
 mod lists;
 mod live;
 mod look;

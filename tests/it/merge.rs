@@ -1,5 +1,5 @@
-//! Timelines of very many authors, merged where the timeline itself does not reach: in order and whole, whoever has
-//! posts, and without a page of everybody.
+//! Timelines of very many authors, merged where the timeline itself does not reach: in order and complete, whichever
+//! authors have posts, and without a page of every author.
 
 use std::collections::BTreeSet;
 
@@ -23,16 +23,16 @@ use crate::world::{World, archive_all};
 
 const AUTHORS: usize = 1_200;
 
-/// A reader who follows very many, and what they have posted.
-struct Stand {
+/// A reader who follows very many authors, and the posts of these.
+struct Setup {
     world: World,
     reader: Viewer,
     authors: Vec<UserId>,
     posts: BTreeSet<PostId>,
 }
 
-impl Stand {
-    async fn set() -> Self {
+impl Setup {
+    async fn new() -> Self {
         let world = World::with(&["--timeline-capacity", "10", "--post-hot-limit", "5"]).await;
         let person = world.register("reader").await;
         let reader = world.app.authenticate(&person.token).await.unwrap();
@@ -57,7 +57,7 @@ impl Stand {
         posts
     }
 
-    /// Takes a post away at once, as a deletion does in the end.
+    /// Removes a post at once, as a deletion does in the end.
     fn delete(&mut self, author: usize, post: PostId) {
         let (list, record) =
             (format!("ff:{{u{}}}:posts", self.authors[author]), format!("ff:{{p{post}}}:post"));
@@ -66,7 +66,7 @@ impl Stand {
         self.posts.remove(&post);
     }
 
-    /// Demands that both ways through the whole timeline lead past each post once, in order.
+    /// Asserts that the pages of the whole timeline have each post once, in order, in both directions.
     async fn check(&self, size: usize) {
         let posts: Vec<u64> = self.posts.iter().rev().map(|post| post.get()).collect();
         for direction in [Direction::Forward, Direction::Backward] {
@@ -77,57 +77,57 @@ impl Stand {
 }
 
 #[tokio::test]
-async fn a_timeline_of_very_many_authors_of_whom_few_post_is_whole_both_ways() {
-    let mut stand = Stand::set().await;
-    stand.publish((0..400).map(|number| (number * 7) % 90 * 13)).await;
-    archive_all(&stand.world.app).await;
-    // Some have cold posts now; some others begin only here, and somebody posts much.
-    let posts = stand.publish((0..40).flat_map(|number| [number + 600, 1_199])).await;
-    stand.delete(600, posts[0]);
-    stand.delete(620, posts[40]);
+async fn a_timeline_of_very_many_authors_of_whom_few_post_is_complete_both_ways() {
+    let mut setup = Setup::new().await;
+    setup.publish((0..400).map(|number| (number * 7) % 90 * 13)).await;
+    archive_all(&setup.world.app).await;
+    // Some have cold posts now; some others publish only from here on, and one of them much.
+    let posts = setup.publish((0..40).flat_map(|number| [number + 600, 1_199])).await;
+    setup.delete(600, posts[0]);
+    setup.delete(620, posts[40]);
     for size in [7, 100] {
-        stand.check(size).await;
+        setup.check(size).await;
     }
 }
 
 #[tokio::test]
-async fn a_timeline_of_very_many_authors_who_all_post_is_whole_both_ways() {
-    let mut stand = Stand::set().await;
-    stand.publish((0..AUTHORS).chain((0..AUTHORS).rev()).chain([3, 3, 3, 3, 3, 3])).await;
-    archive_all(&stand.world.app).await;
+async fn a_timeline_of_very_many_authors_who_all_post_is_complete_both_ways() {
+    let mut setup = Setup::new().await;
+    setup.publish((0..AUTHORS).chain((0..AUTHORS).rev()).chain([3, 3, 3, 3, 3, 3])).await;
+    archive_all(&setup.world.app).await;
     for size in [90, 100] {
-        stand.check(size).await;
+        setup.check(size).await;
     }
 }
 
 #[tokio::test]
-async fn whoever_was_left_out_of_a_page_is_asked_when_others_delete_their_posts_meanwhile() {
+async fn authors_left_out_of_a_page_are_read_when_others_delete_their_posts_meanwhile() {
     for direction in [Direction::Forward, Direction::Backward] {
-        let mut stand = Stand::set().await;
-        let posts = stand.publish(0..60).await;
+        let mut setup = Setup::new().await;
+        let posts = setup.publish(0..60).await;
         // Below the floor of the timeline, at either end.
         let (from, deleted) = match direction {
             Direction::Forward => (Some(posts[40]), 30..40),
             Direction::Backward => (None, 0..10),
         };
-        let reader = stand.reader.clone();
+        let reader = setup.reader.clone();
         let query = TimelineQuery {
             window: Window { direction, size: 5, from },
             author: UserFields::NONE,
             looks_back: false,
         };
-        stand.world.app.timeline(&reader, query).await.unwrap();
+        setup.world.app.timeline(&reader, query).await.unwrap();
         let (sender, page) = oneshot::channel();
         let work = async move |app: App| {
             let page = app.timeline(&reader, query).await.unwrap().page;
             let posts = page.entries.iter().map(|entry| entry.post.id).collect::<Vec<_>>();
             sender.send((posts, page.has_next, page.has_previous)).unwrap();
         };
-        let mut slow = Actor::begin(&stand.world.app, work).await;
+        let mut slow = Actor::begin(&setup.world.app, work).await;
         slow.step_to(Moment::Before, "timeline: below").await;
         assert!(slow.waits.is_some());
         for author in deleted.clone() {
-            stand.delete(author, posts[author]);
+            setup.delete(author, posts[author]);
         }
         slow.finish().await;
         let expected = match direction {
@@ -141,19 +141,19 @@ async fn whoever_was_left_out_of_a_page_is_asked_when_others_delete_their_posts_
 }
 
 #[tokio::test]
-async fn a_page_asks_no_more_authors_than_may_have_posts_in_it() {
-    let mut stand = Stand::set().await;
-    stand.publish(0..AUTHORS).await;
-    let app = &stand.world.app;
+async fn a_page_reads_no_more_authors_than_may_have_posts_in_it() {
+    let mut setup = Setup::new().await;
+    setup.publish(0..AUTHORS).await;
+    let app = &setup.world.app;
     let query = |direction| TimelineQuery {
         window: Window { direction, size: 20, from: None },
         author: UserFields::NONE,
         looks_back: false,
     };
-    app.timeline(&stand.reader, query(Direction::Forward)).await.unwrap();
-    stand.world.redis.raw::<String>(&["CONFIG", "RESETSTAT"]);
-    app.timeline(&stand.reader, query(Direction::Backward)).await.unwrap();
-    let stats: String = stand.world.redis.raw(&["INFO", "commandstats"]);
+    app.timeline(&setup.reader, query(Direction::Forward)).await.unwrap();
+    setup.world.redis.raw::<String>(&["CONFIG", "RESETSTAT"]);
+    app.timeline(&setup.reader, query(Direction::Backward)).await.unwrap();
+    let stats: String = setup.world.redis.raw(&["INFO", "commandstats"]);
     let scripts = stats.lines().find(|line| line.starts_with("cmdstat_evalsha:")).unwrap();
     let calls: u64 = scripts.split(['=', ',']).nth(1).unwrap().parse().unwrap();
     assert!(calls < 40, "{calls} scripts");

@@ -1,5 +1,5 @@
-//! Visits around midnight: whatever is done at the same time and wherever it is cut off, everybody is counted on
-//! one day, and every day's number is right at every moment and stays so.
+//! Visits around midnight: whatever runs concurrently and wherever it is interrupted, every visitor is counted on one
+//! day, and every day's number is right at every moment and stays so.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,26 +20,26 @@ use crate::world::{Person, World, cases, model_config};
 
 const PEOPLE: usize = 7;
 
-/// Something that a process does.
+/// A call of a process.
 #[derive(Clone, Debug)]
 enum Call {
-    /// These come, one after the other.
-    Come(Vec<usize>),
-    /// It closes the days that are over.
+    /// These people visit, one after the other.
+    Visit(Vec<usize>),
+    /// Closes the days that are over.
     Close,
 }
 
-/// What happens next. Numbers choose among those who are under way.
+/// The next event. Numbers choose among the calls in progress.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Step(usize, usize),
-    Cut(usize),
-    Turn(u64),
+    Interrupt(usize),
+    Pass(u64),
 }
 
 fn calls() -> impl Strategy<Value = Vec<Call>> {
-    let come = proptest::collection::vec(0..PEOPLE, 1..4).prop_map(Call::Come);
-    proptest::collection::vec(prop_oneof![3 => come, 2 => Just(Call::Close)], 2..7)
+    let visit = proptest::collection::vec(0..PEOPLE, 1..4).prop_map(Call::Visit);
+    proptest::collection::vec(prop_oneof![3 => visit, 2 => Just(Call::Close)], 2..7)
 }
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
@@ -47,21 +47,21 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     let times = prop_oneof![Just(1), Just(1_500), Just(5_000), Just(650_000), Just(86_400_000)];
     let event = prop_oneof![
         12 => (any::<usize>(), 1..6usize).prop_map(|(which, steps)| Event::Step(which, steps)),
-        2 => any::<usize>().prop_map(Event::Cut),
-        4 => times.prop_map(Event::Turn),
+        2 => any::<usize>().prop_map(Event::Interrupt),
+        4 => times.prop_map(Event::Pass),
     ];
     proptest::collection::vec(event, 0..40)
 }
 
-/// What somebody was told who came.
+/// A visit that has its response.
 #[derive(Clone, Copy, Debug)]
-struct Came {
-    who: usize,
+struct Visited {
+    person: usize,
     /// The first and the last day on which it may be counted.
     days: (i64, i64),
 }
 
-/// Whether a shard of this day, or the day itself, has been closed.
+/// Returns whether a shard of this day, or the day itself, has been closed.
 fn is_closed(url: &str, day: i64) -> bool {
     let mut redis = redis::Client::open(url).unwrap().get_connection().unwrap();
     let keys: Vec<String> =
@@ -75,11 +75,11 @@ struct Stage {
     world: World,
     database: Database,
     people: Vec<Person>,
-    came: Arc<Mutex<Vec<Came>>>,
+    visited: Arc<Mutex<Vec<Visited>>>,
 }
 
 impl Stage {
-    async fn set() -> Self {
+    async fn new() -> Self {
         let database = Database::new(Kind::Sqlite).await;
         let sessions = ["--sessions-lifetime", "3650", "--sessions-max-lifetime", "3650"];
         let options = ["--archive-url", &database.url, "--visits-expected", "600"];
@@ -87,42 +87,42 @@ impl Stage {
         let world = World::with(&options).await;
         let people = world.people(PEOPLE).await;
         world.app.open_archive().await.unwrap();
-        Self { world, database, people, came: Arc::default() }
+        Self { world, database, people, visited: Arc::default() }
     }
 
     fn today(&self) -> i64 {
         Day::of(self.world.clock.now()).number()
     }
 
-    /// Nobody has ever come, and it is two seconds before midnight.
+    /// Removes all visits, and sets the clock to two seconds before midnight.
     async fn clear(&self) {
         let keys: Vec<String> = self.world.redis.raw(&["KEYS", "ff:*visit*"]);
         let mut words = vec!["DEL", "nothing"];
         words.extend(keys.iter().map(String::as_str));
         self.world.redis.raw::<i64>(&words);
         self.database.execute("DELETE FROM visits").await;
-        self.came.lock().unwrap().clear();
+        self.visited.lock().unwrap().clear();
         let now = self.world.clock.now().as_millis();
         let wanted = Day::from_number(self.today() + 2).start().as_millis() - 2_000;
-        self.world.clock.turn(Duration::from_millis(u64::try_from(wanted - now).unwrap()));
+        self.world.clock.advance(Duration::from_millis(u64::try_from(wanted - now).unwrap()));
     }
 
     async fn begin(&self, call: &Call) -> Actor {
         match call.clone() {
             Call::Close => Actor::begin(&self.world.app, async |app: App| drop(app.close_days().await)).await,
-            Call::Come(who) => {
-                let (clock, came) = (Arc::clone(&self.world.clock), Arc::clone(&self.came));
+            Call::Visit(visitors) => {
+                let (clock, visited) = (Arc::clone(&self.world.clock), Arc::clone(&self.visited));
                 let today = move || Day::of(clock.now()).number();
                 let url = self.world.redis.url();
                 let tokens: Vec<(usize, String)> =
-                    who.iter().map(|&who| (who, self.people[who].token.clone())).collect();
+                    visitors.iter().map(|&person| (person, self.people[person].token.clone())).collect();
                 let work = async move |app: App| {
-                    for (who, token) in tokens {
+                    for (person, token) in tokens {
                         let first = today();
                         app.authenticate(&token).await.unwrap();
-                        // Who is late is counted after a day that was closed meanwhile, and only then.
+                        // A late visit counts on the next day if its day was closed meanwhile, and only then.
                         let last = if is_closed(&url, first) { today() + 1 } else { today() };
-                        came.lock().unwrap().push(Came { who, days: (first, last) });
+                        visited.lock().unwrap().push(Visited { person, days: (first, last) });
                     }
                 };
                 Actor::begin(&self.world.app, work).await
@@ -130,7 +130,7 @@ impl Stage {
         }
     }
 
-    /// Who is counted on which day.
+    /// Returns the users counted on each day.
     fn counted(&self) -> BTreeMap<i64, BTreeSet<u64>> {
         let mut counted: BTreeMap<i64, BTreeSet<u64>> = BTreeMap::new();
         for key in self.world.redis.raw::<Vec<String>>(&["KEYS", "ff:{v*}:visit"]) {
@@ -141,23 +141,23 @@ impl Stage {
         counted
     }
 
-    /// What is told of each day, oldest first up to today.
-    async fn told(&self) -> Vec<u64> {
+    /// Returns the number reported for each day, oldest first up to today.
+    async fn reported(&self) -> Vec<u64> {
         let data = self.world.data(None, "{ visits(first: 20) { uniqueVisitors } }", Value::Null).await;
         let visits = data["visits"].as_array().unwrap().iter().rev();
         visits.map(|visits| visits["uniqueVisitors"].as_u64().unwrap()).collect()
     }
 
-    /// What is told of each day is how many are counted.
+    /// Compares the reported numbers with those counted.
     async fn check_now(&self) -> Result<(), String> {
-        let (told, counted) = (self.told().await, self.counted());
-        let first = self.today() + 1 - told.len() as i64;
+        let (reported, counted) = (self.reported().await, self.counted());
+        let first = self.today() + 1 - reported.len() as i64;
         let expected = (first..=self.today()).map(|day| counted.get(&day).map_or(0, BTreeSet::len) as u64);
         let expected: Vec<u64> = expected.collect();
-        if told == expected {
+        if reported == expected {
             return Ok(());
         }
-        Err(format!("{told:?} is told, and {expected:?} are counted"))
+        Err(format!("{reported:?} is reported, and {expected:?} are counted"))
     }
 
     async fn play(&self, calls: &[Call], events: &[Event], note: impl Fn()) {
@@ -170,10 +170,10 @@ impl Stage {
                 (0..actors.len()).filter(|&index| actors[index].waits.is_some()).collect();
             let chosen = |number: usize| (!waiting.is_empty()).then(|| waiting[number % waiting.len()]);
             match *event {
-                Event::Turn(millis) => self.world.clock.turn(Duration::from_millis(millis)),
-                Event::Cut(number) => {
+                Event::Pass(millis) => self.world.clock.advance(Duration::from_millis(millis)),
+                Event::Interrupt(number) => {
                     if let Some(index) = chosen(number) {
-                        actors[index].cut_off().await;
+                        actors[index].interrupt().await;
                     }
                 }
                 Event::Step(number, steps) => {
@@ -195,52 +195,52 @@ impl Stage {
         }
     }
 
-    /// Everybody who came is counted once; all days are closed, and their numbers stay.
+    /// Asserts that every visitor is counted once; closes all days, and asserts that their numbers stay.
     async fn check_end(&self, calls: &[Call]) -> Result<(), TestCaseError> {
         let counted = self.counted();
-        let days_of = |who: usize| -> Vec<i64> {
+        let days_of = |person: usize| -> Vec<i64> {
             let is_in =
-                |(day, users): (&i64, &BTreeSet<u64>)| users.contains(&(who as u64 + 1)).then_some(*day);
+                |(day, users): (&i64, &BTreeSet<u64>)| users.contains(&(person as u64 + 1)).then_some(*day);
             counted.iter().filter_map(is_in).collect()
         };
-        for came in self.came.lock().unwrap().iter() {
-            let days = days_of(came.who);
-            let is_right = days.iter().any(|day| (came.days.0..=came.days.1).contains(day));
-            prop_assert!(is_right, "{:?} is counted on {:?}", came, days);
+        for visited in self.visited.lock().unwrap().iter() {
+            let days = days_of(visited.person);
+            let is_right = days.iter().any(|day| (visited.days.0..=visited.days.1).contains(day));
+            prop_assert!(is_right, "{:?} is counted on {:?}", visited, days);
         }
-        for who in 0..PEOPLE {
+        for person in 0..PEOPLE {
             let calls = calls.iter().map(|call| match call {
-                Call::Come(all) => all.iter().filter(|one| **one == who).count(),
+                Call::Visit(all) => all.iter().filter(|one| **one == person).count(),
                 Call::Close => 0,
             });
-            let days = days_of(who);
-            prop_assert!(days.len() <= calls.sum::<usize>(), "{} is counted on {:?}", who, days);
+            let days = days_of(person);
+            prop_assert!(days.len() <= calls.sum::<usize>(), "{} is counted on {:?}", person, days);
         }
-        self.world.clock.turn(Duration::from_hours(25));
+        self.world.clock.advance(Duration::from_hours(25));
         self.world.app.close_days().await.unwrap();
         let open: Vec<String> = self.world.redis.raw(&["HKEYS", "ff:{g}:visit:days"]);
         prop_assert!(open.iter().all(|field| field == "since"), "{:?} are open", open);
         let keys: Vec<String> = self.world.redis.raw(&["KEYS", "ff:{v*}:visit"]);
         for key in &keys {
-            prop_assert!(self.world.redis.raw::<i64>(&["TTL", key]) > 0, "{} stays", key);
+            prop_assert!(self.world.redis.raw::<i64>(&["TTL", key]) > 0, "{} does not expire", key);
         }
         prop_assert_eq!(self.check_now().await, Ok(()));
-        let before = self.told().await;
+        let before = self.reported().await;
         let mut words = vec!["DEL", "nothing"];
         words.extend(keys.iter().map(String::as_str));
         self.world.redis.raw::<i64>(&words);
-        prop_assert_eq!(self.told().await, before);
+        prop_assert_eq!(self.reported().await, before);
         Ok(())
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_what_is_done_at_the_same_time_a_step_is_over_when_redis_has_answered() {
-    let stage = Stage::set().await;
+async fn a_step_of_concurrent_work_is_over_when_redis_has_replied() {
+    let stage = Stage::new().await;
     for _ in 0..20 {
-        // A session is marked as seen, while the day is laid out.
-        stage.world.clock.turn(Duration::from_hours(24));
-        let mut actor = stage.begin(&Call::Come(vec![0])).await;
+        // A session is marked as seen while the layout of the day is fixed.
+        stage.world.clock.advance(Duration::from_hours(24));
+        let mut actor = stage.begin(&Call::Visit(vec![0])).await;
         while let Some(stop) = actor.waits {
             actor.step().await;
             let days: Vec<String> = stage.world.redis.raw(&["HKEYS", "ff:{g}:visit:days"]);
@@ -251,9 +251,9 @@ async fn of_what_is_done_at_the_same_time_a_step_is_over_when_redis_has_answered
 }
 
 #[test]
-fn around_midnight_everybody_is_counted_on_one_day() {
+fn around_midnight_every_visitor_is_counted_on_one_day() {
     let runtime = Runtime::new().unwrap();
-    let stage = runtime.block_on(Stage::set());
+    let stage = runtime.block_on(Stage::new());
     let config = model_config(cases(200));
     let tested = TestRunner::new(config).run(&(calls(), events()), |(calls, events)| {
         runtime.block_on(async {

@@ -1,5 +1,5 @@
-//! Posts on their way to the archive: whatever is done at the same time and wherever it is cut off, at every
-//! moment everybody finds each post once, in Redis or in the archive.
+//! Posts on their way to the archive: whatever runs concurrently and wherever it is interrupted, at every moment each
+//! post is found once, in Redis or in the archive.
 
 use std::cell::RefCell;
 
@@ -20,22 +20,22 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
     let author = prop_oneof![4 => Just(3u64), 1 => Just(4)];
     let call = || {
         prop_oneof![
-            6 => (author.clone(), prop::option::weighted(0.15, 0..2u8)).prop_map(|(who, key)| Call::Publish(who, key)),
-            4 => (author.clone(), 0..6usize).prop_map(|(who, rank)| Call::Delete(who, rank)),
-            2 => (author.clone(), 1..16u64).prop_map(|(who, post)| Call::DeleteId(who, post)),
+            6 => (author.clone(), prop::option::weighted(0.15, 0..2u8)).prop_map(|(user, key)| Call::Publish(user, key)),
+            4 => (author.clone(), 0..6usize).prop_map(|(user, rank)| Call::Delete(user, rank)),
+            2 => (author.clone(), 1..16u64).prop_map(|(user, post)| Call::DeleteId(user, post)),
             6 => Just(Call::Move),
-            3 => (author.clone(), 1..4usize).prop_map(|(who, size)| Call::ReadPosts(who, size)),
+            3 => (author.clone(), 1..4usize).prop_map(|(user, size)| Call::ReadPosts(user, size)),
             1 => Just(Call::Outage),
         ]
     };
-    let alone = prop_oneof![7 => call(), 1 => author.clone().prop_map(Call::Void)];
+    let alone = prop_oneof![7 => call(), 1 => author.clone().prop_map(Call::Revoke)];
     let before = proptest::collection::vec(alone, 2..14);
     let together = proptest::collection::vec(call(), 2..6);
     (before, together).prop_map(|(before, together)| Scenario { before, together })
 }
 
-/// At this moment, everybody finds each post of an author once, and as many as are counted. While the archive
-/// is away nobody is told anything. What is under way is not taken for a fault of a count.
+/// Checks that at this moment each post of an author is found once, and as many as are counted. Reads that fail while
+/// the archive is unavailable are not checked. A deletion in progress is not taken for a fault of a count.
 async fn check_now(stage: &Stage) -> Result<(), String> {
     if let Ok(findings) = stage.app.check_users(1, false).await
         && findings.miscounted > 0
@@ -43,20 +43,20 @@ async fn check_now(stage: &Stage) -> Result<(), String> {
         return Err(format!("{findings:?}"));
     }
     for author in [3, 4] {
-        let must = stage.must_be_there(author);
-        let must_not = stage.told.lock().unwrap().deleted.clone();
+        let must = stage.must_exist(author);
+        let must_not = stage.results.lock().unwrap().deleted.clone();
         for (direction, size) in [(Direction::Forward, 2), (Direction::Backward, 3)] {
             let Ok(read) = walk_posts(&stage.app, author, direction, size).await else { continue };
             let count = stage.count(author).await;
             let is_right = read.is_sorted_by(|one, next| one > next)
                 && must.iter().all(|post| read.contains(post))
                 && !must_not.iter().any(|post| read.contains(post));
-            // Between its first step and its second a deletion is under way.
+            // Between its first step and its second a deletion is in progress.
             let are_deleted = stage.half_deleted(author);
             if !is_right || read.len() + are_deleted != count {
                 return Err(format!(
-                    "{author} has {read:?} {direction:?}, {count} counted, {are_deleted} being deleted, where \
-                     {must:?} were and {must_not:?} were not"
+                    "{author} has {read:?} {direction:?}, {count} counted, {are_deleted} being deleted; \
+                     {must:?} must be there, and {must_not:?} must not"
                 ));
             }
         }
@@ -66,7 +66,7 @@ async fn check_now(stage: &Stage) -> Result<(), String> {
 
 fn run(kind: Kind, cases: u32) {
     let runtime = Runtime::new().unwrap();
-    let stage = runtime.block_on(Stage::set_on(kind, "hybrid", "3", "2"));
+    let stage = runtime.block_on(Stage::with_archive(kind, "hybrid", "3", "2"));
     let config = model_config(cases);
     let tested =
         TestRunner::new(config).run(&(scenarios(), events()), |(scenario, events): (_, Vec<Event>)| {
@@ -79,7 +79,7 @@ fn run(kind: Kind, cases: u32) {
                         wrong.borrow_mut().get_or_insert(what);
                     }
                 };
-                stage.play_and_note(&scenario, &events, note).await;
+                stage.play_noting(&scenario, &events, note).await;
                 prop_assert_eq!(wrong.into_inner(), None);
                 stage.settle().await;
                 stage.check_store().await?;
@@ -113,11 +113,11 @@ const KEYED: Call = Call::Publish(A, Some(1));
 const OLDEST: Call = Call::Delete(A, 3);
 const OLDER: Call = Call::Delete(A, 2);
 
-/// Plays `setup`, then holds a call at each of its steps in turn, while the others do `meanwhile`; lets it go on,
-/// or cuts it off; and looks at each moment whether all is there.
+/// Plays `setup`, then holds a call at each of its steps in turn while others do `meanwhile`, resumes or interrupts it,
+/// and checks at each moment that all posts are there.
 async fn hold_everywhere(setup: &[Call], held: Call, meanwhile: &[Call]) {
-    let stage = Stage::set_on(Kind::Sqlite, "hybrid", "3", "2").await;
-    for is_cut_off in [false, true] {
+    let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "2").await;
+    for is_interrupted in [false, true] {
         for steps in 0.. {
             stage.clear().await;
             for call in setup {
@@ -130,14 +130,14 @@ async fn hold_everywhere(setup: &[Call], held: Call, meanwhile: &[Call]) {
                 }
             }
             let (is_over, stop) = (actor.waits.is_none(), actor.waits);
-            let context = |error| panic!("held at {stop:?}, cut off: {is_cut_off}: {error}");
+            let context = |error| panic!("held at {stop:?}, interrupted: {is_interrupted}: {error}");
             check_now(&stage).await.unwrap_or_else(context);
             for call in meanwhile {
                 stage.call(*call).await;
                 check_now(&stage).await.unwrap_or_else(context);
             }
-            if is_cut_off {
-                actor.cut_off().await;
+            if is_interrupted {
+                actor.interrupt().await;
             }
             while actor.waits.is_some() {
                 actor.step().await;
@@ -154,14 +154,14 @@ async fn hold_everywhere(setup: &[Call], held: Call, meanwhile: &[Call]) {
 }
 
 #[tokio::test]
-async fn what_is_deleted_while_it_moves_does_not_come_back() {
+async fn a_post_deleted_while_it_moves_does_not_come_back() {
     for meanwhile in [&[OLDEST][..], &[OLDEST, Call::Move], &[OLDER, OLDEST, Call::Move, POST]] {
         hold_everywhere(&[POST, POST, POST, POST], Call::Move, meanwhile).await;
     }
 }
 
 #[tokio::test]
-async fn what_moves_while_it_is_deleted_does_not_come_back() {
+async fn a_post_moved_while_it_is_deleted_does_not_come_back() {
     let four = [POST, POST, POST, POST];
     for setup in [&four[..], &[POST, POST, POST, POST, Call::Move]] {
         for meanwhile in [&[Call::Move][..], &[OLDEST, Call::Move], &[Call::Move, POST, Call::Move]] {
@@ -171,8 +171,8 @@ async fn what_moves_while_it_is_deleted_does_not_come_back() {
 }
 
 #[tokio::test]
-async fn who_is_told_that_an_archived_post_is_deleted_does_not_find_it_again() {
-    let stage = Stage::set_on(Kind::Sqlite, "hybrid", "3", "2").await;
+async fn an_archived_post_is_gone_once_its_deletion_is_confirmed() {
+    let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "2").await;
     for call in [POST, POST, POST, POST, Call::Move] {
         stage.call(call).await;
     }
@@ -193,13 +193,13 @@ async fn two_movers_with_the_same_posts_do_no_harm() {
 }
 
 #[tokio::test]
-async fn what_is_adopted_by_a_mover_that_was_given_up_itself_is_not_forgotten() {
-    let stage = Stage::set_on(Kind::Sqlite, "hybrid", "3", "2").await;
+async fn posts_adopted_by_a_mover_that_was_given_up_itself_are_not_lost() {
+    let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "2").await;
     stage.calls(&[POST, POST, POST]).await;
     let mut mover = stage.begin(Call::Move).await;
     mover.step_to(Moment::After, "move: take").await;
-    mover.cut_off().await;
-    // Another one, whom everybody takes for gone because it was so slow, adopts what the first one has, and dies.
+    mover.interrupt().await;
+    // Another mover, so slow that all take it for dead, adopts what the first one has, and dies.
     let gone: Vec<String> = stage.world.redis.raw(&["ZRANGE", "ff:{a}:movers", "0", "-1"]);
     let store = stage.app.store();
     let adopted = moving::adopt(store.keys(), &gone[0], "slow").send("test", store).await.unwrap();
@@ -209,7 +209,7 @@ async fn what_is_adopted_by_a_mover_that_was_given_up_itself_is_not_forgotten() 
 }
 
 #[tokio::test]
-async fn what_is_published_late_below_what_is_cold_takes_another_id() {
+async fn a_post_published_late_below_cold_posts_takes_another_id() {
     let overtaken = [POST, POST, POST, POST, Call::Move];
     hold_everywhere(&[], POST, &overtaken).await;
     hold_everywhere(&[], KEYED, &overtaken).await;
@@ -218,7 +218,7 @@ async fn what_is_published_late_below_what_is_cold_takes_another_id() {
 }
 
 #[tokio::test]
-async fn who_reads_while_posts_move_finds_them_all() {
+async fn a_reader_finds_all_posts_while_they_move() {
     let read = Call::ReadPosts(A, 3);
     for meanwhile in [&[Call::Move][..], &[POST, POST, Call::Move], &[Call::Move, OLDEST, Call::Move]] {
         hold_everywhere(&[POST, POST, POST, POST, POST], read, meanwhile).await;
@@ -227,10 +227,10 @@ async fn who_reads_while_posts_move_finds_them_all() {
 }
 
 #[tokio::test]
-async fn deleting_a_void_post_takes_nothing_off_the_count_of_cold_posts() {
-    let stage = Stage::set_on(Kind::Sqlite, "hybrid", "3", "2").await;
-    let void = Call::Void(A);
-    for call in [void, void, POST, POST, POST, Call::Move] {
+async fn deleting_a_revoked_post_does_not_change_the_count_of_cold_posts() {
+    let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "2").await;
+    let revoked = Call::Revoke(A);
+    for call in [revoked, revoked, POST, POST, POST, Call::Move] {
         stage.call(call).await;
     }
     for post in [1, 2] {
@@ -239,7 +239,7 @@ async fn deleting_a_void_post_takes_nothing_off_the_count_of_cold_posts() {
     }
     stage.settle().await;
     stage.check_store().await.unwrap();
-    let setup = [void, POST, void, POST, POST, POST];
+    let setup = [revoked, POST, revoked, POST, POST, POST];
     hold_everywhere(&setup, Call::DeleteId(A, 1), &[Call::Move, Call::DeleteId(A, 1), POST, Call::Move])
         .await;
     hold_everywhere(&setup, Call::Move, &[Call::DeleteId(A, 1), Call::DeleteId(A, 3), POST]).await;

@@ -1,4 +1,4 @@
-//! From a document to what is executed: merged, filled in, bounded, and refused before anything is asked.
+//! From a document to the executed operation: merged, completed, bounded, and rejected before the first round trip.
 
 use std::fmt::Write as _;
 
@@ -9,21 +9,22 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
-use crate::world::{Knobs, World, codes, model_config};
+use crate::world::{Options, World, codes, model_config};
 
-/// The document is refused with this code, without a question to Redis, in a short answer.
-async fn refuse(world: &World, query: &str, variables: Value, code: &str) -> String {
+/// Asserts that the document is rejected with this code, without a round trip to Redis, in a short response; returns
+/// the message.
+async fn assert_rejected(world: &World, query: &str, variables: Value, code: &str) -> String {
     let before = world.app.store().round_trips();
-    let answer = world.ask(None, query, variables).await;
+    let response = world.ask(None, query, variables).await;
     assert_eq!(world.app.store().round_trips(), before, "{query:.200}");
-    let codes = codes(&answer);
-    assert!(!codes.is_empty() && codes.iter().all(|one| *one == code), "{query:.200}: {answer}");
-    assert!(answer.get("data").is_none() && answer.to_string().len() < 4_096, "{query:.200}");
-    answer["errors"][0]["message"].as_str().unwrap().to_owned()
+    let codes = codes(&response);
+    assert!(!codes.is_empty() && codes.iter().all(|one| *one == code), "{query:.200}: {response}");
+    assert!(response.get("data").is_none() && response.to_string().len() < 4_096, "{query:.200}");
+    response["errors"][0]["message"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test]
-async fn what_is_selected_twice_is_done_once() {
+async fn fields_selected_twice_are_executed_once() {
     let world = World::new().await;
     let people = world.people(3).await;
     for person in &people[1..] {
@@ -55,7 +56,7 @@ async fn what_is_selected_twice_is_done_once() {
 }
 
 #[tokio::test]
-async fn selections_that_contradict_each_other_are_refused() {
+async fn conflicting_selections_are_rejected() {
     let world = World::new().await;
     for query in [
         "{ user(by: { username: \"a\" }) { id } user(by: { username: \"b\" }) { id } }",
@@ -65,12 +66,12 @@ async fn selections_that_contradict_each_other_are_refused() {
         "{ ...A ...B } fragment A on Query { user(by: { username: \"a\" }) { id } } fragment B on Query { user(by: { username: \"b\" }) { id } }",
         "{ user(by: { username: \"a\" }) { followers(first: 1) { totalCount } ... { followers(first: 2) { totalCount } } } }",
     ] {
-        refuse(&world, query, Value::Null, "GRAPHQL_VALIDATION_FAILED").await;
+        assert_rejected(&world, query, Value::Null, "GRAPHQL_VALIDATION_FAILED").await;
     }
 }
 
 #[tokio::test]
-async fn what_is_not_given_has_its_default() {
+async fn omitted_arguments_have_their_defaults() {
     let world = World::new().await;
     let people = world.people(25).await;
     for person in &people[1..] {
@@ -87,12 +88,12 @@ async fn what_is_not_given_has_its_default() {
     assert_eq!(count(Value::Null).await, [20, 3]);
     assert_eq!(count(json!({ "first": 2, "three": 5, "unknown": { "x": [1] } })).await, [2, 5]);
     assert_eq!(count(json!({ "first": null, "three": null })).await, [20, 20]);
-    // What is written in another language's JSON: a whole number all the same.
+    // Numbers as other languages write them in JSON: whole all the same.
     assert_eq!(count(json!({ "first": 2.0, "three": 1e1 })).await, [2, 10]);
 }
 
 #[tokio::test]
-async fn what_is_skipped_is_not_there_and_not_loaded() {
+async fn skipped_fields_are_neither_returned_nor_loaded() {
     let world = World::new().await;
     world.people(1).await;
     let query = "query ($is: Boolean!, $no: Boolean = false) { user(by: { username: \"ann0\" }) {
@@ -114,7 +115,7 @@ async fn what_is_skipped_is_not_there_and_not_loaded() {
 }
 
 #[tokio::test]
-async fn of_several_things_each_has_what_is_selected_of_it() {
+async fn each_type_of_node_has_the_fields_selected_of_it() {
     let world = World::new().await;
     let people = world.people(1).await;
     let publish = "mutation { publish(input: { content: \"x\" }) { post { id } } }";
@@ -131,7 +132,7 @@ async fn of_several_things_each_has_what_is_selected_of_it() {
 }
 
 #[tokio::test]
-async fn variables_are_what_they_are_said_to_be_before_anything_is_done() {
+async fn variables_are_checked_before_anything_is_executed() {
     let world = World::new().await;
     let query = "mutation ($name: String!, $first: Int) {
         register(input: { username: $name, password: \"correct horse\" }) {
@@ -148,7 +149,7 @@ async fn variables_are_what_they_are_said_to_be_before_anything_is_done() {
         json!({ "name": "ada", "first": 2_147_483_648_i64 }),
         json!({ "name": "ada", "first": {} }),
     ] {
-        refuse(&world, query, variables, "BAD_USER_INPUT").await;
+        assert_rejected(&world, query, variables, "BAD_USER_INPUT").await;
     }
     let input = "mutation ($input: RegisterInput!) { register(input: $input) { token } }";
     for input_value in [
@@ -156,7 +157,7 @@ async fn variables_are_what_they_are_said_to_be_before_anything_is_done() {
         json!({ "username": "ada" }),
         json!({ "username": "ada", "password": "correct horse", "x": 1 }),
     ] {
-        refuse(&world, input, json!({ "input": input_value }), "BAD_USER_INPUT").await;
+        assert_rejected(&world, input, json!({ "input": input_value }), "BAD_USER_INPUT").await;
     }
     for query in [
         "query ($x: Nonsense) { visits(first: $x) { day } }",
@@ -174,9 +175,9 @@ async fn variables_are_what_they_are_said_to_be_before_anything_is_done() {
         "mutation ($x: String) { login(input: { username: $x, password: \"x\" }) { token } }",
         "query { ...F } query Q($x: String) { ...F } fragment F on Query { user(by: { username: $x }) { id } }",
     ] {
-        refuse(&world, query, json!({ "x": 1 }), "GRAPHQL_VALIDATION_FAILED").await;
+        assert_rejected(&world, query, json!({ "x": 1 }), "GRAPHQL_VALIDATION_FAILED").await;
     }
-    refuse(
+    assert_rejected(
         &world,
         "query ($x: Int! = 5) { visits(first: $x) { day } }",
         json!({ "x": null }),
@@ -193,8 +194,8 @@ async fn variables_are_what_they_are_said_to_be_before_anything_is_done() {
     };
     let both = "mutation ($u: String = \"ada\") { publish(input: { content: \"hello\" }) { post { id } }
         login(input: { username: $u, password: \"x\" }) { token } }";
-    let answer = world.ask(Some(&ada.token), both, json!({ "u": null })).await;
-    assert_eq!((codes(&answer), answer.get("data")), (vec!["BAD_USER_INPUT"], None));
+    let response = world.ask(Some(&ada.token), both, json!({ "u": null })).await;
+    assert_eq!((codes(&response), response.get("data")), (vec!["BAD_USER_INPUT"], None));
     assert_eq!(posted().await, 0);
     for (query, variables) in [
         ("query ($x: ID = \"VXNlcjox\") { node(id: $x) { id } }", json!({ "x": null })),
@@ -205,7 +206,7 @@ async fn variables_are_what_they_are_said_to_be_before_anything_is_done() {
         ("{ visits(before: [\"2026-01-01\"]) { day } }", json!({})),
         ("{ visits(before: { a: $nope }) { day } }", json!({})),
     ] {
-        refuse(&world, query, variables, "BAD_USER_INPUT").await;
+        assert_rejected(&world, query, variables, "BAD_USER_INPUT").await;
     }
     // One of two operations that share a fragment may leave a variable out.
     let two = "query A($x: Int) { ...F } query B($x: Int) { ...F } fragment F on Query { visits(first: $x) { day } }";
@@ -216,7 +217,7 @@ async fn variables_are_what_they_are_said_to_be_before_anything_is_done() {
 }
 
 #[tokio::test]
-async fn bombs_are_refused_and_do_no_harm() {
+async fn bombs_are_rejected_and_do_no_harm() {
     let world = World::with(&["--http-body-limit", "1000000"]).await;
     let mut fragments = String::from("{ ...f0 } fragment f99 on Query { __typename }");
     for number in 0..99 {
@@ -242,21 +243,21 @@ async fn bombs_are_refused_and_do_no_harm() {
         "{ __schema { types { fields { type { fields { type { fields { name } } } } } } } }".to_owned(),
     ];
     let many_schemas = many(4, &|number| format!("a{number}: __schema {{ queryType {{ name }} }}"));
-    refuse(&world, &format!("{{ {many_schemas} }}"), Value::Null, "QUERY_TOO_COMPLEX").await;
+    assert_rejected(&world, &format!("{{ {many_schemas} }}"), Value::Null, "QUERY_TOO_COMPLEX").await;
     let ids = format!("query ($x: ID!) {{ nodes(ids: [{}]) {{ id }} }}", many(950, &|_| "$x".to_owned()));
-    refuse(&world, &ids, json!({ "x": "A".repeat(100_000) }), "QUERY_TOO_COMPLEX").await;
-    refuse(&world, &ids, json!({ "x": "VXNlcjox" }), "BAD_USER_INPUT").await;
+    assert_rejected(&world, &ids, json!({ "x": "A".repeat(100_000) }), "QUERY_TOO_COMPLEX").await;
+    assert_rejected(&world, &ids, json!({ "x": "VXNlcjox" }), "BAD_USER_INPUT").await;
     for query in &complex {
-        refuse(&world, query, Value::Null, "QUERY_TOO_COMPLEX").await;
+        assert_rejected(&world, query, Value::Null, "QUERY_TOO_COMPLEX").await;
     }
     for query in [
         "{ ...a } fragment a on Query { ...a }",
         "{ ...a } fragment a on Query { ...b } fragment b on Query { ...a }",
     ] {
-        let message = refuse(&world, query, Value::Null, "GRAPHQL_VALIDATION_FAILED").await;
+        let message = assert_rejected(&world, query, Value::Null, "GRAPHQL_VALIDATION_FAILED").await;
         assert!(message.contains("is spread within itself"), "{message}");
     }
-    let message = refuse(&world, &complex[9], Value::Null, "QUERY_TOO_COMPLEX").await;
+    let message = assert_rejected(&world, &complex[9], Value::Null, "QUERY_TOO_COMPLEX").await;
     assert!(message.contains("it costs more than 5000"), "{message}");
     assert_eq!(world.data(None, "{ __typename }", Value::Null).await, json!({ "__typename": "Query" }));
 }
@@ -274,7 +275,7 @@ async fn a_document_tries_one_password() {
     };
     for two in [login("a") + &login("b"), register("aa") + &register("bb"), login("a") + &register("bb")] {
         let message =
-            refuse(&world, &format!("mutation {{ {two} }}"), Value::Null, "QUERY_TOO_COMPLEX").await;
+            assert_rejected(&world, &format!("mutation {{ {two} }}"), Value::Null, "QUERY_TOO_COMPLEX").await;
         assert!(message.contains("one `login`, `register` or `changePassword`"), "{message}");
     }
     let merged = format!(
@@ -286,7 +287,7 @@ async fn a_document_tries_one_password() {
 }
 
 #[tokio::test]
-async fn what_a_page_may_cost_can_be_set() {
+async fn the_cost_limit_can_be_set() {
     let world = World::with(&["--graphql-cost-limit", "100"]).await;
     world.people(1).await;
     let query = |first: usize| {
@@ -296,16 +297,16 @@ async fn what_a_page_may_cost_can_be_set() {
     };
     // A user, a list, 89 in it, and the ids of these at a tenth each.
     world.data(None, &query(89), Value::Null).await;
-    let message = refuse(&world, &query(90), Value::Null, "QUERY_TOO_COMPLEX").await;
+    let message = assert_rejected(&world, &query(90), Value::Null, "QUERY_TOO_COMPLEX").await;
     assert!(message.contains("it costs more than 100"), "{message}");
-    // A page is never larger than a hundred, whatever is asked for, and the size may be a variable.
+    // A page never has more than a hundred entries, whatever is requested, and the size may be a variable.
     let query =
         "query ($n: Int) { user(by: { username: \"ann0\" }) { followers(last: $n) { nodes { id } } } }";
     world.data(None, query, json!({ "n": 89 })).await;
-    refuse(&world, query, json!({ "n": 1_000_000 }), "QUERY_TOO_COMPLEX").await;
+    assert_rejected(&world, query, json!({ "n": 1_000_000 }), "QUERY_TOO_COMPLEX").await;
 }
 
-/// What GraphiQL, Apollo's tools and Relay's compiler ask, as graphql-js writes it with all its options.
+/// The introspection of GraphiQL, Apollo's tools and Relay's compiler, as graphql-js writes it with all its options.
 const INTROSPECTION: &str = "query IntrospectionQuery { __schema { description
     queryType { name kind } mutationType { name kind } subscriptionType { name kind }
     types { ...FullType }
@@ -322,7 +323,7 @@ fragment TypeRef on __Type { kind name ofType { kind name ofType { kind name ofT
     ofType { kind name ofType { kind name ofType { kind name ofType { kind name ofType { kind name } } } } } } } } } }";
 
 #[tokio::test]
-async fn introspection_is_answered_unless_it_is_switched_off() {
+async fn introspection_is_executed_unless_it_is_disabled() {
     let world = World::new().await;
     let before = world.app.store().round_trips();
     let data = world.data(None, INTROSPECTION, Value::Null).await;
@@ -332,20 +333,20 @@ async fn introspection_is_answered_unless_it_is_switched_off() {
     assert!(types.iter().any(|ty| ty["name"] == "UserBy" && ty["isOneOf"] == true));
     let world = World::with(&["--graphql-introspection", "off"]).await;
     for query in [INTROSPECTION, "{ __type(name: \"User\") { name } }"] {
-        let message = refuse(&world, query, Value::Null, "GRAPHQL_VALIDATION_FAILED").await;
+        let message = assert_rejected(&world, query, Value::Null, "GRAPHQL_VALIDATION_FAILED").await;
         assert!(message.contains("disabled"), "{message}");
     }
     world.data(None, "{ __typename viewer { user { id } } }", Value::Null).await;
 }
 
 #[tokio::test]
-async fn a_fault_is_told_with_its_place() {
+async fn a_fault_is_reported_with_its_location() {
     let world = World::new().await;
-    let answer = world.ask(None, "{\n  viewer {\n    nothing\n  }\n}", Value::Null).await;
-    assert_eq!(answer["errors"][0]["locations"], json!([{ "line": 3, "column": 5 }]));
-    let answer = world.ask(None, "{\n  é: user(by: {", Value::Null).await;
-    assert_eq!(codes(&answer), ["GRAPHQL_PARSE_FAILED"]);
-    // An error of a field has its place, too.
+    let response = world.ask(None, "{\n  viewer {\n    nothing\n  }\n}", Value::Null).await;
+    assert_eq!(response["errors"][0]["locations"], json!([{ "line": 3, "column": 5 }]));
+    let response = world.ask(None, "{\n  é: user(by: {", Value::Null).await;
+    assert_eq!(codes(&response), ["GRAPHQL_PARSE_FAILED"]);
+    // An error of a field has its location, too.
     let query =
         "{\n  a: __typename\n  viewer { timeline { nodes { id } } }\n  ą: __typename }".replace('ą', "b");
     world.redis.raw::<i64>(&["LPUSH", "ff:{r0}:region", "x"]);
@@ -358,11 +359,11 @@ async fn a_fault_is_told_with_its_place() {
             "user(by: { username: \"ann0\" }) { region { country { code } } }"
         )
     );
-    let answer = world.ask(None, &query, Value::Null).await;
-    assert_eq!(answer["errors"][0]["locations"], json!([{ "line": 4, "column": 36 }]));
+    let response = world.ask(None, &query, Value::Null).await;
+    assert_eq!(response["errors"][0]["locations"], json!([{ "line": 4, "column": 36 }]));
 }
 
-/// What comes into the heads of those who write documents, and of those who wish ill.
+/// Documents of clients, and of attackers.
 fn documents() -> impl Strategy<Value = String> {
     let words = [
         "{",
@@ -427,14 +428,14 @@ fn documents() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn whatever_is_written_is_looked_over_on_a_small_stack_and_executed_on_that_of_a_server() {
+fn every_document_is_checked_on_a_small_stack_and_executed_on_that_of_a_server() {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.enable_all().thread_stack_size(STACK).build().unwrap();
     let world = runtime.block_on(World::new());
     let people = runtime.block_on(world.people(2));
     runtime.block_on(world.follow(&people[0], &people[1]));
     runtime.block_on(world.follow(&people[1], &people[0]));
-    let api = Api::open(world.app.clone(), Knobs::new(&world.redis, &[]).graphql).unwrap();
+    let api = Api::open(world.app.clone(), Options::new(&world.redis, &[]).graphql).unwrap();
     let config = model_config(1_500);
     let run = move || {
         TestRunner::new(config).run(&documents(), |query| {
@@ -442,8 +443,8 @@ fn whatever_is_written_is_looked_over_on_a_small_stack_and_executed_on_that_of_a
             let request = GraphqlRequest { query: Some(query), variables, ..GraphqlRequest::default() };
             if let Ok(plan) = api.plan(request) {
                 let api = api.clone();
-                let nobody = Caller { viewer: Viewer::Anonymous, address: None, rate_limit: None };
-                let executing = async move { api.execute(plan, nobody, "small").await };
+                let anonymous = Caller { viewer: Viewer::Anonymous, address: None, rate_limit: None };
+                let executing = async move { api.execute(plan, anonymous, "small").await };
                 runtime.block_on(runtime.spawn(executing)).expect("it is executed");
             }
             Ok(())

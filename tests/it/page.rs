@@ -1,5 +1,5 @@
-//! The pages for browsers: what is sent of them, the tour of the playground, and a visitor who uses them in a browser.
-//! `make web` builds them, `make setup-tests` installs the browser.
+//! The pages for browsers: their responses, the tour of the playground, and a visitor who uses them in a browser. Built
+//! by `make web`; `make setup-tests` installs the browser.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,14 +23,14 @@ async fn get(world: &World, path: &str, headers: &[(&str, &str)]) -> (StatusCode
     (status, headers, body)
 }
 
-/// The first path in a page that leads to what is written in this way.
+/// Returns the first path in a page that has this extension.
 fn named<'a>(page: &'a str, extension: &str) -> &'a str {
     let paths = page.split('"').filter(|part| part.starts_with('/') && part.ends_with(extension));
     paths.into_iter().next().expect("`make web` has built the pages")
 }
 
 #[tokio::test]
-async fn pages_are_sent_with_a_policy_and_their_files_are_kept_for_ever() {
+async fn pages_are_sent_with_a_policy_and_their_files_may_be_cached_forever() {
     let world = World::new().await;
     for (path, elsewhere) in [("/", "/playground/assets/none.js"), ("/demo", "/demo/assets/none.js")] {
         let (status, headers, body) = get(&world, path, &[]).await;
@@ -64,7 +64,7 @@ async fn pages_are_sent_with_a_policy_and_their_files_are_kept_for_ever() {
         let (status, _, _) = get(&world, elsewhere, &[]).await;
         assert_eq!(status, StatusCode::NOT_FOUND);
     }
-    // What lies elsewhere, under names of files that are sent; and what lies here, under other names.
+    // Files elsewhere, under names of files that are sent; and files here, under other names.
     for path in [
         "/playground/..%2F..%2Fplayground%2Fplain.html",
         "/playground/%2E%2E/demo/index.html",
@@ -78,7 +78,7 @@ async fn pages_are_sent_with_a_policy_and_their_files_are_kept_for_ever() {
         let (status, headers, _) = get(&world, path, &[]).await;
         assert_eq!((status, headers.get(header::CACHE_CONTROL)), (StatusCode::NOT_FOUND, None), "{path}");
     }
-    // Any place in the demo is the demo's to find.
+    // The demo resolves every path below its own.
     let (status, headers, _) = get(&world, "/demo/users/ada.lovelace", &[]).await;
     assert_eq!(
         (status, &headers[header::CONTENT_TYPE]),
@@ -87,7 +87,7 @@ async fn pages_are_sent_with_a_policy_and_their_files_are_kept_for_ever() {
 }
 
 #[test]
-fn all_that_is_embedded_is_small() {
+fn the_embedded_files_are_small() {
     fn size(directory: &Path) -> u64 {
         let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
         entries.map(|path| if path.is_dir() { size(&path) } else { path.metadata().unwrap().len() }).sum()
@@ -96,7 +96,7 @@ fn all_that_is_embedded_is_small() {
     assert!(size > 100_000 && size <= 4_000_000, "{size} bytes");
 }
 
-/// The stops of the tour in their order, each with its variables.
+/// Returns the stops of the tour in their order, each with its variables.
 fn tour() -> BTreeMap<String, (String, Value)> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("playground/tour");
     let files = fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path());
@@ -109,20 +109,20 @@ fn tour() -> BTreeMap<String, (String, Value)> {
     files.filter(|path| path.extension().is_some_and(|extension| extension == "graphql")).map(stop).collect()
 }
 
-/// Whether there is a violation anywhere in an answer.
-fn refuses(answer: &Value) -> bool {
-    match answer {
+/// Returns whether there is a violation anywhere in a response.
+fn has_violation(response: &Value) -> bool {
+    match response {
         Value::Object(fields) => fields.iter().any(|(name, value)| match value {
             Value::Array(errors) if name == "userErrors" => !errors.is_empty(),
-            value => refuses(value),
+            value => has_violation(value),
         }),
-        Value::Array(values) => values.iter().any(refuses),
+        Value::Array(values) => values.iter().any(has_violation),
         _ => false,
     }
 }
 
 #[tokio::test]
-async fn every_stop_of_the_tour_does_what_it_says() {
+async fn every_stop_of_the_tour_does_what_it_shows() {
     let world = demo_world().await;
     let sign_in = "mutation { login(input: { username: \"ada\", password: \"demo-password\" }) { token } }";
     let token =
@@ -130,26 +130,26 @@ async fn every_stop_of_the_tour_does_what_it_says() {
     let tour = tour();
     assert!(tour.len() >= 15, "{:?}", tour.keys());
     for (name, (query, variables)) in tour {
-        let answer = world.ask(Some(&token), &query, variables).await;
+        let response = world.ask(Some(&token), &query, variables).await;
         if query.contains("\nsubscription ") {
-            // It is what can be watched, and nobody watches here: the visitor does.
-            assert_eq!(codes(&answer), ["BAD_REQUEST"], "{name}: {answer}");
+            // A subscription is not tested here: the visitor watches it.
+            assert_eq!(codes(&response), ["BAD_REQUEST"], "{name}: {response}");
             continue;
         }
-        assert!(answer.get("errors").is_none() && !refuses(&answer), "{name}: {answer}");
-        let has_nothing = answer["data"]
+        assert!(response.get("errors").is_none() && !has_violation(&response), "{name}: {response}");
+        let has_nothing = response["data"]
             .as_object()
             .unwrap()
             .iter()
             .any(|(field, value)| value.is_null() && field != "rateLimit");
-        assert!(!has_nothing, "{name}: {answer}");
-        let said = answer.to_string();
+        assert!(!has_nothing, "{name}: {response}");
+        let text = response.to_string();
         match &name[3..] {
-            "relations" => assert!(said.contains("MUTUAL") && said.contains("FOLLOWER"), "{said}"),
-            "follow" => assert!(said.contains("\"MUTUAL\""), "{said}"),
-            "unfollow" => assert!(said.contains("\"FOLLOWER\""), "{said}"),
-            "delete" => assert_eq!(answer["data"]["deletePost"]["deletedId"], "UG9zdDo4MDAx"),
-            "by-id" => assert!(!said.contains("null"), "{said}"),
+            "relations" => assert!(text.contains("MUTUAL") && text.contains("FOLLOWER"), "{text}"),
+            "follow" => assert!(text.contains("\"MUTUAL\""), "{text}"),
+            "unfollow" => assert!(text.contains("\"FOLLOWER\""), "{text}"),
+            "delete" => assert_eq!(response["data"]["deletePost"]["deletedId"], "UG9zdDo4MDAx"),
+            "by-id" => assert!(!text.contains("null"), "{text}"),
             _ => {}
         }
     }
@@ -160,32 +160,32 @@ pub(crate) fn demo_server() -> (Redis, Server) {
     let redis = Redis::start();
     let made = command(&["demo", "--redis-url", &redis.url()]).output().unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    // Somebody falls far behind there.
+    // A client falls far behind there, by very many posts.
     let server = Server::over(&redis, &["--publishes-per-author", "100000"]);
     (redis, server)
 }
 
-/// Pictures of what a visitor sees, to be looked at.
+/// Screenshots of the visits, for inspection.
 const PICTURES: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/pictures");
 
 #[test]
 fn a_visitor_of_the_playground_finds_its_way() {
     let (_redis, server) = demo_server();
-    let said = run("playground.mjs", &[&format!("http://{}", server.address), PICTURES]);
+    let stdout = run("playground.mjs", &[&format!("http://{}", server.address), PICTURES]);
     for seen in [
         "the editor completes names",
         "the panel signs in as ada",
         "a subscription receives a post",
         "a link opens the content of a tab",
     ] {
-        assert!(said.contains(seen), "{said}");
+        assert!(stdout.contains(seen), "{stdout}");
     }
 }
 
 #[test]
 fn a_visitor_of_the_demo_finds_its_way() {
     let (_redis, server) = demo_server();
-    let said = run("demo.mjs", &[&format!("http://{}", server.address), PICTURES]);
+    let stdout = run("demo.mjs", &[&format!("http://{}", server.address), PICTURES]);
     for seen in [
         "scrolled past 200 posts: no duplicates, no gaps",
         "followed a follower: the badge changed before the server had responded",
@@ -196,6 +196,6 @@ fn a_visitor_of_the_demo_finds_its_way() {
         "too far behind to resume, the timeline was refetched and continued",
         "0 console errors, 0 requests to other origins",
     ] {
-        assert!(said.contains(seen), "{said}");
+        assert!(stdout.contains(seen), "{stdout}");
     }
 }

@@ -1,4 +1,4 @@
-//! Passwords in line: what one address, or one account, sends does not keep others waiting for long.
+//! The queue for passwords: one address, or one account, does not keep others waiting for long.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -90,7 +90,7 @@ async fn right_passwords_of_one_address_do_not_keep_others_from_signing_in() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn behind_one_address_nobody_waits_for_the_one_who_sends_very_many() {
+async fn behind_one_address_a_client_that_sends_very_many_does_not_delay_others() {
     let world = World::with(&["--password-workers", "1"]).await;
     let own = people(&world, "own", 3).await;
     let others = people(&world, "ann", 20).await;
@@ -108,7 +108,7 @@ async fn behind_one_address_nobody_waits_for_the_one_who_sends_very_many() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_crowd_behind_one_address_gets_in_with_a_retry_each() {
+async fn a_crowd_behind_one_address_signs_in_with_a_retry_each() {
     let options = ["--password-workers", "1", "--passwords-per-address", "10"];
     let world = World::with(&options).await;
     let names = people(&world, "ann", 40).await;
@@ -125,7 +125,7 @@ async fn a_crowd_behind_one_address_gets_in_with_a_retry_each() {
     let retries = retries.into_inner();
     assert!(retries >= 30, "only ten have a place at a time: {retries}");
     let buckets: Vec<String> = world.redis.raw(&["KEYS", "ff:*:login*"]);
-    assert_eq!(buckets, Vec::<String>::new(), "who had to retry has lost nothing");
+    assert_eq!(buckets, Vec::<String>::new(), "a retry has taken no token");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -149,7 +149,7 @@ async fn a_password_that_is_displaced_costs_nothing() {
     let displaced = attempts.iter().filter(|done| is_busy(done)).count() as u64;
     assert_eq!(displaced, 3);
     assert_eq!(world.app.passwords_verified(), 6 - displaced + 3);
-    // Those that were looked at have cost one of twenty.
+    // Those that were verified have taken tokens, of twenty.
     let left = async || {
         let mut left = 0;
         while !is_throttled(&wrong(names[0].clone()).await) {
@@ -177,18 +177,18 @@ async fn right_passwords_are_counted_too_by_account_and_by_address() {
     };
     let verified = world.app.passwords_verified();
     assert_eq!(sign_in(&names[0], 1, 100).await, 30);
-    assert_eq!(sign_in(&names[0], 2, 100).await, 0, "an account has thirty, wherever it comes from");
+    assert_eq!(sign_in(&names[0], 2, 100).await, 0, "an account has thirty, from any address");
     // Ten are left to the address, and twenty to each account in any case.
     assert_eq!(sign_in(&names[1], 1, 100).await, 20);
-    assert_eq!(world.app.passwords_verified() - verified, 50, "what is rejected is not verified");
+    assert_eq!(world.app.passwords_verified() - verified, 50, "rejected attempts are not verified");
     assert_eq!(sign_in(&names[2], 1, 20).await, 20);
     assert_eq!(sign_in(&names[1], 3, 100).await, 10, "elsewhere the account has the rest");
-    world.clock.turn(Duration::from_mins(2));
+    world.clock.advance(Duration::from_mins(2));
     assert_eq!(sign_in(&names[0], 4, 100).await, 1);
     let buckets: Vec<String> = world.redis.raw(&["KEYS", "ff:*:login*"]);
-    assert_eq!(buckets, Vec::<String>::new(), "what is rejected is not counted as a wrong one");
-    world.clock.turn(Duration::from_hours(1));
-    // Wrong ones use up nothing of it.
+    assert_eq!(buckets, Vec::<String>::new(), "rejected attempts do not count as wrong ones");
+    world.clock.advance(Duration::from_hours(1));
+    // Wrong ones take no tokens from it.
     for _ in 0..20 {
         let done = world.app.login(&names[2], "wrong password", None, Some(address(9))).await;
         assert!(done.is_err());

@@ -1,4 +1,4 @@
-//! What others on the machine can read of the data: nothing, and nothing that was deleted.
+//! Permissions of the data: other users of the machine can read nothing, and deleted posts are not left in files.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -18,7 +18,7 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
-/// Everything below a directory, and that itself, whose mode lets others in.
+/// Returns the paths below a directory, and its own, whose mode lets others in.
 fn open_to_others(path: &Path) -> Vec<String> {
     let mut open = Vec::new();
     if mode(path) & 0o077 != 0 {
@@ -30,8 +30,8 @@ fn open_to_others(path: &Path) -> Vec<String> {
     open
 }
 
-/// A server on this directory that has written to Redis and to the archive, and what it logs.
-fn served(directory: &Path, name: &str, look: impl FnOnce()) -> String {
+/// Runs a server on this directory that writes to Redis and to the archive; returns its log.
+fn log_of_server(directory: &Path, name: &str, inspect: impl FnOnce()) -> String {
     let log = tempfile::NamedTempFile::new().unwrap();
     let arguments = ["serve", "--listen", "127.0.0.1:0", "--data-dir", directory.to_str().unwrap()];
     let arguments = [&arguments[..], &["--post-hot-limit", "1", "--timeline-capacity", "1"]].concat();
@@ -42,7 +42,7 @@ fn served(directory: &Path, name: &str, look: impl FnOnce()) -> String {
             format!("mutation {{ publish(input: {{ content: \"{number}\" }}) {{ post {{ id }} }} }}");
         assert_eq!(server.ask_as(&token, &publish)["errors"], Value::Null);
     }
-    look();
+    inspect();
     assert_eq!(server.stop(), Some(0));
     fs::read_to_string(log.path()).unwrap()
 }
@@ -51,7 +51,7 @@ fn served(directory: &Path, name: &str, look: impl FnOnce()) -> String {
 fn others_can_read_no_file_and_enter_no_directory() {
     let parent = tempfile::tempdir().unwrap();
     let directory = parent.path().join("data");
-    served(&directory, "ada", || {
+    log_of_server(&directory, "ada", || {
         for file in ["archive.db", "archive.db-wal", "fanfold.lock", "redis/redis.sock", "redis/redis.log"] {
             assert!(directory.join(file).exists(), "{file}");
         }
@@ -61,34 +61,34 @@ fn others_can_read_no_file_and_enter_no_directory() {
 }
 
 #[test]
-fn what_an_earlier_version_left_open_is_closed_and_what_an_operator_has_shared_stays_so() {
+fn files_left_open_by_an_earlier_version_are_closed_and_files_shared_by_an_operator_stay_shared() {
     let parent = tempfile::tempdir().unwrap();
     let directory = parent.path().join("data");
     let archive = directory.join("archive.db");
-    served(&directory, "ann0", || {});
+    log_of_server(&directory, "ann0", || {});
     set_mode(&directory, 0o755);
     set_mode(&archive, 0o644);
-    let log = served(&directory, "ann1", || {});
+    let log = log_of_server(&directory, "ann1", || {});
     assert_eq!((mode(&directory), mode(&archive)), (0o700, 0o600));
     assert_eq!(log.matches("could be read by others").count(), 2, "{log}");
 
     // A group that the operator has chosen.
     set_mode(&directory, 0o750);
     set_mode(&archive, 0o640);
-    let log = served(&directory, "ann2", || {});
+    let log = log_of_server(&directory, "ann2", || {});
     assert_eq!((mode(&directory), mode(&archive)), (0o750, 0o640));
     assert!(!log.contains("others"), "{log}");
 
-    // A directory in which there is something else is not ours alone.
+    // A directory with other files in it is not ours alone.
     fs::write(directory.join("notes"), "").unwrap();
     set_mode(&directory, 0o755);
-    let log = served(&directory, "ann3", || {});
+    let log = log_of_server(&directory, "ann3", || {});
     assert_eq!(mode(&directory), 0o755);
     assert!(log.contains("others can enter"), "{log}");
 }
 
 #[tokio::test]
-async fn what_was_deleted_is_not_left_in_the_file_of_the_archive() {
+async fn deleted_posts_are_not_left_in_the_file_of_the_archive() {
     let world = World::with(&["--post-hot-limit", "1"]).await;
     let ada = world.register("ada").await;
     let marker = "Never let this be read again. ".repeat(60);

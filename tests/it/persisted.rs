@@ -1,4 +1,4 @@
-//! Documents that are named by their hash: those that clients have sent before, and those that the operator trusts.
+//! Documents identified by their hash: those that clients have sent before, and those that the operator trusts.
 
 use std::process::Stdio;
 
@@ -15,32 +15,32 @@ fn hash(document: &str) -> String {
     hex(&Sha256::digest(document))
 }
 
-/// What Apollo's clients put into `extensions`.
+/// Returns the `extensions` of Apollo's clients.
 fn announced(hash: &str) -> Value {
     json!({ "persistedQuery": { "version": 1, "sha256Hash": hash } })
 }
 
 async fn post(world: &World, request: &Value) -> (StatusCode, Value) {
     let accept = ("accept", "application/graphql-response+json");
-    let (status, _, answer) =
+    let (status, _, response) =
         send(world, Method::POST, "/graphql", &[JSON, accept], &request.to_string()).await;
-    (status, answer)
+    (status, response)
 }
 
-/// The data, or the codes of the errors.
+/// Returns the data, or the codes of the errors.
 async fn ask(world: &World, request: Value) -> Result<Value, Vec<String>> {
-    let (status, mut answer) = post(world, &request).await;
+    let (status, mut response) = post(world, &request).await;
     if status == StatusCode::OK {
-        return Ok(answer["data"].take());
+        return Ok(response["data"].take());
     }
-    Err(codes(&answer).into_iter().map(str::to_owned).collect())
+    Err(codes(&response).into_iter().map(str::to_owned).collect())
 }
 
-fn refused<T>(code: &str) -> Result<T, Vec<String>> {
+fn rejected<T>(code: &str) -> Result<T, Vec<String>> {
     Err(vec![code.to_owned()])
 }
 
-/// A file of these documents, each under its hash.
+/// Returns a file of these documents, each under its hash.
 fn file_of(documents: &[&str]) -> NamedTempFile {
     let entries = documents.iter().enumerate().map(|(index, document)| {
         // Some generators write the name of the hash before it, some do not.
@@ -57,19 +57,19 @@ const OTHER: &str = "query Other { __typename }";
 const LOGOUT: &str = "mutation { logout { userErrors { code } } }";
 
 #[tokio::test]
-async fn a_document_that_was_sent_with_its_hash_is_known_by_it_from_then_on() {
+async fn a_document_that_was_sent_with_its_hash_is_cached_under_it() {
     let world = World::new().await;
     world.people(1).await;
     let name = hash(QUERY);
     let variables = json!({ "name": "ann0" });
     let by_hash = json!({ "extensions": announced(&name), "variables": variables });
-    let (status, answer) = post(&world, &by_hash).await;
+    let (status, response) = post(&world, &by_hash).await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
-    assert_eq!(answer["errors"][0]["message"], "PersistedQueryNotFound", "clients go by the message");
-    assert_eq!(codes(&answer), ["PERSISTED_QUERY_NOT_FOUND"]);
-    // Clients of the older media type take any other status for a failure of the transport.
-    let (status, _, answer) = send(&world, Method::POST, "/graphql", &[JSON], &by_hash.to_string()).await;
-    assert_eq!((status, codes(&answer)), (StatusCode::OK, vec!["PERSISTED_QUERY_NOT_FOUND"]));
+    assert_eq!(response["errors"][0]["message"], "PersistedQueryNotFound", "clients check the message");
+    assert_eq!(codes(&response), ["PERSISTED_QUERY_NOT_FOUND"]);
+    // Clients of the older media type treat any other status as a failure of the transport.
+    let (status, _, response) = send(&world, Method::POST, "/graphql", &[JSON], &by_hash.to_string()).await;
+    assert_eq!((status, codes(&response)), (StatusCode::OK, vec!["PERSISTED_QUERY_NOT_FOUND"]));
 
     let found = Ok(json!({ "user": { "username": "ann0" } }));
     let with_document = json!({ "query": QUERY, "extensions": announced(&name), "variables": variables });
@@ -81,45 +81,45 @@ async fn a_document_that_was_sent_with_its_hash_is_known_by_it_from_then_on() {
     );
     let id = format!("sha256:{name}");
     assert_eq!(ask(&world, json!({ "documentId": id, "variables": variables })).await, found);
-    // Clients whose protocol insists on a text send none.
+    // Clients whose protocol requires a text send an empty one.
     assert_eq!(ask(&world, json!({ "query": "", "documentId": id, "variables": variables })).await, found);
 
     let extensions =
         format!("%7B%22persistedQuery%22:%7B%22version%22:1,%22sha256Hash%22:%22{name}%22%7D%7D");
     let uri = format!("/graphql?variables=%7B%22name%22:%22ann0%22%7D&extensions={extensions}");
-    let (status, _, answer) = send(&world, Method::GET, &uri, &[], "").await;
-    assert_eq!((status, Ok(answer["data"].clone())), (StatusCode::OK, found.clone()));
+    let (status, _, response) = send(&world, Method::GET, &uri, &[], "").await;
+    assert_eq!((status, Ok(response["data"].clone())), (StatusCode::OK, found.clone()));
     let uri = format!("/graphql?variables=%7B%22name%22:%22ann0%22%7D&documentId={id}");
     assert_eq!(Ok(send(&world, Method::GET, &uri, &[], "").await.2["data"].take()), found);
 }
 
 #[tokio::test]
-async fn what_is_no_valid_document_of_its_hash_is_not_remembered() {
+async fn invalid_documents_and_wrong_hashes_are_not_cached() {
     let world = World::new().await;
     let before = world.app.store().round_trips();
     let wrong = json!({ "query": OTHER, "extensions": announced(&hash(QUERY)) });
-    assert_eq!(ask(&world, wrong).await, refused("BAD_REQUEST"));
+    assert_eq!(ask(&world, wrong).await, rejected("BAD_REQUEST"));
     for (document, code) in [
         ("{ nothing }", "GRAPHQL_VALIDATION_FAILED"),
         ("{", "GRAPHQL_PARSE_FAILED"),
         (&format!("{{ {} }}", "a: __typename ".repeat(3_000)), "QUERY_TOO_COMPLEX"),
     ] {
         let extensions = announced(&hash(document));
-        assert_eq!(ask(&world, json!({ "query": document, "extensions": extensions })).await, refused(code));
+        assert_eq!(ask(&world, json!({ "query": document, "extensions": extensions })).await, rejected(code));
         assert_eq!(
             ask(&world, json!({ "extensions": extensions })).await,
-            refused("PERSISTED_QUERY_NOT_FOUND")
+            rejected("PERSISTED_QUERY_NOT_FOUND")
         );
     }
     assert_eq!(
         ask(&world, json!({ "extensions": announced(&hash(QUERY)) })).await,
-        refused("PERSISTED_QUERY_NOT_FOUND")
+        rejected("PERSISTED_QUERY_NOT_FOUND")
     );
     assert_eq!(world.app.store().round_trips(), before);
 }
 
 #[tokio::test]
-async fn a_name_that_is_none_is_told() {
+async fn invalid_document_ids_are_rejected() {
     let world = World::new().await;
     let name = hash(OTHER);
     let version = json!({ "persistedQuery": { "version": 2, "sha256Hash": name } });
@@ -136,14 +136,14 @@ async fn a_name_that_is_none_is_told() {
         (json!({ "documentId": format!("sha256:{name}") }), "PERSISTED_QUERY_NOT_FOUND"),
     ];
     for (request, code) in cases {
-        assert_eq!(ask(&world, request.clone()).await, refused(code), "{request}");
+        assert_eq!(ask(&world, request.clone()).await, rejected(code), "{request}");
     }
     let none = json!({ "query": OTHER, "extensions": { "persistedQuery": null, "more": {} } });
     assert_eq!(ask(&world, none).await, Ok(json!({ "__typename": "Query" })));
 }
 
 #[tokio::test]
-async fn a_change_that_is_remembered_still_does_not_come_by_get() {
+async fn a_cached_mutation_is_still_rejected_over_get() {
     let world = World::new().await;
     let name = hash(LOGOUT);
     assert!(ask(&world, json!({ "query": LOGOUT, "extensions": announced(&name) })).await.is_ok());
@@ -153,14 +153,14 @@ async fn a_change_that_is_remembered_still_does_not_come_by_get() {
 }
 
 #[tokio::test]
-async fn where_nothing_is_remembered_clients_are_told_to_send_no_hashes() {
+async fn without_a_cache_clients_are_asked_to_send_no_hashes() {
     let world = World::with(&["--graphql-persisted-queries", "off"]).await;
     let extensions = announced(&hash(OTHER));
     let sent = json!({ "query": OTHER, "extensions": extensions });
     assert_eq!(ask(&world, sent).await, Ok(json!({ "__typename": "Query" })));
-    let (_, answer) = post(&world, &json!({ "extensions": extensions })).await;
-    assert_eq!(answer["errors"][0]["message"], "PersistedQueryNotSupported");
-    assert_eq!(codes(&answer), ["PERSISTED_QUERY_NOT_SUPPORTED"]);
+    let (_, response) = post(&world, &json!({ "extensions": extensions })).await;
+    assert_eq!(response["errors"][0]["message"], "PersistedQueryNotSupported");
+    assert_eq!(codes(&response), ["PERSISTED_QUERY_NOT_SUPPORTED"]);
 }
 
 #[tokio::test]
@@ -168,7 +168,7 @@ async fn trusted_documents_are_known_by_their_hash_beside_others_or_alone() {
     let file = file_of(&[QUERY, LOGOUT]);
     let variables = json!({ "name": "ann0" });
     let path = file.path().to_str().unwrap();
-    let nobody = Ok(json!({ "user": null }));
+    let no_user = Ok(json!({ "user": null }));
     for mode in ["prefer", "only"] {
         let world = World::with(&["--graphql-trusted-documents", path, "--graphql-trusted-mode", mode]).await;
         let id = format!("sha256:{}", hash(QUERY));
@@ -179,7 +179,7 @@ async fn trusted_documents_are_known_by_their_hash_beside_others_or_alone() {
         ];
         for mut request in named {
             request["variables"] = variables.clone();
-            assert_eq!(ask(&world, request.clone()).await, nobody, "{mode} {request}");
+            assert_eq!(ask(&world, request.clone()).await, no_user, "{mode} {request}");
         }
         let others = [
             json!({ "query": OTHER }),
@@ -188,40 +188,40 @@ async fn trusted_documents_are_known_by_their_hash_beside_others_or_alone() {
             json!({ "query": format!("{LOGOUT} ") }),
         ];
         for request in others {
-            let answered = ask(&world, request.clone()).await;
+            let result = ask(&world, request.clone()).await;
             if mode == "only" {
-                assert_eq!(answered, refused("FORBIDDEN"), "{request}");
+                assert_eq!(result, rejected("FORBIDDEN"), "{request}");
             } else {
-                assert!(answered.is_ok(), "{request}");
+                assert!(result.is_ok(), "{request}");
             }
         }
-        let answered = ask(&world, json!({ "documentId": hash(OTHER) })).await;
+        let result = ask(&world, json!({ "documentId": hash(OTHER) })).await;
         let is_known = mode == "prefer";
-        assert_eq!(answered.is_ok(), is_known, "{answered:?}");
+        assert_eq!(result.is_ok(), is_known, "{result:?}");
         let unknown = json!({ "documentId": hash("{ a }") });
-        assert_eq!(ask(&world, unknown).await, refused("PERSISTED_QUERY_NOT_FOUND"));
+        assert_eq!(ask(&world, unknown).await, rejected("PERSISTED_QUERY_NOT_FOUND"));
     }
     let world = World::with(&["--graphql-trusted-documents", path, "--graphql-trusted-mode", "off"]).await;
     let named = json!({ "documentId": hash(QUERY), "variables": variables });
-    assert_eq!(ask(&world, named).await, refused("PERSISTED_QUERY_NOT_FOUND"));
+    assert_eq!(ask(&world, named).await, rejected("PERSISTED_QUERY_NOT_FOUND"));
 }
 
 #[tokio::test]
-async fn a_trusted_document_may_ask_for_the_schema_where_others_may_not() {
+async fn a_trusted_document_may_read_the_schema_where_others_may_not() {
     let trusted = "{ __schema { queryType { name } } }";
     let other = "{ __schema { mutationType { name } } }";
     let file = file_of(&[trusted]);
     let path = file.path().to_str().unwrap();
     let options = ["--graphql-trusted-documents", path, "--graphql-introspection", "off"];
     let world = World::with(&options).await;
-    let told = Ok(json!({ "__schema": { "queryType": { "name": "Query" } } }));
-    assert_eq!(ask(&world, json!({ "documentId": hash(trusted) })).await, told);
-    assert_eq!(ask(&world, json!({ "query": trusted })).await, told);
-    assert_eq!(ask(&world, json!({ "query": other })).await, refused("GRAPHQL_VALIDATION_FAILED"));
+    let schema = Ok(json!({ "__schema": { "queryType": { "name": "Query" } } }));
+    assert_eq!(ask(&world, json!({ "documentId": hash(trusted) })).await, schema);
+    assert_eq!(ask(&world, json!({ "query": trusted })).await, schema);
+    assert_eq!(ask(&world, json!({ "query": other })).await, rejected("GRAPHQL_VALIDATION_FAILED"));
 }
 
-/// What a server says that does not start.
-fn complaint(redis: &Redis, options: &[&str]) -> String {
+/// Returns the standard error of a server that does not start.
+fn startup_error(redis: &Redis, options: &[&str]) -> String {
     let (url, directory) = (redis.url(), redis.directory());
     let fixed = ["serve", "--listen", "127.0.0.1:0", "--redis-url", &url, "--data-dir"];
     let arguments = [&fixed[..], &[directory], options].concat();
@@ -260,15 +260,15 @@ fn a_file_that_cannot_be_trusted_keeps_the_server_from_starting() {
         (json!({ hash(QUERY): 7 }).to_string(), &["is not a JSON object from hashes to documents"]),
     ] {
         std::fs::write(path, content).unwrap();
-        let said = complaint(&redis, &["--graphql-trusted-documents", path]);
-        assert!(said.contains(path), "{said}");
+        let stderr = startup_error(&redis, &["--graphql-trusted-documents", path]);
+        assert!(stderr.contains(path), "{stderr}");
         for part in parts {
-            assert!(said.contains(part), "{part}: {said}");
+            assert!(stderr.contains(part), "{part}: {stderr}");
         }
-        assert!(!said.contains(&hash(QUERY)), "{said}");
+        assert!(!stderr.contains(&hash(QUERY)), "{stderr}");
     }
-    let said = complaint(&redis, &["--graphql-trusted-documents", "/nowhere/at/all"]);
-    assert!(said.contains("/nowhere/at/all cannot be read"), "{said}");
-    let said = complaint(&redis, &["--graphql-trusted-mode", "only"]);
-    assert!(said.contains("--graphql-trusted-documents"), "{said}");
+    let stderr = startup_error(&redis, &["--graphql-trusted-documents", "/nowhere/at/all"]);
+    assert!(stderr.contains("/nowhere/at/all cannot be read"), "{stderr}");
+    let stderr = startup_error(&redis, &["--graphql-trusted-mode", "only"]);
+    assert!(stderr.contains("--graphql-trusted-documents"), "{stderr}");
 }

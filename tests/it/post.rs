@@ -12,30 +12,30 @@ use fanfold::store::post::{Settled, Sizes};
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::world::{Person, StillClock, World, codes, deliver_all};
+use crate::world::{ManualClock, Person, World, codes, deliver_all};
 
 const PUBLISH: &str = "mutation ($input: PublishInput!) { publish(input: $input) {
     post { id content platform createdAt author { username isViewer } delivery { mode delivered total } }
     userErrors { code message field } } }";
 
-async fn publish(world: &World, who: &Person, input: Value) -> Value {
-    world.data(Some(&who.token), PUBLISH, json!({ "input": input })).await["publish"].take()
+async fn publish(world: &World, user: &Person, input: Value) -> Value {
+    world.data(Some(&user.token), PUBLISH, json!({ "input": input })).await["publish"].take()
 }
 
 /// Publishes and returns the id.
-async fn post(world: &World, who: &Person, content: &str) -> String {
-    let published = publish(world, who, json!({ "content": content })).await;
+async fn post(world: &World, user: &Person, content: &str) -> String {
+    let published = publish(world, user, json!({ "content": content })).await;
     published["post"]["id"].as_str().expect("is published").to_owned()
 }
 
-async fn delete(world: &World, who: &Person, id: &str) -> Value {
+async fn delete(world: &World, user: &Person, id: &str) -> Value {
     let query = "mutation ($id: ID!) { deletePost(input: { postId: $id }) {
         deletedId userErrors { code message field } } }";
-    world.data(Some(&who.token), query, json!({ "id": id })).await["deletePost"].take()
+    world.data(Some(&user.token), query, json!({ "id": id })).await["deletePost"].take()
 }
 
 #[tokio::test]
-async fn a_post_is_seen_at_once_by_everybody_who_looks() {
+async fn a_post_is_visible_to_all_readers_at_once() {
     let world = World::new().await;
     let people = world.people(2).await;
     let input = json!({ "content": " Hello,\nworld ", "platform": "web" });
@@ -76,11 +76,11 @@ async fn a_post_is_seen_at_once_by_everybody_who_looks() {
 }
 
 #[tokio::test]
-async fn what_breaks_a_rule_is_refused_with_all_its_faults_and_nothing_is_written() {
+async fn an_invalid_post_is_rejected_with_all_its_faults_and_nothing_is_written() {
     let world = World::new().await;
     let people = world.people(1).await;
     let size = || world.redis.raw::<u64>(&["DBSIZE"]);
-    // Who comes is counted.
+    // Authentication counts a visit.
     world.app.authenticate(&people[0].token).await.unwrap();
     let before = size();
     let input = json!({ "content": " \n ", "platform": "a\nb", "idempotencyKey": "" });
@@ -115,8 +115,8 @@ async fn one_key_sent_fifty_times_at_once_publishes_one_post() {
     let people = world.people(1).await;
     let input = json!({ "content": "once", "platform": "web", "idempotencyKey": "key" });
     let published = join_all((0..50).map(|_| publish(&world, &people[0], input.clone()))).await;
-    let answers: HashSet<String> = published.iter().map(Value::to_string).collect();
-    assert_eq!(answers.len(), 1, "{answers:?}");
+    let responses: HashSet<String> = published.iter().map(Value::to_string).collect();
+    assert_eq!(responses.len(), 1, "{responses:?}");
     assert_eq!(published[0]["post"]["content"], "once");
     let query = "{ viewer { user { posts { totalCount } } timeline { nodes { content } } } }";
     let data = world.data(Some(&people[0].token), query, Value::Null).await;
@@ -124,16 +124,16 @@ async fn one_key_sent_fifty_times_at_once_publishes_one_post() {
     assert_eq!(data["viewer"]["timeline"]["nodes"], json!([{ "content": "once" }]));
     let left: u64 = world.redis.raw(&["ZCARD", "ff:{g}:publishing"]);
     assert_eq!(left, 0);
-    // Later, too; but not with another text, and the key is each user's own.
+    // Later, too; but not with another text, and keys are scoped to their user.
     assert_eq!(publish(&world, &people[0], input.clone()).await, published[0]);
     let other = json!({ "content": "twice", "platform": "web", "idempotencyKey": "key" });
-    let refused = publish(&world, &people[0], other).await;
-    assert_eq!(refused["userErrors"][0]["code"], "IDEMPOTENCY_MISMATCH");
-    assert_eq!(refused["userErrors"][0]["field"], json!(["input", "idempotencyKey"]));
+    let rejected = publish(&world, &people[0], other).await;
+    assert_eq!(rejected["userErrors"][0]["code"], "IDEMPOTENCY_MISMATCH");
+    assert_eq!(rejected["userErrors"][0]["field"], json!(["input", "idempotencyKey"]));
     let other = json!({ "content": "once", "idempotencyKey": "key" });
     assert_eq!(publish(&world, &people[0], other).await["userErrors"][0]["code"], "IDEMPOTENCY_MISMATCH");
-    let somebody = world.register("somebody").await;
-    let theirs = publish(&world, &somebody, input).await;
+    let other_user = world.register("ben").await;
+    let theirs = publish(&world, &other_user, input).await;
     assert_ne!(theirs["post"]["id"], published[0]["post"]["id"]);
     let expiry: i64 = {
         let keys: Vec<String> = world.redis.raw(&["KEYS", "ff:{u1}:idem:*"]);
@@ -156,12 +156,12 @@ async fn a_deleted_post_is_gone_everywhere_and_counts_are_right() {
         ids.push(post(&world, &people[0], content).await);
     }
     deliver_all(&world.app).await;
-    let refused = delete(&world, &people[1], &ids[1]).await;
-    assert_eq!(refused["userErrors"][0]["code"], "NOT_YOURS");
-    assert_eq!(refused["userErrors"][0]["field"], json!(["input", "postId"]));
+    let rejected = delete(&world, &people[1], &ids[1]).await;
+    assert_eq!(rejected["userErrors"][0]["code"], "NOT_YOURS");
+    assert_eq!(rejected["userErrors"][0]["field"], json!(["input", "postId"]));
     assert_eq!(delete(&world, &people[0], "UG9zdDo5OQ").await["userErrors"][0]["code"], "NOT_FOUND");
     for _ in 0..2 {
-        // Again changes nothing.
+        // A repeat changes nothing.
         assert_eq!(
             delete(&world, &people[0], &ids[1]).await,
             json!({ "deletedId": ids[1], "userErrors": [] })
@@ -177,7 +177,7 @@ async fn a_deleted_post_is_gone_everywhere_and_counts_are_right() {
         "query ($id: ID!) { post(id: $id) { content } node(id: $id) { id } nodes(ids: [$id]) { id } }";
     let gone = world.data(None, query, json!({ "id": ids[1] })).await;
     assert_eq!(gone, json!({ "post": null, "node": null, "nodes": [null] }));
-    // What it said is not kept; and in a while it is taken out of timelines.
+    // Its content is erased; and in a while it is removed from timelines.
     assert_eq!(world.redis.raw::<Option<String>>(&["HGET", "ff:{p2}:post", "content"]), None);
     deliver_all(&world.app).await;
     let kept: Vec<String> = world.redis.raw(&["LRANGE", "ff:{u2}:timeline", "0", "-2"]);
@@ -186,7 +186,7 @@ async fn a_deleted_post_is_gone_everywhere_and_counts_are_right() {
 }
 
 #[tokio::test]
-async fn only_the_author_sees_how_far_delivery_is() {
+async fn only_the_author_sees_the_progress_of_delivery() {
     let world = World::with(&["--timeline-push-limit", "2"]).await;
     let people = world.people(4).await;
     for follower in &people[1..3] {
@@ -194,8 +194,8 @@ async fn only_the_author_sees_how_far_delivery_is() {
     }
     let first = post(&world, &people[0], "pushed").await;
     let query = "query ($id: ID!) { post(id: $id) { delivery { mode delivered total } } }";
-    let delivery = async |who: &Person, id: &str| {
-        world.data(Some(&who.token), query, json!({ "id": id })).await["post"]["delivery"].take()
+    let delivery = async |user: &Person, id: &str| {
+        world.data(Some(&user.token), query, json!({ "id": id })).await["post"]["delivery"].take()
     };
     let shown = |mode, delivered, total| json!({ "mode": mode, "delivered": delivered, "total": total });
     assert_eq!(delivery(&people[0], &first).await, shown("PUSHED", 0, 2));
@@ -261,13 +261,13 @@ async fn the_posts_of_a_user_are_paged_both_ways() {
         assert_eq!((contents(&none).as_str(), flags(&none)), ("", (false, true)));
         assert_eq!(none["pageInfo"]["endCursor"], Value::Null);
     }
-    // A cursor of one list is none of the other.
+    // A cursor of one list is invalid in the other.
     let (posts, _) = &lists(query)[0];
     let cursor = world.data(Some(&people[0].token), posts, json!({ "first": 1 })).await;
     let cursor = cursor.pointer("/viewer/user/posts/pageInfo/endCursor").unwrap().clone();
     let query = "query ($after: String) { viewer { timeline(after: $after) { nodes { id } } } }";
-    let answer = world.ask(Some(&people[0].token), query, json!({ "after": cursor })).await;
-    assert_eq!(answer["errors"][0]["message"], "`after` is a cursor of another list.");
+    let response = world.ask(Some(&people[0].token), query, json!({ "after": cursor })).await;
+    assert_eq!(response["errors"][0]["message"], "`after` is a cursor of another list.");
 }
 
 #[tokio::test]
@@ -280,7 +280,7 @@ async fn a_counter_that_falls_back_harms_no_post() {
     // The process that has issued ids does not go below them.
     world.redis.raw::<String>(&["SET", "ff:{g}:next:post", "0"]);
     assert_eq!(post(&world, &people[0], "d").await, "UG9zdDo0");
-    // Another one finds out that they are taken.
+    // Another one detects that they are taken.
     world.redis.raw::<String>(&["SET", "ff:{g}:next:post", "0"]);
     let other = crate::world::app(&world.redis, &world.clock, &[]).await;
     let viewer = other.authenticate(&people[0].token).await.unwrap();
@@ -331,7 +331,7 @@ async fn a_full_timeline_costs_at_most_eleven_bytes_an_entry() {
     assert_eq!(world.redis.raw::<u64>(&["LLEN", key]), 1_001);
     let bytes: u64 = world.redis.raw(&["MEMORY", "USAGE", key, "SAMPLES", "0"]);
     assert!(bytes <= 11_000, "{bytes} bytes");
-    // Whoever has followed it filled, has it delivered: the list is the same.
+    // A timeline that is delivered to is the same list as one that is filled.
     for number in 0..100 {
         world.app.publish(&viewer, &number.to_string(), None, None).await.unwrap();
         deliver_all(&world.app).await;
@@ -347,7 +347,7 @@ async fn a_step_that_is_repeated_after_the_post_was_deleted_does_not_bring_it_ba
     let world = World::new().await;
     let people = world.people(1).await;
     let author = world.app.authenticate(&people[0].token).await.unwrap().user().unwrap();
-    let (store, now) = (world.app.store(), Timestamp::from_millis(StillClock::BEGINNING));
+    let (store, now) = (world.app.store(), Timestamp::from_millis(ManualClock::BEGINNING));
     let note = Note { author, created_at: now, began: now, nonce: 1 };
     let draft = Draft { id: PostId::new(1).unwrap(), note };
     let sizes = Sizes { timeline: 10, hot: 10 };
@@ -357,28 +357,28 @@ async fn a_step_that_is_repeated_after_the_post_was_deleted_does_not_bring_it_ba
     };
     publish().await;
     store::post::delete(store.keys(), author, draft.id, now).send("test", store).await.unwrap();
-    // Its answer was lost, so it is sent again.
+    // Its reply was lost, so it is sent again.
     publish().await;
     assert_eq!(world.redis.raw::<u64>(&["EXISTS", "ff:{u1}:posts", "ff:{u1}:recent"]), 0);
-    // What is noted is forgotten after a day.
-    let void: Vec<String> = world.redis.raw(&["ZRANGE", "ff:{u1}:void", "0", "-1"]);
-    assert_eq!(void, ["deleted:1"]);
+    // A note expires after a day.
+    let revoked: Vec<String> = world.redis.raw(&["ZRANGE", "ff:{u1}:void", "0", "-1"]);
+    assert_eq!(revoked, ["deleted:1"]);
     let later = now.plus(Duration::from_hours(25));
     store::post::delete(store.keys(), author, PostId::new(2).unwrap(), later)
         .send("test", store)
         .await
         .unwrap();
-    let void: Vec<String> = world.redis.raw(&["ZRANGE", "ff:{u1}:void", "0", "-1"]);
-    assert_eq!(void, ["deleted:2"]);
+    let revoked: Vec<String> = world.redis.raw(&["ZRANGE", "ff:{u1}:void", "0", "-1"]);
+    assert_eq!(revoked, ["deleted:2"]);
 }
 
 #[tokio::test]
-async fn what_is_published_below_what_has_left_for_the_archive_takes_another_id() {
+async fn a_post_published_below_archived_posts_takes_another_id() {
     let world = World::new().await;
     let people = world.people(1).await;
     world.redis.raw::<i64>(&["HSET", "ff:{u1}:cold", "greatest", "1"]);
     assert_eq!(post(&world, &people[0], "x").await, "UG9zdDoy");
-    world.clock.turn(Duration::from_mins(2));
+    world.clock.advance(Duration::from_mins(2));
     world.app.repair().await.unwrap();
     let query = "{ nodes(ids: [\"UG9zdDox\", \"UG9zdDoy\"]) { id } viewer { timeline { nodes { id } } } }";
     let data = world.data(Some(&people[0].token), query, Value::Null).await;
@@ -390,14 +390,14 @@ async fn what_is_published_below_what_has_left_for_the_archive_takes_another_id(
     assert_eq!(world.redis.raw::<u64>(&["ZCARD", "ff:{g}:publishing"]), 0);
 }
 
-/// The posts that wait to be archived.
+/// Returns the posts that wait to be archived.
 fn waiting(world: &World) -> Vec<u64> {
     let entries: Vec<String> = world.redis.raw(&["LRANGE", "ff:{a}:pending", "0", "-1"]);
     entries.iter().map(|entry| entry.split(':').next().unwrap().parse().unwrap()).collect()
 }
 
 #[tokio::test]
-async fn an_author_publishes_no_more_than_is_allowed_and_retries_do_not_count() {
+async fn the_posts_of_an_author_are_limited_and_retries_do_not_count() {
     let world = World::with(&["--publishes-per-author", "5"]).await;
     let people = world.people(2).await;
     let keyed = json!({ "content": "once", "idempotencyKey": "key" });
@@ -408,17 +408,17 @@ async fn an_author_publishes_no_more_than_is_allowed_and_retries_do_not_count() 
     for number in 0..4 {
         post(&world, &people[0], &number.to_string()).await;
     }
-    let refused = json!([{
+    let rejected = json!([{
         "code": "THROTTLED",
         "message": "You have published too many posts. Try again in 12 minutes.",
         "field": null,
     }]);
     let another = json!({ "content": "another", "idempotencyKey": "another" });
     for input in [json!({ "content": "one more" }), another.clone()] {
-        let answer = publish(&world, &people[0], input).await;
-        assert_eq!((&answer["post"], &answer["userErrors"]), (&Value::Null, &refused));
+        let response = publish(&world, &people[0], input).await;
+        assert_eq!((&response["post"], &response["userErrors"]), (&Value::Null, &rejected));
     }
-    // Nothing is left of them, and a post that is there is found by its key all the same.
+    // They leave nothing behind, and an existing post is found by its key all the same.
     assert_eq!(world.redis.raw::<u64>(&["EXISTS", "ff:{g}:publishing"]), 0);
     assert_eq!(world.redis.raw::<Vec<String>>(&["KEYS", "ff:{u1}:idem:*"]).len(), 1);
     assert_eq!(publish(&world, &people[0], keyed).await, first);
@@ -426,11 +426,11 @@ async fn an_author_publishes_no_more_than_is_allowed_and_retries_do_not_count() 
     assert_eq!(other["userErrors"][0]["code"], "IDEMPOTENCY_MISMATCH");
     // The bucket is the author's own, and fills again.
     post(&world, &people[1], "theirs").await;
-    world.clock.turn(Duration::from_mins(12));
+    world.clock.advance(Duration::from_mins(12));
     let published = publish(&world, &people[0], another.clone()).await;
     assert_eq!(published["post"]["content"], "another");
     assert_eq!(publish(&world, &people[0], another).await, published);
-    assert_eq!(publish(&world, &people[0], json!({ "content": "y" })).await["userErrors"], refused);
+    assert_eq!(publish(&world, &people[0], json!({ "content": "y" })).await["userErrors"], rejected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -439,7 +439,7 @@ async fn one_key_sent_fifty_times_at_once_takes_one_token() {
     let people = world.people(1).await;
     let input = json!({ "content": "once", "idempotencyKey": "key" });
     let published = join_all((0..50).map(|_| publish(&world, &people[0], input.clone()))).await;
-    assert!(published.iter().all(|answer| *answer == published[0]), "{published:?}");
+    assert!(published.iter().all(|response| *response == published[0]), "{published:?}");
     post(&world, &people[0], "another").await;
     assert_eq!(
         publish(&world, &people[0], json!({ "content": "a third" })).await["userErrors"][0]["code"],
@@ -448,7 +448,7 @@ async fn one_key_sent_fifty_times_at_once_takes_one_token() {
 }
 
 #[tokio::test]
-async fn who_imports_posts_is_not_limited() {
+async fn imported_posts_are_not_limited() {
     let world = World::with(&["--publishes-per-author", "1"]).await;
     world.people(1).await;
     let content = fanfold::model::post::Content::parse("imported").unwrap();

@@ -1,4 +1,4 @@
-//! Where users are: given, taken back, packed, and counted.
+//! Regions of users: set, removed, packed, and counted.
 
 use std::collections::HashMap;
 
@@ -33,7 +33,7 @@ fn user(number: u64) -> UserId {
 }
 
 #[tokio::test]
-async fn a_user_says_where_it_is_and_takes_it_back() {
+async fn a_user_sets_a_region_and_removes_it() {
     let world = World::new().await;
     let person = world.register("ada").await;
     let region = async |region: Value| {
@@ -49,18 +49,18 @@ async fn a_user_says_where_it_is_and_takes_it_back() {
     let france = json!({ "country": { "code": "FR", "name": "France" }, "subdivision": null });
     assert_eq!(region(json!({ "country": "FR" })).await, france);
     assert_eq!(region(json!({ "country": "FR", "subdivision": null })).await, france);
-    // What is not given stays, in whichever way it is not given.
+    // A region that is omitted stays, in whichever way it is omitted.
     let stays = update(&world, &person, json!({ "bio": "new" })).await;
     assert_eq!(stays["user"], json!({ "bio": "new", "region": france }));
-    // Two operations may share a fragment, and a variable that one of them does not give.
+    // Two operations may share a fragment, and a variable that one of them omits.
     let both = "mutation A($region: RegionInput) { ...F } mutation B($region: RegionInput) { ...F }
         fragment F on Mutation { updateProfile(input: { region: $region }) { userErrors { code } } }";
     let body = json!({ "query": both, "operationName": "A", "variables": {} });
     let request = axum::http::Request::post("/graphql").header("content-type", "application/json");
     let request = request.header("authorization", format!("Bearer {}", person.token));
     let (_, _, body) = world.send(request.body(body.to_string().into()).unwrap()).await;
-    let answer: Value = serde_json::from_slice(&body).unwrap();
-    assert_eq!(answer, json!({ "data": { "updateProfile": { "userErrors": [] } } }));
+    let response: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(response, json!({ "data": { "updateProfile": { "userErrors": [] } } }));
     let query = "mutation ($region: RegionInput, $bio: String) { updateProfile(input: { region: $region, bio: $bio }) {
         user { bio region { country { code name } subdivision { code } } } } }";
     let data = world.data(Some(&person.token), query, json!({})).await;
@@ -72,7 +72,7 @@ async fn a_user_says_where_it_is_and_takes_it_back() {
 }
 
 #[tokio::test]
-async fn a_region_that_is_none_is_refused_with_its_field_and_changes_nothing() {
+async fn an_invalid_region_is_rejected_with_its_field_and_changes_nothing() {
     let world = World::new().await;
     let person = world.register("ada").await;
     settle(&world, &person, "DE", Some("DE-BE")).await;
@@ -86,15 +86,15 @@ async fn a_region_that_is_none_is_refused_with_its_field_and_changes_nothing() {
     ];
     for (country, subdivision, field, message) in cases {
         let region = json!({ "country": country, "subdivision": subdivision });
-        let refused = update(&world, &person, json!({ "region": region, "bio": "other" })).await;
+        let rejected = update(&world, &person, json!({ "region": region, "bio": "other" })).await;
         let error = json!({ "code": "INVALID", "message": message, "field": ["input", "region", field] });
-        assert_eq!(refused, json!({ "user": null, "userErrors": [error] }));
+        assert_eq!(rejected, json!({ "user": null, "userErrors": [error] }));
     }
-    // All faults are told at once.
+    // All faults are reported at once.
     let input = json!({ "region": { "country": "XX" }, "displayName": "", "bio": "x".repeat(501) });
-    let refused = update(&world, &person, input).await;
+    let rejected = update(&world, &person, input).await;
     let fields: Vec<&Value> =
-        refused["userErrors"].as_array().unwrap().iter().map(|error| &error["field"]).collect();
+        rejected["userErrors"].as_array().unwrap().iter().map(|error| &error["field"]).collect();
     let region = json!(["input", "region", "country"]);
     assert_eq!(fields, [&json!(["input", "displayName"]), &json!(["input", "bio"]), &region]);
     let query = "{ user(by: { username: \"ada\" }) { bio region { subdivision { code } } } }";
@@ -108,7 +108,7 @@ async fn the_countries_are_those_of_the_standard() {
     let query = "{ countries { code name subdivisions { code name } } }";
     let before = world.app.store().round_trips();
     let countries = world.data(None, query, Value::Null).await["countries"].take();
-    assert_eq!(world.app.store().round_trips(), before, "they are known without asking");
+    assert_eq!(world.app.store().round_trips(), before, "they are known without a round trip");
     let countries = countries.as_array().unwrap();
     assert_eq!(countries.len(), 249);
     assert!(countries.is_sorted_by_key(|country| country["code"].as_str().unwrap().to_owned()));
@@ -124,7 +124,7 @@ async fn the_countries_are_those_of_the_standard() {
 }
 
 #[tokio::test]
-async fn where_followers_are_is_counted_by_country() {
+async fn followers_are_counted_by_country() {
     let world = World::new().await;
     let people = world.people(6).await;
     for fan in &people[1..] {
@@ -149,11 +149,11 @@ async fn where_followers_are_is_counted_by_country() {
     assert_eq!(counted(Value::Null).await, json!({ "total": 5, "sampled": 5, "shares": shares }));
     assert_eq!(counted(json!(1)).await, json!({ "total": 5, "sampled": 5, "shares": shares[..1] }));
     assert_eq!(counted(json!(0)).await["shares"], json!([]));
-    let answer = world.ask(None, query, json!({ "first": -1 })).await;
-    assert_eq!(crate::world::codes(&answer), ["BAD_USER_INPUT"]);
-    let nobody =
+    let response = world.ask(None, query, json!({ "first": -1 })).await;
+    assert_eq!(crate::world::codes(&response), ["BAD_USER_INPUT"]);
+    let without_followers =
         "{ user(by: { username: \"ann1\" }) { followersByRegion { total sampled shares { count } } } }";
-    let data = world.data(None, nobody, Value::Null).await;
+    let data = world.data(None, without_followers, Value::Null).await;
     assert_eq!(data["user"]["followersByRegion"], json!({ "total": 0, "sampled": 0, "shares": [] }));
 }
 
@@ -163,7 +163,7 @@ async fn of_very_many_followers_an_even_sample_is_counted() {
     world.register("ada").await;
     let store = world.app.store();
     let (germany, france) = (find("DE", None), find("FR", None));
-    // Those who came first are in Germany, two thirds, and the others in France.
+    // The first two thirds are in Germany, and the others in France.
     let followers: Vec<u64> = (10..30_010).collect();
     for followers in followers.chunks(5_000) {
         let words: Vec<String> = followers.iter().flat_map(|id| [id.to_string(), id.to_string()]).collect();
@@ -191,7 +191,7 @@ async fn of_very_many_followers_an_even_sample_is_counted() {
 }
 
 #[tokio::test]
-async fn of_many_users_at_once_fewer_followers_are_looked_at() {
+async fn of_many_users_at_once_fewer_followers_are_sampled() {
     let world = World::new().await;
     let ids =
         Graph { users: 40, follows: (1..40).map(|fan| (fan, 0)).collect() }.load(&world.app, None).await;
@@ -214,7 +214,7 @@ async fn of_many_users_at_once_fewer_followers_are_looked_at() {
 }
 
 #[tokio::test]
-async fn where_a_region_cannot_be_read_the_rest_is_told() {
+async fn when_a_region_cannot_be_read_the_rest_is_returned() {
     let world = World::new().await;
     let people = world.people(2).await;
     world.follow(&people[1], &people[0]).await;
@@ -227,15 +227,15 @@ async fn where_a_region_cannot_be_read_the_rest_is_told() {
         ),
     ];
     for (query, pointer) in queries {
-        let answer = world.ask(None, query, Value::Null).await;
-        assert_eq!(crate::world::codes(&answer), ["INTERNAL_SERVER_ERROR"]);
-        let user = answer["data"].pointer(pointer).unwrap();
+        let response = world.ask(None, query, Value::Null).await;
+        assert_eq!(crate::world::codes(&response), ["INTERNAL_SERVER_ERROR"]);
+        let user = response["data"].pointer(pointer).unwrap();
         assert_eq!(user, &json!({ "displayName": "ann1", "region": null }), "{query}");
     }
-    // And what is changed together with it is not changed.
+    // And a change that is made together with it is not applied.
     let input = json!({ "input": { "bio": "new", "region": { "country": "DE" } } });
-    let answer = world.ask(Some(&people[1].token), UPDATE, input).await;
-    assert_eq!(crate::world::codes(&answer), ["INTERNAL_SERVER_ERROR"]);
+    let response = world.ask(Some(&people[1].token), UPDATE, input).await;
+    assert_eq!(crate::world::codes(&response), ["INTERNAL_SERVER_ERROR"]);
     let data = world.data(None, "{ user(by: { username: \"ann1\" }) { bio } }", Value::Null).await;
     assert_eq!(data["user"]["bio"], "");
 }
@@ -244,7 +244,7 @@ fn find(country: &str, subdivision: Option<&str>) -> Region {
     Table::current().find(country, subdivision).unwrap()
 }
 
-/// Every region there is.
+/// Returns all regions.
 fn all_regions() -> Vec<Region> {
     let table = Table::current();
     let regions = table.countries().into_iter().flat_map(|country| {
@@ -261,7 +261,7 @@ async fn read(world: &World, ids: &[u64]) -> Vec<Option<Region>> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_regions_of_a_million_users_are_what_a_map_says_and_take_two_bytes_each() {
+async fn the_regions_of_a_million_users_equal_those_of_a_map_and_take_two_bytes_each() {
     let crowd = crowd();
     let world = World::new().await;
     let store = world.app.store();
@@ -269,7 +269,7 @@ async fn the_regions_of_a_million_users_are_what_a_map_says_and_take_two_bytes_e
     assert_eq!(regions.len(), 249 + 5_046);
     let mut rng = StdRng::seed_from_u64(1);
     let mut model: HashMap<u64, Region> = HashMap::new();
-    // Everybody in an order left to chance, and some again, of whom some take it back.
+    // All users in random order, and some again, of whom some remove their region.
     let mut ids: Vec<u64> = (1..=crowd).collect();
     rand::seq::SliceRandom::shuffle(&mut ids[..], &mut rng);
     ids.extend((0..crowd / 10).map(|_| rng.random_range(1..=crowd)).collect::<Vec<_>>());
@@ -293,7 +293,7 @@ async fn the_regions_of_a_million_users_are_what_a_map_says_and_take_two_bytes_e
             assert_eq!(read, model.get(id).copied(), "{id}");
         }
     };
-    // All of them, some by chance, and some who are close to each other.
+    // All of them, random ones, and neighbours.
     let all: Vec<u64> = (1..=crowd + 5_000).collect();
     for ids in all.chunks(50_000) {
         same(ids, read(&world, ids).await);
@@ -310,7 +310,7 @@ async fn the_regions_of_a_million_users_are_what_a_map_says_and_take_two_bytes_e
     let keys: Vec<String> = world.redis.raw(&["KEYS", "ff:{r*}:region"]);
     let usage = |key: &String| world.redis.raw::<u64>(&["MEMORY", "USAGE", key]);
     let bytes: u64 = keys.iter().map(usage).sum();
-    // The last shard has room for users who are still to come.
+    // The last shard has room for future users.
     let room = keys.len() as u64 * region::USERS_PER_SHARD;
     assert!(bytes as f64 <= 2.0 * 1.05 * room as f64, "{bytes} bytes for {room}");
     assert!(crowd < 1_000_000 || bytes as f64 <= 2.0 * 1.05 * crowd as f64, "{bytes} bytes");
@@ -346,7 +346,7 @@ async fn neighbours_who_write_at_the_same_time_do_not_disturb_each_other() {
 }
 
 #[tokio::test]
-async fn a_page_of_users_with_regions_costs_no_round_trip_more() {
+async fn a_page_of_users_with_regions_costs_no_more_round_trips() {
     let world = World::new().await;
     let ids =
         Graph { users: 60, follows: (1..60).map(|fan| (fan, 0)).collect() }.load(&world.app, None).await;
@@ -371,9 +371,9 @@ async fn a_page_of_users_with_regions_costs_no_round_trip_more() {
         (store.round_trips() - before, reads, data)
     };
     let (without, reads, _) = cost(&query("")).await;
-    assert_eq!((without, reads), (3, 0), "nothing is read that is not asked for");
+    assert_eq!((without, reads), (3, 0), "unselected fields are not read");
     let (with, reads, data) = cost(&query("region { country { code } }")).await;
-    // They go with the rest, and who is close to each other together.
+    // They are read with the rest, and neighbours together.
     assert_eq!((with, reads), (3, 1));
     let nodes = data["user"]["followers"]["nodes"].as_array().unwrap();
     assert!(nodes.len() == 50 && nodes.iter().all(|node| node["region"]["country"]["code"].is_string()));
@@ -383,7 +383,7 @@ async fn a_page_of_users_with_regions_costs_no_round_trip_more() {
 }
 
 #[tokio::test]
-async fn the_authors_of_a_timeline_have_their_regions_with_them() {
+async fn the_regions_of_the_authors_of_a_timeline_are_loaded_with_them() {
     let world = World::new().await;
     let people = world.people(2).await;
     world.follow(&people[0], &people[1]).await;
@@ -407,17 +407,17 @@ async fn the_authors_of_a_timeline_have_their_regions_with_them() {
 }
 
 #[tokio::test]
-async fn a_region_that_a_newer_version_has_written_is_not_told_wrong() {
+async fn a_region_written_by_a_newer_version_is_not_misreported() {
     let world = World::new().await;
     let person = world.register("ada").await;
     settle(&world, &person, "DE", Some("DE-BE")).await;
     let query =
         "{ user(by: { username: \"ada\" }) { username region { country { code } subdivision { code } } } }";
     let germany = json!({ "country": { "code": "DE" }, "subdivision": null });
-    for (bytes, told) in [([57u8, 250], germany), ([255, 1], Value::Null), ([0, 7], Value::Null)] {
+    for (bytes, expected) in [([57u8, 250], germany), ([255, 1], Value::Null), ([0, 7], Value::Null)] {
         let mut connection = redis::Client::open(world.redis.url()).unwrap().get_connection().unwrap();
         let mut write = redis::cmd("SETRANGE");
         write.arg("ff:{r0}:region").arg(2).arg(&bytes[..]).query::<i64>(&mut connection).unwrap();
-        assert_eq!(world.data(None, query, Value::Null).await["user"]["region"], told, "{bytes:?}");
+        assert_eq!(world.data(None, query, Value::Null).await["user"]["region"], expected, "{bytes:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Following and being followed, and how everybody stands to the viewer.
+//! Following and being followed, and the relation of each user to the viewer.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ async fn both_strategies(test: impl AsyncFn(World)) {
 }
 
 #[tokio::test]
-async fn two_users_stand_in_one_of_four_ways() {
+async fn two_users_have_one_of_four_relations() {
     both_strategies(async |world: World| {
         let (ada, bob) = (world.register("ada").await, world.register("bob").await);
         let (one, two) = (Some("2026-01-01T00:00:00.000Z"), Some("2026-01-01T00:00:05.000Z"));
@@ -31,23 +31,23 @@ async fn two_users_stand_in_one_of_four_ways() {
         world.follow(&ada, &bob).await;
         assert_eq!(status(&world, &ada, &bob).await, relation("FOLLOWING", one, None));
         assert_eq!(status(&world, &bob, &ada).await, relation("FOLLOWER", None, one));
-        world.clock.turn(Duration::from_secs(5));
+        world.clock.advance(Duration::from_secs(5));
         world.follow(&bob, &ada).await;
         assert_eq!(status(&world, &ada, &bob).await, relation("MUTUAL", one, two));
         assert_eq!(status(&world, &bob, &ada).await, relation("MUTUAL", two, one));
-        // Nobody stands in a relation to themselves.
+        // Users have no relation to themselves.
         assert_eq!(status(&world, &ada, &ada).await, Value::Null);
     })
     .await;
 }
 
 #[tokio::test]
-async fn following_again_keeps_the_time_and_following_anew_does_not() {
+async fn following_twice_keeps_the_time_and_following_after_an_unfollow_does_not() {
     let world = World::new().await;
     let (ada, bob) = (world.register("ada").await, world.register("bob").await);
     let since = async |payload: Value| payload["relation"]["followingSince"].clone();
     assert_eq!(since(world.follow(&ada, &bob).await).await, "2026-01-01T00:00:00.000Z");
-    world.clock.turn(Duration::from_secs(5));
+    world.clock.advance(Duration::from_secs(5));
     assert_eq!(since(world.follow(&ada, &bob).await).await, "2026-01-01T00:00:00.000Z");
     for _ in 0..2 {
         let payload = world.unfollow(&ada, &bob).await;
@@ -75,25 +75,25 @@ async fn a_follower_can_be_removed() {
 }
 
 #[tokio::test]
-async fn what_the_rules_refuse_is_told_and_changes_nothing() {
+async fn violations_of_the_rules_are_reported_and_change_nothing() {
     let world = World::with(&["--relation-follow-limit", "2"]).await;
     let people = world.people(4).await;
     let ada = &people[0];
-    let refused = |code: &str, field: Value, payload: &Value| {
+    let rejected = |code: &str, field: Value, payload: &Value| {
         assert_eq!(payload["relation"], Value::Null);
         let error = &payload["userErrors"][0];
         assert_eq!((&error["code"], &error["field"]), (&json!(code), &field), "{payload}");
     };
-    let nobody = Person { id: "VXNlcjo3NzAwMDA".into(), ..ada.clone() };
+    let unknown_user = Person { id: "VXNlcjo3NzAwMDA".into(), ..ada.clone() };
     let user_id = json!(["input", "userId"]);
-    refused("SELF", user_id.clone(), &world.follow(ada, ada).await);
-    refused("SELF", user_id.clone(), &world.unfollow(ada, ada).await);
-    refused("NOT_FOUND", user_id.clone(), &world.follow(ada, &nobody).await);
-    refused("NOT_FOUND", user_id, &world.unfollow(ada, &nobody).await);
+    rejected("SELF", user_id.clone(), &world.follow(ada, ada).await);
+    rejected("SELF", user_id.clone(), &world.unfollow(ada, ada).await);
+    rejected("NOT_FOUND", user_id.clone(), &world.follow(ada, &unknown_user).await);
+    rejected("NOT_FOUND", user_id, &world.unfollow(ada, &unknown_user).await);
     world.follow(ada, &people[1]).await;
     world.follow(ada, &people[2]).await;
-    refused("FOLLOW_LIMIT", Value::Null, &world.follow(ada, &people[3]).await);
-    // Who is followed already may be followed again, at the limit too.
+    rejected("FOLLOW_LIMIT", Value::Null, &world.follow(ada, &people[3]).await);
+    // A user who is already followed may be followed again, even at the limit.
     assert_eq!(world.follow(ada, &people[1]).await["userErrors"], json!([]));
     world.unfollow(ada, &people[1]).await;
     assert_eq!(world.follow(ada, &people[3]).await["userErrors"], json!([]));
@@ -162,7 +162,7 @@ async fn known_followers_are_those_whom_the_viewer_follows() {
     let (viewer, star) = (&people[0], &people[1]);
     for follower in &people[2..6] {
         world.follow(follower, star).await;
-        world.clock.turn(Duration::from_secs(1));
+        world.clock.advance(Duration::from_secs(1));
     }
     for known in [&people[5], &people[3], star] {
         world.follow(viewer, known).await;

@@ -1,7 +1,7 @@
-//! The contract: the committed schema is the one the server has.
+//! The contract: the committed schema is that of the server.
 
 #[test]
-fn the_committed_schema_is_the_one_the_server_has() {
+fn the_committed_schema_is_that_of_the_server() {
     let committed = include_str!("../../schema.graphql");
     if committed == fanfold::graphql::sdl() {
         return;

@@ -1,4 +1,4 @@
-//! A client that reads its home timeline, watches it, goes away and comes back; and what it has before it then.
+//! A client that reads its home timeline, watches it, disconnects and resumes, with what it shows.
 
 use std::sync::Mutex;
 
@@ -11,29 +11,29 @@ use fanfold::app::viewer::Viewer;
 use fanfold::model::page::{Direction, Window};
 use fanfold::model::user::UserFields;
 
-use crate::stage::Told;
+use crate::stage::Results;
 use crate::walk::walk;
 
 /// Posts of a page.
 const PAGE: usize = 2;
-/// How often somebody has to begin again at most before it can go on, while nobody else does anything.
+/// Maximum number of resyncs before a client can resume, while nothing else happens.
 const MOST_RESYNCS: usize = 10;
 
-/// What a client has before it.
+/// The screen of a client.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Screen {
-    /// The posts, in no order.
+    /// The posts, unordered.
     pub(crate) posts: Vec<u64>,
-    /// Where it goes on; `None` until something has happened, if there was nothing when it began.
+    /// The position to resume after; `None` before the first event, if the timeline was empty at the start.
     seen: Option<Seen>,
-    /// Posts that were read beside the page whose cursor it goes on from, and may come once more.
+    /// Posts that were read beside the page whose cursor it resumes after, and may arrive once more.
     read_since: Vec<u64>,
-    /// How often it had to begin again.
+    /// Number of resyncs.
     pub(crate) resyncs: usize,
 }
 
 impl Screen {
-    /// Shows what has happened.
+    /// Shows an event.
     fn show(&mut self, (event, seen): (TimelineEvent, Seen), wrong: &mut Vec<String>) {
         match event {
             TimelineEvent::Added(entry) => {
@@ -43,7 +43,7 @@ impl Screen {
                 } else if self.read_since.contains(&post) {
                     self.read_since.retain(|read| *read != post);
                 } else {
-                    wrong.push(format!("{post} came twice: {self:?}"));
+                    wrong.push(format!("{post} arrived twice: {self:?}"));
                 }
             }
             TimelineEvent::Removed(post) => self.posts.retain(|shown| *shown != post.get()),
@@ -52,24 +52,24 @@ impl Screen {
     }
 }
 
-/// Watches from what was seen last on, until nothing happens any more, or the same client watches anew.
-pub(crate) async fn watch(app: &App, viewer: &Viewer, who: u64, told: &Mutex<Told>) {
+/// Watches after the last event seen, until no more events arrive, or the same client watches anew.
+pub(crate) async fn watch(app: &App, viewer: &Viewer, user: u64, results: &Mutex<Results>) {
     let turn = {
-        let turns = &mut told.lock().unwrap().turns;
-        *turns.entry(who).and_modify(|turn| *turn += 1).or_insert(0)
+        let turns = &mut results.lock().unwrap().turns;
+        *turns.entry(user).and_modify(|turn| *turn += 1).or_insert(0)
     };
-    let is_mine = |told: &Told| told.turns[&who] == turn;
+    let is_mine = |results: &Results| results.turns[&user] == turn;
     for _ in 0..MOST_RESYNCS {
-        let screen = told.lock().unwrap().screens.get(&who).cloned();
+        let screen = results.lock().unwrap().screens.get(&user).cloned();
         let watching = match screen {
             Some(Screen { seen: Some(seen), .. }) => begin_at(app, viewer, Some(seen)).await,
             not_begun => {
                 let resyncs = not_begun.map_or(0, |screen| screen.resyncs);
                 let begun = begin(app, viewer).await;
                 begun.map(|(watching, screen)| {
-                    let told = &mut *told.lock().unwrap();
-                    if is_mine(told) {
-                        told.screens.insert(who, Screen { resyncs, ..screen });
+                    let results = &mut *results.lock().unwrap();
+                    if is_mine(results) {
+                        results.screens.insert(user, Screen { resyncs, ..screen });
                     }
                     watching
                 })
@@ -78,13 +78,13 @@ pub(crate) async fn watch(app: &App, viewer: &Viewer, who: u64, told: &Mutex<Tol
         let Some(mut watching) = watching else { return };
         loop {
             let next = watching.next_by_now().await;
-            let told = &mut *told.lock().unwrap();
-            if !is_mine(told) {
+            let results = &mut *results.lock().unwrap();
+            if !is_mine(results) {
                 return;
             }
-            let screen = told.screens.get_mut(&who).unwrap();
+            let screen = results.screens.get_mut(&user).unwrap();
             match next {
-                Ok(Some(next)) => screen.show(next, &mut told.wrong),
+                Ok(Some(next)) => screen.show(next, &mut results.wrong),
                 Err(Error::Rejected(Rejection::Resync)) => {
                     *screen = Screen { resyncs: screen.resyncs + 1, ..Screen::default() };
                     break;
@@ -93,7 +93,7 @@ pub(crate) async fn watch(app: &App, viewer: &Viewer, who: u64, told: &Mutex<Tol
             }
         }
     }
-    told.lock().unwrap().wrong.push(format!("{who} has to begin again and again"));
+    results.lock().unwrap().wrong.push(format!("{user} resyncs again and again"));
 }
 
 async fn begin_at(app: &App, viewer: &Viewer, after: Option<Seen>) -> Option<TimelineWatch> {

@@ -1,4 +1,4 @@
-//! The program as processes: servers on a port, spoken to by hand.
+//! The program as processes: servers on a port, with requests written by hand.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -21,18 +21,17 @@ impl Server {
         Self::run(&mut command(arguments))
     }
 
-    /// What this command starts is a server.
+    /// Runs a command that starts a server.
     pub(crate) fn run(command: &mut Command) -> Self {
         Self::run_logging(command, Stdio::null())
     }
 
-    /// The same, with its log going somewhere.
+    /// The same, with a destination for its log.
     pub(crate) fn run_logging(command: &mut Command, log: Stdio) -> Self {
         let mut process = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address =
-            line.trim().strip_prefix("Fanfold listens on http://").expect("it says where it listens");
+        let address = line.trim().strip_prefix("Fanfold listens on http://").expect("it prints its address");
         Self { process, address: address.trim_end_matches('/').to_owned() }
     }
 
@@ -40,14 +39,14 @@ impl Server {
         Self::start(&["serve", "--listen", "127.0.0.1:0", "--data-dir", data_dir.path().to_str().unwrap()])
     }
 
-    /// One over this Redis, with an archive beside it.
+    /// Starts a server over this Redis, with an archive beside it.
     pub(crate) fn over(redis: &Redis, options: &[&str]) -> Self {
         let (url, directory) = (redis.url(), redis.directory());
         let fixed = ["serve", "--listen", "127.0.0.1:0", "--redis-url", &url, "--data-dir", directory];
         Self::start(&[&fixed, options].concat())
     }
 
-    /// Where clients send what they ask.
+    /// Returns the URL of the API.
     pub(crate) fn url(&self) -> String {
         format!("http://{}/graphql", self.address)
     }
@@ -57,15 +56,15 @@ impl Server {
         self.send_with(head, "", body)
     }
 
-    /// With more lines of the head.
+    /// The same, with more lines of the head.
     pub(crate) fn send_with(&self, head: &str, more: &str, body: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let length = body.len();
         write!(stream, "{head} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{more}content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let status = answer[9..12].parse().unwrap();
-        (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        let status = response[9..12].parse().unwrap();
+        (status, response.split_once("\r\n\r\n").unwrap().1.to_owned())
     }
 
     pub(crate) fn ask(&self, query: &str) -> Value {
@@ -79,11 +78,11 @@ impl Server {
         serde_json::from_str(&self.send_with("POST /graphql", &authorization, &body).1).unwrap()
     }
 
-    /// The token of somebody new.
+    /// Registers a user, and returns their token.
     pub(crate) fn token(&self, username: &str) -> String {
         let input = format!("username: \"{username}\", password: \"correct horse\"");
-        let answer = self.ask(&format!("mutation {{ register(input: {{ {input} }}) {{ token }} }}"));
-        answer["data"]["register"]["token"].as_str().expect("is registered").to_owned()
+        let response = self.ask(&format!("mutation {{ register(input: {{ {input} }}) {{ token }} }}"));
+        response["data"]["register"]["token"].as_str().expect("is registered").to_owned()
     }
 
     pub(crate) fn register(&self, username: &str) -> Value {
@@ -93,9 +92,9 @@ impl Server {
         ))
     }
 
-    pub(crate) fn knows(&self, username: &str) -> bool {
-        let answer = self.ask(&format!("{{ user(by: {{ username: \"{username}\" }}) {{ username }} }}"));
-        answer["data"]["user"]["username"] == username
+    pub(crate) fn has_user(&self, username: &str) -> bool {
+        let response = self.ask(&format!("{{ user(by: {{ username: \"{username}\" }}) {{ username }} }}"));
+        response["data"]["user"]["username"] == username
     }
 
     pub(crate) fn signal(&self, signal: &str) {
@@ -103,13 +102,13 @@ impl Server {
         assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
     }
 
-    /// Asks it to end, and tells its exit code.
+    /// Asks it to end, and returns its exit code.
     pub(crate) fn stop(self) -> Option<i32> {
         self.signal("-TERM");
         self.end()
     }
 
-    /// Waits for its end, and tells its exit code.
+    /// Waits for its end, and returns its exit code.
     pub(crate) fn end(mut self) -> Option<i32> {
         self.process.wait().unwrap().code()
     }

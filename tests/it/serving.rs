@@ -1,4 +1,4 @@
-//! The server as a process: how it starts, what it takes over, how it ends.
+//! The server as a process: start, takeover, shutdown.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -18,14 +18,14 @@ fn fails(arguments: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-/// Whether a Redis answers on the socket of a data directory.
+/// Returns whether a Redis accepts connections on the socket of a data directory.
 fn redis_runs(data_dir: &Path) -> bool {
     let client =
         redis::Client::open(format!("unix:{}", data_dir.join("redis/redis.sock").display())).unwrap();
     client.get_connection().is_ok()
 }
 
-/// The number of the process of that Redis.
+/// Returns the process id of that Redis.
 fn redis_process(data_dir: &Path) -> String {
     let client =
         redis::Client::open(format!("unix:{}", data_dir.join("redis/redis.sock").display())).unwrap();
@@ -47,7 +47,7 @@ fn without_a_redis_it_starts_one_and_stops_it_and_the_data_stay() {
     assert!(!redis_runs(data.path()));
 
     let server = Server::on(&data);
-    assert!(server.knows("ada"));
+    assert!(server.has_user("ada"));
     assert_eq!(server.stop(), Some(0));
 }
 
@@ -62,23 +62,23 @@ fn a_redis_left_behind_by_a_killed_server_is_taken_over() {
 
     let server = Server::on(&data);
     assert_eq!(redis_process(data.path()), process);
-    assert!(server.knows("ada"));
+    assert!(server.has_user("ada"));
     assert_eq!(server.stop(), Some(0));
     assert!(eventually(|| !redis_runs(data.path())));
 }
 
 #[test]
-fn a_second_server_on_one_data_directory_is_refused_and_other_commands_work_beside_it() {
+fn a_second_server_on_one_data_directory_is_rejected_and_other_commands_work_beside_it() {
     let data = tempfile::tempdir().unwrap();
     let directory = data.path().to_str().unwrap();
     let server = Server::on(&data);
-    let said = fails(&["serve", "--listen", "127.0.0.1:0", "--data-dir", directory]);
+    let stderr = fails(&["serve", "--listen", "127.0.0.1:0", "--data-dir", directory]);
     let number = server.process.id();
-    assert!(said.contains(&format!("is in use by another fanfold process (number {number})")), "{said}");
+    assert!(stderr.contains(&format!("is in use by another fanfold process (number {number})")), "{stderr}");
 
     let demo = command(&["demo", "--users", "20", "--data-dir", directory]).output().unwrap();
     assert!(demo.status.success(), "{}", String::from_utf8_lossy(&demo.stderr));
-    assert!(server.knows("ada"));
+    assert!(server.has_user("ada"));
     assert_eq!(server.stop(), Some(0));
 }
 
@@ -87,47 +87,47 @@ fn a_redis_that_dies_is_started_again() {
     let data = tempfile::tempdir().unwrap();
     let server = Server::on(&data);
     server.register("ada");
-    // What was written a second ago is on disk.
+    // Writes older than a second are on disk.
     std::thread::sleep(Duration::from_millis(1_500));
     let process = redis_process(data.path());
     assert!(Command::new("kill").args(["-9", &process]).status().unwrap().success());
     assert!(eventually(|| server.send("GET /readyz", "").0 == 200 && redis_process(data.path()) != process));
-    assert!(server.knows("ada"));
+    assert!(server.has_user("ada"));
     assert_eq!(server.stop(), Some(0));
 }
 
 #[test]
-fn without_a_program_to_start_it_says_how_to_install_one() {
+fn without_a_program_to_start_the_error_has_the_command_that_installs_one() {
     let data = tempfile::tempdir().unwrap();
     let output = command(&["serve", "--listen", "127.0.0.1:0", "--data-dir", data.path().to_str().unwrap()])
         .env("PATH", "")
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("apt install redis-server") && said.contains("--redis-url"), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("apt install redis-server") && stderr.contains("--redis-url"), "{stderr}");
 }
 
 #[test]
-fn places_that_cannot_be_used_are_named() {
+fn places_that_cannot_be_used_are_reported() {
     let data = tempfile::tempdir().unwrap();
     let long = data.path().join("x".repeat(100));
-    let said = fails(&["serve", "--listen", "127.0.0.1:0", "--data-dir", long.to_str().unwrap()]);
-    assert!(said.contains("the path of the data directory is too long"), "{said}");
+    let stderr = fails(&["serve", "--listen", "127.0.0.1:0", "--data-dir", long.to_str().unwrap()]);
+    assert!(stderr.contains("the path of the data directory is too long"), "{stderr}");
     let file = data.path().join("file");
     std::fs::write(&file, "").unwrap();
-    let said = fails(&["serve", "--listen", "127.0.0.1:0", "--data-dir", file.to_str().unwrap()]);
-    assert!(said.contains("cannot be used"), "{said}");
+    let stderr = fails(&["serve", "--listen", "127.0.0.1:0", "--data-dir", file.to_str().unwrap()]);
+    assert!(stderr.contains("cannot be used"), "{stderr}");
 
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
-    let said = fails(&["serve", "--listen", &server.address, "--redis-url", &redis.url()]);
-    assert!(said.contains("cannot listen on") && said.contains("--listen"), "{said}");
+    let stderr = fails(&["serve", "--listen", &server.address, "--redis-url", &redis.url()]);
+    assert!(stderr.contains("cannot listen on") && stderr.contains("--listen"), "{stderr}");
     assert_eq!(server.stop(), Some(0));
 }
 
 #[test]
-fn requests_under_way_are_answered_before_it_ends() {
+fn requests_in_progress_are_completed_before_it_ends() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
     let mut stream = TcpStream::connect(&server.address).unwrap();
@@ -137,40 +137,40 @@ fn requests_under_way_are_answered_before_it_ends() {
     std::thread::sleep(Duration::from_millis(300));
     server.signal("-TERM");
     std::thread::sleep(Duration::from_millis(300));
-    assert!(TcpStream::connect(&server.address).is_err(), "it takes no new connections");
+    assert!(TcpStream::connect(&server.address).is_err(), "it accepts no new connections");
     stream.write_all(body.as_bytes()).unwrap();
-    let mut answer = [0; 12];
-    stream.read_exact(&mut answer).unwrap();
-    assert_eq!(&answer, b"HTTP/1.1 200");
+    let mut response = [0; 12];
+    stream.read_exact(&mut response).unwrap();
+    assert_eq!(&response, b"HTTP/1.1 200");
     drop(stream);
     assert_eq!(server.end(), Some(0));
 }
 
 #[test]
-fn who_says_nothing_for_too_long_is_hung_up_on() {
+fn connections_that_are_idle_for_too_long_are_closed() {
     let redis = Redis::start();
     let server = Server::over(&redis, &["--http-idle-timeout", "1"]);
     let whole = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
-    for said in ["", "G", "GET /healthz HTTP/1.1\r\nhost: local", whole] {
+    for sent in ["", "G", "GET /healthz HTTP/1.1\r\nhost: local", whole] {
         let mut stream = TcpStream::connect(&server.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        stream.write_all(said.as_bytes()).unwrap();
-        let mut heard = String::new();
-        stream.read_to_string(&mut heard).unwrap();
-        assert_eq!(heard.starts_with("HTTP/1.1 200"), said == whole, "{said}: {heard}");
+        stream.write_all(sent.as_bytes()).unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        assert_eq!(response.starts_with("HTTP/1.1 200"), sent == whole, "{sent}: {response}");
     }
     let mut stream = TcpStream::connect(&server.address).unwrap();
-    // Who sends one letter after the other is not done in time, either.
-    let hung_up = whole.bytes().cycle().take(200).any(|letter| {
+    // A client that sends one letter after the other is too slow, too.
+    let is_closed = whole.bytes().cycle().take(200).any(|letter| {
         std::thread::sleep(Duration::from_millis(100));
         letter != b'\n' && stream.write_all(&[letter]).is_err()
     });
-    assert!(hung_up);
+    assert!(is_closed);
     assert_eq!(server.stop(), Some(0));
 }
 
 #[test]
-fn a_change_that_nobody_waits_for_any_more_is_made_before_it_ends() {
+fn a_change_whose_client_has_disconnected_is_completed_before_it_ends() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
     redis.pause(true);
@@ -187,12 +187,12 @@ fn a_change_that_nobody_waits_for_any_more_is_made_before_it_ends() {
     redis.pause(false);
     assert_eq!(server.end(), Some(0));
     let server = Server::over(&redis, &[]);
-    assert!(server.knows("eve"));
+    assert!(server.has_user("eve"));
     assert_eq!(server.stop(), Some(0));
 }
 
 #[test]
-fn when_redis_is_away_it_says_so_and_comes_back_with_it() {
+fn the_server_reports_an_unavailable_redis_and_recovers_with_it() {
     let mut redis = Redis::start();
     let server = Server::over(&redis, &[]);
     server.register("ada");
@@ -200,15 +200,15 @@ fn when_redis_is_away_it_says_so_and_comes_back_with_it() {
     assert_eq!(server.send("GET /healthz", "").0, 200);
     assert_eq!(server.send("GET /readyz", "").0, 503);
     redis.pause(false);
-    assert!(server.knows("ada"));
+    assert!(server.has_user("ada"));
     redis.restart_empty();
-    assert!(!server.knows("ada"));
+    assert!(!server.has_user("ada"));
     assert_eq!(server.register("ada")["data"]["register"]["viewer"]["user"]["username"], "ada");
     assert_eq!(server.stop(), Some(0));
 }
 
 #[test]
-fn a_client_that_goes_away_leaves_no_change_half_done() {
+fn a_client_that_disconnects_leaves_no_change_half_done() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
     server.register("ada");
@@ -248,10 +248,10 @@ fn half_a_head_does_not_keep_a_server_from_stopping() {
     assert_eq!(ended.expect("it ends").code(), Some(0));
 }
 
-/// Publishes one post after the other over a connection that is kept, or over a new one for each, until there is no
-/// answer. Tells what was answered.
+/// Publishes one post after the other, over a connection that is kept or over a new one for each, until there is no
+/// response. Returns the contents of the confirmed posts.
 fn publish_until_it_ends(address: &str, token: &str, keeps: bool) -> Vec<String> {
-    let mut answered = Vec::new();
+    let mut confirmed = Vec::new();
     let mut kept: Option<TcpStream> = None;
     for number in 0.. {
         let content = format!("post {number}");
@@ -270,30 +270,30 @@ fn publish_until_it_ends(address: &str, token: &str, keeps: bool) -> Vec<String>
                 None => TcpStream::connect(address).ok()?,
             };
             stream.write_all(request.as_bytes()).ok()?;
-            let mut answer = Vec::new();
-            while !answer.ends_with(b"}}}}") {
+            let mut response = Vec::new();
+            while !response.ends_with(b"}}}}") {
                 let mut part = [0; 1_024];
                 let read = stream.read(&mut part).ok().filter(|read| *read > 0)?;
-                answer.extend(&part[..read]);
+                response.extend(&part[..read]);
             }
-            Some((stream, String::from_utf8(answer).unwrap()))
+            Some((stream, String::from_utf8(response).unwrap()))
         };
-        let Some((stream, answer)) = exchange() else { break };
-        assert!(answer.starts_with("HTTP/1.1 200") && !answer.contains("errors"), "{answer}");
-        answered.push(content);
-        kept = keeps.then_some(stream).filter(|_| !answer.to_lowercase().contains("connection: close"));
+        let Some((stream, response)) = exchange() else { break };
+        assert!(response.starts_with("HTTP/1.1 200") && !response.contains("errors"), "{response}");
+        confirmed.push(content);
+        kept = keeps.then_some(stream).filter(|_| !response.to_lowercase().contains("connection: close"));
     }
-    answered
+    confirmed
 }
 
 #[test]
-fn a_server_that_is_stopped_under_load_answers_what_it_has_taken_and_keeps_what_it_has_answered() {
+fn a_server_that_is_stopped_under_load_completes_accepted_requests_and_loses_no_confirmed_ones() {
     let redis = Redis::start();
     for round in 0..3 {
         let server = Server::over(&redis, &[]);
         let names: Vec<String> = (0..8).map(|number| format!("ann{round}_{number}")).collect();
         let tokens: Vec<String> = names.iter().map(|name| server.token(name)).collect();
-        let answered: Vec<Vec<String>> = std::thread::scope(|scope| {
+        let confirmed: Vec<Vec<String>> = std::thread::scope(|scope| {
             let publishing: Vec<_> = tokens
                 .iter()
                 .enumerate()
@@ -307,23 +307,28 @@ fn a_server_that_is_stopped_under_load_answers_what_it_has_taken_and_keeps_what_
             publishing.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         assert_eq!(server.end(), Some(0));
-        assert!(answered.iter().all(|answered| !answered.is_empty()));
+        assert!(confirmed.iter().all(|confirmed| !confirmed.is_empty()));
 
         let server = Server::over(&redis, &[]);
-        for (name, answered) in names.iter().zip(answered) {
+        for (name, confirmed) in names.iter().zip(confirmed) {
             let posts = "posts(first: 100) { totalCount nodes { content } }";
-            let answer = server.ask(&format!("{{ user(by: {{ username: \"{name}\" }}) {{ {posts} }} }}"));
-            let posts = &answer["data"]["user"]["posts"];
-            // What was not answered was not taken.
-            assert_eq!(posts["totalCount"], answered.len(), "{name} was answered {} times", answered.len());
-            assert_eq!(posts["nodes"][0]["content"].as_str(), answered.last().map(String::as_str));
+            let response = server.ask(&format!("{{ user(by: {{ username: \"{name}\" }}) {{ {posts} }} }}"));
+            let posts = &response["data"]["user"]["posts"];
+            // A request without a response was not executed.
+            assert_eq!(
+                posts["totalCount"],
+                confirmed.len(),
+                "{name} has {} confirmed posts",
+                confirmed.len()
+            );
+            assert_eq!(posts["nodes"][0]["content"].as_str(), confirmed.last().map(String::as_str));
         }
         assert_eq!(server.stop(), Some(0));
     }
 }
 
 #[test]
-fn any_path_will_do_for_a_data_directory_and_others_cannot_look_into_it() {
+fn any_path_works_as_a_data_directory_and_others_cannot_read_it() {
     use std::os::unix::fs::PermissionsExt as _;
     let data = tempfile::tempdir().unwrap();
     let directory = data.path().join("a b#c?d%41 [x]*{y} '\"é\"");
@@ -352,7 +357,7 @@ fn a_server_that_is_stopped_while_it_starts_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_command_that_cannot_say_anything_still_stops_what_it_started() {
+fn a_command_that_cannot_print_anything_still_stops_what_it_started() {
     let data = tempfile::tempdir().unwrap();
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let directory = data.path().to_str().unwrap();
@@ -366,7 +371,7 @@ fn a_command_that_cannot_say_anything_still_stops_what_it_started() {
     }
 }
 
-/// A server whose signals are as this program of the system leaves them.
+/// Starts a server through a program of the system that sets its signals.
 fn server_by(program: &str, arguments: &[&str], data: &TempDir) -> Server {
     let serve = [env!("CARGO_BIN_EXE_fanfold"), "serve", "--listen", "127.0.0.1:0", "--data-dir"];
     let mut command = Command::new(program);

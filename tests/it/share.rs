@@ -1,4 +1,4 @@
-//! Shares: what one client, user or address gets of a server that also serves others.
+//! Shares: the part that one client, user or address gets of a server that also serves others.
 
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::{MaybeTlsStream, client_async};
 
-use crate::observe::figure;
+use crate::observe::metric;
 use crate::server::{Server, command, eventually};
 use crate::socket::{Socket, memory};
 use crate::watch::{TIMELINE, follow, publish};
@@ -25,7 +25,7 @@ use crate::world::{Redis, World};
 
 const PROTOCOL: (&str, &str) = ("sec-websocket-protocol", "graphql-transport-ws");
 
-/// A socket of a client that has room for little that it does not read.
+/// Opens a socket of a client with little room for what it does not read.
 async fn narrow(server: &Server, token: &str) -> Socket {
     let connection = TcpSocket::new_v4().unwrap();
     connection.set_recv_buffer_size(4_096).unwrap();
@@ -35,7 +35,7 @@ async fn narrow(server: &Server, token: &str) -> Socket {
     let (socket, _) = client_async(request, MaybeTlsStream::Plain(connection)).await.unwrap();
     let mut socket = Socket(socket);
     let payload = json!({ "Authorization": format!("Bearer {token}") });
-    socket.say(json!({ "type": "connection_init", "payload": payload })).await;
+    socket.send(json!({ "type": "connection_init", "payload": payload })).await;
     socket
 }
 
@@ -44,9 +44,9 @@ fn cursor(server: &Server, token: &str) -> Value {
     page["data"]["viewer"]["timeline"]["pageInfo"]["startCursor"].clone()
 }
 
-/// The round trips of a server that have this purpose.
+/// Returns the number of round trips of a server that have this purpose.
 fn trips(server: &Server, step: &str) -> f64 {
-    figure(server, &format!("fanfold_redis_seconds_count{{step=\"{step}\"}}"))
+    metric(server, &format!("fanfold_redis_seconds_count{{step=\"{step}\"}}"))
 }
 
 /// Waits until a server makes no more of these round trips.
@@ -79,28 +79,28 @@ async fn watches_that_resume_load_their_posts_as_their_client_reads() {
     tokio::time::sleep(Duration::from_secs(7)).await;
     let grown = memory(&server).saturating_sub(before) >> 20;
     assert!(grown < 32, "100 watches that are 800 posts behind take {grown} MiB");
-    // They are sent them all the same, each in its order.
-    let mut heard = 0;
+    // All events are sent nevertheless, in the order of each watch.
+    let mut received = 0;
     let mut last = [(); 100].map(|()| String::new());
-    while heard < 300 {
-        let message = socket.hear().await;
+    while received < 300 {
+        let message = socket.receive().await;
         let Some(id) = message["id"].as_str() else { continue };
         let cursor = message["payload"]["data"]["timeline"]["cursor"].as_str().unwrap().to_owned();
         let last = &mut last[id.parse::<usize>().unwrap()];
         assert_ne!(*last, cursor);
         *last = cursor;
-        heard += 1;
+        received += 1;
     }
 }
 
 #[tokio::test]
-async fn all_watches_of_a_user_look_once_when_something_comes() {
+async fn all_watches_of_a_user_share_a_look_when_an_event_arrives() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
     let token = server.token("ada");
     let mut sockets = Vec::new();
     for _ in 0..5 {
-        let mut socket = Socket::greeted(&server, Some(&token)).await;
+        let mut socket = Socket::acknowledged(&server, Some(&token)).await;
         for number in 0..60 {
             socket.subscribe(&number.to_string(), TIMELINE, Value::Null).await;
         }
@@ -112,33 +112,33 @@ async fn all_watches_of_a_user_look_once_when_something_comes() {
     publish(&server, &token, "second");
     for socket in &mut sockets {
         for _ in 0..60 {
-            let heard = socket.hear().await;
-            assert_eq!(heard["payload"]["data"]["timeline"]["post"]["content"], "second");
+            let received = socket.receive().await;
+            assert_eq!(received["payload"]["data"]["timeline"]["post"]["content"], "second");
         }
         assert!(socket.is_silent().await);
     }
-    let looked = trips(&server, "live: removed") - looks;
+    let looks_for_one = trips(&server, "live: removed") - looks;
     let read = trips(&server, "read") - posts;
     assert!(
-        looked < 12.0,
-        "300 watches of one user have looked {looked} times for one post, and read {read} times"
+        looks_for_one < 12.0,
+        "300 watches of one user take {looks_for_one} looks for one post, and read {read} times"
     );
     assert!(read < 24.0, "300 watches have read one post {read} times");
 }
 
 #[tokio::test]
-async fn watches_that_wait_for_their_allowance_wait_in_turn() {
+async fn watches_that_wait_for_tokens_wait_in_turn() {
     let redis = Redis::start();
     let server = Server::over(&redis, &["--graphql-rate-limit", "600", "--graphql-cost-limit", "100"]);
     let (token, ben) = (server.token("ada"), server.token("ben"));
     follow(&server, &token, "ben");
-    let mut socket = Socket::greeted(&server, Some(&token)).await;
+    let mut socket = Socket::acknowledged(&server, Some(&token)).await;
     let query = "subscription { timeline { ... on PostAdded { post { content } } } }";
     for number in 0..20 {
         socket.subscribe(&number.to_string(), query, Value::Null).await;
     }
     until_quiet(&server, "live: removed").await;
-    // Little is left when they are woken.
+    // Few tokens are left when they are woken.
     for first in [90, 9, 1] {
         let page = format!("{{ viewer {{ user {{ followers(first: {first}) {{ nodes {{ id }} }} }} }} }}");
         while server.ask_as(&token, &page)["data"].is_object() {}
@@ -146,44 +146,44 @@ async fn watches_that_wait_for_their_allowance_wait_in_turn() {
     publish(&server, &ben, "one");
     let before = trips(&server, "charge event");
     for _ in 0..20 {
-        assert_eq!(socket.hear().await["payload"]["data"]["timeline"]["post"]["content"], "one");
+        assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["post"]["content"], "one");
     }
     let taken = trips(&server, "charge event") - before;
     assert!(taken <= 45.0, "20 events have taken tokens {taken} times");
 }
 
 #[tokio::test]
-async fn clients_that_say_not_who_they_are_leave_room_for_others() {
+async fn anonymous_clients_leave_room_for_others() {
     let redis = Redis::start();
     let server = Server::over(&redis, &["--http-sockets", "40"]);
     let token = server.token("ada");
     let mut open = Vec::new();
     for number in 0..40 {
         let mut socket = Socket::silent(&server).await;
-        socket.say(json!({ "type": "connection_init" })).await;
-        let heard = socket.hear().await;
+        socket.send(json!({ "type": "connection_init" })).await;
+        let received = socket.receive().await;
         let full = json!([1013, "Only signed-in users can connect now"]);
-        assert_eq!(heard, if number < 20 { json!({ "type": "connection_ack" }) } else { full });
+        assert_eq!(received, if number < 20 { json!({ "type": "connection_ack" }) } else { full });
         open.push(socket);
     }
     for _ in 0..20 {
-        open.push(Socket::greeted(&server, Some(&token)).await);
+        open.push(Socket::acknowledged(&server, Some(&token)).await);
     }
     drop(open);
-    assert!(eventually(|| figure(&server, "fanfold_sockets") < 0.5));
+    assert!(eventually(|| metric(&server, "fanfold_sockets") < 0.5));
 
-    // Nor do those who say nothing at all.
+    // Nor do silent clients lock others out.
     let mut silent = Vec::new();
     for _ in 0..40 {
         silent.push(Socket::silent(&server).await);
     }
-    let mut socket = Socket::greeted(&server, Some(&token)).await;
+    let mut socket = Socket::acknowledged(&server, Some(&token)).await;
     socket.subscribe("q", "{ __typename }", Value::Null).await;
-    assert_eq!(socket.hear().await["type"], "next");
-    assert_eq!(silent[0].hear().await, json!([4408, "Others are waiting to connect"]));
+    assert_eq!(socket.receive().await["type"], "next");
+    assert_eq!(silent[0].receive().await, json!([4408, "Others are waiting to connect"]));
 }
 
-/// The status of a request for a stream of events, without waiting for any.
+/// Requests a stream of events; returns the status, without waiting for an event.
 fn stream_status(server: &Server, token: &str) -> (String, TcpStream) {
     let mut stream = TcpStream::connect(&server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -195,23 +195,25 @@ fn stream_status(server: &Server, token: &str) -> (String, TcpStream) {
 }
 
 #[tokio::test]
-async fn a_user_and_an_address_have_so_many_sockets_and_streams_and_a_socket_so_many_watches() {
+async fn sockets_and_streams_are_limited_per_user_and_per_address_and_watches_per_socket() {
     let redis = Redis::start();
     let limits = ["--sockets-per-user", "3", "--sockets-per-address", "5", "--watches-per-socket", "2"];
     let server = Server::over(&redis, &limits);
     let [ada, ben] = ["ada", "ben"].map(|name| server.token(name));
-    let mut held =
-        vec![Socket::greeted(&server, Some(&ada)).await, Socket::greeted(&server, Some(&ada)).await];
+    let mut held = vec![
+        Socket::acknowledged(&server, Some(&ada)).await,
+        Socket::acknowledged(&server, Some(&ada)).await,
+    ];
     let (first, _stream) = stream_status(&server, &ada);
     assert_eq!(first, "HTTP/1.1 200");
     // Sockets and streams are counted together.
     assert_eq!(stream_status(&server, &ada).0, "HTTP/1.1 429");
     let mut fourth = Socket::silent(&server).await;
     let payload = json!({ "Authorization": format!("Bearer {ada}") });
-    fourth.say(json!({ "type": "connection_init", "payload": payload })).await;
-    assert_eq!(fourth.hear().await, json!([1013, "This user already has 3 sockets and streams"]));
-    held.push(Socket::greeted(&server, Some(&ben)).await);
-    held.push(Socket::greeted(&server, None).await);
+    fourth.send(json!({ "type": "connection_init", "payload": payload })).await;
+    assert_eq!(fourth.receive().await, json!([1013, "This user already has 3 sockets and streams"]));
+    held.push(Socket::acknowledged(&server, Some(&ben)).await);
+    held.push(Socket::acknowledged(&server, None).await);
     assert_eq!(stream_status(&server, &ben).0, "HTTP/1.1 429");
     match Socket::open(&server, &[PROTOCOL]).await {
         Err(Error::Http(response)) => {
@@ -222,44 +224,44 @@ async fn a_user_and_an_address_have_so_many_sockets_and_streams_and_a_socket_so_
         }
         other => panic!("{:?}", other.map(|_| ())),
     }
-    // A proxy that is not trusted cannot claim to be others; one that is trusted tells them apart.
+    // An untrusted proxy cannot claim to be others; a trusted one can.
     assert!(Socket::open(&server, &[PROTOCOL, ("x-forwarded-for", "198.51.100.1")]).await.is_err());
 
     let socket = &mut held[0];
     for id in ["a", "b", "c"] {
         socket.subscribe(id, "subscription { relationChanged { status } }", Value::Null).await;
     }
-    let heard = socket.hear().await;
-    assert_eq!((&heard["type"], &heard["id"]), (&json!("error"), &json!("c")));
+    let received = socket.receive().await;
+    assert_eq!((&received["type"], &received["id"]), (&json!("error"), &json!("c")));
     let message = "Limit exceeded: there are 2 subscriptions on this socket already.";
-    assert_eq!(heard["payload"][0]["message"], message);
+    assert_eq!(received["payload"][0]["message"], message);
     socket.subscribe("q", "{ __typename }", Value::Null).await;
-    assert_eq!(socket.hear().await["type"], "next");
+    assert_eq!(socket.receive().await["type"], "next");
 }
 
 #[tokio::test]
-async fn the_id_of_an_operation_has_a_length() {
+async fn the_length_of_the_id_of_an_operation_is_limited() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
     for (length, is_taken) in [(512, true), (513, false), (60_000, false)] {
-        let mut socket = Socket::greeted(&server, None).await;
+        let mut socket = Socket::acknowledged(&server, None).await;
         let id = "x".repeat(length);
         socket.subscribe(&id, "{ __typename }", Value::Null).await;
-        let heard = socket.hear().await;
+        let received = socket.receive().await;
         if is_taken {
-            assert_eq!((&heard["id"], &heard["type"]), (&json!(id), &json!("next")));
+            assert_eq!((&received["id"], &received["type"]), (&json!(id), &json!("next")));
         } else {
-            assert_eq!(heard, json!([4400, "The id has more than 512 bytes"]));
+            assert_eq!(received, json!([4400, "The id has more than 512 bytes"]));
         }
     }
 }
 
 #[tokio::test]
-async fn the_documents_of_a_socket_have_a_size_together() {
+async fn the_total_size_of_the_documents_of_a_socket_is_limited() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
     let token = server.token("ada");
-    let mut socket = Socket::greeted(&server, Some(&token)).await;
+    let mut socket = Socket::acknowledged(&server, Some(&token)).await;
     let fields = "id username displayName bio createdAt";
     let mut authors = String::new();
     for alias in 0..29 {
@@ -270,20 +272,20 @@ async fn the_documents_of_a_socket_have_a_size_together() {
     for number in 0..100 {
         socket.subscribe(&number.to_string(), &query, Value::Null).await;
     }
-    let heard = socket.hear().await;
+    let received = socket.receive().await;
     let message = "Limit exceeded: the operations of a socket may together have 4000 selections.";
-    assert_eq!(heard["payload"][0]["message"], message, "{heard}");
-    let taken = heard["id"].as_str().unwrap().parse::<u32>().unwrap();
+    assert_eq!(received["payload"][0]["message"], message, "{received}");
+    let taken = received["id"].as_str().unwrap().parse::<u32>().unwrap();
     assert!((8..12).contains(&taken), "{taken} of 380 selections each");
-    // What ends makes room.
+    // An operation that ends makes room.
     while !socket.is_silent().await {}
-    socket.say(json!({ "id": "0", "type": "complete" })).await;
+    socket.send(json!({ "id": "0", "type": "complete" })).await;
     socket.subscribe("again", &query, Value::Null).await;
     assert!(socket.is_silent().await);
 }
 
 #[tokio::test]
-async fn a_cursor_that_names_very_many_posts_begins_anew() {
+async fn a_cursor_that_names_very_many_posts_needs_a_resync() {
     let world = World::new().await;
     let ada = world.register("ada").await;
     let viewer = world.app.authenticate(&ada.token).await.unwrap();
@@ -301,8 +303,8 @@ async fn an_ended_session_waits_for_no_other_signals() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
     let token = server.token("ada");
-    let mut socket = Socket::greeted(&server, Some(&token)).await;
-    // The channel of the user is listened to.
+    let mut socket = Socket::acknowledged(&server, Some(&token)).await;
+    // The server has subscribed to the channel of the user.
     assert!(eventually(|| !redis.raw::<Vec<String>>(&["PUBSUB", "CHANNELS", "ff:{u1}:live"]).is_empty()));
     let mut connection = redis::Client::open(redis.url()).unwrap().get_connection().unwrap();
     let mut flood = redis::pipe();
@@ -315,12 +317,12 @@ async fn an_ended_session_waits_for_no_other_signals() {
     });
     assert_eq!(logout["errors"], Value::Null);
     let began = Instant::now();
-    assert_eq!(socket.hear().await, json!([4403, "The session has ended"]));
+    assert_eq!(socket.receive().await, json!([4403, "The session has ended"]));
     let took = began.elapsed();
     assert!(took < Duration::from_secs(1), "it took {took:?}");
 }
 
-/// A server that may open so many files.
+/// Starts a server that may open this number of files.
 fn with_files(redis: &Redis, files: u32, options: &[&str]) -> Server {
     let limited = format!("ulimit -n {files}; exec \"$0\" \"$@\"");
     let (url, directory) = (redis.url(), redis.directory());
@@ -330,18 +332,18 @@ fn with_files(redis: &Redis, files: u32, options: &[&str]) -> Server {
     Server::run(shell.stdin(std::process::Stdio::null()))
 }
 
-/// The status of what is answered to this request in some seconds; 0 if nothing is.
+/// Returns the status of the response to this request within some seconds; 0 if there is none.
 fn status(server: &Server, path: &str) -> u16 {
     let Ok(mut stream) = TcpStream::connect(&server.address) else { return 0 };
     stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     let _ = write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
-    let mut answer = String::new();
-    let _ = stream.read_to_string(&mut answer);
-    answer.get(9..12).and_then(|status| status.parse().ok()).unwrap_or(0)
+    let mut response = String::new();
+    let _ = stream.read_to_string(&mut response);
+    response.get(9..12).and_then(|status| status.parse().ok()).unwrap_or(0)
 }
 
 #[test]
-fn silent_connections_keep_nobody_out() {
+fn silent_connections_do_not_lock_others_out() {
     let redis = Redis::start();
     let server = with_files(&redis, 256, &[]);
     let address = server.address.parse().unwrap();
@@ -354,7 +356,7 @@ fn silent_connections_keep_nobody_out() {
 }
 
 #[tokio::test]
-async fn a_server_whose_connections_are_all_busy_still_answers_probes() {
+async fn a_server_whose_connections_are_all_busy_still_responds_to_probes() {
     let redis = Redis::start();
     let options = ["--sockets-per-address", "1000"];
     let server = with_files(&redis, 256, &options);
@@ -363,12 +365,12 @@ async fn a_server_whose_connections_are_all_busy_still_answers_probes() {
         tokio::time::timeout(Duration::from_secs(5), Socket::open(&server, &[PROTOCOL])).await.unwrap()
     {
         sockets.push(socket);
-        assert!(sockets.len() < 256, "there are only so many files");
+        assert!(sockets.len() < 256, "the number of files is limited");
     }
     assert!(sockets.len() > 30, "{}", sockets.len());
     assert_eq!([status(&server, "/healthz"), status(&server, "/readyz")], [200, 200]);
     assert_eq!(status(&server, "/graphql?query={__typename}"), 429);
-    // Nor do those keep probes out that say nothing.
+    // Nor do silent connections lock probes out.
     let silent: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(&server.address).unwrap()).collect();
     assert_eq!(status(&server, "/healthz"), 200);
     drop((sockets, silent));
@@ -376,7 +378,7 @@ async fn a_server_whose_connections_are_all_busy_still_answers_probes() {
 }
 
 #[test]
-fn a_first_head_comes_soon_and_a_next_one_may_take_its_time() {
+fn the_first_head_has_a_short_timeout_and_the_next_one_a_longer_one() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
     let connect = || {
@@ -386,14 +388,14 @@ fn a_first_head_comes_soon_and_a_next_one_may_take_its_time() {
     };
     let (mut silent, mut kept) = (connect(), connect());
     let request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
-    let mut answer = [0; 1_024];
+    let mut response = [0; 1_024];
     kept.write_all(request).unwrap();
-    assert!(kept.read(&mut answer).unwrap() > 0);
+    assert!(kept.read(&mut response).unwrap() > 0);
     let began = Instant::now();
-    assert_eq!(silent.read(&mut answer).unwrap(), 0, "it is hung up on");
+    assert_eq!(silent.read(&mut response).unwrap(), 0, "it is closed");
     assert!((8..13).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
     kept.write_all(request).unwrap();
-    assert!(kept.read(&mut answer).unwrap() > 0);
+    assert!(kept.read(&mut response).unwrap() > 0);
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Sockets: what is said over them, byte by byte, and when they are closed.
+//! Sockets: the protocol, message by message, and when they are closed.
 
 use std::io::{Read as _, Write as _};
 use std::time::Duration;
@@ -19,11 +19,11 @@ use crate::world::{Redis, World};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A client's end of a socket.
+/// The client's end of a socket.
 pub(crate) struct Socket(pub(crate) WebSocketStream<MaybeTlsStream<TcpStream>>);
 
 impl Socket {
-    /// Opened, with nothing said.
+    /// Opens a socket, and sends nothing.
     pub(crate) async fn open(server: &Server, headers: &[(&'static str, &str)]) -> Result<Self, Error> {
         let mut request = format!("ws://{}/graphql", server.address).into_client_request()?;
         for (name, value) in headers {
@@ -32,7 +32,7 @@ impl Socket {
         connect_async(request).await.map(|(socket, _)| Self(socket))
     }
 
-    /// At this address, if there is a server.
+    /// Opens a socket at this address, if there is a server.
     pub(crate) async fn at(address: &str) -> Option<Self> {
         let mut request = format!("ws://{address}/graphql").into_client_request().ok()?;
         let protocol = HeaderValue::from_static("graphql-transport-ws");
@@ -44,29 +44,29 @@ impl Socket {
         Self::open(server, &[("sec-websocket-protocol", "graphql-transport-ws")]).await.unwrap()
     }
 
-    /// With a client that has said who it is.
-    pub(crate) async fn greeted(server: &Server, token: Option<&str>) -> Self {
+    /// Opens a socket, and waits until its initialisation is acknowledged.
+    pub(crate) async fn acknowledged(server: &Server, token: Option<&str>) -> Self {
         let mut socket = Self::silent(server).await;
         let payload = token.map(|token| json!({ "Authorization": format!("Bearer {token}") }));
-        socket.say(json!({ "type": "connection_init", "payload": payload })).await;
-        assert_eq!(socket.hear().await, json!({ "type": "connection_ack" }));
+        socket.send(json!({ "type": "connection_init", "payload": payload })).await;
+        assert_eq!(socket.receive().await, json!({ "type": "connection_ack" }));
         socket
     }
 
-    pub(crate) async fn say(&mut self, message: Value) {
+    pub(crate) async fn send(&mut self, message: Value) {
         self.0.send(Message::text(message.to_string())).await.unwrap();
     }
 
     pub(crate) async fn subscribe(&mut self, id: &str, query: &str, variables: Value) {
         let payload = json!({ "query": query, "variables": variables });
-        self.say(json!({ "id": id, "type": "subscribe", "payload": payload })).await;
+        self.send(json!({ "id": id, "type": "subscribe", "payload": payload })).await;
     }
 
-    /// The next message; an array of code and reason if it is closed.
-    pub(crate) async fn hear(&mut self) -> Value {
+    /// Returns the next message; an array of code and reason if it is closed.
+    pub(crate) async fn receive(&mut self) -> Value {
         loop {
             let message =
-                tokio::time::timeout(TIMEOUT, self.0.next()).await.expect("something is said in time");
+                tokio::time::timeout(TIMEOUT, self.0.next()).await.expect("a message arrives in time");
             match message {
                 Some(Ok(Message::Text(text))) => return serde_json::from_str(&text).unwrap(),
                 Some(Ok(Message::Close(Some(frame)))) => {
@@ -78,14 +78,14 @@ impl Socket {
         }
     }
 
-    /// Nothing more is said for a moment.
+    /// Returns whether no message arrives for a moment.
     pub(crate) async fn is_silent(&mut self) -> bool {
         tokio::time::timeout(Duration::from_millis(300), self.0.next()).await.is_err()
     }
 }
 
 #[tokio::test]
-async fn whoever_breaks_the_protocol_is_told_how_and_the_socket_is_closed() {
+async fn a_violation_of_the_protocol_closes_the_socket_with_a_reason() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
     let init = || json!({ "type": "connection_init" });
@@ -124,31 +124,31 @@ async fn whoever_breaks_the_protocol_is_told_how_and_the_socket_is_closed() {
     for (messages, code, reason) in cases {
         let mut socket = Socket::silent(&server).await;
         for message in &messages {
-            socket.say(message.clone()).await;
+            socket.send(message.clone()).await;
         }
-        let mut heard = socket.hear().await;
-        if heard == json!({ "type": "connection_ack" }) {
-            heard = socket.hear().await;
+        let mut received = socket.receive().await;
+        if received == json!({ "type": "connection_ack" }) {
+            received = socket.receive().await;
         }
-        assert_eq!(heard, json!([code, reason]), "{messages:?}");
+        assert_eq!(received, json!([code, reason]), "{messages:?}");
     }
 
     let mut socket = Socket::silent(&server).await;
     socket.0.send(Message::binary(vec![1])).await.unwrap();
-    assert_eq!(socket.hear().await, json!([4400, "Messages must be text"]));
-    let mut socket = Socket::greeted(&server, None).await;
-    socket.say(json!({ "type": "ping", "payload": { "much": "x".repeat(70_000) } })).await;
-    assert_eq!(socket.hear().await, json!([1009, "The message is too large"]));
+    assert_eq!(socket.receive().await, json!([4400, "Messages must be text"]));
+    let mut socket = Socket::acknowledged(&server, None).await;
+    socket.send(json!({ "type": "ping", "payload": { "much": "x".repeat(70_000) } })).await;
+    assert_eq!(socket.receive().await, json!([1009, "The message is too large"]));
     let mut socket = Socket::open(&server, &[]).await.unwrap();
-    assert_eq!(socket.hear().await, json!([4406, "Subprotocol not acceptable"]));
+    assert_eq!(socket.receive().await, json!([4406, "Subprotocol not acceptable"]));
     // A long id does not fit the frame that closes.
-    let mut socket = Socket::greeted(&server, Some(&token)).await;
+    let mut socket = Socket::acknowledged(&server, Some(&token)).await;
     let id = "ü".repeat(200);
     for _ in 0..2 {
-        socket.say(subscribe(json!(id))).await;
+        socket.send(subscribe(json!(id))).await;
     }
-    let heard = socket.hear().await;
-    assert_eq!((&heard[0], heard[1].as_str().unwrap().len() <= 123), (&json!(4409), true));
+    let received = socket.receive().await;
+    assert_eq!((&received[0], received[1].as_str().unwrap().len() <= 123), (&json!(4409), true));
 }
 
 #[tokio::test]
@@ -167,7 +167,7 @@ async fn a_handshake_that_breaks_the_rules_is_rejected() {
         lines.collect::<String>()
     };
     let head = "GET /graphql HTTP/1.1\r\nhost: localhost\r\n";
-    assert!(answer_to(&server, &format!("{head}{}\r\n", lines("", None))).starts_with("HTTP/1.1 101 "));
+    assert!(response_to(&server, &format!("{head}{}\r\n", lines("", None))).starts_with("HTTP/1.1 101 "));
 
     let query = "`query` is missing";
     let connection = "The header Connection must name Upgrade.";
@@ -185,16 +185,19 @@ async fn a_handshake_that_breaks_the_rules_is_rejected() {
         ("sec-websocket-key", Some("dGhlIHNhbXBsZQ=="), 400, key),
         ("sec-websocket-key", Some("not in base64"), 400, key),
     ] {
-        let answer = answer_to(&server, &format!("{head}{}\r\n", lines(name, value)));
-        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{name}: {value:?}: {answer}");
-        assert!(answer.contains(message) && answer.contains("BAD_REQUEST"), "{name}: {value:?}: {answer}");
-        let is_named = answer.contains("\r\nsec-websocket-version: 13\r\n");
-        assert_eq!(is_named, status == 426, "{name}: {value:?}: {answer}");
+        let response = response_to(&server, &format!("{head}{}\r\n", lines(name, value)));
+        assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{name}: {value:?}: {response}");
+        assert!(
+            response.contains(message) && response.contains("BAD_REQUEST"),
+            "{name}: {value:?}: {response}"
+        );
+        let is_named = response.contains("\r\nsec-websocket-version: 13\r\n");
+        assert_eq!(is_named, status == 426, "{name}: {value:?}: {response}");
     }
 }
 
 #[tokio::test]
-async fn a_handshake_over_what_cannot_be_upgraded_is_rejected() {
+async fn a_handshake_without_a_connection_to_upgrade_is_rejected() {
     // The router in process has no connection.
     let world = World::new().await;
     let headers = [
@@ -203,13 +206,13 @@ async fn a_handshake_over_what_cannot_be_upgraded_is_rejected() {
         ("sec-websocket-version", "13"),
         ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
     ];
-    let (status, _, answer) = wire::send(&world, Method::GET, "/graphql", &headers, "").await;
+    let (status, _, response) = wire::send(&world, Method::GET, "/graphql", &headers, "").await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
-    assert_eq!(answer["errors"][0]["message"], "The connection cannot become a WebSocket.");
+    assert_eq!(response["errors"][0]["message"], "The connection cannot become a WebSocket.");
 }
 
 /// Sends the head of a request, and reads the first part of the response.
-fn answer_to(server: &Server, head: &str) -> String {
+fn response_to(server: &Server, head: &str) -> String {
     let mut stream = std::net::TcpStream::connect(&server.address).unwrap();
     stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     stream.write_all(head.as_bytes()).unwrap();
@@ -223,10 +226,10 @@ async fn all_kinds_of_operations_go_over_a_socket() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
     let token = server.token("ada");
-    let mut socket = Socket::greeted(&server, Some(&token)).await;
-    socket.say(json!({ "type": "ping" })).await;
-    assert_eq!(socket.hear().await, json!({ "type": "pong" }));
-    socket.say(json!({ "type": "pong", "payload": {} })).await;
+    let mut socket = Socket::acknowledged(&server, Some(&token)).await;
+    socket.send(json!({ "type": "ping" })).await;
+    assert_eq!(socket.receive().await, json!({ "type": "pong" }));
+    socket.send(json!({ "type": "pong", "payload": {} })).await;
 
     socket
         .subscribe(
@@ -236,14 +239,14 @@ async fn all_kinds_of_operations_go_over_a_socket() {
         )
         .await;
     let data = json!({ "data": { "user": { "username": "ada" } } });
-    assert_eq!(socket.hear().await, json!({ "id": "q", "type": "next", "payload": data }));
-    assert_eq!(socket.hear().await, json!({ "id": "q", "type": "complete" }));
-    // The name may be used again.
+    assert_eq!(socket.receive().await, json!({ "id": "q", "type": "next", "payload": data }));
+    assert_eq!(socket.receive().await, json!({ "id": "q", "type": "complete" }));
+    // The id may be used again.
     socket
         .subscribe("q", "mutation { publish(input: { content: \"x\" }) { post { content } } }", Value::Null)
         .await;
-    assert_eq!(socket.hear().await["payload"]["data"]["publish"]["post"]["content"], "x");
-    assert_eq!(socket.hear().await, json!({ "id": "q", "type": "complete" }));
+    assert_eq!(socket.receive().await["payload"]["data"]["publish"]["post"]["content"], "x");
+    assert_eq!(socket.receive().await, json!({ "id": "q", "type": "complete" }));
 
     for (query, variables, code) in [
         ("{ nothing }", Value::Null, "GRAPHQL_VALIDATION_FAILED"),
@@ -252,59 +255,59 @@ async fn all_kinds_of_operations_go_over_a_socket() {
         ("subscription { timeline(after: \"x\") { __typename } }", Value::Null, "BAD_USER_INPUT"),
     ] {
         socket.subscribe("e", query, variables).await;
-        let heard = socket.hear().await;
-        assert_eq!((&heard["type"], &heard["id"]), (&json!("error"), &json!("e")), "{heard}");
-        assert_eq!(heard["payload"][0]["extensions"]["code"], code, "{query}");
+        let received = socket.receive().await;
+        assert_eq!((&received["type"], &received["id"]), (&json!("error"), &json!("e")), "{received}");
+        assert_eq!(received["payload"][0]["extensions"]["code"], code, "{query}");
     }
-    socket.say(json!({ "id": "e", "type": "subscribe", "payload": { "query": 7 } })).await;
-    assert_eq!(socket.hear().await["payload"][0]["message"], "`query` must be a string.");
+    socket.send(json!({ "id": "e", "type": "subscribe", "payload": { "query": 7 } })).await;
+    assert_eq!(socket.receive().await["payload"][0]["message"], "`query` must be a string.");
 
-    // A client that is no browser may say who it is in a header; what it says over the socket goes before that.
+    // A client other than a browser may authenticate in a header; the payload over the socket takes precedence.
     let authorization = format!("Bearer {token}");
     for (payload, username) in
         [(Value::Null, json!("ada")), (json!({ "Authorization": "Bearer x" }), Value::Null)]
     {
         let headers = [("sec-websocket-protocol", "graphql-transport-ws"), ("authorization", &authorization)];
         let mut socket = Socket::open(&server, &headers).await.unwrap();
-        socket.say(json!({ "type": "connection_init", "payload": payload })).await;
+        socket.send(json!({ "type": "connection_init", "payload": payload })).await;
         if username.is_null() {
-            assert_eq!(socket.hear().await, json!([4403, "Forbidden"]));
+            assert_eq!(socket.receive().await, json!([4403, "Forbidden"]));
             continue;
         }
-        assert_eq!(socket.hear().await, json!({ "type": "connection_ack" }));
+        assert_eq!(socket.receive().await, json!({ "type": "connection_ack" }));
         socket.subscribe("q", "{ viewer { user { username } } }", Value::Null).await;
-        assert_eq!(socket.hear().await["payload"]["data"]["viewer"]["user"]["username"], username);
+        assert_eq!(socket.receive().await["payload"]["data"]["viewer"]["user"]["username"], username);
     }
 
-    // Who is not signed in has nothing to watch.
-    let mut socket = Socket::greeted(&server, None).await;
+    // An anonymous client has nothing to watch.
+    let mut socket = Socket::acknowledged(&server, None).await;
     socket.subscribe("s", TIMELINE, Value::Null).await;
-    let heard = socket.hear().await;
-    assert_eq!(heard["type"], "next");
-    assert_eq!(heard["payload"]["errors"][0]["extensions"]["code"], "UNAUTHENTICATED");
-    assert_eq!(socket.hear().await, json!({ "id": "s", "type": "complete" }));
+    let received = socket.receive().await;
+    assert_eq!(received["type"], "next");
+    assert_eq!(received["payload"]["errors"][0]["extensions"]["code"], "UNAUTHENTICATED");
+    assert_eq!(socket.receive().await, json!({ "id": "s", "type": "complete" }));
     assert!(socket.is_silent().await);
 }
 
 #[tokio::test]
-async fn there_are_so_many_operations_on_a_socket_and_so_many_sockets() {
+async fn sockets_and_operations_on_a_socket_are_limited() {
     let redis = Redis::start();
     let server = Server::over(&redis, &["--http-sockets", "2"]);
     let token = server.token("ada");
-    let mut socket = Socket::greeted(&server, Some(&token)).await;
+    let mut socket = Socket::acknowledged(&server, Some(&token)).await;
     for number in 0..101 {
         socket
             .subscribe(&number.to_string(), "subscription { relationChanged { status } }", Value::Null)
             .await;
     }
-    let heard = socket.hear().await;
-    assert_eq!((&heard["type"], &heard["id"]), (&json!("error"), &json!("100")));
-    // One that is ended makes room for another.
-    socket.say(json!({ "id": "7", "type": "complete" })).await;
+    let received = socket.receive().await;
+    assert_eq!((&received["type"], &received["id"]), (&json!("error"), &json!("100")));
+    // An operation that ends makes room for another.
+    socket.send(json!({ "id": "7", "type": "complete" })).await;
     socket.subscribe("100", "subscription { relationChanged { status } }", Value::Null).await;
     assert!(socket.is_silent().await);
 
-    let second = Socket::greeted(&server, None).await;
+    let second = Socket::acknowledged(&server, None).await;
     let protocol = ("sec-websocket-protocol", "graphql-transport-ws");
     match Socket::open(&server, &[protocol]).await {
         Err(Error::Http(response)) => assert_eq!(response.status(), 503),
@@ -317,11 +320,11 @@ async fn there_are_so_many_operations_on_a_socket_and_so_many_sockets() {
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("a socket that is gone leaves its place to others");
+    panic!("a closed socket frees its place");
 }
 
 #[tokio::test]
-async fn a_client_that_reads_nothing_is_dropped_and_nothing_is_kept_for_it() {
+async fn a_client_that_reads_nothing_is_dropped_and_nothing_is_buffered_for_it() {
     let redis = Redis::start();
     let server = Server::over(&redis, &["--http-sockets", "1"]);
     let connection = TcpSocket::new_v4().unwrap();
@@ -332,7 +335,7 @@ async fn a_client_that_reads_nothing_is_dropped_and_nothing_is_kept_for_it() {
     request.headers_mut().insert("sec-websocket-protocol", protocol);
     let (socket, _) = client_async(request, MaybeTlsStream::Plain(connection)).await.unwrap();
     let mut socket = Socket(socket);
-    socket.say(json!({ "type": "connection_init" })).await;
+    socket.send(json!({ "type": "connection_init" })).await;
     let query = "{ countries { code name subdivisions { code name } } }";
     for number in 0..60 {
         socket.subscribe(&number.to_string(), query, Value::Null).await;
@@ -348,7 +351,7 @@ async fn a_client_that_reads_nothing_is_dropped_and_nothing_is_kept_for_it() {
     panic!("it is dropped after a while");
 }
 
-/// Bytes of memory that a server has.
+/// Returns the bytes of memory that a server uses.
 pub(crate) fn memory(server: &Server) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.process.id())).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
@@ -359,10 +362,10 @@ pub(crate) fn memory(server: &Server) -> u64 {
 async fn a_client_that_pings_and_reads_nothing_fills_no_memory() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
-    let mut socket = Socket::greeted(&server, None).await;
+    let mut socket = Socket::acknowledged(&server, None).await;
     let before = memory(&server);
     let flood = async {
-        // Until nobody takes them any more.
+        // Until the server takes them no more.
         while socket.0.send(Message::Ping(vec![7; 125].into())).await.is_ok() {}
     };
     let _ = tokio::time::timeout(Duration::from_secs(5), flood).await;
@@ -371,29 +374,29 @@ async fn a_client_that_pings_and_reads_nothing_fills_no_memory() {
 }
 
 #[tokio::test]
-async fn what_ends_the_session_is_answered_before_the_socket_is_closed() {
+async fn an_operation_that_ends_the_session_is_completed_before_the_socket_is_closed() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
     let token = server.token("ada");
     let login = "login(input: { username: \"ada\", password: \"correct horse\" }) { token }";
     let query = format!("mutation {{ logout {{ userErrors {{ code }} }} {login} }}");
-    let mut socket = Socket::greeted(&server, Some(&token)).await;
+    let mut socket = Socket::acknowledged(&server, Some(&token)).await;
     socket.subscribe("watching", "subscription { relationChanged { status } }", Value::Null).await;
     socket.subscribe("m", &query, Value::Null).await;
-    let heard = socket.hear().await;
-    assert!(heard["payload"]["data"]["login"]["token"].is_string(), "{heard}");
-    assert_eq!(socket.hear().await, json!({ "id": "m", "type": "complete" }));
-    assert_eq!(socket.hear().await, json!([4403, "The session has ended"]));
+    let received = socket.receive().await;
+    assert!(received["payload"]["data"]["login"]["token"].is_string(), "{received}");
+    assert_eq!(socket.receive().await, json!({ "id": "m", "type": "complete" }));
+    assert_eq!(socket.receive().await, json!([4403, "The session has ended"]));
 }
 
 #[tokio::test]
-async fn who_says_goodbye_is_answered() {
+async fn a_close_frame_is_returned() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
-    let mut socket = Socket::greeted(&server, None).await;
+    let mut socket = Socket::acknowledged(&server, None).await;
     socket.0.send(Message::Close(None)).await.unwrap();
-    let answer = tokio::time::timeout(TIMEOUT, socket.0.next()).await.unwrap();
-    assert!(matches!(answer, Some(Ok(Message::Close(_)))), "{answer:?}");
+    let response = tokio::time::timeout(TIMEOUT, socket.0.next()).await.unwrap();
+    assert!(matches!(response, Some(Ok(Message::Close(_)))), "{response:?}");
 }
 
 #[tokio::test]
@@ -415,35 +418,35 @@ async fn a_session_that_ends_takes_its_sockets_with_it_and_no_others() {
     let token = one.token("ada");
     let login = "mutation { login(input: { username: \"ada\", password: \"correct horse\" }) { token } }";
     let second = one.ask(login)["data"]["login"]["token"].as_str().unwrap().to_owned();
-    let mut socket = Socket::greeted(&one, Some(&token)).await;
-    let mut staying = Socket::greeted(&one, Some(&second)).await;
+    let mut socket = Socket::acknowledged(&one, Some(&token)).await;
+    let mut staying = Socket::acknowledged(&one, Some(&second)).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(other.ask_as(&token, "mutation { logout { userErrors { code } } }")["errors"], Value::Null);
-    assert_eq!(socket.hear().await, json!([4403, "The session has ended"]));
+    assert_eq!(socket.receive().await, json!([4403, "The session has ended"]));
     assert!(staying.is_silent().await);
 }
 
 #[tokio::test]
-async fn a_large_answer_comes_in_frames_and_is_whole() {
+async fn a_large_response_comes_in_frames_and_is_complete() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
     let token = server.token("ada");
-    let mut socket = Socket::greeted(&server, Some(&token)).await;
+    let mut socket = Socket::acknowledged(&server, Some(&token)).await;
     // Characters of several bytes, so that frames end within one.
     let content = "\u{1f426}\u{e4}".repeat(800);
     for _ in 0..20 {
         let publish =
             "mutation ($content: String!) { publish(input: { content: $content }) { post { id } } }";
         socket.subscribe("p", publish, json!({ "content": content })).await;
-        socket.hear().await;
-        assert_eq!(socket.hear().await["type"], "complete");
+        socket.receive().await;
+        assert_eq!(socket.receive().await["type"], "complete");
     }
     let aliases: Vec<_> = (0..10).map(|number| format!("a{number}: content")).collect();
     let nodes = aliases.join(" ");
     let query = format!("{{ viewer {{ user {{ posts(first: 20) {{ nodes {{ {nodes} }} }} }} }} }}");
     socket.subscribe("q", &query, json!({})).await;
-    let answer = socket.hear().await;
-    let nodes = answer.pointer("/payload/data/viewer/user/posts/nodes").unwrap().as_array().unwrap();
+    let response = socket.receive().await;
+    let nodes = response.pointer("/payload/data/viewer/user/posts/nodes").unwrap().as_array().unwrap();
     assert_eq!(nodes.len(), 20);
     for node in nodes {
         assert!(node.as_object().unwrap().values().all(|value| value == &json!(content)));

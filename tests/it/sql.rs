@@ -1,5 +1,5 @@
-//! SQL servers for tests: a MariaDB and a PostgreSQL of their own, run by whatever user runs the tests, with
-//! a database for each test.
+//! SQL servers for tests: a MariaDB and a PostgreSQL of their own, run as the user who runs the tests, with a database
+//! for each test.
 
 use std::fs;
 use std::io::Read as _;
@@ -56,7 +56,7 @@ pub(crate) struct Server {
     guards: Vec<Child>,
 }
 
-/// Where a program is that may not be on the path.
+/// Returns the path of a program that may not be on `PATH`.
 fn program(name: &str) -> PathBuf {
     let postgres = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let places = ["/usr/sbin", "/usr/libexec", "/usr/local/sbin", "/opt/homebrew/bin"].map(PathBuf::from);
@@ -67,7 +67,7 @@ fn program(name: &str) -> PathBuf {
     found.unwrap_or_else(|| panic!("{name} is missing; `deploy/install test` installs it"))
 }
 
-/// The command, by a user who may run the server if we are root: neither of them likes root.
+/// Returns the command, run as another user if the tests run as root, whom neither server accepts.
 fn run(directory: &Path, program: &Path, kind: Kind, arguments: &[&str]) -> Command {
     let is_root = rustix::process::getuid().is_root();
     let mut command = if is_root {
@@ -165,10 +165,10 @@ impl Server {
         self.wait();
     }
 
-    /// Waits until it answers.
+    /// Waits until it accepts connections.
     fn wait(&self) {
         for _ in 0..600 {
-            let answers = match self.kind {
+            let is_ready = match self.kind {
                 Kind::Postgres => fs::read(self.directory.join("log")).is_ok_and(|log| {
                     let log = String::from_utf8_lossy(&log).into_owned();
                     log.matches("ready to accept connections").count() >= self.guards.len() / 2
@@ -176,15 +176,15 @@ impl Server {
                 _ => std::os::unix::net::UnixStream::connect(self.directory.join("socket"))
                     .is_ok_and(|mut stream| stream.read(&mut [0]).is_ok_and(|count| count == 1)),
             };
-            if answers {
+            if is_ready {
                 return;
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        panic!("the server does not answer: {}", self.log());
+        panic!("the server is not ready: {}", self.log());
     }
 
-    /// Ends the server in the middle of what it does. What it has said is done is on disk.
+    /// Kills the server. What it has confirmed is on disk.
     pub(crate) fn kill(&mut self) {
         let mut server = self.guards.pop().expect("it runs");
         server.kill().unwrap();
@@ -201,7 +201,7 @@ impl Server {
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     }
 
-    /// The URL of a database, as this user with this password.
+    /// Returns the URL of a database, for this user with this password.
     pub(crate) fn url_of(&self, database: &str, user: &str, password: &str) -> String {
         let directory = self.directory.display();
         match self.kind {
@@ -210,7 +210,7 @@ impl Server {
         }
     }
 
-    /// A new database, and its URL.
+    /// Creates a database, and returns its URL.
     pub(crate) async fn database(&self) -> String {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = format!("test{}", NUMBER.fetch_add(1, Ordering::Relaxed));
@@ -250,12 +250,12 @@ impl Database {
             Kind::Mariadb => &MARIADB,
             Kind::Postgres => &POSTGRES,
         };
-        // The first one to need it starts the server, which takes a while.
+        // The first test to need it starts the server, which takes a while.
         let server = tokio::task::spawn_blocking(|| LazyLock::force(server)).await.unwrap();
         Self { url: server.database().await, _directory: None }
     }
 
-    /// A handle on the archive in it, as a process of its own would have.
+    /// Returns a handle on the archive in it, as another process would have.
     pub(crate) fn archive(&self) -> Archive {
         archive(&self.url)
     }
@@ -266,7 +266,7 @@ impl Database {
     }
 }
 
-/// A handle on the archive at a URL.
+/// Returns a handle on the archive at a URL.
 pub(crate) fn archive(url: &str) -> Archive {
     let config = ArchiveConfig { archive_url: Some(url.to_owned().into()), archive_connections: 4 };
     Archive::new(&config, Path::new("nowhere")).unwrap()

@@ -1,4 +1,4 @@
-//! A stage: a small world in which calls are made one step at a time, and what everybody then should see.
+//! A stage: a small world in which calls are made one step at a time, and what all users should see then.
 //!
 //! Not here: which calls are made (`timeline`, `moving`, `traces`).
 
@@ -27,33 +27,33 @@ use crate::world::{World, app, archive_all, deliver_all};
 pub(crate) const STRATEGIES: [&str; 3] = ["hybrid", "push", "pull"];
 const USERS: u64 = 4;
 
-/// Something that somebody does.
+/// A call, or an event, in the world.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Call {
     /// Publishes, under one of two idempotency keys or none.
     Publish(u64, Option<u8>),
-    /// Deletes the own post of this rank among those that are there.
+    /// Deletes the user's own post of this rank among those that exist.
     Delete(u64, usize),
-    /// Asks to delete the post that has this id, whether or not there is one.
+    /// Requests the deletion of the post with this id, whether or not it exists.
     DeleteId(u64, u64),
-    /// Publishes and is interrupted before the post is visible; the repairer voids it. Not beside other calls: a
+    /// Publishes and is interrupted before the post is visible; the repairer revokes its id. Not beside other calls: a
     /// minute passes.
-    Void(u64),
+    Revoke(u64),
     Follow(u64, u64),
     Unfollow(u64, u64),
     /// Reads the whole timeline, in pages of this size.
     Read(u64, usize),
-    /// Delivers what waits, and takes over what others have begun.
+    /// Runs the waiting deliveries, and takes over those that others have begun.
     Deliver,
     /// The timeline expires.
     Expire(u64),
-    /// Takes to the archive what waits, and what others have taken.
+    /// Archives the waiting posts, and those that other movers have taken.
     Move,
-    /// Reads all posts of somebody, in pages of this size.
+    /// Reads all posts of a user, in pages of this size.
     ReadPosts(u64, usize),
-    /// The archive goes away, and comes back.
+    /// The archive becomes unavailable, and recovers.
     Outage,
-    /// Watches the timeline from what was last seen on, until nothing happens; the first time, reads it before that.
+    /// Watches the timeline after the last event seen, until no more arrive; the first time, reads it before that.
     Watch(u64),
 }
 
@@ -64,17 +64,17 @@ pub(crate) struct Scenario {
     pub(crate) together: Vec<Call>,
 }
 
-/// What was told to callers.
+/// The results that callers received.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct Results {
     pub(crate) published: Vec<(u64, Option<u8>, PostId)>,
     pub(crate) deleted: Vec<PostId>,
-    pub(crate) asked_to_delete: BTreeSet<PostId>,
-    /// What is wrong with what somebody has read.
+    pub(crate) deletions_requested: BTreeSet<PostId>,
+    /// Faults in what users have read.
     pub(crate) wrong: Vec<String>,
-    /// What those who watch have before them.
+    /// The screens of the users who watch.
     pub(crate) screens: BTreeMap<u64, Screen>,
-    /// How often each of them has begun to watch.
+    /// The number of watches that each of them has begun.
     pub(crate) turns: BTreeMap<u64, usize>,
 }
 
@@ -89,7 +89,7 @@ async fn small(world: &World, strategy: &str, capacity: &str, more: &[&str]) -> 
     app(&world.redis, &world.clock, &[&options, more].concat()).await
 }
 
-/// A way to make the archive fail, at once and for everybody.
+/// A way to make the archive fail, at once and for all processes.
 struct Outage {
     url: String,
     is_on: AtomicBool,
@@ -117,17 +117,17 @@ pub(crate) struct Stage {
     archive: Archive,
     outage: Arc<Outage>,
     viewers: HashMap<u64, Viewer>,
-    pub(crate) told: Arc<Mutex<Told>>,
+    pub(crate) results: Arc<Mutex<Results>>,
 }
 
 impl Stage {
-    /// Timelines of `capacity` posts, and stars from two followers on.
-    pub(crate) async fn set(strategy: &str, capacity: &str) -> Self {
-        Self::set_on(Kind::Sqlite, strategy, capacity, "1000").await
+    /// Creates a stage with timelines of `capacity` posts, and stars from two followers on.
+    pub(crate) async fn new(strategy: &str, capacity: &str) -> Self {
+        Self::with_archive(Kind::Sqlite, strategy, capacity, "1000").await
     }
 
-    /// The same with an archive of this kind, and so many hot posts of each author.
-    pub(crate) async fn set_on(kind: Kind, strategy: &str, capacity: &str, hot: &str) -> Self {
+    /// The same with an archive of this kind, and this number of hot posts per author.
+    pub(crate) async fn with_archive(kind: Kind, strategy: &str, capacity: &str, hot: &str) -> Self {
         let world = World::new().await;
         let mut viewers = HashMap::new();
         for (number, person) in (1..).zip(world.people(USERS as usize).await) {
@@ -139,7 +139,7 @@ impl Stage {
         let options = ["--archive-url", &database.url, "--post-hot-limit", hot];
         let app = small(&world, strategy, capacity, &options).await;
         app.open_archive().await.unwrap();
-        Self { world, app, database, archive, outage, viewers, told: Arc::default() }
+        Self { world, app, database, archive, outage, viewers, results: Arc::default() }
     }
 
     /// The same world under another strategy.
@@ -148,7 +148,7 @@ impl Stage {
         Self { app: small(&self.world, strategy, "5", &options).await, ..self }
     }
 
-    /// Leaves nothing but the users and their sessions.
+    /// Removes everything but the users and their sessions.
     pub(crate) async fn clear(&self) {
         let keys: Vec<String> = self.world.redis.raw(&["KEYS", "ff:*"]);
         let stays = [":user", ":secret", ":sessions", ":layout", ":next:user"];
@@ -158,15 +158,15 @@ impl Stage {
         self.world.redis.raw::<i64>(&words);
         self.outage.end().await;
         self.database.execute("DELETE FROM posts").await;
-        *self.told.lock().unwrap() = Told::default();
+        *self.results.lock().unwrap() = Results::default();
     }
 
     pub(crate) async fn begin(&self, call: Call) -> Actor {
-        let told = Arc::clone(&self.told);
-        let viewer = |who: u64| self.viewers[&who].clone();
+        let results = Arc::clone(&self.results);
+        let viewer = |user: u64| self.viewers[&user].clone();
         match call {
-            Call::Publish(who, key) => {
-                let viewer = viewer(who);
+            Call::Publish(user, key) => {
+                let viewer = viewer(user);
                 let work = async move |app: App| {
                     let (content, key_text) = match key {
                         Some(key) => (format!("keyed {key}"), Some(format!("key {key}"))),
@@ -174,23 +174,23 @@ impl Stage {
                     };
                     let published = app.publish(&viewer, &content, None, key_text.as_deref()).await;
                     if let Ok(post) = published {
-                        told.lock().unwrap().published.push((who, key, post));
+                        results.lock().unwrap().published.push((user, key, post));
                     }
                 };
                 Actor::begin(&self.app, work).await
             }
-            Call::Delete(who, rank) => {
-                let post = self.posts(who).await.get(rank).copied().and_then(PostId::new);
-                self.begin_deletion(who, post).await
+            Call::Delete(user, rank) => {
+                let post = self.posts(user).await.get(rank).copied().and_then(PostId::new);
+                self.begin_deletion(user, post).await
             }
-            Call::DeleteId(who, post) => self.begin_deletion(who, PostId::new(post)).await,
-            Call::Void(who) => {
-                let viewer = viewer(who);
+            Call::DeleteId(user, post) => self.begin_deletion(user, PostId::new(post)).await,
+            Call::Revoke(user) => {
+                let viewer = viewer(user);
                 let work = async move |app: App| drop(app.publish(&viewer, "interrupted", None, None).await);
                 let mut publisher = Actor::begin(&self.app, work).await;
                 publisher.step_to(Moment::After, "publish: record").await;
-                publisher.cut_off().await;
-                self.world.clock.turn(Duration::from_secs(61));
+                publisher.interrupt().await;
+                self.world.clock.advance(Duration::from_secs(61));
                 self.app.repair().await.unwrap();
                 publisher
             }
@@ -204,12 +204,12 @@ impl Stage {
                 let work = async move |app: App| drop(app.unfollow(&viewer, id(other)).await);
                 Actor::begin(&self.app, work).await
             }
-            Call::Read(who, size) => {
-                let viewer = viewer(who);
+            Call::Read(user, size) => {
+                let viewer = viewer(user);
                 let work = async move |app: App| {
                     let read = walk(&app, &viewer, Direction::Forward, size).await;
                     if !read.is_sorted_by(|one, next| one > next) {
-                        told.lock().unwrap().wrong.push(format!("{who} has read {read:?}"));
+                        results.lock().unwrap().wrong.push(format!("{user} has read {read:?}"));
                     }
                 };
                 Actor::begin(&self.app, work).await
@@ -222,8 +222,8 @@ impl Stage {
                 };
                 Actor::begin(&self.app, work).await
             }
-            Call::Expire(who) => {
-                let key = format!("ff:{{u{who}}}:timeline");
+            Call::Expire(user) => {
+                let key = format!("ff:{{u{user}}}:timeline");
                 self.world.redis.raw::<i64>(&["DEL", &key]);
                 Actor::begin(&self.app, async |_| ()).await
             }
@@ -232,40 +232,43 @@ impl Stage {
                 Actor::begin(&self.app, work).await
             }
             Call::ReadPosts(author, size) => {
-                let must = self.must_be_there(author);
-                let must_not = told.lock().unwrap().deleted.clone();
+                let must = self.must_exist(author);
+                let must_not = results.lock().unwrap().deleted.clone();
                 let work = async move |app: App| {
                     let Ok(read) = walk_posts(&app, author, Direction::Forward, size).await else { return };
-                    let mut told = told.lock().unwrap();
+                    let mut results = results.lock().unwrap();
                     let is_right = read.is_sorted_by(|one, next| one > next)
-                        && must.iter().all(|post| told.asked_to_delete.contains(post) || read.contains(post))
+                        && must
+                            .iter()
+                            .all(|post| results.deletions_requested.contains(post) || read.contains(post))
                         && !must_not.iter().any(|post| read.contains(post));
                     if !is_right {
-                        let wrong =
-                            format!("{author} has {read:?}, where {must:?} were and {must_not:?} were not");
-                        told.wrong.push(wrong);
+                        let wrong = format!(
+                            "{author} has {read:?}; {must:?} must be there, and {must_not:?} must not"
+                        );
+                        results.wrong.push(wrong);
                     }
                 };
                 Actor::begin(&self.app, work).await
             }
-            Call::Watch(who) => {
-                let viewer = viewer(who);
-                let work = async move |app: App| watch(&app, &viewer, who, &told).await;
+            Call::Watch(user) => {
+                let viewer = viewer(user);
+                let work = async move |app: App| watch(&app, &viewer, user, &results).await;
                 Actor::begin(&self.app, work).await
             }
             Call::Outage => self.begin_outage().await,
         }
     }
 
-    async fn begin_deletion(&self, who: u64, post: Option<PostId>) -> Actor {
-        let (viewer, told) = (self.viewers[&who].clone(), Arc::clone(&self.told));
+    async fn begin_deletion(&self, user: u64, post: Option<PostId>) -> Actor {
+        let (viewer, results) = (self.viewers[&user].clone(), Arc::clone(&self.results));
         if let Some(post) = post {
-            told.lock().unwrap().asked_to_delete.insert(post);
+            results.lock().unwrap().deletions_requested.insert(post);
         }
         let work = async move |app: App| {
             let Some(post) = post else { return };
             if app.delete_post(&viewer, post).await.is_ok() {
-                told.lock().unwrap().deleted.push(post);
+                results.lock().unwrap().deleted.push(post);
             }
         };
         Actor::begin(&self.app, work).await
@@ -282,22 +285,22 @@ impl Stage {
         Actor::begin(&self.app, work).await
     }
 
-    /// The posts of an author that were told to be there, and are not asked to be deleted.
-    pub(crate) fn must_be_there(&self, author: u64) -> Vec<PostId> {
-        let told = self.told.lock().unwrap();
-        let there = told
+    /// Returns the posts of an author that were confirmed, and whose deletion was not requested.
+    pub(crate) fn must_exist(&self, author: u64) -> Vec<PostId> {
+        let results = self.results.lock().unwrap();
+        let there = results
             .published
             .iter()
-            .filter(|(who, _, post)| *who == author && !told.asked_to_delete.contains(post));
+            .filter(|(user, _, post)| *user == author && !results.deletions_requested.contains(post));
         there.map(|(_, _, post)| *post).collect()
     }
 
-    /// Does it, with nobody else about.
+    /// Makes a call, with no other in progress.
     pub(crate) async fn call(&self, call: Call) {
         self.begin(call).await.finish().await;
     }
 
-    /// Does these, and delivers after each.
+    /// Makes these calls, and delivers after each.
     pub(crate) async fn calls(&self, calls: &[Call]) {
         for call in calls {
             self.call(*call).await;
@@ -306,10 +309,10 @@ impl Stage {
     }
 
     pub(crate) async fn play(&self, scenario: &Scenario, events: &[Event]) {
-        self.play_and_note(scenario, events, |_, _| ()).await;
+        self.play_noting(scenario, events, |_, _| ()).await;
     }
 
-    pub(crate) async fn play_and_note(
+    pub(crate) async fn play_noting(
         &self,
         scenario: &Scenario,
         events: &[Event],
@@ -325,20 +328,20 @@ impl Stage {
         turnstile::play(&self.world, &self.app, actors, events, note).await;
     }
 
-    /// Waits until nobody can be at anything, repairs, and delivers everything.
+    /// Waits until no call can be in progress, repairs, and delivers everything.
     pub(crate) async fn settle(&self) {
         self.outage.end().await;
-        self.world.clock.turn(Duration::from_secs(61));
+        self.world.clock.advance(Duration::from_secs(61));
         self.app.repair().await.unwrap();
         deliver_all(&self.app).await;
         archive_all(&self.app).await;
     }
 
-    /// The posts in an author's list and those that the archive has, newest first.
-    pub(crate) async fn posts(&self, who: u64) -> Vec<u64> {
+    /// Returns the posts in an author's list and those that the archive has, newest first.
+    pub(crate) async fn posts(&self, user: u64) -> Vec<u64> {
         let raw = &self.world.redis;
-        let mut posts: Vec<u64> = raw.raw(&["LRANGE", &format!("ff:{{u{who}}}:posts"), "0", "-1"]);
-        for post in self.archived(who).await {
+        let mut posts: Vec<u64> = raw.raw(&["LRANGE", &format!("ff:{{u{user}}}:posts"), "0", "-1"]);
+        for post in self.archived(user).await {
             let is_deleted: bool = raw.raw(&["HEXISTS", &format!("ff:{{p{post}}}:post"), "deleted"]);
             if !is_deleted {
                 posts.push(post);
@@ -350,12 +353,12 @@ impl Stage {
         posts
     }
 
-    /// How many posts an author has, as it is told.
+    /// Returns the reported number of an author's posts.
     pub(crate) async fn count(&self, author: u64) -> usize {
         self.app.load(PostCount(id(author))).await.unwrap() as usize
     }
 
-    /// How many of an author's posts have been erased and are still in the list.
+    /// Returns the number of an author's posts that have been erased and are still in the list.
     pub(crate) fn half_deleted(&self, author: u64) -> usize {
         let raw = &self.world.redis;
         let posts: Vec<u64> = raw.raw(&["LRANGE", &format!("ff:{{u{author}}}:posts"), "0", "-1"]);
@@ -363,19 +366,19 @@ impl Stage {
         posts.iter().filter(is_erased).count()
     }
 
-    /// The posts of an author that the archive has.
-    async fn archived(&self, who: u64) -> Vec<u64> {
+    /// Returns the posts of an author that the archive has.
+    async fn archived(&self, user: u64) -> Vec<u64> {
         let all =
-            Range { author: id(who), direction: Direction::Forward, above: 0, below: u64::MAX, limit: 999 };
+            Range { author: id(user), direction: Direction::Forward, above: 0, below: u64::MAX, limit: 999 };
         let found = self.archive.ids_of(&[all]).await.unwrap().pop().unwrap();
         found.into_iter().map(PostId::get).collect()
     }
 
-    /// What the naive model says a user should see: all posts of those followed and its own.
-    pub(crate) async fn expected(&self, who: u64) -> Vec<u64> {
+    /// Returns what a user should see by the naive model: all posts of their followees and their own.
+    pub(crate) async fn expected(&self, user: u64) -> Vec<u64> {
         let following: Vec<u64> =
-            self.world.redis.raw(&["ZRANGE", &format!("ff:{{u{who}}}:following"), "0", "-1"]);
-        let mut posts = self.posts(who).await;
+            self.world.redis.raw(&["ZRANGE", &format!("ff:{{u{user}}}:following"), "0", "-1"]);
+        let mut posts = self.posts(user).await;
         for followee in following {
             posts.extend(self.posts(followee).await);
         }
@@ -384,66 +387,78 @@ impl Stage {
         posts
     }
 
-    /// A user, who asks.
-    pub(crate) fn viewer(&self, who: u64) -> Viewer {
-        self.viewers[&who].clone()
+    /// Returns a user as a viewer.
+    pub(crate) fn viewer(&self, user: u64) -> Viewer {
+        self.viewers[&user].clone()
     }
 
-    /// What a user sees, walking forward and backward.
-    pub(crate) async fn seen(&self, app: &App, who: u64, size: usize) -> (Vec<u64>, Vec<u64>) {
-        let forward = walk(app, &self.viewers[&who], Direction::Forward, size).await;
-        let backward = walk(app, &self.viewers[&who], Direction::Backward, size).await;
+    /// Returns what a user sees, paging forward and backward.
+    pub(crate) async fn seen(&self, app: &App, user: u64, size: usize) -> (Vec<u64>, Vec<u64>) {
+        let forward = walk(app, &self.viewers[&user], Direction::Forward, size).await;
+        let backward = walk(app, &self.viewers[&user], Direction::Backward, size).await;
         (forward, backward)
     }
 
-    /// Everybody sees what they should see.
+    /// Asserts that all users see what they should see.
     pub(crate) async fn check_timelines(&self, app: &App) -> Result<(), TestCaseError> {
-        for who in 1..=USERS {
-            let expected = self.expected(who).await;
-            let (forward, backward) = self.seen(app, who, 2).await;
-            prop_assert_eq!(&forward, &expected, "what {} sees", who);
-            prop_assert_eq!(&backward, &expected, "what {} sees, backward", who);
+        for user in 1..=USERS {
+            let expected = self.expected(user).await;
+            let (forward, backward) = self.seen(app, user, 2).await;
+            prop_assert_eq!(&forward, &expected, "what {} sees", user);
+            prop_assert_eq!(&backward, &expected, "what {} sees, backward", user);
         }
         Ok(())
     }
 
-    /// What is kept is what callers were told, and nothing is left over.
+    /// Asserts that the stored data matches the results of callers, and that nothing is left over.
     pub(crate) async fn check_store(&self) -> Result<(), TestCaseError> {
         let raw = &self.world.redis;
         let mut listed = BTreeMap::new();
-        for who in 1..=USERS {
-            let hot: Vec<u64> = raw.raw(&["LRANGE", &format!("ff:{{u{who}}}:posts"), "0", "-1"]);
-            prop_assert!(hot.is_sorted_by(|one, next| one > next), "the posts of {} are {:?}", who, hot);
-            let cold = self.archived(who).await;
-            let counted: Option<i64> = raw.raw(&["HGET", &format!("ff:{{u{who}}}:cold"), "count"]);
-            prop_assert_eq!(counted.unwrap_or(0), cold.len() as i64, "{} has {:?} in the archive", who, cold);
+        for user in 1..=USERS {
+            let hot: Vec<u64> = raw.raw(&["LRANGE", &format!("ff:{{u{user}}}:posts"), "0", "-1"]);
+            prop_assert!(hot.is_sorted_by(|one, next| one > next), "the posts of {} are {:?}", user, hot);
+            let cold = self.archived(user).await;
+            let counted: Option<i64> = raw.raw(&["HGET", &format!("ff:{{u{user}}}:cold"), "count"]);
+            prop_assert_eq!(
+                counted.unwrap_or(0),
+                cold.len() as i64,
+                "{} has {:?} in the archive",
+                user,
+                cold
+            );
             prop_assert!(!cold.iter().any(|post| hot.contains(post)), "{:?} {:?}", hot, cold);
-            let posts = self.posts(who).await;
-            let recent: Vec<u64> = raw.raw(&["ZREVRANGE", &format!("ff:{{u{who}}}:recent"), "0", "-1"]);
-            prop_assert_eq!(&recent[..], &posts[..posts.len().min(20)], "the newest posts of {}", who);
-            listed.extend(posts.into_iter().map(|post| (post, who)));
+            let posts = self.posts(user).await;
+            let recent: Vec<u64> = raw.raw(&["ZREVRANGE", &format!("ff:{{u{user}}}:recent"), "0", "-1"]);
+            prop_assert_eq!(&recent[..], &posts[..posts.len().min(20)], "the newest posts of {}", user);
+            listed.extend(posts.into_iter().map(|post| (post, user)));
         }
         let ids: Vec<PostId> = listed.keys().map(|&post| PostId::new(post).unwrap()).collect();
         let contents = read_posts(&self.app, &ids).await;
-        let told = self.told.lock().unwrap();
-        prop_assert!(told.wrong.is_empty(), "{:?}", told.wrong);
-        for (who, key, post) in &told.published {
-            let is_there = listed.get(&post.get()) == Some(who);
-            prop_assert!(is_there || told.asked_to_delete.contains(post), "{} published {}", who, post);
-            let same = told.published.iter().filter(|(other, other_key, _)| (other, other_key) == (who, key));
+        let results = self.results.lock().unwrap();
+        prop_assert!(results.wrong.is_empty(), "{:?}", results.wrong);
+        for (user, key, post) in &results.published {
+            let is_there = listed.get(&post.get()) == Some(user);
+            prop_assert!(
+                is_there || results.deletions_requested.contains(post),
+                "{} published {}",
+                user,
+                post
+            );
+            let same =
+                results.published.iter().filter(|(other, other_key, _)| (other, other_key) == (user, key));
             prop_assert!(
                 key.is_none() || same.clone().all(|(_, _, other)| other == post),
                 "{} under one key",
                 post
             );
         }
-        for post in &told.deleted {
+        for post in &results.deleted {
             prop_assert!(!listed.contains_key(&post.get()), "{} was deleted", post);
         }
-        // Under one key there is one post, told or not.
+        // Under one key there is one post, confirmed or not.
         let mut keyed = BTreeSet::new();
         for (post, content) in ids.iter().zip(contents) {
-            prop_assert!(content.is_some(), "{} says nothing", post);
+            prop_assert!(content.is_some(), "{} has no content", post);
             if let Some(content) = content.filter(|content| content != "plain") {
                 prop_assert!(keyed.insert((listed[&post.get()], content)), "two posts under one key");
             }

@@ -91,7 +91,7 @@ fn assert_fault(is_there: bool, fault: &str, ours: &str, found: &dyn std::fmt::D
 }
 
 #[tokio::test]
-async fn the_stock_extractors_take_requests_that_must_be_rejected() {
+async fn the_stock_extractors_accept_requests_that_must_be_rejected() {
     for (name, router) in over_http() {
         let json = [("content-type", "application/json")];
         let change = json!({ "query": "mutation { change }" }).to_string();
@@ -129,7 +129,7 @@ async fn the_stock_extractors_take_requests_that_must_be_rejected() {
 }
 
 #[tokio::test]
-async fn the_stock_responses_do_not_tell_a_rejection_from_an_execution() {
+async fn the_stock_responses_do_not_distinguish_a_rejection_from_an_execution() {
     for (name, router) in over_http() {
         let query = json!({ "query": "{ two }" }).to_string();
         for (accept, wanted) in [("application/json", "application/json"), ("text/html", "the status 406")] {
@@ -168,11 +168,11 @@ async fn serve(router: Router) -> String {
 async fn converse(address: &str, messages: &[Value], count: usize) -> Vec<Value> {
     let mut socket = Socket::at(address).await.unwrap();
     for message in messages {
-        socket.say(message.clone()).await;
+        socket.send(message.clone()).await;
     }
     let mut found = Vec::new();
     for _ in 0..count {
-        found.push(socket.hear().await);
+        found.push(socket.receive().await);
     }
     found
 }
@@ -211,12 +211,12 @@ async fn the_stock_sockets_depart_from_the_protocol() {
         [init(), subscribe("subscription { one(number: 1) }"), json!({ "id": "a", "type": "complete" })];
     let mut socket = Socket::at(&address).await.unwrap();
     for (message, count) in messages.into_iter().zip([1, 1, 0]) {
-        socket.say(message).await;
+        socket.send(message).await;
         for _ in 0..count {
-            socket.hear().await;
+            socket.receive().await;
         }
     }
-    let found = socket.hear().await;
+    let found = socket.receive().await;
     let fault = "an operation that its client has completed is reported as complete, after its id may be in use again";
     assert_fault(found == json!({ "id": "a", "type": "complete" }), fault, "http::socket", &found);
 
@@ -226,7 +226,7 @@ async fn the_stock_sockets_depart_from_the_protocol() {
 }
 
 #[tokio::test]
-async fn a_stock_socket_closes_as_if_the_client_had_made_an_error_where_it_is_forbidden() {
+async fn a_stock_socket_closes_with_an_error_of_the_client_where_it_is_forbidden() {
     let schema = Schema::new(Query, EmptyMutation, Events);
     let handle = async move |protocol: GraphQLProtocol, upgrade: WebSocketUpgrade| {
         let upgrade = upgrade.protocols(["graphql-transport-ws"]);

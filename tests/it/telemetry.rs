@@ -24,7 +24,7 @@ const SERVER: i32 = 2;
 const CLIENT: i32 = 3;
 const ERROR: i32 = 2;
 
-/// What receives traces, over the protocol that they come by.
+/// A receiver of traces, over their protocol.
 struct Collector {
     address: String,
     received: Arc<Mutex<Vec<ExportTraceServiceRequest>>>,
@@ -35,7 +35,7 @@ impl Collector {
         Self::speaking("http", |stream| stream)
     }
 
-    /// One that speaks TLS, with the certificate that it writes to this file.
+    /// A collector that speaks TLS, with the certificate that it writes to this file.
     fn start_secured(certificate: &Path) -> Self {
         let signed = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         std::fs::write(certificate, signed.cert.pem()).unwrap();
@@ -104,7 +104,7 @@ fn serve(stream: impl Read + Write, shelf: &Mutex<Vec<ExportTraceServiceRequest>
     }
 }
 
-/// An attribute, as text; empty if it is not there.
+/// Returns an attribute as text; empty if it is absent.
 fn text(attributes: &[KeyValue], key: &str) -> String {
     let found = attributes.iter().find(|attribute| attribute.key == key);
     match found.and_then(|attribute| attribute.value.clone()?.value) {
@@ -114,7 +114,7 @@ fn text(attributes: &[KeyValue], key: &str) -> String {
     }
 }
 
-fn told(span: &Span, key: &str) -> String {
+fn attribute_of(span: &Span, key: &str) -> String {
     text(&span.attributes, key)
 }
 
@@ -122,17 +122,17 @@ const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT: &str = "00f067aa0ba902b7";
 
 #[test]
-fn a_request_is_a_trace_of_what_it_waited_for() {
+fn the_trace_of_a_request_has_its_round_trips_and_queries() {
     let redis = Redis::start();
     let collector = Collector::start();
     let server = Server::over(&redis, &["--otlp-endpoint", &collector.address, "--http-batch-limit", "2"]);
     server.register("ada");
     let query = "query Look { user(by: { username: \"ada\" }) { followers { totalCount } } post(id: \"UG9zdDo5\") { id } }";
     let more = format!("traceparent: 00-{TRACE}-{PARENT}-01\r\nx-request-id: traced\r\n");
-    let (_, answer) = server.send_with("POST /graphql", &more, &json!({ "query": query }).to_string());
-    assert!(answer.contains("totalCount"), "{answer}");
+    let (_, response) = server.send_with("POST /graphql", &more, &json!({ "query": query }).to_string());
+    assert!(response.contains("totalCount"), "{response}");
     server.ask("{ nothing }");
-    // Nobody waits for the next batch of traces: what there is is sent before the end.
+    // The server stops before the next batch of traces is due: pending traces are sent before the end.
     assert_eq!(server.stop(), Some(0));
 
     let spans = collector.spans();
@@ -149,39 +149,47 @@ fn a_request_is_a_trace_of_what_it_waited_for() {
         ("fanfold.request.id", "traced"),
         ("error.type", ""),
     ] {
-        assert_eq!(told(request, key), value, "{key}");
+        assert_eq!(attribute_of(request, key), value, "{key}");
     }
     let under = |name: &str| {
         let found = traced.iter().find(|span| span.name == name);
         let found = found.unwrap_or_else(|| {
             panic!("{name} in {:?}", traced.iter().map(|span| &span.name).collect::<Vec<_>>())
         });
-        (found.kind, &*ids[&*found.parent_span_id].name, told(found, "db.system.name"))
+        (found.kind, &*ids[&*found.parent_span_id].name, attribute_of(found, "db.system.name"))
     };
     assert_eq!(under("plan").1, "POST /graphql");
     assert_eq!(under("execute").1, "POST /graphql");
-    let round_trips: Vec<_> = traced.iter().filter(|span| told(span, "db.system.name") == "redis").collect();
+    let round_trips: Vec<_> =
+        traced.iter().filter(|span| attribute_of(span, "db.system.name") == "redis").collect();
     assert!(!round_trips.is_empty());
     for span in round_trips {
         assert_eq!((span.kind, &*ids[&*span.parent_span_id].name), (CLIENT, "execute"));
     }
-    let asked: Vec<_> = traced.iter().filter(|span| told(span, "db.system.name") == "sqlite").collect();
-    assert_eq!(asked.len(), 1, "a post that Redis does not have");
-    assert_eq!((asked[0].kind, &*ids[&*asked[0].parent_span_id].name), (CLIENT, "execute"));
+    let queries: Vec<_> =
+        traced.iter().filter(|span| attribute_of(span, "db.system.name") == "sqlite").collect();
+    assert_eq!(queries.len(), 1, "a post that Redis does not have");
+    assert_eq!((queries[0].kind, &*ids[&*queries[0].parent_span_id].name), (CLIENT, "execute"));
 
-    let change = spans.iter().find(|span| told(span, "graphql.operation.type") == "mutation").unwrap();
+    let change =
+        spans.iter().find(|span| attribute_of(span, "graphql.operation.type") == "mutation").unwrap();
     assert_ne!(hex(&change.trace_id), TRACE);
     let written: Vec<_> = spans
         .iter()
-        .filter(|span| span.trace_id == change.trace_id && told(span, "db.system.name") == "redis")
+        .filter(|span| span.trace_id == change.trace_id && attribute_of(span, "db.system.name") == "redis")
         .collect();
     assert!(
         written.iter().any(|span| span.name.starts_with("register: ")),
-        "also what goes on without the client"
+        "also work that continues without the client"
     );
-    let refused = spans.iter().find(|span| told(span, "error.type") == "GRAPHQL_VALIDATION_FAILED").unwrap();
-    assert_eq!(refused.status.as_ref().map_or(0, |status| status.code), 0, "it is not our fault");
-    // Nothing but requests begins a trace.
+    let rejected =
+        spans.iter().find(|span| attribute_of(span, "error.type") == "GRAPHQL_VALIDATION_FAILED").unwrap();
+    assert_eq!(
+        rejected.status.as_ref().map_or(0, |status| status.code),
+        0,
+        "it is not a fault of the server"
+    );
+    // Only requests begin a trace.
     for span in &spans {
         assert!(span.name == "POST /graphql" || ids.contains_key(&*span.parent_span_id), "{}", span.name);
     }
@@ -191,7 +199,7 @@ fn a_request_is_a_trace_of_what_it_waited_for() {
 }
 
 #[test]
-fn what_is_our_fault_is_told_in_the_trace() {
+fn faults_of_the_server_are_marked_in_the_trace() {
     let redis = Redis::start();
     let collector = Collector::start();
     let options = ["--otlp-endpoint", &collector.address, "--graphql-query-timeout", "1"];
@@ -199,20 +207,20 @@ fn what_is_our_fault_is_told_in_the_trace() {
     redis.pause(true);
     server.ask("{ user(by: { username: \"ada\" }) { bio } }");
     redis.pause(false);
-    // Without an end, they come after some seconds.
+    // Without an end, they arrive after some seconds.
     assert!(eventually(|| !collector.spans().is_empty()));
     assert_eq!(server.stop(), Some(0));
     let spans = collector.spans();
     let failed = spans.iter().find(|span| span.name == "POST /graphql").unwrap();
     assert_eq!(
-        (told(failed, "error.type"), told(failed, "http.response.status_code")),
+        (attribute_of(failed, "error.type"), attribute_of(failed, "http.response.status_code")),
         ("TIMEOUT".to_owned(), "503".to_owned())
     );
     assert_eq!(failed.status.as_ref().unwrap().code, ERROR);
 }
 
 #[test]
-fn a_collector_may_be_spoken_to_in_private() {
+fn traces_may_be_sent_over_tls() {
     let redis = Redis::start();
     let certificate = NamedTempFile::new().unwrap();
     let collector = Collector::start_secured(certificate.path());
@@ -220,19 +228,19 @@ fn a_collector_may_be_spoken_to_in_private() {
     let listen = ["serve", "--listen", "127.0.0.1:0", "--redis-url", &url, "--data-dir", directory];
     let mut command = command(&[&listen[..], &["--otlp-endpoint", &collector.address]].concat());
     let server = Server::run(command.env("SSL_CERT_FILE", certificate.path()));
-    assert!(!server.knows("ada"));
+    assert!(!server.has_user("ada"));
     assert_eq!(server.stop(), Some(0));
     assert!(collector.spans().iter().any(|span| span.name == "POST /graphql"));
 }
 
 #[test]
-fn a_collector_that_is_away_keeps_nobody_waiting() {
+fn an_unavailable_collector_delays_nothing() {
     let redis = Redis::start();
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let swallows = format!("http://{}", silent.local_addr().unwrap());
     for endpoint in ["http://127.0.0.1:9", &swallows] {
         let server = Server::over(&redis, &["--otlp-endpoint", endpoint]);
-        assert!(!server.knows("ada"));
+        assert!(!server.has_user("ada"));
         let stopping = tokio::time::Instant::now();
         assert_eq!(server.stop(), Some(0));
         assert!(stopping.elapsed() < Duration::from_secs(8), "{:?}", stopping.elapsed());

@@ -1,5 +1,5 @@
-//! Home timelines: whatever is done at the same time and wherever it is cut off, everybody sees each
-//! post once that a naive model says it should see.
+//! Home timelines: whatever runs concurrently and wherever it is interrupted, every user sees each post once that a
+//! naive model says they should see.
 
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
@@ -17,11 +17,11 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
         let pair = (reader.clone(), author.clone());
         let pair = pair.prop_map(|(one, other)| if one == other { (one, 4) } else { (one, other) });
         prop_oneof![
-            8 => (author.clone(), prop::option::weighted(0.25, 0..2u8)).prop_map(|(who, key)| Call::Publish(who, key)),
-            2 => (author.clone(), 0..3usize).prop_map(|(who, rank)| Call::Delete(who, rank)),
+            8 => (author.clone(), prop::option::weighted(0.25, 0..2u8)).prop_map(|(user, key)| Call::Publish(user, key)),
+            2 => (author.clone(), 0..3usize).prop_map(|(user, rank)| Call::Delete(user, rank)),
             5 => pair.clone().prop_map(|(one, other)| Call::Follow(one, other)),
             2 => pair.prop_map(|(one, other)| Call::Unfollow(one, other)),
-            4 => (reader.clone(), 1..4usize).prop_map(|(who, size)| Call::Read(who, size)),
+            4 => (reader.clone(), 1..4usize).prop_map(|(user, size)| Call::Read(user, size)),
             2 => Just(Call::Deliver),
             1 => reader.clone().prop_map(Call::Expire),
             3 => Just(Call::Move),
@@ -36,13 +36,13 @@ proptest! {
     #![proptest_config(model_config(300))]
 
     #[test]
-    fn everybody_sees_each_post_once_whatever_is_cut_off_where(scenario in scenarios(), events in events()) {
+    fn every_user_sees_each_post_once_wherever_calls_are_interrupted(scenario in scenarios(), events in events()) {
         thread_local!(static STAGES: (Runtime, Vec<Stage>) = {
             let runtime = Runtime::new().unwrap();
             let set = async || {
                 let mut stages = Vec::new();
                 for strategy in STRATEGIES {
-                    stages.push(Stage::set_on(Kind::Sqlite, strategy, "3", "2").await);
+                    stages.push(Stage::with_archive(Kind::Sqlite, strategy, "3", "2").await);
                 }
                 stages
             };

@@ -1,8 +1,8 @@
-//! The ways in which a timeline can lose, double or misplace a post, each as a trace: what is done
-//! before, who is held between two steps, what others do meanwhile, and then the rest. Most are held at
-//! every step there is, and cut off at every step, too.
+//! The ways in which a timeline can lose, duplicate or misplace a post, each as a trace: a setup, a call held between
+//! two steps, the calls of others meanwhile, and then the rest. Most are held at every step, and interrupted at every
+//! step, too.
 //!
-//! User 1 reads (R), 2 follows along (S), 3 (A) and 4 (B) write. An author with two followers is a star.
+//! User 1 reads (R), 2 also follows (S), 3 (A) and 4 (B) publish. An author with two followers is a star.
 
 use std::time::Duration;
 
@@ -20,11 +20,11 @@ const B: u64 = 4;
 const POST: Call = Publish(A, None);
 const READ: Call = Read(R, 2);
 
-/// Plays `setup`, then holds a call at each of its steps in turn, while the others do `meanwhile`;
-/// lets it go on, or cuts it off; and holds what everybody sees in the end against the model.
+/// Plays `setup`, then holds a call at each of its steps in turn while others do `meanwhile`, resumes or interrupts it,
+/// and compares what all users see in the end with the model.
 async fn hold_everywhere(strategy: &str, setup: &[Call], held: Call, meanwhile: &[Call]) {
-    let stage = Stage::set(strategy, "3").await;
-    for is_cut_off in [false, true] {
+    let stage = Stage::new(strategy, "3").await;
+    for is_interrupted in [false, true] {
         for steps in 0.. {
             stage.clear().await;
             stage.calls(setup).await;
@@ -39,14 +39,15 @@ async fn hold_everywhere(strategy: &str, setup: &[Call], held: Call, meanwhile: 
             for call in meanwhile {
                 stage.call(*call).await;
             }
-            if is_cut_off {
-                actor.cut_off().await;
+            if is_interrupted {
+                actor.interrupt().await;
                 stage.settle().await;
             } else {
                 actor.finish().await;
                 deliver_all(&stage.app).await;
             }
-            let context = |error| panic!("{strategy}, held at {stop:?}, cut off: {is_cut_off}: {error}");
+            let context =
+                |error| panic!("{strategy}, held at {stop:?}, interrupted: {is_interrupted}: {error}");
             stage.check_timelines(&stage.app).await.unwrap_or_else(context);
             stage.settle().await;
             stage.check_store().await.unwrap_or_else(context);
@@ -65,46 +66,46 @@ async fn hold_everywhere_by_all(setup: &[Call], held: Call, meanwhile: &[Call]) 
 }
 
 #[tokio::test]
-async fn a_read_that_is_cut_off_leaves_a_timeline_that_is_known_not_to_be_filled() {
+async fn an_interrupted_read_leaves_a_timeline_that_is_known_to_be_unfilled() {
     hold_everywhere_by_all(&[POST, Follow(R, A)], READ, &[]).await;
     hold_everywhere_by_all(&[POST, Follow(R, A)], READ, &[READ]).await;
 }
 
 #[tokio::test]
-async fn what_was_pulled_for_a_timeline_that_has_gone_is_not_put_into_another() {
+async fn posts_pulled_for_a_timeline_that_is_gone_are_not_put_into_another() {
     hold_everywhere_by_all(&[Follow(R, A)], READ, &[Expire(R), POST, Deliver]).await;
     hold_everywhere_by_all(&[Follow(R, A)], READ, &[Expire(R), READ, POST, Deliver]).await;
     hold_everywhere_by_all(&[POST, Follow(R, A), READ, Expire(R)], READ, &[POST]).await;
 }
 
 #[tokio::test]
-async fn what_was_pulled_for_one_timeline_does_not_fill_another() {
+async fn posts_pulled_for_one_timeline_do_not_fill_another() {
     for strategy in STRATEGIES {
-        let stage = Stage::set(strategy, "3").await;
+        let stage = Stage::new(strategy, "3").await;
         stage.calls(&[Follow(R, A)]).await;
         let mut slow = stage.begin(READ).await;
         slow.step_to(Moment::Before, "timeline: merge").await;
-        // What is published while there is no timeline is not delivered.
+        // A post published while there is no timeline is not delivered.
         stage.calls(&[Expire(R), POST]).await;
         let mut other = stage.begin(READ).await;
         other.step_to(Moment::Before, "timeline: pull").await;
-        other.cut_off().await;
+        other.interrupt().await;
         slow.finish().await;
         assert_eq!(stage.seen(&stage.app, R, 2).await.0, [1], "{strategy}");
     }
 }
 
 #[tokio::test]
-async fn a_reader_whose_timeline_is_made_anew_meanwhile_reads_on() {
+async fn a_reader_whose_timeline_is_rebuilt_meanwhile_continues() {
     for strategy in STRATEGIES {
-        let stage = Stage::set(strategy, "3").await;
+        let stage = Stage::new(strategy, "3").await;
         stage.calls(&[Follow(R, A), POST, POST, POST, POST, POST, READ]).await;
         let mut slow = stage.begin(READ).await;
         while slow.waits.is_some() {
             stage.call(Expire(R)).await;
             let mut other = stage.begin(READ).await;
             other.step_to(Moment::Before, "timeline: pull").await;
-            other.cut_off().await;
+            other.interrupt().await;
             for _ in 0..3 {
                 if slow.waits.is_some() {
                     slow.step().await;
@@ -117,24 +118,24 @@ async fn a_reader_whose_timeline_is_made_anew_meanwhile_reads_on() {
 }
 
 #[tokio::test]
-async fn a_post_that_became_visible_is_delivered_though_its_publisher_was_cut_off() {
+async fn a_post_that_became_visible_is_delivered_though_its_publisher_was_interrupted() {
     hold_everywhere_by_all(&[Follow(R, A), READ], POST, &[]).await;
     hold_everywhere_by_all(&[Follow(R, A), READ], Publish(A, Some(1)), &[READ]).await;
 }
 
 #[tokio::test]
-async fn a_post_that_became_visible_is_soon_delivered_though_its_publisher_was_cut_off() {
-    let stage = Stage::set("push", "3").await;
+async fn a_post_that_became_visible_is_soon_delivered_though_its_publisher_was_interrupted() {
+    let stage = Stage::new("push", "3").await;
     stage.calls(&[Follow(R, A), READ]).await;
     let (mut one, mut other) = (stage.begin(POST).await, stage.begin(POST).await);
     one.step_to(Moment::Before, "publish: queue").await;
     other.step_to(Moment::Before, "publish: visible").await;
-    one.cut_off().await;
-    stage.world.clock.turn(Duration::from_secs(6));
+    one.interrupt().await;
+    stage.world.clock.advance(Duration::from_secs(6));
     stage.app.repair().await.unwrap();
     deliver_all(&stage.app).await;
     assert_eq!(stage.seen(&stage.app, R, 2).await.0, [1]);
-    // Who was not that far goes on.
+    // The call that was not that far continues.
     other.finish().await;
     deliver_all(&stage.app).await;
     assert_eq!(stage.seen(&stage.app, R, 2).await.0, [2, 1]);
@@ -143,17 +144,17 @@ async fn a_post_that_became_visible_is_soon_delivered_though_its_publisher_was_c
 }
 
 #[tokio::test]
-async fn a_publisher_who_comes_back_after_its_post_was_given_up_takes_another_id() {
+async fn a_publisher_that_resumes_after_its_post_was_revoked_takes_another_id() {
     for key in [None, Some(1)] {
-        let stage = Stage::set("hybrid", "3").await;
+        let stage = Stage::new("hybrid", "3").await;
         stage.calls(&[Follow(R, A), Follow(S, A), READ]).await;
         let mut publisher = stage.begin(Publish(A, key)).await;
         publisher.step_to(Moment::Before, "publish: visible").await;
-        stage.world.clock.turn(Duration::from_secs(61));
+        stage.world.clock.advance(Duration::from_secs(61));
         stage.app.repair().await.unwrap();
         stage.call(READ).await;
         publisher.finish().await;
-        assert_eq!(stage.posts(A).await, [2], "{key:?}: the id that was given up is never visible");
+        assert_eq!(stage.posts(A).await, [2], "{key:?}: the revoked id is never visible");
         stage.check_timelines(&stage.app).await.unwrap();
         let record: Option<String> = stage.world.redis.raw(&["HGET", "ff:{p1}:post", "content"]);
         assert_eq!(record, None, "nor is its record");
@@ -163,14 +164,14 @@ async fn a_publisher_who_comes_back_after_its_post_was_given_up_takes_another_id
 }
 
 #[tokio::test]
-async fn one_key_is_one_post_whoever_is_held_where() {
+async fn one_key_is_one_post_wherever_calls_are_held() {
     const KEYED: Call = Publish(A, Some(1));
     let setup = [Follow(R, A), READ];
     hold_everywhere("hybrid", &setup, KEYED, &[KEYED, READ]).await;
     hold_everywhere("hybrid", &setup, KEYED, &[KEYED, Delete(A, 0), READ]).await;
     hold_everywhere("hybrid", &setup, KEYED, &[KEYED, KEYED, POST, KEYED]).await;
     // All have seen that the key is not used.
-    let stage = Stage::set("hybrid", "3").await;
+    let stage = Stage::new("hybrid", "3").await;
     let mut all = Vec::new();
     for _ in 0..10 {
         let mut one = stage.begin(KEYED).await;
@@ -189,7 +190,7 @@ async fn one_key_is_one_post_whoever_is_held_where() {
 
 #[tokio::test]
 async fn a_post_that_was_pushed_is_delivered_though_its_author_is_a_star_by_then() {
-    let stage = Stage::set("hybrid", "3").await;
+    let stage = Stage::new("hybrid", "3").await;
     stage.calls(&[Follow(R, A), READ]).await;
     for call in [POST, Follow(S, A), READ, POST, Deliver] {
         stage.call(call).await;
@@ -199,21 +200,21 @@ async fn a_post_that_was_pushed_is_delivered_though_its_author_is_a_star_by_then
 }
 
 #[tokio::test]
-async fn what_is_published_while_somebody_begins_to_follow_is_merged_or_delivered() {
+async fn a_post_published_during_a_follow_is_merged_or_delivered() {
     hold_everywhere_by_all(&[READ], Follow(R, A), &[POST, Deliver]).await;
     hold_everywhere_by_all(&[READ], Follow(R, A), &[POST, Deliver, READ, POST]).await;
 }
 
 #[tokio::test]
-async fn a_follow_that_is_cut_off_is_finished_with_its_merge() {
+async fn an_interrupted_follow_is_finished_with_its_merge() {
     hold_everywhere_by_all(&[POST, READ], Follow(R, A), &[]).await;
     hold_everywhere_by_all(&[POST, READ], Follow(R, A), &[Unfollow(R, A), POST, Deliver]).await;
 }
 
 #[tokio::test]
-async fn an_unfollow_that_writes_its_mirror_late_puts_it_right_and_merges_again() {
+async fn an_unfollow_that_writes_its_mirror_late_corrects_it_and_merges_again() {
     for strategy in STRATEGIES {
-        let stage = Stage::set(strategy, "3").await;
+        let stage = Stage::new(strategy, "3").await;
         stage.calls(&[Follow(R, A), READ]).await;
         let mut unfollow = stage.begin(Unfollow(R, A)).await;
         unfollow.step_to(Moment::After, "edge: truth").await;
@@ -229,56 +230,56 @@ async fn an_unfollow_that_writes_its_mirror_late_puts_it_right_and_merges_again(
     hold_everywhere_by_all(&[Follow(R, A), READ], Unfollow(R, A), &[Follow(R, A), POST, Deliver]).await;
 }
 
-/// The archive takes a post.
-async fn put_away(stage: &Stage, post: u64) {
+/// Archives a post.
+async fn archive_post(stage: &Stage, post: u64) {
     stage.world.redis.raw::<i64>(&["RPUSH", "ff:{a}:pending", &format!("{post}:0")]);
     archive_all(&stage.app).await;
 }
 
-/// The timeline of R as it is kept, and its floor.
-fn kept(stage: &Stage) -> (Vec<String>, u64) {
+/// Returns the stored timeline of R, and its floor.
+fn stored(stage: &Stage) -> (Vec<String>, u64) {
     let mut list: Vec<String> = stage.world.redis.raw(&["LRANGE", "ff:{u1}:timeline", "0", "-1"]);
     let seal = list.pop().unwrap();
     (list, seal.split(':').nth(1).unwrap().parse().unwrap())
 }
 
 #[tokio::test]
-async fn what_comes_with_a_follow_ends_where_posts_have_left_for_the_archive() {
-    let stage = Stage::set("push", "5").await;
+async fn the_merge_of_a_follow_ends_at_archived_posts() {
+    let stage = Stage::new("push", "5").await;
     stage.calls(&[Publish(B, None), POST, POST, POST, POST]).await;
-    put_away(&stage, 2).await;
+    archive_post(&stage, 2).await;
     stage.calls(&[Follow(R, B), READ, Follow(R, A)]).await;
-    // Post 1 would stand next to 3 as if 2 had never been.
-    assert_eq!(kept(&stage), (vec!["5".into(), "4".into(), "3".into()], 3));
+    // Post 1 would be next to 3 as if 2 had never existed.
+    assert_eq!(stored(&stage), (vec!["5".into(), "4".into(), "3".into()], 3));
 }
 
 #[tokio::test]
-async fn a_timeline_is_filled_no_further_than_posts_have_left_for_the_archive() {
+async fn the_fill_of_a_timeline_ends_at_archived_posts() {
     for strategy in STRATEGIES {
-        let stage = Stage::set(strategy, "5").await;
+        let stage = Stage::new(strategy, "5").await;
         stage.calls(&[Publish(B, None), POST, POST, POST, POST, Delete(A, 1)]).await;
-        put_away(&stage, 2).await;
+        archive_post(&stage, 2).await;
         stage.calls(&[Follow(R, A), Follow(R, B), READ]).await;
-        assert_eq!(kept(&stage), (vec!["5".into(), "3".into()], 3));
+        assert_eq!(stored(&stage), (vec!["5".into(), "3".into()], 3));
     }
 }
 
 #[tokio::test]
-async fn what_has_left_for_the_archive_before_a_reader_pulls_is_not_passed_over() {
-    let stage = Stage::set("hybrid", "5").await;
+async fn posts_archived_before_a_reader_pulls_are_not_skipped() {
+    let stage = Stage::new("hybrid", "5").await;
     stage.calls(&[Follow(R, A), Follow(S, A), Follow(R, B), Publish(B, None), READ, POST, POST, POST]).await;
-    put_away(&stage, 2).await;
+    archive_post(&stage, 2).await;
     for newest in [3, 4] {
         stage.world.redis.raw::<i64>(&["ZREM", "ff:{u3}:recent", &newest.to_string()]);
     }
     stage.call(READ).await;
-    assert_eq!(kept(&stage), (vec!["4".into(), "3".into()], 3));
+    assert_eq!(stored(&stage), (vec!["4".into(), "3".into()], 3));
 }
 
 #[tokio::test]
-async fn nothing_comes_into_a_timeline_below_its_floor() {
+async fn nothing_is_added_to_a_timeline_below_its_floor() {
     for strategy in STRATEGIES {
-        let stage = Stage::set(strategy, "3").await;
+        let stage = Stage::new(strategy, "3").await;
         stage.calls(&[Follow(R, A), Follow(R, B), READ, POST]).await;
         let mut late = stage.begin(POST).await;
         late.step_to(Moment::Before, "publish: queue").await;
@@ -294,7 +295,7 @@ async fn nothing_comes_into_a_timeline_below_its_floor() {
 }
 
 #[tokio::test]
-async fn whom_somebody_begins_to_follow_while_it_reads_is_pulled() {
+async fn an_author_followed_during_a_read_is_pulled() {
     let setup = [Follow(S, A), Follow(B, A), POST, READ];
     hold_everywhere_by_all(&setup, READ, &[Follow(R, A), POST, Deliver]).await;
     // There is something to pull from another star, so that the mark moves.
@@ -307,7 +308,7 @@ async fn whom_somebody_begins_to_follow_while_it_reads_is_pulled() {
 async fn many_posts_between_two_reads_are_all_there() {
     // The set of an author's newest posts holds twenty.
     for strategy in STRATEGIES {
-        let stage = Stage::set(strategy, "100").await;
+        let stage = Stage::new(strategy, "100").await;
         stage.calls(&[Follow(R, A), Follow(S, A), READ]).await;
         stage.calls(&[POST; 25]).await;
         assert_eq!(stage.seen(&stage.app, R, 7).await.0, (1..=25).rev().collect::<Vec<_>>());
@@ -316,7 +317,7 @@ async fn many_posts_between_two_reads_are_all_there() {
 
 #[tokio::test]
 async fn few_newest_posts_do_not_mean_that_there_are_no_others() {
-    let stage = Stage::set("hybrid", "100").await;
+    let stage = Stage::new("hybrid", "100").await;
     stage.calls(&[Follow(R, A), Follow(S, A), READ]).await;
     stage.calls(&[POST; 25]).await;
     for _ in 0..10 {
@@ -326,7 +327,7 @@ async fn few_newest_posts_do_not_mean_that_there_are_no_others() {
     stage.settle().await;
     stage.check_store().await.unwrap();
     // Even if the set has lost some.
-    let stage = Stage::set("hybrid", "100").await;
+    let stage = Stage::new("hybrid", "100").await;
     stage.calls(&[Follow(R, A), Follow(S, A), READ, POST, POST, POST]).await;
     stage.world.redis.raw::<i64>(&["ZREM", "ff:{u3}:recent", "1", "2"]);
     assert_eq!(stage.seen(&stage.app, R, 7).await.0, [3, 2, 1]);
@@ -334,13 +335,13 @@ async fn few_newest_posts_do_not_mean_that_there_are_no_others() {
 
 #[tokio::test]
 async fn an_id_issued_before_the_mark_and_visible_after_it_is_pulled() {
-    let stage = Stage::set("hybrid", "5").await;
+    let stage = Stage::new("hybrid", "5").await;
     stage.calls(&[Follow(R, A), Follow(S, A), Follow(R, B), Follow(S, B), READ]).await;
     let mut late = stage.begin(POST).await;
     late.step_to(Moment::Before, "publish: visible").await;
     // Another star's post has a greater id, and is read before.
     stage.calls(&[Publish(B, None), READ]).await;
-    assert_eq!(kept(&stage).0, ["2"]);
+    assert_eq!(stored(&stage).0, ["2"]);
     late.finish().await;
     assert_eq!(stage.seen(&stage.app, R, 2).await.0, [2, 1]);
     let setup = [Follow(R, A), Follow(S, A), Follow(R, B), Follow(S, B), READ];
@@ -348,22 +349,22 @@ async fn an_id_issued_before_the_mark_and_visible_after_it_is_pulled() {
 }
 
 #[tokio::test]
-async fn posts_that_become_visible_in_another_order_than_they_were_begun_stand_in_order() {
+async fn posts_that_become_visible_in_another_order_than_they_were_begun_are_in_order() {
     let setup = [Follow(R, A), POST, POST];
     hold_everywhere_by_all(&setup, POST, &[POST, POST, READ]).await;
     hold_everywhere_by_all(&[Follow(R, A), Follow(S, A), READ], POST, &[POST, READ, POST]).await;
 }
 
 #[tokio::test]
-async fn a_slow_read_does_not_take_the_mark_of_a_later_one_back() {
+async fn a_slow_read_does_not_move_the_mark_of_a_later_one_back() {
     let setup = [Follow(R, A), Follow(S, A), READ, POST];
     hold_everywhere_by_all(&setup, READ, &[POST, READ, POST]).await;
 }
 
 #[tokio::test]
-async fn ones_own_posts_are_in_ones_timeline() {
+async fn a_timeline_contains_the_posts_of_its_owner() {
     for strategy in STRATEGIES {
-        let stage = Stage::set(strategy, "3").await;
+        let stage = Stage::new(strategy, "3").await;
         stage.calls(&[Publish(R, None), READ, Publish(R, None)]).await;
         assert_eq!(stage.seen(&stage.app, R, 2).await.0, [2, 1]);
     }
@@ -382,7 +383,7 @@ async fn below_the_floor_there_is_no_seam() {
     setup.extend([POST; 5]);
     setup.extend([Publish(B, None), POST, Follow(R, A), Follow(R, B)]);
     for strategy in STRATEGIES {
-        let stage = Stage::set(strategy, "3").await;
+        let stage = Stage::new(strategy, "3").await;
         stage.calls(&setup).await;
         for size in 1..=10 {
             let (forward, backward) = stage.seen(&stage.app, R, size).await;
@@ -393,7 +394,7 @@ async fn below_the_floor_there_is_no_seam() {
 }
 
 #[tokio::test]
-async fn a_timeline_takes_its_mark_along_when_it_expires() {
+async fn the_mark_of_a_timeline_expires_with_it() {
     hold_everywhere_by_all(&[POST, Follow(R, A), READ, Expire(R)], READ, &[POST, Deliver]).await;
     hold_everywhere_by_all(&[POST, Follow(R, A), READ], POST, &[Expire(R), READ]).await;
 }
@@ -406,10 +407,10 @@ async fn an_author_is_a_star_before_the_first_post_that_is_not_pushed() {
 }
 
 #[tokio::test]
-async fn a_star_whom_few_follow_again_stays_one() {
-    let stage = Stage::set("hybrid", "5").await;
+async fn a_star_who_loses_followers_stays_a_star() {
+    let stage = Stage::new("hybrid", "5").await;
     stage.calls(&[Follow(R, A), Follow(S, A), READ, POST]).await;
-    // Somebody who was away comes back when the author is no star by numbers any more.
+    // A reader who was away returns when the author no longer has the followers of a star.
     stage.calls(&[Unfollow(S, A), POST]).await;
     assert_eq!(stage.seen(&stage.app, R, 2).await.0, [2, 1]);
     let job: u64 = stage.world.redis.raw(&["XLEN", "ff:{f3}:fanout"]);
@@ -420,7 +421,7 @@ async fn a_star_whom_few_follow_again_stays_one() {
 async fn a_post_that_is_deleted_while_it_is_delivered_is_visible_nowhere() {
     hold_everywhere_by_all(&[Follow(R, A), READ, POST, READ], Delete(A, 0), &[READ, POST, Deliver]).await;
     for strategy in STRATEGIES {
-        let stage = Stage::set(strategy, "3").await;
+        let stage = Stage::new(strategy, "3").await;
         stage.calls(&[Follow(R, A), READ]).await;
         stage.call(POST).await;
         let mut deliver = stage.begin(Deliver).await;
@@ -433,15 +434,15 @@ async fn a_post_that_is_deleted_while_it_is_delivered_is_visible_nowhere() {
         stage.check_store().await.unwrap();
         assert_eq!(stage.seen(&stage.app, R, 2).await.0, [0u64; 0]);
         let timeline: Vec<String> = stage.world.redis.raw(&["LRANGE", "ff:{u1}:timeline", "0", "-2"]);
-        assert!(timeline.is_empty() || strategy != "push", "the sweep has taken it out: {timeline:?}");
+        assert!(timeline.is_empty() || strategy != "push", "the sweep has removed it: {timeline:?}");
     }
 }
 
 #[tokio::test]
-async fn a_delivery_that_is_cut_off_is_finished_by_another_worker() {
+async fn an_interrupted_delivery_is_finished_by_another_worker() {
     let setup = [Follow(R, A), Follow(S, A), READ, Read(S, 2)];
     hold_everywhere("push", &setup, Deliver, &[]).await;
-    let stage = Stage::set("push", "3").await;
+    let stage = Stage::new("push", "3").await;
     for steps in 0.. {
         stage.clear().await;
         stage.calls(&setup).await;
@@ -455,18 +456,18 @@ async fn a_delivery_that_is_cut_off_is_finished_by_another_worker() {
         if worker.waits.is_none() {
             break;
         }
-        worker.cut_off().await;
+        worker.interrupt().await;
         deliver_all(&stage.app).await;
         let timeline: Vec<String> = stage.world.redis.raw(&["LRANGE", "ff:{u1}:timeline", "0", "-2"]);
-        assert_eq!(timeline, ["1"], "cut off after {steps} steps");
+        assert_eq!(timeline, ["1"], "interrupted after {steps} steps");
         stage.check_store().await.unwrap();
     }
 }
 
 #[tokio::test]
-async fn what_was_published_under_another_strategy_is_found() {
+async fn posts_published_under_another_strategy_are_found() {
     for (one, other) in [("hybrid", "pull"), ("pull", "push"), ("push", "hybrid")] {
-        let stage = Stage::set(one, "5").await;
+        let stage = Stage::new(one, "5").await;
         stage.calls(&[Follow(R, A), READ, POST, READ]).await;
         // All processes stop, others start, and later the first ones again.
         let changed = stage.changed(other).await;
@@ -480,7 +481,7 @@ async fn what_was_published_under_another_strategy_is_found() {
 
 #[tokio::test]
 async fn very_many_stars_are_pulled_as_well() {
-    let stage = Stage::set("hybrid", "5").await;
+    let stage = Stage::new("hybrid", "5").await;
     stage.calls(&[Follow(R, A), Follow(S, A), Follow(R, B), READ]).await;
     let others: Vec<String> = (10..2_000).map(|star: u64| star.to_string()).collect();
     let words: Vec<&str> =
@@ -492,9 +493,9 @@ async fn very_many_stars_are_pulled_as_well() {
 }
 
 #[tokio::test]
-async fn a_timeline_is_kept_ready_while_it_is_read() {
+async fn a_timeline_does_not_expire_while_it_is_read() {
     for strategy in STRATEGIES {
-        let stage = Stage::set(strategy, "3").await;
+        let stage = Stage::new(strategy, "3").await;
         stage.calls(&[Follow(R, A), READ]).await;
         let expires = || stage.world.redis.raw::<i64>(&["TTL", "ff:{u1}:timeline"]);
         assert_eq!(expires(), 21 * 86_400);
@@ -508,9 +509,9 @@ async fn a_timeline_is_kept_ready_while_it_is_read() {
 }
 
 #[tokio::test]
-async fn timelines_are_read_where_nothing_can_be_written() {
+async fn timelines_can_be_read_while_nothing_can_be_written() {
     for strategy in STRATEGIES {
-        let stage = Stage::set(strategy, "3").await;
+        let stage = Stage::new(strategy, "3").await;
         stage.calls(&[Follow(R, A), Follow(R, B), Follow(S, A), READ]).await;
         stage.calls(&[POST, Publish(B, None), POST, POST, POST, Publish(R, None)]).await;
         let raw = |words: &[&str]| drop(stage.world.redis.raw::<redis::Value>(words));
@@ -519,8 +520,8 @@ async fn timelines_are_read_where_nothing_can_be_written() {
         for (ends, begins) in [(&full[..], &room[..]), (&replica[..], &master[..])] {
             raw(ends);
             // R has a timeline, S has none.
-            for (who, expected) in [(R, vec![6, 5, 4, 3, 2, 1]), (S, vec![5, 4, 3, 1])] {
-                let (forward, backward) = stage.seen(&stage.app, who, 2).await;
+            for (user, expected) in [(R, vec![6, 5, 4, 3, 2, 1]), (S, vec![5, 4, 3, 1])] {
+                let (forward, backward) = stage.seen(&stage.app, user, 2).await;
                 assert_eq!((&forward, &backward), (&expected, &expected), "{strategy} {ends:?}");
             }
             raw(begins);

@@ -1,4 +1,4 @@
-//! Actors that are let through their round trips one by one, in any order, and cut off anywhere.
+//! Actors that make their round trips one by one, in any order, and are interrupted anywhere.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use tokio::task::JoinHandle;
 
 use crate::world::World;
 
-/// How long a step may take at most: longer than anything that Redis and the archive are asked.
-const MOST_PATIENCE: Duration = Duration::from_mins(2);
+/// Timeout of a step: longer than that of any request to Redis and the archive.
+const STEP_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// A gate that lets one step through at a time and tells who is waiting before it.
+/// A gate that admits one step at a time and reports where its actor waits.
 struct Turnstile {
     arrivals: UnboundedSender<Stop>,
     steps: Semaphore,
 }
 
-/// Where an actor waits: on which side of which batch.
+/// A stop of an actor: the side of a batch where it waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stop {
     pub(crate) moment: Moment,
@@ -39,19 +39,19 @@ impl Gate for Turnstile {
     }
 }
 
-/// A piece of work that goes one step at a time.
+/// A piece of work that runs one step at a time.
 pub(crate) struct Actor {
     turnstile: Arc<Turnstile>,
     arrivals: UnboundedReceiver<Stop>,
     task: Option<JoinHandle<()>>,
-    /// Where it waits; `None` when it is done or cut off.
+    /// The stop where it waits; `None` when it is done or interrupted.
     pub(crate) waits: Option<Stop>,
-    /// Where it waits beside that, for what it does at the same time. These are let through after that, in order.
+    /// The stops of its concurrent parts. It passes them after the first one, in order.
     behind: VecDeque<Stop>,
 }
 
 impl Actor {
-    /// Begins the work on an application of its own, and lets it come to its first round trip.
+    /// Begins the work on an application of its own, and runs it to its first round trip.
     pub(crate) async fn begin<F>(app: &App, work: impl FnOnce(App) -> F) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
@@ -65,16 +65,16 @@ impl Actor {
         actor
     }
 
-    /// Lets it through to where it waits next. A batch that is sent is answered when this is over, whatever the actor
-    /// does at the same time.
+    /// Runs it to its next stop. A batch that is sent has its reply when this returns, whatever else the actor does
+    /// concurrently.
     pub(crate) async fn step(&mut self) {
         let passed = self.waits.take();
         self.turnstile.steps.add_permits(1);
         if let Some(Stop { moment: Moment::Before, batch }) = passed {
-            let answered = Stop { moment: Moment::After, batch };
+            let replied = Stop { moment: Moment::After, batch };
             while let Some(stop) = self.arrival().await {
                 self.behind.push_back(stop);
-                if stop == answered {
+                if stop == replied {
                     break;
                 }
             }
@@ -85,22 +85,22 @@ impl Actor {
         self.waits = self.behind.pop_front();
     }
 
-    /// Lets it through to this stop, or to its end if it does not come there.
+    /// Runs it to this stop, or to its end if it does not reach it.
     pub(crate) async fn step_to(&mut self, moment: Moment, batch: &'static str) {
         while self.waits.is_some_and(|stop| stop != Stop { moment, batch }) {
             self.step().await;
         }
     }
 
-    /// Lets it through to its end.
+    /// Runs it to its end.
     pub(crate) async fn finish(&mut self) {
         while self.waits.is_some() {
             self.step().await;
         }
     }
 
-    /// Cuts it off where it waits: it does nothing more, and learns of nothing.
-    pub(crate) async fn cut_off(&mut self) {
+    /// Interrupts it where it waits: it does nothing more, and receives nothing.
+    pub(crate) async fn interrupt(&mut self) {
         if let Some(task) = self.task.take() {
             task.abort();
             assert!(task.await.unwrap_err().is_cancelled());
@@ -109,9 +109,9 @@ impl Actor {
         self.behind.clear();
     }
 
-    /// Where it comes to wait next; `None` if it comes to its end.
+    /// Returns its next stop; `None` at its end.
     async fn arrival(&mut self) -> Option<Stop> {
-        let task = self.task.as_mut().expect("the actor was not cut off");
+        let task = self.task.as_mut().expect("the actor was not interrupted");
         tokio::select! {
             biased;
             stop = self.arrivals.recv() => stop,
@@ -121,20 +121,20 @@ impl Actor {
                 self.behind.clear();
                 None
             }
-            () = tokio::time::sleep(MOST_PATIENCE) => panic!("a step has no end"),
+            () = tokio::time::sleep(STEP_TIMEOUT) => panic!("a step does not end"),
         }
     }
 }
 
-/// What happens next. Numbers choose among those who are under way.
+/// The next event. Numbers choose among the actors that run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
-    /// One of them makes some steps.
+    /// An actor makes some steps.
     Step(usize, usize),
-    /// One of them is cut off.
-    Cut(usize),
-    /// Some time passes: little, more than the repairer waits, or more than an intent is kept.
-    Turn(Duration),
+    /// An actor is interrupted.
+    Interrupt(usize),
+    /// Some time passes: little, more than the repairer waits, or more than the lifetime of an intent.
+    Pass(Duration),
     /// A repairer begins a round.
     Repair,
 }
@@ -143,15 +143,15 @@ pub(crate) fn events() -> impl Strategy<Value = Vec<Event>> {
     let times = prop_oneof![Just(1), Just(5_000), Just(70_000)];
     let event = prop_oneof![
         12 => (any::<usize>(), 1..14usize).prop_map(|(which, steps)| Event::Step(which, steps)),
-        2 => any::<usize>().prop_map(Event::Cut),
-        3 => times.prop_map(|millis| Event::Turn(Duration::from_millis(millis))),
+        2 => any::<usize>().prop_map(Event::Interrupt),
+        3 => times.prop_map(|millis| Event::Pass(Duration::from_millis(millis))),
         1 => Just(Event::Repair),
     ];
     proptest::collection::vec(event, 0..40)
 }
 
-/// Plays the events over the actors, then lets everybody who is left come to their end. Every step
-/// is told to `note`, with the number of the actor who has made it.
+/// Plays the events over the actors, then runs the rest of them to their end. Calls `note` after every step, with the
+/// number of the actor.
 pub(crate) async fn play(
     world: &World,
     app: &App,
@@ -171,20 +171,20 @@ pub(crate) async fn play(
                     }
                 }
             }
-            Event::Cut(number) => {
+            Event::Interrupt(number) => {
                 if let Some(index) = chosen(*number) {
-                    actors[index].cut_off().await;
+                    actors[index].interrupt().await;
                 }
             }
-            Event::Turn(time) => {
-                // Who has asked its deadline sends: what was asked for a minute ago is not sent now.
+            Event::Pass(time) => {
+                // An actor that has checked its deadline sends first: what was checked a minute ago is not sent now.
                 for (index, actor) in actors.iter_mut().enumerate() {
                     if actor.waits.is_some_and(|stop| stop.moment == Moment::Before) {
                         actor.step().await;
                         note(index, actor);
                     }
                 }
-                world.clock.turn(*time);
+                world.clock.advance(*time);
             }
             Event::Repair => {
                 let repair = async |app: App| drop(app.repair().await);

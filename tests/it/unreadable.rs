@@ -1,4 +1,4 @@
-//! Stored data that cannot be read: one key of the wrong type fails nobody else.
+//! Stored data that cannot be read: one key of the wrong type fails nothing else.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use crate::stage::Call::{Follow, Move, Publish, Read};
 use crate::stage::{STRATEGIES, Stage};
 use crate::world::{World, archive_all, deliver_all};
 
-/// Who follows; whose data cannot be read; and another author.
+/// The reader; the author whose data cannot be read; and another author.
 const READER: u64 = 1;
 const BROKEN: u64 = 3;
 const OTHER: u64 = 4;
 
-/// The reader follows two authors, each of whom a further user follows, too, and who have posted: `BROKEN` 1 and 3,
-/// `OTHER` 2 and 4.
+/// A stage where the reader follows two authors, each of whom has another follower, and who have posted: `BROKEN` 1 and
+/// 3, `OTHER` 2 and 4.
 async fn stage(strategy: &str) -> Stage {
-    let stage = Stage::set(strategy, "5").await;
+    let stage = Stage::new(strategy, "5").await;
     stage.calls(&[Follow(READER, BROKEN), Follow(2, BROKEN), Follow(READER, OTHER), Follow(2, OTHER)]).await;
     stage.calls(&[BROKEN, OTHER, BROKEN, OTHER].map(|author| Publish(author, None))).await;
     stage
@@ -33,7 +33,7 @@ fn spoil(stage: &Stage, key: &str) {
 }
 
 #[tokio::test]
-async fn an_author_whose_keys_cannot_be_read_fails_no_first_fill() {
+async fn an_author_with_unreadable_keys_fails_no_first_fill() {
     for strategy in STRATEGIES {
         for key in ["ff:{u3}:posts", "ff:{u3}:cold"] {
             let stage = stage(strategy).await;
@@ -44,7 +44,7 @@ async fn an_author_whose_keys_cannot_be_read_fails_no_first_fill() {
 }
 
 #[tokio::test]
-async fn an_author_whose_keys_cannot_be_read_fails_no_page_of_a_filled_timeline() {
+async fn an_author_with_unreadable_keys_fails_no_page_of_a_filled_timeline() {
     for strategy in STRATEGIES {
         for key in ["ff:{u3}:posts", "ff:{u3}:recent"] {
             let stage = stage(strategy).await;
@@ -57,7 +57,7 @@ async fn an_author_whose_keys_cannot_be_read_fails_no_page_of_a_filled_timeline(
 }
 
 #[tokio::test]
-async fn a_record_that_cannot_be_read_is_left_out_of_pages() {
+async fn an_unreadable_record_is_left_out_of_pages() {
     for strategy in STRATEGIES {
         let stage = stage(strategy).await;
         spoil(&stage, "ff:{p3}:post");
@@ -70,7 +70,7 @@ async fn a_record_that_cannot_be_read_is_left_out_of_pages() {
 }
 
 #[tokio::test]
-async fn what_is_out_of_reach_for_a_while_is_an_error_and_is_not_passed_over() {
+async fn data_that_is_unavailable_for_a_while_is_an_error_and_is_not_skipped() {
     let stage = stage("pull").await;
     stage.calls(&[Read(READER, 2)]).await;
     stage.calls(&[Publish(BROKEN, None)]).await;
@@ -78,7 +78,7 @@ async fn what_is_out_of_reach_for_a_while_is_an_error_and_is_not_passed_over() {
     let window = Window { direction: Direction::Forward, size: 2, from: None };
     let query = TimelineQuery { window, author: UserFields::NONE, looks_back: false };
     let viewer = stage.viewer(READER);
-    // What this user of Redis may do is set up wrongly for a while.
+    // The permissions of the Redis user are wrong for a while.
     redis.raw::<String>(&["ACL", "SETUSER", "default", "-zrevrangebyscore"]);
     assert!(stage.app.timeline(&viewer, query).await.is_err());
     redis.raw::<String>(&["ACL", "SETUSER", "default", "+zrevrangebyscore"]);
@@ -86,9 +86,9 @@ async fn what_is_out_of_reach_for_a_while_is_an_error_and_is_not_passed_over() {
 }
 
 #[tokio::test]
-async fn an_author_whose_keys_cannot_be_read_holds_no_archiving_up() {
+async fn an_author_with_unreadable_keys_blocks_no_archiving() {
     for key in ["ff:{u3}:posts", "ff:{u3}:cold", "ff:{p1}:post"] {
-        let stage = Stage::set_on(Kind::Sqlite, "hybrid", "5", "1").await;
+        let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "5", "1").await;
         stage.calls(&[BROKEN, OTHER, BROKEN, OTHER].map(|author| Publish(author, None))).await;
         spoil(&stage, key);
         stage.call(Move).await;
@@ -99,7 +99,7 @@ async fn an_author_whose_keys_cannot_be_read_holds_no_archiving_up() {
 }
 
 #[tokio::test]
-async fn an_author_whose_keys_cannot_be_read_keeps_no_lower_limit_from_the_others() {
+async fn an_author_with_unreadable_keys_does_not_keep_a_lower_limit_from_applying_to_others() {
     let world = World::new().await;
     let people = world.people(2).await;
     for person in &people {
@@ -113,7 +113,7 @@ async fn an_author_whose_keys_cannot_be_read_keeps_no_lower_limit_from_the_other
     let options = ["--post-hot-limit", "1", "--archive-url", &format!("sqlite:{directory}/archive.db")];
     let app = crate::world::app(&world.redis, &world.clock, &options).await;
     let drained = tokio::time::timeout(Duration::from_secs(20), archive_all(&app)).await;
-    assert!(drained.is_ok(), "it comes to its end");
+    assert!(drained.is_ok(), "it ends");
     assert_eq!(world.redis.raw::<u64>(&["LLEN", "ff:{u2}:posts"]), 1);
     deliver_all(&app).await;
     let timeline = "{ viewer { timeline { nodes { content } } } }";

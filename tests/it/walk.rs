@@ -13,7 +13,7 @@ use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::{Direction, Window};
 use fanfold::model::user::UserFields;
 
-/// What these posts say.
+/// Returns the contents of these posts.
 pub(crate) async fn read_posts(app: &App, ids: &[PostId]) -> Vec<Option<String>> {
     let posts = app.load(PostRecords(Shared(ids.iter().copied().map(Listed::Hot).collect()))).await.unwrap();
     posts.iter().map(|post| Some(post.as_ref()?.content.clone())).collect()
@@ -57,7 +57,7 @@ pub(crate) async fn walk(app: &App, viewer: &Viewer, direction: Direction, size:
     loop {
         let window = Window { direction, size, from };
         let query = TimelineQuery { window, author: UserFields::NONE, looks_back: true };
-        // Who is cut off reads nothing more; who is too late has an error, and has read enough.
+        // An interrupted call reads nothing more; a call that is too late has an error, and has read enough.
         let Ok(TimelinePage { page, .. }) = app.timeline(viewer, query).await else { return seen };
         let posts: Vec<u64> = page.entries.iter().map(|entry| entry.post.id.get()).collect();
         let (more, back) = match direction {

@@ -1,4 +1,4 @@
-//! Watching timelines and relations, through one server process and another, by clients that go away and come back.
+//! Watching timelines and relations, through one server process and another, by clients that disconnect and resume.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,72 +21,72 @@ pub(crate) const TIMELINE: &str = "subscription ($after: String) { timeline(afte
 
 pub(crate) fn publish(server: &Server, token: &str, content: &str) -> String {
     let input = format!("content: \"{content}\"");
-    let answer =
+    let response =
         server.ask_as(token, &format!("mutation {{ publish(input: {{ {input} }}) {{ post {{ id }} }} }}"));
-    answer["data"]["publish"]["post"]["id"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+    response["data"]["publish"]["post"]["id"].as_str().unwrap_or_else(|| panic!("{response}")).to_owned()
 }
 
-/// The first follows the second.
+/// Makes the user with this token follow the other one.
 pub(crate) fn follow(server: &Server, token: &str, other: &str) {
     let id =
         server.ask(&format!("{{ user(by: {{ username: \"{other}\" }}) {{ id }} }}"))["data"]["user"]["id"]
             .clone();
-    let answer = server.ask_as(
+    let response = server.ask_as(
         token,
         &format!("mutation {{ follow(input: {{ userId: {id} }}) {{ userErrors {{ code }} }} }}"),
     );
-    assert_eq!(answer, json!({ "data": { "follow": { "userErrors": [] } } }));
+    assert_eq!(response, json!({ "data": { "follow": { "userErrors": [] } } }));
 }
 
 #[tokio::test]
-async fn a_timeline_is_watched_through_one_process_and_on_through_another() {
+async fn a_watch_resumes_through_another_process() {
     let redis = Redis::start();
     let (one, other) = (Server::over(&redis, &[]), Server::over(&redis, &["--deliver", "off"]));
     let (ada, ben) = (one.token("ada"), one.token("ben"));
     follow(&one, &ada, "ben");
-    let mut socket = Socket::greeted(&other, Some(&ada)).await;
+    let mut socket = Socket::acknowledged(&other, Some(&ada)).await;
     socket.subscribe("t", TIMELINE, Value::Null).await;
-    // It has begun when something comes.
+    // The watch has begun when an event arrives.
     let mut number = 0;
     while socket.is_silent().await {
         number += 1;
         publish(&one, &ben, &format!("before {number}"));
-        assert!(number < 20, "it comes");
+        assert!(number < 20, "an event arrives");
     }
     let first = publish(&one, &ben, "first");
     let event = loop {
-        let heard = socket.hear().await;
-        assert_eq!((&heard["id"], &heard["type"]), (&json!("t"), &json!("next")), "{heard}");
-        let event = heard["payload"]["data"]["timeline"].clone();
+        let received = socket.receive().await;
+        assert_eq!((&received["id"], &received["type"]), (&json!("t"), &json!("next")), "{received}");
+        let event = received["payload"]["data"]["timeline"].clone();
         if event["post"]["content"] == "first" {
             break event;
         }
     };
     assert_eq!(event["post"]["author"], json!({ "username": "ben", "relation": { "status": "FOLLOWING" } }));
     publish(&one, &ada, "own");
-    assert_eq!(socket.hear().await["payload"]["data"]["timeline"]["post"]["content"], "own");
+    assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["post"]["content"], "own");
     drop(socket);
 
-    // It goes on where it was, through the other process, with what has happened meanwhile.
+    // It resumes through the other process, with the events that happened meanwhile.
     publish(&one, &ben, "second");
     let delete = format!("mutation {{ deletePost(input: {{ postId: \"{first}\" }}) {{ deletedId }} }}");
     assert_eq!(one.ask_as(&ben, &delete)["data"]["deletePost"]["deletedId"], first);
-    let mut socket = Socket::greeted(&one, Some(&ada)).await;
+    let mut socket = Socket::acknowledged(&one, Some(&ada)).await;
     socket.subscribe("t", TIMELINE, json!({ "after": event["cursor"] })).await;
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     for _ in 0..3 {
-        let event = socket.hear().await["payload"]["data"]["timeline"].clone();
-        heard.push(event["post"]["content"].as_str().or(event["postId"].as_str()).unwrap().to_owned());
+        let event = socket.receive().await["payload"]["data"]["timeline"].clone();
+        received.push(event["post"]["content"].as_str().or(event["postId"].as_str()).unwrap().to_owned());
     }
-    heard.sort();
+    received.sort();
     let mut expected = ["own".to_owned(), "second".to_owned(), first];
     expected.sort();
-    assert_eq!(heard, expected);
+    assert_eq!(received, expected);
     assert!(socket.is_silent().await);
 }
 
 #[tokio::test]
-async fn an_event_that_cannot_be_told_is_told_to_who_goes_on_from_the_one_before() {
+async fn an_event_that_cannot_be_sent_is_sent_to_a_client_that_resumes_before_it() {
     let redis = Redis::start();
     let server = Server::over(&redis, &[]);
     let (ada, ben) = (server.token("ada"), server.token("ben"));
@@ -96,47 +96,51 @@ async fn an_event_that_cannot_be_told_is_told_to_who_goes_on_from_the_one_before
     let start = &page["data"]["viewer"]["timeline"]["pageInfo"]["startCursor"];
     let query = "subscription ($after: String) { timeline(after: $after) {
         ... on PostAdded { cursor post { content author { following { totalCount } } } } } }";
-    // What is asked of the author cannot be read.
+    // The field selected of the author cannot be read.
     redis.raw::<()>(&["SET", "ff:{u2}:following", "broken"]);
     publish(&server, &ben, "now");
-    let mut socket = Socket::greeted(&server, Some(&ada)).await;
+    let mut socket = Socket::acknowledged(&server, Some(&ada)).await;
     socket.subscribe("t", query, json!({ "after": start })).await;
-    let heard = socket.hear().await;
-    assert_eq!((&heard["type"], &heard["payload"]["data"]), (&json!("next"), &Value::Null), "{heard}");
-    assert_eq!(heard["payload"]["errors"][0]["extensions"]["code"], "INTERNAL_SERVER_ERROR");
-    assert_eq!(socket.hear().await, json!({ "id": "t", "type": "complete" }));
+    let received = socket.receive().await;
+    assert_eq!(
+        (&received["type"], &received["payload"]["data"]),
+        (&json!("next"), &Value::Null),
+        "{received}"
+    );
+    assert_eq!(received["payload"]["errors"][0]["extensions"]["code"], "INTERNAL_SERVER_ERROR");
+    assert_eq!(socket.receive().await, json!({ "id": "t", "type": "complete" }));
     redis.raw::<i64>(&["DEL", "ff:{u2}:following"]);
     socket.subscribe("t", query, json!({ "after": start })).await;
-    assert_eq!(socket.hear().await["payload"]["data"]["timeline"]["post"]["content"], "now");
+    assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["post"]["content"], "now");
 }
 
 #[tokio::test]
-async fn events_are_charged_and_come_when_there_is_enough() {
+async fn events_are_charged_and_wait_for_tokens() {
     let redis = Redis::start();
     let server = Server::over(&redis, &["--graphql-rate-limit", "1", "--graphql-cost-limit", "100"]);
     let (ada, ben) = (server.token("ada"), server.token("ben"));
     follow(&server, &ada, "ben");
     let query = "subscription { timeline { ... on PostAdded { post {
         content author { followers(first: 30) { nodes { username } } } } } } }";
-    let mut socket = Socket::greeted(&server, Some(&ada)).await;
+    let mut socket = Socket::acknowledged(&server, Some(&ada)).await;
     socket.subscribe("t", query, Value::Null).await;
-    // It has begun when something comes.
+    // The watch has begun when an event arrives.
     assert!(socket.is_silent().await);
     publish(&server, &ben, "one");
-    assert_eq!(socket.hear().await["payload"]["data"]["timeline"]["post"]["content"], "one");
+    assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["post"]["content"], "one");
     for content in ["two", "three"] {
         publish(&server, &ben, content);
     }
-    // A hundred are there at once: the subscription, and one or two events.
-    let mut heard = 1;
+    // The bucket has a hundred tokens: for the subscription, and one or two events.
+    let mut received = 1;
     while !socket.is_silent().await {
-        heard += 1;
-        assert!(heard < 4, "the last one waits");
+        received += 1;
+        assert!(received < 4, "the last one waits");
     }
 }
 
 #[tokio::test]
-async fn a_star_s_posts_reach_those_who_watch() {
+async fn the_posts_of_a_star_reach_watchers() {
     let redis = Redis::start();
     let options = ["--timeline-push-limit", "0"];
     let (one, other) = (Server::over(&redis, &options), Server::over(&redis, &options));
@@ -145,12 +149,12 @@ async fn a_star_s_posts_reach_those_who_watch() {
     publish(&one, &ben, "before");
     let page = one.ask_as(&ada, "{ viewer { timeline { pageInfo { startCursor } } } }");
     let start = &page["data"]["viewer"]["timeline"]["pageInfo"]["startCursor"];
-    let mut socket = Socket::greeted(&other, Some(&ada)).await;
+    let mut socket = Socket::acknowledged(&other, Some(&ada)).await;
     socket.subscribe("t", TIMELINE, json!({ "after": start })).await;
     assert!(socket.is_silent().await);
     for content in ["one", "two"] {
         publish(&one, &ben, content);
-        assert_eq!(socket.hear().await["payload"]["data"]["timeline"]["post"]["content"], content);
+        assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["post"]["content"], content);
     }
 }
 
@@ -160,7 +164,8 @@ async fn relations_are_watched_from_both_sides() {
     let (one, other) = (Server::over(&redis, &[]), Server::over(&redis, &[]));
     let (ada, ben) = (one.token("ada"), one.token("ben"));
     let query = "subscription { relationChanged { status user { username } } }";
-    let mut sockets = [Socket::greeted(&one, Some(&ada)).await, Socket::greeted(&other, Some(&ben)).await];
+    let mut sockets =
+        [Socket::acknowledged(&one, Some(&ada)).await, Socket::acknowledged(&other, Some(&ben)).await];
     for socket in &mut sockets {
         socket.subscribe("r", query, Value::Null).await;
     }
@@ -168,15 +173,15 @@ async fn relations_are_watched_from_both_sides() {
     follow(&one, &ada, "ben");
     for (socket, (status, name)) in sockets.iter_mut().zip([("FOLLOWING", "ben"), ("FOLLOWER", "ada")]) {
         let relation = json!({ "status": status, "user": { "username": name } });
-        assert_eq!(socket.hear().await["payload"]["data"]["relationChanged"], relation);
+        assert_eq!(socket.receive().await["payload"]["data"]["relationChanged"], relation);
     }
-    // Nothing changes.
+    // A repeat changes nothing.
     follow(&other, &ada, "ben");
     assert!(sockets[0].is_silent().await && sockets[1].is_silent().await);
 }
 
-/// Somebody who goes on publishing by way of whichever process there is, until it is told to stop. Answers what was
-/// published, and what was deleted of it.
+/// Publishes through whichever process is running, until `stop` is set. Returns the published posts, and those that
+/// were deleted.
 async fn keep_publishing(
     addresses: Arc<Mutex<Vec<String>>>,
     authors: Vec<String>,
@@ -188,22 +193,24 @@ async fn keep_publishing(
         number += 1;
         let address = addresses.lock().unwrap()[number % 2].clone();
         let token = &authors[number % authors.len()];
-        // Under its key it is published once, whichever process has to be asked how often.
+        // Under its key it is published once, however often and to whichever process it is sent.
         let input = format!("content: \"{number}\", idempotencyKey: \"key {number}\"");
         let publish = format!("mutation {{ publish(input: {{ {input} }}) {{ post {{ id }} }} }}");
-        let Some(answer) = post(&address, token, &publish).await else {
+        let Some(response) = post(&address, token, &publish).await else {
             number -= 1;
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
         };
-        let id =
-            answer["data"]["publish"]["post"]["id"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned();
+        let id = response["data"]["publish"]["post"]["id"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{response}"))
+            .to_owned();
         if number.is_multiple_of(7) {
             let delete = format!("mutation {{ deletePost(input: {{ postId: \"{id}\" }}) {{ deletedId }} }}");
-            // It is asked where it was published, or if that is gone, where there is a server.
+            // The deletion is sent to the same process, or if that is gone, to the one that is running.
             if post(&address, token, &delete).await.is_none() {
-                let living = addresses.lock().unwrap()[0].clone();
-                post(&living, token, &delete).await.expect("this server is never killed");
+                let running = addresses.lock().unwrap()[0].clone();
+                post(&running, token, &delete).await.expect("this server is never killed");
             }
             deleted.insert(id.clone());
         }
@@ -213,7 +220,7 @@ async fn keep_publishing(
     (published, deleted)
 }
 
-/// The answer to a document, if there is a server that gives one.
+/// Returns the response to a document, if a server sends one.
 async fn post(address: &str, token: &str, query: &str) -> Option<Value> {
     let mut stream = TcpStream::connect(address).await.ok()?;
     let body = json!({ "query": query }).to_string();
@@ -223,12 +230,12 @@ async fn post(address: &str, token: &str, query: &str) -> Option<Value> {
          content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
     );
     stream.write_all(request.as_bytes()).await.ok()?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.ok()?;
-    serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.ok()?;
+    serde_json::from_str(response.split_once("\r\n\r\n")?.1).ok()
 }
 
-/// A client that goes away and comes back many times, and what it has seen.
+/// A client that disconnects and resumes many times, with what it has seen.
 #[derive(Default)]
 struct Wanderer {
     cursor: Value,
@@ -237,7 +244,7 @@ struct Wanderer {
 }
 
 impl Wanderer {
-    /// Watches for a moment; it goes away wherever it then is.
+    /// Watches for a moment, and then disconnects wherever it is.
     async fn visit(&mut self, address: &str, token: &str, moment: Duration) {
         let visit = async {
             let mut socket = Socket::at(address).await?;
@@ -251,17 +258,17 @@ impl Wanderer {
             }
             loop {
                 let Some(Ok(Message::Text(text))) = socket.0.next().await else { return None::<()> };
-                let heard: Value = serde_json::from_str(&text).unwrap();
-                if heard["type"] == "connection_ack" {
+                let received: Value = serde_json::from_str(&text).unwrap();
+                if received["type"] == "connection_ack" {
                     continue;
                 }
-                let event = &heard["payload"]["data"]["timeline"];
+                let event = &received["payload"]["data"]["timeline"];
                 match event["__typename"].as_str() {
                     Some("PostAdded") => self.added.push(event["post"]["id"].as_str().unwrap().to_owned()),
                     Some("PostRemoved") => {
                         self.removed.insert(event["postId"].as_str().unwrap().to_owned());
                     }
-                    _ => panic!("{heard}"),
+                    _ => panic!("{received}"),
                 }
                 self.cursor = event["cursor"].clone();
             }
@@ -271,7 +278,7 @@ impl Wanderer {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_that_comes_back_a_thousand_times_misses_nothing_and_sees_nothing_twice() {
+async fn a_client_that_resumes_a_thousand_times_misses_nothing_and_sees_nothing_twice() {
     let redis = Redis::start();
     // Some of what it reads is pushed to it, and some it pulls: two more follow one of the authors.
     let options = ["--timeline-push-limit", "2"];
@@ -306,17 +313,17 @@ async fn a_client_that_comes_back_a_thousand_times_misses_nothing_and_sees_nothi
             assert_ne!(address, other.address);
         }
         let address = addresses.lock().unwrap()[number % 2].clone();
-        // Long enough to hear something, or not.
+        // Long enough to receive something, or not.
         let moment = Duration::from_millis((number as u64 * 7_919) % 41);
         wanderer.visit(&address, &reader, moment).await;
     }
     stop.store(true, Ordering::Relaxed);
     let (published, deleted) = publishing.await.unwrap();
-    // What was cut off with its process is taken over after a while.
+    // Work that was interrupted with its process is taken over after a while.
     let is_there = |wanderer: &Wanderer| {
         let added: BTreeSet<&String> = wanderer.added.iter().collect();
         let is_right = |post: &String| {
-            // What was deleted before it came need not be told.
+            // A post that was deleted before it arrived need not be sent.
             let is_added = added.contains(post);
             if deleted.contains(post) { !is_added || wanderer.removed.contains(post) } else { is_added }
         };
@@ -334,7 +341,7 @@ async fn a_client_that_comes_back_a_thousand_times_misses_nothing_and_sees_nothi
         published.iter().filter(|post| !added.contains(post) && !deleted.contains(*post)).collect();
     assert!(missing.is_empty(), "{missing:?} of {} are missing", published.len());
     let left = deleted.iter().filter(|post| added.contains(post) && !wanderer.removed.contains(*post));
-    assert_eq!(left.collect::<Vec<_>>(), Vec::<&String>::new(), "what was deleted is told");
-    assert!(added.iter().all(|post| published.contains(*post)), "nothing else comes");
+    assert_eq!(left.collect::<Vec<_>>(), Vec::<&String>::new(), "deletions are sent");
+    assert!(added.iter().all(|post| published.contains(*post)), "no other post arrives");
     assert!(published.len() > visits / 20, "{} posts in {visits} visits", published.len());
 }

@@ -1,4 +1,4 @@
-//! GraphQL over HTTP: how a request may come, from whom, and in which form the answer goes.
+//! GraphQL over HTTP: the forms of requests, their origins, and the forms of responses.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, Method, Request, StatusCode};
@@ -26,22 +26,22 @@ const QUERY: &str = "{\"query\":\"{ __typename }\"}";
 const REGISTER: &str = "{\"query\":\"mutation { register(input: { username: \\\"eve\\\", password: \\\"correct horse\\\" }) { token } }\"}";
 
 #[tokio::test]
-async fn queries_may_come_by_get_and_nothing_else() {
+async fn only_queries_may_be_sent_by_get() {
     let world = World::new().await;
     let people = world.people(1).await;
     let get =
         async |query: &str, headers: &[(&str, &str)]| send(&world, Method::GET, query, headers, "").await;
-    let (status, _, answer) = get("/graphql?query=%7B%20__typename%20%7D", &[]).await;
-    assert_eq!((status, answer), (StatusCode::OK, json!({ "data": { "__typename": "Query" } })));
+    let (status, _, response) = get("/graphql?query=%7B%20__typename%20%7D", &[]).await;
+    assert_eq!((status, response), (StatusCode::OK, json!({ "data": { "__typename": "Query" } })));
     let uri = "/graphql?query=query+A($n:String!){user(by:{username:$n}){username}}query+B{__typename}\
                &operationName=A&variables=%7B%22n%22%3A%22ann0%22%7D&extensions=%7B%7D&more=1";
-    let (status, _, answer) = get(uri, &[]).await;
-    assert_eq!((status, answer), (StatusCode::OK, json!({ "data": { "user": { "username": "ann0" } } })));
+    let (status, _, response) = get(uri, &[]).await;
+    assert_eq!((status, response), (StatusCode::OK, json!({ "data": { "user": { "username": "ann0" } } })));
     let token = format!("Bearer {}", people[0].token);
-    let (status, headers, answer) =
+    let (status, headers, response) =
         get("/graphql?query=mutation{logout{userErrors{code}}}", &[("authorization", &token)]).await;
     assert_eq!((status, headers["allow"].to_str().unwrap()), (StatusCode::METHOD_NOT_ALLOWED, "POST"));
-    assert_eq!(codes(&answer), ["BAD_REQUEST"]);
+    assert_eq!(codes(&response), ["BAD_REQUEST"]);
     let viewer = world.data(Some(&people[0].token), "{ viewer { user { username } } }", Value::Null).await;
     assert_eq!(viewer["viewer"]["user"]["username"], "ann0", "the session has not ended");
     for uri in [
@@ -52,20 +52,20 @@ async fn queries_may_come_by_get_and_nothing_else() {
         "/graphql?query={__typename}&variables=[]",
         "/graphql?query={__typename}&extensions=7",
     ] {
-        let (status, _, answer) = get(uri, &[("accept", "application/graphql-response+json")]).await;
-        assert_eq!(status, StatusCode::BAD_REQUEST, "{uri} {answer}");
+        let (status, _, response) = get(uri, &[("accept", "application/graphql-response+json")]).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{uri} {response}");
     }
     let (status, ..) = get("/graphql?query={__typename}&operationName=&variables=", &[]).await;
     assert_eq!(status, StatusCode::OK);
     for method in [Method::PUT, Method::DELETE, Method::PATCH] {
-        let (status, headers, answer) = send(&world, method, "/graphql", &[JSON], QUERY).await;
-        assert_eq!((status, codes(&answer)), (StatusCode::METHOD_NOT_ALLOWED, vec!["BAD_REQUEST"]));
+        let (status, headers, response) = send(&world, method, "/graphql", &[JSON], QUERY).await;
+        assert_eq!((status, codes(&response)), (StatusCode::METHOD_NOT_ALLOWED, vec!["BAD_REQUEST"]));
         assert!(headers.contains_key("allow"));
     }
 }
 
 #[tokio::test]
-async fn the_answer_comes_in_the_form_that_is_liked_best() {
+async fn the_response_has_the_preferred_form() {
     let world = World::new().await;
     let graphql = "application/graphql-response+json; charset=utf-8";
     let plain = "application/json; charset=utf-8";
@@ -90,10 +90,10 @@ async fn the_answer_comes_in_the_form_that_is_liked_best() {
         assert_eq!((status, headers["content-type"].to_str().unwrap()), (StatusCode::OK, form), "{accept:?}");
     }
     for accept in ["text/html", "image/*", "application/json;q=0", "application/json; charset=latin1"] {
-        let (status, headers, answer) =
+        let (status, headers, response) =
             send(&world, Method::POST, "/graphql", &[JSON, ("accept", accept)], QUERY).await;
-        let refused = (status, codes(&answer), headers["content-type"].to_str().unwrap());
-        assert_eq!(refused, (StatusCode::NOT_ACCEPTABLE, vec!["BAD_REQUEST"], plain), "{accept:?}");
+        let rejected = (status, codes(&response), headers["content-type"].to_str().unwrap());
+        assert_eq!(rejected, (StatusCode::NOT_ACCEPTABLE, vec!["BAD_REQUEST"], plain), "{accept:?}");
     }
 }
 
@@ -128,7 +128,7 @@ async fn events_are_accepted_by_the_same_rules_as_other_forms() {
 }
 
 #[tokio::test]
-async fn what_is_not_json_in_utf8_is_not_taken() {
+async fn bodies_that_are_not_json_in_utf8_are_rejected() {
     let world = World::new().await;
     for content_type in [
         "text/plain",
@@ -138,10 +138,10 @@ async fn what_is_not_json_in_utf8_is_not_taken() {
         "application/graphql",
         "",
     ] {
-        let (status, _, answer) =
+        let (status, _, response) =
             send(&world, Method::POST, "/graphql", &[("content-type", content_type)], REGISTER).await;
         assert_eq!(
-            (status, codes(&answer)),
+            (status, codes(&response)),
             (StatusCode::UNSUPPORTED_MEDIA_TYPE, vec!["BAD_REQUEST"]),
             "{content_type}"
         );
@@ -185,7 +185,7 @@ async fn pages_of_other_sites_may_not_send_requests_unless_they_are_allowed() {
     ];
     for (world, origin, is_taken, is_foreign) in cases {
         let host = if origin.contains("example") || origin == "null" { host } else { here };
-        let (status, headers, answer) =
+        let (status, headers, response) =
             send(world, Method::POST, "/graphql", &[JSON, host, ("origin", origin)], QUERY).await;
         let allowed = headers.get("access-control-allow-origin").map(|value| value.to_str().unwrap());
         assert_eq!(allowed, is_foreign.then_some(origin), "{origin}");
@@ -194,7 +194,7 @@ async fn pages_of_other_sites_may_not_send_requests_unless_they_are_allowed() {
         if is_taken {
             assert_eq!(status, StatusCode::OK, "{origin}");
         } else {
-            assert_eq!((status, codes(&answer)), (StatusCode::FORBIDDEN, vec!["FORBIDDEN"]), "{origin}");
+            assert_eq!((status, codes(&response)), (StatusCode::FORBIDDEN, vec!["FORBIDDEN"]), "{origin}");
             let (status, ..) =
                 send(world, Method::POST, "/graphql", &[JSON, host, ("origin", origin)], REGISTER).await;
             assert_eq!(status, StatusCode::FORBIDDEN);
@@ -209,7 +209,7 @@ async fn pages_of_other_sites_may_not_send_requests_unless_they_are_allowed() {
         assert_eq!(status, if is_taken { StatusCode::NO_CONTENT } else { StatusCode::FORBIDDEN }, "{origin}");
         assert_eq!(headers.contains_key("access-control-allow-headers"), is_taken);
     }
-    // A name that somebody leads to this machine is none of its own, whether or not a page is told.
+    // A foreign name that resolves to this machine is none of its own, with or without an origin.
     for origin in [&[][..], &[("origin", "http://evil.example:8080")]] {
         let headers = [&[JSON, ("host", "evil.example:8080")], origin].concat();
         let (status, ..) = send(&local, Method::POST, "/graphql", &headers, QUERY).await;
@@ -233,7 +233,7 @@ async fn pages_of_other_sites_may_not_send_requests_unless_they_are_allowed() {
     assert_eq!(status, StatusCode::OK);
     let twice = [JSON, here, ("origin", "http://localhost:8080"), ("origin", "https://evil.example")];
     assert_eq!(send(&local, Method::POST, "/graphql", &twice, QUERY).await.0, StatusCode::FORBIDDEN);
-    // A browser that tells no more than that it is another site.
+    // A browser that sends no more than that it is another site.
     let site = ("sec-fetch-site", "cross-site");
     let (status, ..) = send(&local, Method::GET, "/graphql?query={__typename}", &[site], "").await;
     assert_eq!(status, StatusCode::FORBIDDEN);
@@ -249,7 +249,7 @@ async fn pages_of_other_sites_may_not_send_requests_unless_they_are_allowed() {
 }
 
 #[tokio::test]
-async fn a_server_that_knows_its_names_answers_to_no_other() {
+async fn a_server_that_knows_its_names_responds_under_no_other() {
     let hosts = ["--http-hosts", "feed.example.org,localhost:8080"];
     for listen in ["127.0.0.1:8080", "0.0.0.0:8080"] {
         let world = World::with(&[&hosts[..], &["--listen", listen]].concat()).await;
@@ -263,12 +263,12 @@ async fn a_server_that_knows_its_names_answers_to_no_other() {
             ("feed.example.org.evil.example", false),
         ] {
             let host = ("host", host);
-            let (status, _, answer) = send(&world, Method::POST, "/graphql", &[JSON, host], QUERY).await;
+            let (status, _, response) = send(&world, Method::POST, "/graphql", &[JSON, host], QUERY).await;
             if is_known {
                 assert_eq!(status, StatusCode::OK, "{host:?}");
             } else {
                 assert_eq!(
-                    (status, codes(&answer)),
+                    (status, codes(&response)),
                     (StatusCode::MISDIRECTED_REQUEST, vec!["BAD_REQUEST"]),
                     "{host:?}"
                 );
@@ -296,7 +296,7 @@ async fn a_server_that_knows_its_names_answers_to_no_other() {
 }
 
 #[tokio::test]
-async fn what_is_large_is_compressed_for_who_takes_it() {
+async fn large_responses_are_compressed_for_clients_that_accept_it() {
     let world = World::new().await;
     let large = "{\"query\":\"{ countries { code name } }\"}";
     for (accept, encoding) in [("gzip", "gzip"), ("br", "br"), ("zstd", "zstd"), ("gzip;q=0, br", "br")] {
@@ -307,26 +307,26 @@ async fn what_is_large_is_compressed_for_who_takes_it() {
     }
     for (body, accept) in [(large, "identity"), (large, ""), (QUERY, "gzip, br, zstd")] {
         let headers = [JSON, ("accept-encoding", accept)];
-        let (_, headers, answer) = send(&world, Method::POST, "/graphql", &headers, body).await;
-        assert!(!headers.contains_key("content-encoding") && answer["data"].is_object(), "{accept}");
+        let (_, headers, response) = send(&world, Method::POST, "/graphql", &headers, body).await;
+        assert!(!headers.contains_key("content-encoding") && response["data"].is_object(), "{accept}");
     }
 }
 
 #[tokio::test]
-async fn what_takes_too_long_is_told_so() {
+async fn an_operation_that_takes_too_long_is_reported() {
     let world = World::with(&["--graphql-query-timeout", "1", "--graphql-mutation-timeout", "1"]).await;
     let people = world.people(1).await;
     world.redis.pause(true);
     let query = "{\"query\":\"{ user(by: { username: \\\"ann0\\\" }) { bio } }\"}";
-    let (status, _, answer) = send(&world, Method::POST, "/graphql", &[JSON], query).await;
-    assert_eq!((status, codes(&answer)), (StatusCode::SERVICE_UNAVAILABLE, vec!["TIMEOUT"]));
-    assert_eq!(answer["errors"][0]["message"], "The operation took longer than 1 second.");
-    let (status, _, answer) = send(&world, Method::POST, "/graphql", &[JSON], REGISTER).await;
-    assert_eq!((status, codes(&answer)), (StatusCode::SERVICE_UNAVAILABLE, vec!["TIMEOUT"]));
+    let (status, _, response) = send(&world, Method::POST, "/graphql", &[JSON], query).await;
+    assert_eq!((status, codes(&response)), (StatusCode::SERVICE_UNAVAILABLE, vec!["TIMEOUT"]));
+    assert_eq!(response["errors"][0]["message"], "The operation took longer than 1 second.");
+    let (status, _, response) = send(&world, Method::POST, "/graphql", &[JSON], REGISTER).await;
+    assert_eq!((status, codes(&response)), (StatusCode::SERVICE_UNAVAILABLE, vec!["TIMEOUT"]));
     let message = "The operation took longer than 1 second. It is still running and may yet take effect.";
-    assert_eq!(answer["errors"][0]["message"], message);
+    assert_eq!(response["errors"][0]["message"], message);
     world.redis.pause(false);
-    // Nobody waits for it any more, but it is not half done.
+    // No client waits for it any more, but it is not half done.
     let ask = "{ user(by: { username: \"eve\" }) { username } }";
     for _ in 0..100 {
         if world.data(None, ask, Value::Null).await["user"]["username"] == "eve" {

@@ -1,4 +1,4 @@
-//! The harness: a world of its own for each test.
+//! The harness: a world for each test.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -26,36 +26,36 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 use tower::ServiceExt as _;
 
-/// A clock whose hands only a test turns.
-pub(crate) struct StillClock(AtomicI64);
+/// A clock that only the test advances.
+pub(crate) struct ManualClock(AtomicI64);
 
-impl StillClock {
-    /// When every test begins: 2026-01-01T00:00:00Z.
+impl ManualClock {
+    /// The time at which every test begins: 2026-01-01T00:00:00Z.
     pub(crate) const BEGINNING: i64 = 1_767_225_600_000;
 
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self(AtomicI64::new(Self::BEGINNING)))
     }
 
-    pub(crate) fn turn(&self, duration: Duration) {
+    pub(crate) fn advance(&self, duration: Duration) {
         let millis = i64::try_from(duration.as_millis()).unwrap();
         self.0.fetch_add(millis, Ordering::SeqCst);
     }
 }
 
-impl Clock for StillClock {
+impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(self.0.load(Ordering::SeqCst))
     }
 }
 
-/// The program that there is: Redis or Valkey.
+/// Returns the installed program: Redis or Valkey.
 fn program() -> &'static str {
     let runs = |name: &&str| Command::new(name).arg("--version").stdout(Stdio::null()).status().is_ok();
     ["redis-server", "valkey-server"].into_iter().find(runs).expect("`make setup` installs one of them")
 }
 
-/// A Redis of a test's own, on a socket in a directory of its own, gone with the test.
+/// A Redis for one test, on a socket in a directory of its own, removed with the test.
 pub(crate) struct Redis {
     process: Child,
     directory: TempDir,
@@ -81,7 +81,7 @@ impl Redis {
         command.spawn().unwrap()
     }
 
-    /// Kills the server and starts another on the same socket, with nothing in it.
+    /// Kills the server and starts an empty one on the same socket.
     pub(crate) fn restart_empty(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
@@ -89,7 +89,7 @@ impl Redis {
         self.wait();
     }
 
-    /// Stops the server in its tracks, or lets it go on.
+    /// Pauses the server, or resumes it.
     pub(crate) fn pause(&self, pause: bool) {
         let signal = if pause { "-STOP" } else { "-CONT" };
         assert!(
@@ -101,7 +101,7 @@ impl Redis {
         format!("unix:{}", self.directory.path().join("redis.sock").display())
     }
 
-    /// Where its files are.
+    /// Returns the directory of its files.
     pub(crate) fn directory(&self) -> &str {
         self.directory.path().to_str().unwrap()
     }
@@ -114,7 +114,7 @@ impl Redis {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        panic!("redis-server does not answer");
+        panic!("redis-server is not ready");
     }
 
     /// Sends a command past the store, as an operator would.
@@ -135,9 +135,9 @@ impl Drop for Redis {
     }
 }
 
-/// The knobs as the command line has them, so that tests run with its defaults.
+/// The options of the command line, so that tests run with their defaults.
 #[derive(Parser)]
-pub(crate) struct Knobs {
+pub(crate) struct Options {
     #[command(flatten)]
     pub(crate) data: DataConfig,
     #[command(flatten)]
@@ -146,7 +146,7 @@ pub(crate) struct Knobs {
     pub(crate) graphql: GraphqlConfig,
 }
 
-impl Knobs {
+impl Options {
     pub(crate) fn new(redis: &Redis, options: &[&str]) -> Self {
         let (url, directory) = (redis.url(), redis.directory());
         Self::parse_from(["test", "--redis-url", &url, "--data-dir", directory].iter().chain(options))
@@ -156,13 +156,13 @@ impl Knobs {
 /// A Redis, an application over it, and the router of its server.
 pub(crate) struct World {
     pub(crate) redis: Redis,
-    pub(crate) clock: Arc<StillClock>,
+    pub(crate) clock: Arc<ManualClock>,
     pub(crate) app: App,
     router: Router,
     _running: watch::Sender<bool>,
 }
 
-/// Somebody who is signed in.
+/// A signed-in user.
 #[derive(Clone, Debug)]
 pub(crate) struct Person {
     pub(crate) id: String,
@@ -176,28 +176,28 @@ impl World {
         Self::with(&[]).await
     }
 
-    /// A world with these options of the command line.
+    /// Creates a world with these options of the command line.
     pub(crate) async fn with(options: &[&str]) -> Self {
         Self::on(Redis::start(), options).await
     }
 
     pub(crate) async fn on(redis: Redis, options: &[&str]) -> Self {
-        let clock = StillClock::new();
+        let clock = ManualClock::new();
         let app = app(&redis, &clock, options).await;
         let (running, stopping) = watch::channel(false);
-        let Knobs { http, graphql, .. } = Knobs::new(&redis, options);
+        let Options { http, graphql, .. } = Options::new(&redis, options);
         let router = fanfold::http::router(Api::open(app.clone(), graphql).unwrap(), http, stopping);
         Self { redis, clock, app, router, _running: running }
     }
 
-    /// Sends a request to the router and returns what comes back.
+    /// Sends a request to the router and returns the response.
     pub(crate) async fn send(&self, request: Request<Body>) -> (StatusCode, HeaderMap, Vec<u8>) {
         let response = self.router.clone().oneshot(request).await.unwrap();
         let (head, body) = response.into_parts();
         (head.status, head.headers, body.collect().await.unwrap().to_bytes().to_vec())
     }
 
-    /// Sends a document and returns the whole answer.
+    /// Sends a document and returns the whole response.
     pub(crate) async fn ask(&self, token: Option<&str>, query: &str, variables: Value) -> Value {
         self.ask_as(token, "application/json", query, variables).await.1
     }
@@ -223,12 +223,12 @@ impl World {
 
     /// Sends a document that must succeed and returns its data.
     pub(crate) async fn data(&self, token: Option<&str>, query: &str, variables: Value) -> Value {
-        let mut answer = self.ask(token, query, variables).await;
-        assert_eq!(answer.get("errors"), None, "{query}");
-        answer["data"].take()
+        let mut response = self.ask(token, query, variables).await;
+        assert_eq!(response.get("errors"), None, "{query}");
+        response["data"].take()
     }
 
-    /// Somebody new.
+    /// Registers a user.
     pub(crate) async fn register(&self, username: &str) -> Person {
         let query = "mutation ($input: RegisterInput!) {
             register(input: $input) { token viewer { user { id } } userErrors { message } }
@@ -239,7 +239,7 @@ impl World {
         Person { id: text("/register/viewer/user/id"), token: text("/register/token") }
     }
 
-    /// Several people, named `ann0`, `ann1`, …, with ids in this order.
+    /// Registers several users, named `ann0`, `ann1`, …, with ids in this order.
     pub(crate) async fn people(&self, count: usize) -> Vec<Person> {
         let mut people = Vec::new();
         for number in 0..count {
@@ -248,40 +248,40 @@ impl World {
         people
     }
 
-    pub(crate) async fn follow(&self, who: &Person, whom: &Person) -> Value {
+    pub(crate) async fn follow(&self, follower: &Person, followee: &Person) -> Value {
         let query = "mutation ($id: ID!) { follow(input: { userId: $id }) {
             relation { status followingSince followerSince } userErrors { code message field } } }";
-        self.data(Some(&who.token), query, json!({ "id": whom.id })).await["follow"].take()
+        self.data(Some(&follower.token), query, json!({ "id": followee.id })).await["follow"].take()
     }
 
-    pub(crate) async fn unfollow(&self, who: &Person, whom: &Person) -> Value {
+    pub(crate) async fn unfollow(&self, follower: &Person, followee: &Person) -> Value {
         let query = "mutation ($id: ID!) { unfollow(input: { userId: $id }) {
             relation { status followingSince followerSince } userErrors { code message field } } }";
-        self.data(Some(&who.token), query, json!({ "id": whom.id })).await["unfollow"].take()
+        self.data(Some(&follower.token), query, json!({ "id": followee.id })).await["unfollow"].take()
     }
 }
 
-/// Brings every post to the timelines it is meant for.
+/// Delivers every post to the timelines of its readers.
 pub(crate) async fn deliver_all(app: &App) {
     for mut worker in app.workers() {
         worker.drain(Duration::ZERO).await.unwrap();
     }
 }
 
-/// Takes everything to the archive that waits, also what movers have left.
+/// Archives all waiting posts, including those that movers have left.
 pub(crate) async fn archive_all(app: &App) {
     app.mover().drain(Duration::ZERO).await.unwrap();
 }
 
-/// An application over a Redis, as another server process would have it.
-pub(crate) async fn app(redis: &Redis, clock: &Arc<StillClock>, options: &[&str]) -> App {
-    let DataConfig { redis, rules, archive } = Knobs::new(redis, options).data;
+/// Creates an application over a Redis, as another server process would have it.
+pub(crate) async fn app(redis: &Redis, clock: &Arc<ManualClock>, options: &[&str]) -> App {
+    let DataConfig { redis, rules, archive } = Options::new(redis, options).data;
     let archive = Archive::new(&archive, &redis.data_dir).unwrap();
     let store = Store::open(&redis).await.unwrap();
     App::new(store, archive, Arc::clone(clock) as _, Rng::from_seed(1), rules)
 }
 
-/// Bytes in hexadecimal digits.
+/// Prints bytes in hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         write!(text, "{byte:02x}").unwrap();
@@ -289,24 +289,24 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The codes of all errors of an answer.
-pub(crate) fn codes(answer: &Value) -> Vec<&str> {
-    let errors = answer["errors"].as_array().expect("has errors");
+/// Returns the codes of all errors of a response.
+pub(crate) fn codes(response: &Value) -> Vec<&str> {
+    let errors = response["errors"].as_array().expect("has errors");
     errors.iter().map(|error| error["extensions"]["code"].as_str().expect("has a code")).collect()
 }
 
-/// How many there are where there shall be very many, unless a quick run is wished for.
+/// Returns the size of the large tests: a million, unless the environment asks for a quick run.
 pub(crate) fn crowd() -> u64 {
-    wished("FANFOLD_TEST_CROWD").unwrap_or(1_000_000)
+    from_env("FANFOLD_TEST_CROWD").unwrap_or(1_000_000)
 }
 
-/// How many cases of a model are run, unless more or fewer are wished for.
+/// Returns the number of cases of a model test: `usual`, unless the environment sets another.
 pub(crate) fn cases(usual: u32) -> u32 {
-    wished("FANFOLD_TEST_CASES").unwrap_or(usual)
+    from_env("FANFOLD_TEST_CASES").unwrap_or(usual)
 }
 
-/// How a model is run: with so many cases. What fails is made smaller for no longer than a minute or two, so that it is
-/// told before anybody gives up waiting.
+/// Configures a model test with this number of cases. A failure is shrunk for no longer than a minute or two, so that
+/// it is reported before the developer gives up waiting.
 pub(crate) fn model_config(cases: u32) -> ProptestConfig {
     ProptestConfig {
         cases,
@@ -317,6 +317,6 @@ pub(crate) fn model_config(cases: u32) -> ProptestConfig {
     }
 }
 
-fn wished<T: FromStr>(name: &str) -> Option<T> {
+fn from_env<T: FromStr>(name: &str) -> Option<T> {
     std::env::var(name).ok()?.parse().ok()
 }
