@@ -6,14 +6,14 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::app::memory::{Footprint, Other, Usage};
+use crate::app::memory::{Footprint, Usage};
 use crate::cli::{Data, Outcome, say};
 use crate::config::DataConfig;
 
-/// Reports the memory that each kind of data takes in Redis, compared with a plain layout.
+/// Reports the memory that each kind of data takes in Redis.
 ///
-/// A sample of each kind is measured, then stored temporarily in a plain layout and measured in the same way. May run
-/// beside a server. A follow counts in both of its lists; visits are those of the last day with a visitor.
+/// Measures a sample of each kind, and extrapolates. Writes nothing; may run beside a server. A follow counts in both
+/// of its lists; visits are those of the last day with a visitor.
 #[derive(Args, Debug)]
 pub(super) struct Memory {
     /// Print JSON.
@@ -38,10 +38,8 @@ async fn report(app: &App, json: bool) -> Outcome {
 }
 
 fn print_json(usage: &Usage) -> String {
-    let other = |of: &Footprint, other: &Other| json!({ "layout": other.layout, "bytesEach": of.bytes_in(other), "times": other.times });
     let footprint = |footprint: &Footprint| -> Value {
-        let Footprint { kind, count, sampled, bytes_each, encodings, others } = footprint;
-        let others: Vec<Value> = others.iter().map(|one| other(footprint, one)).collect();
+        let Footprint { kind, count, sampled, bytes_each, encodings } = footprint;
         json!({
             "kind": kind,
             "count": count,
@@ -49,7 +47,6 @@ fn print_json(usage: &Usage) -> String {
             "bytesEach": bytes_each,
             "bytes": footprint.bytes(),
             "encodings": encodings,
-            "others": others,
         })
     };
     let footprints: Vec<Value> = usage.footprints.iter().map(footprint).collect();
@@ -57,41 +54,24 @@ fn print_json(usage: &Usage) -> String {
     format!("{json:#}")
 }
 
-/// Prints a line for each kind, and another for each further layout that it is compared with.
+/// Prints a line for each kind, and the totals.
 fn print_table(usage: &Usage) -> String {
-    let mut lines = vec![
-        line(["", "about", "bytes", "bytes", "", "bytes", "times", ""]),
-        line(["what", "how many", "each", "in all", "encoding", "each", "as much", "in another layout"]),
-    ];
-    for footprint in &usage.footprints {
-        let Footprint { kind, count, bytes_each, encodings, others, .. } = footprint;
-        let encodings = encodings.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-        let own = [
-            (*kind).to_owned(),
-            grouped(*count),
-            if *count == 0 { String::new() } else { figure(*bytes_each) },
-            grouped(footprint.bytes()),
-            encodings,
-        ];
-        let mut own = own.each_ref().map(String::as_str);
-        let other = |other: &Other| (figure(footprint.bytes_in(other)), figure(other.times), other.layout);
-        let others: Vec<_> = others.iter().map(other).collect();
-        if others.is_empty() {
-            lines.push(line([own[0], own[1], own[2], own[3], own[4], "", "", ""]));
-        }
-        for (each, times, layout) in &others {
-            lines.push(line([own[0], own[1], own[2], own[3], own[4], each, times, layout]));
-            own = [""; 5];
-        }
-    }
-    lines.push(line(["all of these", "", "", &grouped(usage.bytes()), "", "", "", ""]));
-    lines.push(line(["Redis in all", "", "", &grouped(usage.redis_bytes), "", "", "", ""]));
+    let mut lines = vec![line(["kind", "about", "bytes each", "bytes", "encoding"])];
+    lines.extend(usage.footprints.iter().map(print_footprint));
+    lines.push(line(["all kinds", "", "", &grouped(usage.bytes()), ""]));
+    lines.push(line(["Redis", "", "", &grouped(usage.redis_bytes), ""]));
     lines.join("\n")
 }
 
-fn line([what, count, each, all, encoding, other, times, layout]: [&str; 8]) -> String {
-    let line =
-        format!("{what:<15}{count:>12}{each:>9}{all:>16}  {encoding:<20}{other:>9}{times:>9}  {layout}");
+fn print_footprint(footprint: &Footprint) -> String {
+    let Footprint { kind, count, sampled, bytes_each, encodings } = footprint;
+    let bytes_each = if *sampled == 0 { String::new() } else { figure(*bytes_each) };
+    let encodings = encodings.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    line([kind, &grouped(*count), &bytes_each, &grouped(footprint.bytes()), &encodings])
+}
+
+fn line([kind, count, bytes_each, bytes, encoding]: [&str; 5]) -> String {
+    let line = format!("{kind:<15}{count:>14}{bytes_each:>13}{bytes:>18}  {encoding}");
     line.trim_end().to_owned()
 }
 

@@ -50,8 +50,6 @@
 //! | `ff:{u7}:publish` | bucket | posts that user 7 may publish |
 //! | `ff:{u7}:guesses:N` | bucket | password attempts through the session with id N |
 //! | `ff:{u7}:signins`, `ff:{h1f…}:signins` | bucket | successful password checks for user 7, and from the address with digest 1f… |
-//! | `ff:{m}:measuring` | text | lock of the process that measures memory usage. Expires after a minute |
-//! | `ff:{m}:…` | | sample data in a simpler encoding, to compare memory usage. Expires after a minute |
 //! | `ff:{a}:pending` | list | posts queued for the archive, live or deleted: `post:time`, with the queueing time. A post may occur more than once |
 //! | `ff:{a}:moving:M` | list | posts taken by mover M |
 //! | `ff:{a}:movers` | sorted set | movers, by time of the last heartbeat |
@@ -144,8 +142,6 @@ pub enum Tag {
     Address(Digest),
     /// `{k2e…}`: sign-in attempts for one username, by username digest.
     Account(Digest),
-    /// `{m}`: memory measurements.
-    Memory,
     /// `{r12}`: one region shard.
     Regions(u64),
 }
@@ -165,7 +161,6 @@ impl fmt::Display for Tag {
             }
             Self::Address(address) => write!(formatter, "{{h{address}}}"),
             Self::Account(account) => write!(formatter, "{{k{account}}}"),
-            Self::Memory => formatter.write_str("{m}"),
             Self::Regions(shard) => write!(formatter, "{{r{shard}}}"),
         }
     }
@@ -566,18 +561,6 @@ impl Keys {
         self.key(Tag::Address(address), "signins")
     }
 
-    /// Returns the key of the lock of the process that measures memory usage.
-    #[must_use]
-    pub fn measuring(&self) -> Key<Text> {
-        self.key(Tag::Memory, "measuring")
-    }
-
-    /// Returns the key of sample data in a simpler encoding, for comparison.
-    #[must_use]
-    pub fn plain<Kind>(&self, name: &str) -> Key<Kind> {
-        self.key(Tag::Memory, name)
-    }
-
     fn key<Kind>(&self, tag: Tag, noun: &str) -> Key<Kind> {
         let mut name = String::with_capacity(self.prefix.len() + noun.len() + 16);
         // Writing to a string cannot fail.
@@ -657,8 +640,6 @@ mod tests {
         assert_eq!((keys.names_with(&ada).name(), keys.names_shard(&ada)), ("ff:name:{n1896}", 1_896));
         let session = SessionId::parse("AAAAAAAAAAAAAAAA").unwrap();
         assert_eq!(keys.guesses(user, session).name(), "ff:{u7}:guesses:AAAAAAAAAAAAAAAA");
-        assert_eq!(keys.measuring().name(), "ff:{m}:measuring");
-        assert_eq!(keys.plain::<Hash>("plain").name(), "ff:{m}:plain");
     }
 
     #[test]
@@ -667,9 +648,9 @@ mod tests {
         let (code, tests) = rest.split_once("mod tests {").unwrap();
         let (_, keys) = code.split_once("impl Keys {").unwrap();
         let functions: Vec<&str> =
-            keys.split("pub fn ").skip(1).filter_map(|function| function.split(['(', '<']).next()).collect();
+            keys.split("pub fn ").skip(1).filter_map(|function| function.split('(').next()).collect();
         for name in functions.iter().filter(|name| !["new", "name_shards"].contains(name)) {
-            let is_called = ["(", "::<"].iter().any(|end| tests.contains(&format!("keys.{name}{end}")));
+            let is_called = tests.contains(&format!("keys.{name}("));
             assert!(is_called, "the format of the key `{name}` is not tested");
         }
         // The end of each name, as the test above has it: what follows the hash tag.
@@ -677,7 +658,7 @@ mod tests {
             tests.split("\"ff:").skip(1).filter_map(|name| name.split('"').next()?.split_once('}'))
         {
             let noun = end.trim_start_matches(['}', ':']).split([':', '{']).next().unwrap();
-            let is_listed = noun.is_empty() || noun == "plain" || table.contains(&format!("}}:{noun}"));
+            let is_listed = noun.is_empty() || table.contains(&format!("}}:{noun}"));
             assert!(is_listed, "the key `{noun}` is not in the table at the top of this file");
         }
     }

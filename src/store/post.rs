@@ -48,8 +48,7 @@ pub fn create(
 }
 
 /// Formats a delivery mode for storage.
-#[must_use]
-pub fn print_delivery(delivery: Delivery) -> String {
+fn print_delivery(delivery: Delivery) -> String {
     match delivery {
         Delivery::Pulled => "pulled".to_owned(),
         Delivery::Pushed { followers } => format!("pushed:{followers}"),

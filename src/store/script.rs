@@ -28,7 +28,6 @@ macro_rules! scripts {
 // A script may include shared parts before its own source.
 scripts! {
     ADD_JOB = "part/turns" "add_job";
-    BEGIN_MEASURING = "begin_measuring";
     BURY_POST = "bury_post";
     CHANGE_NAME = "change_name";
     CHANGE_PASSWORD = "part/signal" "change_password";
@@ -44,7 +43,6 @@ scripts! {
     DRAIN = "part/bucket" "drain";
     TAKE_TOKENS = "part/bucket" "take_tokens";
     DROP_POST = "drop_post";
-    END_MEASURING = "end_measuring";
     END_SESSIONS = "part/signal" "end_sessions";
     ENTER_STRATEGY = "enter_strategy";
     ERASE_POST = "erase_post";
