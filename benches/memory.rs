@@ -1,6 +1,12 @@
-//! Measures memory usage at scale: fills a Redis, and reports with `fanfold memory`.
+//! Memory usage with very much data, and how many times as much plain layouts of the same data take.
 //!
-//! `cargo bench` measures; `cargo test` only checks that the bench works, with a few users.
+//! `cargo bench --bench memory` fills a Redis of its own with the data of a million users and prints a table; under
+//! `cargo test --bench memory` sixty users show that it works. Each line has
+//!
+//! - a kind of data, with its number of items, bytes and encoding, as `fanfold memory` reports them;
+//! - a plain layout of the same data, with its bytes for each item, and how many times as much it takes.
+//!
+//! Only a sample of the data is written in the plain layouts.
 
 #![allow(clippy::unwrap_used, reason = "a bench that cannot go on shall panic")]
 #![allow(clippy::print_stdout, reason = "this is what it is for")]
@@ -8,8 +14,12 @@
 mod ground;
 #[path = "ground/people.rs"]
 mod people;
-
-use std::process::Command;
+#[path = "memory/plain.rs"]
+mod plain;
+#[path = "memory/sample.rs"]
+mod sample;
+#[path = "memory/table.rs"]
+mod table;
 
 use fanfold::app::App;
 use fanfold::app::import::ImportFollow;
@@ -20,24 +30,26 @@ use fanfold::model::page::{Direction, Window};
 use fanfold::model::post::Content;
 use fanfold::model::region::Table;
 use fanfold::store::batch::Batch;
+use fanfold::store::key::Layout;
 use fanfold::store::{region, timeline, visit};
 
 use crate::ground::{Redis, is_measured};
 use crate::people::users;
+use crate::sample::Sample;
 
-/// The amount of data to fill in.
+/// The amount of data.
 struct Sizes {
     users: usize,
-    /// Number of users who follow others and have a timeline.
+    /// Users who follow others and have a timeline.
     readers: usize,
-    /// Number of users that each reader follows.
+    /// Number of users that a reader follows.
     follows: usize,
     posts: usize,
 }
 
 const FIRST_PAGE: Window<PostId> = Window { direction: Direction::Forward, size: 1, from: None };
-/// Number of entries per call.
-const AT_A_TIME: usize = 5_000;
+/// Number of users whose regions and visits are written in one batch.
+const BATCH_SIZE: usize = 5_000;
 
 #[tokio::main]
 async fn main() {
@@ -52,15 +64,16 @@ async fn main() {
     let app = redis.app(&options).await;
     let ids = users(&app, sizes.users).await;
     follow(&app, &ids, &sizes).await;
-    publish(&app, &ids, &sizes).await;
-    come_from_somewhere(&app, &ids).await;
-    let mut memory = Command::new(env!("CARGO_BIN_EXE_fanfold"));
-    let told = memory.args(["memory", "--redis-url", &redis.url()]).output().unwrap();
-    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
-    println!("{}", String::from_utf8(told.stdout).unwrap().trim_end());
+    let posts = publish(&app, &ids, &sizes).await;
+    let layout = record_visits(&app, &ids).await;
+    // Before anything else is written into this Redis.
+    let usage = app.measure_memory().await.unwrap();
+    let sample = Sample::new(&ids, sizes.readers, &posts, layout);
+    let ratios = sample.compare(&app, redis.client().get_connection().unwrap()).await;
+    println!("{}", table::print(&usage, &ratios));
 }
 
-/// Makes the first users follow others and have timelines.
+/// Lets the readers follow others.
 async fn follow(app: &App, ids: &[UserId], sizes: &Sizes) {
     for (index, &follower) in ids[..sizes.readers].iter().enumerate() {
         let followee = |step: usize| ids[(index * 31 + step * 7 + 1) % ids.len()];
@@ -70,8 +83,8 @@ async fn follow(app: &App, ids: &[UserId], sizes: &Sizes) {
     }
 }
 
-/// Fills the readers' timelines with a thousand posts each.
-async fn publish(app: &App, ids: &[UserId], sizes: &Sizes) {
+/// Publishes posts, and pushes a thousand of them to the timeline of each reader.
+async fn publish(app: &App, ids: &[UserId], sizes: &Sizes) -> Vec<PostId> {
     let content = Content::parse("With the lights out somebody had mended the wobbly table.").unwrap();
     let post = |number: usize| NewPost {
         author: ids[number % ids.len()],
@@ -97,24 +110,26 @@ async fn publish(app: &App, ids: &[UserId], sizes: &Sizes) {
         }
         batch.send(store).await.unwrap();
     }
+    posts
 }
 
-/// Gives every user a region, and a visit on the same day.
-async fn come_from_somewhere(app: &App, ids: &[UserId]) {
+/// All users set a region, and visit on the same day.
+async fn record_visits(app: &App, ids: &[UserId]) -> Layout {
     let countries = Table::current().countries();
     let (store, keys, day) = (app.store(), app.store().keys(), Day::of(app.now()));
     let layout = visit::fix_layout(keys, day, ids.len() as u64).send("bench", store).await.unwrap();
-    for ids in ids.chunks(AT_A_TIME) {
+    for ids in ids.chunks(BATCH_SIZE) {
         let mut batch = Batch::new("bench");
         for &id in ids {
             let number = usize::try_from(id.get()).unwrap();
             let country = countries[number % countries.len()];
             let subdivisions = country.subdivisions();
             let code = subdivisions.first().map(|subdivision| subdivision.code.as_str());
-            let place = Table::current().find(country.code, code).unwrap();
-            drop(batch.push(region::write(keys, id, Some(place))));
+            let region = Table::current().find(country.code, code).unwrap();
+            drop(batch.push(region::write(keys, id, Some(region))));
             drop(batch.push(visit::record(keys, layout, id)));
         }
         batch.send(store).await.unwrap();
     }
+    layout
 }
