@@ -3,7 +3,7 @@
 //! # Why not the rest of that crate
 //! The responder prints executed operations and leaves the status and headers to its caller. The crate's extractors and
 //! services accept requests that must be rejected, and report rejections in forms that clients cannot act on:
-//! `tests/it/stock.rs` has the list.
+//! `tests/it/service/stock.rs` has the list.
 //!
 //! # Why bytes are counted first
 //! The responder has no size limit. Counting is a separate pass that writes nothing, and takes about 40 µs for 100 kB.

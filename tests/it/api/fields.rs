@@ -1,0 +1,123 @@
+//! The fields of the schema, one by one: each test names the fields that lack a declaration.
+
+use apollo_compiler::Schema;
+use apollo_compiler::ast::FieldDefinition;
+use apollo_compiler::schema::ExtendedType;
+use serde_json::Value;
+
+use crate::api::caching::{FOR_A_MINUTE, cache_control};
+use crate::harness::world::{Person, World};
+
+/// A query to an object of each type whose responses may be public, with `…` for the selection.
+const PATHS: [(&str, &str); 12] = [
+    ("User", "{ user(by: { username: \"ann0\" }) { … } }"),
+    ("Post", "{ user(by: { username: \"ann0\" }) { posts { nodes { … } } } }"),
+    ("FollowConnection", "{ user(by: { username: \"ann0\" }) { followers { … } } }"),
+    ("FollowEdge", "{ user(by: { username: \"ann0\" }) { followers { edges { … } } } }"),
+    ("PostConnection", "{ user(by: { username: \"ann0\" }) { posts { … } } }"),
+    ("PostEdge", "{ user(by: { username: \"ann0\" }) { posts { edges { … } } } }"),
+    ("PageInfo", "{ user(by: { username: \"ann0\" }) { followers { pageInfo { … } } } }"),
+    ("FollowersByRegion", "{ user(by: { username: \"ann0\" }) { followersByRegion { … } } }"),
+    ("RegionShare", "{ user(by: { username: \"ann0\" }) { followersByRegion { shares { … } } } }"),
+    ("Region", "{ user(by: { username: \"ann0\" }) { region { … } } }"),
+    ("Country", "{ countries { … } }"),
+    ("DailyVisits", "{ visits { … } }"),
+];
+
+fn schema() -> Schema {
+    Schema::parse_and_validate(fanfold::graphql::sdl(), "schema.graphql").unwrap().into_inner()
+}
+
+fn fields<'a>(schema: &'a Schema, object: &str) -> Vec<&'a FieldDefinition> {
+    let object = schema.types[object].as_object().unwrap();
+    object.fields.values().map(|field| &***field).collect()
+}
+
+/// Selects a field, with the part below it that is the same for all viewers or, if there is none, its type.
+fn select(schema: &Schema, field: &FieldDefinition) -> String {
+    let ExtendedType::Object(below) = &schema.types[field.ty.inner_named_type()] else {
+        return field.name.to_string();
+    };
+    let is_open = |field: &&FieldDefinition| field.directives.get("cacheControl").is_none();
+    let fields = below.fields.values().map(|field| &***field).filter(is_open);
+    let leaves = fields.filter(|field| schema.types[field.ty.inner_named_type()].is_leaf());
+    let leaves: Vec<&str> = leaves.map(|field| field.name.as_str()).collect();
+    let nodes = if below.fields.contains_key("nodes") { "nodes { id }" } else { "" };
+    format!("{} {{ __typename {} {nodes} }}", field.name, leaves.join(" "))
+}
+
+/// People who follow each other so that every field that depends on the viewer differs, and a post.
+async fn people(world: &World) -> Vec<Person> {
+    let people = world.people(4).await;
+    for (follower, followee) in [(0, 1), (1, 0), (2, 0), (1, 2)] {
+        world.follow(&people[follower], &people[followee]).await;
+    }
+    let publish = "mutation { publish(input: { content: \"first\" }) { post { id } } }";
+    world.data(Some(&people[0].token), publish, Value::Null).await;
+    let region = "mutation { updateProfile(input: { region: { country: \"DE\", subdivision: \"DE-BE\" } }) { user { id } } }";
+    world.data(Some(&people[0].token), region, Value::Null).await;
+    people
+}
+
+#[tokio::test]
+async fn every_field_that_depends_on_the_viewer_is_private() {
+    let world = World::with(&FOR_A_MINUTE).await;
+    let people = people(&world).await;
+    let schema = schema();
+    let (mut checked, mut open) = (0, Vec::new());
+    for (object, path) in PATHS {
+        for field in fields(&schema, object) {
+            let query = path.replace('…', &select(&schema, field));
+            if cache_control(&world, &query, &[]).await == "no-store" {
+                continue;
+            }
+            checked += 1;
+            let anonymous = world.data(None, &query, Value::Null).await;
+            for person in &people {
+                if world.data(Some(&person.token), &query, Value::Null).await != anonymous {
+                    open.push(format!("{object}.{}", field.name));
+                }
+            }
+        }
+    }
+    assert!(open.is_empty(), "without `@cacheControl(scope: PRIVATE)`, but different by viewer: {open:?}");
+    assert!(checked > 30, "{checked} public fields");
+}
+
+#[test]
+fn every_type_whose_responses_may_be_public_is_checked_field_by_field() {
+    let schema = schema();
+    let is_public = |ty: &&ExtendedType| {
+        let scope = ty.directives().get("cacheControl").map(|directive| directive.to_string());
+        ty.as_object().is_some() && scope.is_some_and(|scope| scope.contains("PUBLIC"))
+    };
+    let public = schema.types.values().filter(is_public).map(|ty| ty.name().as_str());
+    // A subdivision is part of a country, and neither has anything of a user.
+    let unknown: Vec<&str> = public
+        .filter(|name| *name != "Subdivision" && !PATHS.iter().any(|(known, _)| known == name))
+        .collect();
+    assert!(unknown.is_empty(), "add a path to PATHS for {unknown:?}");
+}
+
+#[tokio::test]
+async fn every_field_of_a_listed_user_is_loaded_with_its_page() {
+    let world = World::new().await;
+    let people = people(&world).await;
+    let schema = schema();
+    let token = Some(people[3].token.as_str());
+    let mut late = Vec::new();
+    for field in fields(&schema, "User").into_iter().filter(|field| field.arguments.is_empty()) {
+        let selection = select(&schema, field);
+        let query =
+            format!("{{ user(by: {{ username: \"ann0\" }}) {{ followers {{ nodes {{ {selection} }} }} }} }}");
+        world.data(token, &query, Value::Null).await;
+        let before = world.app.store().round_trips();
+        world.data(token, &query, Value::Null).await;
+        // The session, the name, the page, and its users.
+        let trips = world.app.store().round_trips() - before;
+        if trips > 4 {
+            late.push(format!("{}: {trips} round trips", field.name));
+        }
+    }
+    assert!(late.is_empty(), "not in `graphql::selection`: {late:?}");
+}

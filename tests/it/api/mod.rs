@@ -1,0 +1,20 @@
+//! The API, area by area, through the router in process.
+
+pub(crate) mod account;
+pub(crate) mod audience;
+pub(crate) mod batching;
+pub(crate) mod caching;
+pub(crate) mod cold;
+pub(crate) mod delivery;
+pub(crate) mod execution;
+pub(crate) mod fields;
+pub(crate) mod input;
+pub(crate) mod lists;
+pub(crate) mod operation;
+pub(crate) mod persisted;
+pub(crate) mod post;
+pub(crate) mod region;
+pub(crate) mod relation;
+pub(crate) mod throttle;
+pub(crate) mod timeline;
+pub(crate) mod visit;

@@ -1,0 +1,9 @@
+//! Redis, SQL servers, Fanfold servers and worlds for the tests to run in.
+
+pub(crate) mod graph;
+pub(crate) mod screen;
+pub(crate) mod server;
+pub(crate) mod sql;
+pub(crate) mod stage;
+pub(crate) mod walk;
+pub(crate) mod world;

@@ -1,0 +1,128 @@
+//! A client that reads its home timeline, watches it, disconnects and resumes, with what it shows.
+
+use std::sync::Mutex;
+
+use fanfold::app::App;
+use fanfold::app::error::{Error, Rejection};
+use fanfold::app::timeline::live::{TimelineEvent, TimelineWatch};
+use fanfold::app::timeline::seen::Seen;
+use fanfold::app::timeline::{TimelinePage, TimelineQuery};
+use fanfold::app::viewer::Viewer;
+use fanfold::model::page::{Direction, Window};
+use fanfold::model::user::UserFields;
+
+use crate::harness::stage::Results;
+use crate::harness::walk::walk;
+
+/// Posts of a page.
+const PAGE: usize = 2;
+/// Maximum number of resyncs before a client can resume, while nothing else happens.
+const MOST_RESYNCS: usize = 10;
+
+/// The screen of a client.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Screen {
+    /// The posts, unordered.
+    pub(crate) posts: Vec<u64>,
+    /// The position to resume after; `None` before the first event, if the timeline was empty at the start.
+    seen: Option<Seen>,
+    /// Posts that were read beside the page whose cursor it resumes after, and may arrive once more.
+    read_since: Vec<u64>,
+    /// Number of resyncs.
+    pub(crate) resyncs: usize,
+}
+
+impl Screen {
+    /// Shows an event.
+    fn show(&mut self, (event, seen): (TimelineEvent, Seen), wrong: &mut Vec<String>) {
+        match event {
+            TimelineEvent::Added(entry) => {
+                let post = entry.post.id.get();
+                if !self.posts.contains(&post) {
+                    self.posts.push(post);
+                } else if self.read_since.contains(&post) {
+                    self.read_since.retain(|read| *read != post);
+                } else {
+                    wrong.push(format!("{post} arrived twice: {self:?}"));
+                }
+            }
+            TimelineEvent::Removed(post) => self.posts.retain(|shown| *shown != post.get()),
+        }
+        self.seen = Some(seen);
+    }
+}
+
+/// Watches after the last event seen, until no more events arrive, or the same client watches anew.
+pub(crate) async fn watch(app: &App, viewer: &Viewer, user: u64, results: &Mutex<Results>) {
+    let turn = {
+        let turns = &mut results.lock().unwrap().turns;
+        *turns.entry(user).and_modify(|turn| *turn += 1).or_insert(0)
+    };
+    let is_mine = |results: &Results| results.turns[&user] == turn;
+    for _ in 0..MOST_RESYNCS {
+        let screen = results.lock().unwrap().screens.get(&user).cloned();
+        let watching = match screen {
+            Some(Screen { seen: Some(seen), .. }) => begin_at(app, viewer, Some(seen)).await,
+            not_begun => {
+                let resyncs = not_begun.map_or(0, |screen| screen.resyncs);
+                let begun = begin(app, viewer).await;
+                begun.map(|(watching, screen)| {
+                    let results = &mut *results.lock().unwrap();
+                    if is_mine(results) {
+                        results.screens.insert(user, Screen { resyncs, ..screen });
+                    }
+                    watching
+                })
+            }
+        };
+        let Some(mut watching) = watching else { return };
+        loop {
+            let next = watching.next_by_now().await;
+            let results = &mut *results.lock().unwrap();
+            if !is_mine(results) {
+                return;
+            }
+            let screen = results.screens.get_mut(&user).unwrap();
+            match next {
+                Ok(Some(next)) => screen.show(next, &mut results.wrong),
+                Err(Error::Rejected(Rejection::Resync)) => {
+                    *screen = Screen { resyncs: screen.resyncs + 1, ..Screen::default() };
+                    break;
+                }
+                Ok(None) | Err(_) => return,
+            }
+        }
+    }
+    results.lock().unwrap().wrong.push(format!("{user} resyncs again and again"));
+}
+
+async fn begin_at(app: &App, viewer: &Viewer, after: Option<Seen>) -> Option<TimelineWatch> {
+    app.watch_timeline(viewer, after, UserFields::NONE).await.ok()
+}
+
+/// Reads the timeline and begins to watch from its first entry; if there is none, begins to watch before it is read.
+async fn begin(app: &App, viewer: &Viewer) -> Option<(TimelineWatch, Screen)> {
+    let window = Window { direction: Direction::Forward, size: PAGE, from: None };
+    let query = TimelineQuery { window, author: UserFields::NONE, looks_back: false };
+    let first: TimelinePage = app.timeline(viewer, query).await.ok()?;
+    if first.page.entries.is_empty() {
+        let watching = begin_at(app, viewer, None).await?;
+        let posts = walk(app, viewer, Direction::Forward, PAGE).await;
+        return Some((watching, Screen { read_since: posts.clone(), posts, ..Screen::default() }));
+    }
+    let ids = |page: &TimelinePage| -> Vec<u64> {
+        page.page.entries.iter().map(|entry| entry.post.id.get()).collect()
+    };
+    let mut read_since = Vec::new();
+    let mut last = first.page.entries.last().map(|entry| entry.post.id);
+    while let Some(from) = last {
+        let window = Window { from: Some(from), ..window };
+        let page = app.timeline(viewer, TimelineQuery { window, ..query }).await.ok()?;
+        read_since.extend(ids(&page));
+        last = page.page.entries.last().map(|entry| entry.post.id);
+    }
+    let posts = [ids(&first), read_since.clone()].concat();
+    let seen = Some(first.seen_from(0));
+    let watching = begin_at(app, viewer, seen.clone()).await?;
+    Some((watching, Screen { posts, seen, read_since, ..Screen::default() }))
+}

@@ -1,0 +1,140 @@
+//! The program as processes: servers on a port, with requests written by hand.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::harness::world::Redis;
+
+/// A running `fanfold serve`.
+pub(crate) struct Server {
+    pub(crate) process: Child,
+    pub(crate) address: String,
+}
+
+impl Server {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        Self::run(&mut command(arguments))
+    }
+
+    /// Runs a command that starts a server.
+    pub(crate) fn run(command: &mut Command) -> Self {
+        Self::run_logging(command, Stdio::null())
+    }
+
+    /// The same, with a destination for its log.
+    pub(crate) fn run_logging(command: &mut Command, log: Stdio) -> Self {
+        let mut process = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("Fanfold listens on http://").expect("it prints its address");
+        Self { process, address: address.trim_end_matches('/').to_owned() }
+    }
+
+    pub(crate) fn on(data_dir: &TempDir) -> Self {
+        Self::start(&["serve", "--listen", "127.0.0.1:0", "--data-dir", data_dir.path().to_str().unwrap()])
+    }
+
+    /// Starts a server over this Redis, with an archive beside it.
+    pub(crate) fn over(redis: &Redis, options: &[&str]) -> Self {
+        let (url, directory) = (redis.url(), redis.directory());
+        let fixed = ["serve", "--listen", "127.0.0.1:0", "--redis-url", &url, "--data-dir", directory];
+        Self::start(&[&fixed, options].concat())
+    }
+
+    /// Returns the URL of the API.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/graphql", self.address)
+    }
+
+    /// Sends a request by hand; returns the status and the body.
+    pub(crate) fn send(&self, head: &str, body: &str) -> (u16, String) {
+        self.send_with(head, "", body)
+    }
+
+    /// The same, with more lines of the head.
+    pub(crate) fn send_with(&self, head: &str, more: &str, body: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let length = body.len();
+        write!(stream, "{head} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{more}content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        let status = response[9..12].parse().unwrap();
+        (status, response.split_once("\r\n\r\n").unwrap().1.to_owned())
+    }
+
+    pub(crate) fn ask(&self, query: &str) -> Value {
+        let (_, body) = self.send("POST /graphql", &json!({ "query": query }).to_string());
+        serde_json::from_str(&body).unwrap()
+    }
+
+    pub(crate) fn ask_as(&self, token: &str, query: &str) -> Value {
+        let authorization = format!("authorization: Bearer {token}\r\n");
+        let body = json!({ "query": query }).to_string();
+        serde_json::from_str(&self.send_with("POST /graphql", &authorization, &body).1).unwrap()
+    }
+
+    /// Registers a user, and returns their token.
+    pub(crate) fn token(&self, username: &str) -> String {
+        let input = format!("username: \"{username}\", password: \"correct horse\"");
+        let response = self.ask(&format!("mutation {{ register(input: {{ {input} }}) {{ token }} }}"));
+        response["data"]["register"]["token"].as_str().expect("is registered").to_owned()
+    }
+
+    pub(crate) fn register(&self, username: &str) -> Value {
+        let input = format!("username: \"{username}\", password: \"correct horse\"");
+        self.ask(&format!(
+            "mutation {{ register(input: {{ {input} }}) {{ viewer {{ user {{ username }} }} }} }}"
+        ))
+    }
+
+    pub(crate) fn has_user(&self, username: &str) -> bool {
+        let response = self.ask(&format!("{{ user(by: {{ username: \"{username}\" }}) {{ username }} }}"));
+        response["data"]["user"]["username"] == username
+    }
+
+    pub(crate) fn signal(&self, signal: &str) {
+        let pid = self.process.id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+    }
+
+    /// Asks it to end, and returns its exit code.
+    pub(crate) fn stop(self) -> Option<i32> {
+        self.signal("-TERM");
+        self.end()
+    }
+
+    /// Waits for its end, and returns its exit code.
+    pub(crate) fn end(mut self) -> Option<i32> {
+        self.process.wait().unwrap().code()
+    }
+
+    pub(crate) fn kill(mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+pub(crate) fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fanfold"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+pub(crate) fn eventually(condition: impl Fn() -> bool) -> bool {
+    (0..200).any(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        condition()
+    })
+}

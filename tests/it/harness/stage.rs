@@ -1,0 +1,486 @@
+//! A stage: a small world in which calls are made one step at a time, and what all users should see then.
+//!
+//! Not here: which calls are made (`timeline`, `moving`, `traces`).
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use fanfold::app::App;
+use fanfold::app::post::read::PostCount;
+use fanfold::app::read::Load as _;
+use fanfold::app::viewer::Viewer;
+use fanfold::archive::Archive;
+use fanfold::archive::post::Range;
+use fanfold::gate::Moment;
+use fanfold::model::id::{PostId, UserId};
+use fanfold::model::page::Direction;
+use proptest::prelude::*;
+
+use crate::harness::screen::{Screen, watch};
+use crate::harness::sql::{self, Database, Kind};
+use crate::harness::walk::{read_posts, walk, walk_posts};
+use crate::harness::world::{World, app, archive_all, deliver_all};
+use crate::service::turnstile::{self, Actor, Event};
+
+pub(crate) const STRATEGIES: [&str; 3] = ["hybrid", "push", "pull"];
+const USERS: u64 = 4;
+
+/// A call, or an event, in the world.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Call {
+    /// Publishes, under one of two idempotency keys or none.
+    Publish(u64, Option<u8>),
+    /// Deletes the user's own post of this rank among those that exist.
+    Delete(u64, usize),
+    /// Requests the deletion of the post with this id, whether or not it exists.
+    DeleteId(u64, u64),
+    /// Publishes and is interrupted before the post is visible; the repairer revokes its id. Not beside other calls: a
+    /// minute passes.
+    Revoke(u64),
+    Follow(u64, u64),
+    Unfollow(u64, u64),
+    /// Reads the whole timeline, in pages of this size.
+    Read(u64, usize),
+    /// Runs the waiting deliveries, and takes over those that others have begun.
+    Deliver,
+    /// The timeline expires.
+    Expire(u64),
+    /// Archives the waiting posts, and those that other movers have taken.
+    Move,
+    /// Reads all posts of a user, in pages of this size.
+    ReadPosts(u64, usize),
+    /// The archive becomes unavailable, and recovers.
+    Outage,
+    /// Watches the timeline after the last event seen, until no more arrive; the first time, reads it before that.
+    Watch(u64),
+}
+
+/// Calls that are made one after the other before the others begin, and those that then run together.
+#[derive(Clone, Debug)]
+pub(crate) struct Scenario {
+    pub(crate) before: Vec<Call>,
+    pub(crate) together: Vec<Call>,
+}
+
+/// The results that callers received.
+#[derive(Default)]
+pub(crate) struct Results {
+    pub(crate) published: Vec<(u64, Option<u8>, PostId)>,
+    pub(crate) deleted: Vec<PostId>,
+    pub(crate) deletions_requested: BTreeSet<PostId>,
+    /// Faults in what users have read.
+    pub(crate) wrong: Vec<String>,
+    /// The screens of the users who watch.
+    pub(crate) screens: BTreeMap<u64, Screen>,
+    /// The number of watches that each of them has begun.
+    pub(crate) turns: BTreeMap<u64, usize>,
+}
+
+fn id(number: u64) -> UserId {
+    UserId::new(number).unwrap()
+}
+
+/// An application with timelines of `capacity` posts, where two followers make a star.
+async fn small(world: &World, strategy: &str, capacity: &str, more: &[&str]) -> App {
+    let options =
+        ["--timeline-strategy", strategy, "--timeline-capacity", capacity, "--timeline-push-limit", "1"];
+    app(&world.redis, &world.clock, &[&options, more].concat()).await
+}
+
+/// A way to make the archive fail, at once and for all processes.
+struct Outage {
+    url: String,
+    is_on: AtomicBool,
+}
+
+impl Outage {
+    async fn begin(&self) {
+        if !self.is_on.swap(true, Ordering::SeqCst) {
+            sql::execute(&self.url, "ALTER TABLE posts RENAME TO away").await;
+        }
+    }
+
+    async fn end(&self) {
+        if self.is_on.swap(false, Ordering::SeqCst) {
+            sql::execute(&self.url, "ALTER TABLE away RENAME TO posts").await;
+        }
+    }
+}
+
+/// A world with users 1 to 4 who are signed in, and an application with small timelines.
+pub(crate) struct Stage {
+    pub(crate) world: World,
+    pub(crate) app: App,
+    pub(crate) database: Database,
+    archive: Archive,
+    outage: Arc<Outage>,
+    viewers: HashMap<u64, Viewer>,
+    pub(crate) results: Arc<Mutex<Results>>,
+}
+
+impl Stage {
+    /// Creates a stage with timelines of `capacity` posts, and stars from two followers on.
+    pub(crate) async fn new(strategy: &str, capacity: &str) -> Self {
+        Self::with_archive(Kind::Sqlite, strategy, capacity, "1000").await
+    }
+
+    /// The same with an archive of this kind, and this number of hot posts per author.
+    pub(crate) async fn with_archive(kind: Kind, strategy: &str, capacity: &str, hot: &str) -> Self {
+        let world = World::new().await;
+        let mut viewers = HashMap::new();
+        for (number, person) in (1..).zip(world.people(USERS as usize).await) {
+            viewers.insert(number, world.app.authenticate(&person.token).await.unwrap());
+        }
+        let database = Database::new(kind).await;
+        let archive = database.archive();
+        let outage = Arc::new(Outage { url: database.url.clone(), is_on: AtomicBool::new(false) });
+        let options = ["--archive-url", &database.url, "--post-hot-limit", hot];
+        let app = small(&world, strategy, capacity, &options).await;
+        app.open_archive().await.unwrap();
+        Self { world, app, database, archive, outage, viewers, results: Arc::default() }
+    }
+
+    /// The same world under another strategy.
+    pub(crate) async fn changed(self, strategy: &str) -> Self {
+        let options = ["--archive-url", &self.database.url];
+        Self { app: small(&self.world, strategy, "5", &options).await, ..self }
+    }
+
+    /// Removes everything but the users and their sessions.
+    pub(crate) async fn clear(&self) {
+        let keys: Vec<String> = self.world.redis.raw(&["KEYS", "ff:*"]);
+        let stays = [":user", ":secret", ":sessions", ":layout", ":next:user"];
+        let goes = |key: &&String| !key.contains("name:") && !stays.iter().any(|end| key.ends_with(end));
+        let mut words = vec!["DEL", "nothing"];
+        words.extend(keys.iter().filter(goes).map(String::as_str));
+        self.world.redis.raw::<i64>(&words);
+        self.outage.end().await;
+        self.database.execute("DELETE FROM posts").await;
+        *self.results.lock().unwrap() = Results::default();
+    }
+
+    pub(crate) async fn begin(&self, call: Call) -> Actor {
+        let results = Arc::clone(&self.results);
+        let viewer = |user: u64| self.viewers[&user].clone();
+        match call {
+            Call::Publish(user, key) => {
+                let viewer = viewer(user);
+                let work = async move |app: App| {
+                    let (content, key_text) = match key {
+                        Some(key) => (format!("keyed {key}"), Some(format!("key {key}"))),
+                        None => ("plain".to_owned(), None),
+                    };
+                    let published = app.publish(&viewer, &content, None, key_text.as_deref()).await;
+                    if let Ok(post) = published {
+                        results.lock().unwrap().published.push((user, key, post));
+                    }
+                };
+                Actor::begin(&self.app, work).await
+            }
+            Call::Delete(user, rank) => {
+                let post = self.posts(user).await.get(rank).copied().and_then(PostId::new);
+                self.begin_deletion(user, post).await
+            }
+            Call::DeleteId(user, post) => self.begin_deletion(user, PostId::new(post)).await,
+            Call::Revoke(user) => {
+                let viewer = viewer(user);
+                let work = async move |app: App| drop(app.publish(&viewer, "interrupted", None, None).await);
+                let mut publisher = Actor::begin(&self.app, work).await;
+                publisher.step_to(Moment::After, "publish: record").await;
+                publisher.interrupt().await;
+                self.world.clock.advance(Duration::from_secs(61));
+                self.app.repair().await.unwrap();
+                publisher
+            }
+            Call::Follow(one, other) => {
+                let viewer = viewer(one);
+                let work = async move |app: App| drop(app.follow(&viewer, id(other)).await);
+                Actor::begin(&self.app, work).await
+            }
+            Call::Unfollow(one, other) => {
+                let viewer = viewer(one);
+                let work = async move |app: App| drop(app.unfollow(&viewer, id(other)).await);
+                Actor::begin(&self.app, work).await
+            }
+            Call::Read(user, size) => {
+                let viewer = viewer(user);
+                let work = async move |app: App| {
+                    let read = walk(&app, &viewer, Direction::Forward, size).await;
+                    if !read.is_sorted_by(|one, next| one > next) {
+                        results.lock().unwrap().wrong.push(format!("{user} has read {read:?}"));
+                    }
+                };
+                Actor::begin(&self.app, work).await
+            }
+            Call::Deliver => {
+                let work = async move |app: App| {
+                    for mut worker in app.workers() {
+                        drop(worker.drain(Duration::ZERO).await);
+                    }
+                };
+                Actor::begin(&self.app, work).await
+            }
+            Call::Expire(user) => {
+                let key = format!("ff:{{u{user}}}:timeline");
+                self.world.redis.raw::<i64>(&["DEL", &key]);
+                Actor::begin(&self.app, async |_| ()).await
+            }
+            Call::Move => {
+                let work = async |app: App| drop(app.mover().drain(Duration::ZERO).await);
+                Actor::begin(&self.app, work).await
+            }
+            Call::ReadPosts(author, size) => {
+                let must = self.must_exist(author);
+                let must_not = results.lock().unwrap().deleted.clone();
+                let work = async move |app: App| {
+                    let Ok(read) = walk_posts(&app, author, Direction::Forward, size).await else { return };
+                    let mut results = results.lock().unwrap();
+                    let is_right = read.is_sorted_by(|one, next| one > next)
+                        && must
+                            .iter()
+                            .all(|post| results.deletions_requested.contains(post) || read.contains(post))
+                        && !must_not.iter().any(|post| read.contains(post));
+                    if !is_right {
+                        let wrong = format!(
+                            "{author} has {read:?}; {must:?} must be there, and {must_not:?} must not"
+                        );
+                        results.wrong.push(wrong);
+                    }
+                };
+                Actor::begin(&self.app, work).await
+            }
+            Call::Watch(user) => {
+                let viewer = viewer(user);
+                let work = async move |app: App| watch(&app, &viewer, user, &results).await;
+                Actor::begin(&self.app, work).await
+            }
+            Call::Outage => self.begin_outage().await,
+        }
+    }
+
+    async fn begin_deletion(&self, user: u64, post: Option<PostId>) -> Actor {
+        let (viewer, results) = (self.viewers[&user].clone(), Arc::clone(&self.results));
+        if let Some(post) = post {
+            results.lock().unwrap().deletions_requested.insert(post);
+        }
+        let work = async move |app: App| {
+            let Some(post) = post else { return };
+            if app.delete_post(&viewer, post).await.is_ok() {
+                results.lock().unwrap().deleted.push(post);
+            }
+        };
+        Actor::begin(&self.app, work).await
+    }
+
+    async fn begin_outage(&self) -> Actor {
+        let outage = Arc::clone(&self.outage);
+        let work = async move |app: App| {
+            let _ = app.is_ready().await;
+            outage.begin().await;
+            let _ = app.is_ready().await;
+            outage.end().await;
+        };
+        Actor::begin(&self.app, work).await
+    }
+
+    /// Returns the posts of an author that were confirmed, and whose deletion was not requested.
+    pub(crate) fn must_exist(&self, author: u64) -> Vec<PostId> {
+        let results = self.results.lock().unwrap();
+        let there = results
+            .published
+            .iter()
+            .filter(|(user, _, post)| *user == author && !results.deletions_requested.contains(post));
+        there.map(|(_, _, post)| *post).collect()
+    }
+
+    /// Makes a call, with no other in progress.
+    pub(crate) async fn call(&self, call: Call) {
+        self.begin(call).await.finish().await;
+    }
+
+    /// Makes these calls, and delivers after each.
+    pub(crate) async fn calls(&self, calls: &[Call]) {
+        for call in calls {
+            self.call(*call).await;
+            deliver_all(&self.app).await;
+        }
+    }
+
+    pub(crate) async fn play(&self, scenario: &Scenario, events: &[Event]) {
+        self.play_noting(scenario, events, |_, _| ()).await;
+    }
+
+    pub(crate) async fn play_noting(
+        &self,
+        scenario: &Scenario,
+        events: &[Event],
+        note: impl FnMut(usize, &Actor),
+    ) {
+        for call in &scenario.before {
+            self.call(*call).await;
+        }
+        let mut actors = Vec::new();
+        for call in &scenario.together {
+            actors.push(self.begin(*call).await);
+        }
+        turnstile::play(&self.world, &self.app, actors, events, note).await;
+    }
+
+    /// Waits until no call can be in progress, repairs, and delivers everything.
+    pub(crate) async fn settle(&self) {
+        self.outage.end().await;
+        self.world.clock.advance(Duration::from_secs(61));
+        self.app.repair().await.unwrap();
+        deliver_all(&self.app).await;
+        archive_all(&self.app).await;
+    }
+
+    /// Returns the posts in an author's list and those that the archive has, newest first.
+    pub(crate) async fn posts(&self, user: u64) -> Vec<u64> {
+        let raw = &self.world.redis;
+        let mut posts: Vec<u64> = raw.raw(&["LRANGE", &format!("ff:{{u{user}}}:posts"), "0", "-1"]);
+        for post in self.archived(user).await {
+            let is_deleted: bool = raw.raw(&["HEXISTS", &format!("ff:{{p{post}}}:post"), "deleted"]);
+            if !is_deleted {
+                posts.push(post);
+            }
+        }
+        posts.sort_unstable();
+        posts.dedup();
+        posts.reverse();
+        posts
+    }
+
+    /// Returns the reported number of an author's posts.
+    pub(crate) async fn count(&self, author: u64) -> usize {
+        self.app.load(PostCount(id(author))).await.unwrap() as usize
+    }
+
+    /// Returns the number of an author's posts that have been erased and are still in the list.
+    pub(crate) fn half_deleted(&self, author: u64) -> usize {
+        let raw = &self.world.redis;
+        let posts: Vec<u64> = raw.raw(&["LRANGE", &format!("ff:{{u{author}}}:posts"), "0", "-1"]);
+        let is_erased = |post: &&u64| raw.raw(&["HEXISTS", &format!("ff:{{p{post}}}:post"), "deleted"]);
+        posts.iter().filter(is_erased).count()
+    }
+
+    /// Returns the posts of an author that the archive has.
+    async fn archived(&self, user: u64) -> Vec<u64> {
+        let all =
+            Range { author: id(user), direction: Direction::Forward, above: 0, below: u64::MAX, limit: 999 };
+        let found = self.archive.ids_of(&[all]).await.unwrap().pop().unwrap();
+        found.into_iter().map(PostId::get).collect()
+    }
+
+    /// Returns what a user should see by the naive model: all posts of their followees and their own.
+    pub(crate) async fn expected(&self, user: u64) -> Vec<u64> {
+        let following: Vec<u64> =
+            self.world.redis.raw(&["ZRANGE", &format!("ff:{{u{user}}}:following"), "0", "-1"]);
+        let mut posts = self.posts(user).await;
+        for followee in following {
+            posts.extend(self.posts(followee).await);
+        }
+        posts.sort_unstable();
+        posts.reverse();
+        posts
+    }
+
+    /// Returns a user as a viewer.
+    pub(crate) fn viewer(&self, user: u64) -> Viewer {
+        self.viewers[&user].clone()
+    }
+
+    /// Returns what a user sees, paging forward and backward.
+    pub(crate) async fn seen(&self, app: &App, user: u64, size: usize) -> (Vec<u64>, Vec<u64>) {
+        let forward = walk(app, &self.viewers[&user], Direction::Forward, size).await;
+        let backward = walk(app, &self.viewers[&user], Direction::Backward, size).await;
+        (forward, backward)
+    }
+
+    /// Asserts that all users see what they should see.
+    pub(crate) async fn check_timelines(&self, app: &App) -> Result<(), TestCaseError> {
+        for user in 1..=USERS {
+            let expected = self.expected(user).await;
+            let (forward, backward) = self.seen(app, user, 2).await;
+            prop_assert_eq!(&forward, &expected, "what {} sees", user);
+            prop_assert_eq!(&backward, &expected, "what {} sees, backward", user);
+        }
+        Ok(())
+    }
+
+    /// Asserts that the stored data matches the results of callers, and that nothing is left over.
+    pub(crate) async fn check_store(&self) -> Result<(), TestCaseError> {
+        let raw = &self.world.redis;
+        let mut listed = BTreeMap::new();
+        for user in 1..=USERS {
+            let hot: Vec<u64> = raw.raw(&["LRANGE", &format!("ff:{{u{user}}}:posts"), "0", "-1"]);
+            prop_assert!(hot.is_sorted_by(|one, next| one > next), "the posts of {} are {:?}", user, hot);
+            let cold = self.archived(user).await;
+            let counted: Option<i64> = raw.raw(&["HGET", &format!("ff:{{u{user}}}:cold"), "count"]);
+            prop_assert_eq!(
+                counted.unwrap_or(0),
+                cold.len() as i64,
+                "{} has {:?} in the archive",
+                user,
+                cold
+            );
+            prop_assert!(!cold.iter().any(|post| hot.contains(post)), "{:?} {:?}", hot, cold);
+            let posts = self.posts(user).await;
+            let recent: Vec<u64> = raw.raw(&["ZREVRANGE", &format!("ff:{{u{user}}}:recent"), "0", "-1"]);
+            prop_assert_eq!(&recent[..], &posts[..posts.len().min(20)], "the newest posts of {}", user);
+            listed.extend(posts.into_iter().map(|post| (post, user)));
+        }
+        let ids: Vec<PostId> = listed.keys().map(|&post| PostId::new(post).unwrap()).collect();
+        let contents = read_posts(&self.app, &ids).await;
+        let results = self.results.lock().unwrap();
+        prop_assert!(results.wrong.is_empty(), "{:?}", results.wrong);
+        for (user, key, post) in &results.published {
+            let is_there = listed.get(&post.get()) == Some(user);
+            prop_assert!(
+                is_there || results.deletions_requested.contains(post),
+                "{} published {}",
+                user,
+                post
+            );
+            let same =
+                results.published.iter().filter(|(other, other_key, _)| (other, other_key) == (user, key));
+            prop_assert!(
+                key.is_none() || same.clone().all(|(_, _, other)| other == post),
+                "{} under one key",
+                post
+            );
+        }
+        for post in &results.deleted {
+            prop_assert!(!listed.contains_key(&post.get()), "{} was deleted", post);
+        }
+        // Under one key there is one post, confirmed or not.
+        let mut keyed = BTreeSet::new();
+        for (post, content) in ids.iter().zip(contents) {
+            prop_assert!(content.is_some(), "{} has no content", post);
+            if let Some(content) = content.filter(|content| content != "plain") {
+                prop_assert!(keyed.insert((listed[&post.get()], content)), "two posts under one key");
+            }
+        }
+        for key in raw.raw::<Vec<String>>(&["KEYS", "ff:{p*}:post"]) {
+            let post: u64 = key.trim_start_matches("ff:{p").trim_end_matches("}:post").parse().unwrap();
+            let content: Option<String> = raw.raw(&["HGET", &key, "content"]);
+            prop_assert_eq!(content.is_some(), listed.contains_key(&post), "the record of {}", post);
+            let delivery: Option<String> = raw.raw(&["HGET", &key, "delivery"]);
+            let is_open = delivery.is_some_and(|delivery| delivery.starts_with("pushed"));
+            prop_assert!(!is_open || !listed.contains_key(&post), "{} is delivered", post);
+        }
+        for key in raw.raw::<Vec<String>>(&["KEYS", "ff:{f*}:fanout"]) {
+            prop_assert_eq!(raw.raw::<u64>(&["XLEN", &key]), 0, "a job is left");
+        }
+        let left =
+            ["ff:*:intents", "ff:{g}:publishing", "ff:*:progress", "ff:*:failed", "ff:*:fanout:[orht]*"];
+        let unmoved = ["ff:{a}:pending", "ff:{a}:mov*:*", "ff:{a}:unmovable", "ff:*:gone"];
+        for pattern in left.into_iter().chain(unmoved) {
+            let left: Vec<String> = raw.raw(&["KEYS", pattern]);
+            prop_assert!(left.is_empty(), "{:?} is left", left);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,222 @@
+//! Live timelines: a client that watches, disconnects and resumes shows what it would read.
+
+use std::collections::BTreeSet;
+
+use fanfold::gate::Moment;
+use proptest::prelude::*;
+use tokio::runtime::Runtime;
+
+use crate::harness::sql::Kind;
+use crate::harness::stage::{Call, STRATEGIES, Scenario, Stage};
+use crate::harness::world::{cases, deliver_all, model_config};
+use crate::service::turnstile::{Event, events};
+
+fn scenarios() -> impl Strategy<Value = Scenario> {
+    // Mostly 1 and 2 watch what 3 and 4 write.
+    let reader = prop_oneof![4 => Just(1u64), 2 => Just(2), 1 => Just(3)];
+    let author = prop_oneof![5 => Just(3u64), 3 => Just(4), 1 => Just(1)];
+    let pair = (reader.clone(), author.clone());
+    let pair = pair.prop_map(|(one, other)| if one == other { (one, 4) } else { (one, other) });
+    let publish = author.clone().prop_map(|user| Call::Publish(user, None));
+    let follow = pair.clone().prop_map(|(one, other)| Call::Follow(one, other));
+    let watch = reader.clone().prop_map(Call::Watch);
+    let before = prop_oneof![
+        6 => publish.clone(), 6 => follow.clone(), 3 => watch.clone(), 2 => Just(Call::Deliver),
+        1 => Just(Call::Move),
+    ];
+    let together = prop_oneof![
+        8 => publish,
+        8 => watch,
+        4 => Just(Call::Deliver),
+        2 => (author, 0..3usize).prop_map(|(user, rank)| Call::Delete(user, rank)),
+        2 => follow,
+        1 => pair.prop_map(|(one, other)| Call::Unfollow(one, other)),
+        1 => reader.prop_map(Call::Expire),
+        1 => Just(Call::Move),
+    ];
+    let before = proptest::collection::vec(before, 0..12);
+    let together = proptest::collection::vec(together, 1..9);
+    (before, together).prop_map(|(before, together)| Scenario { before, together })
+}
+
+/// Returns the authors whose posts a watcher must show, all of them: those it followed before the concurrent calls and
+/// never unfollowed, and itself.
+fn constant(scenario: &Scenario, user: u64) -> BTreeSet<u64> {
+    let mut authors: BTreeSet<u64> = BTreeSet::from([user]);
+    for call in &scenario.before {
+        match call {
+            Call::Follow(one, other) if *one == user => drop(authors.insert(*other)),
+            _ => {}
+        }
+    }
+    for call in &scenario.together {
+        match call {
+            Call::Unfollow(one, other) if *one == user => drop(authors.remove(other)),
+            _ => {}
+        }
+    }
+    authors
+}
+
+async fn check_screens(stage: &Stage, scenario: &Scenario) -> Result<usize, TestCaseError> {
+    let watchers: Vec<u64> = stage.results.lock().unwrap().screens.keys().copied().collect();
+    let mut resyncs = 0;
+    for user in watchers {
+        // Authors followed after the watch began are left out: their earlier posts do not arrive.
+        let began = scenario.before.iter().position(|call| matches!(call, Call::Watch(one) if *one == user));
+        let followed_later =
+            scenario.before.iter().skip(began.unwrap_or(usize::MAX)).filter_map(|call| match call {
+                Call::Follow(one, other) if *one == user => Some(*other),
+                _ => None,
+            });
+        let mut authors = constant(scenario, user);
+        for author in followed_later {
+            authors.remove(&author);
+        }
+        stage.call(Call::Watch(user)).await;
+        let screen = stage.results.lock().unwrap().screens[&user].clone();
+        resyncs += screen.resyncs;
+        let mut of_those = Vec::new();
+        for author in &authors {
+            of_those.extend(stage.posts(*author).await);
+        }
+        let of_those: BTreeSet<u64> = of_those.into_iter().collect();
+        let expected: BTreeSet<u64> = stage.expected(user).await.into_iter().collect();
+        let shown: BTreeSet<u64> = screen.posts.iter().copied().collect();
+        prop_assert_eq!(shown.len(), screen.posts.len(), "{} has {:?}", user, screen);
+        let missing: Vec<&u64> = of_those.difference(&shown).collect();
+        prop_assert!(missing.is_empty(), "{} misses {:?} of {:?}: {:?}", user, missing, of_those, screen);
+        let has_unfollowed =
+            scenario.together.iter().any(|call| matches!(call, Call::Unfollow(one, _) if *one == user));
+        let left: Vec<&u64> = shown.difference(&expected).collect();
+        prop_assert!(has_unfollowed || left.is_empty(), "{} still has {:?}: {:?}", user, left, screen);
+    }
+    let wrong = stage.results.lock().unwrap().wrong.clone();
+    prop_assert!(wrong.is_empty(), "{:?}", wrong);
+    Ok(resyncs)
+}
+
+#[tokio::test]
+async fn a_post_published_during_a_look_is_found_by_the_next_look() {
+    for strategy in STRATEGIES {
+        let stage = Stage::new(strategy, "50").await;
+        stage.calls(&[Call::Follow(1, 3), Call::Publish(3, None), Call::Watch(1)]).await;
+        for steps in 0.. {
+            let mut watching = stage.begin(Call::Watch(1)).await;
+            for _ in 0..steps {
+                if watching.waits.is_some() {
+                    watching.step().await;
+                }
+            }
+            if watching.waits.is_none() {
+                assert!(steps > 10, "it was held {steps} times");
+                break;
+            }
+            // The post is visible before the watch continues, and delivered after its look.
+            stage.call(Call::Publish(3, None)).await;
+            watching.finish().await;
+            deliver_all(&stage.app).await;
+        }
+        stage.call(Call::Watch(1)).await;
+        let mut shown = stage.results.lock().unwrap().screens[&1].posts.clone();
+        shown.sort_unstable_by(|one, other| other.cmp(one));
+        assert_eq!(shown, stage.expected(1).await, "{strategy}");
+        assert_eq!(stage.results.lock().unwrap().wrong, Vec::<String>::new());
+    }
+}
+
+#[tokio::test]
+async fn posts_deleted_while_there_was_no_timeline_end_on_no_screen() {
+    let stage = Stage::new("push", "50").await;
+    stage.calls(&[Call::Follow(1, 3), Call::Publish(3, None), Call::Watch(1)]).await;
+    // No record says what would have been removed from it.
+    stage.calls(&[Call::Expire(1), Call::Delete(3, 0), Call::Watch(1)]).await;
+    let screen = stage.results.lock().unwrap().screens[&1].clone();
+    assert_eq!((screen.posts, screen.resyncs), (vec![], 1));
+}
+
+#[tokio::test]
+async fn a_post_begun_first_that_becomes_visible_below_the_last_of_a_page_is_sent() {
+    let scenario = Scenario {
+        before: vec![],
+        together: vec![Call::Publish(3, None), Call::Watch(3), Call::Publish(3, None)],
+    };
+    for strategy in STRATEGIES {
+        let stage = Stage::new(strategy, "50").await;
+        // The last has its id first, and is the last to be visible.
+        stage.play(&scenario, &[Event::Step(2, 3)]).await;
+        stage.settle().await;
+        assert_eq!(check_screens(&stage, &scenario).await.unwrap(), 0, "{strategy}");
+    }
+}
+
+#[tokio::test]
+async fn a_full_timeline_is_watched_while_a_post_below_it_is_being_published() {
+    for strategy in STRATEGIES {
+        let stage = Stage::new(strategy, "3").await;
+        stage.calls(&[Call::Follow(1, 3), Call::Follow(1, 4), Call::Read(1, 2)]).await;
+        let mut late = stage.begin(Call::Publish(3, None)).await;
+        late.step_to(Moment::After, "publish: issue").await;
+        stage.calls(&[Call::Publish(4, None); 5]).await;
+        stage.calls(&[Call::Watch(1), Call::Publish(4, None), Call::Watch(1), Call::Watch(1)]).await;
+        late.finish().await;
+        stage.calls(&[Call::Watch(1), Call::Publish(4, None), Call::Watch(1)]).await;
+        let screen = stage.results.lock().unwrap().screens[&1].clone();
+        assert_eq!(stage.results.lock().unwrap().wrong, Vec::<String>::new());
+        // The late one is below the three that the timeline holds.
+        assert_eq!((screen.resyncs, screen.posts.len()), (0, 8), "{strategy}");
+    }
+}
+
+#[tokio::test]
+async fn a_timeline_whose_newest_posts_are_by_an_unfollowed_author_is_watched() {
+    for strategy in STRATEGIES {
+        let stage = Stage::new(strategy, "3").await;
+        stage.calls(&[Call::Follow(1, 3), Call::Follow(1, 4), Call::Publish(4, None)]).await;
+        let mut late = stage.begin(Call::Publish(4, None)).await;
+        late.step_to(Moment::After, "publish: issue").await;
+        stage.calls(&[Call::Publish(3, None); 5]).await;
+        stage.calls(&[Call::Read(1, 2), Call::Unfollow(1, 3), Call::Watch(1)]).await;
+        late.finish().await;
+        stage.calls(&[Call::Watch(1), Call::Publish(4, None), Call::Watch(1)]).await;
+        let screen = stage.results.lock().unwrap().screens[&1].clone();
+        assert_eq!(stage.results.lock().unwrap().wrong, Vec::<String>::new());
+        assert_eq!((screen.resyncs, screen.posts.len()), (0, 3), "{strategy}");
+    }
+}
+
+proptest! {
+    #![proptest_config(model_config(cases(200)))]
+
+    #[test]
+    fn a_watcher_has_each_post_once_wherever_calls_are_interrupted(scenario in scenarios(), events in events()) {
+        thread_local!(static STAGES: (Runtime, Vec<Stage>) = {
+            let runtime = Runtime::new().unwrap();
+            let set = async || {
+                let mut stages = Vec::new();
+                for strategy in STRATEGIES {
+                    stages.push(Stage::with_archive(Kind::Sqlite, strategy, "50", "50").await);
+                }
+                stages.push(Stage::with_archive(Kind::Sqlite, "hybrid", "3", "2").await);
+                stages
+            };
+            let stages = runtime.block_on(set());
+            (runtime, stages)
+        });
+        STAGES.with(|(runtime, stages)| {
+            for stage in stages {
+                let resyncs = runtime.block_on(async {
+                    stage.clear().await;
+                    stage.play(&scenario, &events).await;
+                    stage.settle().await;
+                    stage.check_store().await?;
+                    check_screens(stage, &scenario).await
+                })?;
+                // So few posts can all be sent one by one, unless a timeline vanishes.
+                let may_vanish = scenario.together.iter().any(|call| matches!(call, Call::Expire(_)));
+                prop_assert!(resyncs == 0 || may_vanish, "{} resyncs", resyncs);
+            }
+            Ok::<(), TestCaseError>(())
+        })?;
+    }
+}

@@ -1,0 +1,15 @@
+//! Model tests: steps in any order, interrupted at any point.
+
+pub(crate) mod agreement;
+pub(crate) mod archiving;
+pub(crate) mod edge;
+pub(crate) mod failover;
+pub(crate) mod fanout;
+pub(crate) mod live;
+pub(crate) mod look;
+pub(crate) mod merge;
+pub(crate) mod midnight;
+pub(crate) mod moving;
+pub(crate) mod registration;
+pub(crate) mod traces;
+pub(crate) mod unreadable;

@@ -1,0 +1,246 @@
+//! Posts on their way to the archive: whatever runs concurrently and wherever it is interrupted, at every moment each
+//! post is found once, in Redis or in the archive.
+
+use std::cell::RefCell;
+
+use fanfold::gate::Moment;
+use fanfold::model::page::Direction;
+use fanfold::store::moving;
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use tokio::runtime::{Handle, Runtime};
+
+use crate::harness::sql::Kind;
+use crate::harness::stage::{Call, Scenario, Stage};
+use crate::harness::walk::walk_posts;
+use crate::harness::world::{cases, model_config};
+use crate::service::turnstile::{Event, events};
+
+fn scenarios() -> impl Strategy<Value = Scenario> {
+    let author = prop_oneof![4 => Just(3u64), 1 => Just(4)];
+    let call = || {
+        prop_oneof![
+            6 => (author.clone(), prop::option::weighted(0.15, 0..2u8)).prop_map(|(user, key)| Call::Publish(user, key)),
+            4 => (author.clone(), 0..6usize).prop_map(|(user, rank)| Call::Delete(user, rank)),
+            2 => (author.clone(), 1..16u64).prop_map(|(user, post)| Call::DeleteId(user, post)),
+            6 => Just(Call::Move),
+            3 => (author.clone(), 1..4usize).prop_map(|(user, size)| Call::ReadPosts(user, size)),
+            1 => Just(Call::Outage),
+        ]
+    };
+    let alone = prop_oneof![7 => call(), 1 => author.clone().prop_map(Call::Revoke)];
+    let before = proptest::collection::vec(alone, 2..14);
+    let together = proptest::collection::vec(call(), 2..6);
+    (before, together).prop_map(|(before, together)| Scenario { before, together })
+}
+
+/// Checks that at this moment each post of an author is found once, and as many as are counted. Reads that fail while
+/// the archive is unavailable are not checked. A deletion in progress is not taken for a fault of a count.
+async fn check_now(stage: &Stage) -> Result<(), String> {
+    if let Ok(findings) = stage.app.check_users(1, false).await
+        && findings.miscounted > 0
+    {
+        return Err(format!("{findings:?}"));
+    }
+    for author in [3, 4] {
+        let must = stage.must_exist(author);
+        let must_not = stage.results.lock().unwrap().deleted.clone();
+        for (direction, size) in [(Direction::Forward, 2), (Direction::Backward, 3)] {
+            let Ok(read) = walk_posts(&stage.app, author, direction, size).await else { continue };
+            let count = stage.count(author).await;
+            let is_right = read.is_sorted_by(|one, next| one > next)
+                && must.iter().all(|post| read.contains(post))
+                && !must_not.iter().any(|post| read.contains(post));
+            // Between its first step and its second a deletion is in progress.
+            let are_deleted = stage.half_deleted(author);
+            if !is_right || read.len() + are_deleted != count {
+                return Err(format!(
+                    "{author} has {read:?} {direction:?}, {count} counted, {are_deleted} being deleted; \
+                     {must:?} must be there, and {must_not:?} must not"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn run(kind: Kind, cases: u32) {
+    let runtime = Runtime::new().unwrap();
+    let stage = runtime.block_on(Stage::with_archive(kind, "hybrid", "3", "2"));
+    let config = model_config(cases);
+    let tested =
+        TestRunner::new(config).run(&(scenarios(), events()), |(scenario, events): (_, Vec<Event>)| {
+            runtime.block_on(async {
+                stage.clear().await;
+                let wrong = RefCell::new(None);
+                let note = |_, _: &_| {
+                    let now = tokio::task::block_in_place(|| Handle::current().block_on(check_now(&stage)));
+                    if let Err(what) = now {
+                        wrong.borrow_mut().get_or_insert(what);
+                    }
+                };
+                stage.play_noting(&scenario, &events, note).await;
+                prop_assert_eq!(wrong.into_inner(), None);
+                stage.settle().await;
+                stage.check_store().await?;
+                check_now(&stage).await.map_err(TestCaseError::fail)
+            })
+        });
+    if let Err(failed) = tested {
+        panic!("{kind:?}: {failed}");
+    }
+}
+
+#[test]
+fn at_every_moment_each_post_is_found_once_in_sqlite() {
+    run(Kind::Sqlite, cases(150));
+}
+
+#[test]
+fn at_every_moment_each_post_is_found_once_in_mariadb() {
+    run(Kind::Mariadb, cases(50));
+}
+
+#[test]
+fn at_every_moment_each_post_is_found_once_in_postgres() {
+    run(Kind::Postgres, cases(50));
+}
+
+const A: u64 = 3;
+const POST: Call = Call::Publish(A, None);
+const KEYED: Call = Call::Publish(A, Some(1));
+/// Of four posts, two of which are hot.
+const OLDEST: Call = Call::Delete(A, 3);
+const OLDER: Call = Call::Delete(A, 2);
+
+/// Plays `setup`, then holds a call at each of its steps in turn while others do `meanwhile`, resumes or interrupts it,
+/// and checks at each moment that all posts are there.
+async fn hold_everywhere(setup: &[Call], held: Call, meanwhile: &[Call]) {
+    let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "2").await;
+    for is_interrupted in [false, true] {
+        for steps in 0.. {
+            stage.clear().await;
+            for call in setup {
+                stage.call(*call).await;
+            }
+            let mut actor = stage.begin(held).await;
+            for _ in 0..steps {
+                if actor.waits.is_some() {
+                    actor.step().await;
+                }
+            }
+            let (is_over, stop) = (actor.waits.is_none(), actor.waits);
+            let context = |error| panic!("held at {stop:?}, interrupted: {is_interrupted}: {error}");
+            check_now(&stage).await.unwrap_or_else(context);
+            for call in meanwhile {
+                stage.call(*call).await;
+                check_now(&stage).await.unwrap_or_else(context);
+            }
+            if is_interrupted {
+                actor.interrupt().await;
+            }
+            while actor.waits.is_some() {
+                actor.step().await;
+                check_now(&stage).await.unwrap_or_else(context);
+            }
+            stage.settle().await;
+            check_now(&stage).await.unwrap_or_else(context);
+            stage.check_store().await.unwrap_or_else(|error| panic!("held at {stop:?}: {error}"));
+            if is_over {
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_post_deleted_while_it_moves_does_not_come_back() {
+    for meanwhile in [&[OLDEST][..], &[OLDEST, Call::Move], &[OLDER, OLDEST, Call::Move, POST]] {
+        hold_everywhere(&[POST, POST, POST, POST], Call::Move, meanwhile).await;
+    }
+}
+
+#[tokio::test]
+async fn a_post_moved_while_it_is_deleted_does_not_come_back() {
+    let four = [POST, POST, POST, POST];
+    for setup in [&four[..], &[POST, POST, POST, POST, Call::Move]] {
+        for meanwhile in [&[Call::Move][..], &[OLDEST, Call::Move], &[Call::Move, POST, Call::Move]] {
+            hold_everywhere(setup, OLDEST, meanwhile).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_archived_post_is_gone_once_its_deletion_is_confirmed() {
+    let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "2").await;
+    for call in [POST, POST, POST, POST, Call::Move] {
+        stage.call(call).await;
+    }
+    let mut one = stage.begin(OLDEST).await;
+    let mut other = stage.begin(OLDEST).await;
+    one.step_to(Moment::After, "delete: erase").await;
+    other.finish().await;
+    check_now(&stage).await.unwrap();
+    one.finish().await;
+    check_now(&stage).await.unwrap();
+}
+
+#[tokio::test]
+async fn two_movers_with_the_same_posts_do_no_harm() {
+    hold_everywhere(&[POST, POST, POST, POST], Call::Move, &[Call::Move]).await;
+    hold_everywhere(&[POST, POST, POST, POST], Call::Move, &[POST, POST, Call::Move, OLDEST]).await;
+    hold_everywhere(&[POST, POST, POST, POST, OLDEST], Call::Move, &[Call::Move, POST]).await;
+}
+
+#[tokio::test]
+async fn posts_adopted_by_a_mover_that_was_given_up_itself_are_not_lost() {
+    let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "2").await;
+    stage.calls(&[POST, POST, POST]).await;
+    let mut mover = stage.begin(Call::Move).await;
+    mover.step_to(Moment::After, "move: take").await;
+    mover.interrupt().await;
+    // Another mover, so slow that all take it for dead, adopts what the first one has, and dies.
+    let gone: Vec<String> = stage.world.redis.raw(&["ZRANGE", "ff:{a}:movers", "0", "-1"]);
+    let store = stage.app.store();
+    let adopted = moving::adopt(store.keys(), &gone[0], "slow").send("test", store).await.unwrap();
+    assert_eq!(adopted, 1);
+    stage.settle().await;
+    stage.check_store().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_post_published_late_below_cold_posts_takes_another_id() {
+    let overtaken = [POST, POST, POST, POST, Call::Move];
+    hold_everywhere(&[], POST, &overtaken).await;
+    hold_everywhere(&[], KEYED, &overtaken).await;
+    hold_everywhere(&[], KEYED, &[KEYED, POST, POST, POST, Call::Move]).await;
+    hold_everywhere(&[POST], KEYED, &[KEYED, POST, POST, Call::Move, Call::Delete(A, 2), Call::Move]).await;
+}
+
+#[tokio::test]
+async fn a_reader_finds_all_posts_while_they_move() {
+    let read = Call::ReadPosts(A, 3);
+    for meanwhile in [&[Call::Move][..], &[POST, POST, Call::Move], &[Call::Move, OLDEST, Call::Move]] {
+        hold_everywhere(&[POST, POST, POST, POST, POST], read, meanwhile).await;
+    }
+    hold_everywhere(&[POST, POST, POST, POST, Call::Move, OLDEST], read, &[Call::Move]).await;
+}
+
+#[tokio::test]
+async fn deleting_a_revoked_post_does_not_change_the_count_of_cold_posts() {
+    let stage = Stage::with_archive(Kind::Sqlite, "hybrid", "3", "2").await;
+    let revoked = Call::Revoke(A);
+    for call in [revoked, revoked, POST, POST, POST, Call::Move] {
+        stage.call(call).await;
+    }
+    for post in [1, 2] {
+        stage.call(Call::DeleteId(A, post)).await;
+        check_now(&stage).await.unwrap();
+    }
+    stage.settle().await;
+    stage.check_store().await.unwrap();
+    let setup = [revoked, POST, revoked, POST, POST, POST];
+    hold_everywhere(&setup, Call::DeleteId(A, 1), &[Call::Move, Call::DeleteId(A, 1), POST, Call::Move])
+        .await;
+    hold_everywhere(&setup, Call::Move, &[Call::DeleteId(A, 1), Call::DeleteId(A, 3), POST]).await;
+}

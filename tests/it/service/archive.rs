@@ -1,0 +1,370 @@
+//! The archive as a layer: it behaves the same over all three kinds of databases.
+
+use std::time::Duration;
+
+use fanfold::archive::error::Error;
+use fanfold::archive::post::{Range, Row};
+use fanfold::model::clock::Timestamp;
+use fanfold::model::id::{PostId, UserId};
+use fanfold::model::page::Direction;
+use fanfold::model::post::{Delivery, Post};
+
+use crate::harness::sql::{Database, Kind, Server, archive, execute, on_every_kind};
+
+fn post_id(number: u64) -> PostId {
+    PostId::new(number).unwrap()
+}
+
+fn user(number: u64) -> UserId {
+    UserId::new(number).unwrap()
+}
+
+fn post(id: u64, author: u64, content: &str) -> Post {
+    Post {
+        id: post_id(id),
+        author: user(author),
+        content: content.to_owned(),
+        platform: None,
+        created_at: Timestamp::from_millis(1_767_225_600_000 + id as i64),
+        delivery: Delivery::Delivered { followers: 3 },
+    }
+}
+
+on_every_kind! {
+    posts_are_read_as_they_were_written;
+    a_post_is_written_once_and_never_after_its_deletion;
+    a_delivery_is_completed_and_never_reset;
+    ranges_are_read_from_either_end;
+    a_thousand_ranges_are_read_together;
+    several_processes_may_open_a_new_archive_at_once;
+    an_archive_has_one_name;
+    a_cancelled_call_leaves_nothing_behind;
+}
+
+async fn posts_are_read_as_they_were_written(kind: Kind) {
+    let database = Database::new(kind).await;
+    let archive = database.archive();
+    let contents =
+        ["plain", "🦀".repeat(2_000).as_str(), "trailing  ", "a\nb\r\nc\td", "É é É", "'\"\\%_;--", "שלום"]
+            .map(str::to_owned);
+    let mut posts: Vec<Post> = (1..).zip(&contents).map(|(id, content)| post(id, 7, content)).collect();
+    posts[0].platform = Some("Web 🌍 ".repeat(8));
+    posts[1].delivery = Delivery::Pulled;
+    posts[2].delivery = Delivery::Pushed { followers: u64::from(u32::MAX) + 1 };
+    // The greatest id that is exact everywhere, and times before 1970 and in the far future.
+    posts[3].id = PostId::new((1 << 53) - 1).unwrap();
+    posts[4].created_at = Timestamp::from_millis(-5);
+    posts[5].created_at = Timestamp::from_millis(253_402_300_799_999);
+    archive.write(&posts, &[]).await.unwrap();
+    let mut ids: Vec<PostId> = posts.iter().map(|post| post.id).collect();
+    ids.push(post_id(99));
+    let mut rows = archive.read(&ids).await.unwrap();
+    rows.sort_by_key(Row::id);
+    posts.sort_by_key(|post| post.id);
+    assert_eq!(rows, posts.into_iter().map(Row::Live).collect::<Vec<_>>());
+    assert_eq!(archive.post_count().await.unwrap(), 7);
+    assert_eq!(archive.greatest_post().await.unwrap(), (1 << 53) - 1);
+    assert_eq!(archive.post_counts(&[user(7), user(8)]).await.unwrap(), [(user(7), 7, (1 << 53) - 1)]);
+    assert_eq!(archive.read(&[]).await.unwrap(), []);
+}
+
+async fn a_post_is_written_once_and_never_after_its_deletion(kind: Kind) {
+    let database = Database::new(kind).await;
+    let archive = database.archive();
+    let row = async |id| archive.read(&[post_id(id)]).await.unwrap().pop();
+    let tombstone = |id, author| Some(Row::Tombstone { id: post_id(id), author: user(author) });
+    archive.write(&[post(1, 7, "first")], &[]).await.unwrap();
+    archive.write(&[post(1, 7, "second")], &[]).await.unwrap();
+    assert_eq!(row(1).await, Some(Row::Live(post(1, 7, "first"))));
+    // A tombstone of another author erases nothing.
+    archive.write(&[], &[(post_id(1), user(8))]).await.unwrap();
+    assert_eq!(row(1).await, Some(Row::Live(post(1, 7, "first"))));
+    archive.write(&[], &[(post_id(1), user(7)), (post_id(2), user(7))]).await.unwrap();
+    archive.write(&[post(1, 7, "first"), post(2, 7, "late")], &[(post_id(1), user(7))]).await.unwrap();
+    assert_eq!((row(1).await, row(2).await), (tombstone(1, 7), tombstone(2, 7)));
+    assert_eq!(archive.post_count().await.unwrap(), 0);
+    // The content is gone for good.
+    let content = match kind {
+        Kind::Sqlite => "SELECT 1 / (SELECT COUNT(*) = 0 FROM posts WHERE content IS NOT NULL)",
+        _ => "SELECT 1 / (CASE WHEN (SELECT COUNT(*) FROM posts WHERE content IS NOT NULL) = 0 THEN 1 END)",
+    };
+    database.execute(content).await;
+}
+
+async fn a_delivery_is_completed_and_never_reset(kind: Kind) {
+    let database = Database::new(kind).await;
+    let archive = database.archive();
+    let with = |delivery| Post { delivery, ..post(1, 7, "x") };
+    let pushed = with(Delivery::Pushed { followers: 4 });
+    let delivered = with(Delivery::Delivered { followers: 5 });
+    for (written, expected) in [(&pushed, &pushed), (&delivered, &delivered), (&pushed, &delivered)] {
+        archive.write(std::slice::from_ref(written), &[]).await.unwrap();
+        assert_eq!(archive.read(&[post_id(1)]).await.unwrap(), [Row::Live(expected.clone())]);
+    }
+    // Another post under the same id does not change it.
+    let other = Post { author: user(8), delivery: Delivery::Delivered { followers: 9 }, ..post(2, 8, "y") };
+    let first = Post { delivery: Delivery::Pulled, ..post(2, 7, "x") };
+    archive.write(std::slice::from_ref(&first), &[]).await.unwrap();
+    archive.write(&[other], &[]).await.unwrap();
+    assert_eq!(archive.read(&[post_id(2)]).await.unwrap(), [Row::Live(first)]);
+}
+
+async fn ranges_are_read_from_either_end(kind: Kind) {
+    let database = Database::new(kind).await;
+    let archive = database.archive();
+    let posts: Vec<Post> = (1..=20).map(|id| post(id, 7 + id % 2, &id.to_string())).collect();
+    archive.write(&posts, &[(post_id(10), user(7))]).await.unwrap();
+    let range = |author, direction, above, below, limit| Range {
+        author: user(author),
+        direction,
+        above,
+        below,
+        limit,
+    };
+    let ranges = [
+        range(7, Direction::Forward, 0, u64::MAX, 3),
+        range(7, Direction::Backward, 0, u64::MAX, 3),
+        range(7, Direction::Forward, 4, 14, 9),
+        range(8, Direction::Backward, 17, 19, 9),
+        range(9, Direction::Forward, 0, u64::MAX, 9),
+        range(7, Direction::Backward, 6, 100, 2),
+        range(7, Direction::Forward, 0, 100, 0),
+    ];
+    let expected: [&[u64]; 7] = [&[20, 18, 16], &[2, 4, 6], &[12, 8, 6], &[], &[], &[8, 12], &[]];
+    let ids = archive.ids_of(&ranges).await.unwrap();
+    let numbers: Vec<Vec<u64>> = ids.iter().map(|ids| ids.iter().map(|id| id.get()).collect()).collect();
+    assert_eq!(numbers, expected);
+    for (posts, ids) in archive.posts_of(&ranges).await.unwrap().iter().zip(ids) {
+        assert_eq!(posts.iter().map(|post| post.id).collect::<Vec<_>>(), ids);
+        assert!(posts.iter().all(|post| post.content == post.id.to_string()));
+    }
+}
+
+async fn a_thousand_ranges_are_read_together(kind: Kind) {
+    let database = Database::new(kind).await;
+    let archive = database.archive();
+    let posts: Vec<Post> = (1..=2_000).map(|id| post(id, 1 + id % 1_000, "x")).collect();
+    archive.write(&posts, &[]).await.unwrap();
+    let range = |author| Range {
+        author: user(author),
+        direction: Direction::Forward,
+        above: 0,
+        below: 5_000,
+        limit: 5,
+    };
+    let ranges: Vec<Range> = (1..=1_000).map(range).collect();
+    let found = archive.ids_of(&ranges).await.unwrap();
+    for (author, ids) in (1..=1_000u64).zip(found) {
+        let greatest = if author == 1 { 2_000 } else { 999 + author };
+        assert_eq!(ids.iter().map(|id| id.get()).collect::<Vec<_>>(), [greatest, greatest - 1_000]);
+    }
+    let ids: Vec<PostId> = (1..=2_500).map(post_id).collect();
+    assert_eq!(archive.read(&ids).await.unwrap().len(), 2_000);
+}
+
+async fn several_processes_may_open_a_new_archive_at_once(kind: Kind) {
+    let database = Database::new(kind).await;
+    let open = |_| {
+        let archive = database.archive();
+        tokio::spawn(async move { archive.greatest_post().await })
+    };
+    let opening: Vec<_> = (0..8).map(open).collect();
+    for opened in opening {
+        opened.await.unwrap().unwrap();
+    }
+}
+
+async fn an_archive_has_one_name(kind: Kind) {
+    let database = Database::new(kind).await;
+    let archive = database.archive();
+    assert_eq!(archive.identity("one").await.unwrap(), "one");
+    assert_eq!(database.archive().identity("two").await.unwrap(), "one");
+}
+
+/// Returns the error of opening or writing, with its message: the cause, and what to do about it.
+async fn failure(url: &str) -> (Error, String) {
+    let archive = archive(url);
+    let failed = match archive.identity("x").await {
+        Ok(_) => archive.write(&[post(1, 7, "x")], &[]).await.unwrap_err(),
+        Err(error) => error,
+    };
+    let text = failed.to_string();
+    assert!(text.contains(';') || text.contains('.'), "{text} says what to do");
+    (failed, text)
+}
+
+on_every_kind! {
+    an_archive_of_a_newer_version_is_left_alone;
+}
+
+async fn an_archive_of_a_newer_version_is_left_alone(kind: Kind) {
+    let database = Database::new(kind).await;
+    database.archive().write(&[post(1, 7, "x")], &[]).await.unwrap();
+    let newer = "INSERT INTO fanfold_migrations SELECT 9, description, installed_on, success, checksum, \
+        execution_time FROM fanfold_migrations WHERE version = 1";
+    database.execute(newer).await;
+    let (error, text) = failure(&database.url).await;
+    assert!(matches!(error, Error::Newer { found: 9, known: 1 }), "{error:?}");
+    assert!(text.contains("newer Fanfold (its schema version is 9, this version supports 1)"), "{text}");
+    database.execute("DELETE FROM fanfold_migrations WHERE version = 9").await;
+    assert_eq!(database.archive().post_count().await.unwrap(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_that_deny_access_and_servers_that_are_read_only_are_distinguished() {
+    for kind in [Kind::Mariadb, Kind::Postgres] {
+        let mut server = tokio::task::spawn_blocking(move || Server::start(kind)).await.unwrap();
+        let url = server.database().await;
+        let name = url.split_once("localhost/").unwrap().1.split('?').next().unwrap();
+        archive(&url).greatest_post().await.unwrap();
+
+        let (error, text) = failure(&server.url_of(name, "fanfold", "wrong")).await;
+        assert!(matches!(error, Error::Denied(_)), "{error:?}");
+        assert!(text.contains("password") && text.contains("--archive-url"), "{text}");
+        let (error, _) = failure(&server.url_of("missing", "fanfold", "secret")).await;
+        assert!(matches!(error, Error::NoDatabase(_)), "{error:?}");
+
+        let writer = if kind == Kind::Postgres {
+            execute(&url, &format!("ALTER DATABASE {name} SET default_transaction_read_only = on")).await;
+            url.clone()
+        } else {
+            server.run_as_root(
+                "CREATE USER reader@localhost IDENTIFIED BY 'secret'; GRANT SELECT, INSERT, CREATE, UPDATE ON *.* \
+                 TO reader@localhost; SET GLOBAL read_only = 1",
+            );
+            server.url_of(name, "reader", "secret")
+        };
+        let (error, text) = failure(&writer).await;
+        assert!(matches!(error, Error::ReadOnly(_)), "{kind:?} {error:?}");
+        assert!(text.contains("read-only"), "{text}");
+
+        server.kill();
+        let (error, text) = failure(&url).await;
+        assert!(matches!(error, Error::Unreachable(_)), "{kind:?} {error:?}");
+        assert!(text.contains("cannot be reached") && error.is_passing(), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_an_archive_is_reported() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(
+        path("text.db"),
+        "this is no database, but a text that is long enough to be seen as none ".repeat(20),
+    )
+    .unwrap();
+    let (error, text) = failure(&format!("sqlite:{}", path("text.db"))).await;
+    assert!(matches!(error, Error::Damaged(_)), "{error:?}");
+    assert!(text.contains("backup"), "{text}");
+
+    let url = format!("sqlite:{}", path("archive.db"));
+    archive(&url).write(&[post(1, 7, "x")], &[]).await.unwrap();
+    let (error, text) = failure(&format!("{url}?mode=ro")).await;
+    assert!(matches!(error, Error::ReadOnly(_)), "{error:?}");
+    assert!(text.contains("writable"), "{text}");
+    assert_eq!(archive(&url).post_count().await.unwrap(), 1);
+
+    // A directory that cannot be created, because a file is in its place.
+    let (error, text) = failure(&format!("sqlite:{}/below/archive.db", path("text.db"))).await;
+    assert!(matches!(error, Error::Directory(..)), "{error:?}");
+    assert!(text.contains("text.db/below"), "{text}");
+}
+
+#[test]
+fn an_invalid_archive_url_is_rejected_before_anything_is_opened() {
+    use fanfold::archive::Archive;
+    use fanfold::config::ArchiveConfig;
+    for url in
+        ["oracle://x", "archive.db", "sqlite::memory:", "sqlite:a.db?mode=memory", "mysql://host:port/x"]
+    {
+        let config = ArchiveConfig { archive_url: Some(url.to_owned().into()), archive_connections: 4 };
+        let Err(error) = Archive::new(&config, std::path::Path::new(".")) else {
+            panic!("{url} was accepted")
+        };
+        assert!(matches!(error, Error::Url(_)), "{url} {error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_locked_database_is_waited_for_and_then_reported_as_unavailable() {
+    let database = Database::new(Kind::Sqlite).await;
+    let archive = database.archive();
+    archive.greatest_post().await.unwrap();
+    let lock = tokio::spawn({
+        let url = database.url.clone();
+        async move {
+            use sqlx::Connection as _;
+            let mut connection = sqlx::SqliteConnection::connect(&url).await.unwrap();
+            sqlx::raw_sql("BEGIN EXCLUSIVE").execute(&mut connection).await.unwrap();
+            tokio::time::sleep(Duration::from_secs(6)).await;
+        }
+    });
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let error = archive.write(&[post(1, 7, "x")], &[]).await.unwrap_err();
+    assert!(error.is_passing(), "{error:?}");
+    lock.await.unwrap();
+    archive.write(&[post(1, 7, "x")], &[]).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_killed_while_it_created_the_tables_leaves_nothing_in_the_way() {
+    let database = Database::new(Kind::Mariadb).await;
+    database.archive().greatest_post().await.unwrap();
+    database.execute("UPDATE fanfold_migrations SET success = FALSE; DROP TABLE visits, settings").await;
+    let archive = database.archive();
+    archive.write(&[post(1, 7, "x")], &[]).await.unwrap();
+    assert_eq!(archive.identity("one").await.unwrap(), "one");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silent_archive_is_waited_for_by_all_callers_at_the_same_time() {
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("postgres://ada@{}/x", silent.local_addr().unwrap());
+    let archive = archive(&url);
+    let ask = |_| {
+        let archive = archive.clone();
+        tokio::spawn(async move { archive.greatest_post().await.unwrap_err() })
+    };
+    let reads: Vec<_> = (0..50).map(ask).collect();
+    let completed = async {
+        for read in reads {
+            assert!(read.await.unwrap().is_passing());
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), completed).await.expect("they do not queue");
+}
+
+async fn a_cancelled_call_leaves_nothing_behind(kind: Kind) {
+    let database = Database::new(kind).await;
+    let archive = database.archive();
+    archive.write(&[post(1, 7, "first")], &[]).await.unwrap();
+    for number in 0..300 {
+        let (archive, other) = (archive.clone(), archive.clone());
+        let posts = [post(1_000 + number, 7, "x")];
+        let writing = tokio::spawn(async move { archive.write(&posts, &[]).await });
+        let reading = tokio::spawn(async move { other.read(&[post_id(1)]).await });
+        tokio::time::sleep(Duration::from_micros(number * 17 % 2_000)).await;
+        writing.abort();
+        reading.abort();
+    }
+    archive.write(&[post(5_000, 7, "last")], &[]).await.unwrap();
+    // Over any connection.
+    let read = |_| {
+        let archive = archive.clone();
+        tokio::spawn(async move { archive.read(&[post_id(1), post_id(5_000)]).await })
+    };
+    let reading: Vec<_> = (0..100).map(read).collect();
+    for read in reading {
+        assert_eq!(read.await.unwrap().unwrap().len(), 2);
+    }
+}
+
+#[tokio::test]
+async fn a_directory_created_for_an_archive_is_private() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    let made = directory.path().join("made for it");
+    archive(&format!("sqlite:{}/archive.db", made.display())).greatest_post().await.unwrap();
+    assert_eq!(std::fs::metadata(&made).unwrap().permissions().mode() & 0o777, 0o700);
+}

@@ -1,0 +1,68 @@
+//! `fanfold check`: finds inconsistencies, and repairs them.
+
+use fanfold::app::App;
+use fanfold::app::check::{Findings, USERS_AT_A_TIME};
+
+use crate::harness::graph::Graph;
+use crate::harness::world::World;
+
+async fn check(app: &App, repair: bool) -> Findings {
+    let mut findings = app.check_intents(repair).await.unwrap();
+    for shard in 0..app.name_shards() {
+        findings += app.check_names(shard, repair).await.unwrap();
+    }
+    let last = app.last_user_id().await.unwrap();
+    for first in (1..=last).step_by(usize::try_from(USERS_AT_A_TIME).unwrap()) {
+        findings += app.check_users(first, repair).await.unwrap();
+    }
+    findings
+}
+
+/// 2,500 users, of whom u0 has more followers than are read at once.
+async fn world() -> World {
+    let world = World::with(&["--redis-expected-users", "3000"]).await;
+    let graph = Graph::generated(2_500, 5_000, 4);
+    let follows =
+        (1..2_500).map(|follower| (follower, 0)).chain(graph.follows.into_iter().filter(|edge| edge.1 != 0));
+    Graph { users: 2_500, follows: follows.collect() }.load(&world.app, None).await;
+    world
+}
+
+#[tokio::test]
+async fn inconsistencies_are_found_and_repaired() {
+    let world = world().await;
+    let well = check(&world.app, false).await;
+    assert_eq!((well.users, well.faults(), well.unfinished), (2_500, 0, 0));
+
+    let raw = |words: &[&str]| world.redis.raw::<redis::Value>(words);
+    // A missing mirror, one with another time, and one without a truth.
+    raw(&["ZREM", "ff:{u1}:followers", "2"]);
+    raw(&["ZADD", "ff:{u1}:followers", "7", "2400"]);
+    raw(&["ZREM", "ff:{u3}:following", "1"]);
+    // A follow of a user who does not exist, and one by such a user.
+    raw(&["ZADD", "ff:{u5}:following", "5", "77777"]);
+    raw(&["ZADD", "ff:{u5}:followers", "5", "88888"]);
+    // A user whose name is missing from the index, and a name of no user.
+    let shard = |name: &str| {
+        let name = fanfold::model::user::Username::parse(name).unwrap();
+        world.app.store().keys().names_with(&name).name().to_owned()
+    };
+    raw(&["HDEL", &shard("u6"), "u6"]);
+    raw(&["HSET", &shard("nobody"), "nobody", "99999"]);
+    // A name reserved for no user, and a user who follows themselves.
+    raw(&["HSET", &shard("ghost"), "ghost", "?99998"]);
+    raw(&["ZADD", "ff:{u9}:following", "5", "9"]);
+    raw(&["ZADD", "ff:{u9}:followers", "5", "9"]);
+
+    let found = check(&world.app, false).await;
+    assert_eq!((found.torn_edges, found.dangling_edges, found.wrong_names), (3, 4, 3));
+    let repaired = check(&world.app, true).await;
+    assert!(repaired.faults() >= 9, "the mirror of a dropped edge is dropped, too");
+    let after = check(&world.app, false).await;
+    assert_eq!((after.users, after.faults()), (2_500, 0));
+    assert_eq!(after.edges, well.edges - 1, "the truth decides");
+    let follows = |key: &str, member: &str| world.redis.raw::<Option<i64>>(&["ZSCORE", key, member]);
+    assert_eq!(follows("ff:{u1}:followers", "2"), follows("ff:{u2}:following", "1"));
+    assert_eq!(follows("ff:{u1}:followers", "3"), None);
+    assert_eq!(world.redis.raw::<String>(&["HGET", &shard("u6"), "u6"]), "7");
+}

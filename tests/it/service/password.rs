@@ -1,0 +1,209 @@
+//! The queue for passwords: one address, or one account, does not keep others waiting for long.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use fanfold::app::App;
+use fanfold::app::error::{Error, Reason, Rejection};
+use fanfold::model::address::Address;
+use futures::future::join_all;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use crate::harness::world::{PASSWORD, World};
+
+fn address(number: u8) -> Address {
+    IpAddr::from(Ipv4Addr::new(203, 0, 113, number)).into()
+}
+
+async fn login(app: &App, name: &str, from: Address) -> Result<(), Error> {
+    app.login(name, PASSWORD, None, Some(from)).await.map(drop)
+}
+
+fn is_busy(done: &Result<(), Error>) -> bool {
+    matches!(done, Err(Error::Rejected(Rejection::Busy { .. })))
+}
+
+fn is_throttled(done: &Result<(), Error>) -> bool {
+    let Err(Error::Rejected(Rejection::Rules(violations))) = done else { return false };
+    violations[0].reason == Reason::Throttled
+}
+
+/// Connections that sign in again and again.
+struct Flood {
+    connections: JoinSet<()>,
+    signed_in: Arc<AtomicUsize>,
+}
+
+impl Flood {
+    async fn begin(app: &App, names: &[String], connections: usize, from: Address) -> Self {
+        let signed_in = Arc::<AtomicUsize>::default();
+        let mut flood = Self { connections: JoinSet::new(), signed_in: Arc::clone(&signed_in) };
+        for number in 0..connections {
+            let (app, name, signed_in) =
+                (app.clone(), names[number % names.len()].clone(), Arc::clone(&signed_in));
+            flood.connections.spawn(async move {
+                loop {
+                    let done = login(&app, &name, from).await;
+                    signed_in.fetch_add(usize::from(done.is_ok()), Ordering::Relaxed);
+                    tokio::task::yield_now().await;
+                }
+            });
+        }
+        while flood.signed_in() < names.len() {
+            sleep(Duration::from_millis(5)).await;
+        }
+        flood
+    }
+
+    fn signed_in(&self) -> usize {
+        self.signed_in.load(Ordering::Relaxed)
+    }
+}
+
+async fn people(world: &World, prefix: &str, count: usize) -> Vec<String> {
+    let names: Vec<String> = (0..count).map(|number| format!("{prefix}{number}")).collect();
+    for name in &names {
+        world.register(name).await;
+    }
+    names
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn right_passwords_of_one_address_do_not_keep_others_from_signing_in() {
+    let world = World::with(&["--password-workers", "1"]).await;
+    let own = people(&world, "own", 15).await;
+    let others = people(&world, "ann", 20).await;
+    let mut flood = Flood::begin(&world.app, &own, 300, address(1)).await;
+    let mut overtaken = Vec::new();
+    for (name, number) in others.iter().zip(2..) {
+        let before = flood.signed_in();
+        let done = login(&world.app, name, address(number)).await;
+        overtaken.push(flood.signed_in() - before);
+        assert!(done.is_ok(), "{name}: {done:?}, after {overtaken:?}");
+    }
+    flood.connections.shutdown().await;
+    // The password under way, and one more for each round trip that takes as long as that.
+    assert!(overtaken.iter().all(|count| *count <= 6), "{overtaken:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn behind_one_address_a_client_that_sends_very_many_does_not_delay_others() {
+    let world = World::with(&["--password-workers", "1"]).await;
+    let own = people(&world, "own", 3).await;
+    let others = people(&world, "ann", 20).await;
+    let mut flood = Flood::begin(&world.app, &own, 100, address(1)).await;
+    let mut overtaken = Vec::new();
+    for name in &others {
+        let before = flood.signed_in();
+        let done = login(&world.app, name, address(1)).await;
+        overtaken.push(flood.signed_in() - before);
+        assert!(done.is_ok(), "{name}: {done:?}, after {overtaken:?}");
+    }
+    flood.connections.shutdown().await;
+    // Each of the three accounts may have its turn before.
+    assert!(overtaken.iter().all(|count| *count <= 10), "{overtaken:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_crowd_behind_one_address_signs_in_with_a_retry_each() {
+    let options = ["--password-workers", "1", "--passwords-per-address", "10"];
+    let world = World::with(&options).await;
+    let names = people(&world, "ann", 40).await;
+    let retries = AtomicUsize::new(0);
+    let sign_in = async |name: &String| {
+        loop {
+            match login(&world.app, name, address(1)).await {
+                done if is_busy(&done) => retries.fetch_add(1, Ordering::Relaxed),
+                done => return done.unwrap(),
+            };
+        }
+    };
+    join_all(names.iter().map(sign_in)).await;
+    let retries = retries.into_inner();
+    assert!(retries >= 30, "only ten have a place at a time: {retries}");
+    let buckets: Vec<String> = world.redis.raw(&["KEYS", "ff:*:login*"]);
+    assert_eq!(buckets, Vec::<String>::new(), "a retry has taken no token");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_password_that_is_displaced_costs_nothing() {
+    let options = ["--password-workers", "1", "--password-queue", "5", "--passwords-per-address", "6"];
+    let world = World::with(&options).await;
+    let names = people(&world, "ann", 2).await;
+    let wrong = async |name: String| {
+        let done = world.app.login(&name, "wrong password", None, Some(address(1))).await;
+        done.map(drop)
+    };
+    let attempts = join_all((0..6).map(|_| wrong(names[0].clone())));
+    let newcomers = async {
+        while world.app.waiting_passwords() < 5 {
+            tokio::task::yield_now().await;
+        }
+        join_all((2..5).map(|number| login(&world.app, &names[1], address(number)))).await
+    };
+    let (attempts, newcomers) = futures::future::join(attempts, newcomers).await;
+    assert!(newcomers.iter().all(Result::is_ok), "{newcomers:?}");
+    let displaced = attempts.iter().filter(|done| is_busy(done)).count() as u64;
+    assert_eq!(displaced, 3);
+    assert_eq!(world.app.passwords_verified(), 6 - displaced + 3);
+    // Those that were verified have taken tokens, of twenty.
+    let left = async || {
+        let mut left = 0;
+        while !is_throttled(&wrong(names[0].clone()).await) {
+            left += 1;
+        }
+        left
+    };
+    assert_eq!(left().await, 20 - (6 - displaced));
+}
+
+#[tokio::test]
+async fn right_passwords_are_counted_too_by_account_and_by_address() {
+    let options = ["--sign-ins-per-account", "30", "--sign-ins-per-address", "40"];
+    let world = World::with(&options).await;
+    let names = people(&world, "ann", 3).await;
+    let sign_in = async |name: &str, from: u8, most: usize| {
+        for number in 0..most {
+            let done = login(&world.app, name, address(from)).await;
+            if is_throttled(&done) {
+                return number;
+            }
+            done.unwrap();
+        }
+        most
+    };
+    let verified = world.app.passwords_verified();
+    assert_eq!(sign_in(&names[0], 1, 100).await, 30);
+    assert_eq!(sign_in(&names[0], 2, 100).await, 0, "an account has thirty, from any address");
+    // Ten are left to the address, and twenty to each account in any case.
+    assert_eq!(sign_in(&names[1], 1, 100).await, 20);
+    assert_eq!(world.app.passwords_verified() - verified, 50, "rejected attempts are not verified");
+    assert_eq!(sign_in(&names[2], 1, 20).await, 20);
+    assert_eq!(sign_in(&names[1], 3, 100).await, 10, "elsewhere the account has the rest");
+    world.clock.advance(Duration::from_mins(2));
+    assert_eq!(sign_in(&names[0], 4, 100).await, 1);
+    let buckets: Vec<String> = world.redis.raw(&["KEYS", "ff:*:login*"]);
+    assert_eq!(buckets, Vec::<String>::new(), "rejected attempts do not count as wrong ones");
+    world.clock.advance(Duration::from_hours(1));
+    // Wrong ones take no tokens from it.
+    for _ in 0..20 {
+        let done = world.app.login(&names[2], "wrong password", None, Some(address(9))).await;
+        assert!(done.is_err());
+    }
+    assert_eq!(sign_in(&names[2], 1, 100).await, 30);
+}
+
+#[tokio::test]
+async fn changing_the_password_counts_as_a_right_one() {
+    let world = World::with(&["--sign-ins-per-account", "3"]).await;
+    let mut viewer = world.app.register("ada", PASSWORD, None, None, None).await.unwrap().viewer;
+    for _ in 0..3 {
+        viewer = world.app.change_password(&viewer, PASSWORD, PASSWORD, None).await.unwrap().viewer;
+    }
+    let done = world.app.change_password(&viewer, PASSWORD, PASSWORD, None).await.map(drop);
+    assert!(is_throttled(&done), "{done:?}");
+    assert!(is_throttled(&login(&world.app, "ada", address(1)).await));
+}

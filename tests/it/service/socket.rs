@@ -1,0 +1,454 @@
+//! Sockets: the protocol, message by message, and when they are closed.
+
+use std::io::{Read as _, Write as _};
+use std::time::Duration;
+
+use axum::http::{Method, StatusCode};
+use futures::{SinkExt as _, StreamExt as _};
+use serde_json::{Value, json};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::http::HeaderValue;
+use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, client_async, connect_async};
+
+use crate::harness::server::Server;
+use crate::harness::world::{Redis, World};
+use crate::service::watch::TIMELINE;
+use crate::service::wire;
+
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The client's end of a socket.
+pub(crate) struct Socket(pub(crate) WebSocketStream<MaybeTlsStream<TcpStream>>);
+
+impl Socket {
+    /// Opens a socket, and sends nothing.
+    pub(crate) async fn open(server: &Server, headers: &[(&'static str, &str)]) -> Result<Self, Error> {
+        let mut request = format!("ws://{}/graphql", server.address).into_client_request()?;
+        for (name, value) in headers {
+            request.headers_mut().insert(*name, HeaderValue::from_str(value).unwrap());
+        }
+        connect_async(request).await.map(|(socket, _)| Self(socket))
+    }
+
+    /// Opens a socket at this address, if there is a server.
+    pub(crate) async fn at(address: &str) -> Option<Self> {
+        let mut request = format!("ws://{address}/graphql").into_client_request().ok()?;
+        let protocol = HeaderValue::from_static("graphql-transport-ws");
+        request.headers_mut().insert("sec-websocket-protocol", protocol);
+        Some(Self(connect_async(request).await.ok()?.0))
+    }
+
+    pub(crate) async fn silent(server: &Server) -> Self {
+        Self::open(server, &[("sec-websocket-protocol", "graphql-transport-ws")]).await.unwrap()
+    }
+
+    /// Opens a socket, and waits until its initialisation is acknowledged.
+    pub(crate) async fn acknowledged(server: &Server, token: Option<&str>) -> Self {
+        let mut socket = Self::silent(server).await;
+        let payload = token.map(|token| json!({ "Authorization": format!("Bearer {token}") }));
+        socket.send(json!({ "type": "connection_init", "payload": payload })).await;
+        assert_eq!(socket.receive().await, json!({ "type": "connection_ack" }));
+        socket
+    }
+
+    pub(crate) async fn send(&mut self, message: Value) {
+        self.0.send(Message::text(message.to_string())).await.unwrap();
+    }
+
+    pub(crate) async fn subscribe(&mut self, id: &str, query: &str, variables: Value) {
+        let payload = json!({ "query": query, "variables": variables });
+        self.send(json!({ "id": id, "type": "subscribe", "payload": payload })).await;
+    }
+
+    /// Returns the next message; an array of code and reason if it is closed.
+    pub(crate) async fn receive(&mut self) -> Value {
+        loop {
+            let message =
+                tokio::time::timeout(TIMEOUT, self.0.next()).await.expect("a message arrives in time");
+            match message {
+                Some(Ok(Message::Text(text))) => return serde_json::from_str(&text).unwrap(),
+                Some(Ok(Message::Close(Some(frame)))) => {
+                    return json!([u16::from(frame.code), frame.reason.as_str()]);
+                }
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// Returns whether no message arrives for a moment.
+    pub(crate) async fn is_silent(&mut self) -> bool {
+        tokio::time::timeout(Duration::from_millis(300), self.0.next()).await.is_err()
+    }
+}
+
+#[tokio::test]
+async fn a_violation_of_the_protocol_closes_the_socket_with_a_reason() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let init = || json!({ "type": "connection_init" });
+    let subscribe = |id: Value| json!({ "id": id, "type": "subscribe", "payload": { "query": "subscription { relationChanged { status } }" } });
+    let token = server.token("ada");
+    let bearer = |value: String| json!({ "type": "connection_init", "payload": { "authorization": value } });
+    let cases = [
+        (vec![json!("text")], 4400, "The message is not a JSON object"),
+        (vec![json!({ "type": "other" })], 4400, "Unknown message type"),
+        (vec![json!({ "type": 7 })], 4400, "Unknown message type"),
+        (
+            vec![json!({ "type": "connection_init", "payload": "text" })],
+            4400,
+            "The payload must be an object",
+        ),
+        (vec![json!({ "type": "ping", "payload": [] })], 4400, "The payload must be an object"),
+        (vec![init(), json!({ "id": "1", "type": "subscribe" })], 4400, "The payload must be an object"),
+        (vec![init(), subscribe(Value::Null)], 4400, "The message must have an id, a non-empty string"),
+        (vec![init(), subscribe(json!(""))], 4400, "The message must have an id, a non-empty string"),
+        (
+            vec![init(), json!({ "type": "complete" })],
+            4400,
+            "The message must have an id, a non-empty string",
+        ),
+        (vec![subscribe(json!("1"))], 4401, "Unauthorized"),
+        (vec![bearer("Bearer AAAA".to_owned())], 4403, "Forbidden"),
+        (vec![bearer(token.clone())], 4403, "Forbidden"),
+        (vec![bearer(format!("Bearer {token}")), init()], 4429, "Too many initialisation requests"),
+        (
+            vec![bearer(format!("Bearer {token}")), subscribe(json!("one")), subscribe(json!("one"))],
+            4409,
+            "Subscriber for one already exists",
+        ),
+        (vec![], 4408, "Connection initialisation timeout"),
+    ];
+    for (messages, code, reason) in cases {
+        let mut socket = Socket::silent(&server).await;
+        for message in &messages {
+            socket.send(message.clone()).await;
+        }
+        let mut received = socket.receive().await;
+        if received == json!({ "type": "connection_ack" }) {
+            received = socket.receive().await;
+        }
+        assert_eq!(received, json!([code, reason]), "{messages:?}");
+    }
+
+    let mut socket = Socket::silent(&server).await;
+    socket.0.send(Message::binary(vec![1])).await.unwrap();
+    assert_eq!(socket.receive().await, json!([4400, "Messages must be text"]));
+    let mut socket = Socket::acknowledged(&server, None).await;
+    socket.send(json!({ "type": "ping", "payload": { "much": "x".repeat(70_000) } })).await;
+    assert_eq!(socket.receive().await, json!([1009, "The message is too large"]));
+    let mut socket = Socket::open(&server, &[]).await.unwrap();
+    assert_eq!(socket.receive().await, json!([4406, "Subprotocol not acceptable"]));
+    // A long id does not fit the frame that closes.
+    let mut socket = Socket::acknowledged(&server, Some(&token)).await;
+    let id = "ü".repeat(200);
+    for _ in 0..2 {
+        socket.send(subscribe(json!(id))).await;
+    }
+    let received = socket.receive().await;
+    assert_eq!((&received[0], received[1].as_str().unwrap().len() <= 123), (&json!(4409), true));
+}
+
+#[tokio::test]
+async fn a_handshake_that_breaks_the_rules_is_rejected() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let valid = [
+        ("connection", "keep-alive, Upgrade"),
+        ("upgrade", "websocket"),
+        ("sec-websocket-version", "13"),
+        ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    ];
+    let lines = |wrong: &str, value: Option<&str>| {
+        let value_of = |(name, valid)| if name == wrong { value } else { Some(valid) };
+        let lines = valid.iter().filter_map(|line| Some(format!("{}: {}\r\n", line.0, value_of(*line)?)));
+        lines.collect::<String>()
+    };
+    let head = "GET /graphql HTTP/1.1\r\nhost: localhost\r\n";
+    assert!(response_to(&server, &format!("{head}{}\r\n", lines("", None))).starts_with("HTTP/1.1 101 "));
+
+    let query = "`query` is missing";
+    let connection = "The header Connection must name Upgrade.";
+    let version = "The header Sec-WebSocket-Version must be 13.";
+    let key = "The header Sec-WebSocket-Key must be 16 bytes in base64.";
+    for (name, value, status, message) in [
+        // Without a known protocol to upgrade to, it is a query without a document.
+        ("upgrade", None, 400, query),
+        ("upgrade", Some("h2c"), 400, query),
+        ("connection", None, 400, connection),
+        ("connection", Some("keep-alive"), 400, connection),
+        ("sec-websocket-version", None, 426, version),
+        ("sec-websocket-version", Some("8"), 426, version),
+        ("sec-websocket-key", None, 400, key),
+        ("sec-websocket-key", Some("dGhlIHNhbXBsZQ=="), 400, key),
+        ("sec-websocket-key", Some("not in base64"), 400, key),
+    ] {
+        let response = response_to(&server, &format!("{head}{}\r\n", lines(name, value)));
+        assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{name}: {value:?}: {response}");
+        assert!(
+            response.contains(message) && response.contains("BAD_REQUEST"),
+            "{name}: {value:?}: {response}"
+        );
+        let is_named = response.contains("\r\nsec-websocket-version: 13\r\n");
+        assert_eq!(is_named, status == 426, "{name}: {value:?}: {response}");
+    }
+}
+
+#[tokio::test]
+async fn a_handshake_without_a_connection_to_upgrade_is_rejected() {
+    // The router in process has no connection.
+    let world = World::new().await;
+    let headers = [
+        ("connection", "upgrade"),
+        ("upgrade", "websocket"),
+        ("sec-websocket-version", "13"),
+        ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    ];
+    let (status, _, response) = wire::send(&world, Method::GET, "/graphql", &headers, "").await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    assert_eq!(response["errors"][0]["message"], "The connection cannot become a WebSocket.");
+}
+
+/// Sends the head of a request, and reads the first part of the response.
+fn response_to(server: &Server, head: &str) -> String {
+    let mut stream = std::net::TcpStream::connect(&server.address).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut bytes = [0; 4_096];
+    let count = stream.read(&mut bytes).unwrap();
+    String::from_utf8_lossy(&bytes[..count]).into_owned()
+}
+
+#[tokio::test]
+async fn all_kinds_of_operations_go_over_a_socket() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let token = server.token("ada");
+    let mut socket = Socket::acknowledged(&server, Some(&token)).await;
+    socket.send(json!({ "type": "ping" })).await;
+    assert_eq!(socket.receive().await, json!({ "type": "pong" }));
+    socket.send(json!({ "type": "pong", "payload": {} })).await;
+
+    socket
+        .subscribe(
+            "q",
+            "query ($n: String!) { user(by: { username: $n }) { username } }",
+            json!({ "n": "ADA" }),
+        )
+        .await;
+    let data = json!({ "data": { "user": { "username": "ada" } } });
+    assert_eq!(socket.receive().await, json!({ "id": "q", "type": "next", "payload": data }));
+    assert_eq!(socket.receive().await, json!({ "id": "q", "type": "complete" }));
+    // The id may be used again.
+    socket
+        .subscribe("q", "mutation { publish(input: { content: \"x\" }) { post { content } } }", Value::Null)
+        .await;
+    assert_eq!(socket.receive().await["payload"]["data"]["publish"]["post"]["content"], "x");
+    assert_eq!(socket.receive().await, json!({ "id": "q", "type": "complete" }));
+
+    for (query, variables, code) in [
+        ("{ nothing }", Value::Null, "GRAPHQL_VALIDATION_FAILED"),
+        ("{", Value::Null, "GRAPHQL_PARSE_FAILED"),
+        ("query ($n: Int!) { visits(first: $n) { day } }", json!({}), "BAD_USER_INPUT"),
+        ("subscription { timeline(after: \"x\") { __typename } }", Value::Null, "BAD_USER_INPUT"),
+    ] {
+        socket.subscribe("e", query, variables).await;
+        let received = socket.receive().await;
+        assert_eq!((&received["type"], &received["id"]), (&json!("error"), &json!("e")), "{received}");
+        assert_eq!(received["payload"][0]["extensions"]["code"], code, "{query}");
+    }
+    socket.send(json!({ "id": "e", "type": "subscribe", "payload": { "query": 7 } })).await;
+    assert_eq!(socket.receive().await["payload"][0]["message"], "`query` must be a string.");
+
+    // A client other than a browser may authenticate in a header; the payload over the socket takes precedence.
+    let authorization = format!("Bearer {token}");
+    for (payload, username) in
+        [(Value::Null, json!("ada")), (json!({ "Authorization": "Bearer x" }), Value::Null)]
+    {
+        let headers = [("sec-websocket-protocol", "graphql-transport-ws"), ("authorization", &authorization)];
+        let mut socket = Socket::open(&server, &headers).await.unwrap();
+        socket.send(json!({ "type": "connection_init", "payload": payload })).await;
+        if username.is_null() {
+            assert_eq!(socket.receive().await, json!([4403, "Forbidden"]));
+            continue;
+        }
+        assert_eq!(socket.receive().await, json!({ "type": "connection_ack" }));
+        socket.subscribe("q", "{ viewer { user { username } } }", Value::Null).await;
+        assert_eq!(socket.receive().await["payload"]["data"]["viewer"]["user"]["username"], username);
+    }
+
+    // An anonymous client has nothing to watch.
+    let mut socket = Socket::acknowledged(&server, None).await;
+    socket.subscribe("s", TIMELINE, Value::Null).await;
+    let received = socket.receive().await;
+    assert_eq!(received["type"], "next");
+    assert_eq!(received["payload"]["errors"][0]["extensions"]["code"], "UNAUTHENTICATED");
+    assert_eq!(socket.receive().await, json!({ "id": "s", "type": "complete" }));
+    assert!(socket.is_silent().await);
+}
+
+#[tokio::test]
+async fn sockets_and_operations_on_a_socket_are_limited() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &["--http-sockets", "2"]);
+    let token = server.token("ada");
+    let mut socket = Socket::acknowledged(&server, Some(&token)).await;
+    for number in 0..101 {
+        socket
+            .subscribe(&number.to_string(), "subscription { relationChanged { status } }", Value::Null)
+            .await;
+    }
+    let received = socket.receive().await;
+    assert_eq!((&received["type"], &received["id"]), (&json!("error"), &json!("100")));
+    // An operation that ends makes room for another.
+    socket.send(json!({ "id": "7", "type": "complete" })).await;
+    socket.subscribe("100", "subscription { relationChanged { status } }", Value::Null).await;
+    assert!(socket.is_silent().await);
+
+    let second = Socket::acknowledged(&server, None).await;
+    let protocol = ("sec-websocket-protocol", "graphql-transport-ws");
+    match Socket::open(&server, &[protocol]).await {
+        Err(Error::Http(response)) => assert_eq!(response.status(), 503),
+        other => panic!("{:?}", other.map(|_| ())),
+    }
+    drop(second);
+    for _ in 0..100 {
+        if Socket::open(&server, &[protocol]).await.is_ok() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("a closed socket frees its place");
+}
+
+#[tokio::test]
+async fn a_client_that_reads_nothing_is_dropped_and_nothing_is_buffered_for_it() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &["--http-sockets", "1"]);
+    let connection = TcpSocket::new_v4().unwrap();
+    connection.set_recv_buffer_size(4_096).unwrap();
+    let connection = connection.connect(server.address.parse().unwrap()).await.unwrap();
+    let mut request = format!("ws://{}/graphql", server.address).into_client_request().unwrap();
+    let protocol = HeaderValue::from_static("graphql-transport-ws");
+    request.headers_mut().insert("sec-websocket-protocol", protocol);
+    let (socket, _) = client_async(request, MaybeTlsStream::Plain(connection)).await.unwrap();
+    let mut socket = Socket(socket);
+    socket.send(json!({ "type": "connection_init" })).await;
+    let query = "{ countries { code name subdivisions { code name } } }";
+    for number in 0..60 {
+        socket.subscribe(&number.to_string(), query, Value::Null).await;
+    }
+    // Its place is given to another while it is still there, and silent.
+    let protocol = [("sec-websocket-protocol", "graphql-transport-ws")];
+    for _ in 0..300 {
+        if Socket::open(&server, &protocol).await.is_ok() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("it is dropped after a while");
+}
+
+/// Returns the bytes of memory that a server uses.
+pub(crate) fn memory(server: &Server) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.process.id())).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1_024
+}
+
+#[tokio::test]
+async fn a_client_that_pings_and_reads_nothing_fills_no_memory() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let mut socket = Socket::acknowledged(&server, None).await;
+    let before = memory(&server);
+    let flood = async {
+        // Until the server takes them no more.
+        while socket.0.send(Message::Ping(vec![7; 125].into())).await.is_ok() {}
+    };
+    let _ = tokio::time::timeout(Duration::from_secs(5), flood).await;
+    let grown = memory(&server).saturating_sub(before);
+    assert!(grown < 40 << 20, "{grown} bytes");
+}
+
+#[tokio::test]
+async fn an_operation_that_ends_the_session_is_completed_before_the_socket_is_closed() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let token = server.token("ada");
+    let login = "login(input: { username: \"ada\", password: \"correct horse\" }) { token }";
+    let query = format!("mutation {{ logout {{ userErrors {{ code }} }} {login} }}");
+    let mut socket = Socket::acknowledged(&server, Some(&token)).await;
+    socket.subscribe("watching", "subscription { relationChanged { status } }", Value::Null).await;
+    socket.subscribe("m", &query, Value::Null).await;
+    let received = socket.receive().await;
+    assert!(received["payload"]["data"]["login"]["token"].is_string(), "{received}");
+    assert_eq!(socket.receive().await, json!({ "id": "m", "type": "complete" }));
+    assert_eq!(socket.receive().await, json!([4403, "The session has ended"]));
+}
+
+#[tokio::test]
+async fn a_close_frame_is_returned() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let mut socket = Socket::acknowledged(&server, None).await;
+    socket.0.send(Message::Close(None)).await.unwrap();
+    let response = tokio::time::timeout(TIMEOUT, socket.0.next()).await.unwrap();
+    assert!(matches!(response, Some(Ok(Message::Close(_)))), "{response:?}");
+}
+
+#[tokio::test]
+async fn pages_of_other_sites_open_no_socket() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let protocol = ("sec-websocket-protocol", "graphql-transport-ws");
+    match Socket::open(&server, &[protocol, ("origin", "https://evil.example")]).await {
+        Err(Error::Http(response)) => assert_eq!(response.status(), 403),
+        other => panic!("{:?}", other.map(|_| ())),
+    }
+    assert!(Socket::open(&server, &[protocol, ("origin", "http://localhost:5173")]).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_session_that_ends_takes_its_sockets_with_it_and_no_others() {
+    let redis = Redis::start();
+    let (one, other) = (Server::over(&redis, &[]), Server::over(&redis, &[]));
+    let token = one.token("ada");
+    let login = "mutation { login(input: { username: \"ada\", password: \"correct horse\" }) { token } }";
+    let second = one.ask(login)["data"]["login"]["token"].as_str().unwrap().to_owned();
+    let mut socket = Socket::acknowledged(&one, Some(&token)).await;
+    let mut staying = Socket::acknowledged(&one, Some(&second)).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(other.ask_as(&token, "mutation { logout { userErrors { code } } }")["errors"], Value::Null);
+    assert_eq!(socket.receive().await, json!([4403, "The session has ended"]));
+    assert!(staying.is_silent().await);
+}
+
+#[tokio::test]
+async fn a_large_response_comes_in_frames_and_is_complete() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let token = server.token("ada");
+    let mut socket = Socket::acknowledged(&server, Some(&token)).await;
+    // Characters of several bytes, so that frames end within one.
+    let content = "\u{1f426}\u{e4}".repeat(800);
+    for _ in 0..20 {
+        let publish =
+            "mutation ($content: String!) { publish(input: { content: $content }) { post { id } } }";
+        socket.subscribe("p", publish, json!({ "content": content })).await;
+        socket.receive().await;
+        assert_eq!(socket.receive().await["type"], "complete");
+    }
+    let aliases: Vec<_> = (0..10).map(|number| format!("a{number}: content")).collect();
+    let nodes = aliases.join(" ");
+    let query = format!("{{ viewer {{ user {{ posts(first: 20) {{ nodes {{ {nodes} }} }} }} }} }}");
+    socket.subscribe("q", &query, json!({})).await;
+    let response = socket.receive().await;
+    let nodes = response.pointer("/payload/data/viewer/user/posts/nodes").unwrap().as_array().unwrap();
+    assert_eq!(nodes.len(), 20);
+    for node in nodes {
+        assert!(node.as_object().unwrap().values().all(|value| value == &json!(content)));
+    }
+}

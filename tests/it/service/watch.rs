@@ -1,0 +1,347 @@
+//! Watching timelines and relations, through one server process and another, by clients that disconnect and resume.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::{SinkExt as _, StreamExt as _};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+
+use crate::harness::server::Server;
+use crate::harness::world::{Redis, cases};
+use crate::service::socket::Socket;
+
+pub(crate) const TIMELINE: &str = "subscription ($after: String) { timeline(after: $after) {
+    __typename ... on PostAdded { cursor post { id content author { username relation { status } } } }
+    ... on PostRemoved { cursor postId } } }";
+
+pub(crate) fn publish(server: &Server, token: &str, content: &str) -> String {
+    let input = format!("content: \"{content}\"");
+    let response =
+        server.ask_as(token, &format!("mutation {{ publish(input: {{ {input} }}) {{ post {{ id }} }} }}"));
+    response["data"]["publish"]["post"]["id"].as_str().unwrap_or_else(|| panic!("{response}")).to_owned()
+}
+
+/// Makes the user with this token follow the other one.
+pub(crate) fn follow(server: &Server, token: &str, other: &str) {
+    let id =
+        server.ask(&format!("{{ user(by: {{ username: \"{other}\" }}) {{ id }} }}"))["data"]["user"]["id"]
+            .clone();
+    let response = server.ask_as(
+        token,
+        &format!("mutation {{ follow(input: {{ userId: {id} }}) {{ userErrors {{ code }} }} }}"),
+    );
+    assert_eq!(response, json!({ "data": { "follow": { "userErrors": [] } } }));
+}
+
+#[tokio::test]
+async fn a_watch_resumes_through_another_process() {
+    let redis = Redis::start();
+    let (one, other) = (Server::over(&redis, &[]), Server::over(&redis, &["--deliver", "off"]));
+    let (ada, ben) = (one.token("ada"), one.token("ben"));
+    follow(&one, &ada, "ben");
+    let mut socket = Socket::acknowledged(&other, Some(&ada)).await;
+    socket.subscribe("t", TIMELINE, Value::Null).await;
+    // The watch has begun when an event arrives.
+    let mut number = 0;
+    while socket.is_silent().await {
+        number += 1;
+        publish(&one, &ben, &format!("before {number}"));
+        assert!(number < 20, "an event arrives");
+    }
+    let first = publish(&one, &ben, "first");
+    let event = loop {
+        let received = socket.receive().await;
+        assert_eq!((&received["id"], &received["type"]), (&json!("t"), &json!("next")), "{received}");
+        let event = received["payload"]["data"]["timeline"].clone();
+        if event["post"]["content"] == "first" {
+            break event;
+        }
+    };
+    assert_eq!(event["post"]["author"], json!({ "username": "ben", "relation": { "status": "FOLLOWING" } }));
+    publish(&one, &ada, "own");
+    assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["post"]["content"], "own");
+    drop(socket);
+
+    // It resumes through the other process, with the events that happened meanwhile.
+    publish(&one, &ben, "second");
+    let delete = format!("mutation {{ deletePost(input: {{ postId: \"{first}\" }}) {{ deletedId }} }}");
+    assert_eq!(one.ask_as(&ben, &delete)["data"]["deletePost"]["deletedId"], first);
+    let mut socket = Socket::acknowledged(&one, Some(&ada)).await;
+    socket.subscribe("t", TIMELINE, json!({ "after": event["cursor"] })).await;
+    let mut received = Vec::new();
+    for _ in 0..3 {
+        let event = socket.receive().await["payload"]["data"]["timeline"].clone();
+        received.push(event["post"]["content"].as_str().or(event["postId"].as_str()).unwrap().to_owned());
+    }
+    received.sort();
+    let mut expected = ["own".to_owned(), "second".to_owned(), first];
+    expected.sort();
+    assert_eq!(received, expected);
+    assert!(socket.is_silent().await);
+}
+
+#[tokio::test]
+async fn an_event_that_cannot_be_sent_is_sent_to_a_client_that_resumes_before_it() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &[]);
+    let (ada, ben) = (server.token("ada"), server.token("ben"));
+    follow(&server, &ada, "ben");
+    publish(&server, &ben, "before");
+    let page = server.ask_as(&ada, "{ viewer { timeline { pageInfo { startCursor } } } }");
+    let start = &page["data"]["viewer"]["timeline"]["pageInfo"]["startCursor"];
+    let query = "subscription ($after: String) { timeline(after: $after) {
+        ... on PostAdded { cursor post { content author { following { totalCount } } } } } }";
+    // The field selected of the author cannot be read.
+    redis.raw::<()>(&["SET", "ff:{u2}:following", "broken"]);
+    publish(&server, &ben, "now");
+    let mut socket = Socket::acknowledged(&server, Some(&ada)).await;
+    socket.subscribe("t", query, json!({ "after": start })).await;
+    let received = socket.receive().await;
+    assert_eq!(
+        (&received["type"], &received["payload"]["data"]),
+        (&json!("next"), &Value::Null),
+        "{received}"
+    );
+    assert_eq!(received["payload"]["errors"][0]["extensions"]["code"], "INTERNAL_SERVER_ERROR");
+    assert_eq!(socket.receive().await, json!({ "id": "t", "type": "complete" }));
+    redis.raw::<i64>(&["DEL", "ff:{u2}:following"]);
+    socket.subscribe("t", query, json!({ "after": start })).await;
+    assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["post"]["content"], "now");
+}
+
+#[tokio::test]
+async fn events_are_charged_and_wait_for_tokens() {
+    let redis = Redis::start();
+    let server = Server::over(&redis, &["--graphql-rate-limit", "1", "--graphql-cost-limit", "100"]);
+    let (ada, ben) = (server.token("ada"), server.token("ben"));
+    follow(&server, &ada, "ben");
+    let query = "subscription { timeline { ... on PostAdded { post {
+        content author { followers(first: 30) { nodes { username } } } } } } }";
+    let mut socket = Socket::acknowledged(&server, Some(&ada)).await;
+    socket.subscribe("t", query, Value::Null).await;
+    // The watch has begun when an event arrives.
+    assert!(socket.is_silent().await);
+    publish(&server, &ben, "one");
+    assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["post"]["content"], "one");
+    for content in ["two", "three"] {
+        publish(&server, &ben, content);
+    }
+    // The bucket has a hundred tokens: for the subscription, and one or two events.
+    let mut received = 1;
+    while !socket.is_silent().await {
+        received += 1;
+        assert!(received < 4, "the last one waits");
+    }
+}
+
+#[tokio::test]
+async fn the_posts_of_a_star_reach_watchers() {
+    let redis = Redis::start();
+    let options = ["--timeline-push-limit", "0"];
+    let (one, other) = (Server::over(&redis, &options), Server::over(&redis, &options));
+    let (ada, ben) = (one.token("ada"), one.token("ben"));
+    follow(&one, &ada, "ben");
+    publish(&one, &ben, "before");
+    let page = one.ask_as(&ada, "{ viewer { timeline { pageInfo { startCursor } } } }");
+    let start = &page["data"]["viewer"]["timeline"]["pageInfo"]["startCursor"];
+    let mut socket = Socket::acknowledged(&other, Some(&ada)).await;
+    socket.subscribe("t", TIMELINE, json!({ "after": start })).await;
+    assert!(socket.is_silent().await);
+    for content in ["one", "two"] {
+        publish(&one, &ben, content);
+        assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["post"]["content"], content);
+    }
+}
+
+#[tokio::test]
+async fn relations_are_watched_from_both_sides() {
+    let redis = Redis::start();
+    let (one, other) = (Server::over(&redis, &[]), Server::over(&redis, &[]));
+    let (ada, ben) = (one.token("ada"), one.token("ben"));
+    let query = "subscription { relationChanged { status user { username } } }";
+    let mut sockets =
+        [Socket::acknowledged(&one, Some(&ada)).await, Socket::acknowledged(&other, Some(&ben)).await];
+    for socket in &mut sockets {
+        socket.subscribe("r", query, Value::Null).await;
+    }
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    follow(&one, &ada, "ben");
+    for (socket, (status, name)) in sockets.iter_mut().zip([("FOLLOWING", "ben"), ("FOLLOWER", "ada")]) {
+        let relation = json!({ "status": status, "user": { "username": name } });
+        assert_eq!(socket.receive().await["payload"]["data"]["relationChanged"], relation);
+    }
+    // A repeat changes nothing.
+    follow(&other, &ada, "ben");
+    assert!(sockets[0].is_silent().await && sockets[1].is_silent().await);
+}
+
+/// Publishes through whichever process is running, until `stop` is set. Returns the published posts, and those that
+/// were deleted.
+async fn keep_publishing(
+    addresses: Arc<Mutex<Vec<String>>>,
+    authors: Vec<String>,
+    stop: Arc<AtomicBool>,
+) -> (BTreeSet<String>, BTreeSet<String>) {
+    let (mut published, mut deleted) = (BTreeSet::new(), BTreeSet::new());
+    let mut number = 0_usize;
+    while !stop.load(Ordering::Relaxed) {
+        number += 1;
+        let address = addresses.lock().unwrap()[number % 2].clone();
+        let token = &authors[number % authors.len()];
+        // Under its key it is published once, however often and to whichever process it is sent.
+        let input = format!("content: \"{number}\", idempotencyKey: \"key {number}\"");
+        let publish = format!("mutation {{ publish(input: {{ {input} }}) {{ post {{ id }} }} }}");
+        let Some(response) = post(&address, token, &publish).await else {
+            number -= 1;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            continue;
+        };
+        let id = response["data"]["publish"]["post"]["id"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{response}"))
+            .to_owned();
+        if number.is_multiple_of(7) {
+            let delete = format!("mutation {{ deletePost(input: {{ postId: \"{id}\" }}) {{ deletedId }} }}");
+            // The deletion is sent to the same process, or if that is gone, to the one that is running.
+            if post(&address, token, &delete).await.is_none() {
+                let running = addresses.lock().unwrap()[0].clone();
+                post(&running, token, &delete).await.expect("this server is never killed");
+            }
+            deleted.insert(id.clone());
+        }
+        published.insert(id);
+        tokio::time::sleep(Duration::from_millis(15)).await;
+    }
+    (published, deleted)
+}
+
+/// Returns the response to a document, if a server sends one.
+async fn post(address: &str, token: &str, query: &str) -> Option<Value> {
+    let mut stream = TcpStream::connect(address).await.ok()?;
+    let body = json!({ "query": query }).to_string();
+    let length = body.len();
+    let request = format!(
+        "POST /graphql HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\
+         content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).await.ok()?;
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.ok()?;
+    serde_json::from_str(response.split_once("\r\n\r\n")?.1).ok()
+}
+
+/// A client that disconnects and resumes many times, with what it has seen.
+#[derive(Default)]
+struct Wanderer {
+    cursor: Value,
+    added: Vec<String>,
+    removed: BTreeSet<String>,
+}
+
+impl Wanderer {
+    /// Watches for a moment, and then disconnects wherever it is.
+    async fn visit(&mut self, address: &str, token: &str, moment: Duration) {
+        let visit = async {
+            let mut socket = Socket::at(address).await?;
+            let payload = json!({ "Authorization": format!("Bearer {token}") });
+            let watch = json!({ "query": TIMELINE, "variables": { "after": self.cursor } });
+            for message in [
+                json!({ "type": "connection_init", "payload": payload }),
+                json!({ "id": "t", "type": "subscribe", "payload": watch }),
+            ] {
+                socket.0.send(Message::text(message.to_string())).await.ok()?;
+            }
+            loop {
+                let Some(Ok(Message::Text(text))) = socket.0.next().await else { return None::<()> };
+                let received: Value = serde_json::from_str(&text).unwrap();
+                if received["type"] == "connection_ack" {
+                    continue;
+                }
+                let event = &received["payload"]["data"]["timeline"];
+                match event["__typename"].as_str() {
+                    Some("PostAdded") => self.added.push(event["post"]["id"].as_str().unwrap().to_owned()),
+                    Some("PostRemoved") => {
+                        self.removed.insert(event["postId"].as_str().unwrap().to_owned());
+                    }
+                    _ => panic!("{received}"),
+                }
+                self.cursor = event["cursor"].clone();
+            }
+        };
+        let _ = tokio::time::timeout(moment, visit).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_resumes_a_thousand_times_misses_nothing_and_sees_nothing_twice() {
+    let redis = Redis::start();
+    // Some of what it reads is pushed to it, and some it pulls: two more follow one of the authors.
+    let options = ["--timeline-push-limit", "2"];
+    let (one, mut other) = (Server::over(&redis, &options), Server::over(&redis, &options));
+    let [reader, star, ben, eve, kim] = ["ada", "star", "ben", "eve", "kim"].map(|name| one.token(name));
+    for (token, followee) in
+        [(&reader, "star"), (&eve, "star"), (&kim, "star"), (&reader, "ben"), (&reader, "eve")]
+    {
+        follow(&one, token, followee);
+    }
+    let start = publish(&one, &ben, "start");
+    let page = "{ viewer { timeline { edges { cursor node { id } } } } }";
+    let mut wanderer = Wanderer::default();
+    while wanderer.cursor.is_null() {
+        let edge = one.ask_as(&reader, page)["data"]["viewer"]["timeline"]["edges"][0].take();
+        if edge["node"]["id"] == start.as_str() {
+            wanderer.cursor = edge["cursor"].clone();
+        }
+    }
+    let addresses = Arc::new(Mutex::new(vec![one.address.clone(), other.address.clone()]));
+    let stop = Arc::<AtomicBool>::default();
+    let authors = vec![star, ben, eve, reader.clone()];
+    let publishing = tokio::spawn(keep_publishing(Arc::clone(&addresses), authors, Arc::clone(&stop)));
+
+    let visits = usize::try_from(cases(1_000)).unwrap();
+    for number in 0..visits {
+        if number % (visits / 4).max(1) == visits / 8 {
+            let address = other.address.clone();
+            other.kill();
+            other = Server::over(&redis, &options);
+            addresses.lock().unwrap()[1].clone_from(&other.address);
+            assert_ne!(address, other.address);
+        }
+        let address = addresses.lock().unwrap()[number % 2].clone();
+        // Long enough to receive something, or not.
+        let moment = Duration::from_millis((number as u64 * 7_919) % 41);
+        wanderer.visit(&address, &reader, moment).await;
+    }
+    stop.store(true, Ordering::Relaxed);
+    let (published, deleted) = publishing.await.unwrap();
+    // Work that was interrupted with its process is taken over after a while.
+    let is_there = |wanderer: &Wanderer| {
+        let added: BTreeSet<&String> = wanderer.added.iter().collect();
+        let is_right = |post: &String| {
+            // A post that was deleted before it arrived need not be sent.
+            let is_added = added.contains(post);
+            if deleted.contains(post) { !is_added || wanderer.removed.contains(post) } else { is_added }
+        };
+        published.iter().all(is_right)
+    };
+    for _ in 0..60 {
+        if is_there(&wanderer) {
+            break;
+        }
+        wanderer.visit(&one.address, &reader, Duration::from_secs(1)).await;
+    }
+    let added: BTreeSet<&String> = wanderer.added.iter().collect();
+    assert_eq!(added.len(), wanderer.added.len(), "nothing is seen twice");
+    let missing: Vec<&String> =
+        published.iter().filter(|post| !added.contains(post) && !deleted.contains(*post)).collect();
+    assert!(missing.is_empty(), "{missing:?} of {} are missing", published.len());
+    let left = deleted.iter().filter(|post| added.contains(post) && !wanderer.removed.contains(*post));
+    assert_eq!(left.collect::<Vec<_>>(), Vec::<&String>::new(), "deletions are sent");
+    assert!(added.iter().all(|post| published.contains(*post)), "no other post arrives");
+    assert!(published.len() > visits / 20, "{} posts in {visits} visits", published.len());
+}

@@ -1,0 +1,160 @@
+//! The README and the pages of `docs` are correct: their queries are executed and the responses compared, their
+//! commands exist, and their client runs.
+
+use std::fmt::Write as _;
+use std::process::Command;
+
+use apollo_compiler::{ExecutableDocument, Schema};
+use serde_json::Value;
+
+use crate::harness::world::World;
+use crate::pages::page::demo_server;
+use crate::service::clients::stdout_of;
+
+const README: &str = include_str!("../../../README.md");
+const CLIENTS: &str = include_str!("../../../docs/clients.md");
+const OPERATING: &str = include_str!("../../../docs/operating.md");
+const CONTRIBUTING: &str = include_str!("../../../CONTRIBUTING.md");
+
+/// A block of code in a page.
+struct Block {
+    language: String,
+    text: String,
+}
+
+/// Returns the blocks of code in a page, in order.
+fn blocks(page: &str) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut open: Option<Block> = None;
+    for line in page.lines() {
+        match (&mut open, line.trim_end()) {
+            (Some(_), "```") => blocks.extend(open.take()),
+            (Some(block), line) => writeln!(block.text, "{line}").unwrap(),
+            (None, line) => {
+                let language = line.strip_prefix("```").map(str::to_owned);
+                open = language.map(|language| Block { language, text: String::new() });
+            }
+        }
+    }
+    assert!(open.is_none(), "every block is closed");
+    blocks
+}
+
+/// Returns the texts of the blocks in this language.
+fn texts(page: &str, language: &str) -> Vec<String> {
+    blocks(page).into_iter().filter(|block| block.language == language).map(|block| block.text).collect()
+}
+
+/// A world made by `fanfold demo`, as `make run` makes it.
+pub(crate) async fn demo_world() -> World {
+    let world = World::new().await;
+    let demo = Command::new(env!("CARGO_BIN_EXE_fanfold"))
+        .args(["demo", "--redis-url", &world.redis.url()])
+        .output()
+        .unwrap();
+    assert!(demo.status.success(), "{}", String::from_utf8_lossy(&demo.stderr));
+    world
+}
+
+#[tokio::test]
+async fn the_queries_of_the_pages_have_the_responses_that_they_show() {
+    let world = demo_world().await;
+    for (page, least, signs_in) in [(README, 1, false), (CLIENTS, 5, true)] {
+        let (queries, responses) = (texts(page, "graphql"), texts(page, "json"));
+        assert!(queries.len() >= least && queries.len() == responses.len(), "every query has its response");
+        let blocks = blocks(page);
+        let pairs = blocks.windows(2).filter(|pair| {
+            let [first, second] = pair else { return false };
+            first.language == "graphql" && second.language == "json"
+        });
+        assert_eq!(pairs.count(), queries.len(), "every query is followed by its response");
+        let mut token: Option<String> = None;
+        for (query, response) in queries.iter().zip(&responses) {
+            let given = world.ask(token.as_deref(), query, Value::Null).await;
+            let mut shown: Value = serde_json::from_str(response).expect("the page shows JSON");
+            // A token is never the same twice.
+            if let Some(new) = given.pointer("/data/login/token") {
+                let shown = shown.pointer_mut("/data/login/token").expect("the page shows a token");
+                assert!(new.is_string() && shown.is_string(), "{query}");
+                token = new.as_str().map(str::to_owned);
+                *shown = new.clone();
+            }
+            assert_eq!(given, shown, "{query}");
+        }
+        assert_eq!(token.is_some(), signs_in);
+    }
+}
+
+#[test]
+fn the_documents_in_the_clients_of_the_pages_are_valid() {
+    let schema = Schema::parse_and_validate(fanfold::graphql::sdl(), "schema.graphql").unwrap();
+    for page in [README, CLIENTS] {
+        let code = texts(page, "js");
+        let literals = code.iter().flat_map(|code| code.split('`').skip(1).step_by(2));
+        let is_document =
+            |text: &&str| ["query", "mutation", "subscription"].iter().any(|kind| text.starts_with(kind));
+        let documents: Vec<&str> = literals.filter(is_document).collect();
+        assert!(!documents.is_empty(), "the clients were found");
+        for document in documents {
+            if let Err(error) = ExecutableDocument::parse_and_validate(&schema, document, "page.md") {
+                panic!("{document}\n{}", error.errors);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_client_of_the_readme_shows_the_followers_that_the_readme_shows() {
+    let (_redis, server) = demo_server();
+    let code = texts(README, "js").concat();
+    let shown: Value = serde_json::from_str(&texts(README, "json")[0]).unwrap();
+    assert!(code.contains("http://127.0.0.1:8080/graphql"), "{code}");
+    let code = code.replace("http://127.0.0.1:8080/graphql", &server.url());
+    let stdout = stdout_of(Command::new("node").args(["--input-type=module", "--eval", &code]));
+    let followers = &shown["data"]["user"]["followers"];
+    assert!(stdout.contains(&format!("totalCount: {}", followers["totalCount"])), "{stdout}");
+    for follower in followers["nodes"].as_array().unwrap() {
+        assert!(stdout.contains(follower["displayName"].as_str().unwrap()), "{stdout}");
+    }
+    server.kill();
+}
+
+#[test]
+fn the_files_and_commands_that_the_pages_name_exist() {
+    let makefile = include_str!("../../../Makefile");
+    for block in [README, CONTRIBUTING, OPERATING, CLIENTS].iter().flat_map(|page| texts(page, "sh")) {
+        for line in block.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            match words[..] {
+                ["make", target, ..] => assert!(makefile.contains(&format!("\n{target}:")), "{line}"),
+                ["fanfold", ref command @ ..] => {
+                    let command = command.iter().take_while(|word| !word.starts_with("--"));
+                    let help = Command::new(env!("CARGO_BIN_EXE_fanfold"))
+                        .args(command)
+                        .arg("--help")
+                        .output()
+                        .unwrap();
+                    assert!(help.status.success(), "{line}");
+                    let help = String::from_utf8(help.stdout).unwrap();
+                    for flag in words.iter().filter(|word| word.starts_with("--")) {
+                        assert!(help.contains(flag), "{line}: {flag}");
+                    }
+                }
+                ["git" | "cd", ..] => {}
+                _ => panic!("no test for this line of the pages: {line}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn the_files_that_the_pages_link_to_exist() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (directory, page) in [(".", README), (".", CONTRIBUTING), ("docs", CLIENTS), ("docs", OPERATING)] {
+        let links = page.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link);
+        let is_file = |link: &&str| !link.contains("://") && !link.starts_with('#');
+        for link in links.filter(is_file) {
+            assert!(root.join(directory).join(link).exists(), "{link}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The keys of the hot store: what one can forget about a key, or about a field of a record, is found here by its name.
+
+use serde_json::Value;
+
+use crate::harness::world::{World, deliver_all};
+
+const SOURCE: &str = include_str!("../../../src/store/key.rs");
+
+/// The keys that `fanfold check` compares with others, each with what it finds.
+const CHECKED: [(&str, &str); 11] = [
+    ("names", "wrong names"),
+    ("user", "wrong names"),
+    ("intents", "unfinished operations"),
+    ("following", "torn and dangling edges"),
+    ("followers", "torn and dangling edges"),
+    ("cold", "archived post counts"),
+    ("posts", "archived post counts"),
+    ("gone", "archived post counts"),
+    ("fanout_failed", "abandoned deliveries"),
+    ("unmovable", "posts that the archive rejected"),
+    ("publishing", "unfinished posts"),
+];
+
+/// The keys that need no check, each with the reason.
+const UNCHECKED: [(&str, &[&str]); 6] = [
+    (
+        "has no second place that could differ",
+        &["secret", "sessions", "post", "regions", "stars", "stars_version"],
+    ),
+    (
+        "a setting, a counter or a probe",
+        &["layout", "next_user", "next_post", "probe", "fanout_served", "moved"],
+    ),
+    ("derived, and rebuilt when it is missing", &["recent", "timeline"]),
+    ("expires", &["void", "removed", "attempt", "audience", "known_addresses"]),
+    (
+        "a bucket, which expires",
+        &[
+            "logins_from",
+            "registrations_from",
+            "cost_of",
+            "publishes_of",
+            "cost_from",
+            "logins_to",
+            "known_logins_to",
+            "guesses",
+            "sign_ins_of",
+            "sign_ins_from",
+        ],
+    ),
+    (
+        "work in progress, which another process takes over",
+        &[
+            "fanout",
+            "sweep",
+            "fanout_open",
+            "fanout_ready",
+            "fanout_held",
+            "fanout_turns",
+            "fanout_progress",
+            "pending",
+            "moving",
+            "movers",
+            "visit_days",
+            "visits",
+        ],
+    ),
+];
+
+/// Returns the methods that build keys.
+fn methods() -> Vec<&'static str> {
+    let lines = SOURCE.lines().map(str::trim).filter(|line| line.contains("-> Key<"));
+    let name = |line: &'static str| Some(line.strip_prefix("pub fn ")?.split(['(', '<']).next().unwrap());
+    // `names_with` is the shard of a name.
+    lines.filter_map(name).filter(|name| *name != "names_with").collect()
+}
+
+#[test]
+fn every_key_is_checked_or_needs_no_check() {
+    let unchecked = UNCHECKED.iter().flat_map(|(_, keys)| keys.iter().copied());
+    let known: Vec<&str> = CHECKED.iter().map(|(key, _)| *key).chain(unchecked).collect();
+    let methods = methods();
+    let forgotten: Vec<_> = methods.iter().filter(|method| !known.contains(method)).collect();
+    assert!(forgotten.is_empty(), "check them in `app::check`, or state why not: {forgotten:?}");
+    let gone: Vec<_> = known.iter().filter(|key| !methods.contains(key)).collect();
+    assert!(gone.is_empty(), "no such keys any more: {gone:?}");
+}
+
+/// Returns the row of the key table for a record.
+fn row(key: &str) -> &'static str {
+    let is_row = |line: &&str| line.starts_with("//! |") && line.contains(&format!("`{key}`"));
+    SOURCE.lines().find(is_row).unwrap_or_else(|| panic!("{key} has no row in the key table"))
+}
+
+#[tokio::test]
+async fn every_field_of_a_record_is_in_the_key_table() {
+    let world = World::with(&["--post-hot-limit", "1"]).await;
+    let people = world.people(2).await;
+    let publish = "mutation { publish(input: { content: \"x\", platform: \"web\" }) { post { id } } }";
+    for _ in 0..2 {
+        world.data(Some(&people[0].token), publish, Value::Null).await;
+    }
+    deliver_all(&world.app).await;
+    let mut missing = Vec::new();
+    for (key, documented) in [
+        ("ff:{u1}:user", "ff:{u7}:user"),
+        ("ff:{u1}:secret", "ff:{u7}:secret"),
+        ("ff:{p1}:post", "ff:{p9}:post"),
+        ("ff:{g}:layout", "ff:{g}:layout"),
+    ] {
+        let fields = world.redis.raw::<Vec<String>>(&["HKEYS", key]);
+        assert!(!fields.is_empty(), "{key}");
+        let row = row(documented);
+        missing.extend(
+            fields
+                .into_iter()
+                .filter(|field| !row.contains(&format!("`{field}`")))
+                .map(|field| format!("{documented}: {field}")),
+        );
+    }
+    assert!(missing.is_empty(), "not in the table of `store::key`: {missing:?}");
+}

@@ -1,0 +1,7 @@
+//! The sources, the schema and the documents themselves.
+
+pub(crate) mod circle;
+pub(crate) mod document;
+pub(crate) mod house;
+pub(crate) mod keys;
+pub(crate) mod schema;
