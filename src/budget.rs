@@ -6,7 +6,7 @@
 //! (`graphql::document`).
 //!
 //! # Why a task-local
-//! A read passes through every layer, and most of the code on its way has no use for a budget. Like a tracing
+//! A read passes through every layer, and most of the code on the way has no use for a budget. Like a tracing
 //! span, the budget is part of the request context: a [limited](Budget::limit) future spends from the budget,
 //! whichever function sends the command. Writes are never limited, because a sequence of writes that stops
 //! midway would be left to the repairer.
@@ -127,7 +127,7 @@ impl Budget {
         Amounts(self.used.each_ref().map(|used| used.load(Ordering::Relaxed)))
     }
 
-    /// Returns the usage in the unit of predicted costs: about ten microseconds of store or server time.
+    /// Returns the usage in the same unit as predicted costs: about ten microseconds of store or server time.
     #[must_use]
     pub fn cost(&self) -> u64 {
         const COMMANDS: u64 = 4;
@@ -140,7 +140,7 @@ impl Budget {
             + used.of(Resource::ResponseBytes) / RESPONSE_BYTES
     }
 
-    /// Returns the remaining amount of a resource.
+    /// Returns the amount of a resource that is left.
     #[must_use]
     pub fn left(&self, resource: Resource) -> u64 {
         self.limits.of(resource).saturating_sub(self.used().of(resource))
@@ -164,7 +164,8 @@ pub fn spend(resource: Resource, amount: u64) -> Result<(), Exceeded> {
     current(|budget| budget.spend(resource, amount)).unwrap_or(Ok(()))
 }
 
-/// Returns the current operation's remaining amount of a resource; `None` if the operation is not limited.
+/// Returns the amount of a resource that the current operation has left; `None` if the operation is not
+/// limited.
 #[must_use]
 pub fn left(resource: Resource) -> Option<u64> {
     current(|budget| budget.left(resource))

@@ -17,9 +17,9 @@ pub trait Gate: Send + Sync {
 /// A point in time relative to a round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// The batch has not been sent. A process killed here has done nothing.
+    /// The batch has not been sent. Killing a process here leaves the batch without any effect.
     Before,
-    /// Redis has executed the batch or failed. A process killed here does not know the result. This moment
+    /// Redis has executed the batch or failed. A process killed here does not know the result. An `After`
     /// follows every `Before`.
     After,
 }

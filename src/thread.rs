@@ -1,8 +1,8 @@
 //! Low-priority threads for CPU-bound work.
 //!
 //! # Why separate threads
-//! At a lower priority, hashing a password or printing megabytes never delays a cheap request. A thread cannot raise
-//! its priority again without privileges, so the runtime's threads cannot be used.
+//! At a lower priority, hashing a password or serializing a huge response does not delay cheap requests. A thread
+//! cannot raise its priority again without privileges, so the runtime's threads cannot be used.
 
 use std::{io, thread};
 

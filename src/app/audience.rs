@@ -1,4 +1,4 @@
-//! Records and reads profile views: each visitor of a profile, once per day, for up to 30 days.
+//! Records and reads profile views: each viewer of a profile, once per day, for up to 30 days.
 //!
 //! A view is a signed-in user's request for another user by id or name, with at least one profile field.
 //! Appearing in a list is not a view.
@@ -20,14 +20,14 @@ use crate::store::batch::Batch;
 
 pub use crate::store::audience::DAYS as MOST_DAYS;
 
-/// Approximate maximum visitors read per profile. Beyond it, only a sample is read.
+/// Approximate maximum number of viewers read per profile. If there are more, only a sample is read.
 const MOST_VISITORS: usize = 50_000;
-/// Maximum hash digits used for sampling, which are the digits by which shards differ.
+/// Maximum number of hash digits used for sampling. These digits also determine a profile viewer's shards.
 const MOST_DIGITS: u32 = audience::GENERATIONS - 1;
 
 impl App {
     /// Records that the viewer viewed these users' profiles. Logs failures, which do not affect the request.
-    /// Makes no round trip if this process has already recorded all of these views; otherwise one.
+    /// Makes no round trip if this process has already recorded all of these views today; otherwise one.
     pub async fn record_views(&self, viewer: &Viewer, users: &[UserId]) {
         let Viewer::SignedIn(signed_in) = viewer else { return };
         if !self.keeps_audiences() {
@@ -63,7 +63,7 @@ impl App {
     }
 }
 
-/// A read of a profile's visitors on a day, in one shard.
+/// A read of the viewers of a profile on a day, in one shard.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct VisitorShard {
     user: UserId,
@@ -82,8 +82,8 @@ impl Read for VisitorShard {
     }
 }
 
-/// Returns the users who viewed a user's profile within `days` days up to `today`. Makes one round trip, plus
-/// one per further level of shards if a day has 512 visitors or more.
+/// Returns the users who viewed a user's profile within the `days` days that end with `today`. Makes one
+/// round trip, plus one per additional level of shards if there are 512 viewers or more on a day.
 pub async fn visitors(load: &impl Load, user: UserId, today: Day, days: i64) -> Result<Visitors, Error> {
     let mut audience = Audience::new(today, days);
     loop {
@@ -99,11 +99,11 @@ pub async fn visitors(load: &impl Load, user: UserId, today: Day, days: i64) -> 
     }
 }
 
-/// A profile's visitors over several days, read shard by shard. The size of a shard shows if there are shards
+/// A profile's viewers over several days, read shard by shard. The size of a shard shows if there are shards
 /// below it.
 ///
-/// If there are too many visitors, the audience is a sample: visitors whose hash has zeros in its lowest
-/// digits. The number of digits grows as needed. The sample is the same every day.
+/// If there are too many viewers, the audience is a sample: the viewers whose hash ends in at least `digits`
+/// zero digits. `digits` grows as needed. The same users are sampled on every day.
 struct Audience {
     /// Shards to read next.
     open: Vec<(Day, Shard)>,
@@ -113,12 +113,12 @@ struct Audience {
     most: usize,
 }
 
-/// A profile's visitors.
+/// The viewers of a profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Visitors {
-    /// All visitors, or a sample, in ascending order of id.
+    /// All viewers, or a sample of them, in ascending order of id.
     pub some: Arc<[UserId]>,
-    /// Number of visitors that each entry represents; 1 without sampling.
+    /// Number of viewers that each entry represents; 1 without sampling.
     pub weight: u64,
 }
 
@@ -138,7 +138,7 @@ impl Audience {
         std::mem::take(&mut self.open)
     }
 
-    /// Adds the visitors found in a shard.
+    /// Adds the viewers found in a shard.
     fn add(&mut self, day: Day, shard: Shard, found: &[UserId]) {
         self.open.extend(shard.below(found.len()).into_iter().map(|shard| (day, shard)));
         self.visitors.extend(found.iter().filter(|visitor| audience::is_sampled(**visitor, self.digits)));
@@ -150,7 +150,7 @@ impl Audience {
         }
     }
 
-    /// Returns the visitors found.
+    /// Returns the viewers found.
     fn finish(self) -> Visitors {
         let mut some: Vec<UserId> = self.visitors.into_iter().collect();
         some.sort_unstable();

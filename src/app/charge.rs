@@ -1,6 +1,6 @@
 //! The charge for an operation, and the bucket's state after the charge.
 //!
-//! Not here: the choice of the charged bucket and the time of the charge (`app::rate_limit`).
+//! Not here: which bucket is charged, and when (`app::rate_limit`).
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub struct Charge {
 pub struct RateLimit {
     /// Bucket capacity, in tokens.
     pub limit: u32,
-    /// Operation's cost, in tokens.
+    /// Cost of the operation, in tokens.
     pub cost: u32,
     /// Number of tokens left after the charge.
     pub remaining: u32,

@@ -1,7 +1,7 @@
-//! Writer deadlines, which keep a stalled writer out of the repairer's way.
+//! Deadlines that stop a stalled writer before the repairer takes over its operation.
 //!
 //! If a writer is interrupted during a protocol that spans several slots, the repairer finishes the protocol.
-//! That is safe only if a writer that resumes after a long pause starts no further write. Every writer
+//! That is safe only if a writer that resumes after a long pause starts no further writes. Every writer
 //! therefore checks its deadline before each step, and the repairer waits much longer than the deadline
 //! before it drops an operation or revokes an id. One case remains: a process that stalls for most of a
 //! minute between the check and the write, and is killed right after the write. `fanfold check` detects the
@@ -12,15 +12,15 @@ use std::time::Duration;
 use crate::app::error::{Broken, Error};
 use crate::model::clock::{Clock, Timestamp};
 
-/// Age of an operation at which its writer starts no further writes.
+/// Age of an operation after which its writer starts no further writes.
 pub(super) const WRITER_LIVES: Duration = Duration::from_secs(10);
-/// Age of an operation at which the repairer picks it up.
+/// Age of an operation after which the repairer repeats it.
 pub(super) const REPAIRED_AFTER: Duration = Duration::from_secs(5);
-/// Age of an operation at which only the repairer still acts on it, and may drop or undo it. The margin over
-/// [`WRITER_LIVES`] is the tolerated clock skew between two servers.
+/// Age of an operation after which only the repairer acts on it. The repairer may then drop or undo it. The
+/// margin over [`WRITER_LIVES`] is the tolerated clock skew between two servers.
 pub(super) const ABANDONED_AFTER: Duration = Duration::from_mins(1);
 
-/// A writer's time limit, which begins when this value is created.
+/// A writer's time limit, measured from the creation of this value.
 pub(super) struct Deadline<'a> {
     clock: &'a dyn Clock,
     began: Timestamp,

@@ -1,5 +1,5 @@
-//! Application errors of three kinds: *invalid* (malformed input), *rejected* (well-formed input that breaks
-//! a rule) and *broken* (an internal failure). An absent object is `None`, not an error.
+//! Application errors of three kinds: *invalid* (malformed input), *rejected* (a well-formed request that
+//! breaks a rule or limit) and *broken* (an internal failure). An absent object is `None`, not an error.
 //!
 //! Not here: the error codes and messages that clients receive (`graphql::error`).
 
@@ -17,7 +17,7 @@ pub enum Error {
     /// Malformed input. The message states the violated rule.
     #[error("{0}")]
     Invalid(String),
-    /// A request that a rule rejects.
+    /// A request that breaks a rule or exceeds a limit.
     #[error("rejected: {0:?}")]
     Rejected(Rejection),
     /// A failure of this server or of a service on which it depends.
@@ -25,12 +25,12 @@ pub enum Error {
     Broken(#[from] Broken),
 }
 
-/// The reasons for which a request is rejected.
+/// The reasons for rejecting a request.
 #[derive(Clone, Debug)]
 pub enum Rejection {
     /// The request requires authentication.
     Unauthenticated,
-    /// The presented token belongs to no session.
+    /// The presented token does not belong to an active session.
     BadToken,
     /// Too many passwords are waiting to be hashed.
     Busy {
@@ -52,7 +52,7 @@ pub struct RuleViolation {
     pub reason: Reason,
     /// Violated rule, as a sentence for the user.
     pub message: String,
-    /// Input that violates the rule; `None` if there is no single such input.
+    /// Input that violates the rule; `None` if no single input does.
     pub field: Option<Field>,
 }
 
@@ -71,13 +71,13 @@ pub enum Reason {
     NotFound,
     /// The username or the password is wrong. The error deliberately does not reveal which.
     WrongCredentials,
-    /// The action's target is the user themselves, which the action does not allow.
+    /// The user cannot perform this action on themselves.
     Oneself,
     /// The user has reached the follow limit.
     FollowLimit,
     /// The object belongs to another user.
     NotYours,
-    /// The idempotency key was used before, for a different request.
+    /// The idempotency key was already used for a different post.
     IdempotencyMismatch,
     /// The caller has made too many attempts.
     Throttled,
@@ -85,7 +85,7 @@ pub enum Reason {
 
 /// The inputs that rules apply to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each is named like the input it identifies")]
+#[expect(missing_docs, reason = "each variant is named after its input")]
 pub enum Field {
     Username,
     Password,
@@ -121,7 +121,7 @@ pub enum Broken {
     Archive(#[source] archive::error::Error),
     /// The archive belongs to another store.
     #[error(
-        "this Redis is bound to another archive than this one ({0}). Pass that archive with --archive-url; \
+        "this archive ({0}) is not the one that Redis is bound to. Pass the bound archive with --archive-url; \
          only if it is permanently lost, bind Redis to this one with `fanfold archive adopt`"
     )]
     ForeignArchive(String),
@@ -134,13 +134,13 @@ pub enum Broken {
     /// A password could not be hashed or verified.
     #[error("password hashing failed: {0}")]
     Hashing(String),
-    /// An operation failed at each of its attempts.
+    /// All attempts at an operation failed.
     #[error("gave up after several attempts: {0}")]
     GaveUp(&'static str),
 }
 
 impl Error {
-    /// Creates a rejection for one rule violation.
+    /// Creates a rejection for a single rule violation.
     #[must_use]
     pub fn rule(reason: Reason, field: impl Into<Option<Field>>, message: impl Into<String>) -> Self {
         let violation = RuleViolation { reason, message: message.into(), field: field.into() };
@@ -210,12 +210,13 @@ impl From<archive::error::Error> for Error {
     }
 }
 
-/// A collector of rule violations, which lets the user see the violations of all inputs at once.
+/// A collector of rule violations, so that one error can report the violations of all inputs.
 #[derive(Default)]
 pub(super) struct Faults(Vec<RuleViolation>);
 
 impl Faults {
-    /// Returns a valid value, or records a violation for this field.
+    /// Returns the checked value. If it is invalid, records the violation under this field and returns
+    /// `None`.
     pub(super) fn check<T>(&mut self, field: Field, checked: Result<T, Violation>) -> Option<T> {
         match checked {
             Ok(value) => Some(value),
@@ -231,8 +232,8 @@ impl Faults {
         }
     }
 
-    /// Returns a valid region, or records a violation for the invalid part, because a region's parts are
-    /// separate fields.
+    /// Returns the checked region. If it is invalid, records the violation under the field of the invalid
+    /// part and returns `None`.
     pub(super) fn check_region(&mut self, found: Result<Region, (Part, Violation)>) -> Option<Region> {
         let (field, checked) = match found {
             Ok(region) => return Some(region),
@@ -242,8 +243,7 @@ impl Faults {
         self.check(field, checked)
     }
 
-    /// Returns an error with all recorded violations. The checked values are all available only if there are
-    /// no violations.
+    /// Returns an error with all recorded violations. Call this after any check has returned `None`.
     pub(super) fn into_error(self) -> Error {
         Error::Rejected(Rejection::Rules(self.0))
     }

@@ -1,7 +1,7 @@
-//! Bulk import of users, follows and posts, in the same steps as for individual writes.
+//! Bulk import of users, follows and posts, in the same steps as individual writes.
 //!
-//! Imports of users and follows are idempotent: existing names keep their users, and existing follows keep
-//! their times. To complete an interrupted import, run it again.
+//! Imports of users and follows are idempotent: an existing name keeps its user, and an existing follow keeps
+//! its time. To complete an interrupted import of users or follows, run it again.
 
 use std::ops::AddAssign;
 
@@ -33,7 +33,7 @@ pub struct ImportedUsers {
 pub struct ImportedFollows {
     /// Number of follows created.
     pub added: usize,
-    /// Number of follows that already existed and kept their times.
+    /// Number of follows that already existed and kept their original times.
     pub already: usize,
     /// Number of follows rejected by the follow limit.
     pub rejected: usize,
@@ -87,7 +87,8 @@ impl App {
         Ok(ImportedUsers { ids, created })
     }
 
-    /// Returns the holder of each name. First ends any reservation left behind by an interrupted import.
+    /// Returns the holder of each name. Ends any reservation that it finds, such as one left behind by an
+    /// interrupted import.
     async fn holders(&self, accounts: &[NewAccount]) -> Result<Vec<Option<UserId>>, Error> {
         let mut holders = Vec::with_capacity(accounts.len());
         for (newcomer, holder) in accounts.iter().zip(self.read_holders(accounts).await?) {

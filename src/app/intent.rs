@@ -1,4 +1,4 @@
-//! Records operations in progress, so that the repairer finishes them if their caller is interrupted.
+//! Records operations in progress, so that the repairer can finish them if the caller is interrupted.
 //!
 //! Not here: the format of intents (`store::intent`) and the repairer, which reads them (`app::repair`).
 
@@ -9,8 +9,8 @@ use crate::store::batch::Batch;
 use crate::store::intent::{self, Intent, Operation};
 
 impl App {
-    /// Creates an intent for each operation, with a random token that distinguishes it from other calls'
-    /// intents.
+    /// Creates an intent for each operation. A random token distinguishes each intent from those of other
+    /// calls.
     pub(super) fn intents(&self, operations: impl Iterator<Item = Operation>) -> Vec<Intent> {
         operations.map(|operation| Intent { operation, token: self.rng().nonce() }).collect()
     }

@@ -1,13 +1,14 @@
-//! Wakes subscribers to a user's changes, in whichever process the change occurs.
+//! Wakes the subscribers to a user's changes, whichever process makes a change.
 //!
-//! Each process has one connection over which Redis publishes changes for the users it subscribes to. A
-//! signal only wakes the subscriber, which then reads the data itself. Signals may be lost, so subscribers
-//! also poll at a low rate.
+//! Each process has one Redis connection, over which it receives signals for the users with a subscriber in
+//! the process. A signal only wakes the subscribers, which then read the data themselves. Signals may be
+//! lost, so subscribers also poll at a low rate.
 //!
-//! The process consumes signals as fast as they arrive, so that none queues behind another. The end of a
-//! session, for example, closes the session's sockets at once. Finding the readers of a pulled post takes a
-//! round trip, so the process adds the author to a set, and looks up readers for the authors in the set in
-//! batches.
+//! The process consumes signals as fast as they arrive, so that no signal waits for the work that another
+//! causes. The end of a session, for example, closes the session's sockets at once. When an author publishes
+//! a post that followers pull (fan-out on read), finding the subscribers who follow the author takes a round
+//! trip. The process therefore only adds the author to a set, and looks up the followers in batches of
+//! authors.
 //!
 //! Not here: the data that subscribers read (`app::timeline::live`), and the signals that Redis publishes
 //! (`store::signal`).
@@ -32,32 +33,33 @@ use crate::store::signal::{Signal, SignalListener, SubscriptionHandle};
 
 /// Polling interval of a subscriber without signals.
 const LOOKED_AFTER: Duration = Duration::from_secs(30);
-/// Interval of pings that verify the connection.
+/// Interval between the pings that verify the connection.
 const PINGED: Duration = Duration::from_secs(10);
 /// Timeout of commands sent over the connection.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Delay before reconnecting.
 const PAUSE: Duration = Duration::from_millis(500);
-/// Maximum changed relations buffered per subscriber. Beyond it, any relation counts as possibly changed.
+/// Maximum number of changed relations buffered per subscriber. Beyond it, every relation counts as possibly
+/// changed.
 const MOST_RELATIONS: usize = 1_000;
-/// Maximum authors with pulled posts whose readers wait to be woken. Beyond it, the process wakes all
-/// subscribers.
+/// Maximum number of authors whose followers must still be woken to pull a new post. Beyond it, the process
+/// wakes all subscribers.
 const MOST_PULLED: usize = 10_000;
-/// Maximum authors per lookup of readers.
+/// Maximum number of authors per lookup of followers.
 const MOST_AUTHORS: usize = 100;
-/// Maximum pairs of author and subscriber per lookup of readers.
+/// Maximum number of pairs of an author and a subscribed user per lookup of followers.
 const MOST_PAIRS: usize = 100_000;
 
-/// A user's changes since the last read.
+/// The changes that affect a user, since the subscriber last took them.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
-    /// Time of the last possible change of the home timeline; `None` if it has not changed.
+    /// Time of the last possible change to the home timeline; `None` if the timeline has not changed.
     pub timeline: Option<Instant>,
     /// True if the user's sessions may have changed.
     pub sessions: bool,
     /// Users whose relation to this user has changed.
     pub relations: BTreeSet<UserId>,
-    /// True if relations to other users may have changed as well.
+    /// True if relations to users not in `relations` may have changed as well.
     pub has_missed: bool,
 }
 
@@ -67,7 +69,7 @@ impl Changes {
         self.timeline.is_none() && !self.sessions && self.relations.is_empty() && !self.has_missed
     }
 
-    /// Returns the changes that a subscriber may have missed before the process subscribed to its user.
+    /// Returns the changes that a subscriber may have missed before the process subscribed to the user.
     fn anything() -> Self {
         Self { sessions: true, ..Self::of_timeline(Instant::now()) }
     }
@@ -154,7 +156,7 @@ impl Listeners {
     }
 }
 
-/// A subscriber to a user's changes, until dropped.
+/// A subscription to a user's changes, which ends when dropped.
 pub struct Listener {
     app: App,
     user: UserId,
@@ -183,8 +185,8 @@ impl Listener {
 }
 
 impl Listener {
-    /// Schedules the next poll relative to the start of a read. Subscribers that shared the read also share
-    /// the next read.
+    /// Schedules the next poll relative to the start of a read, so that subscribers that shared the read also
+    /// share the next read.
     pub(super) fn look_after(&mut self, began: Instant) {
         self.looked_at = began + LOOKED_AFTER;
     }
@@ -215,7 +217,7 @@ impl App {
         let mut is_told = false;
         loop {
             let Err(error) = self.listen_once(&mut is_told).await;
-            // Subscribers poll timelines in any case, but other changes may be lost.
+            // Subscribers poll timelines and sessions anyway, but signals about relations may be lost.
             let missed = Changes { has_missed: true, ..Changes::default() };
             self.0.process.listeners.put_all(&self.0.process.listeners.users(), &missed);
             if !std::mem::replace(&mut is_told, true) {
@@ -231,7 +233,7 @@ impl App {
         let mut handle = ear.handle();
         let users = self.0.process.listeners.users();
         tune(handle.subscribe_to(&users), users.is_empty()).await?;
-        // Changes may have been missed while there was no subscription.
+        // Signals may have been missed while there was no subscription.
         let missed = Changes { has_missed: *is_told, ..Changes::anything() };
         self.0.process.listeners.put_all(&users, &missed);
         *is_told = false;
@@ -280,7 +282,8 @@ impl App {
         }
     }
 
-    /// Wakes the readers of authors with pulled posts. Spends at most half of the time on lookups.
+    /// Wakes the subscribers who follow an author with a new post that followers pull. Spends at most half of
+    /// the time on lookups.
     async fn keep_notifying_readers(&self, pulled: &Pulled) -> Infallible {
         loop {
             pulled.bell.notified().await;
@@ -318,7 +321,7 @@ impl App {
     }
 }
 
-/// Authors with pulled posts whose readers wait to be woken.
+/// The set of authors whose followers must be woken to pull a new post.
 #[derive(Default)]
 struct Pulled {
     authors: Mutex<HashSet<UserId>>,
@@ -335,7 +338,7 @@ impl Pulled {
         self.bell.notify_one();
     }
 
-    /// Takes up to `most` authors; `None` if the set has overflowed.
+    /// Removes and returns up to `most` authors; returns `None` if the set has overflowed.
     fn take(&self, most: usize) -> Option<Vec<UserId>> {
         let mut authors = lock(&self.authors);
         if authors.len() > MOST_PULLED {
@@ -353,7 +356,7 @@ impl Pulled {
     }
 }
 
-/// Runs a command on the connection, within [`TIMEOUT`]. Does nothing if `is_nothing`.
+/// Runs a pub/sub command, which fails after [`TIMEOUT`]. Does nothing if `is_nothing`.
 async fn tune(
     telling: impl Future<Output = Result<(), crate::store::error::Error>>,
     is_nothing: bool,

@@ -1,6 +1,6 @@
-//! Memory usage per kind of data, measured on the running Redis. Nothing here writes.
+//! Measures memory usage per kind of data on the running Redis server, without writing.
 //!
-//! Samples are evenly spaced over all existing data, and numbers of items are extrapolated from them.
+//! Samples are evenly spaced over all existing data. The numbers of items are extrapolated from the samples.
 //!
 //! Not here: a comparison with other layouts (`benches/memory.rs`).
 
@@ -22,9 +22,9 @@ use crate::store::{draft, region, user, visit};
 
 /// Maximum number of keys sampled per kind.
 const MAX_KEYS: u64 = 1_000;
-/// Maximum number of shards sampled of the regions, and twice as many of the username index.
+/// Maximum number of region shards to sample. Up to twice as many shards of the username index are sampled.
 const MAX_SHARDS: usize = 100;
-/// Commands per batch.
+/// Maximum number of commands per batch.
 const BATCH_SIZE: usize = 500;
 
 /// The memory usage of all data.
@@ -37,7 +37,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Returns the bytes used by all kinds together.
+    /// Returns the total bytes used by all kinds of data.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.footprints.iter().map(Footprint::bytes).sum()
@@ -47,7 +47,7 @@ impl Usage {
 /// The memory usage of one kind of data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Footprint {
-    /// The name of one item of this kind.
+    /// The name of an item of this kind, in the singular.
     pub kind: &'static str,
     /// Approximate number of items.
     pub count: u64,
@@ -102,7 +102,7 @@ struct Sampler<'a> {
     app: &'a App,
     /// The last user id issued.
     last: u64,
-    /// The sampled user ids. Some may have no user.
+    /// The sampled user ids. Some may not belong to a user.
     users: Vec<UserId>,
 }
 
@@ -113,7 +113,7 @@ impl<'a> Sampler<'a> {
         Ok(Self { app, last, users })
     }
 
-    /// Measures both lists, since each follow is stored in two.
+    /// Measures follows in both lists, because each follow is stored twice.
     async fn follows(&self) -> Result<Footprint, Error> {
         let following = self.follows_on(Side::Following).await?;
         let followers = self.follows_on(Side::Followers).await?;
@@ -148,7 +148,8 @@ impl<'a> Sampler<'a> {
         Footprint::new(kind, extrapolate(items, self.users.len() as u64, self.last), sample)
     }
 
-    /// Samples the name shards of some users in addition to others: with few names, hardly any shard has one.
+    /// Samples evenly spaced shards, and also the shards of some users' names, because most shards are empty
+    /// if there are few names.
     async fn names(&self) -> Result<Footprint, Error> {
         let users = self.users.iter().map(|user| user::read(self.keys(), *user, UserFields::NONE));
         let users: Vec<_> = self.send(users).await?.into_iter().flatten().collect();
@@ -198,7 +199,7 @@ impl<'a> Sampler<'a> {
         Ok(Footprint { sampled: found, bytes_each: bytes_per_item(&sample, found), ..footprint })
     }
 
-    /// Returns the usage of those keys that exist.
+    /// Returns the memory usage of each key that exists.
     async fn sample(
         &self,
         usages: impl IntoIterator<Item = Command<Option<KeyUsage>>>,

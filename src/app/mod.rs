@@ -1,8 +1,8 @@
-//! Application logic: the rules, and the order of writes that span several slots.
+//! Application logic: the rules, and the order of writes that span several Redis slots.
 //!
-//! All writes pass through this layer, with a [`viewer::Viewer`]. Reads of users and posts pass through [`visibility`].
-//! All reads of one level of a query form one batch ([`read`]). Not here: Redis commands (`store`) and the API
-//! representation (`graphql`).
+//! All writes pass through this layer. A write requested by a client takes a [`viewer::Viewer`]. Reads of users and
+//! posts pass through [`visibility`]. All reads of one level of a query form one batch ([`read`]). Not here: Redis
+//! commands (`store`) and the API representation (`graphql`).
 
 pub mod archive;
 pub mod audience;
@@ -69,7 +69,7 @@ pub enum Readiness {
     Away,
 }
 
-/// The application: the rules over one store and archive. Cheap to clone.
+/// The application: the rules, applied to one store and one archive. Cheap to clone.
 #[derive(Clone)]
 pub struct App(Arc<Parts>);
 
@@ -79,38 +79,39 @@ struct Parts {
     rng: Arc<Rng>,
     rules: RulesConfig,
     archive: Archive,
-    /// True if this process's mover is failing.
+    /// True while this process's archive mover is failing.
     is_stuck: Arc<AtomicBool>,
     /// The archive's identity, set once this process has verified that the archive belongs to this store.
     bound: Arc<OnceCell<String>>,
     passwords: Passwords,
     process: ProcessState,
-    /// Token of this process's repair intents.
+    /// Token of the intents that this process's repairer records.
     repairer_token: u64,
 }
 
 /// In-memory state of this process, lost when the process exits: caches, subscribers and marks.
 #[derive(Default)]
 struct ProcessState {
-    /// Cached timeline strategy in force.
+    /// Cache of the timeline strategy in force.
     strategy: Strategy,
-    /// Cache of today's visits: users already counted, and the layout of the day.
+    /// Cache of today's visits: users already counted, and the day's shard layout.
     visits: Visits,
     /// Cached visitor counts of days with many visitors.
     visitor_counts: Counts,
-    /// Profile views that this process has recorded today, as pairs of profile and visitor.
+    /// Profile views that this process has recorded today, as pairs of profile owner and profile viewer.
     views: Once<(UserId, UserId)>,
     /// All subscribers in this process.
     listeners: Listeners,
-    /// Last read of each timeline that has live readers.
+    /// Last lookup of changes to each timeline that is being watched through this process.
     looks: PerUser<TimelineLooks>,
-    /// Lock per user, held by the event that waits for rate-limit tokens.
+    /// Per-user lock, held by the subscription event that is waiting for rate-limit tokens.
     allowances: PerUser<tokio::sync::Mutex<()>>,
     /// Cached delivered mark, as last read from Redis.
     delivered_mark: DeliveredMark,
-    /// Greatest post id that this process has issued or read as a watermark. Its readers may hold marks up to this id.
+    /// Greatest post id that this process has issued or read as a watermark. Clients may hold cursors up to this id, so
+    /// this id and all smaller ids must not be reissued.
     last_issued: AtomicU64,
-    /// State of post counter recovery after a Redis restart.
+    /// State of the post counter's recovery after a Redis restart.
     recovery: Recovery,
 }
 
@@ -135,13 +136,15 @@ impl App {
         }))
     }
 
-    /// Returns the application with the state of a new process, whose round trips pass through a gate.
+    /// Returns a copy of the application that acts as a new process: its in-memory state is empty. The copy's round
+    /// trips pass through `gate`.
     #[must_use]
     pub fn with_gate(&self, gate: Arc<dyn Gate>) -> Self {
         self.over(self.store().with_gate(Arc::clone(&gate)), self.0.archive.with_gate(gate))
     }
 
-    /// Returns the application with the state of a new process, over other connections to the same store and archive.
+    /// Returns a copy of the application with empty in-memory state, over the given connections to the same store and
+    /// archive.
     fn over(&self, store: Store, archive: Archive) -> Self {
         let Parts { clock, rng, rules, is_stuck, bound, passwords, .. } = &*self.0;
         Self(Arc::new(Parts {
@@ -164,8 +167,8 @@ impl App {
         &self.0.store
     }
 
-    /// Probes the hot store, without which almost every request fails, and returns its availability. Makes one round
-    /// trip.
+    /// Probes the hot store and returns its availability. Without the hot store, almost every request fails. Makes one
+    /// round trip.
     pub async fn is_ready(&self) -> Readiness {
         match self.store().probe(self.now()).await {
             Ok(()) => Readiness::Ready,
@@ -181,7 +184,7 @@ impl App {
         self.0.passwords.verified()
     }
 
-    /// Returns a random id for a request that arrives without an id.
+    /// Returns a random id for a request that arrives without one.
     #[must_use]
     pub fn request_id(&self) -> String {
         format!("{:032x}", u128::from_le_bytes(self.rng().bytes()))
@@ -199,7 +202,7 @@ impl App {
         self.0.archive.connections()
     }
 
-    /// Returns the operator's configuration of the rules.
+    /// Returns the rules as configured by the operator.
     #[must_use]
     pub fn rules(&self) -> &RulesConfig {
         &self.0.rules

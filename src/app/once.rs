@@ -1,4 +1,4 @@
-//! Caches which once-a-day operations this process has already done today.
+//! A cache of the once-a-day operations that this process has already done today.
 
 use std::collections::HashSet;
 use std::hash::Hash;

@@ -1,14 +1,14 @@
-//! Values shared per user, for as long as any code of this process holds them.
+//! Per-user values, each shared within this process for as long as any caller holds it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::model::id::UserId;
 
-/// Minimum number of entries at which dead entries are removed.
+/// Minimum number of entries before dead entries are removed.
 const FEWEST: usize = 64;
 
-/// A map from users to shared values, which it does not keep alive.
+/// A map from users to shared values. The map itself does not keep the values alive.
 pub(super) struct PerUser<T>(Mutex<Values<T>>);
 
 struct Values<T> {
@@ -24,8 +24,8 @@ impl<T> Default for PerUser<T> {
 }
 
 impl<T: Default> PerUser<T> {
-    /// Returns the user's value. Callers share the value while any of them holds it; the next call creates a
-    /// new value.
+    /// Returns the user's value, which callers share while any of them holds it. Once no caller holds it, the
+    /// next call creates a new value.
     pub(super) fn of(&self, user: UserId) -> Arc<T> {
         let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(value) = values.of.get(&user).and_then(Weak::upgrade) {

@@ -1,9 +1,10 @@
 //! Rate limits on operation cost.
 //!
-//! Each user has a token bucket ([`crate::store::bucket`]), stored next to their sessions so that the same
-//! round trip reads both. Anonymous requests use the bucket of their address. The server takes an operation's
-//! cost before it executes the operation; if the bucket has too few tokens, the server does not query the
-//! store any further. It does not return tokens if the operation fails, because the work was done.
+//! Each user has a token bucket ([`crate::store::bucket`]), stored next to the user's sessions so that one
+//! round trip reads both. Anonymous requests use the bucket of the client address. The server takes an
+//! operation's cost before it executes the operation. If the bucket has too few tokens, the server rejects
+//! the operation without querying the store any further. If the operation fails, the server does not return
+//! the tokens, because the work was done.
 //!
 //! Not here: an operation's cost (`graphql::document`), and throttling of sign-in attempts (`app::throttle`).
 
@@ -16,9 +17,10 @@ use crate::store::bucket;
 
 impl App {
     /// Identifies the caller by session token and address, and charges their bucket. Makes as many round
-    /// trips as [`App::authenticate`]; without a session token, one if there is a charge.
+    /// trips as [`App::authenticate`] or, without a session token, one if there is a charge.
     ///
-    /// If the bucket has too few tokens, returns the wait time and does nothing else.
+    /// If the bucket has too few tokens, reports the wait time in [`Caller::rate_limit`] and does nothing
+    /// else.
     pub async fn admit(
         &self,
         token: Option<&str>,
@@ -32,8 +34,8 @@ impl App {
         Ok(Caller { viewer, address, rate_limit })
     }
 
-    /// Charges a viewer for an event, after waiting until the bucket has enough tokens. Applies no limit if
-    /// the store is not writable.
+    /// Waits until the viewer's bucket has enough tokens for an event, and takes them. Applies no limit if
+    /// the store fails or is not writable.
     ///
     /// Only one event per user waits at a time. Otherwise, all waiting events would compete for each refilled
     /// token.
@@ -51,8 +53,8 @@ impl App {
         }
     }
 
-    /// Charges a viewer, or an anonymous client's address, for usage beyond the cost charged before. Takes at
-    /// most the tokens that are left. Makes one round trip.
+    /// Charges a viewer, or an anonymous client's address, for usage beyond the cost already charged. Takes
+    /// at most the tokens that are left. Makes one round trip.
     pub async fn charge_afterwards(&self, viewer: &Viewer, address: Option<Address>, charge: Charge) {
         let bucket = match (viewer.user(), address) {
             (Some(user), _) => self.keys().cost_of(user),

@@ -1,5 +1,5 @@
-//! Recovers the post counter after a Redis restart or failover. The counter may have fallen back, but must
-//! not issue again any id that the archive contains or that readers have passed.
+//! Recovers the post counter after a Redis restart or failover. The counter may have fallen back to an older
+//! value, but must not reissue any id that the archive contains or that a client's cursor has passed.
 //!
 //! Not here: the same recovery when the archive is first opened (`app::archive`), and detection of restarts
 //! (`store::peer`).
@@ -16,7 +16,7 @@ use crate::store::moving;
 /// Timeout of a publisher's archive query. After a timeout, the repairer retries the query.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The Redis server changes that this process has handled.
+/// The changes of the Redis server (restarts and failovers) that this process has handled.
 #[derive(Default)]
 pub(super) struct Recovery {
     /// Number of the last change for which recovery was attempted.
@@ -45,13 +45,14 @@ impl App {
         Ok(())
     }
 
-    /// Returns true if ids issued just before this call may be used without further recovery.
+    /// Returns true if Redis has not changed since the last recovery, so that ids issued just before this
+    /// call may be used.
     pub(super) fn has_recovered(&self) -> bool {
         self.0.process.recovery.tried.load(Ordering::Acquire) == self.store().changes()
     }
 
-    /// Raises the post counter for the repairer, even after a publisher's recovery to which the archive did
-    /// not respond.
+    /// Raises the post counter for the repairer, also if the archive did not respond during a publisher's
+    /// recovery.
     pub(super) async fn finish_recovery(&self) -> Result<(), Error> {
         let changes = self.store().changes();
         if self.0.process.recovery.done.load(Ordering::Acquire) == changes {

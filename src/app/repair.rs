@@ -1,9 +1,9 @@
 //! The repairer: finishes interrupted operations.
 //!
 //! The repairer reads intents older than a few seconds and repeats their operations, which is harmless if the
-//! caller is still alive. It drops an intent or revokes an id only at an age at which the caller can no
-//! longer write ([`crate::app::deadline`]). Every server process runs a repairer; concurrent repairers are
-//! harmless.
+//! caller is still alive. It drops an intent or revokes an id only once the operation is so old that the
+//! caller can no longer write ([`crate::app::deadline`]). Every server process runs a repairer; concurrent
+//! repairers are harmless.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -21,13 +21,14 @@ use crate::store::key::INTENT_PARTITIONS;
 use crate::store::name::{self, Holder};
 use crate::store::user;
 
-/// Maximum intents read per partition at a time.
+/// Maximum number of intents read from a partition at a time.
 const PAGE: usize = 1_000;
 
 /// Interval between repair rounds.
 const ROUND: Duration = REPAIRED_AFTER;
 
-/// An intent, or `None` if a newer version wrote it, and the time at which its operation began.
+/// An intent, and the time at which its operation began. The intent is `None` if only a newer version
+/// understands it.
 type Noted = (Option<Intent>, Timestamp);
 
 impl App {
@@ -44,13 +45,14 @@ impl App {
     }
 
     /// Runs one repair round, which repeats the operations of old intents. Returns the number of intents and
-    /// notes examined. Leaves operations that cannot be repaired now for the next round, without blocking
-    /// others.
+    /// notes examined. The next round retries operations that could not be repaired; they do not block other
+    /// operations.
     pub async fn repair(&self) -> Result<usize, Error> {
         self.finish_recovery().await?;
         let latest = self.now().minus(REPAIRED_AFTER);
         let mut seen = 0;
-        // Partitions left to read, each with the number of its oldest intents that were examined and kept.
+        // Partitions left to read, each with the number of intents to skip: those already examined and not
+        // dropped.
         let mut open: Vec<(u32, usize)> = (0..INTENT_PARTITIONS).map(|partition| (partition, 0)).collect();
         while !open.is_empty() {
             let pages = self.read_intents(&open, latest).await?;
@@ -85,7 +87,7 @@ impl App {
         let mut done = Vec::new();
         for (intent, began) in noted {
             let Some(intent) = intent else {
-                tracing::warn!("an unfinished operation is left to the newer version that began it");
+                tracing::warn!("leaving an unfinished operation to the newer version that began it");
                 continue;
             };
             let is_abandoned = began <= abandoned;
@@ -108,7 +110,7 @@ impl App {
                     tracing::error!(
                         error,
                         ?operation,
-                        "an interrupted operation cannot be finished; retrying later"
+                        "an interrupted operation could not be finished; retrying later"
                     );
                 }
             }
@@ -132,8 +134,8 @@ impl App {
         }
     }
 
-    /// Repairs edges, all together or, if that fails, one by one. Returns the edges that cannot be repaired
-    /// now.
+    /// Repairs edges, all together or, if that fails, one by one. Returns the edges that could not be
+    /// repaired.
     async fn repair_all(&self, edges: HashSet<Edge>) -> Result<HashSet<Edge>, Error> {
         let all: Vec<Edge> = edges.iter().copied().collect();
         match self.repair_edges(&all).await {
@@ -145,7 +147,7 @@ impl App {
         for edge in all {
             if let Err(error) = self.repair_edges(&[edge]).await {
                 let Edge { follower, followee } = edge;
-                tracing::error!(error = &error as &dyn std::error::Error, %follower, %followee, "a follow cannot be repaired");
+                tracing::error!(error = &error as &dyn std::error::Error, %follower, %followee, "a follow could not be repaired");
                 torn.insert(edge);
             }
         }

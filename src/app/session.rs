@@ -46,7 +46,7 @@ impl Read for Sessions {
 /// Maximum number of sessions per user. Opening another session evicts the least recently used session.
 const MOST_SESSIONS: usize = 100;
 
-/// A newly opened session, the only source of its token.
+/// A newly opened session. The server stores only the token's hash, so the token cannot be read again later.
 #[derive(Debug)]
 pub struct Opened {
     /// Session token, which the client stores.
@@ -56,8 +56,8 @@ pub struct Opened {
 }
 
 impl App {
-    /// Signs a user in. Makes two round trips and one verification, whether or not the user exists, plus two
-    /// round trips if the password is correct. A throttled attempt costs no verification.
+    /// Signs a user in. Makes two round trips and one password verification, whether or not the user exists,
+    /// plus two round trips if the password is correct. A throttled attempt costs no verification.
     pub async fn login(
         &self,
         username: &str,
@@ -99,8 +99,8 @@ impl App {
         Err(wrong_credentials())
     }
 
-    /// Returns the user with this name or, for an unknown name, an id that no user has, so that both cases
-    /// take the same path. Rejects the attempt if there were too many guesses from this address.
+    /// Returns the id of the user with this name or, for an unknown name, an id that no user has, so that
+    /// both cases take the same path. Fails if there were too many guesses from this address.
     async fn user_to_verify(
         &self,
         username: &str,
@@ -119,7 +119,7 @@ impl App {
     }
 
     /// Returns the hash to verify an attempt against; `None` if the account has no hash. Also returns a
-    /// rejection if there were too many correct passwords. Fails if there were too many guesses.
+    /// rejection if too many correct passwords were entered recently. Fails if there were too many guesses.
     async fn password_to_verify(
         &self,
         user: UserId,
@@ -134,8 +134,9 @@ impl App {
         Ok((replies.take(hash)?, sign_ins.rejection(&mut replies)?))
     }
 
-    /// Settles a correct attempt. Returns the sessions to end when the new session is opened: expired
-    /// sessions and, beyond the limit, the least recently used sessions.
+    /// Settles a correct attempt. Returns the sessions to end when the new session is opened: all sessions if
+    /// users may have only one; otherwise, expired sessions and, beyond the limit, the least recently used
+    /// sessions.
     async fn welcome(&self, user: UserId, attempt: &Attempt) -> Result<Ending, Error> {
         let mut batch = Batch::new("login: sessions");
         let settled = self.settle(user, attempt, &mut batch);
@@ -196,8 +197,8 @@ impl App {
         Err(Error::rule(Reason::NotFound, Field::SessionId, "This session does not exist."))
     }
 
-    /// Changes the viewer's password. Their session continues under a new token, and all their other sessions
-    /// end. Makes two round trips.
+    /// Changes the viewer's password. The requesting session continues under a new token, and all other
+    /// sessions of the user end. Makes two round trips.
     pub async fn change_password(
         &self,
         viewer: &Viewer,
@@ -234,8 +235,8 @@ impl App {
         }
     }
 
-    /// Returns the current password's hash. Also returns a rejection if there were too many correct
-    /// passwords. Fails if there were too many attempts.
+    /// Returns the current password's hash. Also returns a rejection if too many correct passwords were
+    /// entered recently. Fails if there were too many attempts.
     async fn password_to_change(
         &self,
         signed_in: &SignedIn,

@@ -1,22 +1,23 @@
 //! Throttles password guesses and registrations.
 //!
 //! Each password attempt takes tokens from buckets ([`crate::store::bucket`]) before the server verifies the
-//! password. A correct password returns the tokens. The buckets depend on the attempt's origin:
+//! password. If the password is correct, the server returns the tokens. The buckets depend on the attempt's
+//! origin:
 //! - An address from which the account has signed in before has its own bucket for this account. Only this
 //!   bucket limits attempts from the address.
 //! - Attempts from any other address take a token from the address's bucket, and then from the account's
 //!   bucket, which all strangers share.
-//! - A session, which must present the current password to change it, has its own bucket.
+//! - Each session has its own bucket, for attempts to enter the current password when changing it.
 //!
 //! Guessing by strangers can therefore exhaust only the bucket that strangers share, never the owner's bucket
 //! at a known address. Open sessions are not affected. Account buckets are keyed by name, so a name without
-//! an account has a bucket like any other name. While the bucket is empty, the server does not verify even a
-//! correct password.
+//! an account has a bucket like any other name. While an applicable bucket is empty, the server does not
+//! verify even a correct password.
 //!
 //! Correct passwords take tokens from separate buckets, one per user and one per address. Hashing a correct
 //! password costs as much as hashing a wrong password, so these buckets bound the hashing that a client can
-//! cause with its own accounts. The server checks them before it verifies a password and charges them
-//! afterwards, so wrong passwords cannot empty them.
+//! cause with its own accounts. The server checks these buckets before it verifies a password, and charges
+//! them only if the password is correct. Wrong passwords therefore cannot empty these buckets.
 //!
 //! Not here: the buckets themselves (`store::bucket`).
 
@@ -39,7 +40,7 @@ use crate::store::throttle;
 /// Refill period of the configured limits.
 const PERIOD: Duration = Duration::from_hours(1);
 
-/// Number of correct passwords per account and hour that the server accepts even if the address's bucket is
+/// Number of correct passwords per account per hour that the server accepts even if the address's bucket is
 /// empty. Users who share an address with a client that empties the bucket can therefore still sign in.
 const SPARED: u32 = 20;
 
@@ -76,7 +77,7 @@ pub(super) struct SignIns {
 }
 
 impl SignIns {
-    /// Returns the rejection of a further correct password; `None` if the limits allow it.
+    /// Returns the rejection of a further correct password; `None` if the limits allow another.
     pub(super) fn rejection(self, replies: &mut Replies) -> Result<Option<Error>, Error> {
         let of_user = replies.take(self.of_user)?;
         let from = self.from.map(|from| replies.take(from)).transpose()?;
@@ -108,8 +109,8 @@ pub(super) struct Look {
 }
 
 impl Look {
-    /// Returns the attempt. Rejects it if there were too many attempts from an address from which the account
-    /// has never signed in.
+    /// Returns the attempt. Fails if the account has never signed in from this address and there were too
+    /// many attempts from it.
     pub(super) fn check(self, replies: &mut Replies) -> Result<Attempt, Error> {
         let account = self.account;
         let Some((address, is_known, taken)) = self.origin else {
@@ -126,7 +127,8 @@ impl Look {
 }
 
 impl App {
-    /// Reads an attempt's origin and takes a token from the address's bucket.
+    /// Adds to the batch the commands that read an attempt's origin and take a token from the address's
+    /// bucket.
     pub(super) fn look(&self, name: &str, from: Option<Address>, batch: &mut Batch) -> Look {
         let (account, now) = (account(name), self.now());
         let origin = from.map(|from| {
@@ -150,7 +152,8 @@ impl App {
         }
     }
 
-    /// Settles a correct attempt: returns its tokens, charges the sign-in, and records the address as known.
+    /// Adds to the batch the commands that settle a correct attempt: they return its tokens, charge the
+    /// sign-in, and record the address as known.
     pub(super) fn settle(&self, user: UserId, attempt: &Attempt, batch: &mut Batch) -> Settled {
         let record = |Origin { stored, .. }: &Origin| {
             batch.push(throttle::record(self.keys(), attempt.account, *stored, self.now()))
@@ -160,7 +163,7 @@ impl App {
         Settled { done, charged: self.charge_sign_in(user, attempt.address(), batch) }
     }
 
-    /// Returns an attempt's tokens to the buckets they were taken from.
+    /// Adds to the batch the commands that return an attempt's tokens to their buckets.
     fn give_back(&self, attempt: &Attempt, batch: &mut Batch) -> Vec<Ticket<bool>> {
         let now = self.now();
         let give_back = |bucket, limit| bucket::give_back(&bucket, limit, 1, now);
@@ -179,7 +182,7 @@ impl App {
         drop(batch.send(self.store()).await);
     }
 
-    /// Checks the buckets for correct passwords without taking tokens.
+    /// Adds to the batch the commands that check the buckets for correct passwords, without taking tokens.
     pub(super) fn look_at_sign_ins(&self, user: UserId, from: Option<Digest>, batch: &mut Batch) -> SignIns {
         let (now, keys, limit) = (self.now(), self.keys(), self.sign_ins_of_account());
         let of_user = bucket::peek(&keys.sign_ins_of(user), limit, 1, now);
@@ -188,8 +191,9 @@ impl App {
         SignIns { limit, of_user: batch.push(of_user), from: from.map(|from| batch.push(from)) }
     }
 
-    /// Charges a correct password to its user and address. A verification that finds a bucket emptied by
-    /// concurrent verifications is not charged, because it was already admitted.
+    /// Adds to the batch the commands that charge a correct password to its user and address. If concurrent
+    /// attempts have emptied a bucket, this attempt succeeds without a charge to it, because the check has
+    /// already admitted the attempt.
     pub(super) fn charge_sign_in(
         &self,
         user: UserId,

@@ -97,8 +97,8 @@ impl App {
         }
     }
 
-    /// Authenticates a session token like [`App::authenticate`] and charges the viewer in the same round
-    /// trips. A viewer with too few tokens does not count as a visitor.
+    /// Authenticates a session token like [`App::authenticate`], and charges the viewer in the same round
+    /// trip. A viewer with too few tokens does not count as a visitor.
     pub(super) async fn authenticate_and_charge(
         &self,
         token: &str,

@@ -173,7 +173,7 @@ impl<L: Load> Visible<'_, L> {
         self.load.load(PostCount(author)).await
     }
 
-    /// Returns a page of a list of users. Makes the round trips of [`UserList::page`].
+    /// Returns a page of a list of users. Makes as many round trips as [`UserList::page`].
     pub async fn user_page(
         &self,
         list: UserList,
@@ -182,7 +182,7 @@ impl<L: Load> Visible<'_, L> {
         list.page(self.load, self.viewer, window).await
     }
 
-    /// Returns the length of a list of users. Makes the round trips of [`UserList::count`].
+    /// Returns the length of a list of users. Makes as many round trips as [`UserList::count`].
     pub async fn user_count(&self, list: UserList) -> Result<u64, Error> {
         list.count(self.load, self.viewer).await
     }

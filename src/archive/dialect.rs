@@ -1,12 +1,12 @@
-//! Defines the differences between the SQL dialects of the three kinds of databases.
+//! Defines the differences between the SQL dialects of the supported databases.
 
 /// A database's SQL dialect: the fragments that differ between databases.
 pub(super) trait Dialect: sqlx::Database {
     /// Suffix of a numeric literal that must be returned as a 64-bit integer.
     const LONG: &str;
-    /// Suffix of a setting's INSERT that keeps an existing value.
+    /// Suffix of an INSERT of a setting that keeps an existing value.
     const KEEP_SETTING: &str;
-    /// Suffix of an INSERT of a day's visits that keeps an existing greater number.
+    /// Suffix of an INSERT of a day's visits that keeps an existing number if it is greater.
     const KEEP_GREATER_VISITS: &str;
     /// Suffix of an INSERT of posts that keeps an existing post, but may complete the post's delivery.
     const KEEP_POST: &str;

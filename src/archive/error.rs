@@ -78,7 +78,7 @@ pub enum Error {
         "the archive is damaged, or not a Fanfold archive; restore a backup, or specify another with --archive-url"
     )]
     Damaged(#[source] Arc<sqlx::Error>),
-    /// The tables differ from those that this version creates.
+    /// The tables cannot be migrated to this version's schema.
     #[error("the archive's tables cannot be migrated to this version's schema")]
     Form(#[source] Arc<MigrateError>),
     /// Stored data is malformed.
@@ -121,7 +121,7 @@ impl From<sqlx::Error> for Error {
 }
 
 impl Error {
-    /// Converts an error of a migration to the schema version `known`.
+    /// Converts an error from a migration to the schema version `known`.
     pub(super) fn of_migration(error: MigrateError, known: i64) -> Self {
         match error {
             MigrateError::VersionMissing(found) => Self::Newer { found, known },

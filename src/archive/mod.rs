@@ -2,7 +2,7 @@
 //!
 //! The archive is a SQLite, MySQL (or MariaDB) or PostgreSQL database, with the same tables in each. The
 //! server opens the archive on first use, and works without it until a request needs cold data. Not here: the
-//! conditions for a post to become cold, and the data that stays in Redis (`app::archive`).
+//! conditions under which posts become cold, and the data that stays in Redis (`app::archive`).
 
 mod dialect;
 pub mod error;
@@ -66,13 +66,13 @@ impl Archive {
         Ok(Self { shared: Arc::new(shared), gate: None })
     }
 
-    /// Returns the same archive with a gate.
+    /// Returns a handle to the same archive, with a gate.
     #[must_use]
     pub fn with_gate(&self, gate: Arc<dyn Gate>) -> Self {
         Self { gate: Some(gate), ..self.clone() }
     }
 
-    /// Returns the same archive with a dedicated connection, which does not wait for requests.
+    /// Returns a handle to the same archive, with a dedicated connection that is never busy with requests.
     #[must_use]
     pub fn apart(&self) -> Self {
         let target = Arc::new(self.shared.target.with_one_connection());
@@ -165,8 +165,8 @@ impl Archive {
 }
 
 impl Shared {
-    /// Returns the attempt to open the archive that is under way or has succeeded, or starts a new attempt.
-    /// An attempt continues even if all its waiters are dropped, because an interruption would leave
+    /// Returns the latest attempt to open the archive, or starts a new attempt if the latest has failed. An
+    /// attempt continues even if all its waiters are dropped, because an interruption would leave
     /// half-created tables behind.
     fn opening(&self) -> Opening {
         let mut opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);

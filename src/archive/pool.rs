@@ -1,4 +1,4 @@
-//! Creates and pools connections to the three kinds of databases.
+//! Creates and pools connections to the supported databases.
 //!
 //! Not here: the queries (`archive::post`), and the differences between dialects (`archive::dialect`).
 
@@ -24,18 +24,18 @@ use crate::config::ArchiveConfig;
 
 /// Timeout for creating a connection or waiting for a free connection.
 const CONNECT: Duration = Duration::from_secs(3);
-/// Time that SQLite waits for another process to finish writing.
+/// Timeout for SQLite to wait for another process to finish writing.
 const BUSY: Duration = Duration::from_secs(4);
 
-/// SQL that makes MySQL reject values that it would otherwise truncate, and limits statements to 30 seconds,
-/// at least as long as any caller waits: all statements in MariaDB, only reads in MySQL. Each database
-/// ignores the other's comment.
+/// SQL that makes MySQL reject values that it would otherwise truncate. Also limits statements to 30 seconds,
+/// at least as long as any caller waits. The limit covers all statements in MariaDB, but only reads in MySQL.
+/// Each database ignores the comment meant for the other.
 const STRICT: &str = "SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES') \
     /*M!, SESSION max_statement_time = 30 */ /*!50708 , SESSION max_execution_time = 30000 */";
-/// SQL that makes MySQL forget unfinished migrations.
+/// SQL that deletes MySQL's records of unfinished migrations.
 const FORGET_HALF: &str = "DELETE FROM fanfold_migrations WHERE success = FALSE";
-/// SQL that returns true if MySQL flushes a transaction to disk before it reports the commit. The
-/// administrator controls the setting.
+/// SQL that returns true if MySQL flushes a transaction to disk before it reports the commit. Only
+/// an administrator can change the setting.
 const IS_SAFE: &str = "SELECT @@innodb_flush_log_at_trx_commit = 1";
 /// SQL that makes PostgreSQL flush a transaction to disk before it reports the commit.
 const SAFE: &str = "SELECT set_config('synchronous_commit', 'on', false) \
@@ -214,7 +214,7 @@ impl Target {
         Ok(Self { options, connections: config.archive_connections })
     }
 
-    /// Returns the same target for a caller that runs one query at a time.
+    /// Returns the same target, limited to one connection, for a caller that runs one query at a time.
     pub(super) fn with_one_connection(&self) -> Self {
         Self { connections: 1, ..self.clone() }
     }
@@ -300,8 +300,8 @@ impl Options {
         })
     }
 
-    /// Adds options that make SQLite flush a commit to disk before it reports the commit, because Fanfold
-    /// then deletes the posts from Redis, and overwrite deleted data in the file.
+    /// Adds options for durability and privacy. SQLite flushes a commit to disk before it reports the commit,
+    /// because Fanfold then deletes the posts from Redis. SQLite also overwrites deleted data in the file.
     fn sqlite(options: SqliteConnectOptions) -> Self {
         let options = options.create_if_missing(true).busy_timeout(BUSY);
         let options = options.journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Full);
@@ -321,13 +321,13 @@ fn make_directory_of(file: &Path) -> Result<(), Error> {
     }
 }
 
-/// Maximum attempts at an operation that other processes may be running concurrently.
+/// Maximum number of attempts at an operation that other processes may be running concurrently.
 const ATTEMPTS: u32 = 10;
 /// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Creates the file and its tables, if they do not exist. Retries while another process that creates the file
-/// locks it.
+/// Creates the file and its tables, if they do not exist. Retries while another process that is creating the
+/// file holds a lock on it.
 async fn make_file(options: &SqliteConnectOptions) -> Result<(), Error> {
     let mut attempt = 1;
     loop {

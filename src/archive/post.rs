@@ -87,14 +87,15 @@ pub struct Range {
     pub limit: usize,
 }
 
-/// A row as returned by the databases.
+/// A row as the databases return it.
 type Columns = (i64, i64, Option<i64>, Option<String>, Option<String>, Option<String>, Option<i64>);
-/// A row preceded by the number of the range that contains it.
+/// A row preceded by the index of the range that contains it.
 type PartColumns = (i64, i64, i64, Option<i64>, Option<String>, Option<String>, Option<String>, Option<i64>);
 
 impl Archive {
-    /// Writes posts and tombstones atomically. Existing posts stay unchanged, tombstones stay tombstones, and
-    /// an existing post for which a tombstone is written becomes a tombstone.
+    /// Writes posts and tombstones atomically. An existing post stays unchanged, except that a write may
+    /// complete its delivery. A tombstone stays a tombstone. Writing a tombstone for an existing post turns the
+    /// post into a tombstone.
     pub async fn write(&self, posts: &[Post], tombstones: &[(PostId, UserId)]) -> Result<(), Error> {
         self.ask("archive: write", WRITE, async |lease| {
             on!(lease, |connection, Sql| {
@@ -126,7 +127,7 @@ impl Archive {
         .await
     }
 
-    /// Checks that the archive accepts writes, by inserting a dummy row and rolling back.
+    /// Checks that the archive accepts writes by inserting a dummy row and rolling back.
     pub async fn try_to_write(&self) -> Result<(), Error> {
         self.ask("archive: try", WRITE, async |lease| {
             on!(lease, |connection, _Sql| {
@@ -159,7 +160,7 @@ impl Archive {
         Ok(rows)
     }
 
-    /// Reads each range's live posts, in the order of the range's direction.
+    /// Reads the live posts in each range, in the order of the range's direction.
     pub async fn posts_of(&self, ranges: &[Range]) -> Result<Vec<Vec<Post>>, Error> {
         spend_statements(ranges)?;
         let rows = self.ask("archive: posts", ANSWER, async |lease| {
@@ -185,7 +186,7 @@ impl Archive {
         Ok(in_order(ranges, posts?.into_iter().flatten(), |post| post.id))
     }
 
-    /// Reads the ids of each range's live posts, in the order of the range's direction.
+    /// Reads the ids of the live posts in each range, in the order of the range's direction.
     pub async fn ids_of(&self, ranges: &[Range]) -> Result<Vec<Vec<PostId>>, Error> {
         spend_statements(ranges)?;
         let rows = self.ask("archive: ids", ANSWER, async |lease| {
@@ -263,17 +264,17 @@ fn spend_statements(ranges: &[Range]) -> Result<(), Error> {
     Ok(budget::spend(Resource::Statements, statements as u64)?)
 }
 
-/// Splits the ranges into one part per statement, each with the number of its first range.
+/// Splits the ranges into one part per statement, each with the index of its first range.
 fn chunks(ranges: &[Range]) -> impl Iterator<Item = (i64, &[Range])> {
     (0..).step_by(MOST_RANGES).zip(ranges.chunks(MOST_RANGES))
 }
 
-/// Adds a query that selects the post ids in all ranges, each preceded by its range's number. The text of a
-/// union differs each time, so it is not worth caching as a prepared statement.
+/// Adds a query that selects the ids of the live posts in all ranges, each preceded by the index of its range.
+/// The SQL of a union differs each time, so a union is not worth caching as a prepared statement.
 ///
-/// # Why ids alone
-/// An index covers the ids. For whole rows, MariaDB would scan all of an author's posts from one end to reach
-/// a range.
+/// # Why only ids
+/// An index covers the ids. If the query selected whole rows, MariaDB would reach a range by scanning the
+/// author's posts from one end.
 fn push_ranges<Sql: Dialect>(read: &mut QueryBuilder<Sql>, first: i64, ranges: &[Range])
 where
     for<'a> i64: Encode<'a, Sql> + Type<Sql>,
@@ -304,8 +305,8 @@ where
     }
 }
 
-/// Adds a condition that a column has one of `values`. Rounds the number of parameters up to a power of two,
-/// so that databases have few distinct statements to cache.
+/// Appends an `IN (…)` condition for `values`. Rounds the number of parameters up to a power of two,
+/// so that databases cache few distinct statements.
 fn push_in<Sql: Database>(
     read: &mut QueryBuilder<Sql>,
     column: &str,

@@ -12,8 +12,8 @@ use crate::budget::{self, Resource};
 use crate::model::clock::Day;
 
 impl Archive {
-    /// Writes a day's number of visitors. Keeps an existing greater number, because a late count may find
-    /// fewer visitors.
+    /// Writes a day's number of visitors. Keeps an existing number if it is greater, because a late count may
+    /// find fewer visitors.
     pub async fn write_visits(&self, day: Day, visitors: u64) -> Result<(), Error> {
         self.ask("archive: write visits", ANSWER, async |lease| {
             on!(lease, |connection, Sql| {

@@ -42,17 +42,17 @@ struct Run {
     log: LogConfig,
 }
 
-/// Reports the numbers of posts and days waiting to be archived, and of archived posts.
+/// Reports how many posts and days are waiting to be archived, and how many posts have been archived.
 #[derive(Args, Debug)]
 struct Status {
     #[command(flatten)]
     data: DataConfig,
 }
 
-/// Switches to another archive after the former archive is lost for good.
+/// Switches to another archive after the former archive was lost permanently.
 ///
-/// Posts that only the former archive has can no longer be read, even if it is found again. Stop all servers before you
-/// run this command.
+/// Posts that are only in the former archive can no longer be read, even if that archive is found again. Stop all
+/// servers before you run this command.
 #[derive(Args, Debug)]
 struct Adopt {
     #[command(flatten)]
@@ -106,7 +106,7 @@ async fn status(app: &App) -> Outcome {
          posts waiting:     {pending}\n\
          posts on the way:  {moving}\n\
          oldest of them:    {oldest} s\n\
-         posts rejected:     {unmovable}\n\
+         posts rejected:    {unmovable}\n\
          posts archived:    {moved}"
     ))?;
     say(&format!("days waiting:      {}", app.days_to_close().await?))?;
@@ -118,7 +118,7 @@ async fn adopt(app: &App) -> Outcome {
     app.adopt_archive().await?;
     say(&format!(
         "from now on, old posts are in this archive: {}\n\
-         `fanfold check --repair` counts how many it has of each user",
+         `fanfold check --repair` counts each user's posts in it",
         app.archive_address()
     ))?;
     Ok(ExitCode::SUCCESS)

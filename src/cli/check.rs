@@ -13,12 +13,12 @@ use crate::config::DataConfig;
 /// Checks stored data for consistency.
 ///
 /// Compares both sides of every follow, usernames with users, and counts of archived posts with the archive. Also
-/// reports posts whose delivery was given up, and posts that the archive rejected. May run beside a server. The exit
+/// reports posts whose delivery was given up, and posts that the archive rejected. May run alongside a server. The exit
 /// code is 1 if a fault was found and not repaired.
 #[derive(Args, Debug)]
 pub(super) struct Check {
-    /// Repair faults: a user's list of followed users takes precedence, usernames without a user are freed, and
-    /// deliveries and archivings that were given up are retried.
+    /// Repair faults: a user's list of followed users takes precedence, usernames without a user are freed, and failed
+    /// deliveries and rejected posts are retried.
     #[arg(long, env = "FANFOLD_CHECK_REPAIR")]
     repair: bool,
 
@@ -65,7 +65,7 @@ async fn report(app: &App, repair: bool) -> Outcome {
          follows:                     {edges}\n\
          one-sided follows:           {torn_edges}\n\
          follows without a user:      {dangling_edges}\n\
-         usernames of no such user:   {wrong_names}\n\
+         usernames without a user:    {wrong_names}\n\
          deliveries given up:         {given_up}\n\
          posts not archived:          {unmovable}\n\
          archived posts miscounted:   {miscounted}\n\

@@ -50,7 +50,7 @@ impl Deliver {
 }
 
 async fn drain(app: &App) -> Outcome {
-    /// Idle time after which a job's worker is presumed dead.
+    /// Timeout after which a silent worker is presumed dead, and its jobs are taken over.
     const IDLE: Duration = Duration::from_secs(5);
     for mut worker in app.workers() {
         worker.drain(IDLE).await?;

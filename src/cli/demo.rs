@@ -21,9 +21,9 @@ use crate::model::user::{Bio, DisplayName, Username};
 
 /// Creates a demo world: people with names and bios who follow each other and post.
 ///
-/// As in real networks, most people have some followers, and a few have a large share of all. The same number of users
-/// and the same seed create the same world. There is always a user called ada. Running the command again changes
-/// nothing.
+/// As in real networks, most people have some followers, and a few have a large share of all followers. The same number
+/// of users and the same seed create the same world. There is always a user called ada. Running the command again
+/// changes nothing.
 #[derive(Args, Debug)]
 pub(super) struct Demo {
     /// Number of users.
@@ -60,26 +60,26 @@ impl Demo {
     }
 }
 
-/// Time of the first account: 2025-01-01T00:00:00Z.
+/// Creation time of the first account: 2025-01-01T00:00:00Z.
 const BEGINNING: i64 = 1_735_689_600_000;
 /// Time of the first follow, after all accounts: 2025-07-01T00:00:00Z.
 const FIRST_FOLLOW: i64 = 1_751_328_000_000;
 /// Time between the first and the last follow, in milliseconds: a year.
 const FOLLOWING: i64 = 365 * 86_400_000;
 
-/// Returns the world of a seed, in which each user follows at most `most` others.
+/// Returns the world that a seed generates. Each user follows at most `most` others.
 fn world(users: usize, seed: u64, most: usize, password: &PasswordHash) -> World {
     let mut rng = StdRng::seed_from_u64(seed);
     let users = people(&mut rng, users, password);
     let mut follows = follows(&mut rng, users.len(), most);
     follows.shuffle(&mut rng);
     let step = FOLLOWING / i64::try_from(follows.len().max(1)).unwrap_or(i64::MAX);
-    // Follow times increase with the index, evenly spread.
+    // Follow times increase with the index, at equal intervals.
     let time = move |index: usize| {
         let index = i64::try_from(index).unwrap_or(i64::MAX);
         Timestamp::from_millis(FIRST_FOLLOW + index.saturating_mul(step))
     };
-    // Posts have a generator of their own, so that their number does not change the people.
+    // Posts use a separate generator, so that the number of posts does not change the people.
     let posts = posts(StdRng::seed_from_u64(seed.wrapping_add(1)), users.len());
     World { users, follows, time: Box::new(time), posts }
 }
@@ -136,8 +136,9 @@ fn people(rng: &mut StdRng, count: usize, password: &PasswordHash) -> Vec<NewAcc
     (0..count).map(&mut newcomer).collect()
 }
 
-/// Returns pairs of follower and followed. Most people follow some others, and a few follow hundreds. People follow
-/// famous people (fame falls with the rank, per Zipf's law) and their neighbours. Followed people often follow back.
+/// Returns pairs of follower and followed user. Most people follow some others, and a few follow hundreds. People
+/// follow famous people (fame falls with the rank, per Zipf's law) and their neighbours. Followed people often follow
+/// back.
 fn follows(rng: &mut StdRng, users: usize, most: usize) -> Vec<(u32, u32)> {
     let fame = Fame::new(rng, users);
     let most = most.min(users - 1);

@@ -1,4 +1,4 @@
-//! Raises the open-file limit, and computes its share for connections.
+//! Raises the open-file limit, and computes how many files are left for connections.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

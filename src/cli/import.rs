@@ -23,8 +23,8 @@ use crate::model::user::{Bio, Username};
 ///
 /// The file is an edge list in the format of the Stanford Network Analysis Project (SNAP), plain or gzipped. A line
 /// `30<TAB>1412` means that node 30 follows node 1412; lines that begin with # are comments. Node 30 becomes the user
-/// u30. Follow times increase in the order of the file. Nothing is written unless the whole file can be read. Running
-/// the command again changes nothing.
+/// u30. Follow times increase with the order of the lines. Nothing is written unless the whole file can be read.
+/// Running the command again changes nothing.
 #[derive(Args, Debug)]
 pub(super) struct Import {
     /// Path of the edge list.
@@ -52,7 +52,7 @@ impl Import {
             let loaded = graph.into_world(hash.as_ref(), app.now())?.load(app).await?;
             say(&loaded.to_string())?;
             if self_follows > 0 {
-                say(&format!("{self_follows} lines were skipped: a user cannot follow itself"))?;
+                say(&format!("{self_follows} lines were skipped: users cannot follow themselves"))?;
             }
             Ok(ExitCode::SUCCESS)
         };
@@ -60,7 +60,7 @@ impl Import {
     }
 }
 
-/// Maximum bytes of a line of the file.
+/// Maximum line length, in bytes.
 const LONGEST_LINE: u64 = 65_536;
 
 /// A follow graph as read from a file.
@@ -68,7 +68,7 @@ const LONGEST_LINE: u64 = 65_536;
 struct Graph {
     /// Node numbers, in order of first appearance.
     nodes: Vec<u64>,
-    /// Pairs of follower and followed, as indices of `nodes`, in the order of the file.
+    /// Pairs of follower and followed node, as indices into `nodes`, in the order of the file.
     edges: Vec<(u32, u32)>,
     /// Number of lines in which a node follows itself.
     self_follows: usize,
@@ -138,7 +138,7 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Converts the graph to a world. Follows are a millisecond apart, and the last is at `now`.
+    /// Converts the graph to a world. Follows are a millisecond apart, and the last is a millisecond before `now`.
     fn into_world(self, password: Option<&PasswordHash>, now: Timestamp) -> Result<World, String> {
         let count = self.edges.len();
         let time = move |index: usize| now.minus(Duration::from_millis((count - index) as u64));
@@ -164,7 +164,7 @@ impl Graph {
     }
 }
 
-/// Returns a reader of the file's text. Decompresses a file that starts with gzip's magic bytes.
+/// Returns a reader of the file's content. Decompresses the file if it starts with gzip's magic bytes.
 fn open(mut file: impl BufRead + 'static) -> io::Result<Box<dyn BufRead>> {
     const GZIP: [u8; 2] = [0x1f, 0x8b];
     if file.fill_buf()?.starts_with(&GZIP) {

@@ -1,4 +1,4 @@
-//! `fanfold memory`: memory usage by kind of data.
+//! `fanfold memory`: reports memory usage by kind of data.
 
 use std::process::ExitCode;
 
@@ -12,8 +12,8 @@ use crate::config::DataConfig;
 
 /// Reports the memory that each kind of data takes in Redis.
 ///
-/// Measures a sample of each kind, and extrapolates. Writes nothing; may run beside a server. A follow counts in both
-/// of its lists; visits are those of the last day with a visitor.
+/// Measures a sample of each kind, and extrapolates. Writes nothing, and may run alongside a server. A follow counts in
+/// both lists that contain it. Visits are those of the last day that had a visitor.
 #[derive(Args, Debug)]
 pub(super) struct Memory {
     /// Print JSON.
@@ -54,7 +54,7 @@ fn print_json(usage: &Usage) -> String {
     format!("{json:#}")
 }
 
-/// Prints a line for each kind, and the totals.
+/// Formats a line for each kind, and the totals.
 fn print_table(usage: &Usage) -> String {
     let mut lines = vec![line(["kind", "about", "bytes each", "bytes", "encoding"])];
     lines.extend(usage.footprints.iter().map(print_footprint));

@@ -48,8 +48,8 @@ use crate::thread;
 
 /// A self-hosted social graph and feed server: one GraphQL API over Redis.
 ///
-/// `fanfold demo` creates a demo world, `fanfold serve` serves it at <http://127.0.0.1:8080>.
-/// Every option can also be set in the environment, under the name shown beside it.
+/// `fanfold demo` creates a demo world, `fanfold serve` serves it at <http://127.0.0.1:8080>. Every option can also be
+/// set in the environment, under the name shown next to it.
 #[derive(Debug, Parser)]
 #[command(name = "fanfold", version, max_term_width = 100)]
 pub struct Cli {
@@ -126,7 +126,7 @@ fn complain(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Starts the log. Further calls have no effect.
+/// Starts the log. Fails if a log has already been started.
 fn begin_log(config: &LogConfig) -> Result<(), Box<dyn Error + Send + Sync>> {
     Ok(tracing_subscriber::registry().with(log(config)?).try_init()?)
 }
@@ -168,13 +168,13 @@ struct Data {
 enum Beside {
     /// The command is the server, and fails if another server is running.
     Alone,
-    /// The command may run beside a server, and then uses the server's Redis.
+    /// The command may run alongside a server, and then uses the server's Redis.
     Server,
 }
 
 impl Data {
-    /// Connects to the Redis at the configured URL, or starts a Redis in the data directory. If a signal arrives first,
-    /// stops that Redis and returns `None`.
+    /// Connects to the Redis server at the configured URL, or to one that it starts in the data directory. If a signal
+    /// arrives first, stops the server that it started and returns `None`.
     async fn open(
         DataConfig { mut redis, rules, archive }: DataConfig,
         beside: Beside,
@@ -214,8 +214,8 @@ impl Data {
         }
     }
 
-    /// Opens the archive. A wrong configuration is an error; an unreachable archive is not, since hot data can be
-    /// served without it. Returns `None` if a signal arrives first.
+    /// Opens the archive. A wrong configuration is an error. An unreachable archive is not, since hot data can be
+    /// served without the archive. Returns `None` if a signal arrives first.
     async fn with_archive(self, signals: &mut Signals) -> Result<Option<Self>, Box<dyn Error + Send + Sync>> {
         let opened = tokio::select! {
             opened = self.app.open_archive() => Some(opened),
@@ -225,7 +225,7 @@ impl Data {
             Some(Ok(())) => Ok(Some(self)),
             Some(Err(error)) if error.is_archive_away() => {
                 let error = &error as &dyn Error;
-                tracing::warn!(error, "the archive is unavailable; old posts are not shown until it is back");
+                tracing::warn!(error, "the archive is unavailable; old posts are left out until it recovers");
                 Ok(Some(self))
             }
             Some(Err(error)) => {
@@ -253,7 +253,7 @@ impl Data {
         outcome
     }
 
-    /// Closes the archive, and stops the Redis that Fanfold runs.
+    /// Closes the archive, and stops the Redis server if Fanfold runs it.
     async fn close(self) {
         self.app.close_archive().await;
         stop(self.managed).await;
@@ -286,7 +286,7 @@ where
     }
 }
 
-/// Runs endless `work`, and cancels it when `stopping` turns true.
+/// Runs `work`, which does not end by itself, and cancels it when `stopping` turns true.
 async fn work_until(stopping: watch::Receiver<bool>, work: impl Future<Output = ()>) {
     tokio::select! {
         () = work => {}

@@ -15,7 +15,7 @@ pub(super) struct Person {
     pub(super) region: Option<Region>,
 }
 
-/// Returns Ada, the user in every demo world as whom visitors sign in.
+/// Returns Ada. She is in every demo world, and visitors can sign in as her.
 pub(super) fn ada() -> Person {
     Person {
         username: "ada".to_owned(),
@@ -57,7 +57,7 @@ fn region(code: &str, is_exact: bool) -> Region {
     region.expect("the places of the demo world are in the standard")
 }
 
-/// Draws an element, uniformly.
+/// Draws an element uniformly at random.
 pub(super) fn pick<T: Copy>(rng: &mut StdRng, among: &[T]) -> T {
     *among.choose(rng).expect("there is something to pick from")
 }

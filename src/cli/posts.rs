@@ -4,7 +4,7 @@ use rand::rngs::StdRng;
 
 use crate::cli::people::pick;
 
-/// Draws the text of a post.
+/// Generates the content of a post.
 pub(super) fn saying(rng: &mut StdRng) -> String {
     match pick(rng, &[0, 0, 1, 1, 2, 3]) {
         0 => format!("{} {}.", pick(rng, &MOMENTS), pick(rng, &DISCOVERIES)),

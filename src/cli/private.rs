@@ -1,7 +1,8 @@
 //! Sets file modes that protect data from other users of the machine.
 //!
-//! Only the program's own user can read the files that it creates. The same holds for files of the Redis that it
-//! starts, which inherits the umask. Files that an earlier version left readable are restricted on next use.
+//! Only the program's own user can read the files that it creates. The same holds for the files of the Redis server
+//! that it starts, which inherits the umask. Files that an earlier version left readable are restricted the next time
+//! they are used.
 //!
 //! # Which modes are changed
 //! Earlier versions created directories of mode 755 and files of mode 644. Files and directories that still have these
@@ -27,7 +28,7 @@ pub(super) fn begin() {
     umask(chosen | others);
 }
 
-/// Restricts the modes of a data directory and of archive files that an earlier version left readable.
+/// Restricts the modes of the data directory and of the archive's files, if an earlier version left them readable.
 pub(super) fn close(data_dir: &Path) {
     for file in ["archive.db", "archive.db-wal", "archive.db-shm"] {
         narrow(&data_dir.join(file), 0o644, 0o600);
@@ -48,7 +49,7 @@ fn narrow(path: &Path, from: u32, to: u32) {
         return;
     }
     match fs::set_permissions(path, Permissions::from_mode(to)) {
-        Ok(()) => tracing::info!("{} could be read by others; its mode is {to:o} now", path.display()),
+        Ok(()) => tracing::info!("{} could be read by others; its mode is now {to:o}", path.display()),
         Err(error) => tracing::warn!(%error, "cannot restrict {}, which others can read", path.display()),
     }
 }

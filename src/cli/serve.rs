@@ -21,7 +21,7 @@ use crate::config::{DataConfig, DutyConfig, GraphqlConfig, HttpConfig, LogConfig
 use crate::graphql::Api;
 use crate::http;
 
-/// Timeout of sending the last traces, unless `--http-shutdown-timeout` is shorter.
+/// Timeout for flushing the last traces, unless `--http-shutdown-timeout` is shorter.
 const LAST_TRACES: Duration = Duration::from_secs(3);
 
 /// Serves the API, its schema and the web pages.

@@ -5,7 +5,8 @@ use std::fs;
 use futures::future::select_all;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Handlers of the signals that ask the process to end. A handled signal no longer ends the process by itself.
+/// Handlers for the signals that ask the process to end. A signal that has a handler no longer ends the process by
+/// itself.
 pub(super) struct Signals(Vec<Signal>);
 
 impl Signals {

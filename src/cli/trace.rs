@@ -1,8 +1,8 @@
-//! Sends traces to an OpenTelemetry collector. They show what a request waited for.
+//! Sends traces to an OpenTelemetry collector. A trace shows what a request waited for.
 //!
 //! Traces consist of the `tracing` spans at level `TRACE`, which logs omit by default: a request, its phases, every
 //! round trip to Redis and every query to the archive. Without a collector, these spans are disabled. Not here: the
-//! fields of spans, which are set where a span is created.
+//! fields of spans, which are set where each span is created.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl Traces {
         let layer: OpenTelemetryLayer<S, Tracer> =
             tracing_opentelemetry::layer().with_tracer(self.0.tracer(SERVICE));
         let layer = layer.with_location(false).with_threads(false).with_level(false).with_target(false);
-        // Background work belongs to no request, so each of its round trips would become a trace.
+        // Background work belongs to no request, so each of its round trips would become a trace of its own.
         let is_wanted = DynFilterFn::new(|metadata, context| {
             let is_ours = metadata.is_span()
                 && *metadata.level() == Level::TRACE

@@ -13,19 +13,19 @@ use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::post::{Content, Platform};
 
-/// Number of users or follows written per call.
+/// Maximum number of users or follows written per call.
 const CHUNK: usize = 5_000;
-/// Number of posts written per call.
+/// Maximum number of posts written per call.
 const POSTS: usize = 1_000;
-/// Idle time after which a delivery job's worker is presumed dead.
+/// Timeout after which a silent delivery worker is presumed dead, and its jobs are taken over.
 const ABANDONED_AFTER: Duration = Duration::from_secs(5);
 
 /// A world: users, their follows and their posts.
 pub(super) struct World {
     pub(super) users: Vec<NewAccount>,
-    /// Pairs of follower and followed, as indices of `users`.
+    /// Pairs of follower and followed user, as indices into `users`.
     pub(super) follows: Vec<(u32, u32)>,
-    /// Function that returns the time of the follow with an index.
+    /// Function that returns the time of a follow, given its index in `follows`.
     pub(super) time: Box<dyn Fn(usize) -> Timestamp + Send + Sync>,
     pub(super) posts: Sayings,
 }
@@ -38,14 +38,14 @@ pub(super) struct Sayings {
 
 /// A post to load.
 pub(super) struct Saying {
-    /// The author, as an index of [`World::users`].
+    /// The author, as an index into [`World::users`].
     pub(super) author: u32,
     pub(super) content: Content,
     pub(super) platform: Option<Platform>,
     pub(super) at: Timestamp,
 }
 
-/// Counts of what was loaded.
+/// Statistics of loading a world.
 pub(super) struct Loaded {
     users: usize,
     created: usize,
@@ -90,8 +90,8 @@ impl World {
     }
 }
 
-/// Publishes and delivers the posts that do not exist yet, and returns their number. Skips each author's first posts,
-/// as many as exist: an author's posts always come in the same order.
+/// Publishes and delivers the posts that do not exist yet, and returns their number. An author's posts always come in
+/// the same order, so that if an author already has N posts, the first N are skipped.
 async fn publish(app: &App, ids: &[UserId], Sayings { count, mut sayings }: Sayings) -> Result<usize, Error> {
     let mut there = app.count_posts(ids).await?;
     let bar = progress::bar("posts", count as u64);

@@ -20,15 +20,15 @@ pub struct AccountConfig {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=3_650))]
     pub sessions_lifetime: u32,
 
-    /// Session lifetime after signing in, in days, however often the session is used.
+    /// Maximum session lifetime, in days, however often the session is used.
     #[arg(long, value_name = "DAYS", env = "FANFOLD_SESSIONS_MAX_LIFETIME", default_value_t = 365)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=36_500))]
     pub sessions_max_lifetime: u32,
 
     /// Maximum wrong passwords per account per hour, from addresses that the account has never signed in from.
     ///
-    /// Each address that the account has signed in from has a limit of its own, of the same size, which strangers
-    /// cannot exhaust.
+    /// Each address that the account has signed in from has a separate limit of the same size, which strangers cannot
+    /// exhaust.
     #[arg(long, value_name = "N", env = "FANFOLD_LOGINS_PER_ACCOUNT", default_value_t = 20)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub logins_per_account: u32,
@@ -47,7 +47,7 @@ pub struct AccountConfig {
 
     /// Maximum correct passwords per address per hour, over all accounts.
     ///
-    /// The first 20 of each account do not count.
+    /// The first 20 per account do not count.
     #[arg(long, value_name = "N", env = "FANFOLD_SIGN_INS_PER_ADDRESS", default_value_t = 1_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub sign_ins_per_address: u32,
@@ -57,14 +57,14 @@ pub struct AccountConfig {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub registrations_per_address: u32,
 
-    /// Maximum passwords being hashed at a time [default: half the number of processors].
+    /// Maximum number of passwords being hashed at a time [default: half the number of processors].
     ///
     /// The threads that hash have a lower priority than the threads that serve requests.
     #[arg(long, value_name = "N", env = "FANFOLD_PASSWORD_WORKERS")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1_024))]
     pub password_workers: Option<u16>,
 
-    /// Maximum passwords waiting to be hashed; beyond it, clients must retry later.
+    /// Maximum number of passwords waiting to be hashed; beyond it, clients must retry later.
     ///
     /// Addresses take turns, and so do the accounts of an address. When the queue is full, a password from a client
     /// with fewer passwords in it displaces a password from the client with the most.
@@ -72,14 +72,14 @@ pub struct AccountConfig {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub password_queue: u32,
 
-    /// Maximum passwords per address that are waiting or being hashed.
+    /// Maximum number of passwords per address that are waiting or being hashed.
     #[arg(long, value_name = "N", env = "FANFOLD_PASSWORDS_PER_ADDRESS", default_value_t = 32)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub passwords_per_address: u32,
 }
 
 impl AccountConfig {
-    /// Returns the time at which an unused session ends.
+    /// Returns the time at which a session ends if it is not used again.
     #[must_use]
     pub fn session_end(&self, created_at: Timestamp, last_seen_at: Timestamp) -> Timestamp {
         let unused = last_seen_at.plus(days(self.sessions_lifetime));
@@ -87,7 +87,7 @@ impl AccountConfig {
     }
 
     /// Returns true if a session's token is accepted. The current lifetimes also apply to sessions that were opened
-    /// under longer lifetimes.
+    /// while longer lifetimes were configured.
     #[must_use]
     pub fn is_live(&self, session: &Session, now: Timestamp) -> bool {
         let latest = self.session_end(session.created_at, session.last_seen_at);

@@ -9,35 +9,35 @@ use crate::config::TimelineStrategy;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "API")]
 pub struct BudgetConfig {
-    /// Maximum read commands to Redis per operation [default: 20000, or 4 × --relation-follow-limit if greater].
+    /// Maximum number of Redis read commands per operation [default: 20000, or 4 × --relation-follow-limit if greater].
     ///
-    /// A command that reads many members counts as several, by its duration. A page far back in a home timeline takes
-    /// about three commands per followed user, and twice as many with --timeline-strategy pull, which doubles the
-    /// default.
+    /// A command that reads many members counts as several, in proportion to its duration. A page far back in a home
+    /// timeline takes about three commands per followed user. With --timeline-strategy pull, it takes twice as many,
+    /// and the default is doubled.
     #[arg(long, value_name = "N", env = "FANFOLD_GRAPHQL_COMMAND_LIMIT")]
     #[arg(value_parser = clap::value_parser!(u64).range(1_000..=1_000_000_000))]
     pub graphql_command_limit: Option<u64>,
 
-    /// Maximum bytes read from Redis and the archive per operation.
+    /// Maximum amount of data read from Redis and the archive per operation, in bytes.
     #[arg(long, value_name = "BYTES", env = "FANFOLD_GRAPHQL_REPLY_LIMIT", default_value_t = 16_777_216)]
     #[arg(value_parser = clap::value_parser!(u64).range(65_536..=1_099_511_627_776))]
     pub graphql_reply_limit: u64,
 
-    /// Maximum statements to the archive per operation [default: 200, or --relation-follow-limit / 25 if greater].
+    /// Maximum number of archive statements per operation [default: 200, or --relation-follow-limit / 25 if greater].
     ///
     /// A statement that reads the posts of many authors counts as several.
     #[arg(long, value_name = "N", env = "FANFOLD_GRAPHQL_STATEMENT_LIMIT")]
     #[arg(value_parser = clap::value_parser!(u64).range(10..=1_000_000_000))]
     pub graphql_statement_limit: Option<u64>,
 
-    /// Maximum bytes of an operation's response.
+    /// Maximum size of an operation's response, in bytes.
     #[arg(long, value_name = "BYTES", env = "FANFOLD_GRAPHQL_RESPONSE_LIMIT", default_value_t = 8_388_608)]
     #[arg(value_parser = clap::value_parser!(u64).range(65_536..=1_099_511_627_776))]
     pub graphql_response_limit: u64,
 }
 
 impl BudgetConfig {
-    /// Returns the budget, whose defaults depend on the follow limit and the timeline strategy.
+    /// Returns the budget. Its defaults depend on the follow limit and the timeline strategy.
     #[must_use]
     pub fn limits(&self, follow_limit: u32, strategy: TimelineStrategy) -> Amounts {
         let follow_limit = u64::from(follow_limit);

@@ -57,7 +57,7 @@ pub struct RulesConfig {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Data")]
 pub struct RedisConfig {
-    /// URL of Redis (or Valkey) 6.2 or newer.
+    /// URL of a Redis or Valkey server, version 6.2 or newer.
     ///
     /// redis://user:password@host:port/db, rediss://… for TLS, or unix:/path?user=…&pass=…. TLS trusts the system's
     /// certificates, or those in the file named by SSL_CERT_FILE. Without this option, Fanfold starts its own
@@ -70,7 +70,7 @@ pub struct RedisConfig {
     #[arg(long, value_name = "DIR", env = "FANFOLD_DATA_DIR", default_value = "fanfold-data")]
     pub data_dir: PathBuf,
 
-    /// Prefix of all keys, so that several deployments can share one Redis.
+    /// Prefix of all keys, so that several deployments can share one Redis server.
     #[arg(long, value_name = "TEXT", env = "FANFOLD_REDIS_PREFIX", default_value = "ff:")]
     #[arg(value_parser = key_prefix)]
     pub redis_prefix: String,
@@ -88,7 +88,7 @@ pub struct RedisConfig {
     #[arg(value_parser = clap::value_parser!(u64).range(1..=10_000_000_000))]
     pub redis_expected_users: u64,
 
-    /// Accept a Redis whose maxmemory-policy evicts data.
+    /// Accept a Redis server whose maxmemory-policy evicts data.
     #[arg(long, env = "FANFOLD_REDIS_ALLOW_EVICTION")]
     pub redis_allow_eviction: bool,
 }
@@ -104,7 +104,7 @@ pub struct ArchiveConfig {
     #[arg(long, value_name = "URL", env = "FANFOLD_ARCHIVE_URL", hide_env_values = true)]
     pub archive_url: Option<SecretUrl>,
 
-    /// Maximum connections to the archive.
+    /// Maximum number of connections to the archive.
     #[arg(long, value_name = "N", env = "FANFOLD_ARCHIVE_CONNECTIONS", default_value_t = 8)]
     #[arg(value_parser = clap::value_parser!(u32).range(2..=1_000))]
     pub archive_connections: u32,
@@ -127,7 +127,7 @@ pub struct RelationConfig {
     #[arg(long, value_name = "NAME", env = "FANFOLD_RELATION_STRATEGY", default_value = "zinterstore")]
     pub relation_strategy: RelationStrategy,
 
-    /// Maximum users that a user can follow.
+    /// Maximum number of users that one user can follow.
     #[arg(long, value_name = "N", env = "FANFOLD_RELATION_FOLLOW_LIMIT", default_value_t = 5_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub relation_follow_limit: u32,
@@ -152,18 +152,20 @@ pub struct TimelineConfig {
     #[arg(long, value_name = "NAME", env = "FANFOLD_TIMELINE_STRATEGY", default_value = "hybrid")]
     pub timeline_strategy: TimelineStrategy,
 
-    /// Number of followers above which readers pull an author's posts, instead of the server pushing them.
+    /// Number of followers above which an author's posts are not pushed to timelines, but pulled when a timeline is
+    /// read.
     ///
-    /// Permanent for an author who has once exceeded it. Applies to --timeline-strategy hybrid only.
+    /// Once an author has exceeded this number, the author's posts are always pulled. Applies only to
+    /// --timeline-strategy hybrid.
     #[arg(long, value_name = "N", env = "FANFOLD_TIMELINE_PUSH_LIMIT", default_value_t = 10_000)]
     pub timeline_push_limit: u64,
 
-    /// Maximum posts in a stored home timeline. Older posts are collected from their authors on demand.
+    /// Maximum number of posts in a stored home timeline. Older posts are collected from their authors on demand.
     #[arg(long, value_name = "N", env = "FANFOLD_TIMELINE_CAPACITY", default_value_t = 1_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub timeline_capacity: u32,
 
-    /// Days after its last read at which a stored home timeline expires.
+    /// Lifetime of a stored home timeline after its last read, in days.
     #[arg(long, value_name = "DAYS", env = "FANFOLD_TIMELINE_ACTIVITY", default_value_t = 21)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=3_650))]
     pub timeline_activity: u32,
@@ -175,7 +177,7 @@ pub struct TimelineConfig {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub publishes_per_author: u32,
 
-    /// Maximum posts per author in Redis; older posts are archived.
+    /// Maximum number of posts per author in Redis; older posts are archived.
     #[arg(long, value_name = "N", env = "FANFOLD_POST_HOT_LIMIT", default_value_t = 1_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub post_hot_limit: u32,
@@ -224,12 +226,12 @@ pub struct VisitConfig {
     #[arg(value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub visits_expected: u64,
 
-    /// Record profile views for one month, and report them to the viewed user as the audience.
+    /// Record profile views for one month, and report them to the viewed users as their audience.
     #[arg(long, value_name = "SWITCH", env = "FANFOLD_AUDIENCE", default_value = "on")]
     pub audience: Switch,
 }
 
-/// Options of a server's background work.
+/// Options for a server's background tasks.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Posts and timelines")]
 pub struct DutyConfig {
@@ -264,9 +266,9 @@ pub struct GraphqlConfig {
     #[command(flatten)]
     pub budget: BudgetConfig,
 
-    /// Maximum cost of operations per user per minute [default: no limit].
+    /// Maximum total cost of operations per user per minute [default: no limit].
     ///
-    /// Anonymous clients are counted by address; behind a proxy, --http-trusted-proxies determines the address. The
+    /// Anonymous clients are limited by address. Behind a proxy, --http-trusted-proxies determines the address. The
     /// maximum burst is this limit or the maximum cost of one operation, whichever is greater.
     #[arg(long, value_name = "N", env = "FANFOLD_GRAPHQL_RATE_LIMIT")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -338,12 +340,12 @@ pub struct HttpConfig {
     #[arg(long, value_name = "ADDRESS", env = "FANFOLD_LISTEN", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
 
-    /// Maximum bytes of a request body.
+    /// Maximum size of a request body, in bytes.
     #[arg(long, value_name = "BYTES", env = "FANFOLD_HTTP_BODY_LIMIT", default_value_t = 65_536)]
     #[arg(value_parser = clap::value_parser!(u64).range(1_024..=16_777_216))]
     pub http_body_limit: u64,
 
-    /// Maximum operations in a batch, which is a JSON array; 0 disables batches.
+    /// Maximum number of operations in a batch, which is a JSON array; 0 disables batches.
     ///
     /// The operations of a batch share the cost limit and the budget of a single operation. Consecutive queries run
     /// concurrently, mutations sequentially.
@@ -362,7 +364,7 @@ pub struct HttpConfig {
     ///
     /// The server's own pages may always send requests. A server that listens on a loopback address also accepts pages
     /// of all sites on the same machine, and requests for its address and localhost. Behind a proxy that forwards
-    /// another host name, list the origin with that name, too.
+    /// another host name, list the origin with that name as well.
     #[arg(long, value_name = "ORIGINS", env = "FANFOLD_HTTP_CORS_ORIGINS", value_delimiter = ',')]
     #[arg(value_parser = origin)]
     pub http_cors_origins: Vec<String>,
@@ -389,7 +391,7 @@ pub struct HttpConfig {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=3_600))]
     pub http_idle_timeout: u32,
 
-    /// Maximum open WebSockets and event streams in this process.
+    /// Maximum number of open WebSockets and event streams in this process.
     #[arg(long, value_name = "N", env = "FANFOLD_HTTP_SOCKETS", default_value_t = 10_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub http_sockets: u32,
@@ -398,14 +400,14 @@ pub struct HttpConfig {
     #[command(flatten)]
     pub clients: ClientConfig,
 
-    /// Timeout of requests in progress when the server stops, in seconds.
+    /// Timeout for requests in progress when the server stops, in seconds.
     #[arg(long, value_name = "SECONDS", env = "FANFOLD_HTTP_SHUTDOWN_TIMEOUT", default_value_t = 10)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=3_600))]
     pub http_shutdown_timeout: u32,
 }
 
 impl HttpConfig {
-    /// Returns the timeout of requests in progress when the server stops.
+    /// Returns the timeout for requests in progress when the server stops.
     #[must_use]
     pub fn shutdown_timeout(&self) -> Duration {
         Duration::from_secs(self.http_shutdown_timeout.into())

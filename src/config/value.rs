@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-/// A URL that prints as `***` if it may contain a password.
+/// A URL that is formatted as `***` if it may contain a password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretUrl(String);
 
@@ -18,7 +18,7 @@ impl SecretUrl {
 }
 
 impl From<String> for SecretUrl {
-    /// Accepts any text. The command that opens an invalid URL rejects it, with a message that does not contain the
+    /// Accepts any string. The command that opens an invalid URL rejects it, with a message that does not contain the
     /// URL.
     fn from(text: String) -> Self {
         Self(text)
@@ -81,7 +81,7 @@ pub(super) fn collector(text: &str) -> Result<String, String> {
         .to_owned())
 }
 
-/// Parses a key prefix, which must not contain braces, because keys contain hash tags.
+/// Parses a key prefix, which must not contain braces, because braces delimit the hash tags in keys.
 pub(super) fn key_prefix(text: &str) -> Result<String, String> {
     if text.len() > 64 {
         return Err("at most 64 bytes".to_owned());

@@ -1,7 +1,7 @@
 //! State shared by the resolvers of one request.
 //!
-//! Every node holds its scope, so a payload's viewer and loader can differ from the request's. A mutation's result is
-//! read afresh, as the user that it signed in sees it.
+//! Every node holds its scope, so the viewer and loader of a mutation's payload can differ from the request's. For
+//! example, `login` reads its payload with a new loader, as the newly signed-in user sees it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -20,18 +20,19 @@ use crate::graphql::loader::Loader;
 use crate::model::address::Address;
 use crate::model::id::UserId;
 
-/// The caller and a loader that caches the data read for them. Lives for one query or for one field of a mutation.
+/// The caller and a loader that caches the data read for them. Lives for one query, one mutation payload or one
+/// subscription event.
 pub(super) struct Scope {
     pub(super) app: App,
     pub(super) loader: Loader,
     caller: Caller,
-    /// The operation's budget, with its use so far.
+    /// The operation's budget, including the amount used so far.
     budget: Arc<Budget>,
     /// True once a field of this document has ended the caller's session.
     has_ended: AtomicBool,
-    /// The viewer under the new token, once a field of this document has replaced the caller's token.
+    /// The viewer with the new token, set once a field of this document has replaced the caller's token.
     renewed: OnceLock<Viewer>,
-    /// Users whose profiles were shown and whose views are still to be recorded.
+    /// Users whose profiles were shown to the viewer. These views are yet to be recorded.
     shown: Mutex<Vec<UserId>>,
 }
 
@@ -68,7 +69,7 @@ impl Scope {
         &self.budget
     }
 
-    /// Returns `text`, for the response, after spending its bytes from the budget.
+    /// Returns `text` and charges its length to the budget for the response.
     pub(super) fn text<'a>(&self, text: &'a str) -> Result<&'a str, Error> {
         self.budget.spend(Resource::ResponseBytes, text.len() as u64)?;
         Ok(text)
@@ -92,7 +93,7 @@ impl Scope {
         self.caller.rate_limit
     }
 
-    /// Returns access to the users and posts that the viewer may see.
+    /// Returns a handle for loading the users and posts that the viewer may see.
     pub(super) fn visible(&self) -> Visible<'_, Loader> {
         Visible { load: &self.loader, viewer: self.viewer_id() }
     }
@@ -107,8 +108,8 @@ impl Scope {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).push(user);
     }
 
-    /// Records the viewer's views of the profiles shown, even if the caller stops waiting. Makes at most one round
-    /// trip.
+    /// Records the viewer's views of the profiles shown. Runs to completion even if this future is dropped. Makes at
+    /// most one round trip.
     pub(super) async fn record_views(&self, tasks: &TaskTracker) {
         let shown = std::mem::take(&mut *self.shown.lock().unwrap_or_else(PoisonError::into_inner));
         if shown.is_empty() {

@@ -1,9 +1,13 @@
 //! Cursors: positions in lists, opaque to clients, valid for one list of one owner.
 //!
-//! A cursor is the base64url encoding of: format (1 byte), list (1 byte), owner (8 bytes) and position. User lists are
-//! ordered by time and times can tie, so a position in them is a time and a user (8 bytes each). A position in a post
-//! list is a post (8 bytes). In a home timeline, where a subscription can resume after a cursor, the post is followed
-//! by the posts already seen, as variable-length integers.
+//! A cursor is the base64url encoding of a format version (1 byte), a list code (1 byte), the owner's id (8 bytes) and
+//! a position. The encoding of a position depends on the list:
+//!
+//! - User list: a time and a user id (8 bytes each). Lists are ordered by time, and several entries can have the same
+//!   time.
+//! - Post list: a post id (8 bytes).
+//! - Home timeline: a post id (8 bytes), then the posts already seen, as variable-length integers. They allow a
+//!   subscription to resume after the cursor.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -28,7 +32,7 @@ pub(super) trait List: Copy {
     /// A position in the list.
     type Position;
 
-    /// Returns the list's code, which is part of the format.
+    /// Returns the list's code, which is part of the cursor format.
     fn code(self) -> u8;
     /// Returns the list's owner.
     fn owner(self) -> UserId;
@@ -114,8 +118,8 @@ impl List for TimelineList {
         self.owner
     }
 
-    /// Encodes the post, then the id up to which the client has seen all posts, the time up to which it has seen all
-    /// removals, and the other posts seen, each as its distance from the preceding post.
+    /// Encodes, in this order, the post's id, the id up to which the client has seen all posts, the time up to which
+    /// the client has seen all removals, and the ids of the other posts seen, delta-encoded.
     fn print_position(TimelinePosition { post, seen }: &TimelinePosition) -> Vec<u8> {
         let mut bytes = post.get().to_be_bytes().to_vec();
         number::print(&mut bytes, seen.upto.get());
@@ -163,7 +167,7 @@ mod number {
     }
 
     /// Removes a number from the front of the bytes. Returns `None` if the bytes do not begin with a number in its
-    /// shortest form.
+    /// shortest encoding.
     pub(super) fn parse(bytes: &mut &[u8]) -> Option<u64> {
         let mut number = 0_u64;
         for place in 0..10 {
@@ -187,7 +191,7 @@ pub(super) fn print<L: List>(list: L, place: &L::Position) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Returns the code of the list that a field returns pages of; `None` for any other field.
+/// Returns the code of the list whose cursors a field accepts; `None` if the field accepts no cursors.
 pub(super) fn code_of(object: &str, field: &str) -> Option<u8> {
     Some(match (object, field) {
         ("User", "followers") => 1,
@@ -212,7 +216,7 @@ pub(super) fn check(argument: &str, code: Option<u8>, cursor: &str) -> Result<()
     }
 }
 
-/// Returns true if these bytes are a position in a list with this code.
+/// Returns true if these bytes encode a position in a list with this code.
 fn is_place(code: u8, bytes: &[u8]) -> bool {
     match code {
         5 => PostList::parse_position(bytes).is_some(),

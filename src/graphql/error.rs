@@ -11,13 +11,13 @@ use crate::app::error::{Broken, Error, Rejection};
 use crate::budget::Exceeded;
 use crate::graphql::document::lexer::LexError;
 
-/// Maximum number of field errors in a response. A further error states the number omitted.
+/// Maximum number of field errors in a response. If there are more, one further error states how many were omitted.
 const MOST_FIELD_ERRORS: usize = 100;
 
 /// The message of internal errors.
 const BROKEN: &str = "Internal error. It has been logged.";
 
-/// An error code, which clients find in `extensions.code`.
+/// An error code, sent to clients in `extensions.code`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is named after its code")]
 pub enum Code {
@@ -38,7 +38,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// Returns true for a server error: a fault of this process or of a service that it depends on.
+    /// Returns true for a server error: a fault in this process or in a service that it depends on.
     #[must_use]
     pub fn is_ours(self) -> bool {
         matches!(self, Self::Timeout | Self::Unavailable | Self::Internal)
@@ -66,7 +66,7 @@ impl Code {
     }
 }
 
-/// The errors of a request that was not executed.
+/// The errors of a request that failed as a whole, usually before execution.
 #[derive(Clone, Debug)]
 pub struct RequestError {
     /// The code that all errors of the request share.
@@ -80,7 +80,7 @@ pub struct RequestError {
 /// The outcome of a request whose document was parsed.
 #[derive(Debug)]
 pub enum GraphqlResponse {
-    /// The request was not executed.
+    /// The request failed as a whole, usually before execution.
     Rejected(RequestError),
     /// The request was executed. Errors belong to individual fields.
     Executed {
@@ -92,7 +92,7 @@ pub enum GraphqlResponse {
         fault: Option<Code>,
         /// The delay after which to retry, if a field failed because the server is busy.
         retry_after: Option<Duration>,
-        /// Maximum bytes of the serialized response.
+        /// Maximum size of the serialized response, in bytes.
         limit: u64,
     },
 }
@@ -140,7 +140,7 @@ impl RequestError {
         Self::new(Code::TooComplex, over_budget(exceeded))
     }
 
-    /// Creates the error for an operation that costs more tokens than are left. Enough tokens are available after
+    /// Creates the error for an operation that costs more tokens than are left. Enough tokens will be available after
     /// `wait`.
     pub(super) fn rate_limited(RateLimit { cost, remaining, limit, .. }: RateLimit, wait: Duration) -> Self {
         let seconds = wait.as_millis().div_ceil(1_000);
@@ -168,7 +168,7 @@ impl RequestError {
         Self { code: Code::Internal, errors, retry_after: None }
     }
 
-    /// Creates the error for an application error that prevents the whole request from being executed.
+    /// Creates a request error from an application error that prevents the whole request from being executed.
     #[must_use]
     pub fn of(error: &Error, request_id: &str) -> Self {
         let shown = show(error, request_id);
@@ -187,7 +187,7 @@ pub(super) fn over(exceeded: &Exceeded, limit: u64) -> GraphqlResponse {
     GraphqlResponse::Executed { data: Value::Null, errors, fault: Some(code), retry_after: None, limit }
 }
 
-/// Assigns a code to every error of a response. `limit` is the maximum bytes of the serialized response.
+/// Assigns a code to every error in a response. `limit` is the maximum size of the serialized response, in bytes.
 pub(super) fn finish(response: Response, request_id: &str, limit: u64) -> GraphqlResponse {
     let Response { data, errors, .. } = response;
     let mut retry_after = None;
@@ -224,8 +224,8 @@ struct Shown<'a> {
     retry_after: Option<Duration>,
 }
 
-/// Maps an error to its code and message; no other function does so. Logs the cause of a server error once and does not
-/// send it to the client.
+/// Maps an error to its code and message. No other function does so. Logs the cause of a server error once and does not
+/// send the cause to the client.
 fn show<'a>(error: &Error, request_id: &'a str) -> Shown<'a> {
     let plain = |code, message: &str| Shown {
         code,
@@ -248,7 +248,7 @@ fn show<'a>(error: &Error, request_id: &'a str) -> Shown<'a> {
             plain(Code::ResyncRequired, message)
         }
         Error::Rejected(Rejection::OverBudget(exceeded)) => plain(Code::TooComplex, &over_budget(exceeded)),
-        // Mutations report rule violations in their payloads; nothing else returns them.
+        // Only mutations violate rules, and they report the violations in their payloads. This arm is a fallback.
         Error::Rejected(Rejection::Rules(violations)) => {
             let messages: Vec<&str> = violations.iter().map(|violation| violation.message.as_str()).collect();
             plain(Code::BadUserInput, &messages.join(" "))

@@ -1,7 +1,7 @@
 //! Ids as clients see them: opaque and tagged with the object's type.
 //!
-//! An id is the base64url encoding of a text such as `User:7`. Only the canonical form is accepted, so every object has
-//! exactly one id.
+//! An id is the base64url encoding of a string such as `User:7`. Only the canonical form is accepted, so every object
+//! has exactly one id.
 
 use std::fmt::Display;
 
@@ -25,7 +25,7 @@ pub(super) enum GlobalId {
 }
 
 impl GlobalId {
-    /// Formats the id as clients see it.
+    /// Encodes the id as clients see it.
     pub(super) fn print(self) -> ID {
         let what: &dyn Display = match &self {
             Self::User(user) => user,

@@ -1,15 +1,18 @@
-//! Batched loading: sends the reads of all resolvers on one level together.
+//! Batched loading: sends the reads of all resolvers on one level of a query together.
 //!
 //! One loader handles all types of reads, so everything that a query level needs (users, relations and lists) takes
-//! **one** round trip. Its key is the read, which contains everything that the value depends on. It lives for one scope
-//! and caches every value.
+//! **one** round trip. The cache key is the read itself, which contains everything that its value depends on. The
+//! loader lives for one scope and caches every value.
 //!
-//! # Why the `dataloader` crate and how it is contained
-//! The crate batches by yielding to the other resolvers, without a timer. This module handles its edge cases. `load`
-//! panics where `try_load` returns an error, so only `try_load` is used. Every read has a value. A load whose leader
-//! was cancelled (a sibling failed and its branch was dropped) receives *not found* and retries; reads have no side
-//! effects, so a retry is sufficient. A page is one read, because the crate holds its lock while a batch is in flight
-//! and hashes every key often.
+//! # Why the `dataloader` crate, and how its edge cases are handled
+//! The crate batches by yielding to the other resolvers, without a timer. It has these edge cases:
+//!
+//! - `load` panics where `try_load` returns an error, so this module uses only `try_load`.
+//! - A batch is cancelled if a sibling of the resolver that sends it fails and the resolver is dropped. Other loads in
+//!   the batch then receive *not found*. Every read has a value, so *not found* always means cancelled, and the load
+//!   retries. Reads have no side effects, so retrying is safe.
+//! - The crate holds its lock while a batch is in flight and hashes every key several times. A page is therefore one
+//!   read, not one read per entry.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -45,8 +48,7 @@ pub(super) struct Loader {
     budget: Arc<Budget>,
     reads: cached::Loader<AnyRead, AnyResult, Batches>,
     timelines: Memo<TimelineQuery, Arc<TimelinePage>>,
-    /// Lock that serializes timeline reads. If the timeline must be filled, the first read fills it for the other
-    /// reads.
+    /// Lock that serializes timeline reads. If the timeline must be filled, the first read fills it for all of them.
     timeline_turn: tokio::sync::Mutex<()>,
     audiences: Memo<(UserId, i64), Visitors>,
 }
@@ -120,9 +122,10 @@ impl Loader {
         if let Some(visitors) = self.audiences.get(&key) {
             return Ok(visitors);
         }
-        // Boxed because resolvers nest: each of them would reserve stack for a path that few of them take.
+        // Boxed because resolvers nest: otherwise, each resolver would reserve stack for a path that few resolvers
+        // take.
         let visitors = audience::visitors(self, user, today, days).boxed().await?;
-        // Sorting the visitors takes the server as long as scanning them takes Redis.
+        // Sorting the profile viewers takes this server about as long as Redis takes to scan them.
         self.budget.spend(Resource::Commands, visitors.some.len() as u64 / 8)?;
         Ok(self.audiences.keep(key, visitors))
     }

@@ -98,7 +98,8 @@ impl Plan {
         self.0.costs.total()
     }
 
-    /// Returns the operation's number of selections, with fragments counted at every spread. It measures memory use.
+    /// Returns the operation's number of selections, with fragments counted at every spread. The operation's memory use
+    /// depends on this number.
     #[must_use]
     pub fn selections(&self) -> usize {
         pace::selections(&self.0.document)
@@ -135,7 +136,7 @@ impl Api {
         &self.app
     }
 
-    /// Returns the number of cached parsed documents and the number of cached persisted-query texts.
+    /// Returns the number of cached parsed documents and the number of cached persisted queries.
     #[must_use]
     pub fn cached_documents(&self) -> (usize, usize) {
         self.documents.cached()
@@ -146,8 +147,8 @@ impl Api {
         self.documents.operation(incoming).map(Plan)
     }
 
-    /// Admits the caller with this token and address to execute plans: identifies them, charges them and returns their
-    /// remaining rate limit. Makes as many round trips as [`App::admit`].
+    /// Admits the caller with this token and address to execute these plans. Identifies and charges the caller, and
+    /// returns them with their remaining rate limit. Makes as many round trips as [`App::admit`].
     pub async fn admit(
         &self,
         plans: impl Iterator<Item = &Plan>,
@@ -157,7 +158,7 @@ impl Api {
         self.app.admit(token, address, self.charge(plans)).await
     }
 
-    /// Readmits a caller whose session has not ended since. Does not charge them again.
+    /// Admits a caller again without charging them. Fails if their session has ended since they were first admitted.
     pub async fn admit_again(&self, token: Option<&str>, caller: Caller) -> Result<Caller, Error> {
         let Caller { address, rate_limit, .. } = caller;
         Ok(Caller { rate_limit, ..self.app.admit(token, address, None).await? })
@@ -165,7 +166,7 @@ impl Api {
 
     /// Returns the charge for these plans; `None` if there is no rate limit.
     fn charge<'a>(&self, plans: impl Iterator<Item = &'a Plan>) -> Option<Charge> {
-        // A plan that loads no objects still counts as a request.
+        // A plan that loads no objects still costs one token.
         self.charge_of(plans.map(|Plan(operation)| operation.costs.total().max(1)).sum())
     }
 
@@ -178,15 +179,16 @@ impl Api {
         Some(Charge { cost: number(cost).min(capacity), capacity, per_minute })
     }
 
-    /// Charges for usage beyond the predicted cost, without waiting for the result.
+    /// Charges the caller for usage beyond the predicted cost, in the background.
     fn charge_afterwards(&self, viewer: &Viewer, address: Option<Address>, excess: u64) {
         let Some(charge) = self.charge_of(excess).filter(|charge| charge.cost > 0) else { return };
         let (app, viewer) = (self.app.clone(), viewer.clone());
         self.tasks.spawn(async move { app.charge_afterwards(&viewer, address, charge).await });
     }
 
-    /// Charges an address for a rejected document in proportion to the document's length, which determines the work of
-    /// reading it. The sender is not authenticated yet, and an unverified token must not be charged.
+    /// Charges an address for a rejected document. The charge grows with the document's length, because longer
+    /// documents take longer to read. The address is charged because the sender is not authenticated yet, and an
+    /// unverified token must not be charged.
     pub fn charge_rejected(&self, address: Option<Address>, bytes: usize) {
         const BYTES: u64 = 1_024;
         self.charge_afterwards(&Viewer::Anonymous, address, 1 + bytes as u64 / BYTES);
@@ -204,8 +206,8 @@ impl Api {
         response
     }
 
-    /// Runs `work`, which executes operations of this total cost and serializes their responses. Expensive work waits
-    /// for a turn, at most for the query timeout, and runs on its own thread.
+    /// Runs `work`, which executes operations of this total cost and serializes their responses. Expensive work first
+    /// waits for a turn and then runs on its own thread. Fails if the wait exceeds the query timeout.
     pub async fn in_turn<T: Send + 'static>(
         &self,
         cost: u64,
@@ -226,7 +228,7 @@ impl Api {
         Budget::new(self.config.budget.limits(relation.relation_follow_limit, timeline.timeline_strategy))
     }
 
-    /// Records the operations' use of the budget and charges for usage beyond their predicted cost.
+    /// Records how much of the budget the operations used. Charges the caller for usage beyond the predicted cost.
     pub fn settle(&self, budget: &Budget, cost: u64, viewer: &Viewer, address: Option<Address>) {
         usage::record(cost, budget);
         self.charge_afterwards(viewer, address, budget.cost().saturating_sub(cost));
@@ -298,9 +300,12 @@ impl Api {
     }
 
     /// Executes a subscription for an admitted caller if they have enough tokens left. The stream yields a response for
-    /// each event until it is dropped. Each event is charged like an operation and takes a place on the connection
-    /// before it is read. A response without data ends the stream. Its event was not delivered; a client that resumes
-    /// after the previous event receives it. The caller of this method must drop the stream when the session ends.
+    /// each event. Each event is charged like an operation and takes a place on the connection before it is read.
+    ///
+    /// A response without data ends the stream. The corresponding event was not delivered; a client that resumes after
+    /// the previous event receives it.
+    ///
+    /// The caller of this method must drop the stream when the session ends.
     pub fn subscribe(
         &self,
         plan: Plan,
@@ -328,7 +333,8 @@ impl Api {
         }))
     }
 
-    /// Waits until all mutations of disconnected clients have completed. Call it once no more requests arrive.
+    /// Waits until all background tasks, such as the mutations of disconnected clients, have completed. Call this
+    /// method once no more requests arrive.
     pub async fn finish(&self) {
         self.tasks.close();
         self.tasks.wait().await;
@@ -367,7 +373,8 @@ pub fn sdl() -> String {
     format!("{}\n", sdl.trim_end())
 }
 
-/// Builds the schema. The library's own validation is minimal, because documents are validated before, as received.
+/// Builds the schema. The library performs only minimal validation, because documents are fully validated before they
+/// reach it.
 fn schema() -> Schema {
     Schema::build(Query, Mutation::default(), Subscription).validation_mode(ValidationMode::Fast).finish()
 }

@@ -1,7 +1,7 @@
 //! Subscription pacing: decides when a subscription's next event is read.
 //!
-//! An event is charged and takes a place on its connection before anything is loaded for it. An event that waits for
-//! tokens or for a slow client is therefore only an id.
+//! An event is charged and takes a place on its connection before any data is loaded for it. An event that waits for
+//! tokens or for a slow client therefore occupies only the memory of an id.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,10 +15,10 @@ use crate::graphql::error::GraphqlResponse;
 use crate::graphql::turn::{Turn, Turns};
 use crate::model::address::Address;
 
-/// Objects per place. A larger operation takes several places.
+/// Number of objects per place on a connection. A larger operation takes several places.
 const OBJECTS: u64 = 125;
 
-/// A connection's capacity for operations in execution and responses waiting to be sent.
+/// A connection's capacity, in places, for operations in execution and responses waiting to be sent.
 #[derive(Clone)]
 pub struct Room {
     places: Arc<Semaphore>,
@@ -44,7 +44,7 @@ impl Room {
     }
 }
 
-/// Counts the selections of a document in its executable form, in which fragments are already spread.
+/// Counts the selections in a document's executable form, in which fragments are already expanded.
 pub(super) fn selections(document: &ExecutableDocument) -> usize {
     let mut open: Vec<_> = document.operations.iter().map(|(_, one)| &one.node.selection_set.node).collect();
     let mut count = 0;
@@ -59,7 +59,7 @@ pub(super) fn selections(document: &ExecutableDocument) -> usize {
     count
 }
 
-/// An event with the permits it holds.
+/// The response to an event, with the permits that the event holds.
 pub struct Paced {
     /// The response to the event.
     pub answer: GraphqlResponse,
@@ -69,7 +69,7 @@ pub struct Paced {
     pub turn: Turn,
 }
 
-/// The pace of one subscription.
+/// The pacing state of one subscription.
 pub(super) struct Pace {
     app: App,
     viewer: Viewer,
@@ -103,7 +103,8 @@ impl Pace {
         Self { app, viewer, charge, space, event: Mutex::default() }
     }
 
-    /// Waits until the next event may be read. Further calls then return at once until the event is passed on.
+    /// Waits until the next event may be read. Charges the event, unless it is already charged, and takes a place and a
+    /// turn for it.
     pub(super) async fn enter(&self) {
         if !self.event().is_charged {
             self.app.wait_for_allowance(&self.viewer, self.charge).await;
@@ -118,13 +119,13 @@ impl Pace {
         self.event().turn = turn;
     }
 
-    /// Releases the place and the turn while no event can be read. The event stays charged.
+    /// Releases the place and the turn because there was no event to read. The next event counts as already charged.
     pub(super) fn step_back(&self) {
         let mut event = self.event();
         (event.place, event.turn) = (None, Turn::default());
     }
 
-    /// Passes on the event with its place and its turn. The next event is charged separately.
+    /// Returns the place and the turn of the event that was read. The next event is charged separately.
     pub(super) fn pass_on(&self) -> (Option<Permit>, Turn) {
         let Event { place, turn, .. } = std::mem::take(&mut *self.event());
         (place, turn)

@@ -1,4 +1,4 @@
-//! Pages of lists, loaded together with their nodes.
+//! List pages, loaded together with their nodes.
 //!
 //! A list resolver looks ahead at the data that its children need and loads it for the whole page. The page takes one
 //! round trip; all of its users and relations take a second. The nodes hold this data, so their fields load nothing.
@@ -32,7 +32,7 @@ pub(super) trait Rows {
         window: Window<Self::Position>,
     ) -> impl Future<Output = Result<Arc<Page<Self::Entry>>, Error>> + Send;
 
-    /// Returns the entries that have a node, with their nodes.
+    /// Returns the entries that have a node, each with its node.
     fn nodes(&self, entries: &Arc<[Self::Entry]>) -> impl Future<Output = Result<Found<Self>, Error>> + Send;
 }
 
@@ -40,7 +40,7 @@ pub(super) trait Rows {
 pub(super) type Found<R> = Vec<(<R as Rows>::Entry, <R as Rows>::Node)>;
 
 /// Loads a page and its nodes. Entries without a node are omitted and replaced by entries from beyond the page, so a
-/// page is short only at the end of its list.
+/// page is shorter than requested only at the end of its list.
 pub(super) async fn fill<R: Rows>(
     rows: &R,
     window: Window<R::Position>,
@@ -68,7 +68,7 @@ pub(super) async fn fill<R: Rows>(
     Ok(filled)
 }
 
-/// Returns the window of the entries that replace omitted entries; `None` if the page is full or the list ends with it.
+/// Returns the window from which to replace omitted entries; `None` if the page is full or reaches the end of the list.
 fn beyond<E: Clone, P: Copy + From<E>>(
     window: &Window<P>,
     page: &Page<E>,

@@ -1,4 +1,4 @@
-//! Paging: the arguments of connections and the pages that they select.
+//! Paging: the arguments of connections, and the pages that these arguments select.
 
 use crate::app::error::Error;
 use crate::graphql::cursor::{self, List};
@@ -6,12 +6,12 @@ use crate::model::page::{Direction, Window};
 
 /// Default number of entries in a page.
 pub(super) const DEFAULT_SIZE: usize = 20;
-/// Maximum number of entries in a page. Larger requests are reduced to it.
+/// Maximum number of entries in a page. Larger requested sizes are reduced to this maximum.
 const MOST: usize = 100;
 
 /// Declares an object whose fields are connections. Each field has the four paging arguments, which its resolver
-/// receives as one [`Paging`]. Other directives of a field are listed in `@[…]`. The object is meant to be flattened
-/// into the object that has the lists.
+/// receives as one [`Paging`]. List a field's other directives in `@[…]`. Flatten the declared object into the object
+/// that owns the connections.
 macro_rules! connections {
     (impl $object:ident {
         $($(#[$meta:meta])* $(@[$($directive:tt)*])?
@@ -87,7 +87,7 @@ pub(super) fn page_size(asked: i64) -> u64 {
     u64::try_from(asked).unwrap_or(0).min(MOST as u64)
 }
 
-/// Returns the maximum number of entries of an unpaged list, given its `first` argument.
+/// Returns the maximum number of entries in an unpaged list, given its `first` argument.
 pub(super) fn page_limit(first: Option<i32>) -> Result<usize, Error> {
     size("first", first)
 }

@@ -27,7 +27,7 @@ use crate::model::user::Username;
 /// The root of all queries.
 pub(super) struct Query;
 
-/// The key to look up a user by: exactly one field must be given.
+/// The key by which to look up a user. Exactly one field must be given.
 #[derive(OneofObject)]
 pub(super) enum UserBy {
     /// The user's id, as in `User.id`.
@@ -61,7 +61,8 @@ impl Query {
         node.await.transpose()
     }
 
-    /// The users and posts with these ids, in the order of the ids; null for each that does not exist or was deleted.
+    /// The users and posts with these ids, in the order of the ids. An entry is null if its object does not exist or
+    /// was deleted.
     #[graphql(directive = list_size::apply(Some(1), Some(names(["ids"])), None, Some(false)))]
     async fn nodes(
         &self,
@@ -107,7 +108,7 @@ impl Query {
         Some(user.await.transpose()?.map(User::looked_at))
     }
 
-    /// All countries and territories of ISO 3166-1, ordered by code.
+    /// All ISO 3166-1 countries and territories, ordered by code.
     #[graphql(directive = list_size::apply(Some(250), None, None, None))]
     async fn countries(&self) -> Vec<Country> {
         Country::all()
@@ -121,7 +122,9 @@ impl Query {
         context: &Context<'_>,
         #[graphql(desc = "Maximum number of days. Default 7; values above 100 count as 100.", default = 7)]
         first: Option<i32>,
-        #[graphql(desc = "Return only days before this day. If null, up to and including today.")]
+        #[graphql(
+            desc = "Return only days before this day. If null, return days up to and including today."
+        )]
         before: Option<Date>,
     ) -> Option<Result<Vec<DailyVisits>, Error>> {
         let visits = async {

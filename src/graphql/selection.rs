@@ -7,8 +7,9 @@ use crate::app::visibility::UserSelection;
 use crate::graphql::page::Filled;
 use crate::model::user::UserFields;
 
-/// Returns the data of one user that these selections need together, including through the relation, which leads back
-/// to the user. Conditional fields count, because loading them in vain is cheaper than loading them late.
+/// Returns the user data that these selections of one user need in total. Includes the fields selected through
+/// `relation`, because the relation's `user` is the same user. Conditional fields count as selected: loading them
+/// unnecessarily is cheaper than loading them later.
 pub(super) fn user_selection(selections: &[Lookahead<'_>]) -> UserSelection {
     let selects = |name| {
         selections.iter().any(|selection| {
@@ -48,7 +49,7 @@ impl Wants {
         if self.page { filled.await } else { Ok(Filled::empty()) }
     }
 
-    /// Loads the count into the loader's cache if it is selected.
+    /// Loads the count into the loader's cache if the count is selected.
     pub(super) async fn count(self, count: impl Future<Output = Result<u64, Error>>) -> Result<(), Error> {
         if self.count { count.await.map(drop) } else { Ok(()) }
     }

@@ -1,6 +1,6 @@
 //! Resolvers of the subscription root.
 //!
-//! Each event is read afresh, in its own scope.
+//! Each event is loaded with a new loader and a new budget, so no event sees another event's cached data.
 
 use std::sync::Arc;
 
@@ -28,13 +28,13 @@ pub(super) struct Subscription;
 /// The root of all subscriptions.
 #[AsyncSubscription]
 impl Subscription {
-    /// Changes to the viewer's home timeline, from now on or after a cursor: posts added to it and posts removed from
-    /// it. Requires a signed-in viewer.
+    /// Posts added to and removed from the viewer's home timeline, from now on or after a cursor. Requires a signed-in
+    /// viewer.
     async fn timeline(
         &self,
         context: &Context<'_>,
         #[graphql(
-            desc = "The cursor of an event or of a timeline entry, to resume after. Missed events are sent first; after a timeline entry, they include recent posts that belong below its page. If more than a day or 1,000 events were missed, fails with RESYNC_REQUIRED: refetch the timeline, then resubscribe. If null, only new events are sent."
+            desc = "The cursor to resume after, from an event or a timeline entry. Missed events are sent first. After a timeline entry, they include recent posts below the entry's page. If more than a day or 1,000 events were missed, the subscription fails with RESYNC_REQUIRED: refetch the timeline, then resubscribe. If null, only new events are sent."
         )]
         after: Option<String>,
     ) -> Result<impl Stream<Item = Result<TimelineEvent, Error>>, Error> {
@@ -69,7 +69,7 @@ impl Subscription {
         Ok(until_it_fails(watch, next))
     }
 
-    /// The relation between the viewer and another user, sent each time either of them follows or unfollows the other,
+    /// The relation between the viewer and another user, sent each time either user follows or unfollows the other,
     /// from now on. Requires a signed-in viewer.
     #[expect(clippy::unused_async, reason = "the library requires it")]
     async fn relation_changed(

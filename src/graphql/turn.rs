@@ -1,8 +1,8 @@
 //! Turns: expensive operations run a few at a time, on low-priority threads. This keeps processors free for cheap
 //! operations and bounds the memory of responses not yet serialized.
 //!
-//! Each address holds at most half of the turns, so a client that floods the server waits behind its own operations,
-//! and other clients wait for at most one operation per address.
+//! Each address holds at most half of the turns. A client that floods the server therefore waits behind its own
+//! operations, and other clients wait for at most one operation per address.
 
 use std::collections::HashMap;
 use std::future::pending;
@@ -30,7 +30,7 @@ pub(super) struct Turns(Arc<Inner>);
 struct Inner {
     all: Arc<Semaphore>,
     per_address: usize,
-    /// Turns per address, for addresses with an operation that holds a turn or waits for a turn.
+    /// The turns of each address that has an operation holding a turn or waiting for one.
     addresses: Mutex<HashMap<Option<Address>, Arc<Semaphore>>>,
 }
 
@@ -55,14 +55,14 @@ struct OfAddress {
 }
 
 impl Turns {
-    /// Creates one turn per processor, at least two. An address holds at most half of them.
+    /// Creates one turn per processor, but at least two. An address holds at most half of them.
     pub(super) fn new() -> Self {
         let processors = available_parallelism().map_or(1, usize::from);
         let all = Arc::new(Semaphore::new(processors.max(2)));
         Self(Arc::new(Inner { all, per_address: (processors / 2).max(1), addresses: Mutex::default() }))
     }
 
-    /// Waits for a turn if an operation of this cost needs a turn.
+    /// Waits for a turn if an operation of this cost needs one.
     pub(super) async fn enter(&self, cost: u64, address: Option<Address>) -> Turn {
         if cost <= LARGE {
             return Turn::default();
@@ -87,7 +87,8 @@ impl Turn {
         let (mut done, waiting) = oneshot::channel();
         let runtime = Handle::current();
         let started = thread::spawn("large operation", move || {
-            // The thread holds the turn: if the caller drops the future, the work still runs to its next await.
+            // The thread holds the turn: if the caller drops the future, the work still runs until its next await
+            // point.
             let Ok((_turn, work)) = given.recv() else { return };
             let work = async {
                 tokio::select! {
@@ -118,7 +119,7 @@ impl OfAddress {
     async fn enter(turns: &Turns, address: Option<Address>) -> Self {
         let new = || Arc::new(Semaphore::new(turns.0.per_address));
         let of_address = turns.with_addresses(|all| Arc::clone(all.entry(address).or_insert_with(new)));
-        // If the caller stops waiting, dropping this value removes the map's entry.
+        // If the caller stops waiting, dropping this value removes the map entry.
         let mut waiting = Self { turns: turns.clone(), address, permit: None };
         waiting.permit = of_address.acquire_owned().await.ok();
         waiting
@@ -129,7 +130,7 @@ impl Drop for OfAddress {
     fn drop(&mut self) {
         self.permit = None;
         self.turns.with_addresses(|all| {
-            // Every holder and every waiter has a reference, in addition to the map's.
+            // Every holder and every waiter has a reference. If only one reference is left, it is the map's own.
             if all.get(&self.address).is_some_and(|of_address| Arc::strong_count(of_address) == 1) {
                 all.remove(&self.address);
             }

@@ -10,7 +10,7 @@ pub(super) const EVENT_STREAM: &str = "text/event-stream";
 /// A media type of GraphQL responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MediaType {
-    /// `application/json`: the older media type. A rejected document still has the status 200.
+    /// `application/json`: the older media type. Even a rejected document gets the status 200.
     Json,
     /// `application/graphql-response+json`: the newer media type. The status shows whether the request was executed.
     GraphqlResponse,
@@ -61,8 +61,8 @@ impl MediaType {
     }
 }
 
-/// Returns true if a client accepts event streams. It must name `text/event-stream`: a client that sends `*/*` expects
-/// a response that ends.
+/// Returns true if a client accepts event streams. The client must name `text/event-stream`, since a client that sends
+/// `*/*` expects a response that ends.
 pub(super) fn takes_events(headers: &HeaderMap) -> bool {
     ranges(headers, &header::ACCEPT).iter().any(|range| range.name == EVENT_STREAM && range.quality > 0)
 }
@@ -106,7 +106,7 @@ impl Range {
     }
 }
 
-/// Parses a number from 0 to 1 with up to three decimal places, in thousandths.
+/// Parses a number from 0 to 1 with up to three decimal places. Returns it in thousandths.
 fn thousandths(text: &str) -> Option<u16> {
     let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
     if rest.len() > 3 || !rest.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -1,8 +1,8 @@
 //! Determines the IP address of a client.
 //!
 //! # Why `X-Forwarded-For` and not `Forwarded`
-//! A proxy that writes one of these headers passes the other on as the client sent it, so only one can be trusted. Most
-//! proxies write the older `X-Forwarded-For`.
+//! A proxy that writes one of these headers passes the other on as the client sent it, so the server can trust only one
+//! of them. Most proxies write the older `X-Forwarded-For`.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -40,7 +40,7 @@ pub(super) fn is_trusted(peer: IpAddr, trusted: &[IpNet]) -> bool {
     trusted.iter().any(|network| network.contains(&peer.to_canonical()))
 }
 
-/// Parses an IP address. Some proxies append a port.
+/// Parses an IP address, optionally with a port, which some proxies append.
 fn read(text: &str) -> Option<IpAddr> {
     let text = text.trim();
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);

@@ -1,7 +1,7 @@
 //! Reads the session token. It is accepted in `Authorization: Bearer …` and nowhere else.
 //!
 //! # Why no cookie
-//! A browser adds cookies to requests that other sites make, but not this header.
+//! A browser adds cookies, but not this header, to requests that other sites make.
 
 use axum::http::{HeaderMap, header};
 

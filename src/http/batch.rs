@@ -3,7 +3,7 @@
 //! # Why a mutation runs alone
 //! An array has an order, and a client that sends a mutation and then a query expects to read its own write. So a
 //! mutation starts when all operations before it are done, and the operations after it start when the mutation is done.
-//! Queries between two mutations cannot observe a difference, so they run concurrently.
+//! The order of the queries between two mutations makes no difference, so they run concurrently.
 
 use std::sync::Arc;
 

@@ -32,7 +32,7 @@ use crate::http::accept::MediaType;
 use crate::http::peer::{Entry, Full, Peer, Peers};
 use crate::http::response::Failure;
 
-/// Maximum bytes of a request head. Also the maximum bytes of a body that are read ahead.
+/// Maximum size of a request head, in bytes. Also limits how much of a request body is read ahead.
 const BUFFER: usize = 65_536;
 /// Write timeout: the time within which a client must read some of the response.
 const TAKEN_WITHIN: Duration = Duration::from_secs(30);
@@ -42,7 +42,7 @@ const FIRST_HEAD_OF_SPARE: Duration = Duration::from_secs(3);
 /// Paths that are served on spare connections.
 const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
-/// Serves connections until `stopping` turns true, then finishes the requests whose head has been read. Closes a
+/// Serves connections until `stopping` turns true, then finishes the requests whose heads have been read. Closes a
 /// connection on which no complete request head arrives within `idle`.
 pub(super) async fn serve(
     listener: TcpListener,
@@ -91,7 +91,7 @@ fn reject(stream: &TcpStream, full: Full) {
     drop(stream.try_write(head.as_bytes()));
 }
 
-/// Serves one connection until it closes. Connection errors are not logged: they are the client's concern.
+/// Serves one connection until it closes. Does not log connection errors, which are the client's concern.
 async fn keep(stream: TcpStream, from: SocketAddr, entry: Entry, common: Common) {
     let Common { protocol, router, peers, stopping } = common;
     let peer = Arc::clone(&entry.peer);
@@ -143,8 +143,8 @@ async fn keep(stream: TcpStream, from: SocketAddr, entry: Entry, common: Common)
     drop(connection.await);
 }
 
-/// A guard that marks a connection as busy until the response is sent completely; for good if the connection becomes a
-/// WebSocket.
+/// A guard that marks a connection as busy until the response is sent completely, or permanently if the connection
+/// becomes a WebSocket.
 struct UnderWay {
     peers: Arc<Peers>,
     peer: Arc<Peer>,
@@ -171,7 +171,7 @@ impl Drop for UnderWay {
     }
 }
 
-/// A response body that holds the request's guard until it is sent completely.
+/// A response body that holds the request's guard until the body is sent completely.
 struct Answer {
     body: Body,
     _under_way: UnderWay,
@@ -197,7 +197,8 @@ impl HttpBody for Answer {
     }
 }
 
-/// A TCP stream that holds its connection's registration until it is closed, even after it has become a WebSocket.
+/// A TCP stream that holds its connection's registration until the stream is closed, even if the connection has become
+/// a WebSocket.
 struct Counted {
     stream: TcpStream,
     _entry: Entry,
@@ -239,7 +240,7 @@ impl AsyncWrite for Counted {
     }
 }
 
-/// Waits until the value turns true. Returns early if the sender is dropped.
+/// Waits until the watched value turns true. Returns early if the sender is dropped.
 pub(super) async fn turns_true(mut switch: watch::Receiver<bool>) {
     // An error means that the sender was dropped: the value can no longer change.
     let _ = switch.wait_for(|is_on| *is_on).await;

@@ -93,7 +93,7 @@ async fn execute_safely(
 ) -> Result<Reply, Failure> {
     let executed = AssertUnwindSafe(execute(server, request, id, form, account)).catch_unwind().await;
     executed.unwrap_or_else(|_panic| {
-        // The process's panic hook has already logged the message and its location.
+        // The process's panic hook has already logged the panic's message and location.
         tracing::error!("a request panicked");
         Err(Failure::of(RequestError::internal(id.as_str())))
     })
@@ -110,7 +110,7 @@ async fn execute(
         return Err(Failure::not_acceptable());
     }
     let (head, body) = request.into_parts();
-    // HEAD is handled like GET. Its response has no body.
+    // HEAD is handled like GET, but the response has no body.
     let is_post = head.method == Method::POST;
     let incoming = if is_post {
         request::read(&head.headers, body, &server.config).await?

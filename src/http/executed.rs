@@ -1,8 +1,8 @@
 //! Writes responses to executed operations, with the responder of `async-graphql-axum`.
 //!
 //! # Why not the rest of that crate
-//! The responder prints executed operations and leaves the status and headers to its caller. The crate's extractors and
-//! services accept requests that must be rejected, and report rejections in forms that clients cannot act on:
+//! The responder serializes executed operations and leaves the status and headers to its caller. The crate's extractors
+//! and services accept requests that must be rejected, and report rejections in forms that clients cannot act on:
 //! `tests/it/service/stock.rs` has the list.
 //!
 //! # Why bytes are counted first
@@ -22,8 +22,8 @@ pub(super) fn one(data: Value, errors: Vec<ServerError>, limit: u64) -> Response
     GraphQLResponse::from(if is_small { executed } else { too_large(limit) }).into_response()
 }
 
-/// Writes the responses to a batch, which together have the limit of one operation's response. If an operation was
-/// rejected, returns the unchanged batch as `Err`, since the responder would print `data` for that operation.
+/// Writes the responses to a batch. The size limit of one operation's response applies to their total. If an operation
+/// was rejected, returns the unchanged batch as `Err`, since the responder would include `data` for that operation.
 pub(super) fn batch(answers: Vec<GraphqlResponse>) -> Result<Response, Vec<GraphqlResponse>> {
     if answers.iter().any(|answer| matches!(answer, GraphqlResponse::Rejected(_))) {
         return Err(answers);

@@ -1,4 +1,4 @@
-//! The liveness and readiness probes of the server.
+//! Serves the liveness and readiness probes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,20 +12,20 @@ use tokio::time::{Instant, timeout};
 use crate::app::{App, Readiness};
 use crate::http::Server;
 
-/// Timeout of the Redis check. After it, the server reports that it is not ready.
+/// Timeout of the Redis check. If it elapses, the server reports that it is not ready.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// Timeout of the archive check, short enough that probes do not time out first.
 const ARCHIVE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Time for which results are cached. Limits the cost of `/readyz` to one Redis write and one archive query per second.
 const CACHED: Duration = Duration::from_secs(1);
 
-/// The cached results of the Redis and archive checks, and their time. The lock is held during the checks, so that
-/// concurrent requests share one run.
+/// The cached results of the Redis and archive checks, and when they were obtained. The lock is held during the checks,
+/// so that concurrent requests share the results.
 #[derive(Default)]
 pub(super) struct Health(Mutex<Option<(Instant, Readiness, bool)>>);
 
 impl Health {
-    /// Returns Redis's readiness, and true if the archive responds. Makes no round trip on a cache hit.
+    /// Returns the readiness of Redis, and true if the archive responds. Makes no round trip on a cache hit.
     async fn read(&self, app: &App) -> (Readiness, bool) {
         let mut cached = self.0.lock().await;
         if let Some((at, redis, archive)) = *cached
@@ -47,9 +47,9 @@ pub(super) async fn alive() -> &'static str {
     "ok\n"
 }
 
-/// `/readyz`: reports whether this process can serve requests. Tries to write to Redis, and queries the archive.
-/// Without the archive, or while Redis is full, most requests still succeed: the process is ready, but reports the
-/// problem.
+/// `/readyz`: reports whether this process can serve requests. Tries to write to Redis, and queries the archive. Most
+/// requests succeed even without the archive, or while Redis is full. In these cases, the process reports that it is
+/// ready, and names the problem.
 pub(super) async fn ready(State(server): State<Arc<Server>>) -> Response {
     if *server.stopping.borrow() {
         return unready("stopping\n");

@@ -1,8 +1,8 @@
 //! Checks the host name of requests.
 //!
 //! Anyone who owns a domain can point it at this server (DNS rebinding). A page of that domain then has the same origin
-//! as the server. So a server that is configured with its names rejects requests for all other names. Probes of load
-//! balancers are exempt, since load balancers know only addresses.
+//! as the server. So if host names are configured, the server rejects requests for all other names. Probes are exempt,
+//! since load balancers know only addresses.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::http::Server;
 use crate::http::accept::MediaType;
 use crate::http::response::Failure;
 
-/// Paths that are served under any name, since they disclose nothing worth an attack.
+/// Paths that are served under any host name, since they disclose nothing sensitive.
 const PROBES: [&str; 2] = ["/healthz", "/readyz"];
 
 /// Rejects a request for a host that is not configured.
@@ -30,7 +30,7 @@ pub(super) async fn check(State(server): State<Arc<Server>>, request: Request, n
     failure.into_response(MediaType::Json)
 }
 
-/// Returns true if every host that a request names is in `names`.
+/// Returns true if a request has exactly one `Host` header, and every host that the request names is in `names`.
 fn is_named(uri: &Uri, headers: &HeaderMap, names: &[String]) -> bool {
     let is_one = |host: &str| {
         let host = host.trim().to_ascii_lowercase();

@@ -8,7 +8,7 @@ pub(super) fn elements<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl It
     values.flat_map(|value| split(value, ',')).map(str::trim)
 }
 
-/// Splits a text at each separator that is not within a quoted string.
+/// Splits a string at each separator that is not within a quoted string.
 pub(super) fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     text.split(move |character: char| {

@@ -15,13 +15,13 @@ use crate::http::metrics::count;
 use crate::http::trace;
 use crate::model::id::UserId;
 
-/// Maximum bytes of an operation name in the log.
+/// Maximum logged length of an operation name, in bytes.
 const LONGEST_NAME: usize = 100;
 
-/// The record of a request, collected from the time its head is read.
+/// The log record of a request, created when the request head has been read and filled in during execution.
 pub(super) struct Account {
     method: Method,
-    /// The start time, by the runtime's clock: it is only reported, and no behaviour depends on it.
+    /// The start time, by the runtime's clock. It is only reported: no behaviour depends on it.
     pub(super) began: Instant,
     /// The operation; `None` until it is known.
     pub(super) operation: Option<Summary>,
@@ -78,10 +78,10 @@ pub(super) fn count_one(began: Instant, operation: Option<&Summary>, answer: &Gr
     count(kind(operation), code(answer.code()), began.elapsed());
 }
 
-/// The record of an operation over a WebSocket. It is completed when dropped, so it covers every way in which the
-/// operation ends.
+/// The log record of an operation over a WebSocket. It is completed on drop, so that an operation is logged however it
+/// ends.
 pub(super) struct OperationLog {
-    /// The start time, by the runtime's clock: it is only reported, and no behaviour depends on it.
+    /// The start time, by the runtime's clock. It is only reported: no behaviour depends on it.
     began: Instant,
     operation: Summary,
     /// The viewer; `None` until the caller is admitted, and for anonymous callers.
@@ -94,7 +94,7 @@ pub(super) struct OperationLog {
 pub(super) enum Outcome {
     /// The client cancelled the operation: the normal end of a subscription.
     Cancelled,
-    /// The operation completed, with the code of its first error; `None` if it has no errors.
+    /// The operation completed, with the code of its first error; `None` if there were no errors.
     Done(Option<Code>),
 }
 

@@ -22,7 +22,7 @@ use crate::http::Server;
 /// Timeout of reading the queues' state from Redis.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Interval of the recorder's upkeep. Without it, recorded values pile up until the next request of `/metrics`.
+/// Interval of the recorder's upkeep. Without it, recorded values pile up until the next request for `/metrics`.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Histogram buckets of request duration, in seconds.
@@ -30,7 +30,7 @@ const REQUEST_SECONDS: [f64; 12] = [0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.
 /// Histogram buckets of Redis round trips, in seconds.
 const REDIS_SECONDS: [f64; 11] =
     [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5];
-/// Histogram buckets of the resources an operation uses: commands, statements, bytes.
+/// Histogram buckets of an operation's cost, and of its usage of each resource (commands, statements or bytes).
 const USED: [f64; 9] = [1.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0, 1e6, 1e7, 1e8];
 /// Histogram buckets of the loader's batch size, in reads.
 const READS: [f64; 9] = [1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 1_000.0, 10_000.0];
@@ -47,7 +47,7 @@ static RECORDER: LazyLock<Option<PrometheusHandle>> = LazyLock::new(|| {
     let builder = buckets(builder, "fanfold_operation_used", &USED)?;
     let handle = builder.install_recorder().ok()?;
     describe_histogram!("fanfold_operation_cost", "Predicted cost of operations.");
-    describe_histogram!("fanfold_operation_used", "Use of each resource by operations.");
+    describe_histogram!("fanfold_operation_used", "Usage of each resource by operations.");
     describe_counter!(
         "fanfold_operations_over_budget_total",
         "Operations that exceeded their budget, by resource."
@@ -69,7 +69,7 @@ static RECORDER: LazyLock<Option<PrometheusHandle>> = LazyLock::new(|| {
     describe_gauge!("fanfold_redis_connections", "Connections to Redis.");
     describe_gauge!("fanfold_archive_connections", "Connections to the archive.");
     describe_gauge!("fanfold_documents_cached", "Cached parsed documents.");
-    describe_gauge!("fanfold_persisted_cached", "Cached texts of persisted queries.");
+    describe_gauge!("fanfold_persisted_cached", "Cached persisted queries.");
     describe_gauge!("fanfold_passwords_waiting", "Passwords waiting to be hashed.");
     describe_gauge!("fanfold_sockets", "Open WebSockets and event streams.");
     describe_gauge!("fanfold_uptime_seconds", "Uptime of this process in seconds.");
@@ -110,7 +110,7 @@ pub(super) async fn run_upkeep() {
 }
 
 thread_local! {
-    /// The thread's counters by operation type and code, cached so that recording a value takes no allocation and no
+    /// The thread's counters by operation type and code, cached so that recording a value needs no allocation and no
     /// lock.
     static COUNTERS: RefCell<HashMap<(&'static str, &'static str), Counter>> = RefCell::default();
     static DURATIONS: RefCell<HashMap<&'static str, Histogram>> = RefCell::default();
@@ -137,7 +137,7 @@ pub(super) fn count_rejected(code: &'static str) {
     counter!("fanfold_documents_rejected_total", "code" => code).increment(1);
 }
 
-/// Counts an operation whose response exceeded the limit of a resource.
+/// Counts an operation that exceeded its budget for a resource.
 pub(super) fn exceed(resource: Resource) {
     counter!("fanfold_operations_over_budget_total", "resource" => resource.as_str()).increment(1);
 }
@@ -176,7 +176,7 @@ fn show_process(server: &Server) {
     gauge!("fanfold_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
 }
 
-/// Sets the queues' metrics to NaN, since stale values would pass for current values.
+/// Sets the queues' metrics to NaN, since stale values would be mistaken for current values.
 fn hide_queues() {
     for name in QUEUES {
         gauge!(name).set(f64::NAN);

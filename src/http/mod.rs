@@ -55,8 +55,8 @@ use crate::model::address::Address;
 /// The header that contains the request id, in requests and responses.
 const REQUEST_ID: &str = "x-request-id";
 
-/// Log directives that override all others. They keep WebSocket messages, which contain tokens and which the library
-/// would log, out of the log.
+/// Log directives that override all others. They silence the WebSocket library, which would otherwise log messages,
+/// including the tokens in them.
 pub const LOG_DIRECTIVES: [&str; 2] = ["tungstenite=off", "tokio_tungstenite=off"];
 
 /// State shared by the handlers.
@@ -122,13 +122,12 @@ fn route(server: Arc<Server>) -> Router {
     router.layer(from_fn_with_state(server, host::check))
 }
 
-/// Starts recording metrics for `/metrics`. Without this call, recording starts with the first request, and earlier
-/// values are lost.
+/// Starts recording metrics for `/metrics`. Values recorded before the first call are lost.
 pub fn begin_figures() {
     self::metrics::begin();
 }
 
-/// Serves until `stopping` turns true, then finishes the work in progress, including that of disconnected clients,
+/// Serves until `stopping` turns true, then finishes the work in progress, including work for disconnected clients,
 /// within the configured timeout. Uses at most `files` file descriptors for connections.
 pub async fn serve(
     listener: TcpListener,

@@ -26,13 +26,13 @@ pub(super) struct OperationMessage {
 }
 
 pub(super) enum MessageKind {
-    /// A result, as the text of its message, with the permit that it holds until it is sent.
+    /// A serialized result, and the permit that is held until the result is sent.
     Next(String, Option<Permit>),
     Error(RequestError),
     Complete,
 }
 
-/// A handle of a running operation. Dropping it aborts the operation.
+/// A handle to a running operation. Dropping it aborts the operation.
 pub(super) struct Running {
     pub(super) number: u64,
     pub(super) watches: bool,
@@ -69,7 +69,7 @@ impl ClientChannel {
     }
 }
 
-/// Prints the message of a result. Only this text is held while the result waits to be sent.
+/// Serializes a result as a message. Only this string stays in memory while the result waits to be sent.
 fn print_next(id: &str, answer: &GraphqlResponse) -> String {
     let id = serde_json::Value::from(id);
     print::between(&format!(r#"{{"id":{id},"type":"next","payload":"#), answer, "}")

@@ -1,8 +1,8 @@
-//! Checks the origin of requests: the sites whose pages may send requests through a user's browser.
+//! Checks the origin of requests, to control which sites may send requests through a user's browser.
 //!
-//! A browser reports the origin of the page that sends a request. Pages of this server may send requests; pages of
-//! other sites only if their origin is allowed. So a page that a user happens to visit cannot use a server that only
-//! this user can reach, not even to read. Clients other than browsers report no origin and are not checked.
+//! A browser reports the origin of the page that sends a request. Pages of this server may send requests. Pages of
+//! other sites may do so only if their origin is allowed. So a page that a user happens to visit cannot use a server
+//! that only this user can reach, not even to read. Clients other than browsers report no origin and are not checked.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ use crate::graphql::error::Code;
 use crate::http::response::{self, Failure};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-/// Seconds for which a browser may cache the result of a preflight request: a day.
+/// Time for which a browser may cache the result of a preflight request, in seconds: a day.
 const REMEMBERED: HeaderValue = HeaderValue::from_static("86400");
 
 /// The origin of a request.
@@ -58,7 +58,8 @@ pub(super) fn judge(headers: &HeaderMap, config: &HttpConfig) -> Result<Origin, 
     }
 }
 
-/// Returns the value of a header. Rejects a request in which the header occurs more than once.
+/// Returns the value of a header; `None` if the request has none. Rejects a request in which the header occurs more
+/// than once.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Failure> {
     let mut values = headers.get_all(name).iter();
     let first = values.next().map(|value| value.to_str().map_err(|_| rejection())).transpose()?;
@@ -87,8 +88,8 @@ fn is_here(site: &str) -> bool {
 }
 
 fn rejection() -> Failure {
-    let message = "This origin is not allowed, or this host name is not accepted. The option --http-cors-origins \
-        allows origins.";
+    let message = "This origin is not allowed, or this host name is not accepted. The option \
+        --http-cors-origins lists the allowed origins.";
     Failure::new(StatusCode::FORBIDDEN, Code::Forbidden, message)
 }
 

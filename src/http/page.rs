@@ -21,7 +21,7 @@ use crate::http::response::{self, Failure};
 const PLAIN: &str = include_str!("../../playground/plain.html");
 
 const WITHOUT_DEMO: &str =
-    "The demo client is not in this build. `make web` builds it; build the server again after that.\n";
+    "This build does not include the demo client. Run `make web`, then build the server again.\n";
 
 /// Content Security Policy of the plain page, which is one file with inline styles and an inline script.
 const PLAIN_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
@@ -34,7 +34,7 @@ const DEMO_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'sel
                            img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; \
                            form-action 'self'; frame-ancestors 'none'";
 
-/// Folder of each page whose file names contain a hash of the content.
+/// Subfolder of each page for files whose names contain a hash of their content.
 const ASSETS: &str = "assets/";
 
 /// The files built by `make web`.
@@ -79,8 +79,8 @@ fn not_found() -> Response {
     Failure::not_found().into_response(MediaType::Json)
 }
 
-/// Returns a file of a page; `None` if it does not exist. Assets may be cached forever, since their names change with
-/// their content.
+/// Responds with a file of a page. Returns `None` if the file does not exist. Assets may be cached forever, since their
+/// names change with their content.
 fn part(page: &str, path: &str, headers: &HeaderMap) -> Option<Response> {
     // Rejects paths that could leave the page's folder.
     if path.split('/').any(|name| name.is_empty() || name.starts_with('.')) {
@@ -94,7 +94,7 @@ fn part(page: &str, path: &str, headers: &HeaderMap) -> Option<Response> {
     Some(file)
 }
 
-/// Returns a built file; `None` if it does not exist.
+/// Responds with a built file. Returns `None` if the file does not exist.
 fn file(path: &str, headers: &HeaderMap) -> Option<Response> {
     let content_type = content_type(path)?;
     let compressed = Files::get(&format!("{path}.gz"));
@@ -135,14 +135,14 @@ fn bytes(data: Cow<'static, [u8]>) -> Bytes {
     }
 }
 
-/// Decompresses a file for a client that does not accept gzip; `None` if the file is not valid gzip.
+/// Decompresses a file for a client that does not accept gzip. Returns `None` if the file is not valid gzip.
 fn decompressed(data: &[u8]) -> Option<Bytes> {
     let mut bytes = Vec::new();
     GzDecoder::new(data).read_to_end(&mut bytes).ok()?;
     Some(Bytes::from(bytes))
 }
 
-/// Returns a file's entity tag. It is weak, because the bytes depend on the compression.
+/// Returns a file's entity tag. The tag is weak, because the bytes sent depend on the compression.
 fn tag(file: &EmbeddedFile) -> String {
     let half = file.metadata.sha256_hash().first_chunk().map_or(0, |half| u128::from_be_bytes(*half));
     format!("W/\"{half:032x}\"")

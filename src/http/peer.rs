@@ -1,9 +1,10 @@
 //! Distributes connections among clients, and closes idle connections to make room for others.
 //!
 //! When the maximum number of connections is open, the server closes those that have been idle longest. No request is
-//! lost: the client resends it over another connection. Busy connections (requests in progress, WebSockets and event
-//! streams) stay open. Beyond the limit, the server accepts a few *spare* connections and serves only probes on them,
-//! so that a full server is not mistaken for a dead one.
+//! lost: if a connection closes before the server reads a request, the client resends the request over another
+//! connection. Busy connections (requests in progress, WebSockets and event streams) stay open. Beyond the limit, the
+//! server accepts a few *spare* connections and serves only probes on them, so that a full server is not mistaken for a
+//! dead one.
 //!
 //! Each address has a limit of its own, under the same rules. Trusted proxies are exempt, since many clients share
 //! them.
@@ -21,13 +22,13 @@ use crate::config::HttpConfig;
 use crate::http::address;
 use crate::model::address::Address;
 
-/// Number of connections beyond the limit, for probes.
+/// Number of spare connections, which exceed the limit and serve only probes.
 const SPARE: usize = 32;
-/// Maximum connections besides those of `--http-sockets`, even if the open-file limit allows more: each takes some
-/// memory.
+/// Maximum number of connections in addition to `--http-sockets`, even if the open-file limit allows more, since each
+/// connection takes some memory.
 const MOST_BESIDE_SOCKETS: usize = 40_000;
-/// Divisor of the share of idle connections that are closed at a time. Closing several at once avoids a scan of all
-/// idle connections for each new connection.
+/// Reciprocal of the fraction of idle connections that the server closes at a time. Closing several at once avoids a
+/// scan of all idle connections for each new connection.
 const CLOSED_TOGETHER: usize = 32;
 
 /// All connections of a process.
@@ -46,7 +47,7 @@ struct Open {
     ordinary: Count,
     of_address: HashMap<Address, Count>,
     spare: Count,
-    /// Number of connections since the process started; numbers the next connection.
+    /// Number of connections admitted so far. It becomes the number of the next connection.
     arrivals: u64,
 }
 
@@ -63,19 +64,19 @@ impl Count {
     }
 }
 
-/// A connection's state, shared by its task and the limits.
+/// A connection's state, shared by the connection's task and [`Peers`].
 pub(super) struct Peer {
     /// The client's address; `None` for a trusted proxy.
     address: Option<Address>,
-    /// The reason for which only probes are served; `None` for an ordinary connection.
+    /// The reason why only probes are served; `None` for an ordinary connection.
     pub(super) spare: Option<Full>,
-    /// True while a request is in progress, and for good once the connection has become a WebSocket.
+    /// True while a request is in progress, and permanently once the connection has become a WebSocket.
     is_busy: AtomicBool,
     /// True once a request head has arrived.
     has_asked: AtomicBool,
     /// The time at which the connection became idle, in milliseconds since the process started.
     idle_since: AtomicU64,
-    /// True if the connection was asked to close. Changes only under the lock of all connections.
+    /// True if the connection was asked to close. Changes only while [`Peers`] is locked.
     is_closing: AtomicBool,
     close: Notify,
 }
@@ -87,7 +88,7 @@ pub(super) struct Entry {
     pub(super) peer: Arc<Peer>,
 }
 
-/// The reason for which a client gets no ordinary connection.
+/// The reason why a client gets no ordinary connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Full {
     /// The address has its maximum number of connections, all of them busy.
@@ -107,7 +108,7 @@ impl Full {
 }
 
 impl Peers {
-    /// Creates the limits of a process that may open `files` files for connections.
+    /// Creates the limits of a process that may use `files` file descriptors for connections.
     pub(super) fn new(config: &HttpConfig, files: usize) -> Arc<Self> {
         let most = files.saturating_sub(SPARE).max(1);
         let most = most.min(MOST_BESIDE_SOCKETS + config.http_sockets as usize);
@@ -125,8 +126,8 @@ impl Peers {
         Arc::new(Self { is_proxy, most, most_of_address, began, open })
     }
 
-    /// Admits a connection from an address: an ordinary connection if there is room or idle connections can be closed,
-    /// otherwise a spare connection, if one is free.
+    /// Admits a connection from an address. The connection is ordinary if there is room or idle connections can be
+    /// closed, otherwise spare if the limit on spare connections allows it.
     pub(super) fn enter(self: &Arc<Self>, from: IpAddr) -> Result<Entry, Full> {
         let address = (!(self.is_proxy)(from)).then(|| Address::from(from));
         let mut open = self.lock();
@@ -174,7 +175,7 @@ impl Peers {
         peer.is_busy.store(false, Ordering::Relaxed);
     }
 
-    /// Withdraws the request to close a connection that has become busy. Returns true if the connection stays open.
+    /// Lets a connection stay open if it has become busy since it was asked to close. Returns true in this case.
     pub(super) fn keeps(&self, peer: &Peer) -> bool {
         let is_busy = peer.is_busy.load(Ordering::Relaxed);
         if is_busy {
@@ -183,7 +184,7 @@ impl Peers {
         is_busy
     }
 
-    /// Returns the milliseconds since the process started.
+    /// Returns the time since the process started, in milliseconds.
     fn now(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
@@ -194,8 +195,8 @@ impl Peers {
 }
 
 impl Open {
-    /// Asks the matching connections that have been idle longest to close, a share of them at a time. Returns true if
-    /// there are any.
+    /// Asks the matching connections that have been idle longest to close: one in [`CLOSED_TOGETHER`], and at least
+    /// one. Returns false if no matching connection is idle.
     fn make_room(&mut self, is_among: impl Fn(&Peer) -> bool) -> bool {
         let mut idle: Vec<(u64, u64)> = Vec::new();
         for (number, peer) in &self.all {

@@ -1,6 +1,8 @@
-//! Prints rejections, and the messages of event streams and WebSockets, as JSON of a limited size.
+//! Serializes rejections, partly executed batches, and the messages of event streams and WebSockets, as JSON of limited
+//! size.
 //!
-//! Not here: executed responses over plain HTTP (`http::executed`); status and headers (`http::response`).
+//! Not here: responses to executed operations over plain HTTP (`http::executed`); status and headers
+//! (`http::response`).
 
 use std::io;
 
@@ -29,7 +31,7 @@ impl<'a> ResponseBody<'a> {
     }
 }
 
-/// Prints a response between a protocol's prefix and suffix.
+/// Serializes a response between a protocol's prefix and suffix.
 pub(super) fn between(before: &str, answer: &GraphqlResponse, after: &str) -> String {
     let limit = limit_of(answer);
     let mut text = within(before, &ResponseBody::of(answer), limit)
@@ -38,13 +40,13 @@ pub(super) fn between(before: &str, answer: &GraphqlResponse, after: &str) -> St
     text
 }
 
-/// Prints the response body for a request that was not executed.
+/// Serializes the response body for a request that was not executed.
 pub(super) fn rejected(error: &RequestError) -> String {
     print_as_json(&ResponseBody { data: None, errors: &error.errors })
 }
 
-/// Prints the response body for a batch that was executed only in part. It has the same limit as the response to one
-/// operation.
+/// Serializes the response body for a batch that was executed only in part. The body has the same size limit as the
+/// response to one operation.
 pub(super) fn batch(answers: &[GraphqlResponse]) -> String {
     let limit = limit_of_batch(answers);
     let answered: Vec<ResponseBody> = answers.iter().map(ResponseBody::of).collect();
@@ -55,12 +57,12 @@ pub(super) fn batch(answers: &[GraphqlResponse]) -> String {
     })
 }
 
-/// Prints the body that replaces a body beyond the limit.
+/// Serializes the body that replaces a body beyond the limit.
 fn null_with_error(error: &RequestError) -> String {
     print_as_json(&ResponseBody { data: Some(&Value::Null), errors: &error.errors })
 }
 
-/// Returns the error that replaces a response beyond the limit, and counts it in the metrics.
+/// Returns the error that replaces a response beyond the limit, and counts the event in the metrics.
 pub(super) fn too_large(limit: u64) -> RequestError {
     exceed(Resource::ResponseBytes);
     RequestError::over_budget(&Exceeded { resource: Resource::ResponseBytes, limit })
@@ -73,20 +75,20 @@ fn limit_of(answer: &GraphqlResponse) -> u64 {
     }
 }
 
-/// Returns the limit on the total bytes of a batch's responses: the least limit among them.
+/// Returns the limit on the total size of a batch's responses: the lowest of their limits.
 pub(super) fn limit_of_batch(answers: &[GraphqlResponse]) -> u64 {
     answers.iter().map(limit_of).min().unwrap_or(u64::MAX)
 }
 
-/// Returns true if a response has at most `limit` bytes when printed. Stops counting at the limit.
+/// Returns true if a response has at most `limit` bytes as JSON. Stops counting at the limit.
 pub(super) fn is_within(answered: &impl Serialize, limit: u64) -> bool {
     count(answered, usize::try_from(limit).unwrap_or(usize::MAX)).is_some()
 }
 
-/// Maximum bytes of a response that is printed without counting its bytes first.
+/// Size up to which a response is serialized without being measured first, in bytes.
 const SMALL: usize = 256 << 10;
 
-/// Returns a prefix followed by a response as JSON; `None` if the JSON exceeds the limit. Stops printing at the limit.
+/// Returns a prefix followed by a response as JSON; `None` if the JSON exceeds the limit. Stops writing at the limit.
 fn within(before: &str, answered: &impl Serialize, limit: u64) -> Option<String> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let small = Vec::with_capacity(1_024);
@@ -101,7 +103,7 @@ fn within(before: &str, answered: &impl Serialize, limit: u64) -> Option<String>
     String::from_utf8(bytes).ok()
 }
 
-/// Returns the bytes of a response as JSON; `None` if they exceed the limit.
+/// Returns the size of a response as JSON, in bytes; `None` if the size exceeds the limit.
 fn count(answered: &impl Serialize, limit: usize) -> Option<usize> {
     let mut size = Size { bytes: 0, limit };
     serde_json::to_writer(&mut size, answered).ok()?;
@@ -118,7 +120,7 @@ fn print(before: &str, answered: &impl Serialize, mut bytes: Vec<u8>, limit: usi
     Some(bounded.bytes)
 }
 
-/// A writer into memory that fails beyond a limit.
+/// An in-memory writer that fails beyond a limit.
 struct Bounded {
     bytes: Vec<u8>,
     left: usize,
@@ -157,12 +159,12 @@ impl io::Write for Size {
     }
 }
 
-/// Prints the errors of a request that was not executed, as a bare array.
+/// Serializes the errors of a request that was not executed, as a bare JSON array.
 pub(super) fn errors(error: &RequestError) -> String {
     print_as_json(&error.errors)
 }
 
-/// Prints data and errors as JSON. This cannot fail, since they are trees of strings and numbers.
+/// Serializes data and errors as JSON. This cannot fail, since both are trees of plain values.
 fn print_as_json(answered: &impl Serialize) -> String {
     serde_json::to_string(answered).unwrap_or_default()
 }

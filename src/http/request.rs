@@ -16,12 +16,12 @@ use crate::http::{REQUEST_ID, list};
 /// Timeout of reading a request body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A request id, in responses and logs. It is the client's choice or random.
+/// A request id, which appears in responses and logs. It is chosen by the client, or random.
 #[derive(Clone)]
 pub(super) struct RequestId(String);
 
 impl RequestId {
-    /// Returns the client's id if it has 1 to 64 letters, digits, `-`, `_` and `.`; otherwise a random id.
+    /// Returns the client's id if it consists of 1 to 64 letters, digits, `-`, `_` and `.`; otherwise a random id.
     pub(super) fn of(headers: &HeaderMap, app: &App) -> Self {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
         let given = headers.get(REQUEST_ID).and_then(|value| value.to_str().ok());
@@ -29,7 +29,7 @@ impl RequestId {
         Self(given.map_or_else(|| app.request_id(), str::to_owned))
     }
 
-    /// Returns the id of one of the request's operations.
+    /// Returns the id of the operation with this number.
     pub(super) fn numbered(&self, number: u64) -> Self {
         Self(format!("{}-{number}", self.0))
     }
@@ -39,11 +39,11 @@ impl RequestId {
     }
 }
 
-/// The content of a request body.
+/// The content of a request.
 pub(super) enum Incoming {
     /// A single request.
     One(GraphqlRequest),
-    /// A batch, whose requests may be invalid individually.
+    /// A batch. Some of its requests may be invalid.
     Batch(Vec<Result<GraphqlRequest, Failure>>),
 }
 
@@ -74,7 +74,7 @@ fn batch(requests: Vec<Value>, limit: usize) -> Result<Vec<Result<GraphqlRequest
     requests.into_iter().map(request).collect()
 }
 
-/// Reads the GraphQL request in a URL's query.
+/// Reads the GraphQL request in a URL's query string.
 pub(super) fn read_url(uri: &Uri) -> Result<GraphqlRequest, Failure> {
     let mut parts = Map::new();
     for (name, value) in form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()) {
@@ -162,7 +162,7 @@ pub(super) fn take_apart(mut parts: Map<String, Value>) -> Result<GraphqlRequest
         Some(id) => Some(DocumentHash::parse(&id).ok_or_else(|| Failure::of(RequestError::not_found()))?),
         None => None,
     };
-    // Clients whose protocol requires `query` send an empty text with a hash.
+    // Clients whose protocol requires `query` send an empty string with a hash.
     let query = query.filter(|query| !query.is_empty() || announced.or(named).is_none());
     if query.is_none() && announced.or(named).is_none() {
         let message = "`query` is missing: it must be a string with the document. A known document may be \
@@ -185,7 +185,7 @@ fn announced_hash(mut extensions: Map<String, Value>) -> Result<Option<DocumentH
         return Err(bad_request("The version of `persistedQuery` must be 1."));
     }
     let hash = persisted["sha256Hash"].as_str().and_then(DocumentHash::parse);
-    let message = "`sha256Hash` of `persistedQuery` must be a SHA-256, in 64 hexadecimal digits.";
+    let message = "`sha256Hash` of `persistedQuery` must be a SHA-256 hash, in 64 hexadecimal digits.";
     hash.map(Some).ok_or_else(|| bad_request(message))
 }
 

@@ -26,10 +26,10 @@ const RATE_LIMIT: [HeaderName; 4] = [
     HeaderName::from_static("x-ratelimit-reset"),
 ];
 
-/// Time after which a client may retry to connect.
+/// Time after which a client may try to connect again.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 
-/// A response, and the code of its first error; `None` if the response has no error, or is a stream.
+/// A response, and the code of its first error. The code is `None` if the response has no error or is a stream.
 pub(super) struct Reply {
     pub(super) response: Response,
     pub(super) fault: Option<Code>,
@@ -44,12 +44,12 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// Creates a failure with the status of its error code.
+    /// Creates a failure with the status that its error code implies.
     pub(super) fn of(error: RequestError) -> Self {
         Self { status: None, error }
     }
 
-    /// Creates a failure with a status of its own.
+    /// Creates a failure with an explicit status.
     pub(super) fn new(status: StatusCode, code: Code, message: impl Into<String>) -> Self {
         Self { status: Some(status), error: RequestError::new(code, message) }
     }
@@ -66,9 +66,9 @@ impl Failure {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, Code::BadRequest, message)
     }
 
-    /// Creates the failure for a subscription whose client does not accept events.
+    /// Creates the failure for a subscription from a client that does not accept events.
     pub(super) fn only_as_events() -> Self {
-        let message = "A subscription is answered as text/event-stream, or over a WebSocket.";
+        let message = "A subscription requires `Accept: text/event-stream`, or a WebSocket.";
         Self::new(StatusCode::NOT_ACCEPTABLE, Code::BadRequest, message)
     }
 
@@ -124,7 +124,7 @@ impl Failure {
 fn status(code: Code, media_type: MediaType) -> StatusCode {
     match code {
         Code::BadRequest => StatusCode::BAD_REQUEST,
-        // Clients that use `application/json` take any other status for a transport error.
+        // Clients that use `application/json` interpret any other status as a transport error.
         Code::ParseFailed
         | Code::ValidationFailed
         | Code::TooComplex
@@ -175,7 +175,7 @@ fn whole_seconds(millis: u128) -> u64 {
     u64::try_from(millis.div_ceil(1_000)).unwrap_or(u64::MAX)
 }
 
-/// Writes a response that shared caches may store, if `--http-public-max-age` is set and there are no errors.
+/// Writes a response. Shared caches may store it if `--http-public-max-age` is set and there are no errors.
 pub(super) fn respond_publicly(
     answer: GraphqlResponse,
     media_type: MediaType,
@@ -193,7 +193,7 @@ pub(super) fn respond_publicly(
     response
 }
 
-/// Writes the responses to a batch, in request order. The status is 200 even if some of them have errors.
+/// Writes the responses to a batch, in request order. The status is 200 even if some operations failed.
 pub(super) fn respond_to_batch(answers: Vec<GraphqlResponse>, media_type: MediaType) -> Response {
     let retry_after = answers.iter().filter_map(|answer| match answer {
         GraphqlResponse::Rejected(RequestError { retry_after, .. })
@@ -205,7 +205,7 @@ pub(super) fn respond_to_batch(answers: Vec<GraphqlResponse>, media_type: MediaT
     with_head(response, StatusCode::OK, media_type, retry_after)
 }
 
-/// Responds to a request whose method the path does not support.
+/// Responds to a request with a method that its path does not support.
 pub(super) fn method_not_allowed() -> Response {
     let message = "This method is not allowed here. GraphQL requests are sent by POST to /graphql, queries also by GET.";
     let failure = Failure::new(StatusCode::METHOD_NOT_ALLOWED, Code::BadRequest, message);
@@ -214,7 +214,8 @@ pub(super) fn method_not_allowed() -> Response {
     response
 }
 
-/// Compresses responses of at least 1 KiB, except event streams, for clients that accept it.
+/// Returns the layer that compresses responses of at least 1 KiB, except event streams, for clients that accept
+/// compression.
 pub(super) fn compression() -> CompressionLayer<impl Predicate> {
     const LEAST_BYTES: u16 = 1_024;
     // Compression would delay events.
@@ -222,7 +223,7 @@ pub(super) fn compression() -> CompressionLayer<impl Predicate> {
     CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(is_worth_it)
 }
 
-/// Writes a text response with a content type.
+/// Creates a response with a content type.
 pub(super) fn text(content_type: &'static str, text: impl Into<Body>) -> Response {
     let mut response = Response::new(text.into());
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
@@ -250,7 +251,7 @@ fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     known.any(|known| known == "*" || opaque(known) == opaque(tag))
 }
 
-/// Sets a response's status, and the headers that depend on it.
+/// Sets a response's status and content type, and its headers for authentication and retries.
 fn with_head(
     mut response: Response,
     status: StatusCode,

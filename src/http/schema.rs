@@ -13,7 +13,7 @@ use crate::http::{Server, response};
 /// The schema's text and its entity tag.
 pub(super) struct Contract {
     text: Bytes,
-    /// The entity tag. It is weak, because the bytes depend on the compression.
+    /// The entity tag. It is weak, because the bytes sent depend on the compression.
     tag: String,
 }
 

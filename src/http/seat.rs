@@ -1,9 +1,9 @@
-//! Distributes seats, the capacity for WebSockets and event streams, among clients.
+//! Distributes seats among clients. Every open WebSocket or event stream takes a seat.
 //!
 //! A WebSocket takes a seat before its client is authenticated. Until then the client is a guest; afterwards the seat
-//! counts towards its user, or as anonymous. Guests have a small share of the seats: when it is full, a new guest
-//! displaces the guest that has waited longest. Anonymous clients have nothing to subscribe to, so half of all seats
-//! are reserved for users.
+//! counts towards its user, or as anonymous. Guests have a small share of the seats. When all seats of this share are
+//! taken, a new guest displaces the guest that has waited longest. Anonymous clients have nothing to subscribe to, so
+//! half of all seats are reserved for users.
 //!
 //! The limits apply per process.
 
@@ -21,7 +21,7 @@ use crate::http::response::Failure;
 use crate::model::address::Address;
 use crate::model::id::UserId;
 
-/// Divisor of the guests' share of all seats, which is at least `FEWEST_GUESTS`.
+/// Reciprocal of the guests' share of all seats. Guests always have at least `FEWEST_GUESTS` seats.
 const GUESTS: usize = 8;
 const FEWEST_GUESTS: usize = 16;
 /// Time after which a rejected client may retry.
@@ -33,7 +33,7 @@ pub(super) struct Seats {
     taken: Mutex<Taken>,
 }
 
-/// The maximum numbers of seats: in all, and by holder.
+/// The maximum numbers of seats: in total, and by holder.
 #[derive(Clone, Copy)]
 struct Most {
     all: usize,
@@ -43,7 +43,7 @@ struct Most {
     of_user: usize,
 }
 
-/// The numbers of seats taken: in all, and by holder.
+/// The numbers of seats taken: in total, and by holder.
 #[derive(Default)]
 struct Taken {
     all: usize,
@@ -52,7 +52,7 @@ struct Taken {
     of_user: HashMap<UserId, usize>,
     /// Clients that are not yet authenticated, by arrival number. Dropping a sender makes its client leave.
     guests: BTreeMap<u64, oneshot::Sender<()>>,
-    /// Number of guests since the process started; numbers the next guest.
+    /// Number of guests so far, from which the next guest gets its number.
     arrivals: u64,
 }
 
@@ -71,16 +71,16 @@ enum Holder {
     User(UserId),
 }
 
-/// The reason for which a client gets no seat.
+/// The reason why a client gets no seat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Full {
     /// All seats are taken.
     All,
     /// All seats for anonymous clients are taken.
     Anonymous,
-    /// The address holds its maximum number of seats, which this is.
+    /// The address holds this many seats, the maximum per address.
     Address(usize),
-    /// The user holds the maximum number of seats, which this is.
+    /// The user holds this many seats, the maximum per user.
     User(usize),
 }
 
@@ -174,7 +174,7 @@ impl Taken {
     }
 }
 
-/// Increments a count. Returns `most` as the error if the count has reached it.
+/// Increments a count. Fails with `most` if the count has already reached `most`.
 fn add<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: K, most: usize) -> Result<(), usize> {
     let count = counts.entry(key).or_default();
     if *count >= most {
@@ -218,7 +218,7 @@ impl Drop for Seat {
 }
 
 impl Full {
-    /// Returns the reason as a text for clients, without a full stop.
+    /// Returns the reason as a sentence for clients, without the full stop.
     pub(super) fn reason(self) -> String {
         match self {
             Self::All => "Too many sockets and streams".to_owned(),

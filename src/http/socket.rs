@@ -1,8 +1,8 @@
 //! Serves WebSockets: many operations over one connection, per the `graphql-transport-ws` protocol.
 //!
 //! A WebSocket has one task that reads and writes, and one task for each running operation. Results wait in a short
-//! queue, so an operation runs no faster than its client reads. A client that reads nothing until the write timeout is
-//! disconnected.
+//! queue, so an operation runs no faster than its client reads. The server disconnects a client that reads nothing
+//! within the write timeout.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -48,7 +48,7 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 const PING_INTERVAL: Duration = Duration::from_secs(25);
 /// Time without any message or pong after which the client counts as disconnected.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
-/// Timeout of running operations when the server closes the WebSocket.
+/// Time within which running operations must finish when the server closes the WebSocket.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time within which the client must close the connection after a close frame.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -60,7 +60,7 @@ const MOST_AT_WORK: u32 = 8;
 /// Maximum total number of selections of all running operations: twice the limit of one operation. A selection takes
 /// hundreds of bytes until its operation ends.
 const MOST_SELECTIONS: usize = 4_000;
-/// Maximum bytes of an operation id.
+/// Maximum length of an operation id, in bytes.
 const LONGEST_ID: usize = 512;
 /// Capacity of the queue of results, in messages.
 const MOST_WAITING: usize = 1;
@@ -84,7 +84,7 @@ impl Close {
     }
 
     fn frame(self) -> Message {
-        // The maximum bytes of a close frame's reason, per RFC 6455.
+        // The maximum length of a close frame's reason in bytes, per RFC 6455.
         const MOST_BYTES: usize = 123;
         let Self(code, mut reason) = self;
         reason.truncate(reason.floor_char_boundary(MOST_BYTES));
@@ -92,7 +92,7 @@ impl Close {
     }
 }
 
-/// The reason for which a conversation ends.
+/// The reason why a conversation ends.
 enum End {
     Close(Close),
     /// The client disconnected or stopped responding.
@@ -155,7 +155,7 @@ struct Conversation {
     address: Option<Address>,
     /// The client's seat; `None` once the WebSocket is being closed.
     seat: Option<Seat>,
-    /// Receiver that fails if another guest displaces the client before it is authenticated.
+    /// A receiver that fails if another guest displaces this client before this client is authenticated.
     leave: oneshot::Receiver<()>,
     /// True once the client has sent `connection_init`.
     is_initialised: bool,
@@ -163,7 +163,7 @@ struct Conversation {
     credentials: Option<Credentials>,
     session_end: BoxFuture<'static, ()>,
     running: HashMap<Arc<str>, Running>,
-    /// Number of operations started so far; numbers the next operation.
+    /// Number of operations started so far, from which the next operation gets its number.
     started: u64,
     room: Room,
     messages: Sender<OperationMessage>,
@@ -359,7 +359,7 @@ impl Conversation {
     }
 
     /// Rejects an operation that exceeds a limit of the WebSocket. Without a plan, the operation's type is unknown, so
-    /// the limit is that of all types together.
+    /// the combined limit of all types applies.
     fn check_room(&self, plan: Option<&Plan>) -> Result<(), RequestError> {
         let most_watches = self.server.config.clients.watches_per_socket as usize;
         let all = self.running.len();
@@ -415,7 +415,7 @@ impl Conversation {
     }
 }
 
-/// Waits for a write, up to the write timeout.
+/// Waits for a write to complete, up to the write timeout.
 async fn in_time(writing: impl Future<Output = Result<(), WebSocketError>>) -> Result<(), End> {
     match timeout(WRITE_TIMEOUT, writing).await {
         Ok(Ok(())) => Ok(()),

@@ -14,13 +14,13 @@ use crate::graphql::Summary;
 use crate::graphql::error::Code;
 use crate::http::request::RequestId;
 
-/// Creates the span that adds the request's id to its log lines.
+/// Creates the span that adds the request id to the request's log lines.
 pub(super) fn name(id: &RequestId) -> Span {
     // The highest level, so that the span is enabled at every log level.
     tracing::error_span!("request", id = id.as_str())
 }
 
-/// Starts a request's span. The span joins the trace in the request's `traceparent` header, if there is one.
+/// Starts a request's trace span. The span joins the trace in the request's `traceparent` header, if there is one.
 pub(super) fn begin(method: &Method, headers: &HeaderMap, id: &RequestId) -> Span {
     let span = tracing::trace_span!(
         "request",
@@ -38,7 +38,7 @@ pub(super) fn begin(method: &Method, headers: &HeaderMap, id: &RequestId) -> Spa
     if !span.is_disabled() {
         span.record("otel.name", format!("{method} /graphql"));
         let parent = TraceContextPropagator::new().extract(&HeaderExtractor(headers));
-        // An error means that traces are disabled, and is harmless.
+        // An error means that traces are disabled. It is harmless.
         drop(span.set_parent(parent));
     }
     span

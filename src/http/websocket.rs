@@ -1,8 +1,9 @@
 //! The WebSocket transport: the handshake, and messages in frames of limited size (RFC 6455).
 //!
 //! # Why frames
-//! The library copies a whole frame before it sends the first byte. A message in a single frame takes twice its memory
-//! until a slow client has read it, and a message of megabytes blocks a worker thread for milliseconds.
+//! The library copies a whole frame before it sends the first byte. As a single frame, a message would take twice its
+//! size in memory until a slow client has read it, and a message of megabytes would block a worker thread for
+//! milliseconds.
 //!
 //! Not here: the subprotocol (`http::socket`).
 
@@ -29,10 +30,10 @@ use crate::graphql::error::Code;
 use crate::http::list;
 use crate::http::response::Failure;
 
-/// Bytes of the read buffer and of the write buffer. Small, since there may be thousands of WebSockets, most of them
-/// idle.
+/// Size of the read buffer and of the write buffer, in bytes. Both are small, since there may be thousands of
+/// WebSockets, most of them idle.
 const BUFFER: usize = 4_096;
-/// Maximum bytes of an outgoing frame's payload.
+/// Maximum payload of an outgoing frame, in bytes.
 const FRAME: usize = 65_536;
 
 /// A valid upgrade request.
@@ -89,7 +90,7 @@ impl Handshake {
     }
 
     /// Accepts the WebSocket, and spawns the task that runs `converse` once the WebSocket is open. `limit` is the
-    /// maximum bytes of a client message.
+    /// maximum size of a client message, in bytes.
     pub(super) fn accept<F>(
         self,
         limit: usize,
@@ -138,7 +139,7 @@ impl WebSocket {
         self.stream.send(message).await
     }
 
-    /// Sends a text in frames of limited size, and yields between frames.
+    /// Sends a string in frames of limited size, and yields between frames.
     pub(super) async fn send_text(&mut self, text: String) -> Result<(), WebSocketError> {
         if text.len() <= FRAME {
             return self.send(Message::text(text)).await;

@@ -1,10 +1,13 @@
-//! The data directory of a managed Redis: its locks, socket and process.
+//! The data directory of a managed Redis server: the locks, the socket and the server process.
 //!
-//! Three locks coordinate its use. The Fanfold process that runs the Redis holds `fanfold.lock`; a second
-//! such process is rejected. The Redis itself receives `redis/redis.lock` as its standard input, so that the
-//! file stays locked as long as the Redis lives, regardless of its parent. Commands that use another
-//! process's Redis share `redis/guests.lock`. A Redis left behind by a killed Fanfold still responds on the
-//! socket, and the next Fanfold process takes it over.
+//! Three locks coordinate the use of the directory:
+//! - The Fanfold process that runs the Redis server holds `fanfold.lock`. A second such process is rejected.
+//! - The Redis server receives `redis/redis.lock` as its standard input, so that the file stays locked as long
+//!   as the server runs, even if its parent process dies.
+//! - Commands that use another process's Redis server share `redis/guests.lock`.
+//!
+//! If a Fanfold process is killed, its Redis server still responds on the socket. The next Fanfold process
+//! takes that server over.
 
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -22,13 +25,13 @@ use tokio::time::{sleep, timeout};
 use crate::config::SecretUrl;
 use crate::managed::error::Error;
 
-/// Maximum time for Redis to load its data before Fanfold abandons the start.
+/// Time allowed for Redis to load its data before Fanfold abandons the start.
 const START: Duration = Duration::from_mins(2);
-/// Maximum time for Redis to write its data and stop.
+/// Time allowed for Redis to write its data and stop.
 const STOP: Duration = Duration::from_secs(15);
-/// Polling interval for a Redis that is not a child process, and delay before a restart.
+/// Polling interval for a Redis server that is not a child process, and delay before a restart.
 pub(super) const LOOK: Duration = Duration::from_millis(500);
-/// Maximum polls of a Redis in an undetermined state.
+/// Maximum number of times to poll a Redis server in an undetermined state.
 const SETTLE_LOOKS: usize = 20;
 /// Redis command-line options. Redis's working directory contains its files, so no option contains a path,
 /// which could need escaping.
@@ -53,8 +56,8 @@ const OPTIONS: [&str; 22] = [
     "",
     "--maxmemory-policy",
     "noeviction",
-    // Keeps hashes with posts and bios in the compact encoding, regardless of length. All versions accept
-    // this option name, the older of two.
+    // Keeps hashes with posts and bios in the compact encoding, however long they are. All versions accept
+    // this option name, the older of the option's two names.
     "--hash-max-ziplist-value",
     "8192",
 ];
@@ -67,8 +70,8 @@ pub(super) struct DataDirectory {
     socket: PathBuf,
 }
 
-/// A Redis that is starting. Dropping it kills the process, which is safe because Redis has written nothing
-/// yet.
+/// A Redis server that is starting. Dropping this value kills the process, which is safe because Redis has
+/// written nothing yet.
 struct Starting(Option<Child>);
 
 impl Drop for Starting {
@@ -82,9 +85,9 @@ impl Drop for Starting {
 
 /// The state of the server at the socket.
 enum Reached {
-    /// A Redis that accepts commands.
+    /// A Redis server that accepts commands.
     Ready,
-    /// A Redis that is loading or does not respond in time.
+    /// A Redis server that is loading its data or does not respond in time.
     Busy,
     /// No server listens on the socket.
     Nothing,
@@ -123,7 +126,7 @@ impl DataDirectory {
         self.path.join("redis/guests.lock")
     }
 
-    /// Acquires the shared lock of the commands that use another process's Redis.
+    /// Acquires the lock shared by the commands that use another process's Redis server.
     pub(super) fn guest_lock(&self) -> Result<File, Error> {
         let lock = open_lock(&self.guests());
         let shared = lock.and_then(|lock| lock.lock_shared().map(|()| lock));
@@ -171,8 +174,8 @@ impl DataDirectory {
         }
     }
 
-    /// Starts a Redis, or takes over a Redis left behind, and waits until it is ready. If a Redis holds its
-    /// lock without listening, waits until it listens or stops.
+    /// Starts a Redis server, or takes over a server left running, and waits until the server is ready. If a
+    /// server holds its lock without listening, first waits until it listens or stops.
     pub(super) async fn start(&self) -> Result<Option<Child>, Error> {
         for _ in 0..SETTLE_LOOKS {
             match self.reach().await {
@@ -181,7 +184,7 @@ impl DataDirectory {
                     spawned => return self.wait_until_ready(Some(spawned?)).await,
                 },
                 Reached::Ready | Reached::Busy => {
-                    tracing::info!("taking over the Redis left running in {}", self.path.display());
+                    tracing::info!("taking over the Redis server left running in {}", self.path.display());
                     return self.wait_until_ready(None).await;
                 }
             }
@@ -189,8 +192,8 @@ impl DataDirectory {
         Err(Error::Unreachable(self.path.clone()))
     }
 
-    /// Waits for another process's Redis, which may be loading or starting. Returns false if there is no such
-    /// Redis.
+    /// Waits until another process's Redis server, which may be starting or loading, is ready. Returns false
+    /// if there is no such server or it does not become ready in time.
     pub(super) async fn wait_until_reached(&self) -> bool {
         let mut absent = 0;
         let reached = async {
@@ -207,15 +210,15 @@ impl DataDirectory {
         timeout(START, reached).await.unwrap_or(false)
     }
 
-    /// Waits until no other command uses this process's Redis.
+    /// Waits until no other command uses this process's Redis server.
     async fn wait_for_guests(&self) {
         while let Ok(None) = lock_file(&self.guests()) {
             sleep(LOOK).await;
         }
     }
 
-    /// Starts a Redis in its own process group, so that an interrupt from the terminal reaches only Fanfold,
-    /// which then shuts Redis down cleanly.
+    /// Starts a Redis server in its own process group. An interrupt from the terminal then reaches only
+    /// Fanfold, which shuts Redis down cleanly.
     pub(super) fn spawn(&self) -> Result<Child, Error> {
         let failed = |cause| Error::Directory { directory: self.path.clone(), cause };
         let program = find_program().ok_or(Error::NoProgram)?;
@@ -285,7 +288,7 @@ impl DataDirectory {
         if timeout(STOP, self.wait_until_gone(&mut child)).await.is_ok() {
             return;
         }
-        tracing::error!("the Redis in {} did not stop on SHUTDOWN", self.path.display());
+        tracing::error!("the Redis server in {} did not stop after SHUTDOWN", self.path.display());
         if let Some(mut process) = child {
             terminate(&process);
             if timeout(STOP, process.wait()).await.is_err() {

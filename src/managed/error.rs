@@ -1,9 +1,9 @@
-//! Errors of a managed Redis.
+//! Errors of a managed Redis server.
 
 use std::io;
 use std::path::PathBuf;
 
-/// The reason that the managed Redis is unavailable. Each message states the remedy.
+/// The reason why the managed Redis server is unavailable. Where possible, the message states the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No server program is installed.
@@ -24,9 +24,9 @@ pub enum Error {
         /// The other process's id.
         by: String,
     },
-    /// A Redis is running but does not respond.
+    /// A Redis server is running but does not respond.
     #[error(
-        "a Redis is still running in {} but does not respond on its socket; stop that process first",
+        "a Redis server is still running in {} but does not respond on its socket; stop that process first",
         .0.display()
     )]
     Unreachable(PathBuf),
@@ -62,7 +62,7 @@ pub enum Error {
         cause: io::Error,
     },
     /// The program started but exited, or never became ready.
-    #[error("the Redis in the data directory did not become ready; the end of {}:\n{last_words}", log.display())]
+    #[error("Redis did not become ready; the last lines of its log, {}:\n{last_words}", log.display())]
     NotReady {
         /// The Redis log file.
         log: PathBuf,

@@ -1,7 +1,7 @@
-//! Starts, supervises and stops a managed Redis: a `redis-server` (or `valkey-server`) on a Unix socket in
-//! the data directory. For evaluation and small deployments.
+//! Starts, supervises and stops a managed Redis server: a `redis-server` or `valkey-server` process that
+//! listens on a Unix socket in the data directory. For evaluation and small deployments.
 //!
-//! Not here: the data directory, its locks and its process (`managed::directory`).
+//! Not here: the data directory, its locks and the server process (`managed::directory`).
 
 mod directory;
 pub mod error;
@@ -18,30 +18,30 @@ use crate::config::SecretUrl;
 use crate::managed::directory::{DataDirectory, LOOK};
 use crate::managed::error::Error;
 
-/// A running managed Redis.
+/// A running managed Redis server.
 pub struct Managed {
     url: SecretUrl,
     role: Role,
 }
 
-/// This process's role.
+/// This process's role in running the Redis server.
 enum Role {
-    /// This process runs the Redis.
+    /// This process runs the Redis server.
     Keeper(Watch),
-    /// This process uses another process's Redis, which stays running while this lock is held.
+    /// This process uses another process's Redis server. Holding this lock delays the server's shutdown.
     Guest(File),
 }
 
 struct Watch {
-    /// Lock held while this process runs the Redis.
+    /// Lock held while this process runs the Redis server.
     _lock: File,
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
 impl Managed {
-    /// Starts a Redis in this directory, or takes over a Redis left behind. Fails if another Fanfold process
-    /// uses the directory.
+    /// Starts a Redis server in this directory, or takes over a server left running there. Fails if another
+    /// Fanfold process uses the directory.
     pub async fn start(data_dir: &Path) -> Result<Self, Error> {
         let directory = DataDirectory::prepare(data_dir)?;
         match directory.lock()? {
@@ -50,8 +50,8 @@ impl Managed {
         }
     }
 
-    /// Like [`Managed::start`], but if another Fanfold process uses the directory, joins its Redis. For
-    /// commands that run beside a server.
+    /// Like [`Managed::start`], but uses the other process's Redis server if another Fanfold process uses the
+    /// directory. For commands that run alongside a Fanfold server.
     pub async fn join(data_dir: &Path) -> Result<Self, Error> {
         let directory = DataDirectory::prepare(data_dir)?;
         if let Some(lock) = directory.lock()? {
@@ -64,14 +64,14 @@ impl Managed {
         Err(directory.in_use())
     }
 
-    /// Returns the URL of the Redis socket.
+    /// Returns the URL of the Redis server's socket.
     #[must_use]
     pub fn url(&self) -> &SecretUrl {
         &self.url
     }
 
-    /// Stops the Redis, if this process runs it, once its data is on disk. First gives other commands that
-    /// use the Redis up to 15 seconds to finish.
+    /// Stops the Redis server, if this process runs it, once the data is on disk. First gives other commands
+    /// that use the server up to 15 seconds to finish.
     pub async fn stop(self) {
         match self.role {
             Role::Keeper(watch) => {
@@ -92,14 +92,14 @@ impl Managed {
     }
 }
 
-/// Keeps a Redis running until `stopped` fires, then shuts it down.
+/// Keeps a Redis server running until `stopped` fires, then shuts it down.
 async fn watch(directory: DataDirectory, mut child: Option<Child>, mut stopped: oneshot::Receiver<()>) {
     loop {
         tokio::select! {
             _ = &mut stopped => return directory.shut_down(child).await,
             () = directory.wait_until_gone(&mut child) => {}
         }
-        tracing::error!("the Redis in {} has stopped; restarting it", directory.path.display());
+        tracing::error!("the Redis server in {} has stopped; restarting it", directory.path.display());
         sleep(LOOK).await;
         match directory.spawn() {
             Ok(started) => child = Some(started),

@@ -16,16 +16,17 @@ use crate::model::digest::Digest;
 pub struct Address(IpAddr);
 
 impl Address {
-    /// Returns the fixed-length digest used as the storage key.
+    /// Returns the fixed-length digest used in storage keys.
     ///
-    /// The digest only avoids storing addresses in plain text: IPv4 addresses are few enough to try them all.
+    /// The digest only avoids storing addresses in plain text. It does not hide them: there are few enough
+    /// IPv4 addresses to try them all.
     #[must_use]
     pub fn digest(&self) -> Digest {
         Digest::of([Some(&self.0.to_string())])
     }
 
-    /// Returns a digest specific to one account, which does not reveal whether another account is used from
-    /// the same address.
+    /// Returns a digest specific to one account. Such digests do not reveal that two accounts share an
+    /// address.
     #[must_use]
     pub fn digest_for(&self, account: Digest) -> Digest {
         Digest::of([Some(&account.to_string()), Some(&self.0.to_string())])

@@ -1,6 +1,6 @@
 //! Time as a value, and the trait through which the clock is injected.
 //!
-//! Not here: the form of instants in the API (`graphql::types::scalar`).
+//! Not here: the format of instants in the API (`graphql::types::scalar`).
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

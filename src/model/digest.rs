@@ -1,20 +1,20 @@
-//! Short digests of texts.
+//! Short digests of strings.
 
 use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-/// A digest of texts that are compared but never displayed: half of their SHA-256.
+/// A digest of one or more strings, for comparing them: the first half of a SHA-256 hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Digest(u128);
 
 impl Digest {
-    /// Computes the digest of `N` texts, any of which may be absent.
+    /// Computes the digest of `N` strings, any of which may be absent.
     #[must_use]
     pub fn of<const N: usize>(texts: [Option<&str>; N]) -> Self {
         let mut hash = Sha256::new();
         for text in texts {
-            // The length prefix keeps the boundaries between texts unambiguous.
+            // The length prefix keeps the boundaries between strings unambiguous.
             let length = text.map_or(u64::MAX, |text| text.len() as u64);
             hash.update(length.to_be_bytes());
             hash.update(text.unwrap_or_default());

@@ -1,12 +1,12 @@
 //! Numeric ids.
 //!
-//! Not here: the form of ids in the API (`graphql::id`) and in keys (`store::key`).
+//! Not here: the format of ids in the API (`graphql::id`) and in keys (`store::key`).
 
 use std::fmt;
 use std::num::NonZeroU64;
 use std::str::FromStr;
 
-/// The error for a text that is not a decimal id.
+/// The error for a string that is not a decimal id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not an id: expected a positive decimal number")]
 pub struct ParseIdError;
@@ -21,13 +21,13 @@ macro_rules! ids {
             /// The greatest id, which is never issued.
             pub const MAX: Self = Self(NonZeroU64::MAX);
 
-            /// Creates the id with this number; `None` for zero, which is not a valid id.
+            /// Creates an id from an integer; `None` for zero, which is not a valid id.
             #[must_use]
             pub fn new(number: u64) -> Option<Self> {
                 NonZeroU64::new(number).map(Self)
             }
 
-            /// Returns the id as a number.
+            /// Returns the id as an integer.
             #[must_use]
             pub fn get(self) -> u64 {
                 self.0.get()
@@ -43,7 +43,8 @@ macro_rules! ids {
         impl FromStr for $name {
             type Err = ParseIdError;
 
-            /// Parses exactly the form that `Display` prints: no sign, no leading zero.
+            /// Parses exactly the format that `Display` produces: decimal digits without a sign or leading
+            /// zeros.
             fn from_str(text: &str) -> Result<Self, ParseIdError> {
                 let canonical = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
                 if !canonical {
@@ -59,16 +60,16 @@ ids! {
     /// The id of a user. Issued by a counter, never reused, never zero.
     ///
     /// # Why a counter
-    /// A small number is compact: six bytes in a sorted set, four in an intset, an offset in a packed string.
-    /// A random id would make each of these structures several times larger.
+    /// A small integer is compact: six bytes in a sorted set, four in an intset, an offset in a packed
+    /// string. A random id would make each of these structures several times larger.
     UserId;
-    /// The id of a post. Issued by a counter, so posts are ordered by id: newest first is the descending
-    /// order of id.
+    /// The id of a post. Issued by a counter, so a newer post has a greater id.
     PostId;
 }
 
 impl PostId {
-    /// Upper bound of post ids, because lists of posts compare ids as doubles.
+    /// The greatest supported post id. Redis orders posts by id, stored as a double, and doubles represent
+    /// all integers exactly only up to this bound.
     pub const GREATEST: Self = Self(NonZeroU64::new(1 << 53).expect("is not zero"));
 }
 

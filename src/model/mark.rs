@@ -1,8 +1,9 @@
-//! Marks: positions in the order of posts.
+//! Marks: positions in the sequence of all posts.
 
 use crate::model::id::PostId;
 
-/// A position in the order of posts, which covers all posts up to an id. A post with that id need not exist.
+/// A position in the sequence of all posts. A mark covers all posts up to and including an id. A post with
+/// that id need not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Mark(u64);
 
@@ -12,7 +13,7 @@ impl Mark {
     /// The mark that covers all posts.
     pub const END: Self = Self(u64::MAX);
 
-    /// Creates the mark that covers the posts up to the id with this number.
+    /// Creates the mark that covers the posts with ids up to and including `number`.
     #[must_use]
     pub fn new(number: u64) -> Self {
         Self(number)
@@ -30,7 +31,7 @@ impl Mark {
         Self(post.get() - 1)
     }
 
-    /// Returns the number of the last covered id; 0 if the mark covers no id.
+    /// Returns the last covered id as an integer; 0 if the mark covers no id.
     #[must_use]
     pub fn get(self) -> u64 {
         self.0

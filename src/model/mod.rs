@@ -1,6 +1,6 @@
 //! Domain values shared by all layers.
 //!
-//! Not here: anything that reads a clock, a socket or a file, and anything `async`.
+//! Not here: code that uses sockets or files, and `async` code.
 
 pub mod address;
 pub mod clock;

@@ -1,6 +1,6 @@
 //! Pages of lists, newest first.
 //!
-//! Not here: the opaque cursor of a position (`graphql::cursor`), and pagination inside Redis
+//! Not here: opaque cursors for positions (`graphql::cursor`), and pagination inside Redis
 //! (`store/lua/page.lua`), which uses the same order.
 
 use std::cmp::Ordering;
@@ -10,14 +10,14 @@ use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::model::relation::Follow;
 
-/// A position in a list, whose type defines the list's order.
+/// A position in a list. The type of the position defines the list's order.
 pub trait InListOrder: Copy {
     /// Compares two positions in list order, newest first.
     #[must_use]
     fn in_list_order(&self, other: &Self) -> Ordering;
 }
 
-/// A position in a list of posts is a post id, whether or not the post still exists. The newest post has the
+/// A position in a list of posts is a post id. The post need not exist any more. The newest post has the
 /// greatest id.
 impl InListOrder for PostId {
     fn in_list_order(&self, other: &Self) -> Ordering {
@@ -29,9 +29,9 @@ impl InListOrder for PostId {
 /// still exists. Both are needed because several entries can have the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Position {
-    /// Entry's score: the time of the follow.
+    /// Score of the entry: the time of the follow.
     pub at: Timestamp,
-    /// Entry's member: the listed user.
+    /// Member of the entry: the listed user.
     pub user: UserId,
 }
 
@@ -64,7 +64,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Returns the direction's name in Lua scripts.
+    /// Returns the name of the direction, as used in Lua scripts.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Forward => "forward",
@@ -89,7 +89,7 @@ pub struct Window<P> {
     pub direction: Direction,
     /// Maximum number of entries. Zero requests only the page's flags.
     pub size: usize,
-    /// Start position, whose entry is not part of the page; `None` to start at an end of the list.
+    /// Start position, exclusive: the page does not contain its entry. `None` to start at an end of the list.
     pub from: Option<P>,
 }
 

@@ -15,18 +15,18 @@ texts! {
     Platform: Rule { subject: "A platform", least: 1, most: 50, lines: false };
 }
 
-/// A client-chosen key of one publish attempt, which makes retries safe: 1 to 100 characters.
+/// A key that a client chooses for a publish attempt, so that retries are safe: 1 to 100 characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey(Box<str>);
 
 impl IdempotencyKey {
-    /// Parses a key. Uses the text verbatim, without trimming.
+    /// Parses a key. Uses the string verbatim, without trimming.
     pub fn parse(text: &str) -> Result<Self, Violation> {
         const RULE: Rule = Rule { subject: "An idempotency key", least: 1, most: 100, lines: false };
         RULE.check(text).map(|_| Self(text.into()))
     }
 
-    /// Returns the fixed-length digest used as the storage key.
+    /// Returns the fixed-length digest used in storage keys.
     #[must_use]
     pub fn digest(&self) -> Digest {
         Digest::of([Some(&*self.0)])

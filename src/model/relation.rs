@@ -52,9 +52,9 @@ pub struct Follow {
 /// One of the two lists stored for each user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// The users whom the owner follows: the source of truth of each edge.
+    /// The users whom the owner follows: the source of truth for each edge.
     Following,
-    /// The owner's followers: the mirror of each edge.
+    /// The owner's followers: the mirror copy of each edge.
     Followers,
 }
 

@@ -1,6 +1,4 @@
 //! The random number generator, as an injected dependency.
-//!
-//! Not here: the uses of random numbers.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +8,8 @@ use rand::{Rng as _, SeedableRng};
 
 /// A random number generator, suitable for secrets when created by [`Rng::from_system`].
 ///
-/// Each process has one generator, behind a lock. A request uses it a few times, for nanoseconds each time.
+/// Each process has one generator, behind a lock. A request takes the lock a few times, for nanoseconds each
+/// time.
 pub struct Rng(Mutex<StdRng>);
 
 impl Rng {
@@ -36,7 +35,7 @@ impl Rng {
         bytes
     }
 
-    /// Returns a random number. Two such numbers are equal with a probability of 2⁻⁶⁴.
+    /// Returns a random integer. Two such integers are equal with a probability of 2⁻⁶⁴.
     #[must_use]
     pub fn nonce(&self) -> u64 {
         u64::from_le_bytes(self.bytes())

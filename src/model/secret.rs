@@ -12,7 +12,7 @@ use crate::model::id::UserId;
 use crate::model::rng::Rng;
 use crate::model::text::{Violation, ViolationKind};
 
-/// A password as typed: 8 to 256 arbitrary bytes.
+/// A password, as typed. A new password has 8 to 256 bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Password(Box<[u8]>);
 
@@ -29,8 +29,8 @@ impl Password {
         }
     }
 
-    /// Accepts any text as a password to verify, because an invalid password is merely wrong. Truncates the
-    /// text to one byte more than the maximum length, which bounds the cost of verification.
+    /// Accepts any string as a password to verify, because an invalid password is merely wrong. Truncates the
+    /// string to one byte more than the maximum length, which bounds the cost of verification.
     #[must_use]
     pub fn attempt(text: &str) -> Self {
         Self(text.as_bytes()[..text.len().min(Self::LONGEST + 1)].into())
@@ -76,7 +76,7 @@ impl fmt::Debug for PasswordHash {
 /// A session token, which authenticates a client: `base64url(user id ‖ 32 random bytes)`.
 ///
 /// # Why it contains the id
-/// The id allows one lookup in the user's own slot to find the session. The random part is the secret.
+/// With the id, a single lookup in the user's own slot finds the session. The random part is the secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token {
     user: UserId,
@@ -92,7 +92,7 @@ impl Token {
         Self { user, secret: rng.bytes() }
     }
 
-    /// Parses a token; `None` for any text that [`Token::expose`] does not produce.
+    /// Parses a token; `None` for any string that [`Token::expose`] does not produce.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; Self::BYTES];
@@ -108,7 +108,7 @@ impl Token {
         self.user
     }
 
-    /// Returns the token as text, the form that the client stores.
+    /// Returns the token as a string, in the form that the client stores.
     #[must_use]
     pub fn expose(&self) -> String {
         URL_SAFE_NO_PAD.encode(self.bytes())
@@ -134,7 +134,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// The SHA-256 hash of a token. Knowing the hash does not allow a client to present the token.
+/// The SHA-256 hash of a token. The token cannot be derived from the hash.
 ///
 /// # Why not a slow hash
 /// A token has 256 random bits, so it cannot be guessed.

@@ -23,7 +23,7 @@ impl SessionId {
         Self(rng.bytes())
     }
 
-    /// Parses the printed form of an id.
+    /// Parses the string form of an id.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; 12];
@@ -49,13 +49,13 @@ pub struct Session {
     pub last_seen_at: Timestamp,
     /// Time at which the token expires.
     pub expires_at: Timestamp,
-    /// Name that the client gave itself.
+    /// Label that the client gave the session when the user signed in.
     pub label: Label,
 }
 
 texts! {
-    /// The name that a client gives itself when the user signs in: up to 100 characters, one line, may be
-    /// empty.
+    /// The label that a client gives a session when the user signs in: up to 100 characters, one line,
+    /// possibly empty.
     #[derive(Default)]
     Label: Rule { subject: "A label", least: 0, most: 100, lines: false };
 }

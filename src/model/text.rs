@@ -45,7 +45,7 @@ impl Rule {
     /// Returns the text without surrounding whitespace. Fails if the text violates the rule.
     pub(crate) fn check<'a>(&self, text: &'a str) -> Result<&'a str, Violation> {
         let text = text.trim();
-        // Check the length first, so that a huge text is not scanned twice.
+        // Check the length first, so that a huge input is not scanned twice.
         let length = text.chars().take(self.most + 1).count();
         if length > self.most {
             return Err(
@@ -89,13 +89,13 @@ macro_rules! texts {
         pub struct $name(Box<str>);
 
         impl $name {
-            /// Parses a text and trims surrounding whitespace. Fails if the text violates the rule.
+            /// Trims surrounding whitespace and validates the rest. Fails if the rest violates the rule.
             pub fn parse(text: &str) -> Result<Self, $crate::model::text::Violation> {
                 const RULE: Rule = $rule;
                 RULE.check(text).map(|text| Self(text.into()))
             }
 
-            /// Returns the text.
+            /// Returns the validated text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -111,7 +111,7 @@ fn is_visible(character: char) -> bool {
     !joins && !character.is_whitespace()
 }
 
-/// Returns true if a character changes the direction of the text around it. If unclosed in a name, such a
+/// Returns true if a character changes the direction of the text around it. Left unclosed in a name, such a
 /// character would reorder the rest of the displayed line. Right-to-left text does not need these characters.
 fn reorders_what_follows(character: char) -> bool {
     matches!(character, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')

@@ -1,4 +1,4 @@
-//! Users, and the rules for usernames and profile texts.
+//! Users, and the rules for usernames and profile fields.
 //!
 //! Not here: passwords and tokens (`secret`), sessions (`session`), and relations between users (`relation`).
 
@@ -10,7 +10,7 @@ use crate::model::id::UserId;
 use crate::model::region::Residence;
 use crate::model::text::{Rule, Violation, ViolationKind, texts};
 
-/// The name that a user signs in with and that links contain: 2 to 30 characters of `a–z 0–9 _`.
+/// A user's unique name, used for signing in and in links: 2 to 30 of the characters `a–z`, `0–9` and `_`.
 ///
 /// Users may type letters in any case. The server stores the name in lower case, so `Ada` and `ada` are
 /// equal.
@@ -49,7 +49,7 @@ impl fmt::Display for Username {
 texts! {
     /// A user's display name: 1 to 50 characters of any script, one line.
     DisplayName: Rule { subject: "A display name", least: 1, most: 50, lines: false };
-    /// A user's bio, or self-description: up to 500 characters, may be empty, line breaks allowed.
+    /// A user's bio, or self-description: up to 500 characters, possibly empty, line breaks allowed.
     #[derive(Default)]
     Bio: Rule { subject: "A bio", least: 0, most: 500, lines: true };
 }
@@ -74,7 +74,7 @@ pub struct User {
     pub bio: Option<String>,
     /// Creation time of the account; `None` if not requested.
     pub created_at: Option<Timestamp>,
-    /// User's stated region; `None` if not requested.
+    /// Region that the user has stated; `None` if not requested.
     pub residence: Option<Residence>,
 }
 
@@ -142,7 +142,7 @@ pub struct ProfileChange {
     pub display_name: Option<DisplayName>,
     /// New bio, possibly empty.
     pub bio: Option<Bio>,
-    /// New residence; an empty residence removes the region.
+    /// New residence; `Residence(None)` removes the region.
     pub residence: Option<Residence>,
 }
 

@@ -2,9 +2,9 @@
 //! Redis to store as an integer array.
 //!
 //! The shards of one profile and day form a tree with four children per node. A viewer is added to the root
-//! or, if the root is full, to one of its children, selected by CRC32, and so on. A little-known profile
-//! takes one small set and a famous profile takes many; the size need not be known in advance. A viewer can
-//! only be on one path from the root, which lookups follow.
+//! or, if the root is full, to one of its children, selected by CRC32, and so on. A rarely viewed
+//! profile needs one small set and a popular profile needs many; the number of viewers need not be known in
+//! advance. Each viewer is on a single path from the root, and lookups follow this path.
 //!
 //! Not here: the selection of views to count (`app::audience`).
 
@@ -51,8 +51,8 @@ impl Shard {
         self.number.is_multiple_of(BRANCHES.pow(digits.min(self.generation)))
     }
 
-    /// Returns this shard's children if its number of `visitors` has reached the capacity; otherwise, an
-    /// empty list.
+    /// Returns the children of this shard, which holds `visitors` viewers, if it is full and not on the last
+    /// level; otherwise, an empty list.
     #[must_use]
     pub fn below(self, visitors: usize) -> Vec<Self> {
         let generation = self.generation + 1;
@@ -74,27 +74,27 @@ fn hash(visitor: UserId) -> u32 {
 }
 
 /// Returns true if a viewer is sampled: the hash that determines the viewer's shards ends in `digits` zero
-/// digits, in base 4. One viewer in [`weight`] is sampled.
+/// digits, in base 4. On average, one viewer in [`weight`] is sampled.
 #[must_use]
 pub fn is_sampled(visitor: UserId, digits: u32) -> bool {
     hash(visitor).is_multiple_of(BRANCHES.pow(digits))
 }
 
-/// Returns the number of viewers that each sampled viewer represents, for a sample by `digits` digits.
+/// Returns the number of viewers that each sampled viewer represents, for a sample by `digits` zero digits.
 #[must_use]
 pub fn weight(digits: u32) -> u64 {
     u64::from(BRANCHES).pow(digits)
 }
 
-/// Records that `visitor` viewed a user's profile on a day. Returns true if this is the visitor's first view
-/// that day.
+/// Records that `visitor` viewed a user's profile on a day. Returns true if they had not viewed it that day
+/// before.
 pub fn record(keys: &Keys, user: UserId, day: Day, visitor: UserId) -> Command<bool> {
     let shards = Shard::all_of(visitor).map(|shard| keys.audience(user, day, shard.index()));
     let record = shards.fold(call(&script::RECORD_VIEW), |record, shard| record.key(&shard));
     record.arg(visitor.get()).arg(ROOM).arg(SECONDS).reply()
 }
 
-/// Reads the viewers in one shard of a user's profile on a day.
+/// Reads one shard of the viewers of a user's profile on a day.
 pub fn read(keys: &Keys, user: UserId, day: Day, shard: Shard) -> Command<Vec<u64>> {
     // Redis reads integers in an array much faster than members of a sorted set.
     command("SMEMBERS").key(&keys.audience(user, day, shard.index())).reply().walking(ROOM / 4)

@@ -1,7 +1,7 @@
 //! Sends batches: many commands in one round trip.
 //!
 //! All commands go to Redis through this module, which sends independent commands together. On a single
-//! Redis, a batch is one pipeline. On a cluster, a batch would be one pipeline per slot group, sent in
+//! server, a batch is one pipeline. On a cluster, a batch would be one pipeline per slot group, sent in
 //! parallel. Hence **no command of a batch may depend on another command of the same batch**.
 
 use redis::{Cmd, Pipeline, ServerErrorKind, Value};
@@ -56,9 +56,11 @@ impl Batch {
 
     /// Sends the commands and waits for all replies. Makes one round trip; none if the batch is empty.
     ///
-    /// Fails as a whole only if Redis does not respond; a command that Redis rejects fails alone, when its
-    /// reply is claimed. A batch that exceeds the budget of the current operation is not sent. A batch of
-    /// more than 4,000 commands is sent in portions, and stops as soon as its replies exceed the budget.
+    /// Fails as a whole only if Redis does not respond or the batch exceeds the budget of the current
+    /// operation. A command that Redis rejects fails alone, when the caller claims its reply.
+    ///
+    /// A batch whose commands exceed the budget is not sent. A batch of more than 4,000 commands is sent in
+    /// portions; once its replies exceed the budget, no further portion is sent.
     pub async fn send(self, store: &Store) -> Result<Replies, Error> {
         if self.is_empty() {
             return Ok(Replies { values: Vec::new() });
@@ -78,7 +80,7 @@ impl Batch {
     }
 }
 
-/// Maximum number of commands sent together. Bounds the time for which other batches wait.
+/// Maximum number of commands sent together. Bounds how long other batches wait.
 const PORTION: usize = 4_000;
 
 /// Sends commands in portions.
@@ -116,7 +118,7 @@ fn size(value: &Value) -> u64 {
 enum Span {
     /// The next single reply.
     One,
-    /// The last of N replies: the reply to a transaction's EXEC, after OK and QUEUED.
+    /// The last of N replies: a transaction's reply to EXEC, which follows OK and QUEUED replies.
     Last(usize),
     /// The next N replies, combined.
     Several(usize),
@@ -127,7 +129,7 @@ struct Packed {
     pipeline: Pipeline,
     /// Position of each command's reply.
     spans: Vec<Span>,
-    /// Script calls, to repeat if Redis has not cached the script.
+    /// Script calls, to be repeated with the source if Redis has not cached the script.
     scripts: Vec<(usize, &'static Script, usize, Cmd)>,
 }
 
@@ -186,8 +188,8 @@ impl Packed {
         values.ok_or_else(|| Error::corrupt("fewer replies than commands"))
     }
 
-    /// Repeats, by source, calls of scripts whose digest Redis does not know. Redis loses its script cache
-    /// when it restarts. A call that failed for this reason had no effect.
+    /// Repeats calls that failed because Redis has not cached the script, this time with the source. Redis
+    /// loses its script cache when it restarts. The failed calls had no effect.
     async fn retry_unknown_scripts(
         &self,
         step: &'static str,
@@ -219,7 +221,7 @@ impl Replies {
     /// Returns one command's reply. Each ticket can be used once.
     pub fn take<T>(&mut self, ticket: Ticket<T>) -> Result<T, Error> {
         let value = self.values.get_mut(ticket.index).map(std::mem::take);
-        (ticket.decode)(value.ok_or_else(|| Error::corrupt("a ticket of another batch"))?)
+        (ticket.decode)(value.ok_or_else(|| Error::corrupt("the ticket belongs to another batch"))?)
     }
 
     /// Returns the replies to several commands of one type, in order.

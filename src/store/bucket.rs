@@ -14,7 +14,7 @@ use crate::store::script;
 /// A bucket's capacity and refill rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// Maximum tokens in the bucket, and so the maximum taken at once.
+    /// Maximum number of tokens in the bucket, and therefore the most that can be taken at once.
     pub capacity: u32,
     /// Time in which an empty bucket refills completely.
     pub period: Duration,
@@ -60,13 +60,13 @@ pub fn take(bucket: &Key<Bucket>, limit: Limit, amount: u32, now: Timestamp) -> 
     take.reply::<(u64, u64)>().map(move |(wait, full)| Ok(Taken::read(limit, wait, full)))
 }
 
-/// Takes `used` tokens after the fact, or all tokens left if there are fewer. If sent twice, may take the
-/// tokens twice, to the client's disadvantage.
+/// Takes `used` tokens for work already done, or all remaining tokens if there are fewer. If sent twice, may
+/// take the tokens twice, to the client's disadvantage.
 pub fn drain(bucket: &Key<Bucket>, limit: Limit, used: u32, now: Timestamp) -> Command<u64> {
     taking(call(&script::DRAIN).key(bucket).arg(now.as_millis()), limit, used).reply()
 }
 
-/// Returns the outcome of taking `amount` tokens, without taking them.
+/// Returns the outcome that taking `amount` tokens would have, without taking them.
 pub fn peek(bucket: &Key<Bucket>, limit: Limit, amount: u32, now: Timestamp) -> Command<Taken> {
     let now = u64::try_from(now.as_millis()).unwrap_or(0).saturating_mul(1_000);
     let full = command("GET").key(bucket).reply::<Option<u64>>();
@@ -78,7 +78,7 @@ pub fn peek(bucket: &Key<Bucket>, limit: Limit, amount: u32, now: Timestamp) -> 
     })
 }
 
-/// Adds the arguments of a script that takes tokens: the limit and the amount.
+/// Adds the arguments that a script needs to take tokens: the limit and the amount.
 pub(super) fn taking(call: Builder, limit: Limit, amount: u32) -> Builder {
     call.arg(limit.interval()).arg(limit.capacity).arg(amount)
 }

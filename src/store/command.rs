@@ -23,10 +23,10 @@ pub struct Command<T> {
 
 pub(super) type Decode<T> = Box<dyn FnOnce(Value) -> Result<T, Error> + Send>;
 
-/// Base budget cost of a script, which runs a few commands itself. Excludes the members that the script
-/// walks.
+/// Base budget cost of a script, which runs a few commands itself. Excludes the cost of the set or list
+/// members that the script reads.
 const SCRIPT_WEIGHT: u64 = 3;
-/// Number of members that Redis walks in the time of one simple command, about two microseconds.
+/// Number of members that Redis reads in the time of one simple command: about two microseconds.
 const MEMBERS_PER_COMMAND: u64 = 5;
 /// Number of sorted-set members that Redis looks up in the time of one simple command.
 const PROBES_PER_COMMAND: u64 = 3;
@@ -48,7 +48,7 @@ impl<T> Command<T> {
         Command { body, decode: Box::new(move |value| turn(decode(value)?)), weight }
     }
 
-    /// Adds the budget cost of walking `members` members of a set or list.
+    /// Adds the budget cost of reading `members` members of a set or list.
     pub(super) fn walking(self, members: usize) -> Self {
         Self { weight: self.weight + members as u64 / MEMBERS_PER_COMMAND, ..self }
     }
@@ -118,17 +118,17 @@ pub(super) fn transaction<T: FromRedisValue + 'static>(commands: Vec<Builder>) -
 }
 
 /// Combines commands of one tag, sent together but not atomically. The reply is the list of the commands'
-/// replies. A full Redis rejects every transaction, even a read-only transaction, but still accepts read-only
-/// commands combined this way.
+/// replies. When its memory is full, Redis rejects every transaction, even a read-only transaction, but still
+/// accepts read-only commands combined this way.
 pub(super) fn several<T: FromRedisValue + 'static>(commands: Vec<Builder>) -> Command<T> {
     let weight = commands.len() as u64;
     Command { body: Body::Several(of_one_tag(commands)), decode: Box::new(read), weight }
 }
 
-/// Returns the commands, after checking that they have one tag.
+/// Returns the commands, after checking that their keys all have the same tag.
 ///
 /// # Panics
-/// If the commands have more than one tag.
+/// If the keys have different tags.
 fn of_one_tag(commands: Vec<Builder>) -> Vec<Cmd> {
     let mut tags = commands.iter().filter_map(|command| command.tag);
     let first = tags.next();

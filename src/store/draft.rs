@@ -1,5 +1,5 @@
-//! Storage of notes on posts being published, each kept until its post is visible or revoked, and of publish
-//! attempts bound to idempotency keys.
+//! Storage of notes on posts being published, and of publish attempts bound to idempotency keys. A note is
+//! kept until its post is visible or revoked.
 //!
 //! A note is stored as `id:author:written:began:nonce`, a member of a sorted set scored by id. An attempt is
 //! stored as `open:` or `done:`, followed by a digest and a note.
@@ -83,7 +83,7 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Returns the value stored under the idempotency key in this state.
+    /// Returns the value to store under the idempotency key: the attempt in the state `is_done`.
     pub(super) fn text(&self, is_done: bool) -> String {
         let state = if is_done { "done" } else { "open" };
         format!("{state}:{}:{}", self.digest, self.draft)
@@ -108,8 +108,8 @@ impl FromRedisValue for Attempt {
     }
 }
 
-/// Issues post ids, none below `least`, and records a note for each post. If sent twice, leaves notes that
-/// the repairer removes.
+/// Issues post ids, none below `least`, and records a note for each post. If sent twice, leaves surplus notes,
+/// which the repairer removes.
 pub fn issue(keys: &Keys, least: u64, notes: Vec<Note>) -> Command<Vec<Draft>> {
     let issue = call(&script::ISSUE_POSTS).key(&keys.next_post()).key(&keys.publishing());
     let issue = issue.arg(least).args(notes.iter().map(Note::to_string));
@@ -131,7 +131,7 @@ pub fn settle(keys: &Keys, drafts: &[Draft]) -> Command<i64> {
 }
 
 /// Reads up to `count` posts being published, from index `start`, in ascending order of id. `None` marks an
-/// entry unknown to this version.
+/// entry that this version cannot parse.
 pub fn publishing(keys: &Keys, start: usize, count: usize) -> Command<Vec<Option<Draft>>> {
     let range = command("ZRANGE").key(&keys.publishing()).arg(start).arg(start + count - 1);
     let parse = |texts: Vec<String>| texts.iter().map(|text| Draft::parse(text)).collect();
@@ -157,8 +157,8 @@ pub enum Claimed {
     Throttled(Duration),
 }
 
-/// Binds an idempotency key to an attempt, if the key is still bound to `known`: nothing, or an attempt whose
-/// post was revoked. A new attempt takes a token from the author's bucket.
+/// Binds an idempotency key to an attempt, if the key is still unbound (`known` is `None`) or still bound to
+/// `known`, an attempt whose post was revoked. Binding an unbound key takes a token from the author's bucket.
 pub fn claim_attempt(
     keys: &Keys,
     author: UserId,

@@ -1,8 +1,9 @@
 //! Waits until writes are on disk, for changes that a crash must not undo.
 //!
 //! `WAITAOF` waits for the last write on its own connection and blocks that connection meanwhile, so it has a
-//! dedicated connection. A small write there follows all earlier writes on any connection; once it is on
-//! disk, so are they. Callers that arrive during a wait share the next wait.
+//! dedicated connection. A small write on that connection follows all earlier writes on any connection. Once
+//! the small write is on disk, so are the earlier writes. Callers that arrive during a wait share the next
+//! wait.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,7 +16,7 @@ use crate::store::pool::Pool;
 /// Timeout of `WAITAOF`, in milliseconds. Redis syncs the append-only file at least every second.
 const TIMEOUT: u64 = 2_000;
 
-/// Confirmation that writes are on disk, over a dedicated connection.
+/// A dedicated connection, used to wait until writes are on disk.
 pub(super) struct Durable {
     pool: Pool,
     requested: AtomicU64,
@@ -29,8 +30,8 @@ impl Durable {
         Self { pool, requested: AtomicU64::new(0), fulfilled: Mutex::new(0) }
     }
 
-    /// Returns true if all previous writes are on disk, after waiting for the disk. Fails if Redis does not
-    /// respond.
+    /// Waits until all previous writes are on disk. Returns false if Redis does not confirm this in time;
+    /// fails if Redis does not respond.
     pub(super) async fn wait(&self, keys: &Keys) -> Result<bool, Error> {
         let number = self.requested.fetch_add(1, Ordering::SeqCst) + 1;
         let mut fulfilled = self.fulfilled.lock().await;

@@ -44,7 +44,8 @@ impl Error {
         }
     }
 
-    /// Returns true if Redis serves reads but rejects writes: its memory or disk is full, or it is a replica.
+    /// Returns true if Redis serves reads but rejects writes, for example because its memory or disk is full,
+    /// or because the server is a replica.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         match self {
@@ -59,8 +60,8 @@ impl Error {
     /// has the wrong type, or a command or script encountered a malformed value.
     #[must_use]
     pub fn is_about_data(&self) -> bool {
-        /// Substrings of the messages of such errors. In Redis 6.2, a script fails without the error code of
-        /// the command it called.
+        /// Substrings that identify the messages of such errors. In Redis 6.2, a script's error lacks the
+        /// error code of the command that failed.
         const OF_DATA: [&str; 8] = [
             "WRONGTYPE",
             "value is not an integer",
@@ -87,7 +88,7 @@ impl From<RedisError> for Error {
     fn from(error: RedisError) -> Self {
         let not_now = match error.kind() {
             ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => true,
-            // The permissions of this Redis user are misconfigured; an operator may correct them.
+            // This Redis user's permissions or password are misconfigured; an operator may correct them.
             _ if error.code().is_some_and(|code| matches!(code, "NOPERM" | "NOAUTH" | "WRONGPASS")) => true,
             _ if error.code().is_some_and(rejects_writes) => true,
             ErrorKind::Server(kind) => matches!(
@@ -116,8 +117,8 @@ impl From<redis::ParsingError> for Error {
     }
 }
 
-/// Returns true if an error code means that Redis rejects writes. `BUSY` reports a script that runs too long,
-/// `EXECABORT` a transaction with a rejected command.
+/// Returns true if an error code means that Redis rejects writes. `BUSY` reports a script that runs too long;
+/// `EXECABORT` reports a transaction with a rejected command.
 fn rejects_writes(code: &str) -> bool {
     matches!(code, "OOM" | "MISCONF" | "READONLY" | "NOREPLICAS" | "EXECABORT" | "BUSY")
 }

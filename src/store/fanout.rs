@@ -1,5 +1,5 @@
 //! Storage of delivery jobs. Each job pushes a post to the timelines of the author's followers, or removes a
-//! post from them.
+//! post from these timelines.
 //!
 //! Jobs are queued in streams, one stream per kind and partition. A job belongs to the worker that took it
 //! until the job is done or the worker has been silent for some time. A job's progress is stored next to its
@@ -25,7 +25,7 @@ const GROUP: &str = "delivery";
 /// Consumer that owns the jobs given back by workers. The name is part of the stored format.
 const UNCLAIMED: &str = "nobody";
 
-/// Maximum starts of a job without progress before a worker sets the job aside.
+/// Number of starts without progress after which a worker sets a job aside.
 const MOST_BEGINNINGS: u32 = 5;
 
 /// The kind of a job.
@@ -94,10 +94,10 @@ impl Queue {
     }
 }
 
-/// A task as an entry of its stream.
+/// A stream entry that contains a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// The stream entry's id.
+    /// The entry's id in the stream.
     pub id: String,
     /// The task; `None` for a job unknown to this version.
     pub task: Option<Task>,
@@ -157,11 +157,11 @@ impl FromRedisValue for Progress {
 pub struct TakenOver {
     /// Jobs taken over, now assigned to this worker.
     pub jobs: Vec<Job>,
-    /// True for a single suspect job, which must run alone because it may have killed its workers.
+    /// True if the only job is a suspect, which must run alone because it may have killed its workers.
     pub is_suspect: bool,
 }
 
-/// Adds the keys of the authors' round-robin scheduling.
+/// Adds the keys used to schedule the jobs of different authors in turn.
 fn turns(builder: Builder, keys: &Keys, partition: u32) -> Builder {
     let builder = builder.key(&keys.fanout_ready(partition)).key(&keys.fanout_held(partition));
     builder.key(&keys.fanout_turns(partition))
@@ -192,7 +192,7 @@ pub fn least_open(keys: &Keys, partition: u32) -> Command<Option<PostId>> {
 }
 
 /// Takes up to `count` jobs that no worker has taken. Waits up to `wait` milliseconds for the first job;
-/// without `wait`, returns at once. [`take_over`] recovers jobs whose reply is lost.
+/// without `wait`, returns at once. If the reply is lost, [`take_over`] recovers the jobs.
 pub fn take(keys: &Keys, queue: Queue, worker: &str, count: usize, wait: Option<u64>) -> Command<Vec<Job>> {
     let take = command("XREADGROUP").arg("GROUP").arg(GROUP).arg(worker).arg("COUNT").arg(count);
     let take = match wait {
@@ -205,7 +205,7 @@ pub fn take(keys: &Keys, queue: Queue, worker: &str, count: usize, wait: Option<
 }
 
 /// Takes over up to `count` orphaned jobs: jobs whose worker has been silent for `idle` milliseconds, and
-/// jobs assigned to this worker but not in `held`. Sets aside jobs that were started too often.
+/// jobs assigned to this worker but not in `held`. Sets aside jobs started too often without progress.
 pub fn take_over<'a>(
     keys: &Keys,
     queue: Queue,
@@ -240,7 +240,7 @@ pub fn give_back(keys: &Keys, queue: Queue, worker: &str) -> Command<u64> {
     call(&script::RETURN_JOBS).key(&queue.stream(keys)).arg(GROUP).arg(worker).arg(UNCLAIMED).reply()
 }
 
-/// Releases a job that cannot be done now, so that a worker retries it later. If `has_failed`, the attempt
+/// Releases a job that could not be completed, so that a worker retries it later. If `has_failed`, the attempt
 /// counts towards the limit.
 pub fn release(keys: &Keys, queue: Queue, job: &str, has_failed: bool) -> Command<Vec<String>> {
     let claim = command("XCLAIM").key(&queue.stream(keys)).arg(GROUP).arg(UNCLAIMED).arg(0).arg(job);
@@ -253,8 +253,8 @@ pub fn progress(keys: &Keys, task: &Task) -> Command<Option<Progress>> {
     command("HGET").key(&keys.fanout_progress(task.queue().partition)).arg(task.field()).reply()
 }
 
-/// Records a job's progress and `served` more timelines written. Returns false if another worker has taken
-/// the job over.
+/// Records a job's progress, and adds `served` to the total number of timelines written. Returns false if
+/// another worker has taken the job over.
 pub fn note_progress(
     keys: &Keys,
     worker: &str,

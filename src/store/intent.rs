@@ -1,8 +1,9 @@
-//! Storage of intents: records of operations that touch several slots, kept while they are under way.
+//! Storage of intents: records of operations that touch several slots, kept while the operations are under
+//! way.
 //!
 //! An interrupted operation leaves its intent behind, and the repairer (`app::repair`) completes it. An
-//! intent belongs to one call and carries that call's token, so that two calls for the same pair never drop
-//! each other's intents.
+//! intent belongs to one call and carries that call's token, so that two calls with the same arguments never
+//! drop each other's intents.
 //!
 //! Intents are spread over partitions, each a sorted set scored by the operation's start time. A member is
 //! `edge:follower:followee:token`, `name:username:id:token` or `delete:author:post:token`.
@@ -83,7 +84,7 @@ impl Intent {
         Some(Self { operation, token })
     }
 
-    /// Returns the partition, determined by the user whose slot holds the source of truth.
+    /// Returns the intent's partition. The user whose slot holds the source of truth determines it.
     fn partition(&self) -> u32 {
         let (Operation::Edge { follower: user, .. }
         | Operation::Name { user, .. }
@@ -118,9 +119,9 @@ fn by_partition(intents: &[Intent], build: impl Fn(u32, Vec<String>) -> Command<
     touched.map(|(partition, members)| build(partition, members)).collect()
 }
 
-/// Reads up to `count` operations of a partition that began at `latest` or earlier, oldest first, with their
-/// start times, after skipping `skip` operations. `None` marks an operation unknown to this version, which is
-/// left to a version that knows it.
+/// Reads the operations of a partition that began at `latest` or earlier, oldest first, with their start
+/// times. Skips the first `skip` operations and returns at most `count`. `None` marks an operation unknown to
+/// this version; the caller leaves it to a version that knows it.
 pub fn begun_by(
     keys: &Keys,
     partition: u32,

@@ -1,17 +1,17 @@
 //! Builds all keys of the hot store. No other module builds key names.
 //!
 //! `{…}` is a Redis Cluster hash tag: keys with the same tag share a slot. A command, transaction or script
-//! touches keys of a single [`Tag`], so the same code runs on a single Redis and on a cluster. All keys begin
+//! touches keys of a single [`Tag`], so the same code runs on a single server and on a cluster. All keys begin
 //! with a prefix (`ff:`), so that several deployments or tests can share a server.
 //!
 //! | key | kind | holds |
 //! |---|---|---|
-//! | `ff:{g}:layout` | hash | store-wide settings: `name_shards`, the number of username index shards, fixed on first use; `archive`, the archive's identity; `post_hot_limit`, the hot limit beyond which all posts have been queued for the archive; `timeline_strategy`, the timeline strategy in force; `timeline_generation`, its generation number |
+//! | `ff:{g}:layout` | hash | store-wide settings: `name_shards`, the number of username index shards, fixed on first use; `archive`, the archive's identity; `post_hot_limit`, the last hot limit for which all excess posts were queued for the archive; `timeline_strategy`, the timeline strategy in force; `timeline_generation`, its generation number |
 //! | `ff:{g}:next:user`, `ff:{g}:next:post` | counter | the last id issued |
-//! | `ff:{g}:probe` | text | time of the last write probe, for `/readyz`. Expires after a minute |
+//! | `ff:{g}:probe` | string | time of the last write probe, for `/readyz`. Expires after a minute |
 //! | `ff:{g}:publishing` | sorted set | notes on posts that have an id but are neither visible nor revoked yet, by id; see [`crate::store::draft`] |
-//! | `ff:{g}:stars` | set | authors whose posts are pulled, not pushed |
-//! | `ff:{g}:stars:version` | text | nonce that changes with each new star |
+//! | `ff:{g}:stars` | set | authors whose posts are not pushed; followers pull them (fan-out on read) |
+//! | `ff:{g}:stars:version` | string | nonce that changes with each new star |
 //! | `ff:name:{n12}` | hash, sharded | username → user id; `?7` while user 7 is being created |
 //! | `ff:{i3}:intents` | sorted set | unfinished operations, by start time; see [`crate::store::intent`] |
 //! | `ff:{u7}:user` | hash | `username`, `display_name`, `bio`, `created_at` |
@@ -28,29 +28,29 @@
 //! | `ff:{u7}:gone` | sorted set | user 7's deleted posts that may still be in the archive, by id |
 //! | `ff:{u7}:timeline` | list | user 7's home timeline: post ids in descending order, then a seal; see `store/lua/part/timeline.lua` |
 //! | `ff:{u7}:removed` | sorted set | posts removed from user 7's timeline, by time of removal; see `store/lua/part/remove.lua`. Expires after a day |
-//! | `ff:{u7}:idem:K` | text | publish attempt bound to the idempotency key with digest K. Expires after a day |
+//! | `ff:{u7}:idem:K` | string | publish attempt bound to the idempotency key with digest K. Expires after a day |
 //! | `ff:{f3}:fanout` | stream | jobs that push posts to timelines |
 //! | `ff:{f3}:sweep` | stream | jobs that remove deleted posts from timelines |
 //! | `ff:{f3}:fanout:open` | sorted set | posts not yet pushed to all timelines, by id |
 //! | `ff:{f3}:fanout:ready` | hash | number of push jobs in the stream, by author |
 //! | `ff:{f3}:fanout:held` | sorted set | push jobs held back because their author has enough jobs in the stream: `author:post:time`, padded; see `store/lua/part/turns.lua` |
 //! | `ff:{f3}:fanout:turns` | sorted set | authors with held-back jobs, by queueing time of the author's first held-back job |
-//! | `ff:{f3}:fanout:progress` | hash | progress of the partition's jobs: `kind:post` → follow time and id of the last follower processed, number of followers processed |
+//! | `ff:{f3}:fanout:progress` | hash | progress of the partition's jobs: `kind:post` → follow time and id of the last follower processed, and number of followers processed |
 //! | `ff:{f3}:fanout:served` | counter | total number of timelines written |
 //! | `ff:{f3}:fanout:failed` | stream | jobs abandoned after repeated starts without progress |
-//! | `ff:{g}:visit:days` | hash | unarchived day → number of shards; and `since`, the first day recorded |
+//! | `ff:{g}:visit:days` | hash | day not archived yet → number of the day's shards; and `since`, the first day recorded |
 //! | `ff:{v20777.391.3}:visit` | set, sharded | visitors on day 20777 (counted from 1970-01-01), in shard 3 of 391: user ids, and 0 once the shard is closed |
 //! | `ff:{u7}:audience:20777:N` | set, sharded | viewers of user 7's profile on day 20777, in shard N; see [`crate::store::audience`]. Expires after a month |
-//! | `ff:{r12}:region` | packed | regions of 4,093 users, two bytes each; see [`crate::store::region`] |
+//! | `ff:{r12}:region` | packed string | regions of 4,093 users, two bytes each; see [`crate::store::region`] |
 //! | `ff:{h1f…}:login`, `ff:{h1f…}:register` | bucket | sign-in attempts and registrations from the address with digest 1f…; see [`crate::store::bucket`]. Like every bucket, expires once full |
 //! | `ff:{k2e…}:login` | bucket | sign-in attempts for the username with digest 2e…, from unknown addresses. The user need not exist |
 //! | `ff:{k2e…}:login:3d…` | bucket | sign-in attempts for that username from the known address with digest 3d… |
 //! | `ff:{k2e…}:known` | sorted set | addresses that have signed in to that account, by time of the last sign-in; see [`crate::store::throttle`]. Expires after 90 days |
 //! | `ff:{u7}:cost`, `ff:{h1f…}:cost` | bucket | query cost available to user 7, and to anonymous clients from the address with digest 1f… |
 //! | `ff:{u7}:publish` | bucket | posts that user 7 may publish |
-//! | `ff:{u7}:guesses:N` | bucket | password attempts through the session with id N |
+//! | `ff:{u7}:guesses:N` | bucket | password attempts made in the session with id N |
 //! | `ff:{u7}:signins`, `ff:{h1f…}:signins` | bucket | successful password checks for user 7, and from the address with digest 1f… |
-//! | `ff:{a}:pending` | list | posts queued for the archive, live or deleted: `post:time`, with the queueing time. A post may occur more than once |
+//! | `ff:{a}:pending` | list | posts, live or deleted, queued for the archive: `post:time`, where `time` is when the post was queued. A post may occur more than once |
 //! | `ff:{a}:moving:M` | list | posts taken by mover M |
 //! | `ff:{a}:movers` | sorted set | movers, by time of the last heartbeat |
 //! | `ff:{a}:moved` | counter | total number of posts archived |
@@ -59,7 +59,7 @@
 //! Times are in milliseconds since the Unix epoch; ids are decimal numbers.
 //!
 //! Two kinds of pub/sub channels are named like keys: `ff:{u7}:live` announces changes that affect user 7;
-//! `ff:{g}:pulled` announces authors with new posts for their readers to pull. See [`crate::store::signal`].
+//! `ff:{g}:pulled` announces authors of new posts that followers pull. See [`crate::store::signal`].
 
 use std::fmt::{self, Write as _};
 use std::marker::PhantomData;
@@ -103,7 +103,7 @@ pub enum Stream {}
 /// Marker type of keys that hold a string of fixed-length fields.
 #[derive(Debug)]
 pub enum Packed {}
-/// Marker type of keys that hold a text.
+/// Marker type of keys that hold a string.
 #[derive(Debug)]
 pub enum Text {}
 /// Marker type of pub/sub channels, which are named like keys.
@@ -119,7 +119,7 @@ pub struct Layout {
     pub shards: u32,
 }
 
-/// A key's hash tag, which determines the slot.
+/// A key's hash tag, which determines the key's slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tag {
     /// `{g}`: global data.
@@ -176,7 +176,7 @@ pub struct Key<Kind> {
 }
 
 impl<Kind> Key<Kind> {
-    /// Returns the key's tag, which determines the slot.
+    /// Returns the key's tag, which determines the key's slot.
     #[must_use]
     pub fn tag(&self) -> Tag {
         self.tag
@@ -203,7 +203,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Creates a builder of keys with this prefix, for a username index of `name_shards` shards.
+    /// Creates a builder of keys with this prefix, for a username index with `name_shards` shards.
     #[must_use]
     pub fn new(prefix: &str, name_shards: u32) -> Self {
         Self { prefix: prefix.into(), name_shards }
@@ -233,7 +233,7 @@ impl Keys {
         self.key(Tag::Global, "next:post")
     }
 
-    /// Returns the key that a probe writes to check that Redis accepts writes.
+    /// Returns the key that the readiness probe writes, to check that Redis accepts writes.
     #[must_use]
     pub fn probe(&self) -> Key<Text> {
         self.key(Tag::Global, "probe")
@@ -245,7 +245,7 @@ impl Keys {
         self.key(Tag::Global, "publishing")
     }
 
-    /// Returns the key of the stars: authors whose posts are pulled.
+    /// Returns the key of the stars: authors whose posts followers pull.
     #[must_use]
     pub fn stars(&self) -> Key<Set> {
         self.key(Tag::Global, "stars")
@@ -264,8 +264,8 @@ impl Keys {
         Key { name: format!("{}name:{tag}", self.prefix), tag, kind: PhantomData }
     }
 
-    /// Returns the key of the username index shard that holds a name. CRC32 determines the shard; this is
-    /// part of the stored format.
+    /// Returns the key of the username index shard that holds a name. The name's CRC32 determines the shard,
+    /// as part of the stored format.
     #[must_use]
     pub fn names_with(&self, username: &Username) -> Key<Hash> {
         self.names(self.names_shard(username))
@@ -319,7 +319,7 @@ impl Keys {
         self.key(Tag::User(user), "followers")
     }
 
-    /// Returns the keys of a page of users to intersect, and of its intersections with `following` and
+    /// Returns the key of a page of users, and the keys of its intersections with `following` and
     /// `followers`.
     #[must_use]
     pub fn find(&self, viewer: UserId, nonce: u64) -> [Key<SortedSet>; 3] {
@@ -375,7 +375,7 @@ impl Keys {
         self.key::<Channel>(Tag::User(user), "live").name
     }
 
-    /// Returns the channel that announces authors with new posts to pull.
+    /// Returns the channel that announces authors of new posts that followers pull.
     #[must_use]
     pub fn pulled(&self) -> String {
         self.key::<Channel>(Tag::Global, "pulled").name
@@ -417,7 +417,7 @@ impl Keys {
         self.key(Tag::Fanout(partition), "fanout:held")
     }
 
-    /// Returns the key of a partition's authors with held-back jobs.
+    /// Returns the key of the authors with held-back jobs in a partition.
     #[must_use]
     pub fn fanout_turns(&self, partition: u32) -> Key<SortedSet> {
         self.key(Tag::Fanout(partition), "fanout:turns")
@@ -429,7 +429,7 @@ impl Keys {
         self.key(Tag::Fanout(partition), "fanout:progress")
     }
 
-    /// Returns the key of the number of timelines that a partition's jobs have written.
+    /// Returns the key of the total number of timelines that a partition's jobs have written.
     #[must_use]
     pub fn fanout_served(&self, partition: u32) -> Key<Counter> {
         self.key(Tag::Fanout(partition), "fanout:served")
@@ -447,7 +447,7 @@ impl Keys {
         self.key(Tag::Archive, "pending")
     }
 
-    /// Returns the key of the posts taken by a mover.
+    /// Returns the key of the posts that a mover has taken.
     #[must_use]
     pub fn moving(&self, mover: &str) -> Key<List> {
         self.key(Tag::Archive, &format!("moving:{mover}"))
@@ -465,13 +465,13 @@ impl Keys {
         self.key(Tag::Archive, "moved")
     }
 
-    /// Returns the key of the posts rejected by the archive.
+    /// Returns the key of the posts that the archive rejected.
     #[must_use]
     pub fn unmovable(&self) -> Key<Hash> {
         self.key(Tag::Archive, "unmovable")
     }
 
-    /// Returns the key of the unarchived days.
+    /// Returns the key of the days whose visits are not archived yet.
     #[must_use]
     pub fn visit_days(&self) -> Key<Hash> {
         self.key(Tag::Global, "visit:days")
@@ -495,43 +495,43 @@ impl Keys {
         self.key(Tag::Regions(shard), "region")
     }
 
-    /// Returns the key of an address's bucket of sign-in attempts.
+    /// Returns the key of the bucket that limits sign-in attempts from an address.
     #[must_use]
     pub fn logins_from(&self, address: Digest) -> Key<Bucket> {
         self.key(Tag::Address(address), "login")
     }
 
-    /// Returns the key of an address's registration bucket.
+    /// Returns the key of the bucket that limits registrations from an address.
     #[must_use]
     pub fn registrations_from(&self, address: Digest) -> Key<Bucket> {
         self.key(Tag::Address(address), "register")
     }
 
-    /// Returns the key of a user's query cost bucket.
+    /// Returns the key of the bucket that limits the cost of a user's queries.
     #[must_use]
     pub fn cost_of(&self, user: UserId) -> Key<Bucket> {
         self.key(Tag::User(user), "cost")
     }
 
-    /// Returns the key of a user's publish bucket.
+    /// Returns the key of the bucket that limits how many posts a user publishes.
     #[must_use]
     pub fn publishes_of(&self, user: UserId) -> Key<Bucket> {
         self.key(Tag::User(user), "publish")
     }
 
-    /// Returns the key of the query cost bucket of an address's anonymous clients.
+    /// Returns the key of the bucket that limits the cost of anonymous queries from an address.
     #[must_use]
     pub fn cost_from(&self, address: Digest) -> Key<Bucket> {
         self.key(Tag::Address(address), "cost")
     }
 
-    /// Returns the key of an account's bucket of sign-in attempts from unknown addresses.
+    /// Returns the key of the bucket that limits sign-in attempts to an account from unknown addresses.
     #[must_use]
     pub fn logins_to(&self, account: Digest) -> Key<Bucket> {
         self.key(Tag::Account(account), "login")
     }
 
-    /// Returns the key of an account's bucket of sign-in attempts from one known address.
+    /// Returns the key of the bucket that limits sign-in attempts to an account from one known address.
     #[must_use]
     pub fn known_logins_to(&self, account: Digest, address: Digest) -> Key<Bucket> {
         self.key(Tag::Account(account), &format!("login:{address}"))
@@ -543,19 +543,19 @@ impl Keys {
         self.key(Tag::Account(account), "known")
     }
 
-    /// Returns the key of a session's bucket of password attempts.
+    /// Returns the key of the bucket that limits password attempts made in a session.
     #[must_use]
     pub fn guesses(&self, user: UserId, session: SessionId) -> Key<Bucket> {
         self.key(Tag::User(user), &format!("guesses:{session}"))
     }
 
-    /// Returns the key of a user's bucket of successful password checks.
+    /// Returns the key of the bucket that limits successful password checks for a user.
     #[must_use]
     pub fn sign_ins_of(&self, user: UserId) -> Key<Bucket> {
         self.key(Tag::User(user), "signins")
     }
 
-    /// Returns the key of an address's bucket of successful password checks.
+    /// Returns the key of the bucket that limits successful password checks from an address.
     #[must_use]
     pub fn sign_ins_from(&self, address: Digest) -> Key<Bucket> {
         self.key(Tag::Address(address), "signins")

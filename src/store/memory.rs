@@ -1,4 +1,4 @@
-//! Memory usage of stored data. Nothing here writes.
+//! Memory usage of stored data. Only reads.
 //!
 //! Not here: the selection of samples (`app::memory`), or the comparison with other layouts
 //! (`benches/memory.rs`).
@@ -10,7 +10,7 @@ use crate::store::key::{Key, Keys, Layout};
 use crate::store::region::USERS_PER_SHARD;
 use crate::store::relation::list;
 
-/// Number of elements that Redis samples in a key that is not packed.
+/// Number of elements that Redis samples to estimate the size of a key without a compact encoding.
 const SAMPLES: usize = 50;
 
 /// Memory usage of a key.
@@ -18,13 +18,13 @@ const SAMPLES: usize = 50;
 pub struct KeyUsage {
     /// Bytes, including the key's name and overhead.
     pub bytes: u64,
-    /// Number of items it holds.
+    /// Number of items in the key.
     pub items: u64,
     /// The Redis encoding.
     pub encoding: String,
 }
 
-/// Measures a key whose elements are counted by the `count` command; `markers` of them are not items.
+/// Measures a key. The command `count` counts the key's elements, of which `markers` are not items.
 fn usage<Kind>(key: &Key<Kind>, count: &str, markers: u64) -> Command<Option<KeyUsage>> {
     let bytes = command("MEMORY").arg("USAGE").key(key).arg("SAMPLES").arg(SAMPLES);
     let encoding = command("OBJECT").arg("ENCODING").key(key);
@@ -35,7 +35,7 @@ fn usage<Kind>(key: &Key<Kind>, count: &str, markers: u64) -> Command<Option<Key
     })
 }
 
-/// Measures one of a user's lists.
+/// Measures the list of a user's followers or of the users they follow.
 pub fn follows(keys: &Keys, user: UserId, side: Side) -> Command<Option<KeyUsage>> {
     usage(&list(keys, user, side), "ZCARD", 0)
 }
@@ -61,12 +61,12 @@ pub fn post(keys: &Keys, post: PostId) -> Command<Option<KeyUsage>> {
     usage(&keys.post(post), "EXISTS", 0)
 }
 
-/// Measures a shard of the visits of a day.
+/// Measures a shard of a day's visits.
 pub fn visits(keys: &Keys, layout: Layout, shard: u32) -> Command<Option<KeyUsage>> {
     usage(&keys.visits(layout, shard), "SCARD", 0)
 }
 
-/// Measures a shard of the regions. The items are bytes.
+/// Measures a region shard. The item count is the shard's length in bytes.
 pub fn regions(keys: &Keys, shard: u64) -> Command<Option<KeyUsage>> {
     usage(&keys.regions(shard), "STRLEN", 0)
 }

@@ -2,7 +2,7 @@
 //!
 //! # Why by step
 //! A step is the purpose of a batch. Its name is a literal in the source, so the number of steps is fixed.
-//! Each thread looks up a histogram once. After that, recording a duration takes no allocation and no lock.
+//! Each thread looks up each histogram once. After that, recording a duration takes no allocation and no lock.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -57,12 +57,12 @@ pub struct Store {
     keys: Keys,
     round_trips: Arc<AtomicU64>,
     gate: Option<Arc<dyn Gate>>,
-    /// Confirmation that writes are on disk; `None` if Redis does not support it.
+    /// Connection used to wait until writes are on disk; `None` if Redis cannot confirm this.
     durable: Option<Arc<Durable>>,
 }
 
 impl Store {
-    /// Connects, checks that this Redis is suitable for storing data, and reads the layout, or sets the
+    /// Connects, checks that the Redis server is suitable for storing data, and reads the layout, or sets the
     /// layout of a new store. Makes several round trips.
     pub async fn open(config: &RedisConfig) -> Result<Self, OpenError> {
         let pool = Pool::connect(config).await?;
@@ -80,13 +80,13 @@ impl Store {
         Ok(store)
     }
 
-    /// Returns the same store with a gate.
+    /// Returns a handle to the same store, with a gate.
     #[must_use]
     pub fn with_gate(&self, gate: Arc<dyn Gate>) -> Self {
         Self { gate: Some(gate), ..self.clone() }
     }
 
-    /// Returns the same store with a dedicated connection.
+    /// Returns a handle to the same store, with a dedicated connection.
     #[must_use]
     pub fn apart(&self) -> Self {
         Self { pool: self.pool.apart(), ..self.clone() }
@@ -126,8 +126,8 @@ impl Store {
         }
     }
 
-    /// Returns the number of times this process has found Redis restarted or replaced by another server.
-    /// Redis may then have lost its latest writes.
+    /// Returns the number of times this process has found Redis restarted or replaced by another server. Each
+    /// time, Redis may have lost its latest writes.
     #[must_use]
     pub fn changes(&self) -> u64 {
         self.pool.changes()
@@ -156,8 +156,8 @@ impl Store {
         }
     }
 
-    /// Rejects a Redis that is too old for Fanfold's commands or that may evict data. Returns true if Redis
-    /// can confirm that writes are on disk.
+    /// Rejects a server that is too old for Fanfold's commands or that may evict data. Returns true if the
+    /// server can confirm that writes are on disk.
     async fn check_server(&self, allow_eviction: bool) -> Result<bool, OpenError> {
         let info = command("INFO").reply::<redis::InfoDict>().send("open: info", self).await?;
         let version: String = info.get("redis_version").unwrap_or_default();
@@ -172,10 +172,10 @@ impl Store {
         Err(OpenError::Evicts(policy))
     }
 
-    /// Returns the number of username index shards. The first process that opens the store fixes this number,
-    /// regardless of later values of `expected_users`, because it determines each name's shard.
+    /// Returns the number of username index shards. Because this number determines each name's shard, the
+    /// first process that opens the store fixes it; later values of `expected_users` have no effect.
     async fn fix_layout(&self, expected_users: u64) -> Result<u32, OpenError> {
-        /// Average number of names per shard: twice that number still fits in a listpack.
+        /// Average number of names per shard. Twice that number still fits in a listpack.
         const NAMES_PER_SHARD: u64 = 64;
         let wanted = expected_users.div_ceil(NAMES_PER_SHARD).next_power_of_two().max(16);
         let wanted = u32::try_from(wanted).unwrap_or(1 << 31);
@@ -186,7 +186,7 @@ impl Store {
         }
         let fix = command("HSETNX").key(&layout).arg("name_shards").arg(wanted);
         fix.reply::<bool>().send("open: fix layout", self).await?;
-        // Another process may have set it first.
+        // Another process may have fixed the number first.
         Ok(read().send("open: read layout", self).await?.unwrap_or(wanted).max(1))
     }
 }
@@ -215,7 +215,7 @@ pub enum OpenError {
         #[source]
         cause: redis::RedisError,
     },
-    /// A command of the check failed.
+    /// A command of the initial check failed.
     #[error("unexpected response from Redis")]
     Broken(#[from] Error),
     /// Redis lacks commands that Fanfold uses.

@@ -1,7 +1,7 @@
 //! Storage of posts on their way to the archive: queued posts, and posts taken by a mover.
 //!
-//! A mover moves posts from the queue to its own list, and removes them from that list when it is done. When
-//! a mover falls silent, another mover takes over its list.
+//! A mover moves posts from the queue to its own list, and removes them from that list when it has finished
+//! with them. When a mover falls silent, another mover takes over its list.
 //!
 //! Not here: the order of the steps (`app::archive`), post records (`store::post`).
 
@@ -60,7 +60,8 @@ pub struct Taken {
     pub silent: Vec<String>,
 }
 
-/// Takes at most [`MOST`] posts, unless the mover still has posts. Records the mover's heartbeat.
+/// Takes at most [`MOST`] posts, unless the mover still has posts. Records the mover's heartbeat, and returns
+/// the movers without a heartbeat for `silent_after` milliseconds.
 pub fn take(keys: &Keys, mover: &str, silent_after: u64) -> Command<Taken> {
     let take = call(&script::TAKE_POSTS).key(&keys.pending()).key(&keys.moving(mover)).key(&keys.movers());
     let take = take.arg(mover).arg(MOST).arg(silent_after).reply::<(Vec<String>, Vec<String>)>();
@@ -76,26 +77,26 @@ pub fn take(keys: &Keys, mover: &str, silent_after: u64) -> Command<Taken> {
     })
 }
 
-/// Hands over one mover's posts to another mover. Returns the number of posts.
+/// Hands over one mover's posts to another mover. Returns the number of posts handed over.
 pub fn adopt(keys: &Keys, from: &str, to: &str) -> Command<u64> {
     let hand = call(&script::HAND_OVER_POSTS).key(&keys.moving(from)).key(&keys.moving(to));
     hand.key(&keys.movers()).arg(from).arg(to).reply()
 }
 
-/// Puts a stopping mover's posts back into the queue. Returns the number of posts.
+/// Puts a stopping mover's posts back into the queue. Returns the number of posts put back.
 pub fn give_back(keys: &Keys, mover: &str) -> Command<u64> {
     let hand = call(&script::HAND_OVER_POSTS).key(&keys.moving(mover)).key(&keys.pending());
     hand.key(&keys.movers()).arg(mover).reply()
 }
 
-/// The outcome for posts taken by a mover.
+/// The outcome of archiving the posts that a mover took.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Posts that are in the archive.
     pub archived: Vec<Entry>,
     /// Posts rejected by the archive.
     pub unmovable: Vec<String>,
-    /// Posts that need no archiving, or no longer do.
+    /// Posts that need not be archived, or no longer need to be.
     pub settled: Vec<Entry>,
 }
 
@@ -128,7 +129,7 @@ pub fn evict_expired(keys: &Keys, author: UserId, posts: &[PostId]) -> Command<u
 /// The stored summary of an author's cold posts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cold {
-    /// The greatest id of a post that ever became cold; 0 if no post did.
+    /// Greatest id of all posts that ever became cold; 0 if none did.
     pub greatest: u64,
     /// Number of cold posts, excluding deleted posts; `None` if the stored value is not a valid count.
     pub count: Option<u64>,
@@ -159,8 +160,8 @@ pub fn cold_and_listed(keys: &Keys, author: UserId) -> Command<(Cold, Vec<PostId
         .map(|(greatest, count, gone, listed)| Ok((Cold::new((greatest, count), gone), ids(listed))))
 }
 
-/// Corrects the summary of an author's cold posts to `(count, greatest)`, unless it has changed since it was
-/// read. Returns true if the summary is now correct.
+/// Corrects the summary of an author's cold posts to `(count, greatest)`, unless the summary has changed since
+/// it was read. Returns true if the summary is now correct.
 pub fn correct_cold(
     keys: &Keys,
     author: UserId,
@@ -180,12 +181,12 @@ pub fn beyond(keys: &Keys, author: UserId, hot: u32, start: usize) -> Command<Ve
     range.reply::<Vec<Id>>().map(|found| Ok(ids(found)))
 }
 
-/// Returns the hot limit beyond which all posts were queued; `None` if no limit was recorded.
+/// Returns the last hot limit for which all excess posts were queued; `None` if no limit was recorded.
 pub fn swept_limit(keys: &Keys) -> Command<Option<u32>> {
     command("HGET").key(&keys.layout()).arg("post_hot_limit").reply()
 }
 
-/// Records that all posts beyond this hot limit were queued.
+/// Records that all posts in excess of this hot limit were queued.
 pub fn note_swept_limit(keys: &Keys, limit: u32) -> Command<i64> {
     command("HSET").key(&keys.layout()).arg("post_hot_limit").arg(limit).reply()
 }
@@ -250,7 +251,7 @@ pub fn rebind_archive(keys: &Keys, identity: &str) -> Command<i64> {
     command("HSET").key(&keys.layout()).arg("archive").arg(identity).reply()
 }
 
-/// Ensures that no post receives an id up to and including `upto`.
+/// Ensures that no new post receives an id less than or equal to `upto`. Returns the last id issued.
 pub fn skip_posts(keys: &Keys, upto: u64) -> Command<u64> {
     call(&script::SKIP_POSTS).key(&keys.next_post()).arg(upto).reply()
 }

@@ -1,9 +1,11 @@
 //! Storage of the username index: username → user id, as a sharded hash.
 //!
-//! CRC32 spreads names over many small hashes, which Redis stores packed, in a third of the memory of one key
-//! per name. The first caller that reserves a name gets it. A name is *reserved* (`?7`) while its user is
-//! being created and *settled* (`7`) afterwards. A settled name always leads to an existing user, so a reader
-//! needs no second lookup.
+//! CRC32 spreads names over many small hashes. Redis stores these in a compact encoding, which takes a third
+//! of the memory of one key per name.
+//!
+//! The first caller that reserves a name gets it. A name is *reserved* (`?7`) while its user is being created
+//! and *settled* (`7`) afterwards. A settled name always leads to an existing user, so a reader needs no second
+//! lookup.
 //!
 //! Not here: the steps of a registration (`app::user`) and their repair (`app::repair`).
 
@@ -19,7 +21,7 @@ use crate::store::script;
 /// The value that the index holds for a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
-    /// The name is reserved for this id, whose user need not exist.
+    /// The name is reserved for the user with this id, who need not exist.
     Reserved(UserId),
     /// The name belongs to this user, who exists.
     Settled(UserId),
@@ -58,7 +60,7 @@ pub fn holder(keys: &Keys, username: &Username) -> Command<Option<Holder>> {
     command("HGET").key(&keys.names_with(username)).arg(username.as_str()).reply()
 }
 
-/// Reserves a name for an id, if the name is free. Returns the current holder.
+/// Reserves a name for a user id, if the name is free. Returns the current holder.
 pub fn reserve(keys: &Keys, username: &Username, user: UserId) -> Command<Holder> {
     let reserve = call(&script::RESERVE_NAME).key(&keys.names_with(username)).arg(username.as_str());
     reserve.arg(Holder::Reserved(user).text()).reply()

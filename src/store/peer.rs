@@ -1,11 +1,11 @@
-//! Tracks the server at the other end of the connections: its identity, and the need to replace the
+//! Tracks the identity of the server at the other end of the connections, and decides when to replace the
 //! connections.
 //!
 //! # Why
 //! After a failover, an address may lead to another server while existing connections stay with the old
 //! server. The old server reveals this only by rejecting writes, and an error reply does not break a
 //! connection. A server that was restarted, or took over, may also have lost its latest writes; a changed run
-//! id reveals it.
+//! id reveals this.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -48,7 +48,8 @@ impl Peer {
     }
 
     /// Schedules all connections for replacement if these replies show that the server rejects writes. Does
-    /// nothing if the connections of `generation` are already being replaced, or shortly after a replacement.
+    /// nothing if the connections of `generation` are already being replaced, or too soon after the last
+    /// replacement.
     pub(super) fn judge(&self, replies: &[Value], generation: u64) {
         if !replies.iter().any(is_of_replica) {
             return;

@@ -1,4 +1,4 @@
-//! Pools connections to one Redis.
+//! Pools connections to one Redis server.
 //!
 //! # Why clones of multiplexed connections
 //! A multiplexed connection serves many batches at once. It sends each batch in one piece and receives the
@@ -35,7 +35,7 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// Connects once before it creates the pool, to report a wrong address immediately and in full.
+    /// Creates a pool, after connecting once so that a wrong address fails immediately, with its full cause.
     pub(super) async fn connect(config: &RedisConfig) -> Result<Self, OpenError> {
         let url = config.redis_url.as_ref().map_or("redis://127.0.0.1/", |url| url.expose());
         // Installs the cryptography provider for rediss:// URLs. This process may have installed it already.
@@ -67,7 +67,7 @@ impl Pool {
         &self.client
     }
 
-    /// Returns a pool with a single connection to the same Redis, not shared with other callers.
+    /// Returns a separate pool with a single connection to the same server.
     pub(super) fn apart(&self) -> Self {
         Self::new(self.client.clone(), 1, Arc::clone(&self.peer))
     }
@@ -84,8 +84,8 @@ impl Pool {
 
     /// Sends a pipeline and waits for its replies.
     ///
-    /// Retries if the connection turns out to be dead: Redis may have restarted since the last use, which
-    /// breaks all connections. Every command is safe to repeat.
+    /// Retries if the connection turns out to be dead: a restart of Redis breaks all connections. Every
+    /// command is safe to repeat.
     pub(super) async fn exchange(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Error> {
         let exchanged = tokio::time::timeout(EXCHANGE, self.exchange_with_living(pipeline)).await;
         exchanged.unwrap_or_else(|_elapsed| Err(Error::no_answer().into()))
@@ -103,7 +103,7 @@ impl Pool {
                 }
                 Err(error) => error,
             };
-            // The network rather than Redis may have caused a timeout: use another connection.
+            // The network rather than Redis may have caused a timeout: replace the connection.
             if error.is_unrecoverable_error() || error.is_timeout() {
                 link.broken.store(true, Ordering::Relaxed);
             }
@@ -134,7 +134,7 @@ impl Pool {
 pub(super) struct Link {
     connection: MultiplexedConnection,
     broken: Arc<AtomicBool>,
-    /// The connection's generation.
+    /// The peer's generation when the connection was opened.
     generation: u64,
 }
 
@@ -149,7 +149,7 @@ fn keepalive() -> socket2::TcpKeepalive {
     socket2::TcpKeepalive::new().with_time(Duration::from_secs(30))
 }
 
-/// The pool's factory of connections with timeouts.
+/// The pool's connection factory, which sets timeouts.
 pub(super) struct Manager {
     client: Client,
     peer: Arc<Peer>,

@@ -26,8 +26,8 @@ const RECENT: usize = 20;
 
 const FIELDS: [&str; 5] = ["author", "content", "created_at", "platform", "delivery"];
 
-/// Creates a post's record. Returns the post's delivery mode, which the process that creates the record
-/// decides. Returns `None` if the id is unusable, because another post has it or it was revoked.
+/// Creates a post's record if it does not exist. Returns the delivery mode in the record, as set by the
+/// process that created the record. Returns `None` if the id was revoked or belongs to another post.
 pub fn create(
     keys: &Keys,
     draft: &Draft,
@@ -96,14 +96,15 @@ impl FromRedisValue for Settled {
 /// Size limits of the data stored per user.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// Maximum posts per timeline.
+    /// Maximum number of posts per timeline.
     pub timeline: u32,
-    /// Maximum hot posts per author; older posts become cold.
+    /// Maximum number of hot posts per author; older posts become cold.
     pub hot: u32,
 }
 
-/// Makes a post visible: adds it to its author's lists and marks the publish attempt under the idempotency
-/// key, if any, as done. Notifies the readers of a pulled post.
+/// Makes a post visible: adds it to its author's lists. If the publish attempt is bound to an idempotency key,
+/// marks the attempt as done. If followers pull the post, announces its author on the channel
+/// [`Keys::pulled`].
 pub fn publish(
     keys: &Keys,
     draft: &Draft,
@@ -128,8 +129,8 @@ pub fn publish(
     }
 }
 
-/// Returns a post's state. Revokes an abandoned post that is not visible; a process still publishing the post
-/// then fails.
+/// Returns the state of a post being published. If `is_abandoned`, revokes the post unless it is visible; a
+/// process that is still publishing it then fails.
 pub fn settle_if_possible(
     keys: &Keys,
     draft: &Draft,
@@ -183,7 +184,7 @@ pub fn read(keys: &Keys, id: PostId) -> Command<Record> {
         };
         let author = UserId::new(author).ok_or_else(|| corrupt("author"))?;
         let Some(content) = content else {
-            // Versions that do not know this value treat it as a settled tombstone, which is also correct.
+            // Versions that do not know this value treat the record as a settled tombstone: also correct.
             if settled == Some(2) {
                 return Ok(Record::Revoked { author });
             }
@@ -195,7 +196,8 @@ pub fn read(keys: &Keys, id: PostId) -> Command<Record> {
     })
 }
 
-/// Deletes an archived post's record, unless the record has changed. Returns true if no record is left.
+/// Deletes an archived post's record, unless the record differs from `post`. Returns true if no record is
+/// left.
 pub fn drop(keys: &Keys, post: &Post) -> Command<bool> {
     let drop = call(&script::DROP_POST).key(&keys.post(post.id));
     let drop = drop.arg("author").arg(post.author.get()).arg("content").arg(&post.content);
@@ -254,7 +256,7 @@ pub struct Trace {
     pub is_deleted: bool,
 }
 
-/// Reads a post's trace; `None` if the post never existed.
+/// Reads a post's trace; `None` if the post has no record.
 pub fn trace(keys: &Keys, id: PostId) -> Command<Option<Trace>> {
     let read = command("HMGET").key(&keys.post(id)).arg("author").arg("delivery").arg("deleted");
     read.reply::<(Option<u64>, Option<String>, Option<u8>)>().map(|(author, delivery, deleted)| {
@@ -267,7 +269,7 @@ pub fn trace(keys: &Keys, id: PostId) -> Command<Option<Trace>> {
 }
 
 /// Removes a post from its author's lists and timeline, and from the count of cold posts. Returns true if the
-/// post was in the list or cold.
+/// post was in the hot list or cold.
 pub fn delete(keys: &Keys, author: UserId, id: PostId, now: Timestamp) -> Command<bool> {
     let delete = call(&script::DELETE_POST).key(&keys.void(author)).key(&keys.posts(author));
     let delete = delete.key(&keys.recent(author)).key(&keys.timeline(author));
@@ -306,7 +308,7 @@ pub fn find(keys: &Keys, author: UserId, id: PostId) -> Command<Location> {
 /// A page of an author's hot posts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostPage {
-    /// Page of post ids. Its flags refer to the hot list.
+    /// Page of post ids. `has_previous` and `has_next` refer to the hot list only.
     pub page: Page<PostId>,
     /// Summary of the cold posts. A post that is neither cold nor in the list is not visible.
     pub cold: Cold,
@@ -314,8 +316,7 @@ pub struct PostPage {
     pub gone: Gone,
 }
 
-/// Deleted posts that may still be in the archive, next to a page's position. Contains at most [`MOST_GONE`]
-/// posts on each side.
+/// Deleted posts near a page's position that may still be in the archive: at most [`MOST_GONE`] on each side.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gone {
     /// Posts within the page's range, in the page's direction.
@@ -324,14 +325,14 @@ pub struct Gone {
     pub behind: Vec<PostId>,
 }
 
-/// Maximum number of deleted posts returned on each side of a page's position. Reached only if no mover is
-/// running.
+/// Maximum number of deleted posts returned on each side of a page's position. This limit is reached only if
+/// no mover is running.
 pub const MOST_GONE: usize = 200;
 
 /// Summary of an author's cold posts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cold {
-    /// The greatest id of a post that ever became cold; 0 if no post did.
+    /// Greatest id of all posts that ever became cold; 0 if none did.
     pub greatest: u64,
     /// Number of cold posts, excluding deleted posts.
     pub count: u64,
@@ -350,10 +351,10 @@ pub fn page(keys: &Keys, author: UserId, window: &Window<PostId>) -> Command<Pos
     )
 }
 
-/// An author's first post in one direction: the newest or the oldest.
+/// The information in Redis about an author's first post in one direction: the newest or the oldest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nearest {
-    /// First post in the hot list.
+    /// First post of the hot list in this direction.
     pub hot: Option<PostId>,
     /// The cold post with the greatest id.
     pub cold: Option<PostId>,
@@ -367,7 +368,7 @@ impl Nearest {
     }
 
     /// Returns a bound before which the author has no posts in this direction; `None` if no bound is known or
-    /// there are no posts.
+    /// the author has no posts.
     #[must_use]
     pub fn bound(&self, direction: Direction) -> Option<PostId> {
         match direction {
@@ -377,13 +378,13 @@ impl Nearest {
     }
 }
 
-/// Reads an author's first post in one direction. Far cheaper than reading a page.
+/// Reads the information about an author's first post in one direction. Far cheaper than reading a page.
 pub fn nearest(keys: &Keys, author: UserId, direction: Direction) -> Command<Nearest> {
     let index = match direction {
         Direction::Forward => 0,
         Direction::Backward => -1,
     };
-    // The order matters: if a post becomes cold between the two reads, one of them finds it.
+    // The order matters: if a post becomes cold between the two reads, at least one of them finds it.
     let hot = command("LINDEX").key(&keys.posts(author)).arg(index);
     let cold = command("HGET").key(&keys.cold(author)).arg("greatest");
     several::<(Option<Id>, Option<u64>)>(vec![hot, cold])

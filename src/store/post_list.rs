@@ -1,4 +1,4 @@
-//! Converts post ids and page windows from replies and to arguments of scripts.
+//! Decodes post ids in replies, and encodes page windows as arguments of scripts.
 //!
 //! Not here: the lists themselves (`store::post`, `store::timeline`, `store::moving`).
 
@@ -8,7 +8,7 @@ use crate::model::id::PostId;
 use crate::model::page::Window;
 use crate::store::command::Builder;
 
-/// A post id as returned by Redis.
+/// A post id as Redis returns it.
 pub(super) struct Id(pub(super) PostId);
 
 impl FromRedisValue for Id {
@@ -23,7 +23,7 @@ pub(super) fn ids(ids: Vec<Id>) -> Vec<PostId> {
     ids.into_iter().map(|Id(id)| id).collect()
 }
 
-/// Adds the arguments that select the page a script returns.
+/// Adds the arguments that select the page for a script to return.
 pub(super) fn windowed(builder: Builder, window: &Window<PostId>) -> Builder {
     let from = window.from.map_or(String::new(), |from| from.to_string());
     builder.arg(window.direction.as_str()).arg(window.size).arg(from)

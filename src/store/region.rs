@@ -1,11 +1,11 @@
-//! Storage of users' regions: two bytes per user, at a fixed offset in fixed-length strings.
+//! Storage of users' regions: two bytes per user, at fixed offsets in fixed-length strings.
 //!
 //! A user's id determines the shard and the offset. A write touches only the user's two bytes. One command
 //! reads a group of users with nearby ids.
 //!
 //! # Why 4,093 users per shard
 //! Redis adds about seven bytes to a string, and its allocator has fixed size classes: a string of 8,192
-//! bytes occupies 10,240 bytes, but a string of 8,186 bytes only 8,192.
+//! bytes occupies 10,240 bytes, but a string of 8,186 bytes occupies only 8,192.
 //!
 //! Not here: the meaning of the bytes (`model::region`).
 
@@ -24,8 +24,8 @@ pub type UserRegions = Vec<(UserId, Option<Region>)>;
 
 /// Bytes per user.
 const WIDTH: u64 = 2;
-/// Maximum gap, in bytes, between two users read by one command: reading the gap costs less than another
-/// command.
+/// Maximum gap, in bytes, between two users read by one command. Reading such a gap costs less than sending
+/// another command.
 const GAP: u64 = 512;
 
 /// Returns a user's shard and byte offset in the shard.

@@ -15,8 +15,8 @@ use crate::store::command::{Command, call, command, several, transaction};
 use crate::store::key::{Key, Keys, SortedSet};
 use crate::store::script;
 
-/// Maximum number of users looked up by one transaction and of members probed by one command. Bounds the time
-/// for which a transaction or command can block Redis.
+/// Maximum number of users that one transaction looks up, or that one command probes. Bounds the time for
+/// which a transaction or command can block Redis.
 pub const PROBE: usize = 1_000;
 
 /// Number of lookups, or operations of similar cost, that a relation transaction makes per user.
@@ -32,7 +32,7 @@ pub(super) fn list(keys: &Keys, user: UserId, side: Side) -> Key<SortedSet> {
     }
 }
 
-/// Members with scores as returned by Redis: users with follow times.
+/// Members with scores as Redis returns them: users with follow times.
 struct Follows(Vec<Follow>);
 
 impl FromRedisValue for Follows {
@@ -66,7 +66,7 @@ impl FromRedisValue for Score {
     }
 }
 
-/// Reads a page of one of a user's lists in `O(log n + page)`.
+/// Reads a page of a user's followers, or of the users they follow, in `O(log n + page)`.
 pub fn page(keys: &Keys, user: UserId, side: Side, window: &Window<Position>) -> Command<Page<Follow>> {
     match window.from {
         Some(from) => {
@@ -82,7 +82,7 @@ pub fn page(keys: &Keys, user: UserId, side: Side, window: &Window<Position>) ->
     }
 }
 
-/// Reads the first or the last page. Requests one extra entry, whose presence shows that there are more.
+/// Reads the first or the last page. Requests one extra entry; if Redis returns it, there are more pages.
 fn outermost_page(keys: &Keys, user: UserId, side: Side, window: &Window<Position>) -> Command<Page<Follow>> {
     let Window { direction, size, from: _ } = *window;
     let (start, stop) = match direction {
@@ -117,13 +117,13 @@ pub fn range(keys: &Keys, user: UserId, side: Side, start: usize, count: usize) 
     range.map(|Follows(follows)| Ok(follows))
 }
 
-/// Reads a whole list, newest first. For `following`, which the follow limit bounds.
+/// Reads a whole list, newest first. Intended for `following`, whose length the follow limit bounds.
 pub fn all(keys: &Keys, user: UserId, side: Side) -> Command<Vec<Follow>> {
     let range = command("ZREVRANGE").key(&list(keys, user, side)).arg(0).arg(-1);
     range.arg("WITHSCORES").reply::<Follows>().map(|Follows(follows)| Ok(follows))
 }
 
-/// A user's mutuals, or the reason for not reading them.
+/// A user's mutuals, or [`TooMany`] if the user follows too many users for a traversal.
 pub type Mutuals = Result<Vec<Follow>, TooMany>;
 
 /// The number of followed users, which exceeds the traversal limit.
@@ -131,7 +131,7 @@ pub type Mutuals = Result<Vec<Follow>, TooMany>;
 pub struct TooMany(pub usize);
 
 /// Reads a user's mutuals, most recently followed first, unless the user follows more than `most` users.
-/// Takes `O(number followed × log)`: Redis walks the smaller set and probes the larger set.
+/// Takes `O(n log n)` for a user who follows `n` users: Redis walks the smaller set and probes the larger set.
 pub fn mutuals(keys: &Keys, user: UserId, most: usize) -> Command<Mutuals> {
     let read = call(&script::MUTUALS).key(&keys.following(user)).key(&keys.followers(user)).arg(most);
     // Redis looks up each member, and the script returns it.
@@ -161,7 +161,7 @@ pub fn times(keys: &Keys, user: UserId, side: Side, others: &[UserId]) -> Comman
 }
 
 /// Reads the relation between the viewer and each of `others`, in the given order. The cost depends on the
-/// page size, never on the number of followers or followed users.
+/// number of `others`, never on the number of followers or followed users.
 ///
 /// # Panics
 /// If `others` is empty or has more than [`PROBE`] users.
@@ -181,7 +181,7 @@ pub fn relations(
     }
 }
 
-/// Adds the page to a temporary set in the viewer's slot and intersects it with the viewer's two sets.
+/// Adds `others` to a temporary set in the viewer's slot and intersects that set with the viewer's two sets.
 /// Weights 0 and 1 turn the result scores into follow times. Users in both results are mutuals. A nonce in
 /// the key names keeps concurrent requests apart. The transaction deletes the sets at the end.
 fn by_intersection(keys: &Keys, viewer: UserId, others: &[UserId], nonce: u64) -> Command<Vec<Relation>> {
@@ -216,7 +216,7 @@ fn by_intersection(keys: &Keys, viewer: UserId, others: &[UserId], nonce: u64) -
     })
 }
 
-/// Probes both of the viewer's sets for the page. Makes no writes, so a replica could execute it.
+/// Probes both of the viewer's sets for `others`. Makes no writes, so a replica could execute this command.
 fn by_probe(keys: &Keys, viewer: UserId, others: &[UserId]) -> Command<Vec<Relation>> {
     type Answers = (Vec<Option<Score>>, Vec<Option<Score>>);
     let probe = |key: Key<SortedSet>| command("ZMSCORE").key(&key).args(others.iter().map(|id| id.get()));
@@ -263,7 +263,7 @@ pub fn write_following(
 }
 
 /// Returns the time at which `other` was added to a list of `user`; `None` if the list does not contain them.
-/// In `following`, this is the source of truth for an edge.
+/// For `following`, this is the source of truth for an edge.
 pub fn time(keys: &Keys, user: UserId, side: Side, other: UserId) -> Command<Option<Timestamp>> {
     let read = command("ZSCORE").key(&list(keys, user, side)).arg(other.get());
     read.reply::<Option<Score>>().map(|score| Ok(score.map(|Score(at)| at)))
@@ -275,7 +275,8 @@ pub fn remove(keys: &Keys, user: UserId, side: Side, other: UserId) -> Command<b
     write.arg(other.get()).arg("").reply()
 }
 
-/// Adds `other` to a list of `user`, or changes their time. Returns true if the list changed.
+/// Adds `other` to a list of `user` with the time `at`, or changes their time in the list to `at`. Returns
+/// true if the list changed.
 pub fn put(keys: &Keys, user: UserId, side: Side, other: UserId, at: Timestamp) -> Command<bool> {
     let write = call(&script::WRITE_FOLLOW).key(&list(keys, user, side));
     write.arg(other.get()).arg(at.as_millis()).reply()

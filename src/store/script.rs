@@ -1,6 +1,6 @@
-//! Builds calls of the Lua scripts, one operation per `.lua` file. Each file starts with a header that
-//! documents the script's purpose, keys, arguments and return value. The script's domain module contains the
-//! typed function that calls it.
+//! Builds calls to the Lua scripts, one operation per `.lua` file. Each file starts with a header that
+//! documents the script's purpose, keys, arguments and return value. The typed function that calls a script
+//! is in the script's domain module.
 //!
 //! Not here: the choice between digest and source (`store::batch`).
 
@@ -89,12 +89,12 @@ scripts! {
 }
 
 impl Script {
-    /// Builds a call of the script by digest.
+    /// Builds a call to the script by digest.
     pub(super) fn by_digest(&self, keys: usize, arguments: &Cmd) -> Cmd {
         call("EVALSHA", &self.digest, keys, arguments)
     }
 
-    /// Builds a call of the script by source, which also makes Redis cache the script.
+    /// Builds a call to the script by source, which also makes Redis cache the script.
     pub(super) fn by_source(&self, keys: usize, arguments: &Cmd) -> Cmd {
         call("EVAL", self.source, keys, arguments)
     }

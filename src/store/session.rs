@@ -1,4 +1,4 @@
-//! Storage of sessions: one hash per user, session token's SHA-256 → session.
+//! Storage of sessions: one hash per user, which maps the SHA-256 of a session token to the session.
 //!
 //! A value is `id ⇥ created ⇥ seen ⇥ expires ⇥ label`, with times in milliseconds. A user has at most about a
 //! hundred sessions (`app::session`), so reading the whole hash is cheap enough.
@@ -19,7 +19,7 @@ use crate::store::script;
 pub struct StoredSession {
     /// Hash of the session token.
     pub token: TokenHash,
-    /// Session stored under the token hash.
+    /// The session itself.
     pub session: Session,
 }
 
@@ -60,8 +60,8 @@ pub fn read(keys: &Keys, user: UserId, token: &TokenHash) -> Command<Option<Sess
     command("HGET").key(&keys.sessions(user)).arg(token.as_bytes()).reply()
 }
 
-/// Reads a token's session and takes tokens from the user's cost bucket. Takes no tokens for an expired
-/// session.
+/// Reads the session of a session token, and takes `amount` tokens from the bucket that limits the user's
+/// query cost. Takes none if the session does not exist or has expired.
 pub fn read_and_take(
     keys: &Keys,
     user: UserId,
@@ -82,7 +82,7 @@ pub fn read_all(keys: &Keys, user: UserId) -> Command<Vec<(Vec<u8>, Session)>> {
     command("HGETALL").key(&keys.sessions(user)).reply()
 }
 
-/// Sessions to end when another is opened.
+/// Sessions to end when another session is opened.
 pub enum Ending {
     /// All other sessions.
     All,

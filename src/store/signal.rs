@@ -23,12 +23,12 @@ pub enum Signal {
     Relation(UserId, UserId),
     /// One or more of the user's sessions have ended.
     Sessions(UserId),
-    /// The user has published a post that readers pull.
+    /// The user has published a post that followers pull.
     Pulled(UserId),
 }
 
 impl Signal {
-    /// Parses a message on a channel; `None` if this version does not know the message.
+    /// Parses a message received on a channel; `None` if this version does not recognize the message.
     fn read(keys: &Keys, channel: &str, message: &str) -> Option<Self> {
         if channel == keys.pulled() {
             return Some(Self::Pulled(message.parse().ok()?));

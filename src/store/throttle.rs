@@ -1,8 +1,8 @@
 //! Storage of accounts' known addresses, used to throttle password guessing.
 //!
 //! The addresses are stored by username digest, not in the user's slot, so that a username without an account
-//! is treated like any other. Not here: the buckets themselves (`store::bucket`), the choice of an attempt's
-//! bucket (`app::throttle`).
+//! is treated like any other username. Not here: the buckets themselves (`store::bucket`), the choice of a
+//! bucket for an attempt (`app::throttle`).
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::store::key::Keys;
 
 /// Retention of a known address after its last sign-in: 90 days.
 const REMEMBERED: Duration = Duration::from_hours(90 * 24);
-/// Maximum known addresses per account; a new address evicts the least recently used address.
+/// Maximum number of known addresses per account; a new address evicts the least recently used address.
 const MOST_ADDRESSES: isize = 20;
 
 /// Returns true if this address has recently signed in to the account.

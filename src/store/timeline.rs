@@ -1,9 +1,11 @@
 //! Storage of home timelines. Each is a list of post ids, in descending order, with a seal at its end.
 //!
 //! A timeline expires unless its owner keeps returning. A missing timeline receives no posts, and the owner's
-//! next visit rebuilds it from scratch. The seal (`store/lua/part/timeline.lua`) contains the nonce, which
-//! keeps writes meant for one timeline out of another under the same key; the floor, at and above which the
-//! timeline is complete; and the mark, up to which everything has been pulled.
+//! next visit rebuilds it from scratch.
+//!
+//! The seal (`store/lua/part/timeline.lua`) contains three values. The nonce keeps writes meant for an earlier
+//! timeline out of its successor under the same key. The timeline is complete at and above the floor. The
+//! server has pulled everything up to the mark.
 //!
 //! Not here: a reader's choice of authors to pull from, and the order of reads (`app::timeline`).
 
@@ -21,7 +23,7 @@ use crate::store::script;
 /// A section of a stored timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
-    /// Floor above which the timeline is complete; the start if the timeline was never trimmed.
+    /// Mark above which the timeline is complete; [`Mark::START`] if the timeline was never trimmed.
     pub floor: Mark,
     /// The section's posts, in descending order of id.
     pub posts: Vec<PostId>,
@@ -49,7 +51,7 @@ pub struct Opened {
     pub sources: Vec<UserId>,
     /// The requested section.
     pub view: View,
-    /// Time up to which the section excludes all posts removed from the timeline.
+    /// Time up to which the section reflects all removals from the timeline.
     pub at: Timestamp,
 }
 
@@ -68,7 +70,7 @@ pub(super) const REMOVED_MILLIS: u64 = 86_400_000;
 /// Maximum number of authors that can be named as sources.
 pub const MOST_NAMED: usize = 1_000;
 
-/// A user id as returned by Redis.
+/// A user id as Redis returns it.
 struct Source(UserId);
 
 impl FromRedisValue for Source {
@@ -79,7 +81,7 @@ impl FromRedisValue for Source {
 }
 
 /// Opens a timeline: creates it if necessary, renews its expiry to `lifetime` seconds, and returns a section
-/// and the authors to pull from. If the timeline is not filled, these are all followed users.
+/// and the authors to pull from. If the timeline is not filled, returns all followed users as authors.
 ///
 /// # Panics
 /// If `sources` names more than [`MOST_NAMED`] users.
@@ -123,12 +125,12 @@ pub struct Merge {
     pub pull: Option<Pull>,
 }
 
-/// A pull, after which the timeline contains everything up to the mark.
+/// A pull. Once its posts are merged, the timeline contains everything up to the pull's mark.
 #[derive(Clone, Debug)]
 pub struct Pull {
     /// Nonce of the timeline opened for the pull.
     pub nonce: Nonce,
-    /// Generation of the strategy that the pull follows.
+    /// Generation of the strategy that the pull used.
     pub generation: u64,
     /// Mark up to which the pull returned everything.
     pub mark: Mark,
@@ -179,7 +181,7 @@ pub struct Pulled {
     pub posts: Vec<PostId>,
     /// The next post beyond the limit, if any.
     pub beyond: Option<PostId>,
-    /// Mark above which the posts are complete; posts up to it may have become cold.
+    /// Mark above which the posts are complete; posts at or below the mark may have become cold.
     pub cold: Mark,
 }
 
@@ -250,7 +252,7 @@ pub struct Watermark {
     pub mark: Mark,
     /// Version of the set of stars.
     pub version: String,
-    /// The stars; `None` if the known version is current.
+    /// The stars; `None` if the caller already knows the current version.
     pub stars: Option<Vec<UserId>>,
 }
 
@@ -268,8 +270,8 @@ pub fn watermark(keys: &Keys, known_version: &str) -> Command<Watermark> {
     })
 }
 
-/// Sets the timeline strategy. Returns the strategy's generation, which changes with each strategy and so
-/// identifies pulls made under another strategy as insufficient.
+/// Sets the timeline strategy. Returns the strategy's generation, which increases with each change of
+/// strategy. A timeline filled under an earlier generation counts as unfilled.
 pub fn enter_strategy(keys: &Keys, strategy: &str) -> Command<u64> {
     call(&script::ENTER_STRATEGY).key(&keys.layout()).arg(strategy).reply()
 }

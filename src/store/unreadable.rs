@@ -1,4 +1,4 @@
-//! Handles unreadable stored data. Readers leave out the user's or post's data, so that the rest of a request
+//! Handles unreadable stored data. Readers leave out the affected user or post, so that the rest of a request
 //! succeeds.
 //!
 //! Only errors about the data itself count: a key of the wrong type, or a malformed value. Transient errors
@@ -11,16 +11,16 @@ use crate::store::batch::{Replies, Ticket};
 use crate::store::error::Error;
 use crate::store::metric;
 
-/// Maximum number of entries cached as logged. At this limit, the cache is cleared and entries may be logged
+/// Maximum number of entries in the cache. At this limit, the cache is cleared, and its entries may be logged
 /// again.
 const MOST_LOGGED: usize = 1_000;
 
-/// Cache of entries already logged. Each entry is logged once, because every reader encounters it.
+/// Cache of entries already logged. Every reader encounters an unreadable entry, but it is logged only once.
 static LOGGED: LazyLock<Mutex<HashSet<(&'static str, u64)>>> = LazyLock::new(Mutex::default);
 
 impl Replies {
-    /// Returns one command's reply, or `None` if the stored data is unreadable. Counts and logs unreadable
-    /// data by its `kind` and the user's or post's `id`.
+    /// Returns one command's reply, or `None` if the stored data is unreadable. Counts unreadable data by
+    /// `kind`, and logs its `kind` and the `id` of the user or post.
     pub fn take_readable<T>(
         &mut self,
         ticket: Ticket<T>,

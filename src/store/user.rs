@@ -20,7 +20,7 @@ const CREATED_AT: &str = "created_at";
 /// Retention of revocations, in milliseconds: far longer than any write takes.
 pub(super) const REVOKED_MILLIS: u64 = 86_400_000;
 
-/// Issues ids for `count` users. If sent twice, skips ids, which is harmless.
+/// Issues ids for `count` users, and returns the last id issued. If sent twice, skips ids, which is harmless.
 pub fn issue_ids(keys: &Keys, count: u64) -> Command<u64> {
     command("INCRBY").key(&keys.next_user()).arg(count).reply()
 }
@@ -77,7 +77,7 @@ pub struct NewUser {
     pub bio: Bio,
     /// Time of the user's creation.
     pub created_at: Timestamp,
-    /// The password hash; `None` makes sign-in impossible.
+    /// The password hash. Without it, the user cannot sign in.
     pub password: Option<PasswordHash>,
     /// The initial session, if any.
     pub session: Option<StoredSession>,
@@ -114,8 +114,8 @@ pub fn revoke_unless_exists(keys: &Keys, user: UserId, now: Timestamp) -> Comman
     revoke.arg(now.as_millis()).arg(REVOKED_MILLIS).reply()
 }
 
-/// Writes the fields that `change` contains to a user's record; `None` if it contains no fields. The user
-/// must exist.
+/// Writes the fields in `change` to a user's record; `None` if `change` contains no fields. The user must
+/// exist.
 #[must_use]
 pub fn change_profile(keys: &Keys, user: UserId, change: &ProfileChange) -> Option<Command<i64>> {
     let display_name = change.display_name.as_ref().map(|name| (DISPLAY_NAME, name.as_str()));
@@ -143,8 +143,8 @@ pub enum PasswordChange {
     SessionEnded,
 }
 
-/// Changes the password if its hash is still `verified`. The session with token `from` continues under token
-/// `to`; all other sessions end.
+/// Changes the password if its hash is still `verified`. The session with token hash `from` continues
+/// under token hash `to`; all other sessions end.
 pub fn change_password(
     keys: &Keys,
     user: UserId,

@@ -1,9 +1,9 @@
 //! Storage of daily visitors: sets of user ids, spread by CRC32 over shards small enough for Redis to store
 //! each as an integer array.
 //!
-//! A day's first visit fixes its number of shards. When the day is over, the server *closes* its shards in
-//! turn: it counts a shard's visitors and adds no more. The shards expire after the server has archived the
-//! count.
+//! The first visit on a day fixes the day's number of shards. When the day is over, the server *closes* the
+//! shards one by one: a closed shard accepts no more visitors, and the server counts those that it contains.
+//! The shards expire after the server has archived the count.
 //!
 //! Not here: the schedule (`app::visit`).
 
@@ -22,8 +22,8 @@ const USERS_PER_SHARD: u64 = 256;
 /// Maximum number of shards per day: far more than the greatest expected number of visitors requires.
 const MOST_SHARDS: u32 = 1 << 16;
 
-/// Lifetime of an archived day's shards, in seconds: long enough that no write can still be about to record a
-/// visit on that day.
+/// Time after which an archived day's shards expire, in seconds: long enough that no late write can still
+/// record a visit on that day.
 const CLOSED_SECONDS: u64 = 2 * 86_400;
 
 /// Member that marks a closed shard; all other members are user ids.
@@ -43,7 +43,7 @@ pub fn fix_layout(keys: &Keys, day: Day, expected: u64) -> Command<Layout> {
     fixed.map(move |(_, _, shards)| Ok(Layout { day, shards: shards.clamp(1, MOST_SHARDS) }))
 }
 
-/// The days recorded in Redis.
+/// The days of visits recorded in Redis.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Days {
     /// Unarchived days that have begun, in ascending order.
@@ -54,7 +54,7 @@ pub struct Days {
     pub unknown: Vec<String>,
 }
 
-/// Reads the days recorded in Redis.
+/// Reads the days of visits recorded in Redis.
 pub fn days(keys: &Keys) -> Command<Days> {
     let read = command("HGETALL").key(&keys.visit_days()).reply::<HashMap<String, String>>();
     read.map(|fields| {
@@ -96,7 +96,7 @@ pub fn expire(keys: &Keys, layout: Layout, shard: u32) -> Command<bool> {
     command("EXPIRE").key(&keys.visits(layout, shard)).arg(CLOSED_SECONDS).reply()
 }
 
-/// Removes the record of an archived day.
+/// Removes an archived day from the recorded days.
 pub fn forget(keys: &Keys, day: Day) -> Command<i64> {
     command("HDEL").key(&keys.visit_days()).arg(day.number()).reply()
 }

@@ -1,4 +1,4 @@
-//! Queues posts beyond the hot post limit for archiving, after an operator lowered the limit.
+//! Queues posts beyond the hot post limit for archiving, after an operator has lowered the limit.
 
 use crate::app::App;
 use crate::app::error::Error;
@@ -7,12 +7,13 @@ use crate::store::batch::Batch;
 use crate::store::moving;
 use crate::store::user;
 
-/// Maximum authors per batch.
+/// Maximum number of authors per batch.
 const AUTHORS: u64 = 500;
 
 impl App {
     /// Queues every post beyond the current limit for archiving. The operator may have lowered the limit
-    /// since the posts were published. Runs once per limit. Returns the number of queued posts.
+    /// since the posts were published. Does nothing if a sweep for this limit has already finished. Returns
+    /// the number of queued posts.
     pub(super) async fn queue_beyond_limit(&self) -> Result<usize, Error> {
         let limit = self.0.rules.timeline.post_hot_limit;
         if moving::swept_limit(self.keys()).send("move: limit", self.store()).await? == Some(limit) {

@@ -1,17 +1,18 @@
 //! Moves posts to the archive, and reads hot and cold posts together.
 //!
-//! A post beyond the limit of its author's hot list waits in a queue until a *mover* takes it. The mover
+//! A post that no longer fits in its author's hot list waits in a queue until a *mover* takes it. The mover
 //! processes batches of up to 1,000 posts in these steps:
 //! 1. Move the posts from the queue to the mover's own list.
-//! 2. Read the posts' records. For tombstones, finish the deletion first, because the process that began it
-//!    may have been interrupted.
+//! 2. Read the posts' records. If a record is a tombstone, finish the deletion first, because the process
+//!    that began it may have been interrupted.
 //! 3. Write posts and tombstones to the archive, in one transaction.
 //! 4. Read them back and compare. If the archive has a tombstone that Redis lost with its latest writes,
 //!    erase the post in Redis again and reprocess it.
 //! 5. Remove the posts from their authors' lists and update the authors' cold post metadata (greatest id and
 //!    count), atomically per author.
 //! 6. Delete the records that have not changed since step 2. Tombstones expire on their own.
-//! 7. Remove tombstoned posts from each author's set of deleted posts that the archive may still have.
+//! 7. Each author has a set of deleted posts that the archive may still have as live posts. From these sets,
+//!    remove the posts that are now tombstones in the archive.
 //! 8. Remove the posts from the mover's list. Posts with a changed record stay, and the mover processes them
 //!    again.
 //!
@@ -19,16 +20,16 @@
 //! another mover adopts its batch.
 //!
 //! A post is therefore always in its author's list, in the archive, or briefly in both. Readers query **Redis
-//! first, then the archive**, and thus find posts that leave Redis between the two queries. Before they query
-//! the archive, Redis determines which posts are deleted: by the record for a single post, by the author's
-//! set of deleted posts for a list.
+//! first, then the archive**, and thus find posts that leave Redis between the two queries. The Redis query
+//! also shows which posts are deleted: a single post by its record, the posts of a list by the author's set
+//! of deleted posts.
 //!
 //! # Why
-//! Removing a post from its list before archiving it would hide the post for a while. Deleting a changed
-//! record would resurrect a deleted post. Tombstones stay in the archive to stop a delayed mover from writing
-//! a post after its deletion.
+//! Removing a post from its list before archiving it would hide the post for a while. Deleting a record that
+//! has become a tombstone would resurrect the deleted post. Tombstones stay in the archive to stop a delayed
+//! mover from writing a post after its deletion.
 //!
-//! Not here: the queueing of posts (`app::post`).
+//! Not here: queueing posts (`app::post`).
 
 mod limit;
 mod mover;
@@ -59,9 +60,9 @@ const TIMEOUT: Duration = Duration::from_secs(6);
 pub struct Transit {
     /// Posts queued for archiving.
     pub pending: u64,
-    /// Posts that movers have taken and not yet finished.
+    /// Posts that movers have taken but not yet finished.
     pub moving: u64,
-    /// Age of the oldest queued or taken post; zero if there is none.
+    /// Time since the oldest of these posts was queued; zero if there are none.
     pub oldest: Duration,
     /// Posts archived since the store was created.
     pub moved: u64,
@@ -80,12 +81,12 @@ impl App {
     async fn bound_identity(&self) -> Result<&str, Error> {
         // Boxed, because the compiler cannot analyze the database driver's deeply nested future from here.
         let bound = self.0.bound.get_or_try_init(|| self.bind_archive().boxed());
-        // A caller waiting for another caller's attempt uses the same timeout.
+        // The timeout also covers waiting for another caller's attempt.
         let bound = tokio::time::timeout(TIMEOUT, bound).await;
         Ok(bound.unwrap_or(Err(archive::error::Error::Slow.into()))?)
     }
 
-    /// Opens the archive, or fails if it is unavailable.
+    /// Opens the archive. Fails if it is unavailable.
     pub async fn open_archive(&self) -> Result<(), Error> {
         self.archive().await.map(drop)
     }
@@ -96,7 +97,7 @@ impl App {
         answers.await.is_ok()
     }
 
-    /// Returns true if this process has a mover and it is failing. Makes no query.
+    /// Returns true if this process runs a mover that is failing. Makes no query.
     #[must_use]
     pub fn is_archiving_stuck(&self) -> bool {
         self.0.is_stuck.load(Ordering::Relaxed)
@@ -124,12 +125,12 @@ impl App {
         self.0.archive.asked()
     }
 
-    /// Binds store and archive to each other if both are new, and otherwise verifies that both hold the same
-    /// identity. Two Redis instances with one archive would mix their posts. Two archives of one Redis would
-    /// each lack posts that the other has.
+    /// Binds the store and the archive to each other if both are new; otherwise verifies that both hold the
+    /// same identity. Two Redis instances that shared an archive would mix their posts. Two archives that
+    /// shared a Redis instance would each lack posts that the other has.
     ///
-    /// Redis may have lost its latest writes, and with them ids that the archive has. The store skips those
-    /// ids and does not issue them again.
+    /// If Redis has lost its latest writes, it could issue ids that posts in the archive already have. The
+    /// store therefore skips all ids up to the greatest id in the archive.
     async fn bind_archive(&self) -> Result<String, Error> {
         let read = || moving::archive(self.keys()).send("archive: bound", self.store());
         let identity = self.archive_identity().await?;

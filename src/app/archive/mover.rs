@@ -11,11 +11,11 @@ use crate::app::error::Error;
 use crate::store::batch::Batch;
 use crate::store::moving::{self, Taken};
 
-/// Time without a heartbeat after which a mover counts as dead. A turn takes far less.
+/// Timeout after which other movers adopt the posts of a silent mover. A turn takes far less time.
 pub const SILENT_AFTER: Duration = Duration::from_mins(1);
 /// Polling interval of an idle mover.
 const IDLE: Duration = Duration::from_secs(1);
-/// Retry delay while the store or the archive is unavailable: initial and maximum.
+/// Initial and maximum retry delay while the store or the archive is unavailable.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
 
 /// A worker that transfers posts to the archive. Any number of movers may run concurrently.
@@ -56,7 +56,7 @@ impl Mover {
     async fn keep_working(&self) {
         let mut pause = PAUSE.0;
         let mut is_swept = false;
-        // Log each outage once; metrics cover its duration.
+        // Log each outage once. Metrics show how long it lasts.
         let mut reported = None;
         loop {
             match self.turn_or_sweep(&mut is_swept).await {
@@ -139,7 +139,7 @@ impl Mover {
         Ok(true)
     }
 
-    /// Runs step 1. Fails if the store has since been bound to another archive.
+    /// Runs step 1: takes a batch. Fails if the store has since been bound to another archive.
     async fn take(&self, silent_after: u64) -> Result<Taken, Error> {
         let identity = self.app.bound_identity().await?;
         let mut batch = Batch::new("move: take");

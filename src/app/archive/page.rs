@@ -38,9 +38,9 @@ impl From<Listed> for PostId {
     }
 }
 
-/// Returns the range of ids in which the archive may have posts of a window that was read from an author's
-/// list in Redis; `None` if it has none. The range extends from the window's position to the end of the page
-/// or, if the hot list ends there, to the end of the archive.
+/// Returns the range of ids in which the archive may have posts for a window, given the page that Redis
+/// returned for the window; `None` if the archive has none. The range extends from the window's position to
+/// the end of the page or, if the hot list ends there, to the end of the archive.
 pub(in crate::app) fn cold_range(
     author: UserId,
     window: &Window<PostId>,
@@ -78,15 +78,16 @@ fn range(
 pub(in crate::app) struct Joint {
     window: Window<PostId>,
     hot: PostPage,
-    /// Index of the requested range that holds the page's posts and the post after them.
+    /// Index of the requested range for the page's cold posts and the post after the page; `None` if no range
+    /// is needed.
     beside: Option<usize>,
-    /// Index of the requested range that shows whether posts exist on the other side of the window's
-    /// position.
+    /// Index of the requested range that shows if there are cold posts on the other side of the window's
+    /// position; `None` if no range is needed.
     behind: Option<usize>,
 }
 
 impl Joint {
-    /// Creates a page from its hot part. Adds the ranges needed to complete the page to `ranges`.
+    /// Creates a page from its hot part, and adds to `ranges` the archive ranges that complete the page.
     pub(in crate::app) fn new(
         author: UserId,
         window: Window<PostId>,
@@ -97,7 +98,7 @@ impl Joint {
             ranges.push(range?);
             Some(ranges.len() - 1)
         };
-        // The archive may return deleted posts, which `join` filters out. Request additional posts for them.
+        // The archive may return deleted posts, which `join` filters out. Request one more post for each.
         let size = window.size + 1 + hot.gone.beside.len();
         let beside = if Self::is_known_to_go_on(&window, &hot) {
             None
@@ -112,7 +113,7 @@ impl Joint {
     fn is_known_to_go_on(window: &Window<PostId>, PostPage { page, cold, .. }: &PostPage) -> bool {
         let is_full = page.entries.len() == window.size;
         let last = page.entries.last().map_or(0, |last| last.get());
-        // A count of 0 is unreliable if posts became cold. In that case, query the archive.
+        // If any posts have become cold, a count of 0 is unreliable, so query the archive.
         let is_known = cold.count > 0 || cold.greatest == 0;
         window.direction == Direction::Forward && is_full && cold.greatest < last && is_known
     }
@@ -128,7 +129,7 @@ impl Joint {
             Direction::Forward if !page.has_previous => {
                 range(author, Direction::Backward, from - 1, None, limit, cold)
             }
-            // If all cold posts lie on that side, no query is needed.
+            // If all cold posts lie on that side, posts certainly exist there, and no query is needed.
             Direction::Backward if !page.has_next && (cold.greatest > from || cold.count == 0) => {
                 range(author, Direction::Forward, 0, Some(from + 1), limit, cold)
             }
@@ -136,8 +137,8 @@ impl Joint {
         }
     }
 
-    /// Merges the page with the posts found for the ranges. Fails only if the archive query failed and this
-    /// page requested a range.
+    /// Merges the page with the posts found in the requested ranges. Fails only if the archive query failed
+    /// and this page requested a range.
     pub(in crate::app) fn join(
         self,
         found: &Result<Vec<Vec<Arc<Post>>>, Error>,
@@ -191,8 +192,8 @@ impl Joint {
     }
 }
 
-/// Filters out deleted posts. If Redis listed only the first [`MOST_GONE`] deleted posts, returns posts
-/// beyond the last listed post as hot, so that their records decide.
+/// Filters out deleted posts. If Redis may have listed only the first [`MOST_GONE`] deleted posts, returns
+/// posts beyond the last listed post as hot, because only their records show if they are deleted.
 fn without<'a>(
     gone: &[PostId],
     found: &'a [Arc<Post>],

@@ -19,14 +19,14 @@ pub(in crate::app) struct Wanted {
     pub(in crate::app) ids: Vec<PostId>,
     /// Ranges of authors' post lists.
     pub(in crate::app) ranges: Vec<Range>,
-    /// Periods of daily visitor counts, each as its newest day and its number of days.
+    /// Periods for which to read daily visitor counts: the newest day and the number of days of each.
     pub(in crate::app) visits: Vec<(Day, usize)>,
 }
 
-/// The visitor count of each archived day of a period.
+/// The visitor count of each archived day in a period.
 type Visits = Result<Arc<[(Day, u64)]>, Error>;
 
-/// The archive's results. A failed query leaves its error.
+/// The results of the archive queries; for a failed query, its error.
 pub(in crate::app) struct Found {
     /// The requested posts that exist, by id.
     pub(in crate::app) posts: Result<HashMap<PostId, Arc<Post>>, Error>,
@@ -45,7 +45,7 @@ impl App {
         }
         ids.sort_unstable();
         ids.dedup();
-        // Boxed, because resolvers nest, and each would reserve stack space that few of them need.
+        // Boxed, because resolvers nest, and each would otherwise reserve stack space that few of them need.
         let asked = async {
             let visits = self.archived_visits(visits);
             join3(self.archived_posts(&ids), self.archived_ranges(&ranges), visits).await

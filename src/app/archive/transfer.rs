@@ -29,7 +29,7 @@ struct Records {
 struct Verdict {
     /// Posts that this or another mover has written to the archive.
     archived: Vec<(PostId, UserId)>,
-    /// Posts whose id the archive has with different content.
+    /// Posts that differ from the archive's post with the same id.
     unmovable: HashSet<PostId>,
     /// Posts with a tombstone in the archive.
     gone: Vec<(PostId, UserId)>,
@@ -122,8 +122,8 @@ impl App {
         Ok(records)
     }
 
-    /// Tombstones these records, which stay in the mover's list for the next turn. Either the posts were
-    /// deleted after step 2, or Redis lost the deletions with its latest writes.
+    /// Replaces these posts' records with tombstones. Either the posts were deleted after step 2, or Redis
+    /// lost the deletions with its latest writes. The posts stay in the mover's list for the next turn.
     async fn erase_again(&self, deleted: &[(PostId, UserId)]) -> Result<(), Error> {
         let mut batch = Batch::new("move: erase");
         let erase =
@@ -215,7 +215,7 @@ fn judge(records: &Records, rows: Vec<Row>) -> Result<Verdict, Error> {
     }
     verdict.gone.extend(&records.settled);
     // A mover removes a post from its author's list before it deletes the record. If Redis lost its latest
-    // writes, the removal may be missing, so repeat it.
+    // writes, it may have lost the removal, so repeat the removal.
     for id in &records.missing {
         match rows.get(id) {
             Some(Row::Live(post)) => verdict.archived.push((*id, post.author)),

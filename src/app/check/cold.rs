@@ -1,6 +1,6 @@
-//! Compares cold post counts with the archive, while movers and deletions run.
+//! Compares the recorded numbers of cold posts with the archive, while movers and deletions may be running.
 //!
-//! An archived post is cold, and counted, unless it is still in its author's list (a mover has written it and
+//! An archived post is cold, and counted, unless it is still in its author's list (a mover has written it but
 //! not yet trimmed the list) or in the set of deleted posts (deleted, but not yet tombstoned in the archive).
 //! While list, set and count are unchanged, the count must therefore equal the number of rows that are in
 //! neither list nor set.
@@ -14,10 +14,10 @@ use crate::model::id::{PostId, UserId};
 use crate::store::batch::Batch;
 use crate::store::moving::{self, Cold};
 
-/// Maximum attempts to read an author's data without a concurrent change.
+/// Maximum number of attempts to read an author's data without a concurrent change.
 const ATTEMPTS: usize = 3;
 
-/// Maximum posts per archive query.
+/// Maximum number of posts per archive query.
 const ROWS: usize = 1_000;
 
 /// The number of an author's posts in the archive, and their greatest id.
@@ -64,8 +64,8 @@ impl App {
         Ok(false)
     }
 
-    /// Returns an author's recorded cold post summary, and the correct count and greatest id; `None` after a
-    /// concurrent change.
+    /// Returns an author's recorded cold post summary, and the correct count and greatest id; `None` if the
+    /// data changed during the read.
     async fn measure_cold(&self, author: UserId) -> Result<Option<(Cold, Archived)>, Error> {
         let read = || moving::cold_and_listed(self.keys(), author);
         let before = read().send("check: listed", self.store()).await?;

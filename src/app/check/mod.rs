@@ -1,8 +1,8 @@
 //! Checks stored data for consistency, and repairs it.
 //!
 //! Compares both directions of every edge, the name index with the users, and each user's archived post count
-//! with the archive. Because a server may be writing concurrently, the check reads apparent faults a second
-//! time before it counts them. Operations with an intent are in progress, and do not count as faults.
+//! with the archive. A server may be writing concurrently, so the check reads suspect data again before it
+//! counts a fault. An operation with an intent is in progress, and is not a fault.
 
 mod cold;
 
@@ -24,10 +24,10 @@ use crate::store::name::{self, Holder};
 use crate::store::relation::{self, PROBE};
 use crate::store::user;
 
-/// Maximum users per batch.
+/// Maximum number of users per batch.
 pub const USERS_AT_A_TIME: u64 = 500;
 
-/// Maximum list entries per batch.
+/// Maximum number of list entries per batch.
 const ENTRIES_AT_A_TIME: usize = 5_000;
 
 /// Counts of checked objects, and of the faults found in them.
@@ -37,18 +37,18 @@ pub struct Findings {
     pub users: u64,
     /// Edges, counted on the authoritative side.
     pub edges: u64,
-    /// Edges whose mirror is missing, has a different time, or has no authoritative entry.
+    /// Edges that lack the authoritative entry or the mirror, or have different times in the two.
     pub torn_edges: u64,
     /// Edges to or from nonexistent users, or from a user to themselves.
     pub dangling_edges: u64,
     /// Names that resolve to no user or to a user with another name, and users whose name does not resolve to
     /// them.
     pub wrong_names: u64,
-    /// Posts with an abandoned job, to deliver them to timelines or to remove them.
+    /// Abandoned jobs that were to push a post to timelines or to remove a post from them.
     pub given_up: u64,
     /// Posts that the archive rejected.
     pub unmovable: u64,
-    /// Users whose recorded archived post count differs from the archive.
+    /// Users whose recorded number of archived posts differs from the number in the archive.
     pub miscounted: u64,
     /// Unfinished operations, which are not faults.
     pub unfinished: u64,
@@ -92,7 +92,7 @@ impl AddAssign for Findings {
     }
 }
 
-/// An entry in a user's list of followed users, or of followers.
+/// An entry in a user's list of followed users or list of followers.
 #[derive(Clone, Copy)]
 struct Entry {
     user: UserId,
@@ -110,19 +110,19 @@ impl Entry {
 }
 
 impl App {
-    /// Returns an upper bound of user ids. Makes one round trip.
+    /// Returns an upper bound on user ids. Makes one round trip.
     pub async fn last_user_id(&self) -> Result<u64, Error> {
         Ok(user::last_id(self.keys()).send("check: last id", self.store()).await?)
     }
 
-    /// Returns the name index's number of shards.
+    /// Returns the number of shards in the name index.
     #[must_use]
     pub fn name_shards(&self) -> u32 {
         self.keys().name_shards()
     }
 
-    /// Checks the names, both lists and the archived post counts of [`USERS_AT_A_TIME`] users, starting at id
-    /// `first`. With `repair`, repairs faults.
+    /// Checks the users with the [`USERS_AT_A_TIME`] ids from `first` on: their names, both of their lists
+    /// and their archived post counts. With `repair`, repairs faults.
     pub async fn check_users(&self, first: u64, repair: bool) -> Result<Findings, Error> {
         let ids: Vec<UserId> = (first..first + USERS_AT_A_TIME).filter_map(UserId::new).collect();
         let records = ids.iter().zip(self.usernames(&ids).await?);
@@ -142,8 +142,8 @@ impl App {
         Ok(findings)
     }
 
-    /// Checks one shard of the name index. With `repair`, frees names that resolve to no user, or to a user
-    /// with another name.
+    /// Checks one shard of the name index. With `repair`, frees names that resolve to no user or to a user
+    /// with another name, and ends reservations.
     pub async fn check_names(&self, shard: u32, repair: bool) -> Result<Findings, Error> {
         let names = name::all(self.keys(), shard).send("check: names", self.store()).await?;
         let ids: Vec<UserId> = names.iter().map(|(_, holder)| holder.user()).collect();
@@ -160,7 +160,7 @@ impl App {
                     }
                 }
                 Holder::Reserved(user) => {
-                    // With an intent, the reservation is in progress, or the repairer will finish it.
+                    // A reservation with an intent is in progress, or the repairer will finish it.
                     if !self
                         .unfinished()
                         .await?
@@ -291,7 +291,8 @@ impl App {
         Ok(findings)
     }
 
-    /// Returns entries whose two sides differ, or whose other user does not exist or is the list's owner.
+    /// Returns the entries whose edge differs between its two sides, and the entries that refer to a
+    /// nonexistent user or to the list's owner.
     async fn suspects(&self, entries: &[Entry]) -> Result<Vec<Entry>, Error> {
         let truths = self.read_truths(entries.iter().map(Entry::edge)).await?;
         let mirrors = self.read_mirrors(entries).await?;
@@ -299,7 +300,7 @@ impl App {
         let others = self.usernames(&others).await?;
         let looks = entries.iter().zip(truths).zip(mirrors).zip(others);
         let suspect = looks.filter_map(|(((entry, (_, truth)), mirror), other)| {
-            // A mirror with an authoritative entry is checked from the other side.
+            // A mirror with an authoritative entry is checked from the authoritative side.
             let is_seen_here = entry.side == Side::Following || truth.is_none();
             let is_torn = truth != mirror && is_seen_here;
             let is_wrong = other.is_none() || entry.user == entry.follow.user;

@@ -14,12 +14,13 @@ use crate::store::error::Error as StoreError;
 use crate::store::fanout::{self, Job, Kind, Progress, Queue, TakenOver, Task};
 use crate::store::{post, relation, timeline};
 
-/// Minimum followers per chunk, regardless of the number of jobs that a worker holds.
+/// Minimum number of followers per chunk, regardless of the number of jobs that a worker holds.
 const LEAST_CHUNK: usize = 25;
-/// Maximum followers per chunk. Posts that other authors publish meanwhile wait until the chunk ends.
+/// Maximum number of followers per chunk. Posts that other authors publish meanwhile wait until the chunk
+/// ends.
 const CHUNK: usize = 1_000;
-/// Maximum followers per round for an author with several jobs, so that an author's series of posts delays
-/// other authors less.
+/// Maximum number of followers per round for an author with several jobs. Limits how long an author's series
+/// of posts delays other authors.
 const AUTHOR_SHARE: usize = 100;
 
 /// The jobs that advance in a round.
@@ -36,7 +37,7 @@ pub(super) enum Due {
 /// The jobs of one kind that a worker holds.
 pub(super) struct Lane {
     queue: Queue,
-    /// Maximum jobs held at once.
+    /// Maximum number of jobs held at once.
     room: usize,
     jobs: Vec<Active>,
     /// True if the lane takes no further jobs until these jobs finish or make progress.
@@ -58,11 +59,12 @@ enum State {
     Read,
     /// Push to these followers' timelines.
     Push(Page<Follow>),
-    /// Record that `received` timelines took the post. `are_last` is true if no followers are left.
+    /// Record the chunk, in which the job wrote `received` timelines. `are_last` is true if no followers are
+    /// left.
     Note { received: u64, are_last: bool },
     /// Remove the job from the queue.
     Finish,
-    /// Release the job, which cannot proceed now.
+    /// Release the job, which cannot currently proceed.
     Failed,
     /// Drop the job, which another worker has taken over.
     Gone,
@@ -130,7 +132,7 @@ impl Lane {
         Ok(count)
     }
 
-    /// Reads the progress of taken jobs. If that fails, the next takeover finds the jobs.
+    /// Reads the progress of taken jobs. If that fails, the next takeover recovers the jobs.
     async fn begin(&mut self, app: &App, jobs: Vec<Job>) -> Result<(), Error> {
         let mut batch = Batch::new("deliver: begin");
         let mut begun = Vec::new();
@@ -157,8 +159,8 @@ impl Lane {
         Ok(())
     }
 
-    /// Pushes to a chunk of followers for each due job. Divides `budget`, the approximate total of followers,
-    /// equally among the authors. Makes two round trips, plus one if jobs begin or end.
+    /// Processes a chunk of followers for each due job. Divides `budget`, the approximate total number of
+    /// followers, equally among the authors. Makes two round trips, plus one if jobs begin or end.
     pub(super) async fn advance(
         &mut self,
         app: &App,
@@ -198,8 +200,8 @@ impl Lane {
         Ok(())
     }
 
-    /// Adds each job's post to the timelines of a chunk of followers, or removes it from them. An unwritable
-    /// timeline does not block other timelines.
+    /// Adds each job's post to the timelines of a chunk of followers, or removes it from them. Skips
+    /// timelines that cannot be written.
     async fn push(&mut self, app: &App) -> Result<(), Error> {
         let mut batch = Batch::new("deliver: timelines");
         let mut push = |task: Task, follow: &Follow| {
@@ -232,7 +234,10 @@ impl Lane {
                     Err(error @ StoreError::Unavailable(_)) => return Err(error.into()),
                     Err(error) => {
                         let error = &error as &dyn std::error::Error;
-                        tracing::error!(error, %user, post = %job.task.post, "a timeline cannot be written");
+                        tracing::error!(
+                            error, %user, post = %job.task.post,
+                            "a timeline could not be written; skipping it"
+                        );
                     }
                 }
             }
@@ -241,7 +246,8 @@ impl Lane {
         Ok(())
     }
 
-    /// Records each job's progress, and reads the next chunk of each unfinished job.
+    /// Records each job's progress. Also reads the next chunk of each unfinished job, and marks the posts of
+    /// finished deliveries as delivered.
     async fn note(&mut self, app: &App, name: &str, shares: &Shares) -> Result<(), Error> {
         let mut batch = Batch::new("deliver: progress");
         let mut notes = Vec::new();
@@ -266,7 +272,7 @@ impl Lane {
                 (None, _) => State::Failed,
                 (Some(false), Then::Next(_)) => State::Gone,
                 (Some(true), Then::Next(page)) => {
-                    // The job makes progress, so it is not the suspect.
+                    // The job makes progress, so it need not run alone.
                     self.is_closed = false;
                     job.possible(replies.take(page))?.map_or(State::Failed, State::Push)
                 }
@@ -364,8 +370,8 @@ impl Active {
         }
     }
 
-    /// Returns the reply, or `None` if this job cannot proceed. Fails if the store is unavailable. The worker
-    /// then retries the step, and the attempt does not count as a failure.
+    /// Returns the reply, or `None` if this job cannot proceed. Fails if the store is unavailable. In that
+    /// case, the worker retries the step, and the attempt does not count as a failure.
     fn possible<T>(&self, answer: Result<T, StoreError>) -> Result<Option<T>, Error> {
         match answer {
             Ok(answer) => Ok(Some(answer)),
@@ -379,7 +385,7 @@ impl Active {
         }
     }
 
-    /// Advances the cursor past the current chunk, of which `received` timelines took the post.
+    /// Advances the cursor past the current chunk, in which the job wrote `received` timelines.
     fn note_pushed(&mut self, received: u64) {
         let State::Push(page) = &self.state else { return };
         self.progress.served += page.entries.len() as u64;

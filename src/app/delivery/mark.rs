@@ -9,8 +9,9 @@
 //! # Why
 //! The watermark determines which posts are visible, but a visible post may not have reached all timelines
 //! yet. Redis lists a post as being published until its job exists, and as an open job until its delivery
-//! ends. The server therefore reads the watermark first and the open jobs second. The delivery of a post in
-//! neither has ended. A stale mark is as correct as a fresh mark, but more posts lie above it.
+//! ends. The server therefore reads the watermark first and the open jobs second. A post up to the watermark
+//! that has no open job is no longer being delivered. A stale mark is as correct as a fresh mark, but more
+//! posts lie above it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -43,8 +44,8 @@ impl App {
         (known > Mark::START).then_some(known)
     }
 
-    /// Refreshes and returns the mark. During a concurrent refresh, returns the cached value. Makes at most
-    /// two round trips.
+    /// Refreshes and returns the mark. During a concurrent refresh, returns the cached value if there is one.
+    /// Makes at most two round trips.
     pub(in crate::app) async fn delivered_mark(&self) -> Result<Mark, Error> {
         let mark = &self.0.process.delivered_mark;
         let _reading = match mark.reading.try_lock() {

@@ -5,16 +5,17 @@
 //! worker records the job's progress after each chunk, and a worker that takes over the job resumes there.
 //! Processing a chunk is idempotent.
 //!
-//! One group of workers takes jobs from the queues: one worker per partition in each process, in any number
-//! of processes. A job belongs to the worker that took it. If that worker is silent for five seconds, another
-//! worker takes over the job. If a job was started more than once without progress, a worker next runs it
-//! alone (unless no worker is free to do so for a minute). After the fifth attempt, it is set aside.
+//! Any number of processes take jobs from the queues, with one worker per partition in each process. A job
+//! belongs to the worker that took it. If that worker is silent for five seconds, another worker takes over
+//! the job. If a job has been started more than once without progress, the next worker runs it alone (unless
+//! no worker is free to do so for a minute). After the fifth start without progress, the job is set aside.
 //!
 //! All jobs of a worker advance together, so that an author with many followers does not delay other authors.
 //! Only a few jobs per author are in the queue. The author's other jobs are held back until these are done
-//! (`store/lua/part/turns.lua`). Each round pushes to the same number of followers per author. An author who
-//! publishes frequently therefore does not delay other authors either, and pauses while they publish. A
-//! worker that delivers posts removes deleted posts slowly, because these are hidden already.
+//! (`store/lua/part/turns.lua`). Each round pushes to the same number of followers per author. Deliveries for
+//! an author who publishes frequently therefore do not delay other authors either, and pause while other
+//! authors publish. While a worker delivers posts, it removes deleted posts slowly, because these are already
+//! hidden.
 //!
 //! Not here: the storage of jobs (`store::fanout`), and their creation (`app::post`).
 
@@ -38,24 +39,24 @@ use crate::store::key::FANOUT_PARTITIONS;
 /// Number of partitions. A job's author determines its partition.
 pub const PARTITIONS: u32 = FANOUT_PARTITIONS;
 
-/// Approximate maximum followers per round, over all jobs. A round exceeds it if the jobs' minimum chunks add
-/// up to more.
+/// Approximate maximum number of followers per round, over all jobs. A round exceeds it if the jobs' minimum
+/// chunks add up to more.
 const ROUND: usize = 2_000;
-/// Approximate maximum timelines swept per round while the worker delivers posts.
+/// Approximate maximum number of timelines swept of deleted posts per round while the worker delivers posts.
 const SWEPT_BESIDE: usize = 200;
-/// Maximum concurrent deliveries per worker.
+/// Maximum number of concurrent deliveries per worker.
 const MOST_DELIVERIES: usize = 256;
-/// Maximum concurrent sweeps per worker. Their chunks fit into [`SWEPT_BESIDE`].
+/// Maximum number of concurrent sweeps per worker. Their minimum chunks fit into [`SWEPT_BESIDE`].
 const MOST_SWEEPS: usize = 4;
 /// Pause after a round for authors with several jobs, as a multiple of the round's duration.
 const REST: u32 = 3;
-/// Time for which pauses continue after another author's last job.
+/// Time for which authors with several jobs keep pausing after another author's last job.
 const OTHERS_EXPECTED: Duration = Duration::from_secs(1);
-/// Time for which an idle worker blocks for a job; shorter than the response timeout.
+/// Maximum time for which an idle worker blocks for a job. Shorter than the response timeout.
 const IDLE_WAIT: Duration = Duration::from_secs(2);
-/// Rounds between a busy worker's takeover attempts.
+/// Number of rounds between a busy worker's takeover attempts.
 const ROUNDS_BETWEEN_TAKE_OVERS: u32 = 100;
-/// Time of a worker's silence after which other workers take over its jobs. A round takes far less.
+/// Timeout after which other workers take over the jobs of a silent worker. A round takes far less time.
 const TAKEN_OVER_AFTER: Duration = Duration::from_secs(5);
 /// Retry delay while the store is unavailable.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -69,7 +70,7 @@ pub struct Backlog {
     pub oldest: Duration,
     /// Deleted posts not yet removed from all timelines.
     pub sweeps: u64,
-    /// Timelines pushed to since the store was created.
+    /// Number of times that jobs have written a timeline since the store was created.
     pub served: u64,
     /// Jobs abandoned after too many failures.
     pub failed: u64,
@@ -92,7 +93,7 @@ impl App {
 
     /// Requeues abandoned jobs. Returns their number.
     pub(super) async fn requeue(&self) -> Result<u64, Error> {
-        /// Maximum jobs per batch.
+        /// Maximum number of jobs per batch.
         const COUNT: usize = 1_000;
         let mut requeued = 0;
         for partition in 0..PARTITIONS {
@@ -148,9 +149,9 @@ impl App {
 
 /// A worker that processes one partition's jobs.
 pub struct Worker {
-    /// The app over the worker's own connection, or over the shared connections if the worker has none.
+    /// The app on the worker's own connection, or on the shared connections if the worker has none.
     app: App,
-    /// The app over the process's shared connections.
+    /// The app on the process's shared connections.
     home: App,
     name: String,
     deliveries: Lane,
@@ -158,11 +159,11 @@ pub struct Worker {
     pace: Pace,
 }
 
-/// Pacing of authors with several queued jobs. Jobs run back to back, but pause while other authors publish,
-/// which leaves workers free for those authors' posts.
+/// The pacing of jobs for authors with several jobs in the lane. These jobs run back to back, but pause while
+/// other authors publish, so that the worker is free for the other authors' posts.
 struct Pace {
     rests_until: Instant,
-    /// Time at which the worker last held a job of an author without other jobs.
+    /// Time at which the worker last held the only job of an author.
     others_at: Option<Instant>,
 }
 
@@ -171,7 +172,7 @@ impl Pace {
         Self { rests_until: Instant::now(), others_at: None }
     }
 
-    /// Returns the remaining pause of authors with several jobs; zero if they may advance.
+    /// Returns how long authors with several jobs must still pause; zero if their jobs may advance.
     fn rest(&self) -> Duration {
         self.rests_until.saturating_duration_since(Instant::now())
     }
@@ -238,7 +239,7 @@ impl Worker {
             if let Err(error) = self.turn(idle_for, wait).await {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
-                    "posts cannot be delivered now; retrying"
+                    "posts could not be delivered; retrying"
                 );
                 tokio::time::sleep(PAUSE).await;
                 rounds = 0;
@@ -300,7 +301,7 @@ impl Worker {
         Ok(taken > 0)
     }
 
-    /// Returns all of this worker's jobs to their queues, including jobs lost in transit.
+    /// Returns all of this worker's jobs to their queues, including jobs whose reply was lost.
     async fn give_back(&mut self) -> Result<(), Error> {
         let mut batch = Batch::new("deliver: return jobs");
         let lanes = [&mut self.deliveries, &mut self.sweeps];

@@ -18,12 +18,12 @@ pub struct DeliveryProgress {
 /// The delivery progress of a pushed post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivered {
-    /// Delivery has not finished; the number of followers pushed to so far.
+    /// Delivery has not finished. Contains the number of followers processed so far.
     Some(u64),
-    /// Delivery has finished; the number of followers pushed to.
+    /// Delivery has finished. Contains the number of followers processed.
     All(u64),
-    /// Delivery has finished, but Redis no longer has the number of followers pushed to. The number of
-    /// followers at publication applies.
+    /// Delivery has finished, but Redis no longer has the number of followers processed. The caller uses the
+    /// number of followers at publication instead.
     Over,
 }
 

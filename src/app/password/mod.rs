@@ -2,8 +2,9 @@
 //!
 //! Argon2id with 19 MiB and two passes takes about 20 ms of CPU time, by design. Without a bound, a burst of
 //! logins would use up all processors and all memory. The server therefore computes a fixed number of hashes
-//! at a time, on low-priority threads ([`workers`]). A bounded number of jobs wait, scheduled fairly by
-//! address and account ([`turns`]). When the queue is full, the server asks the client to retry later.
+//! at a time, on low-priority threads ([`workers`]). A bounded number of further jobs wait in a queue, which
+//! is fair across addresses and accounts ([`turns`]). When the queue is full, the server asks the client to
+//! retry later.
 
 mod turns;
 mod workers;
@@ -24,15 +25,16 @@ use crate::model::secret::{Password, PasswordHash};
 
 pub(super) use self::turns::Source;
 
-/// Retry delay sent to the client when the queue is full: about the time in which the queue drains.
+/// Retry delay sent to the client when the queue is full: about the time that the queue takes to drain.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
-/// Delay before the server sends a rejection. A client that retries immediately receives one rejection per
-/// second and connection, instead of as many as the server can write.
+/// Delay before the server sends a rejection. A client that retries immediately therefore receives one
+/// rejection per second per connection, instead of as many as the server can write.
 const HELD_BACK: Duration = Duration::from_secs(1);
-/// Maximum number of rejections delayed at a time. The server sends further rejections immediately.
+/// Maximum number of rejections delayed at the same time. The server sends further rejections immediately.
 const MOST_HELD_BACK: usize = 4_096;
 
-/// Hash verified in place of a missing hash, so that an unknown name costs the same as a wrong password.
+/// Hash to verify against if the account has none, so that an unknown name takes as long to reject as a wrong
+/// password.
 static UNKNOWN_USER: LazyLock<PasswordHash> = LazyLock::new(|| {
     let hash = Argon2::default().hash_password_with_salt(b"nobody's password", &[0; 16]);
     PasswordHash::from_phc(hash.map(|hash| hash.to_string()).unwrap_or_default())
@@ -48,7 +50,8 @@ pub(super) struct Passwords {
     verified: Arc<AtomicU64>,
 }
 
-/// A place in the queue, usable for one password after another. Released when its last clone is dropped.
+/// A place in the queue, for hashing any number of passwords, one at a time. The place is released when the
+/// last clone of this value is dropped.
 #[derive(Clone)]
 pub(super) struct Slot {
     passwords: Passwords,
@@ -90,7 +93,7 @@ impl Passwords {
         self.verified.load(Ordering::Relaxed)
     }
 
-    /// Takes a place in the queue. The caller must take it before any other work for the password.
+    /// Takes a place in the queue. Callers must do this before any other work on a password attempt.
     pub(super) async fn enter(&self, source: Source) -> Result<Slot, Error> {
         if let Some(id) = self.workers.enter(source) {
             let taken = Arc::new(Taken { workers: Arc::clone(&self.workers), id });
@@ -99,7 +102,7 @@ impl Passwords {
         Err(self.hold_back(busy()).await)
     }
 
-    /// Delays a rejection, unless the maximum number is already delayed.
+    /// Delays a rejection, unless the maximum number of rejections is already being delayed.
     async fn hold_back(&self, rejection: Error) -> Error {
         if let Ok(_held_back) = self.rejections.try_acquire() {
             tokio::time::sleep(HELD_BACK).await;
@@ -145,7 +148,7 @@ impl Slot {
         Ok(known && right)
     }
 
-    /// Runs the work when its turn comes. Fails with [`Rejection::Busy`] if another job displaces it.
+    /// Runs the work when its turn comes. Fails with [`Rejection::Busy`] if another job displaces this one.
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
         let (sender, done) = oneshot::channel();
         // The job owns the place until it is done, even if the client disconnects.
@@ -167,7 +170,7 @@ impl Slot {
     }
 }
 
-/// Returns half the number of processors. The other half serves requests.
+/// Returns the default number of workers: half the number of processors. The other half serves requests.
 fn usual_workers() -> usize {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     (processors / 2).max(1)

@@ -1,11 +1,13 @@
 //! Fair scheduling of password jobs across addresses, and across the accounts at each address.
 //!
-//! A password takes a place, then its job waits for a turn. Turns go round-robin across the addresses with
-//! waiting jobs, and within an address across its accounts. A client that floods the queue therefore waits
-//! behind its own jobs, and other clients behind the same address (NAT) do not wait for those jobs.
+//! A password attempt first takes a place; its job then waits for a turn. Turns go round-robin across the
+//! addresses with waiting jobs, and within an address across its accounts. A client that floods the queue
+//! therefore waits behind its own jobs, and other clients behind the same address (NAT) do not wait for those
+//! jobs.
 //!
-//! When all places are taken, a client with fewer places displaces the newest job of the client with the most
-//! places (*longest queue drop*). Only a client with as many places as any other client is rejected.
+//! When all places are taken, a newcomer displaces the newest waiting job of the client with the most places
+//! (*longest queue drop*). The newcomer is rejected only if no such client has more places than the newcomer
+//! would have.
 //!
 //! Not here: the jobs' work and the threads they run on (`password`, `password::workers`).
 
@@ -28,7 +30,7 @@ pub(in crate::app) struct Source {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     pub(super) total: usize,
-    /// Maximum places per known address.
+    /// Maximum number of places per known address.
     pub(super) per_address: usize,
 }
 
@@ -45,7 +47,7 @@ pub(super) struct Turns<Job> {
     addresses: Round<Option<Address>, Share<Job>>,
 }
 
-/// Members of a round-robin, by key. A member without a waiting job is in `all` only.
+/// Members of a round-robin, by key. A member without a waiting job is only in `all`.
 struct Round<Key, Member> {
     all: HashMap<Key, Member>,
     /// Keys of members with a waiting job, in the order of their turns.
@@ -71,8 +73,8 @@ impl<Key, Member> Default for Round<Key, Member> {
 }
 
 impl<Key: Copy + Eq + Hash, Member> Round<Key, Member> {
-    /// Returns the key and number of places of the member with the most places, among members with a waiting
-    /// job.
+    /// Returns the member with the most places, among members with a waiting job, as its key and number of
+    /// places.
     fn longest(&self, places: impl Fn(&Member) -> usize) -> Option<(Key, usize)> {
         let members = self.order.iter().filter_map(|key| Some((*key, places(self.all.get(key)?))));
         members.max_by_key(|(_, places)| *places)
@@ -134,9 +136,9 @@ impl<Job> Turns<Job> {
         address.is_some() && held >= self.limits.per_address
     }
 
-    /// Removes the newest waiting job of the account with the most places at an address. At its own address,
-    /// a newcomer displaces only jobs of an account that has more places than the newcomer's account would
-    /// have.
+    /// Removes the newest waiting job of the account with the most places at an address. At the newcomer's
+    /// own address, does so only if that account has more places than the newcomer's account would have;
+    /// otherwise, returns `None`.
     fn displace(&mut self, address: Option<Address>, newcomer: Source) -> Option<Job> {
         let accounts = &self.addresses.all.get(&address)?.accounts;
         let (account, places) = accounts.longest(|line| line.places)?;
@@ -149,7 +151,7 @@ impl<Job> Turns<Job> {
         Some(job)
     }
 
-    /// Queues a job. Returns the job as the error if another job displaced its place.
+    /// Queues a job for its turn. If another job has displaced the place, returns this job as the error.
     pub(super) fn wait(&mut self, place: SlotId, job: Job) -> Result<(), Job> {
         let Some(Source { address, account }) = self.places.get(&place).copied() else { return Err(job) };
         let share = self.addresses.all.entry(address).or_default();
@@ -165,12 +167,12 @@ impl<Job> Turns<Job> {
         Ok(())
     }
 
-    /// Takes the job that has the next turn.
+    /// Removes and returns the job whose turn is next.
     pub(super) fn next(&mut self) -> Option<Job> {
         let address = *self.addresses.order.front()?;
         let account = *self.addresses.all.get(&address)?.accounts.order.front()?;
         let (_, job) = self.take(Source { address, account }, VecDeque::pop_front)?;
-        // A member with further jobs moves to the end of its round.
+        // A member with further jobs moves to the end of its round-robin.
         if let Some(share) = self.addresses.all.get_mut(&address) {
             let order = &mut share.accounts.order;
             if order.front() == Some(&account) {
@@ -183,7 +185,8 @@ impl<Job> Turns<Job> {
         Some(job)
     }
 
-    /// Removes a job from a line. Lines and addresses without further jobs leave their round.
+    /// Removes a job from an account's line. An account or address without further waiting jobs leaves its
+    /// round-robin.
     fn take(
         &mut self,
         Source { address, account }: Source,

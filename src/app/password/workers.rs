@@ -1,4 +1,4 @@
-//! Dedicated low-priority threads that hash passwords, one password per thread at a time.
+//! Dedicated low-priority threads, each of which hashes one password at a time.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,10 +8,10 @@ use crate::thread;
 
 use super::turns::{Limits, SlotId, Source, Turns};
 
-/// A job waiting for its turn, called once with the outcome.
+/// A job waiting for its turn. Called once, with the outcome of waiting.
 pub(super) type Job = Box<dyn FnOnce(Call) + Send>;
 
-/// The outcome of a job's wait.
+/// The outcome of waiting for a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     /// The job's turn has come.
@@ -33,7 +33,7 @@ struct Shared {
 
 struct State {
     turns: Turns<Job>,
-    /// Number of running threads, which are started on demand.
+    /// Number of running threads. Threads are started on demand.
     threads: usize,
     /// Number of idle threads.
     idle: usize,
@@ -67,7 +67,7 @@ impl Workers {
         self.shared.lock().turns.leave(place);
     }
 
-    /// Queues a job on a place, and starts a thread if too few threads are idle.
+    /// Queues a job that holds `place`, and starts a thread if too few threads are idle.
     pub(super) fn run(&self, place: SlotId, job: Job) -> io::Result<()> {
         let mut state = self.shared.lock();
         if state.idle <= state.turns.waiting() && state.threads < self.most_threads {
@@ -103,12 +103,12 @@ impl Shared {
 
     fn work(&self) {
         while let Some(job) = self.next() {
-            // A panic ends only this job. The job's channel closes, which the caller sees as an error.
+            // A panic ends only this job. The job's channel then closes, and the caller receives an error.
             drop(catch_unwind(AssertUnwindSafe(|| job(Call::Run))));
         }
     }
 
-    /// Waits for the next job. Returns `None` after shutdown.
+    /// Waits for the next job. Returns `None` after shutdown, once no job is waiting.
     fn next(&self) -> Option<Job> {
         let mut state = self.lock();
         loop {

@@ -12,8 +12,8 @@ use crate::store::intent::Operation;
 use crate::store::moving;
 use crate::store::post::{self, Erased, Location, Record};
 
-/// Maximum attempts at a deletion. An attempt fails if the post moves to the archive meanwhile, which happens
-/// at most once.
+/// Maximum number of attempts to delete a post. An attempt fails if the post moves to the archive in the
+/// meantime, which happens at most once.
 const ATTEMPTS: usize = 3;
 
 /// The state of a post that its author may delete.
@@ -57,7 +57,8 @@ impl App {
         Err(Broken::GaveUp("deleting a post that is being archived").into())
     }
 
-    /// Returns the post's state. Fails unless the post is or was a visible post of this author.
+    /// Returns the post's state. Fails unless the post is, or was before its deletion, a visible post by this
+    /// author.
     async fn find_to_delete(&self, author: UserId, id: PostId) -> Result<Deletable, Error> {
         let mut batch = Batch::new("delete: post");
         let record = batch.push(post::read(self.keys(), id));
@@ -90,8 +91,8 @@ impl App {
         Ok(self.archive().await?.read(&[id]).await?.pop())
     }
 
-    /// Runs steps 2 and 3 of an interrupted deletion, if the post has been erased. If the deletion is
-    /// abandoned, repeats step 3 even if it seems unnecessary.
+    /// Runs steps 2 and 3 of an interrupted deletion, if step 1 has erased the post. If the deletion is
+    /// abandoned, repeats step 3 even if it appears to have run.
     pub(in crate::app) async fn finish_deletion(
         &self,
         author: UserId,
@@ -125,8 +126,8 @@ impl App {
         Ok(())
     }
 
-    /// Runs step 2 for deleted posts that a mover found, and adds the jobs that remove listed posts from
-    /// timelines. Makes two round trips.
+    /// Runs step 2 for deleted posts that a mover found. For posts that were still listed, adds the jobs that
+    /// remove them from timelines. Makes two round trips.
     pub(in crate::app) async fn unlist_moving(&self, posts: &[(PostId, UserId)]) -> Result<(), Error> {
         let mut batch = Batch::new("move: deletions");
         let now = self.now();

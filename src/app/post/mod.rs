@@ -3,13 +3,13 @@
 //! A post is created in steps, because its record, its author's lists and the delivery jobs are stored in
 //! different slots:
 //! 0. Decide once whether the post is pushed or pulled. An author with more followers than the push limit
-//!    first becomes a star, and remains a star.
+//!    first becomes a star, permanently.
 //! 1. Issue an id, and record a note that the post is being published.
 //! 2. Create the record.
 //! 3. Make the post visible: add it to its author's lists, atomically in the author's slot, unless its id is
-//!    revoked. This step completes the idempotency key.
-//! 4. Add the delivery job, unless the post is pulled. Queue for archiving the posts that this post pushed
-//!    out of the author's hot list.
+//!    revoked. This step also marks the attempt under the idempotency key, if any, as complete.
+//! 4. Add the delivery job, unless the post is pulled. Queue the posts that this post displaced from the
+//!    author's hot list for archiving.
 //! 5. Remove the note. `publish` returns without waiting for delivery.
 //!
 //! An interrupted writer leaves the note behind. The repairer reads notes older than a few seconds. If the
@@ -22,9 +22,9 @@
 //! to the attempt before step 2. A request with the same key and content resumes that draft at step 2, unless
 //! the attempt is complete. If the draft is revoked, a new draft replaces it by compare-and-set.
 //!
-//! A deletion runs under an intent, like an edge write: (1) replace the record with a tombstone, which hides
-//! the post; (2) remove the post from its author's lists; (3) queue the post for archiving, and add a job
-//! that removes it from timelines. The request does not wait for that job.
+//! A deletion runs under an intent, like the write of an edge: (1) replace the record with a tombstone, which
+//! hides the post; (2) remove the post from its author's lists; (3) queue the post for archiving, and add a
+//! job that removes it from timelines. The request does not wait for that job.
 
 mod delete;
 mod publish;
@@ -85,7 +85,8 @@ struct Queue {
 }
 
 impl Queue {
-    /// Adds a post that is now visible, and the posts that it pushed out of its author's hot list.
+    /// Adds a newly visible post, if its delivery mode is push, and the posts that it displaced from its
+    /// author's hot list.
     fn add(&mut self, author: UserId, post: PostId, delivery: Option<Delivery>, cold: Vec<PostId>) {
         if matches!(delivery, Some(Delivery::Pushed { .. })) {
             self.tasks.push(Task { kind: Kind::Deliver, post, author });

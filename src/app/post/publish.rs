@@ -22,14 +22,14 @@ use crate::store::draft::{self, Attempt, Claimed, Draft, Note};
 use crate::store::post::{self, Settled};
 use crate::store::{relation, timeline};
 
-/// Maximum attempts to publish a post, each with a new id. Each attempt skips more ids, in case the counter
-/// has fallen back.
+/// Maximum number of attempts to publish a post, each with a new id. Later attempts skip more and more ids,
+/// in case the counter has fallen back.
 const ATTEMPTS: u32 = 24;
 
 /// Error message for an author whose token bucket is empty.
 const TOO_MANY: &str = "You have published too many posts.";
 
-/// A post being published, in steps 2 to 5.
+/// A post on its way through steps 2 to 5.
 #[derive(Clone, Copy)]
 struct Publication<'a> {
     post: &'a NewPost,
@@ -38,18 +38,18 @@ struct Publication<'a> {
     attempt: Option<(Digest, Attempt)>,
 }
 
-/// The result of step 1, with the input of step 0.
+/// The result of step 1, and the input of step 0, which the same round trip reads.
 struct Issued {
     drafts: Vec<Draft>,
-    /// Authors, each with their number of followers and true if they are a star.
+    /// Authors, each with the number of followers and a flag that is true for a star.
     audiences: Vec<(UserId, u64, bool)>,
     /// Time until the author's bucket has a token; `None` if a token was taken or none was needed.
     wait: Option<Duration>,
 }
 
 impl App {
-    /// Publishes a post of the viewer and takes one token from their bucket. Makes five round trips, plus two
-    /// with an idempotency key.
+    /// Publishes a post by the viewer and takes one token from the viewer's bucket. Makes five round trips,
+    /// plus two with an idempotency key.
     pub async fn publish(
         &self,
         viewer: &Viewer,
@@ -84,7 +84,8 @@ impl App {
         self.publish_each(posts, None).await
     }
 
-    /// Publishes posts like [`Self::publish_all`], and takes one token from the `charged` user's bucket.
+    /// Publishes posts like [`Self::publish_all`], and takes one token from the bucket of the `charged` user,
+    /// if any.
     async fn publish_each(
         &self,
         posts: &[NewPost],
@@ -142,7 +143,7 @@ impl App {
     }
 
     /// Binds an idempotency key to a new draft, if the key is still bound to `known`. Returns the attempt to
-    /// which the key is bound afterwards, and the post's delivery if this call decided it.
+    /// which the key is bound afterwards, and the post's delivery mode if this call decided it.
     async fn claim_attempt(
         &self,
         post: &NewPost,
@@ -176,7 +177,8 @@ impl App {
         deadline: &Deadline<'_>,
         charged: Option<UserId>,
     ) -> Result<Vec<Publication<'a>>, Error> {
-        // Readers find a post that is not pushed only if they know of the strategy change.
+        // Put the configured strategy into force first. Otherwise, readers would miss a post that is not
+        // pushed.
         self.generation().await?;
         let began = deadline.began();
         let mut issued = self.issue(posts, attempt, began, charged).await?;
@@ -207,8 +209,8 @@ impl App {
         Ok(posts.iter().zip(issued.drafts).map(publication).collect())
     }
 
-    /// Runs step 1 and reads the input of step 0. Takes the token in the same round trip. If there is no
-    /// token, the caller leaves the ids unused.
+    /// Runs step 1, reads the input of step 0 and takes the charged user's token, all in one round trip. If
+    /// no token is left, the caller must not use the ids.
     async fn issue(
         &self,
         posts: &[&NewPost],
@@ -224,7 +226,7 @@ impl App {
             nonce: self.rng().nonce(),
         };
         let mut batch = Batch::new("publish: issue");
-        // One or two revoked ids are normal. After further failures, skip ids, twice as many each time.
+        // One or two revoked ids are normal. After further failures, skip ids, about twice as many each time.
         let skipped = (1 << attempt.saturating_sub(1)) - 1;
         let least = self.0.process.last_issued.load(Ordering::Relaxed).saturating_add(1 + skipped);
         let drafts = batch.push(draft::issue(self.keys(), least, posts.iter().map(note).collect()));
@@ -255,7 +257,7 @@ impl App {
         Ok(Issued { drafts, audiences, wait: drawn.and_then(|drawn| drawn.wait) })
     }
 
-    /// Runs step 0 alone, for a draft that another request began.
+    /// Runs step 0 alone, for a draft that another request created.
     async fn decide_delivery(&self, author: UserId) -> Result<Delivery, Error> {
         let mut batch = Batch::new("publish: audience");
         let followers = batch.push(relation::count(self.keys(), author, Side::Followers));
@@ -279,8 +281,8 @@ impl App {
         if is_pulled { Delivery::Pulled } else { Delivery::Pushed { followers } }
     }
 
-    /// Marks authors as stars, before their first post that is not pushed. A reader that misses the star does
-    /// not advance past the post either, because the post is still noted as being published.
+    /// Marks authors as stars before their first pulled post is published. A reader that misses the new star
+    /// does not advance past that post either, because its note is still present.
     async fn make_stars(&self, authors: &[UserId]) -> Result<(), Error> {
         // Under the pull strategy, every post is pulled, whether or not its author is a star.
         if self.0.rules.timeline.timeline_strategy != TimelineStrategy::Hybrid {
@@ -362,8 +364,8 @@ impl App {
         tickets.into_iter().map(|ticket| Ok(ticket.map(|ticket| replies.take(ticket)).transpose()?)).collect()
     }
 
-    /// Returns the posts that are already archived, which is possible because Redis may have received the
-    /// command twice.
+    /// Returns the posts that are already archived. Redis may have received the command of step 3 twice, and
+    /// the post may have been archived in between.
     async fn those_archived(
         &self,
         publications: &[Publication<'_>],

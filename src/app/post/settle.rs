@@ -12,13 +12,13 @@ use crate::store::batch::Batch;
 use crate::store::draft::{self, Draft};
 use crate::store::post::{self, Settled};
 
-/// Maximum notes read per batch.
+/// Maximum number of notes read per batch.
 const NOTES: usize = 1_000;
 
 impl App {
-    /// Finishes posts whose publishers were probably interrupted after the posts became visible. Revokes
+    /// Finishes publishing posts that became visible but whose publishers were probably interrupted. Revokes
     /// posts that are not visible and can no longer have an active publisher. Returns the number of notes
-    /// examined. Leaves posts that cannot be settled now for the next round.
+    /// examined. The next round retries posts that could not be settled.
     pub(in crate::app) async fn repair_publishing(&self) -> Result<usize, Error> {
         let latest = self.now().minus(REPAIRED_AFTER);
         let (mut seen, mut start) = (0, 0);
@@ -50,7 +50,7 @@ impl App {
                 Ok(count) => settled += count,
                 Err(error) => {
                     let error = &error as &dyn std::error::Error;
-                    tracing::error!(error, post = %draft.id, "an unfinished post cannot be settled; retrying later");
+                    tracing::error!(error, post = %draft.id, "an unfinished post could not be settled; retrying later");
                 }
             }
         }
@@ -107,8 +107,8 @@ impl App {
         Ok(settled.len())
     }
 
-    /// Returns the archive rows of these drafts. Only drafts whose posts became visible and then cold have a
-    /// row.
+    /// Returns the archive rows of these drafts. Only drafts whose posts became visible and were then
+    /// archived have a row.
     pub(super) async fn rows_of(&self, drafts: &[Draft]) -> Result<HashMap<PostId, Row>, Error> {
         if drafts.is_empty() {
             return Ok(HashMap::new());

@@ -4,8 +4,8 @@
 //! Each read is defined in the file of its area (`app::relation::read`, `app::post::read`, …), and adds its
 //! commands to a batch. [`App::read_all`] performs all reads of one level of a query together, in **one round
 //! trip**, whatever their types. The data for a whole page is one read, so that a row costs little more than
-//! a command. Afterwards, [`App::read_all`] fetches posts missing from Redis from the archive, with one query
-//! for posts by id and one for pages of posts.
+//! a command. Afterwards, [`App::read_all`] queries the archive for posts that Redis no longer has: one query
+//! for posts by id, and one for pages of posts.
 //!
 //! # Why
 //! If each read had its own type of key in the loader, a level of a query would make a round trip per type.
@@ -38,7 +38,7 @@ pub trait Read: Clone + fmt::Debug + Eq + Hash + Send + Sync + 'static {
     /// The type of the value, which is cheap to clone. Lists are in the order of the request.
     type Value: Clone + Send + Sync + 'static;
 
-    /// Adds this read's commands to a batch. Returns the pending value, which decodes their replies.
+    /// Adds this read's commands to a batch. Returns the pending value, which decodes the replies.
     fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value>;
 }
 
@@ -78,7 +78,7 @@ impl Requests<'_> {
         self.batch.push(command)
     }
 
-    /// Requests the viewer's relations to these users. Several reads' requests share one command.
+    /// Requests the viewer's relations to these users. Requests from several reads share commands.
     pub(in crate::app) fn relations(&mut self, viewer: UserId, others: &[UserId]) -> Pairs {
         self.shared.relations(viewer, others)
     }
@@ -88,8 +88,8 @@ impl Requests<'_> {
         self.shared.residents.extend(users);
     }
 
-    /// Requests a sample of a user's followers, whose total is `count`. Samples shrink as the number of
-    /// sampled users in a batch grows.
+    /// Requests a sample of the followers of a user who has `count` followers. The more users a batch
+    /// samples, the smaller each sample is.
     pub(in crate::app) fn sample(&mut self, user: UserId, count: u64) -> Sample {
         self.shared.sample(user, count)
     }
@@ -217,7 +217,7 @@ impl AnyRead {
 }
 
 impl AnyResult {
-    /// Returns the result as that of a read of type `R`.
+    /// Returns the result as `R::Value`.
     ///
     /// # Panics
     /// If the result belongs to a read of another type.
@@ -248,8 +248,8 @@ impl Hash for AnyRead {
     }
 }
 
-/// A shared list. Comparison is by identity, at constant cost: a list equals only itself. `Debug` prints only
-/// the length, because the loader formats a read of each batch.
+/// A shared list. Comparison is by identity, at constant cost: a list equals only itself. `Debug` writes only
+/// the length, because the loader formats a read from each batch.
 #[derive(Clone)]
 pub struct Shared<T>(pub Arc<[T]>);
 

@@ -70,7 +70,7 @@ impl SharedRequests {
         Pairs { viewer, others: start..others.len() }
     }
 
-    /// Requests a sample of a user's followers, whose total is `count`.
+    /// Requests a sample of the followers of a user who has `count` followers.
     pub(super) fn sample(&mut self, user: UserId, count: u64) -> Sample {
         self.sampled.push((user, count));
         Sample(self.sampled.len() - 1)
@@ -81,7 +81,7 @@ impl SharedRequests {
         let Self { others, residents, sampled } = self;
         let relations = app.request_relations(batch, &others, app.0.rules.relation.relation_strategy);
         let regions = region::read(app.keys(), residents).into_iter().map(|read| batch.push(read)).collect();
-        // Reserve the rest for reading the sampled users' regions, and for other lists of this level.
+        // Reserve the rest for reading the sampled users' regions, and for other lists at this query level.
         let share = |left: u64| usize::try_from(left * 3 / 5).unwrap_or(usize::MAX);
         let together = budget::left(Resource::Commands).map_or(usize::MAX, share);
         let size = sample_size(sampled.len(), together);
@@ -158,7 +158,7 @@ impl Regions {
 }
 
 impl App {
-    /// Adds one command per [`PROBE`] users whose relation to a viewer is requested.
+    /// Adds, for each viewer, one command per [`PROBE`] requested users.
     fn request_relations(
         &self,
         batch: &mut Batch,

@@ -48,9 +48,9 @@ pub(super) fn sample_size(users: usize, most: usize) -> usize {
     (most.min(MOST_TOGETHER) / users.max(1)).clamp(LEAST_SAMPLED, MOST_SAMPLED)
 }
 
-/// Returns the spans to read from a list of `count` entries, each as start and length. They cover the whole
-/// list or, if it is longer than `most`, evenly spaced parts at a random offset derived from `chance`. Every
-/// entry is equally likely to be read.
+/// Returns the spans to read from a list of `count` entries, each as start and length. The spans cover the
+/// whole list or, if the list is longer than `most`, evenly spaced parts at a random offset derived from
+/// `chance`. Every entry is equally likely to be read.
 pub(super) fn sample_spans(count: u64, most: usize, chance: u64) -> Vec<(usize, usize)> {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     if count <= most {

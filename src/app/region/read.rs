@@ -20,8 +20,8 @@ impl Read for Regions {
     }
 }
 
-/// A user's followers, given their known number: all of them or, if there are too many, an evenly spaced sample. The
-/// sample shrinks as the number of such reads in a batch grows.
+/// A user's followers: all of them or, if there are too many, an evenly spaced sample. The more such reads a batch
+/// contains, the smaller each sample.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FollowerSample {
     /// Id of the user.

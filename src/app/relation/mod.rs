@@ -1,22 +1,22 @@
-//! Follows and unfollows users: writes an edge that spans two slots without tearing it.
+//! Follows and unfollows users, and keeps the two stored copies of each edge consistent.
 //!
-//! An edge is stored twice: in the follower's `following` list (the *truth*) and in the followee's `followers` list
-//! (its *mirror*). Each call runs these steps:
+//! An edge is stored twice, in different slots: in the follower's `following` list (the *truth*) and in the followee's
+//! `followers` list (its *mirror*). An edge whose mirror differs from its truth is *torn*. Each call runs these steps:
 //! 1. Record an intent specific to this call.
 //! 2. Write the truth and check the follow limit, atomically in the follower's slot. A repeated follow keeps its time.
 //! 3. Make the mirror equal to the truth, including the time.
 //! 4. Read the truth again. After every write that adds a mirror, merge the followee's posts into the follower's
 //!    timeline, if the timeline exists. While the truth differs from the mirrored value, repeat steps 3 and 4.
-//! 5. Drop this call's intent, and no other intent.
+//! 5. Drop this call's intent, but no other call's intent.
 //!
 //! # Why
-//! Without step 1, a call interrupted between steps 2 and 3 would leave a torn edge that no process repairs. If calls
-//! for the same pair shared an intent, one call would drop it while another call is between steps 2 and 3. Without the
-//! time in step 3, two racing calls could leave a mirror whose time differs from the truth. Without step 4, a slow call
-//! could overwrite the mirror of a later call. If posts were merged before the mirror is written, a post published in
-//! between would be neither merged nor delivered. The repairer also writes mirrors under an intent. Without that
-//! intent, a repairer interrupted after writing a stale mirror, when all other calls have finished, would leave a torn
-//! edge that no process repairs.
+//! Without step 1, a call interrupted between steps 2 and 3 would leave a torn edge that no process would repair. If
+//! calls for the same pair shared an intent, one call could drop it while another call was between steps 2 and 3.
+//! Without the time in step 3, two racing calls could leave a mirror whose time differs from the truth. Without step 4,
+//! a slow call could overwrite the mirror of a later call. If posts were merged before the mirror was written, a post
+//! published in between would be neither merged nor delivered. The repairer also writes mirrors under an intent.
+//! Without that intent, a repairer that is interrupted after writing a stale mirror, with no other call under way,
+//! would leave a torn edge that no process would repair.
 
 pub mod read;
 
@@ -37,7 +37,7 @@ use crate::store::relation::{self, Followed};
 use crate::store::timeline::View;
 use crate::store::user;
 
-/// The edge between two users, whether or not it exists.
+/// The edge from one user to another, whether or not it exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Edge {
     pub(super) follower: UserId,
@@ -64,7 +64,7 @@ pub struct RelationWatch {
 
 impl RelationWatch {
     /// Waits for the next change, and returns the user whose relation to the subscriber changed. Several changes of one
-    /// relation may be reported as one change.
+    /// relation may be reported as one.
     ///
     /// Fails with [`Rejection::Resync`] if changes may have been missed.
     pub async fn next(&mut self) -> Result<UserId, Error> {
@@ -151,7 +151,7 @@ impl App {
     async fn write_truths(&self, follows: &[(Edge, Timestamp)]) -> Result<Vec<Followed>, Error> {
         let mut batch = Batch::new("edge: truth");
         let runs = follows.chunk_by(|(one, _), (next, _)| one.follower == next.follower);
-        // A script's arguments must fit on its stack.
+        // A script's arguments must fit on the Lua stack.
         let runs = runs.flat_map(|run| run.chunks(relation::PROBE));
         let write = |run: &[(Edge, Timestamp)]| {
             let others: Vec<_> = run.iter().map(|(edge, at)| (edge.followee, *at)).collect();
@@ -175,10 +175,10 @@ impl App {
         self.forget(&intents).await
     }
 
-    /// Makes the mirrors of these edges equal to their truths, under its own intents, because a repairer is as likely
-    /// to be interrupted as any other caller. The intents carry this process's token, so that an edge that cannot be
-    /// repaired leaves a single intent instead of one intent per round. A process runs at most one repair of an edge at
-    /// a time.
+    /// Makes the mirrors of these edges equal to their truths. Records its own intents, because a repairer may be
+    /// interrupted like any other caller. The intents carry this process's token, so that an edge that cannot be
+    /// repaired leaves a single intent instead of one per round. A process runs at most one repair of an edge at a
+    /// time.
     pub(super) async fn repair_edges(&self, edges: &[Edge]) -> Result<(), Error> {
         let deadline = Deadline::start(&*self.0.clock);
         let intent = |&Edge { follower, followee }: &Edge| Intent {

@@ -10,7 +10,7 @@ use crate::model::page::{InListOrder as _, Page, Position, Window};
 use crate::model::relation::{Follow, ListKind, Relation, Side};
 use crate::store::relation::{self, PROBE, TooMany};
 
-/// Maximum number of followed users for which mutuals take only one round trip. Most users follow fewer users.
+/// Maximum number of followed users for which reading mutuals takes only one round trip. Most users follow fewer.
 const FEW_FOLLOWED: usize = 200;
 
 /// Relations between a viewer and other users.
@@ -49,7 +49,7 @@ impl Read for RelationTo {
     }
 }
 
-/// A page of one of a user's stored lists.
+/// A page of a user's stored `following` or `followers` list.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FollowPage {
     /// Id of the list's owner.
@@ -69,7 +69,7 @@ impl Read for FollowPage {
     }
 }
 
-/// The length of one of a user's stored lists.
+/// The length of a user's stored `following` or `followers` list.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FollowCount {
     /// Id of the list's owner.
@@ -138,7 +138,7 @@ impl Read for FollowersAmong {
     }
 }
 
-/// Returns a follow for each user who has a time, in list order.
+/// Returns the users who have a time, each with that time, in list order.
 fn present(among: &[Follow], times: Vec<Option<Timestamp>>) -> Arc<[Follow]> {
     let follow = |(follow, at): (&Follow, Option<Timestamp>)| Some(Follow { user: follow.user, at: at? });
     let mut present: Vec<Follow> = among.iter().zip(times).filter_map(follow).collect();
@@ -156,8 +156,8 @@ pub struct UserList {
 }
 
 impl UserList {
-    /// Returns a page of the list, as seen by the viewer. Makes one round trip, plus one per loader for known followers
-    /// and for long lists of mutuals.
+    /// Returns a page of the list, as seen by the viewer. Makes one round trip, plus one for known followers and for
+    /// long lists of mutuals. A loader makes that additional round trip only once.
     pub(in crate::app) async fn page(
         self,
         load: &impl Load,
@@ -200,7 +200,8 @@ fn stored(kind: ListKind) -> Option<Side> {
 }
 
 /// Returns all users whom a user follows and who follow back. Makes one round trip, plus one if the user follows more
-/// than [`FEW_FOLLOWED`] users: the cost grows with their number, which the budget must know first.
+/// than [`FEW_FOLLOWED`] users: the cost grows with the number of followed users, which must be known before the budget
+/// is charged.
 async fn mutuals(load: &impl Load, user: UserId) -> Result<Arc<[Follow]>, Error> {
     let mut most = FEW_FOLLOWED;
     loop {
@@ -212,8 +213,8 @@ async fn mutuals(load: &impl Load, user: UserId) -> Result<Arc<[Follow]>, Error>
     }
 }
 
-/// Returns all followers of a user whom the viewer follows. Makes one round trip, plus one per loader to read the users
-/// whom the viewer follows.
+/// Returns the users who follow `user` and whom the viewer follows. Makes one round trip, plus one per loader to read
+/// all users whom the viewer follows.
 async fn known_followers(load: &impl Load, user: UserId, viewer: UserId) -> Result<Arc<[Follow]>, Error> {
     let among = Shared(load.load(Following(viewer)).await?);
     load.load(FollowersAmong { user, among }).await

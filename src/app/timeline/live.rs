@@ -1,9 +1,9 @@
-//! Sends additions to and removals from home timelines, each exactly once, starting at any position.
+//! Streams additions to and removals from home timelines, each exactly once, starting at any position.
 //!
 //! A live reader holds a [`Seen`]: a delivered mark (`app::delivery::mark`), and the posts it has seen above
 //! that mark. When woken, it reads the current mark and all posts above the mark it holds. Posts it has not
-//! seen are new. It therefore misses no post and sends none twice, in whatever order posts arrive, and a
-//! client can resume after a [`Seen`] through any process.
+//! seen are new. It therefore misses no post and sends none twice, in whatever order posts arrive. A client
+//! can resume after a [`Seen`] on any process.
 //!
 //! # Why
 //! Posts arrive out of order: the first post published is not always the first delivered. A reader that
@@ -11,8 +11,8 @@
 //! could send a post's removal before its addition.
 //!
 //! A late post below the timeline's floor is not stored in the timeline, so the reader reads it from its
-//! author. Skipping it would lose it. Asking the client to resync would lead to one resync after another for
-//! as long as any post is late.
+//! author's list. Skipping the post would lose it. Asking the client to resync would lead to one resync after
+//! another for as long as any post is late.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ use crate::model::mark::Mark;
 use crate::model::page::{Direction, Window};
 use crate::model::user::UserFields;
 
-/// Maximum posts loaded together, and held for a client that does not read.
+/// Maximum number of posts loaded at once, and thus held for a client that does not read.
 const PORTION: usize = 8;
 /// Retry delay while the store is unavailable.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -74,7 +74,7 @@ impl Found {
         self.posts += self.look.posts[self.posts..].iter().take_while(|post| seen.has(**post)).count();
     }
 
-    /// Returns the id of the next post to return.
+    /// Returns the id of the next post that the watch has to return.
     fn next(&self) -> Option<PostId> {
         self.look.posts.get(self.posts).copied()
     }
@@ -115,8 +115,8 @@ pub struct TimelineWatch {
 }
 
 impl App {
-    /// Watches the viewer's home timeline after the position `after`, or from now on if it is `None`. Reads
-    /// the fields `author` of each post's author. Makes several round trips.
+    /// Watches the viewer's home timeline after the position `after`, or from now on if `after` is `None`.
+    /// Reads the `author` fields of each post's author. Makes several round trips.
     pub async fn watch_timeline(
         &self,
         viewer: &Viewer,
@@ -155,7 +155,7 @@ impl App {
 }
 
 impl TimelineWatch {
-    /// Waits until there may be an event that [`TimelineWatch::take`] has not returned. Retries while the
+    /// Waits until there may be an event that [`TimelineWatch::take`] has not yet returned. Retries while the
     /// store is unavailable.
     ///
     /// Fails with a rejection if there are too many events to send one by one.

@@ -1,14 +1,15 @@
-//! Looks up changes of a home timeline, once for all of its owner's watches in this process.
+//! Looks up changes to a home timeline, once for all of its owner's watches in this process.
 //!
-//! A watch that is woken needs a *look* that began no earlier than the signal. The first watch performs the
-//! look from its own position, and all watches whose positions the look covers share it. For a user with
-//! 1,000 watches, the process therefore looks up a post once, and reads it once per field selection.
+//! A watch that is woken needs a *look*, a read of the timeline's changes, that began no earlier than the
+//! signal. The first watch performs the look from its own position, and all watches whose positions the look
+//! covers share it. For a user with 1,000 watches, the process therefore looks up a post once, and reads it
+//! once per field selection.
 //!
 //! A look finds only ids. Watches load the posts in small portions, as their clients consume them.
 //!
 //! # Why
-//! A portion belongs to one look, so its posts were read after that look began. If the process cached it for
-//! a later look, a watch could send a post that was deleted in between, after its removal.
+//! A cached portion belongs to one look, so its posts were read after that look began. If a later look reused
+//! the portion, a watch could send a post that was deleted in between, after having sent its removal.
 
 use std::sync::Arc;
 
@@ -27,13 +28,13 @@ use crate::model::page::{Direction, Window};
 use crate::model::user::UserFields;
 use crate::store::timeline;
 
-/// Maximum new posts, or removals, per look. Beyond it, the watch must resync.
+/// Maximum number of new posts, and of removals, per look. If either is exceeded, the client must resync.
 pub(super) const MOST_BEHIND: usize = 1_000;
-/// Maximum posts listed as seen above the mark. Every event repeats the list.
+/// Maximum number of seen posts listed above the mark. The cursor of every event repeats the list.
 const MOST_SEEN: usize = 4 * MOST_BEHIND;
-/// Maximum posts looked up below the floor, equal to the maximum page size.
+/// Maximum number of posts looked up below the floor, equal to the maximum page size.
 const MOST_LATE: usize = 100;
-/// Maximum portions cached per look, for alternating watches with different selections.
+/// Maximum number of portions cached per look. Watches with different field selections may alternate.
 const PORTIONS: usize = 2;
 
 /// The last look at one user's timeline. A watch that performs a look holds the lock.
@@ -66,7 +67,7 @@ struct Portion {
 }
 
 impl TimelineLook {
-    /// Returns true if the look covers a watch at this position that needs a look begun no earlier than
+    /// Returns true if a watch at this position can use the look, and the look began no earlier than
     /// `needed`.
     fn covers(&self, seen: &Seen, needed: Instant) -> bool {
         let reaches_back = seen.removed.is_some_and(|removed| self.since <= removed);
@@ -122,7 +123,7 @@ impl App {
 
     /// Reads additions and removals since a position. Makes two round trips for the mark, two for removals
     /// and the timeline, and two to pull. If the position's mark is below the floor, also makes the round
-    /// trips of a page below the floor.
+    /// trips for a page below the floor.
     async fn look_from(&self, owner: UserId, seen: &Seen) -> Result<TimelineLook, Error> {
         let began = Instant::now();
         let resync = || Err(Error::Rejected(Rejection::Resync));
@@ -139,7 +140,7 @@ impl App {
         };
         let late = self.late_posts(owner, seen.upto, view.floor).await?;
         let is_whole = late.is_some();
-        // Posts above all seen posts may have arrived and already be below the floor.
+        // Posts newer than all seen posts may have arrived and already have been trimmed.
         let is_cut_off = !is_whole && view.floor > seen.newest();
         let mut posts = late.unwrap_or_default();
         posts.extend(view.posts.into_iter().rev());

@@ -1,9 +1,9 @@
 //! Merges the posts of several authors into one order.
 //!
 //! Each author has a list of their own, so a merge reads every list as far as the window reaches. With more
-//! than [`MANY`] authors, it first reads each author's post that is nearest to the start of the window. That
-//! read is far cheaper than a page, and pages are then needed only of authors who can have posts in the
-//! window.
+//! than [`MANY`] authors, it first reads only each author's *nearest* post: the first post in the window's
+//! direction, which is the newest or the oldest. That read is far cheaper than reading a page. The merge then
+//! reads pages only for authors who can have posts in the window.
 //!
 //! Not here: the choice of authors, and the use of the result (`app::timeline`, `app::timeline::pull`).
 
@@ -16,7 +16,7 @@ use crate::model::page::{Direction, Window};
 use crate::store::batch::Batch;
 use crate::store::post::{self, Nearest, PostPage};
 
-/// Minimum posts read per author when a merge has several authors.
+/// Minimum number of posts read per author when a merge has several authors.
 const FEWEST: usize = 20;
 
 /// Number of authors above which a merge reads their nearest posts first. Also the size of the sample that
@@ -34,7 +34,7 @@ pub(super) enum Reach {
 
 /// The merged posts of several authors.
 pub(super) struct Merged {
-    /// Posts in the window's direction.
+    /// The posts, ordered in the window's direction.
     pub(super) posts: Vec<PostId>,
     /// A mark that covers all of the authors' cold posts.
     pub(super) cold: Mark,
@@ -46,15 +46,15 @@ struct Open {
     author: UserId,
     /// The position to read from; `None` for the start.
     from: Option<PostId>,
-    /// The nearest possible unread post.
+    /// Bound before which the author has no unread posts.
     nearest: PostId,
 }
 
 impl App {
-    /// Merges the posts of these authors in a window, in its direction. Returns as many posts as the window's
-    /// size, or more if more were read. Makes one round trip if all authors post about equally often,
-    /// otherwise two or three, and as many archive queries if the archive may have posts. With more than
-    /// [`MANY`] authors, makes one or two additional round trips first.
+    /// Merges these authors' posts in a window, in the window's direction. Fills the window if there are
+    /// enough posts, and may return more posts than its size. Makes one round trip if all authors post about
+    /// equally often; otherwise two or three. Each is followed by an archive query if the archive may have
+    /// posts. With more than [`MANY`] authors, makes one or two additional round trips first.
     pub(super) async fn merge_posts(
         &self,
         step: &'static str,
@@ -141,8 +141,9 @@ impl App {
         authors.iter().zip(tickets).map(take).filter_map(Result::transpose).collect()
     }
 
-    /// Reads each author's posts from the author's own position, first in Redis, then in the archive. Leaves
-    /// out authors with unreadable keys. Makes one round trip, plus one query if the archive may have posts.
+    /// Reads each author's posts after that author's own position, first from Redis, then from the archive.
+    /// Leaves out authors with unreadable keys. Makes one round trip, plus one query if the archive may have
+    /// posts.
     async fn read_parts(
         &self,
         step: &'static str,
@@ -182,7 +183,7 @@ impl App {
 struct Ahead {
     /// Authors whose pages to read.
     read: Vec<UserId>,
-    /// Authors without posts in the window, unless other authors' posts are deleted meanwhile.
+    /// Authors whose posts are needed only if other authors' posts are deleted meanwhile.
     deferred: Vec<Open>,
 }
 
@@ -190,8 +191,8 @@ impl Ahead {
     fn of(nearest: &[(UserId, Nearest)], window: &Window<PostId>) -> Self {
         let Window { direction, size, from } = *window;
         let is_in_window = |&post: &PostId| from.is_none_or(|from| direction.is_before(from, post));
-        // The id before which the author has no posts. Unknown if the nearest post lies before the window, or
-        // in the archive.
+        // The id before which the author has no posts in the window; `None` if it is unknown because the
+        // nearest post lies before the window or in the archive.
         let bound = |nearest: &Nearest| nearest.bound(direction).filter(is_in_window);
         let is_there = |(_, nearest): &&(UserId, Nearest)| bound(nearest) == nearest.hot;
         let mut best: Vec<PostId> =

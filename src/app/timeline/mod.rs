@@ -1,27 +1,29 @@
-//! Reads home timelines: the posts of a user and of the users they follow, newest first, without limit.
+//! Reads home timelines: the posts of a user and of the users they follow, newest first, back to the oldest.
 //!
-//! A timeline is a list of ids that the server maintains as long as the owner keeps returning. Posts enter it
-//! by *push* (`app::delivery`), by *pull* (on read, here), or by both. With both, readers pull the posts of
-//! *stars* (authors with a large number of followers), and workers push all other posts.
+//! A timeline is a list of post ids, which the server maintains as long as the owner keeps returning. Posts
+//! enter it by *push* (`app::delivery`), by *pull* (on read, here), or by both. With both, reads pull the
+//! posts of *stars* (authors with a large number of followers), and workers push all other posts.
 //!
 //! A read runs these steps, in this order:
 //! 1. Read the watermark, and with it the list of stars. Every post up to the watermark is visible or never
 //!    will be.
-//! 2. Open the timeline, creating it if necessary, and read the followed users with it.
-//! 3. Pull posts. A timeline that is not filled yet (or was filled under another strategy) receives all posts
-//!    of all followed users. Any other timeline receives the posts above its mark, either of followed stars
-//!    or, if the strategy never pushes, of all followed users.
-//! 4. Merge the posts into the timeline, if it is still the opened timeline. The watermark becomes its mark.
+//! 2. Open the timeline, creating it if necessary. In the same round trip, read the followed users from whom
+//!    to pull.
+//! 3. Pull posts. A timeline that is not filled yet (or was filled under another strategy) receives the
+//!    newest posts of all followed users, up to its capacity. Any other timeline receives the posts above its
+//!    mark, either of followed stars or, if the strategy never pushes, of all followed users.
+//! 4. Merge the posts into the timeline, unless another timeline has replaced it since step 2. The watermark
+//!    becomes the timeline's mark.
 //! 5. Take the page, and read its posts and authors. Leave out deleted posts and posts of authors who are no
 //!    longer followed, and replace them with further posts.
 //!
-//! A timeline is trimmed below its *floor*. There, the server collects a page from the posts of all followed
-//! users, in Redis and in the archive.
+//! A timeline is trimmed below its *floor*. Below the floor, the server collects a page from the posts of all
+//! followed users, in Redis and in the archive.
 //!
 //! # Why
 //! Reading the followed users before the watermark would lose posts published in between. A stale watermark
-//! is harmless; a fresh watermark combined with stale sources is not. A short set of newest posts does not
-//! imply that there are no others, because some may have been deleted.
+//! is harmless; a fresh watermark combined with stale sources is not. If the set of an author's newest posts
+//! is short, the author may nevertheless have others, because posts in the set may have been deleted.
 
 pub mod live;
 pub(super) mod look;
@@ -50,18 +52,18 @@ use crate::store::relation;
 use crate::store::timeline::{self, MOST_NAMED, Merge, Nonce, Opened, Pull, Sources, View};
 use std::collections::HashSet;
 
-/// Maximum attempts to read a timeline that disappears during the read.
+/// Maximum number of attempts to read a timeline that disappears during the read.
 const ATTEMPTS: usize = 5;
 
-/// Maximum posts read together to replace posts left out of a page.
+/// Maximum number of posts read at once to replace posts left out of a page.
 const MOST_LOOKED_AT: usize = 500;
 
 /// A part of a timeline, and the timeline's identity.
 struct Part {
-    /// The timeline's identity; `None` without a timeline, because the store is not writable.
+    /// The timeline's identity; `None` if there is no timeline, because the store is not writable.
     nonce: Option<Nonce>,
     view: View,
-    /// Time up to which the part reflects all removals, by the Redis clock; `None` without a timeline.
+    /// Time up to which the part reflects all removals, by the Redis clock; `None` if there is no timeline.
     at: Option<Timestamp>,
 }
 
@@ -99,7 +101,7 @@ pub struct TimelineQuery {
     pub window: Window<PostId>,
     /// The fields to read of each post's author.
     pub author: UserFields,
-    /// True if the result must state the presence of entries on the other side of the window's position.
+    /// True if the read must also check for entries on the other side of the window's position.
     pub looks_back: bool,
 }
 
@@ -109,7 +111,8 @@ impl App {
     /// replace entries, to read below the floor, and to check for entries on the other side.
     pub async fn timeline(&self, viewer: &Viewer, query: TimelineQuery) -> Result<TimelinePage, Error> {
         let owner = viewer.signed_in()?.user;
-        // A client that resumes live updates from this page must receive everything that arrives from now on.
+        // Read the mark before the page: a client that resumes live updates from the page must receive
+        // everything that arrives from now on.
         let mark = match self.known_delivered_mark() {
             Some(known) => known,
             None => self.delivered_mark().await?,
@@ -141,8 +144,8 @@ impl App {
         Ok(TimelinePage { page, is_top, mark, at })
     }
 
-    /// Returns true if there is an entry behind a window's position. Checks the entry at the position first,
-    /// which nearly always exists.
+    /// Returns true if `behind`, the window on the other side of a position, has an entry. First checks the
+    /// entry at the position, which nearly always exists.
     async fn has_entry(
         &self,
         owner: UserId,
@@ -185,7 +188,7 @@ impl App {
             let (watermark, stars) = self.watermark().await?;
             let opened = self.open_to_pull(owner, generation, &stars.authors, window).await?;
             let is_full = opened.mark.is_none();
-            // Filling a timeline serves all later reads, so it is not limited by this operation's budget.
+            // Filling a timeline benefits all later reads, so this operation's budget does not limit it.
             let pulled = if is_full {
                 Box::pin(budget::unlimited(self.pull(&opened))).await?
             } else {
@@ -242,7 +245,7 @@ impl App {
         Ok(open.send("timeline: open", self.store()).await?)
     }
 
-    /// Runs step 5: returns the entries of a window, in its direction from its position.
+    /// Runs step 5: returns the entries of a window, in the window's direction.
     async fn collect(
         &self,
         owner: UserId,
@@ -267,13 +270,13 @@ impl App {
                 entries.truncate(window.size);
                 return Ok(entries);
             }
-            // After the owner unfollowed a prolific author, many posts may have to be left out.
+            // If the owner has unfollowed a prolific author, many posts may have to be left out.
             wanted = Window { from, size: (wanted.size * 2).min(MOST_LOOKED_AT), ..wanted };
         }
     }
 
-    /// Returns the post ids of a window, in its direction from its position. Reads the timeline down to its
-    /// floor, and followed users' posts below it. Returns more than the window's size if more were read.
+    /// Returns the post ids of a window, in the window's direction. Reads the timeline down to its floor, and
+    /// followed users' posts below the floor. May return more posts than the window's size.
     async fn posts_from(
         &self,
         owner: UserId,
@@ -297,7 +300,7 @@ impl App {
         }
         let mut posts = Vec::new();
         let mut rest = *window;
-        // The floor may rise meanwhile.
+        // The floor may rise between the reads.
         while view.floor > rest.from.map_or(Mark::START, Mark::at) {
             let below = self.posts_of_all(owner, &rest).await?;
             posts.extend(below.into_iter().take_while(|post| view.floor.covers(*post)));
@@ -330,9 +333,9 @@ impl App {
         }
     }
 
-    /// Returns the posts of the owner and all followed users in a window, in its direction. Merges hot and
-    /// cold posts, because the floor does not coincide with any author's boundary between them. Returns more
-    /// than the window's size if more were read.
+    /// Returns the posts of the owner and all followed users in a window, in the window's direction. Merges
+    /// hot and cold posts, because the floor does not coincide with any author's boundary between hot and
+    /// cold posts. May return more posts than the window's size.
     async fn posts_of_all(&self, owner: UserId, window: &Window<PostId>) -> Result<Vec<PostId>, Error> {
         let following = relation::all(self.keys(), owner, Side::Following);
         let following = following.send("timeline: following", self.store()).await?;
@@ -355,7 +358,7 @@ impl App {
 }
 
 /// Returns a window of one entry on the other side of a window's position, including the entry at the
-/// position; `None` without a position. One entry suffices to detect entries there.
+/// position; `None` if the window has no position. One entry is enough to show that there are any.
 fn behind(window: &Window<PostId>) -> Option<Window<PostId>> {
     let from = window.from?.get();
     Some(match window.direction {

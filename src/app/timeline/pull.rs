@@ -1,7 +1,7 @@
 //! Pulls posts into a timeline, on read and after a follow.
 //!
-//! Not here: the occasions for a pull and the choice of authors (`app::timeline`), and the edge that a follow
-//! writes (`app::relation`).
+//! Not here: when to pull, and from which authors (`app::timeline`); the edge that a follow writes
+//! (`app::relation`).
 
 use crate::app::App;
 use crate::app::error::Error;
@@ -13,7 +13,7 @@ use crate::model::page::{Direction, Window};
 use crate::store::batch::{Batch, Ticket};
 use crate::store::timeline::{self, Merge, Opened, Pulled, View};
 
-/// Maximum follows merged per batch. Each may read as many posts as a timeline holds.
+/// Maximum number of follows merged per batch. Each may read as many posts as a timeline holds.
 const FOLLOWS: usize = 100;
 
 impl App {
@@ -64,7 +64,8 @@ impl App {
         Ok(self.merge_of(posts, cold))
     }
 
-    /// Prepares posts for a merge: in descending order of id, deduplicated, and truncated to the capacity.
+    /// Prepares posts for a merge: sorts them in descending order of id, removes duplicates, and truncates
+    /// the list to a timeline's capacity.
     fn merge_of(&self, mut posts: Vec<PostId>, mut cut: Mark) -> Merge {
         posts.sort_unstable_by(|one, other| other.cmp(one));
         posts.dedup();
@@ -75,16 +76,16 @@ impl App {
         Merge { posts, cut, pull: None }
     }
 
-    /// Adds a command to the batch that reads the floor of the follower's timeline. Its reply is `None`
-    /// without a timeline.
+    /// Adds to the batch a command that reads the floor of the follower's timeline. Its reply is `None` if
+    /// the follower has no timeline.
     pub(in crate::app) fn floor_of(&self, batch: &mut Batch, follower: UserId) -> Ticket<Option<View>> {
         let nothing = Window { direction: Direction::Forward, size: 0, from: None };
         batch.push(timeline::view(self.keys(), follower, None, &nothing))
     }
 
     /// Merges the posts of followed users into their followers' timelines, down to each timeline's floor.
-    /// Callers do this after every write that adds a mirror. Posts published from then on are delivered, and
-    /// this function finds earlier posts. Makes two round trips per 100 follows.
+    /// Must be called after every write that adds a mirror: workers deliver posts published after the write,
+    /// and this function merges earlier posts. Makes two round trips per 100 follows.
     pub(in crate::app) async fn merge_followed(&self, follows: &[(Edge, View)]) -> Result<(), Error> {
         for follows in follows.chunks(FOLLOWS) {
             self.merge_some_followed(follows).await?;

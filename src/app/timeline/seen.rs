@@ -10,7 +10,7 @@ use crate::model::mark::Mark;
 /// A reader's position in a live timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Mark up to which the reader has seen all posts. The timeline need not contain a post with its id.
+    /// Mark up to which the reader has seen all posts. The timeline need not contain a post at the mark.
     pub upto: Mark,
     /// Posts seen above `upto`, in ascending order of id.
     pub beyond: Vec<PostId>,
@@ -21,11 +21,11 @@ pub struct Seen {
 impl Seen {
     /// Returns the position of a reader who has read a page from the entry at `index` to the end.
     ///
-    /// The reader receives posts between the mark and the page even if a later page repeats them, because
-    /// these posts may also arrive late.
+    /// The reader also receives posts above the mark that are older than the page, even if a later page
+    /// repeats them, because such posts may have arrived late.
     pub(super) fn of_entry(page: &TimelinePage, index: usize) -> Self {
         let entries = &page.page.entries;
-        // If no post lies above the entry, the mark covers every post that had arrived by then.
+        // If the entry is the newest, the reader has seen every post that the mark covers.
         let is_newest = page.is_top && index == 0;
         let upto = if is_newest { page.mark } else { page.mark.min(Mark::at(entries[index].post.id)) };
         let above = entries[index..].iter().rev().map(|entry| entry.post.id);

@@ -14,7 +14,7 @@ use crate::store::timeline;
 /// This process's cache of the strategy in force.
 #[derive(Default)]
 pub(in crate::app) struct Strategy {
-    /// The strategy's generation, which changes with each change of strategy.
+    /// The strategy's generation, a number that changes whenever the strategy changes.
     generation: OnceCell<u64>,
     /// The stars, as of the last read.
     stars: RwLock<Arc<Stars>>,
@@ -43,8 +43,8 @@ impl App {
         let known = Arc::clone(&stars.read().unwrap_or_else(PoisonError::into_inner));
         let read = timeline::watermark(self.keys(), &known.version);
         let read = read.send("timeline: watermark", self.store()).await?;
-        // If a failover resets the id counter to an older value, it must not reissue ids that readers have
-        // passed.
+        // After a failover that resets the id counter to an older value, the server must not reissue ids that
+        // readers have passed.
         self.0.process.last_issued.fetch_max(read.mark.get(), Ordering::Relaxed);
         let Some(authors) = read.stars else {
             return Ok((read.mark, known));

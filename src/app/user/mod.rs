@@ -8,7 +8,7 @@
 //! 5. Drop the intent.
 //!
 //! An interrupted call leaves a reservation behind. If the user exists, the repairer settles the name.
-//! Otherwise, it revokes the id, so that a late step 3 has no effect, and frees the name.
+//! Otherwise, the repairer revokes the id, so that a late step 3 has no effect, and frees the name.
 
 pub mod read;
 
@@ -44,20 +44,20 @@ pub struct NewAccount {
     pub region: Option<Region>,
     /// Time of registration.
     pub created_at: Timestamp,
-    /// Password hash; `None` for an account that cannot be signed in to.
+    /// Password hash; `None` to make sign-in impossible.
     pub password: Option<PasswordHash>,
     /// Label of the session to open on creation; `None` to open no session.
     pub sign_in: Option<Label>,
 }
 
-/// A requested profile change; `None` leaves a field unchanged.
+/// A requested profile change. Fields that are `None` stay unchanged.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProfileUpdate<'a> {
     /// New display name, not yet validated.
     pub display_name: Option<&'a str>,
     /// New bio, not yet validated.
     pub bio: Option<&'a str>,
-    /// New residence, not yet validated, or its removal.
+    /// New residence, not yet validated, or removal of the residence.
     pub residence: Option<ResidenceUpdate<'a>>,
 }
 
@@ -167,7 +167,7 @@ impl App {
         }
     }
 
-    /// Records the address of a registration as known. Only logs a failure, which must not fail the
+    /// Records the registration's address as known for the account. Logs a failure, which does not fail the
     /// registration.
     async fn record_first_address(&self, username: &Username, from: Address) {
         if let Err(error) = self.record_known_address(username, from).await {
@@ -195,8 +195,8 @@ impl App {
     ///
     /// Names must be distinct.
     pub(super) async fn make_users(&self, accounts: Vec<NewAccount>) -> Result<Vec<Created>, Error> {
-        /// Maximum attempts. The repairer revokes an id only if this call stalls for a minute, and two such
-        /// stalls in a row are no coincidence.
+        /// Maximum number of attempts. The repairer revokes an id only if this call stalls for a minute, so
+        /// several failures in a row indicate a persistent problem.
         const ATTEMPTS: usize = 3;
         let mut made: Vec<Option<Created>> = accounts.iter().map(|_| None).collect();
         for _ in 0..ATTEMPTS {

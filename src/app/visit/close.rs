@@ -10,16 +10,16 @@ use crate::store::command::Command;
 use crate::store::key::{Keys, Layout};
 use crate::store::visit;
 
-/// Delay after which the server closes a past day. Longer than any request, and than the clock skew between
-/// servers.
+/// Delay between the end of a day and its closing. Longer than any request takes, and longer than the clock
+/// skew between servers.
 pub const CLOSED_AFTER: Duration = Duration::from_mins(10);
 /// Interval between checks for days to close.
 const ROUND: Duration = Duration::from_mins(1);
-/// Maximum shards per batch.
+/// Maximum number of shards per batch.
 const SHARDS_AT_A_TIME: usize = 1_000;
 
 impl App {
-    /// Archives past days until dropped.
+    /// Archives the visitor counts of past days periodically, until dropped.
     pub async fn keep_closing_days(&self) {
         let mut rounds = tokio::time::interval(ROUND);
         rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -37,7 +37,7 @@ impl App {
         }
     }
 
-    /// Archives the days that ended at least [`CLOSED_AFTER`] ago. Returns their number.
+    /// Archives the visitor counts of days that ended at least [`CLOSED_AFTER`] ago. Returns their number.
     pub async fn close_days(&self) -> Result<usize, Error> {
         let days = visit::days(self.keys()).send("visit: days", self.store()).await?;
         if !days.unknown.is_empty() {

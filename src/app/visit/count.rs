@@ -1,8 +1,8 @@
-//! Counts the visitors of days with a large number of shards, and caches the counts.
+//! Counts the visitors on days with a large number of shards, and caches the counts.
 //!
 //! A day with ten million expected visitors has about 40,000 shards, and counting each takes two commands.
 //! Individual requests must not bear that cost. A process therefore counts such a day at most once per
-//! [`FRESH`], a portion at a time, and all requests in between share the result.
+//! [`FRESH`], a portion of the shards at a time, and all requests in between share the result.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
@@ -19,15 +19,15 @@ use crate::store::visit;
 
 /// Lifetime of a cached count.
 const FRESH: Duration = Duration::from_secs(10);
-/// Maximum shards counted per round trip. Bounds the time for which other commands wait.
+/// Maximum number of shards counted per round trip. Limits how long other commands wait.
 const PORTION: u32 = 500;
 
 /// This process's cache of counts, by day.
 #[derive(Default)]
 pub(in crate::app) struct Counts(std::sync::Mutex<HashMap<Layout, Arc<Counted>>>);
 
-/// A day's visitor count, and the time of counting; `None` before the first count. The request that counts
-/// holds the lock, and other requests wait for its result.
+/// A day's visitor count, and the time at which it was obtained; `None` before the first count. The request
+/// that counts holds the lock, and other requests wait for its result.
 type Counted = Mutex<Option<(Instant, u64)>>;
 
 impl Counts {
@@ -44,7 +44,7 @@ impl Counts {
 }
 
 impl App {
-    /// Returns the number of visitors of an unarchived day, cached for up to ten seconds. Makes no round trip
+    /// Returns the number of visitors on an unarchived day, cached for up to ten seconds. Makes no round trip
     /// on a cache hit; otherwise one per 500 shards.
     pub async fn recent_visitors(&self, layout: Layout) -> Result<u64, Error> {
         let counted = self.0.process.visitor_counts.of(layout);

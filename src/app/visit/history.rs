@@ -14,7 +14,8 @@ use crate::model::clock::Day;
 pub use crate::store::key::Layout;
 use crate::store::visit::{self, Days};
 
-/// Maximum shards counted per operation, over all days. Beyond it, the operation uses cached counts.
+/// Maximum number of shards counted per operation, over all days. Beyond it, the operation uses cached
+/// counts.
 const MOST_SHARDS: u32 = 4_096;
 
 /// A day's visitor count.
@@ -75,8 +76,8 @@ impl Read for ArchivedVisits {
 }
 
 impl App {
-    /// Returns the visitor count of each of the `first` days before a day, or up to today without `before`.
-    /// Makes two round trips, plus one query if the archive is needed.
+    /// Returns the visitor counts of the last `first` days before the day `before`, or up to and including
+    /// today if `before` is `None`. Makes two round trips, plus one query if the archive is needed.
     pub async fn visits(
         &self,
         load: &impl Load,
@@ -120,7 +121,8 @@ struct History {
 }
 
 impl History {
-    /// Creates a history of the `first` days before a day, or up to today without `before`.
+    /// Creates a history of the last `first` days before the day `before`, or up to and including today if
+    /// `before` is `None`.
     fn new(days: &Days, today: Day, first: usize, before: Option<Day>) -> Self {
         let newest = before.map_or(today, |before| before.plus(-1).min(today));
         let oldest = newest.plus(1_i64.saturating_sub(i64::try_from(first).unwrap_or(i64::MAX)));
@@ -132,7 +134,8 @@ impl History {
 
     /// Returns the newest day and the number of days to read from the archive; `None` if Redis suffices.
     fn archived(&self) -> Option<(Day, usize)> {
-        // A day before yesterday may be archived, and its shards expired, although Redis still lists it.
+        // A day before yesterday may be archived, and its shards may have expired, although Redis still lists
+        // the day.
         let is_in_redis = |day: Day| day >= self.today.plus(-1) && self.is_open(day);
         let is_enough = self.since.is_some_and(|since| self.days(since).all(is_in_redis));
         let count = usize::try_from(self.newest.number() - self.oldest.number() + 1).unwrap_or(0);
@@ -156,7 +159,8 @@ impl History {
         let since = archived.iter().map(|(day, _)| *day).fold(since, Day::min);
         let mut known: BTreeMap<Day, u64> = archived.into_iter().collect();
         for (layout, &visitors) in self.open.iter().zip(counted) {
-            // An archived day's shards may have expired in Redis. Any other count may have grown since.
+            // An archived day's shards may have expired in Redis. If they have not, their count may have
+            // grown since the day was archived.
             let number = known.entry(layout.day).or_default();
             *number = visitors.max(*number);
         }

@@ -63,10 +63,10 @@ impl App {
                 self.0.process.visits.came.note(day, user);
                 self.0.process.visits.is_told.store(false, Ordering::Relaxed);
             }
-            // Log once, because every request may fail here.
+            // Log only the first failure, because every request may fail here.
             Err(error) if !self.0.process.visits.is_told.swap(true, Ordering::Relaxed) => {
                 let error = &error as &dyn std::error::Error;
-                tracing::warn!(error, "visits cannot be counted now");
+                tracing::warn!(error, "visits could not be counted");
             }
             Err(_) => {}
         }
@@ -103,7 +103,7 @@ impl App {
     async fn record_on(&self, user: UserId, layout: Layout) -> Result<Recorded, Error> {
         let mut batch = Batch::new("visit: record");
         let recorded = batch.push(visit::record(self.keys(), layout, user));
-        // If Redis has lost its latest writes, it may have lost the layout.
+        // If Redis has lost its latest writes, it may have lost the layout, so fix the layout again.
         let fixed =
             batch.push(visit::fix_layout(self.keys(), layout.day, self.0.rules.visit.visits_expected));
         let mut replies = batch.send(self.store()).await?;

@@ -1,4 +1,4 @@
-//! Validates argument values. Values must match their types, however literals and variables combine in them. Ids,
+//! Validates argument values. Values must match their types, whether they consist of literals, variables or both. Ids,
 //! cursors and days must be well-formed. All checks run before execution, so no field fails on its arguments after
 //! other fields have run.
 //!
@@ -31,13 +31,14 @@ pub(super) fn check_all(
             continue;
         };
         let argument = field.specified_argument_by_name(&definition.name);
-        let place = Place { schema, object, field: &field.name, code: code(argument) };
+        let place = ArgumentContext { schema, object, field: &field.name, code: code(argument) };
         place.check(&definition.ty, &definition.name, value)?;
     }
     Ok(())
 }
 
-/// Returns the code for a wrong argument. A wrong literal makes the document invalid; a wrong variable does not.
+/// Returns the error code for an invalid argument. An invalid literal makes the document invalid; an invalid variable
+/// does not.
 fn code(argument: Option<&Node<ast::Value>>) -> Code {
     let is_variable = argument.is_some_and(|value| value.as_variable().is_some());
     if is_variable { Code::BadUserInput } else { Code::ValidationFailed }
@@ -57,15 +58,15 @@ fn rejected(code: Code, path: &str, rule: &str) -> RequestError {
 
 /// The context of an argument: the field that it belongs to.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct ArgumentContext<'a> {
     schema: &'a Schema,
     object: &'a str,
     field: &'a str,
-    /// The code for violations of rules that also apply to literals in the document.
+    /// The error code for violations of rules that also apply to literals in the document.
     code: Code,
 }
 
-impl Place<'_> {
+impl ArgumentContext<'_> {
     fn check(self, ty: &Type, path: &str, value: &Value) -> Result<(), RequestError> {
         match (ty, value) {
             (_, Value::Null) if ty.is_non_null() => {
@@ -144,7 +145,7 @@ impl Place<'_> {
         checked.map_err(|error| RequestError::of(&error, ""))
     }
 
-    /// Checks that an id names an object of the type expected here.
+    /// Checks that an id identifies an object of the type expected here.
     fn check_id(self, argument: &str, path: &str, id: &ID) -> Result<(), Error> {
         let argument = argument.split('[').next().unwrap_or(argument);
         match (self.object, self.field, argument) {
@@ -154,5 +155,68 @@ impl Place<'_> {
             ("Query", "node" | "nodes", _) => GlobalId::node(path, id).map(drop),
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use apollo_compiler::ast::FieldDefinition;
+    use apollo_compiler::schema::ExtendedType;
+
+    use super::*;
+
+    /// Returns the fields of all objects, each with its object.
+    fn fields(schema: &Schema) -> impl Iterator<Item = (&Name, &FieldDefinition)> {
+        let objects = schema.types.values().filter_map(ExtendedType::as_object);
+        objects.flat_map(|object| object.fields.values().map(|field| (&object.name, &***field)))
+    }
+
+    /// Returns the names of a field's arguments of a type, including those in input objects.
+    fn arguments_of<'a>(schema: &'a Schema, field: &'a FieldDefinition, ty: &str) -> Vec<&'a Name> {
+        let mut names = Vec::new();
+        for argument in &field.arguments {
+            let of = argument.ty.inner_named_type();
+            if of == ty {
+                names.push(&argument.name);
+            } else if let Some(input) = schema.types.get(of).and_then(ExtendedType::as_input_object) {
+                let inner = input.fields.iter().filter(|(_, field)| field.ty.inner_named_type() == ty);
+                names.extend(inner.map(|(name, _)| name));
+            }
+        }
+        names
+    }
+
+    fn schema() -> Schema {
+        Schema::parse_and_validate(crate::graphql::sdl(), "schema.graphql").unwrap().into_inner()
+    }
+
+    #[test]
+    fn every_cursor_is_checked_before_execution() {
+        let schema = schema();
+        let mut unchecked = Vec::new();
+        for (object, field) in fields(&schema) {
+            let mut names = arguments_of(&schema, field, "String").into_iter();
+            let has_cursors = names.any(|name| name == "after" || name == "before");
+            if has_cursors && cursor::code_of(object, &field.name).is_none() {
+                unchecked.push(format!("{object}.{}", field.name));
+            }
+        }
+        assert!(unchecked.is_empty(), "not in `cursor::code_of`: {unchecked:?}");
+    }
+
+    #[test]
+    fn every_id_is_checked_before_execution() {
+        let schema = schema();
+        let mut unchecked = Vec::new();
+        for (object, field) in fields(&schema) {
+            for name in arguments_of(&schema, field, "ID") {
+                let place =
+                    ArgumentContext { schema: &schema, object, field: &field.name, code: Code::BadUserInput };
+                if place.check_id(name, name, &ID::from("garbage")).is_ok() {
+                    unchecked.push(format!("{object}.{}({name}:)", field.name));
+                }
+            }
+        }
+        assert!(unchecked.is_empty(), "not in `check_id`: {unchecked:?}");
     }
 }

@@ -1,8 +1,8 @@
 //! Cost analysis: predicts the number of objects that an operation loads and limits the operation's depth.
 //!
-//! An object costs 1 and any other field 0.1. Selections on list entries are multiplied by the list's maximum number of
-//! entries. The cost therefore follows from the requested page sizes, before anything is read. It is a prediction; the
-//! budget (`crate::budget`) bounds actual use.
+//! An object costs 1 and any other field 0.1. The cost of selections on list entries is multiplied by the list's
+//! maximum number of entries. The cost is therefore known from the requested page sizes, before anything is read. It is
+//! a prediction; the budget (`crate::budget`) bounds actual use.
 
 use apollo_compiler::Node;
 use apollo_compiler::executable::Field;
@@ -16,12 +16,12 @@ use crate::graphql::paging::page_size;
 const MOST_LEVELS: usize = 12;
 /// Maximum number of `__schema` and `__type` selections in an operation.
 const MOST_INTROSPECTIONS: usize = 3;
-/// Maximum occurrences of the same introspection list on the path to a field. Each occurrence multiplies the response
-/// size.
+/// Maximum number of occurrences of the same introspection list on the path to a field. Each occurrence multiplies the
+/// response size.
 const MOST_REPEATED: usize = 2;
 const INTROSPECTION_LISTS: [&str; 4] = ["fields", "inputFields", "possibleTypes", "interfaces"];
 
-/// Parts per unit of cost.
+/// Number of parts per unit of cost.
 const PARTS: u64 = 10;
 /// Cost of a field without subfields, in parts.
 const LEAF: u64 = 1;
@@ -30,7 +30,7 @@ const LEAF: u64 = 1;
 #[derive(Debug)]
 pub(in crate::graphql) struct Costs {
     limit: u64,
-    /// The accumulated cost, in tenths of an object.
+    /// The accumulated cost, in parts.
     parts: u64,
     /// True if the operation has a field that hashes a password.
     has_sign_in: bool,
@@ -157,7 +157,7 @@ impl Costs {
     }
 }
 
-/// Checks an introspection field. The cost of introspection does not grow with the data, but its lists multiply.
+/// Checks an introspection field. Introspection reads no stored data, but nested lists multiply the response size.
 fn introspect(place: &CostContext, field: &Node<Field>) -> Result<CostContext, RequestError> {
     let mut lists = place.introspection.unwrap_or_default();
     if let Some(list) = INTROSPECTION_LISTS.iter().position(|list| field.name == *list) {
@@ -170,7 +170,8 @@ fn introspect(place: &CostContext, field: &Node<Field>) -> Result<CostContext, R
     Ok(CostContext { introspection: Some(lists), ..place.clone() })
 }
 
-/// Returns a field's weight: its cost in addition to its objects, for the data that the server reads to resolve it.
+/// Returns a field's weight: the cost of the data that the server reads to resolve the field, in addition to the cost
+/// of the objects that the field returns.
 fn weight(field: &Field) -> u64 {
     let cost = field.definition.directives.get("cost");
     let weight = cost.and_then(|cost| cost.specified_argument_by_name("weight")?.as_str());

@@ -12,8 +12,8 @@ use crate::graphql::error::{Code, RequestError};
 
 /// Maximum number of selections in an operation, with fragments counted at every spread.
 const MOST_SELECTIONS: u64 = 2_000;
-/// Maximum total number of selections in a document's operations. The validator walks each operation with all its
-/// fragments.
+/// Maximum total number of selections in all operations of a document. The validator walks each operation and all
+/// fragments spread in it.
 const MOST_TOGETHER: u64 = 4_000;
 /// Maximum depth of selections, with fragments counted at every spread. Introspection needs 15 levels.
 const MOST_LEVELS: u64 = 16;
@@ -40,7 +40,7 @@ impl Size {
 
 type Fragments<'a> = HashMap<&'a Name, &'a [Selection]>;
 
-/// Rejects a document with an oversized operation or with fragments that spread themselves.
+/// Rejects a document with oversized operations or with a fragment that spreads itself, directly or indirectly.
 pub(super) fn guard(document: &Document) -> Result<(), RequestError> {
     let mut fragments = Fragments::new();
     let mut operations = Vec::new();

@@ -1,8 +1,8 @@
-//! Checks that a document is small and flat enough for a parser.
+//! Checks that a document is small and flat enough for the parser.
 //!
-//! The parser and all code that walks its trees recurse as deep as the document nests, and some of that code takes
+//! The parser and all code that walks its trees recurse as deeply as the document nests, and some of that code takes
 //! superlinear time. This check therefore rejects documents far larger than any legitimate document, in one pass over
-//! the bytes, without recursion and without allocation.
+//! the bytes, without recursion or allocation.
 //!
 //! Not here: well-formedness. The parser reports malformed documents, with better messages.
 
@@ -26,7 +26,7 @@ const MOST_DIRECTIVES_OF_ONE: usize = 3;
 pub(in crate::graphql) enum LexError {
     /// The document exceeds a limit.
     Excess { what: &'static str, limit: usize },
-    /// The document has an unterminated string, so the string's end is unknown.
+    /// The document has an unterminated string.
     OpenString,
 }
 
@@ -54,7 +54,7 @@ pub(in crate::graphql) fn guard(document: &str) -> Result<(), LexError> {
     Ok(())
 }
 
-/// A token, reduced to the parts that the limits need.
+/// A token, reduced to what the limits need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token<'a> {
     Open(u8),
@@ -62,11 +62,11 @@ enum Token<'a> {
     Colon,
     At,
     Name(&'a [u8]),
-    /// A string, a number or any other punctuator.
+    /// A string or any other punctuator.
     Other,
 }
 
-/// Returns the first token and the text after it; `None` at the end.
+/// Returns the first token and the bytes after it; `None` at the end of the document.
 fn next(text: &[u8]) -> Result<Option<(Token<'_>, &[u8])>, LexError> {
     let text = skip_ignored(text);
     let Some((first, after)) = text.split_first() else {
@@ -108,7 +108,7 @@ fn skip_ignored(mut text: &[u8]) -> &[u8] {
     }
 }
 
-/// Returns the text after a string whose opening quotation mark has been read; `None` if the string is unterminated.
+/// Returns the bytes after a string whose opening quotation mark has been read; `None` if the string is unterminated.
 fn after_string(text: &[u8]) -> Option<&[u8]> {
     if let [b'"', b'"', block @ ..] = text {
         return after_block(block);
@@ -133,12 +133,12 @@ fn after_block(mut rest: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Counts up to the current token, compared with the limits.
+/// The counts up to the current token, to compare with the limits.
 #[derive(Default)]
 struct Counts {
     tokens: usize,
     depth: usize,
-    /// Depth of the outermost open parenthesis, within which a colon does not make an alias.
+    /// Nesting depth of the outermost open parenthesis. Inside it, a colon does not indicate an alias.
     arguments: Option<usize>,
     aliases: usize,
     fragments: usize,

@@ -2,7 +2,7 @@
 
 use async_graphql::Pos;
 
-/// An index from a text's byte offsets to lines and columns.
+/// An index from byte offsets in a document to lines and columns.
 pub(super) struct Lines {
     /// Byte offset of each line's start.
     starts: Vec<usize>,

@@ -11,9 +11,10 @@
 //!
 //! # Why
 //! async-graphql executes well-formed documents correctly, but must not receive unchecked documents. Its parser
-//! recurses as deep as the document nests, and it treats a duplicate selection as two fields and a missing variable as
-//! null. Another library therefore validates documents. It implements all rules of the specification except those in
-//! [`rules`] and [`usage`], and never receives a large document.
+//! recurses as deeply as the document nests. Its executor treats a duplicate selection as two fields and a missing
+//! variable as null. Another library, apollo-compiler, therefore validates documents. That library implements all rules
+//! of the specification except those in [`rules`] and [`usage`]. The size checks ensure that it never receives a large
+//! document.
 //!
 //! Not here: resolvers (`query`, `mutation`).
 
@@ -53,14 +54,15 @@ use crate::graphql::error::{Code, RequestError, coded};
 
 /// Maximum number of errors reported for a document.
 const MOST_ERRORS: usize = 8;
-/// Maximum estimated bytes of cached documents.
+/// Maximum estimated memory use of cached documents, in bytes.
 const CACHE_BYTES: u64 = 32 << 20;
 /// Expected number of cached documents.
 const CACHE_DOCUMENTS: usize = 2_000;
 /// The parser's recursion limit, above any nesting that passes the guard.
 const RECURSION: usize = 100;
 
-/// The parser's token limit. The parser counts differently; any document that passes the guard stays below the limit.
+/// The parser's token limit. The parser and the guard count tokens differently, but any document that passes the guard
+/// stays below this limit.
 const TOKENS: usize = 20_000;
 
 /// The schema, with caches of documents.
@@ -83,7 +85,7 @@ struct Document {
 /// A summary of an operation, for logs, metrics and traces.
 #[derive(Clone, Debug)]
 pub struct Summary {
-    /// The kind: query, mutation or subscription; or batch, for several operations.
+    /// The kind: `query`, `mutation` or `subscription`, or `batch` for several operations.
     pub kind: &'static str,
     name: Option<Name>,
     /// The predicted cost: roughly the number of objects.
@@ -91,7 +93,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The kind of a batch, which is several operations.
+    /// The kind of a batch of operations.
     pub const BATCH: &str = "batch";
 
     /// Returns the operation's name; `None` for a batch or an unnamed operation.
@@ -123,7 +125,7 @@ impl Operation {
     }
 }
 
-/// An estimator of a cached document's bytes. Its tree is several times as large as its text.
+/// An estimator of a cached document's memory use. A parsed document is several times as large as its text.
 #[derive(Clone)]
 struct Bytes;
 
@@ -139,7 +141,7 @@ impl Documents {
     /// # Panics
     /// Panics if this crate's own schema is invalid.
     pub(super) fn open(sdl: &str, config: &GraphqlConfig) -> Result<Self, TrustedError> {
-        // The library does not know this introspection field yet.
+        // The library does not support this introspection field yet.
         let sdl = format!("{sdl}\nextend type __Type {{ isOneOf: Boolean }}\n");
         let schema = Schema::parse_and_validate(sdl, "schema.graphql");
         let schema = schema.unwrap_or_else(|error| panic!("the schema is valid: {}", error.errors));
@@ -181,13 +183,13 @@ impl Documents {
         Ok(Operation { kind, name, document, costs: builder.costs, is_public: builder.is_public })
     }
 
-    /// Returns the number of cached parsed documents and the number of cached persisted-query texts.
+    /// Returns the number of cached parsed documents and the number of cached persisted queries.
     pub(super) fn cached(&self) -> (usize, usize) {
         (self.cache.len(), self.persisted.cached())
     }
 
-    /// Returns the document of a request that contains its text. Caches the text if the request also contains its hash
-    /// and the document is valid.
+    /// Returns the document of a request that contains the document's text. If the request also contains the hash and
+    /// the document is valid, caches the text under the hash.
     fn sent(&self, text: &str, named: Option<DocumentHash>) -> Result<Arc<Document>, RequestError> {
         if named.is_none() && !self.persisted.has_trusted() {
             return self.document(text);
@@ -244,7 +246,7 @@ fn read(schema: &Valid<Schema>, text: &str) -> Result<Document, RequestError> {
     Ok(Document { executable, lines: Lines::of(text), is_trusted: false })
 }
 
-/// Converts whole numbers to integers: 3.0 and 3 are the same number in JSON, and some languages write 3.0.
+/// Converts whole numbers to integers: 3.0 and 3 are the same number in JSON, and some languages serialize 3 as 3.0.
 fn make_whole(value: &mut JsonValue) {
     match value {
         JsonValue::Number(number) if number.is_f64() => {
@@ -258,7 +260,7 @@ fn make_whole(value: &mut JsonValue) {
     }
 }
 
-/// Converts the library's errors about an invalid document, at most `most` of them.
+/// Converts at most `most` of the library's errors about an invalid document.
 fn rejected(code: Code, most: usize, diagnostics: &DiagnosticList) -> RequestError {
     let error = |diagnostic: Diagnostic<'_, DiagnosticData>| {
         let GraphQLError { message, locations, .. } = diagnostic.to_json();

@@ -1,9 +1,9 @@
-//! Builds an operation's executable form, in which fields are merged and variables are replaced.
+//! Builds an operation's executable form, in which duplicate fields are merged and variables are replaced.
 //!
-//! This is *CollectFields* of the specification, done once for the whole operation. Selections with the same response
-//! name become one field, whichever fragments contain them. Skipped selections are removed. Fragments remain only where
-//! the object's type decides which fragment applies. Variables are replaced by their values, and arguments whose
-//! variable is missing are removed. The result contains nothing that async-graphql, which executes it, would
+//! This is the specification's *CollectFields*, done once for the whole operation. Selections with the same response
+//! name become one field, regardless of which fragments contain them. Skipped selections are removed. Fragments remain
+//! only where the object's type decides which fragment applies. Variables are replaced by their values, and arguments
+//! whose variable is missing are removed. The result contains nothing that async-graphql, which executes it, would
 //! misinterpret.
 //!
 //! Not here: document validation (`document`) and operation cost (`cost`).
@@ -34,11 +34,11 @@ pub(super) struct Builder<'a> {
     pub(super) has_introspection: bool,
     /// True if no field so far depends on the viewer.
     pub(super) is_public: bool,
-    /// Total bytes of the strings in the values so far.
+    /// Total length of the strings in the values so far, in bytes.
     pub(super) bytes: usize,
 }
 
-/// The selections of each response name, from all fragments.
+/// The selections with each response name, from all fragments.
 type Fields<'a> = IndexMap<&'a Name, Vec<&'a Node<Field>>>;
 
 impl<'a> Builder<'a> {
@@ -129,7 +129,7 @@ impl<'a> Builder<'a> {
         Ok(items)
     }
 
-    /// Collects the selections on an object in document order, each fragment once.
+    /// Collects the selections on an object in document order. Visits each named fragment once.
     fn collect(
         &self,
         object: &Name,
@@ -191,7 +191,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Returns true if a fragment with this condition applies to an object.
+    /// Returns true if a fragment with this type condition applies to an object.
     fn applies(&self, condition: Option<&Name>, object: &Name) -> bool {
         condition.is_none_or(|ty| ty == object || self.schema.is_subtype(ty, object))
     }
@@ -241,7 +241,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// Returns a field's given arguments with their values.
+    /// Returns the arguments given to a field, with their values.
     fn arguments(&mut self, field: &Node<Field>) -> Result<Vec<(async_graphql::Name, Value)>, RequestError> {
         let mut arguments = Vec::with_capacity(field.arguments.len());
         for given in &field.arguments {
@@ -305,8 +305,8 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// Copies a string. Rejects the operation if its strings are too large in total: a string sent once may be used in
-    /// many places.
+    /// Copies a string. Rejects the operation if its strings are too long in total, because a string sent once may be
+    /// used in many places.
     fn text(&mut self, text: &str) -> Result<Value, RequestError> {
         const MOST_BYTES: usize = 1 << 20;
         self.bytes += text.len();
@@ -349,7 +349,7 @@ fn have_same_arguments(one: &Field, other: &Field) -> bool {
     one.arguments.len() == other.arguments.len() && one.arguments.iter().all(is_there)
 }
 
-/// Parses a number as exactly as possible.
+/// Parses a number as precisely as possible.
 fn parse_number(text: &str) -> Number {
     serde_json::from_str(text).unwrap_or_else(|_| Number::from(0))
 }

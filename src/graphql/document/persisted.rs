@@ -1,10 +1,10 @@
-//! Persisted documents, which clients name by hash instead of sending them: documents that clients have sent before,
-//! and the operator's trusted documents.
+//! Persisted documents, which clients reference by hash instead of sending the text. They are documents that clients
+//! have sent before, and the operator's trusted documents.
 //!
 //! # Why each process has its own cache of client documents
-//! The cache only saves bytes on the wire: a client whose document is unknown resends it. A cache in Redis would cost a
-//! round trip before the document is known, and any client could fill the memory that holds the data. Each process
-//! therefore has a bounded cache that evicts documents no longer in use.
+//! The cache only saves network traffic: if a document is not cached, the client resends it. A cache in Redis would
+//! cost a round trip for each lookup, and any client could fill the memory that holds the application's data. Each
+//! process therefore has a bounded cache that evicts documents no longer in use.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -21,9 +21,9 @@ use crate::config::{GraphqlConfig, Switch, TrustedMode};
 use crate::graphql::document::Document;
 use crate::graphql::error::{Code, RequestError};
 
-/// Maximum bytes of cached texts.
+/// Maximum total size of cached client documents, in bytes.
 const CACHED_BYTES: u64 = 16 << 20;
-/// Expected number of cached texts.
+/// Expected number of cached client documents.
 const CACHED_TEXTS: usize = 10_000;
 /// Maximum number of errors reported for a file.
 const MOST_FAULTS: usize = 8;
@@ -33,7 +33,7 @@ const MOST_FAULTS: usize = 8;
 pub struct DocumentHash([u8; 32]);
 
 impl DocumentHash {
-    /// Returns the hash of a text.
+    /// Returns the hash of a document.
     #[must_use]
     pub fn of(text: &str) -> Self {
         Self(Sha256::digest(text).into())
@@ -60,9 +60,9 @@ impl fmt::Display for DocumentHash {
     }
 }
 
-/// The documents that clients can name by hash.
+/// The documents that clients can reference by hash.
 pub(super) struct Persisted {
-    /// Cache of the texts that clients have sent with their hash; `None` if caching is disabled.
+    /// Cache of the documents that clients have sent together with a hash; `None` if caching is disabled.
     remembered: Option<Cache<DocumentHash, Arc<str>, Length>>,
     trusted: HashMap<DocumentHash, Arc<Document>>,
     /// True if the server accepts only trusted documents.
@@ -101,7 +101,7 @@ impl Persisted {
         Ok(Self { remembered, trusted, is_closed })
     }
 
-    /// Returns true if texts must be hashed to find trusted documents.
+    /// Returns true if documents must be hashed to determine whether they are trusted.
     pub(super) fn has_trusted(&self) -> bool {
         self.is_closed || !self.trusted.is_empty()
     }
@@ -110,8 +110,8 @@ impl Persisted {
         self.trusted.get(&hash).cloned()
     }
 
-    /// Returns the document with this hash. If it is unknown, the error message makes clients send the document or stop
-    /// sending hashes.
+    /// Returns the document with this hash. If the hash is unknown, the error message causes clients to send the
+    /// document or to stop sending hashes.
     pub(super) fn find(&self, hash: DocumentHash) -> Result<Named, RequestError> {
         if let Some(document) = self.find_trusted(hash) {
             return Ok(Named::Trusted(document));
@@ -126,7 +126,7 @@ impl Persisted {
         })
     }
 
-    /// Returns the number of cached texts.
+    /// Returns the number of cached client documents.
     pub(super) fn cached(&self) -> usize {
         self.remembered.as_ref().map_or(0, Cache::len)
     }
@@ -183,8 +183,8 @@ impl fmt::Display for Faults {
     }
 }
 
-/// Reads the documents in a file, in the format that code generators write. Each document must match its key and be
-/// valid.
+/// Reads the documents in a file, in the format that GraphQL code generators write. Each document must match its key
+/// and be valid.
 fn read_file(
     file: &Path,
     read: impl Fn(&str) -> Result<Document, RequestError>,

@@ -5,7 +5,8 @@ use apollo_compiler::ast::{Argument, Definition, Directive, Document, Selection,
 
 use crate::graphql::error::{Code, RequestError};
 
-/// Rejects a document in which an input object has the same field twice. The document is known to be small.
+/// Rejects a document in which an input object has the same field twice. Recursion is safe, because the document has
+/// already passed the size checks.
 pub(super) fn check(document: &Document) -> Result<(), RequestError> {
     for definition in &document.definitions {
         match definition {

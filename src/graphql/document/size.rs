@@ -49,8 +49,8 @@ fn length(value: &Value) -> Option<u64> {
     match value {
         Value::Number(number) => number.as_i64().map(page_size),
         Value::List(values) => Some(values.len() as u64),
-        // A single value is coerced to a list with one item.
         Value::Null => None,
+        // A single value is coerced to a list with one item.
         _ => Some(1),
     }
 }

@@ -1,5 +1,5 @@
-//! A validation rule that the library applies only to whole arguments: *All Variable Usages Are Allowed*. Here, it also
-//! applies within lists and input objects.
+//! The validation rule *All Variable Usages Are Allowed*. The library applies this rule only to whole arguments; this
+//! module also applies it inside lists and input objects.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Mutations of accounts and sessions.
+//! Account and session mutations.
 
 use async_graphql::{Context, ID, InputObject, Object, SimpleObject};
 
@@ -9,7 +9,7 @@ use crate::graphql::id::GlobalId;
 use crate::graphql::types::user_error::{UserErrors, split};
 use crate::graphql::types::viewer::Viewer;
 
-/// Mutations of accounts and sessions.
+/// Account and session mutations.
 #[derive(Default)]
 pub(super) struct AccountMutation;
 
@@ -22,7 +22,7 @@ pub(super) struct RegisterInput {
     password: String,
     /// The display name: 1 to 50 characters of any script; the username if null.
     display_name: Option<String>,
-    /// The client's label for the session, listed in `Viewer.sessions`: up to 100 characters; empty if null.
+    /// A label for the session, shown in `Viewer.sessions`: up to 100 characters; empty if null.
     label: Option<String>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct LoginInput {
     username: String,
     /// The user's password.
     password: String,
-    /// The client's label for the session, listed in `Viewer.sessions`: up to 100 characters; empty if null.
+    /// A label for the session, shown in `Viewer.sessions`: up to 100 characters; empty if null.
     label: Option<String>,
 }
 
@@ -85,7 +85,7 @@ pub(super) struct LogoutPayload {
 /// Payload of `revokeSession`.
 #[derive(SimpleObject)]
 pub(super) struct RevokeSessionPayload {
-    /// The id of the ended session; null on failure.
+    /// The id of the revoked session; null on failure.
     revoked_id: Option<ID>,
     #[graphql(flatten)]
     errors: UserErrors,
@@ -104,7 +104,7 @@ pub(super) struct ChangePasswordPayload {
 
 #[Object]
 impl AccountMutation {
-    /// Creates an account and signs its user in.
+    /// Creates a user account and signs the user in.
     async fn register(
         &self,
         context: &Context<'_>,

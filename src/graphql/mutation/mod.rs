@@ -1,7 +1,7 @@
 //! Resolvers of the mutation root, by area.
 //!
-//! Every field returns a payload that is read afresh after the change, in its own scope, so a document's second field
-//! sees the first field's writes. Errors that a user can act on are in the payload; all other errors are field errors.
+//! Every field loads its payload after its change, with a new loader. A later field in the document therefore sees the
+//! writes of earlier fields. Errors that a user can act on are in the payload; all other errors are field errors.
 
 mod account;
 mod post;

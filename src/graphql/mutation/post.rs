@@ -1,4 +1,4 @@
-//! Mutations of posts.
+//! Post mutations.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use crate::graphql::types::post::Post;
 use crate::graphql::types::user_error::{UserErrors, split};
 use crate::model::id::PostId;
 
-/// Mutations of posts.
+/// Post mutations.
 #[derive(Default)]
 pub(super) struct PostMutation;
 
 /// Input of `publish`.
 #[derive(InputObject)]
 pub(super) struct PublishInput {
-    /// The text: 1 to 2,000 characters of any script.
+    /// The post's text: 1 to 2,000 characters of any script.
     content: String,
-    /// The client that the post is written with, such as web: 1 to 50 characters.
+    /// The client application that publishes the post, such as web: 1 to 50 characters.
     platform: Option<String>,
     /// A key that makes retries safe: for one day, requests with the same key publish a single post. 1 to 100
     /// characters.

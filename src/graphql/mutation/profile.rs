@@ -1,4 +1,4 @@
-//! Mutations of profiles.
+//! Profile mutations.
 
 use async_graphql::{Context, InputObject, MaybeUndefined, Object, SimpleObject};
 
@@ -9,7 +9,7 @@ use crate::graphql::selection::user_selection;
 use crate::graphql::types::user::User;
 use crate::graphql::types::user_error::{UserErrors, split};
 
-/// Mutations of profiles.
+/// Profile mutations.
 #[derive(Default)]
 pub(super) struct ProfileMutation;
 
@@ -18,7 +18,7 @@ pub(super) struct ProfileMutation;
 pub(super) struct UpdateProfileInput {
     /// The display name: 1 to 50 characters of any script; unchanged if null.
     display_name: Option<String>,
-    /// The self-description: up to 500 characters of any script; cleared if empty, unchanged if null.
+    /// The bio: up to 500 characters of any script; cleared if empty, unchanged if null.
     bio: Option<String>,
     /// The region: cleared if null, unchanged if omitted.
     region: MaybeUndefined<RegionInput>,

@@ -1,4 +1,4 @@
-//! Mutations of relations.
+//! Relation mutations.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::graphql::types::user::User;
 use crate::graphql::types::user_error::{UserErrors, split};
 use crate::model::id::UserId;
 
-/// Mutations of relations.
+/// Relation mutations.
 #[derive(Default)]
 pub(super) struct RelationMutation;
 
@@ -111,8 +111,8 @@ impl RelationMutation {
     }
 }
 
-/// Changes the relation between the viewer and the user in `input.userId` and reads it afresh with the data that the
-/// payload's selection needs.
+/// Changes the relation between the viewer and the user in `input.userId`. Then loads the user and the relation with a
+/// new loader, with the data that the payload's selection needs.
 async fn change_edge(
     context: &Context<'_>,
     user_id: &ID,

@@ -6,7 +6,7 @@ use crate::graphql::directive::{CacheControlScope::Public, cache_control};
 use crate::graphql::types::post::Post;
 use crate::graphql::types::user::User;
 
-/// An object with a global id, which `node` and `nodes` look up.
+/// An object that `node` and `nodes` can look up by its global id.
 #[derive(Interface)]
 #[graphql(directive = cache_control::apply(Public))]
 #[graphql(field(

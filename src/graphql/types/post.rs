@@ -41,8 +41,8 @@ impl Post {
         Self::new(scope, Arc::clone(post), User::visible(scope, author.clone()))
     }
 
-    /// Loads these posts, with the author data that the selection needs; `None` for posts that do not exist. Makes two
-    /// round trips: one for the posts and one for their authors.
+    /// Loads these posts, with the author data that the selection needs. An entry is `None` if its post does not exist.
+    /// Makes two round trips: one for the posts and one for their authors.
     pub(in crate::graphql) async fn load_all(
         scope: &Arc<Scope>,
         ids: impl Iterator<Item = PostId>,
@@ -68,13 +68,13 @@ impl Post {
         &self.author
     }
 
-    /// The text: 1 to 2,000 characters of any script. It may contain line breaks.
+    /// The post's text: 1 to 2,000 characters of any script. It may contain line breaks.
     #[expect(clippy::unused_async, reason = "the library requires it")]
     async fn content(&self) -> Result<&str, Error> {
         self.scope.text(&self.record.content)
     }
 
-    /// The client that the post was written with, such as web; null if not given.
+    /// The client application that published the post, such as web; null if not given.
     async fn platform(&self) -> Option<&str> {
         self.record.platform.as_deref()
     }
@@ -84,7 +84,7 @@ impl Post {
         DateTime(self.record.created_at)
     }
 
-    /// The progress of the post's delivery to followers; null unless the viewer is the author.
+    /// The progress of delivering the post to followers; null unless the viewer is the author.
     async fn delivery(&self) -> Option<Result<Delivery, Error>> {
         let model::post::Post { id, author, delivery, .. } = *self.record;
         (self.scope.viewer_id() == Some(author)).then_some(())?;
@@ -108,24 +108,24 @@ impl Post {
     }
 }
 
-/// The way a post reaches its author's followers.
+/// The method of delivering a post to its author's followers.
 #[derive(Clone, Copy, Enum, PartialEq, Eq)]
 pub(in crate::graphql) enum DeliveryMode {
-    /// The server pushes the post to each follower's home timeline.
+    /// The server adds the post to each follower's stored home timeline (fan-out on write).
     Pushed,
-    /// Followers pull the post when they read their home timelines.
+    /// The server adds the post to a follower's home timeline when the follower reads the timeline (fan-out on read).
     Pulled,
 }
 
-/// The progress of a post's delivery to followers.
+/// The progress of delivering a post to its author's followers.
 #[derive(SimpleObject)]
 #[graphql(directive = cache_control::apply(Private))]
 pub(in crate::graphql) struct Delivery {
-    /// The delivery mode: pushed or pulled.
+    /// The delivery mode.
     mode: DeliveryMode,
-    /// The number of followers reached so far: the post is in their timelines, or will be when they next return. 0 for
-    /// a pulled post.
+    /// The number of followers reached so far. The post is in each of their timelines, or will be when the follower
+    /// next returns. 0 in mode `PULLED`.
     delivered: i32,
-    /// The number of followers to reach. 0 for a pulled post.
+    /// The total number of followers to reach. 0 in mode `PULLED`.
     total: i32,
 }

@@ -7,17 +7,18 @@ use crate::graphql::directive::{CacheControlScope::Private, cache_control};
 use crate::graphql::types::scalar::DateTime;
 
 /// The rate limit of the viewer or, for an anonymous request, of the client's IP address: a token bucket that refills
-/// over time. An operation costs 1 token per object and 0.1 tokens per other field; the sizes of nested pages multiply.
+/// over time. An operation costs 1 token per object and 0.1 tokens per other field. The sizes of nested pages are
+/// multiplied.
 #[derive(SimpleObject)]
 #[graphql(directive = cache_control::apply(Private))]
 pub(in crate::graphql) struct RateLimit {
-    /// The bucket's capacity, in tokens: the maximum cost of a burst.
+    /// The bucket's capacity, in tokens. It limits the total cost of a burst of operations.
     limit: u32,
-    /// The cost of this operation, in tokens: at least 1.
+    /// The cost of this operation, in tokens; at least 1.
     cost: u32,
     /// The number of tokens left after this operation.
     remaining: u32,
-    /// The time at which the bucket is full again if the client sends no further operations.
+    /// The time at which the bucket will be full if the client sends no further operations.
     reset_at: DateTime,
 }
 

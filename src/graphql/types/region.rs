@@ -11,11 +11,11 @@ use crate::graphql::types::scalar::number;
 use crate::model;
 use crate::model::region::Table;
 
-/// Predicted number of subdivisions of a country. Most countries have fewer. Some have two hundred; the excess is spent
-/// from the budget.
+/// Predicted number of subdivisions per country. Most countries have fewer, but some have two hundred. The excess is
+/// charged to the operation's budget.
 const SUBDIVISIONS: usize = 12;
 
-/// A country or territory of ISO 3166-1.
+/// An ISO 3166-1 country or territory.
 pub(in crate::graphql) struct Country(&'static model::region::Country);
 
 impl Country {
@@ -25,7 +25,7 @@ impl Country {
     }
 }
 
-/// A country or territory of ISO 3166-1.
+/// An ISO 3166-1 country or territory.
 #[Object(directive = cache_control::apply(Public))]
 impl Country {
     /// The ISO 3166-1 alpha-2 code: two capital letters, such as DE.
@@ -44,7 +44,7 @@ impl Country {
     async fn subdivisions(&self, context: &Context<'_>) -> Result<Vec<Subdivision>, Error> {
         let subdivisions = self.0.subdivisions();
         let unpredicted = subdivisions.len().saturating_sub(SUBDIVISIONS) as u64;
-        // Serializing two fields takes the server as long as executing one command takes Redis.
+        // Serializing two fields takes this server about as long as Redis takes to execute one command.
         let fields = context.field().selection_set().count() as u64;
         Scope::of(context).budget().spend(Resource::Commands, unpredicted * (2 + fields) / 2)?;
         Ok(subdivisions.into_iter().map(Subdivision).collect())
@@ -75,7 +75,7 @@ pub(in crate::graphql) struct Region(pub(in crate::graphql) model::region::Regio
 /// A region in a user's profile: a country or one of its subdivisions.
 #[Object(directive = cache_control::apply(Public))]
 impl Region {
-    /// The country that the region is or belongs to.
+    /// The country; the region is the whole country or one of its subdivisions.
     async fn country(&self) -> Country {
         Country(Table::current().country(self.0))
     }
@@ -90,7 +90,7 @@ impl Region {
 #[derive(SimpleObject)]
 #[graphql(directive = cache_control::apply(Public))]
 pub(in crate::graphql) struct RegionShare {
-    /// The country, without a subdivision; null for followers with no region in their profiles.
+    /// The country, as a region without a subdivision; null for followers with no region in their profiles.
     region: Option<Region>,
     /// The number of sampled followers in this country.
     count: i32,
@@ -108,17 +108,17 @@ impl RegionShare {
 #[derive(SimpleObject)]
 #[graphql(directive = cache_control::apply(Public))]
 pub(in crate::graphql) struct FollowersByRegion {
-    /// The countries' shares, in descending order of followers.
+    /// The countries' shares, largest first.
     shares: Vec<RegionShare>,
-    /// The number of followers sampled: all followers if there are up to 10,000, otherwise an even sample of 10,000.
-    /// Samples are smaller if an operation requests them for many users.
+    /// The number of followers sampled: all followers if there are at most 10,000, otherwise 10,000 followers evenly
+    /// spaced in the list. Samples are smaller if an operation requests them for many users.
     sampled: i32,
     /// The user's total number of followers.
     total: i32,
 }
 
 impl FollowersByRegion {
-    /// Creates the distribution from the first `first` shares of the sample.
+    /// Creates a distribution from a sample's shares. Keeps only the first `first` shares.
     pub(in crate::graphql) fn new(shares: Vec<Share>, first: usize, sampled: usize, total: u64) -> Self {
         let share = |share| RegionShare::new(share, sampled);
         Self {
@@ -130,7 +130,7 @@ impl FollowersByRegion {
 }
 
 /// Returns the ratio of `count` to `of`; 0 for an empty sample.
-#[expect(clippy::cast_precision_loss, reason = "a share need not be more exact than a double is")]
+#[expect(clippy::cast_precision_loss, reason = "a double is precise enough for a share")]
 pub(in crate::graphql) fn ratio(count: u64, of: usize) -> f64 {
     count as f64 / of.max(1) as f64
 }

@@ -7,7 +7,7 @@ use crate::graphql::types::scalar::DateTime;
 use crate::graphql::types::user::User;
 use crate::model;
 
-/// The four possible follow states between the viewer and another user.
+/// The follow state between the viewer and another user.
 #[derive(Clone, Copy, Enum, PartialEq, Eq)]
 #[graphql(remote = "model::relation::Status")]
 pub(in crate::graphql) enum RelationStatus {
@@ -36,7 +36,7 @@ impl Relation {
 /// The relation between the viewer and another user.
 #[Object(directive = cache_control::apply(Private))]
 impl Relation {
-    /// The user with whom the viewer has the relation.
+    /// The other user in the relation.
     async fn user(&self) -> &User {
         &self.user
     }

@@ -42,14 +42,14 @@ impl ScalarType for Date {
     }
 }
 
-/// Returns true if a text is a valid day.
+/// Returns true if a string is a valid day.
 pub(in crate::graphql) fn is_date(text: &str) -> bool {
     parse_day(&Value::from(text)).is_some()
 }
 
 const EPOCH: jiff::civil::Date = jiff::civil::date(1970, 1, 1);
 
-/// Parses a day. Accepts only the form that `print_day` returns.
+/// Parses a day. Accepts only the format that `print_day` returns.
 fn parse_day(value: &Value) -> Option<Day> {
     let Value::String(text) = value else { return None };
     let date: jiff::civil::Date = text.parse().ok()?;
@@ -58,13 +58,13 @@ fn parse_day(value: &Value) -> Option<Day> {
     (print_day(day) == *text).then_some(day)
 }
 
-/// Formats a day. Days beyond the calendar's range are formatted as its last day.
+/// Formats a day. A day outside the calendar's range is formatted as the calendar's last day.
 fn print_day(day: Day) -> String {
     let date = jiff::Span::new().try_days(day.number()).and_then(|days| EPOCH.checked_add(days));
     date.unwrap_or(jiff::civil::Date::MAX).to_string()
 }
 
-/// Formats an instant. Instants beyond the calendar's range are formatted as its last instant.
+/// Formats an instant. An instant outside the calendar's range is formatted as the calendar's last instant.
 fn print(time: Timestamp) -> String {
     let instant = jiff::Timestamp::from_millisecond(time.as_millis()).unwrap_or(jiff::Timestamp::MAX);
     format!("{instant:.3}")

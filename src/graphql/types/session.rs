@@ -16,7 +16,7 @@ pub(in crate::graphql) struct Session {
 /// One of the viewer's sessions: a sign-in on one device.
 #[Object(directive = cache_control::apply(Private))]
 impl Session {
-    /// The session's id, for `revokeSession`; opaque to clients.
+    /// The session's id, to pass to `revokeSession`; opaque to clients.
     async fn id(&self) -> ID {
         GlobalId::Session(self.session.id).print()
     }
@@ -26,7 +26,7 @@ impl Session {
         DateTime(self.session.created_at)
     }
 
-    /// The time of the session's last use, accurate to five minutes.
+    /// The time at which the session was last used, accurate to five minutes.
     async fn last_seen_at(&self) -> DateTime {
         DateTime(self.session.last_seen_at)
     }

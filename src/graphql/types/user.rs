@@ -28,13 +28,13 @@ use crate::model::region::Residence;
 use crate::model::relation::ListKind;
 use crate::model::user::UserFields;
 
-/// An existing user, with preloaded data. A field whose data is preloaded loads nothing; any other field uses the
-/// loader, which batches the reads of all fields.
+/// An existing user, with preloaded data. Resolving a preloaded field reads nothing. All other fields use the loader,
+/// which batches their reads.
 #[derive(Clone)]
 pub(in crate::graphql) struct User {
     scope: Arc<Scope>,
     id: UserId,
-    /// The record fields that the whole selection needs, so that all resolvers request the same read.
+    /// The record fields that the whole selection needs. All resolvers request this set, so one read serves them all.
     asked: UserFields,
     record: Option<Arc<model::user::User>>,
     relation: Option<model::relation::Relation>,
@@ -63,8 +63,8 @@ impl User {
         Self { record: Some(record), relation, ..user }
     }
 
-    /// Loads these users, with the data that the selection needs; `None` for users who do not exist. Makes one round
-    /// trip.
+    /// Loads these users, with the data that the selection needs. An entry is `None` if its user does not exist. Makes
+    /// one round trip.
     pub(in crate::graphql) async fn load_all(
         scope: &Arc<Scope>,
         ids: Arc<[UserId]>,
@@ -79,14 +79,14 @@ impl User {
         Self { is_looked_at: true, ..self }
     }
 
-    /// Returns the relation to the viewer, if it was loaded; `None` for an anonymous viewer and for the viewer
-    /// themselves.
+    /// Returns the loaded relation between the viewer and this user. Returns `None` if the relation was not loaded, if
+    /// the viewer is anonymous, or if this user is the viewer.
     pub(in crate::graphql) fn loaded_relation(&self) -> Option<Relation> {
         self.other_viewer()?;
         Some(Relation::new(self.clone(), self.relation?))
     }
 
-    /// Returns the viewer as the other end of a relation; `None` if the viewer is anonymous or is this user.
+    /// Returns the viewer's id; `None` if the viewer is anonymous or is this user.
     fn other_viewer(&self) -> Option<UserId> {
         self.scope.viewer_id().filter(|viewer| *viewer != self.id)
     }
@@ -106,7 +106,8 @@ impl User {
         record.ok_or_else(|| Broken::NoRecord(self.id).into())
     }
 
-    /// Returns a text from the record, for the response. Fails if the record lacks the text.
+    /// Returns a string from the record and charges its length to the budget for the response. Fails if the record
+    /// lacks the string.
     fn text(&self, text: Option<&str>) -> Result<String, Error> {
         let text = text.ok_or(Broken::NoRecord(self.id))?;
         Ok(self.scope.text(text)?.to_owned())
@@ -143,7 +144,7 @@ impl User {
         self.text(record.display_name.as_deref())
     }
 
-    /// The user's self-description: up to 500 characters of any script; empty if not set.
+    /// The user's bio: up to 500 characters of any script; empty if not set.
     async fn bio(&self) -> Result<String, Error> {
         let record = self.record(UserFields::BIO).await?;
         self.text(record.bio.as_deref())
@@ -234,15 +235,15 @@ connections! {
             self.0.list(context, ListKind::Following, paging).await
         }
 
-        /// The users whom this user follows and who follow back, ordered by the time this user followed them, newest
-        /// first.
+        /// The users whom this user follows and who follow back, ordered by the time at which this user followed them,
+        /// newest first.
         @[directive = cost::apply("10".to_owned())]
         async fn mutuals(&self, context, paging) -> FollowConnection {
             self.0.list(context, ListKind::Mutuals, paging).await
         }
 
-        /// This user's followers whom the viewer follows, ordered by the time they followed this user, newest first;
-        /// empty for an anonymous request.
+        /// This user's followers whom the viewer follows, ordered by the time at which they followed this user, newest
+        /// first; empty for an anonymous request.
         @[directive = cost::apply("10".to_owned()), directive = cache_control::apply(Private)]
         async fn known_followers(&self, context, paging) -> FollowConnection {
             self.0.list(context, ListKind::KnownFollowers, paging).await

@@ -59,7 +59,7 @@ impl From<RuleViolation> for UserError {
     }
 }
 
-/// Returns the path of a field in the schema's inputs.
+/// Returns the path of an input field in the schema.
 fn path(field: Field) -> Vec<&'static str> {
     let name = match field {
         Field::Username => "username",

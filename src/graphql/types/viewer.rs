@@ -48,7 +48,8 @@ impl Viewer {
         ViewerTimeline { scope: Arc::clone(&self.scope), owner: self.signed_in.user }
     }
 
-    /// The users who viewed the viewer's profile; null if this server does not record profile views.
+    /// Statistics about the users who viewed the signed-in user's profile; null if this server does not record profile
+    /// views.
     #[graphql(directive = cost::apply("50".to_owned()))]
     async fn audience(
         &self,

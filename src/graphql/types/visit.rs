@@ -36,7 +36,7 @@ impl From<history::DailyVisits> for DailyVisits {
     }
 }
 
-/// The users who viewed the viewer's profile within the requested number of days.
+/// Statistics about the users who viewed the signed-in user's profile within the requested number of days.
 pub(in crate::graphql) struct Audience {
     scope: Arc<Scope>,
     visitors: Visitors,
@@ -48,16 +48,16 @@ impl Audience {
     }
 }
 
-/// The users who viewed the viewer's profile within the requested number of days.
+/// Statistics about the users who viewed the signed-in user's profile within the requested number of days.
 #[Object(directive = cache_control::apply(Private))]
 impl Audience {
-    /// The number of distinct visitors: signed-in users who looked up the viewer by id or username and selected
-    /// username, displayName, bio, createdAt or region. Numbers above about 50,000 are estimates.
+    /// The number of distinct profile viewers: other signed-in users who looked up this user by id or username and
+    /// selected username, displayName, bio, createdAt or region. Numbers above about 50,000 are estimates.
     async fn unique_visitors(&self) -> i32 {
         number(self.visitors.some.len() as u64 * self.visitors.weight)
     }
 
-    /// The visitors' current regions, in descending order of visitors.
+    /// The profile viewers' current regions, largest share first.
     #[graphql(directive = list_size::apply(Some(DEFAULT_SIZE), Some(names(["first"])), None, Some(false)))]
     async fn regions(
         &self,
@@ -78,15 +78,15 @@ impl Audience {
     }
 }
 
-/// One region's share of the profile visitors.
+/// One region's share of the profile viewers.
 #[derive(SimpleObject)]
 #[graphql(directive = cache_control::apply(Private))]
 struct VisitorShare {
-    /// The region in the visitors' profiles: a country or a subdivision; null for visitors with no region in their
+    /// The region in these users' profiles: a country or a subdivision; null for users with no region in their
     /// profiles.
     region: Option<Region>,
-    /// The number of visitors in this region; an estimate if `uniqueVisitors` is an estimate.
+    /// The number of profile viewers in this region; an estimate if `uniqueVisitors` is an estimate.
     visitors: i32,
-    /// The region's fraction of all visitors, from 0 to 1.
+    /// The region's fraction of all profile viewers, from 0 to 1.
     share: f64,
 }

@@ -1,6 +1,6 @@
 //! User regions: a country per ISO 3166-1 and, optionally, one of its subdivisions per ISO 3166-2.
 //!
-//! A region is stored as two bytes, which are row numbers of a [`Table`]: first the country's row, then the
+//! A region is stored as two bytes, which are row numbers in a [`Table`]: first the country's row, then the
 //! subdivision's row within the country. Zero means none. Rows are only ever appended, so stored bytes keep
 //! their meaning forever. A row contains a code; names come from a crate that follows the standard.
 //!
@@ -8,7 +8,7 @@
 //! The standard adds and withdraws codes, so an index into a list that follows the standard may change its
 //! meaning within a year.
 //!
-//! Not here: the packing of regions in Redis (`store::region`).
+//! Not here: the storage format of regions in Redis (`store::region`).
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -19,13 +19,13 @@ use crate::model::text::{Violation, ViolationKind};
 
 const TEXT: &str = include_str!("table.txt");
 
-/// Maximum number of country rows, and of subdivision rows per country: the values of a byte, except 0 for
-/// none.
+/// Maximum number of country rows, and of subdivision rows per country: the number of byte values, except 0,
+/// which means none.
 const MOST_ROWS: u16 = 255;
 
-const _: () = assert!(fits(TEXT.as_bytes()), "the region table has more rows than fit in a byte");
+const _: () = assert!(fits(TEXT.as_bytes()), "the region table has more rows than a byte can number");
 
-/// A user's region: two row numbers of the table.
+/// A user's region: two row numbers in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Region {
     country: u8,
@@ -46,7 +46,7 @@ impl Region {
     }
 }
 
-/// A user's stated region, or none.
+/// The region that a user has stated, if any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Residence(pub Option<Region>);
 
@@ -111,7 +111,7 @@ impl Table {
     /// Parses a table.
     ///
     /// # Panics
-    /// If the text is not a valid table or a row has no name. Tests read the compiled-in table.
+    /// Panics if the text is not a valid table or if a code has no name. Tests parse the compiled-in table.
     fn read(text: &'static str) -> Self {
         let gone: HashMap<&str, &str> =
             text.lines().filter_map(|line| line.strip_prefix("gone ")?.split_once(' ')).collect();
@@ -149,7 +149,8 @@ impl Table {
         current
     }
 
-    /// Decodes stored bytes. If a newer version wrote them, returns only the country or `None`.
+    /// Decodes stored bytes; `None` for no region and for a country that only a newer version knows. Ignores
+    /// a subdivision that only a newer version knows.
     #[must_use]
     pub fn region(&self, [country, subdivision]: [u8; 2]) -> Option<Region> {
         let rows = &self.countries.get(usize::from(country).checked_sub(1)?)?.subdivisions;

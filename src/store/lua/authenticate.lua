@@ -1,5 +1,5 @@
--- Reads the session of a token, and takes tokens from its user's bucket unless the session has expired. A client
--- without a session thus uses up none of the user's tokens.
+-- Reads the session of a session token, and takes tokens from the user's bucket unless the session has expired. A
+-- client without a session thus uses up none of the user's tokens.
 -- KEYS[1]  the sessions            KEYS[2]  the bucket
 -- ARGV[1]  the session's field     ARGV[2]  now, in milliseconds
 -- ARGV[3]  refill interval of one token, in microseconds

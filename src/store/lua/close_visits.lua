@@ -1,5 +1,5 @@
 -- Closes a shard of a past day, which then accepts no more visits.
--- KEYS[1]  a shard of the visits of the day
+-- KEYS[1]  a shard of the day's visits
 -- ARGV[1]  the member that marks a closed shard
 -- Returns  the number of visitors
 redis.call('SADD', KEYS[1], ARGV[1])

@@ -4,8 +4,8 @@
 -- ARGV[1]  the number of arguments of the record that follow
 -- ARGV[2…] field, value, … of the record; then the password hash ('' for none); then the session's
 --          field and value, or nothing
--- Returns  1 if the record exists now, 0 if the id cannot be used: it was revoked, or is in use (a
---          counter may fall back when its Redis fails over)
+-- Returns  1 if the record exists now, 0 if the id cannot be used: it was revoked, or is in use (an id
+--          counter may go back when Redis fails over)
 if redis.call('ZSCORE', KEYS[2], 'user') then return 0 end
 local fields = tonumber(ARGV[1])
 local record = {}

@@ -4,7 +4,7 @@
 -- KEYS[5]  the summary of cold posts: a hash     KEYS[6]  deleted posts that may still be in the archive: a sorted set
 -- KEYS[7]  posts removed from the timeline: a sorted set
 -- ARGV[1]  the post        ARGV[2]  the current time     ARGV[3]  milliseconds for which the deletion is
---          recorded, so that a late publisher does not restore the post      ARGV[4]  size of the newest posts
+--          recorded, so that a late publisher does not restore the post      ARGV[4]  number of newest posts
 -- ARGV[5]  milliseconds for which the removal from the timeline is recorded
 -- Returns  1 if the post was in the list or cold, else 0
 local was_there = redis.call('LREM', KEYS[2], 1, ARGV[1])
@@ -15,7 +15,7 @@ end
 remove(KEYS[4], KEYS[7], ARGV[1], tonumber(ARGV[5]))
 -- A revoked post was never counted. Its record also says so, unless an earlier version has buried it.
 if redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end
--- The archive may contain the post before it has left the list.
+-- The archive may already contain a post that is still in the list.
 local is_noted = redis.call('ZSCORE', KEYS[1], 'deleted:' .. ARGV[1])
 if not is_noted and redis.call('ZADD', KEYS[6], ARGV[1], ARGV[1]) == 1 and was_there == 0 then
   local greatest = tonumber(redis.call('HGET', KEYS[5], 'greatest') or 0)

@@ -1,8 +1,8 @@
 -- Erases a post's content. The tombstone records the deletion and the author.
 -- KEYS[1]  the record
--- ARGV[1]  the user who deletes it
+-- ARGV[1]  the user who deletes the post
 -- ARGV[2]  1 if the post is in the archive
--- Returns  'erased', also if it was erased before; 'missing'; or 'foreign' if it belongs to another user
+-- Returns  'erased', even if the post was erased before; 'missing'; or 'foreign' if the post belongs to another user
 local author = redis.call('HGET', KEYS[1], 'author')
 if not author then
   if ARGV[2] ~= '1' then return 'missing' end

@@ -1,7 +1,7 @@
 -- Locates a post among its author's posts.
 -- KEYS[1]  the posts: a list      KEYS[2]  the summary of cold posts: a hash
 -- ARGV[1]  the post
--- Returns  'listed'; 'cold' if the post became cold or was never visible; or 'absent'
+-- Returns  'listed'; 'cold' if the post became cold or will never be visible; or 'absent'
 local id = tonumber(ARGV[1])
 local length = redis.call('LLEN', KEYS[1])
 local at = count_above(KEYS[1], length, id)

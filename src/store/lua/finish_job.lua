@@ -1,7 +1,7 @@
 -- Removes a finished job from the queue. Idempotent.
 -- KEYS[1]  the jobs: a stream      KEYS[2]  their progress
 -- KEYS[3]  posts not yet pushed to all timelines: a sorted set
--- KEYS[4]  number of jobs in the stream by author     KEYS[5]  held-back jobs     KEYS[6]  authors of held-back jobs
+-- KEYS[4]  number of jobs in the stream by author     KEYS[5]  held-back jobs     KEYS[6]  authors with held-back jobs
 -- ARGV[1]  the group       ARGV[2]  the job's id in the stream
 -- ARGV[3]  the job's field in the progress     ARGV[4]  the post that the job has pushed, or ''
 -- ARGV[5]  the author

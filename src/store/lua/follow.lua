@@ -2,8 +2,8 @@
 -- KEYS[1]      the users that the user follows: a sorted set, scored by time
 -- ARGV[1]      the follow limit
 -- ARGV[2…]     member, time, member, time, …
--- Returns      for each member { state, time }: state 1 = added, 0 = already there, -1 = rejected by
---              the limit; the time is that of the follow in force, '' if rejected
+-- Returns      for each member { state, time }: state 1 = added, 0 = already followed, -1 = rejected by
+--              the limit; time = when the follow was made, '' if rejected
 local key, limit = KEYS[1], tonumber(ARGV[1])
 local count = redis.call('ZCARD', key)
 local answer = {}

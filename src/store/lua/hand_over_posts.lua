@@ -1,7 +1,7 @@
 -- Hands over the posts of a mover that is silent or stopping. Harmless if the mover is still running.
--- KEYS[1]  the mover's posts: a list      KEYS[2]  the destination: a list, at whose front the posts are put
+-- KEYS[1]  the mover's posts: a list      KEYS[2]  the destination: a list; the posts go to its front
 -- KEYS[3]  the movers by time of their last heartbeat: a sorted set
--- ARGV[1]  the mover                ARGV[2]  the mover that receives the posts, if any; renews its heartbeat
+-- ARGV[1]  the mover                ARGV[2]  the mover that receives the posts, if any; the script renews its heartbeat
 -- Returns  the number of posts handed over
 local count = 0
 while redis.call('LMOVE', KEYS[1], KEYS[2], 'RIGHT', 'LEFT') do count = count + 1 end

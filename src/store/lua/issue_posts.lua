@@ -1,6 +1,6 @@
 -- Issues post ids and records that the posts are being published.
 -- KEYS[1]  the last id issued      KEYS[2]  posts being published: a sorted set, scored by id
--- ARGV[1]  lower bound of the ids: a counter may fall back when its Redis fails over
+-- ARGV[1]  lower bound of the ids: the counter may go back when Redis fails over
 -- ARGV[2…] for each post, the rest of the note after the id
 -- Returns  the first id issued
 local count = #ARGV - 1

@@ -53,7 +53,7 @@ if #ids > 0 then
       last = last - #pushed
     end
     length = length + #merged - count
-    -- A reader who pulls receives the result anyway.
+    -- A pull needs no signal, because the reader receives the result.
     if not mark then signal(key, 'timeline') end
     trim(key, seal, length, capacity)
   end

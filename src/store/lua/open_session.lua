@@ -1,4 +1,4 @@
--- Opens a session, if the password that was verified is still in force.
+-- Opens a session, if the password has not changed since it was verified.
 -- KEYS[1]  the secret      KEYS[2]  the sessions
 -- ARGV[1]  the password hash that was verified
 -- ARGV[2]  the session's field         ARGV[3]  its value

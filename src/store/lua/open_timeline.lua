@@ -1,9 +1,9 @@
 -- Creates a timeline if it does not exist, renews its expiry, and returns the sources to pull from.
 -- KEYS[1]  the timeline    KEYS[2]  the users that its owner follows
 -- KEYS[3]  posts removed from the timeline: a sorted set
--- ARGV[1]  the nonce of a new timeline         ARGV[2]  seconds until it expires
+-- ARGV[1]  the nonce of a new timeline         ARGV[2]  seconds until the timeline expires
 -- ARGV[3]  the generation of the strategy in force
--- ARGV[4]  sources to pull from if it is filled: 'all' followed users, or the followed users 'named' below
+-- ARGV[4]  sources to pull from if the timeline is filled: 'all' followed users, or the followed users 'named' below
 -- ARGV[5]  'forward' or 'backward'   ARGV[6]  size   ARGV[7]  post or '': a page of the timeline
 -- ARGV[8]  milliseconds for which removals are recorded
 -- ARGV[9…] named users, of whom the owner may follow some
@@ -13,7 +13,7 @@ local seal = read_seal(KEYS[1])
 local time = redis.call('TIME')
 local upto = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) - 1)
 if not seal then
-  -- While there was no timeline, removals were not recorded.
+  -- Removals were not recorded while there was no timeline.
   redis.call('ZADD', KEYS[3], upto, '0')
   redis.call('PEXPIRE', KEYS[3], ARGV[8])
   seal = { nonce = ARGV[1], floor = 0, generation = '' }

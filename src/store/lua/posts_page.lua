@@ -37,7 +37,7 @@ local function print(id) return string.format('%.0f', id) end
 
 local beside, behind = {}, {}
 if greatest > 0 and ARGV[1] == 'forward' then
-  -- A full page above all cold posts needs no information about cold posts.
+  -- A full page above all cold posts does not depend on deleted cold posts.
   local is_above = #ids > 0 and #ids == size and tonumber(ids[#ids]) > greatest and count ~= '0'
   if not is_above then
     beside = down(print(math.min((from or greatest + 1) - 1, greatest)), has_next and ids[#ids] or '0')

@@ -1,12 +1,12 @@
--- Makes a post visible in its author's lists and its author's own timeline. Idempotent.
+-- Makes a post visible in its author's lists and in the author's own timeline. Idempotent.
 -- KEYS[1]  the revoked items   KEYS[2]  the author's posts: a list
 -- KEYS[3]  the author's newest posts: a sorted set     KEYS[4]  the author's timeline
 -- KEYS[5]  the summary of cold posts: a hash    KEYS[6]  the idempotency key, if any
 -- ARGV[1]  the post        ARGV[2]  the capacity of a timeline
--- ARGV[3]  number of an author's posts that stay hot      ARGV[4]  size of the newest posts
--- ARGV[5]  the channel that announces posts that readers pull, or ''     ARGV[6]  the author
--- ARGV[7]  the expected value of the idempotency key    ARGV[8]  its new value when the post is visible
--- Returns  { 1 if the post is visible or was, 0 if it must never be, 3 if it became cold or must never be,
+-- ARGV[3]  number of an author's posts that stay hot      ARGV[4]  number of newest posts
+-- ARGV[5]  the channel that announces authors, if followers pull the post; else ''     ARGV[6]  the author
+-- ARGV[7]  the expected value of the idempotency key    ARGV[8]  its new value once the post is visible
+-- Returns  { 1 if the post is or was visible, 0 if it is revoked, 3 if it became cold or is revoked,
 --            posts that are due to become cold … }
 local text, id = ARGV[1], tonumber(ARGV[1])
 if redis.call('ZSCORE', KEYS[1], 'deleted:' .. text) then return { 1 } end

@@ -1,4 +1,4 @@
--- Reads an author's posts above a mark, for a reader who has pulled up to the mark.
+-- Reads an author's posts above a mark, for a timeline into which everything up to the mark has been pulled.
 -- KEYS[1]  the author's newest posts: a sorted set     KEYS[2]  the author's posts: a list
 -- KEYS[3]  the summary of cold posts: a hash
 -- ARGV[1]  the mark        ARGV[2]  maximum number of posts

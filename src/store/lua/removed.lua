@@ -10,7 +10,7 @@ local last = tonumber(redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2]) o
 -- More removals may follow within the current millisecond.
 local upto = string.format('%.0f', math.max(last, now - 1))
 if ARGV[1] == '' then return { upto, {} } end
--- While there is no timeline, removals are not recorded.
+-- Removals are not recorded while there is no timeline.
 if redis.call('EXISTS', KEYS[2]) == 0 then return nil end
 local since = tonumber(ARGV[1])
 local cut = tonumber(redis.call('ZSCORE', KEYS[1], '0')) or 0

@@ -1,7 +1,7 @@
 -- Puts failed jobs back into their queues.
 -- KEYS[1]  the failed jobs: a stream     KEYS[2]  the push jobs     KEYS[3]  the jobs that remove posts
 -- KEYS[4]  posts not yet pushed to all timelines: a sorted set
--- KEYS[5]  number of jobs in the stream by author     KEYS[6]  held-back jobs     KEYS[7]  authors of held-back jobs
+-- KEYS[5]  number of jobs in the stream by author     KEYS[6]  held-back jobs     KEYS[7]  authors with held-back jobs
 -- ARGV[1]  maximum number of jobs
 -- Returns  the number of requeued jobs
 local keys = { stream = KEYS[2], ready = KEYS[5], held = KEYS[6], turns = KEYS[7] }

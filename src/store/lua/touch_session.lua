@@ -1,4 +1,4 @@
--- Updates a session after use, unless it was ended or touched meanwhile.
+-- Updates a session after use, unless it was ended or touched in the meantime.
 -- KEYS[1]  the sessions
 -- ARGV[1]  the session's field   ARGV[2]  its value as read   ARGV[3]  its new value
 -- Returns  1 if written, else 0

@@ -1,4 +1,4 @@
--- Adds a user to another user's list, changes their time there, or removes them. Idempotent.
+-- Adds a user to a list of another user, changes their time in that list, or removes them from it. Idempotent.
 -- KEYS[1]  the list: a sorted set, scored by time
 -- ARGV[1]  the user        ARGV[2]  the time, or '' to remove them
 -- Returns  1 if the list changed, else 0

@@ -119,5 +119,5 @@ async fn every_field_of_a_listed_user_is_loaded_with_its_page() {
             late.push(format!("{}: {trips} round trips", field.name));
         }
     }
-    assert!(late.is_empty(), "not in `graphql::selection`: {late:?}");
+    assert!(late.is_empty(), "add them to `UserFields::ALL`: {late:?}");
 }

@@ -43,7 +43,7 @@ impl FollowConnection {
         let selection = wants.nodes.then(|| user_selection(&[edges.field("node"), nodes]));
         let rows = Follows { scope, list, selection };
         let visible = scope.visible();
-        // The count is loaded together with the page; the loader caches it for its resolver.
+        // The count is loaded together with the page. The loader caches it for the `totalCount` resolver.
         let filled = wants.fill(fill(&rows, window));
         let count = wants.count(visible.user_count(list));
         let (filled, ()) = try_join(filled, count).await?;
@@ -60,17 +60,17 @@ impl FollowConnection {
 /// A page of a user list.
 #[Object(directive = cache_control::apply(Public))]
 impl FollowConnection {
-    /// The entries of the page, in list order.
+    /// The entries on the page, in list order.
     async fn edges(&self) -> &[FollowEdge] {
         &self.edges
     }
 
-    /// The users of the page, in list order: the nodes of its edges.
+    /// The users on the page, in list order; the same as the nodes of `edges`.
     async fn nodes(&self) -> Vec<&User> {
         self.edges.iter().map(|edge| &edge.node).collect()
     }
 
-    /// The page's position in the list.
+    /// The page's boundaries, for requesting adjacent pages.
     async fn page_info(&self) -> PageInfo {
         PageInfo {
             has_next_page: self.has_next,
@@ -102,7 +102,7 @@ impl FollowEdge {
 /// An entry of a user list.
 #[Object(directive = cache_control::apply(Public))]
 impl FollowEdge {
-    /// The entry's position in the list. Stays valid when entries are added or removed.
+    /// The entry's position in the list. It stays valid when entries are added or removed.
     async fn cursor(&self) -> String {
         self.print_cursor()
     }
@@ -112,7 +112,7 @@ impl FollowEdge {
         &self.node
     }
 
-    /// The time of the follow that the entry represents. The list is ordered by it.
+    /// The time of the follow that the entry represents. The list is ordered by this time.
     async fn followed_at(&self) -> DateTime {
         DateTime(self.follow.at)
     }
@@ -135,7 +135,7 @@ impl Rows for Follows<'_> {
         self.scope.visible().user_page(self.list, window).await
     }
 
-    /// Returns the entries with their users. Omits users without a record.
+    /// Returns the entries with their users. Omits entries whose user has no record.
     async fn nodes(&self, follows: &Arc<[Follow]>) -> Result<Vec<(Follow, User)>, Error> {
         let Self { scope, .. } = self;
         let Some(selection) = self.selection else {

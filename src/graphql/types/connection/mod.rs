@@ -8,7 +8,7 @@ use async_graphql::SimpleObject;
 
 use crate::graphql::directive::{CacheControlScope::Public, cache_control};
 
-/// A page's position in its list.
+/// The boundaries of a page, for requesting adjacent pages.
 #[derive(SimpleObject)]
 #[graphql(directive = cache_control::apply(Public))]
 pub(in crate::graphql) struct PageInfo {

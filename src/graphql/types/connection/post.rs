@@ -21,7 +21,7 @@ use crate::model;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Window};
 
-/// A page of posts, with its connection flags.
+/// A page of posts, with flags that state whether the list continues before and after the page.
 pub(super) struct PostPage {
     pub(super) edges: Vec<PostEdge>,
     has_previous: bool,
@@ -85,17 +85,17 @@ impl PostConnection {
 /// A page of a user's posts.
 #[Object(directive = cache_control::apply(Public))]
 impl PostConnection {
-    /// The entries of the page, in list order.
+    /// The entries on the page, in list order.
     async fn edges(&self) -> &[PostEdge] {
         &self.page.edges
     }
 
-    /// The posts of the page, in list order: the nodes of its edges.
+    /// The posts on the page, in list order; the same as the nodes of `edges`.
     async fn nodes(&self) -> Vec<&Post> {
         self.page.nodes()
     }
 
-    /// The page's position in the list.
+    /// The page's boundaries, for requesting adjacent pages.
     async fn page_info(&self) -> PageInfo {
         self.page.info()
     }
@@ -115,7 +115,7 @@ pub(in crate::graphql) struct PostEdge {
 /// An entry of a post list.
 #[Object(directive = cache_control::apply(Public))]
 impl PostEdge {
-    /// The entry's position in the list. Stays valid when entries are added or removed.
+    /// The entry's position in the list. It stays valid when entries are added or removed.
     async fn cursor(&self) -> &str {
         &self.cursor
     }

@@ -59,17 +59,17 @@ impl TimelineConnection {
 /// A page of a home timeline. It has no total count, because a timeline extends back to the oldest post.
 #[Object(directive = cache_control::apply(Private))]
 impl TimelineConnection {
-    /// The entries of the page, in list order.
+    /// The entries on the page, in list order.
     async fn edges(&self) -> &[PostEdge] {
         &self.0.edges
     }
 
-    /// The posts of the page, in list order: the nodes of its edges.
+    /// The posts on the page, in list order; the same as the nodes of `edges`.
     async fn nodes(&self) -> Vec<&Post> {
         self.0.nodes()
     }
 
-    /// The page's position in the timeline.
+    /// The page's boundaries, for requesting adjacent pages.
     async fn page_info(&self) -> PageInfo {
         self.0.info()
     }

@@ -1,8 +1,8 @@
 -- Shared part of the scripts that take tokens from buckets. The algorithm is GCRA, the generic cell rate algorithm
 -- (ITU-T I.371, Annex A): a bucket is stored as the time at which it will be full again, in microseconds. A full bucket
--- is not stored.
+-- need not be stored.
 
--- Time for which a full bucket is kept, in milliseconds, to allow for servers whose clocks are behind.
+-- Time after which a full bucket expires, in milliseconds. Allows for servers whose clocks are behind.
 local SLACK = 60000
 
 -- Takes `cost` tokens from a bucket of `capacity` tokens, of which one is refilled every `interval` microseconds.

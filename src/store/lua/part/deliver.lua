@@ -1,5 +1,5 @@
 -- Shared part of the scripts that push a post to a timeline. Adds the post's id, if the timeline exists and reaches
--- down to it. Returns 1 if the timeline now contains the id.
+-- down to the post. Returns 1 if the timeline now contains the id.
 local function deliver(key, id, capacity)
   local seal = read_seal(key)
   if not seal or id < seal.floor then return 0 end

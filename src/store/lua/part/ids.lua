@@ -12,7 +12,7 @@ local function count_above(key, length, id)
   return low
 end
 
--- Inserts an id at its position. Returns its index, and true if it is new.
+-- Inserts an id at its position, unless the list contains it. Returns the id's index, and true if the id is new.
 local function insert(key, length, id)
   local at = count_above(key, length, id)
   local follower = redis.call('LINDEX', key, at)
@@ -40,7 +40,7 @@ local function page(key, length, direction, size, from)
   return ids, first, last
 end
 
--- Returns the results of `page` for a list that has been read completely.
+-- Like `page`, but for a list whose elements have all been read.
 local function page_of(list, direction, size, from)
   local function above(id)
     local count = 0

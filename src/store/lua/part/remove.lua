@@ -1,6 +1,6 @@
 -- Shared part of the scripts that remove a post from a timeline and record the removal for clients that display the
 -- post. A sorted set holds the posts by time of removal, with distinct times. It keeps the newest thousand removals,
--- for their lifetime; the member `0` holds the time of the latest evicted removal.
+-- each for its lifetime. The score of the member `0` is the time of the latest evicted removal.
 
 local MOST = 1000
 
@@ -25,7 +25,8 @@ local function note_removal(key, id, lifetime)
   return true
 end
 
--- Returns 1 if the timeline contained the post. A client may also display a post below the floor, outside the timeline.
+-- Returns 1 if the timeline contained the post. Also records the removal of a post below the floor: the timeline does
+-- not contain the post, but a client may display it.
 local function remove(timeline, removed, id, lifetime)
   local seal = read_seal(timeline)
   if not seal then return 0 end

@@ -15,8 +15,8 @@ local function print_seal(seal)
   return string.format('=%s:%.0f:%s:%s', seal.nonce, seal.floor, seal.generation, mark)
 end
 
--- Keeps the first `count` ids and raises the floor. The list is never empty in between, because it would then lose its
--- expiry.
+-- Keeps the first `count` ids and raises the floor. The list never becomes empty meanwhile, because Redis would delete
+-- an empty list together with its expiry.
 local function keep(key, seal, count, floor)
   seal.floor = floor
   if count == 0 then
@@ -28,7 +28,7 @@ local function keep(key, seal, count, floor)
   end
 end
 
--- Trims a timeline that exceeds its capacity by a twentieth, rather than at every insertion.
+-- Trims a timeline once it exceeds its capacity by a twentieth, rather than at every insertion.
 local function trim(key, seal, length, capacity)
   if length <= capacity + math.max(1, math.floor(capacity / 20)) then return end
   keep(key, seal, capacity, tonumber(redis.call('LINDEX', key, capacity - 1)))

@@ -3,7 +3,7 @@
 -- job, so that prolific authors take turns with other authors. A held-back job is `author:post:time`, padded so that an
 -- author's posts sort by id, in a sorted set of equal scores.
 -- `keys` are { ready = number of jobs in the stream by author: a hash, held = held-back jobs: a sorted set,
--- turns = authors with held-back jobs by queueing time of their first: a sorted set, stream = the jobs }.
+-- turns = authors with held-back jobs by queueing time of the first such job: a sorted set, stream = the jobs }.
 
 local MOST_READY = 4
 
@@ -56,7 +56,7 @@ local function make_room(keys, author)
   if redis.call('ZSCORE', keys.turns, author) then release(keys, author) end
 end
 
--- Recounts the jobs in the stream, from which another version may have removed jobs, and fills the stream up.
+-- Recounts the jobs in the stream, because another version may have removed jobs uncounted, and refills the stream.
 local function recount(keys)
   redis.call('DEL', keys.ready)
   for _, entry in ipairs(redis.call('XRANGE', keys.stream, '-', '+')) do
