@@ -121,7 +121,7 @@ pub enum Broken {
     Archive(#[source] archive::error::Error),
     /// The archive belongs to another store.
     #[error(
-        "this archive ({0}) is not the one that Redis is bound to. Pass the bound archive with --archive-url; \
+        "Redis is bound to another archive than this one ({0}). Pass that archive with --archive-url; \
          only if it is permanently lost, bind Redis to this one with `fanfold archive adopt`"
     )]
     ForeignArchive(String),
