@@ -22,8 +22,8 @@ use crate::store::script;
 /// Consumer group of all workers.
 const GROUP: &str = "delivery";
 
-/// Consumer that owns the jobs given back by workers. The name is part of the stored format.
-const UNCLAIMED: &str = "nobody";
+/// Consumer that owns the jobs that workers return. Workers take jobs over from any consumer, by idle time.
+const UNCLAIMED: &str = "unclaimed";
 
 /// Number of starts without progress after which a worker sets a job aside.
 const MOST_BEGINNINGS: u32 = 5;
