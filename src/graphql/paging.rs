@@ -37,7 +37,8 @@ macro_rules! connections {
                     #[graphql(desc = "A cursor of this list. The page ends before it.")] before: Option<String>,
                 ) -> Result<$connection, $crate::app::error::Error> {
                     let $paging = $crate::graphql::paging::Paging { first, after, last, before };
-                    $body
+                    // Boxed: the future of each field of a node is as large as its object's largest resolver.
+                    futures::FutureExt::boxed(async move { $body }).await
                 }
             )*
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_graphql::{Enum, ID, Lookahead, Object, SimpleObject};
+use futures::FutureExt as _;
 
 use crate::app::archive::Listed;
 use crate::app::delivery::progress::{Delivered, DeliveryProgress};
@@ -98,7 +99,7 @@ impl Post {
             }
             model::post::Delivery::Pushed { followers } => {
                 let progress = DeliveryProgress { author, post: id };
-                self.scope.loader.load(progress).await.map(|delivered| match delivered {
+                self.scope.loader.load(progress).boxed().await.map(|delivered| match delivered {
                     Delivered::Some(served) => pushed(number(served), number(followers.max(served))),
                     Delivered::All(followers) => pushed(number(followers), number(followers)),
                     Delivered::Over => pushed(number(followers), number(followers)),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_graphql::{Context, ID, Object};
+use futures::FutureExt as _;
 
 use crate::app::error::{Broken, Error};
 use crate::app::read::{Load as _, Shared};
@@ -102,7 +103,8 @@ impl User {
         {
             return Ok(Arc::clone(record));
         }
-        let record = self.scope.visible().user(self.id, self.asked | needed).await?;
+        // Boxed, like all loads here: the future of each field of a user is as large as the largest resolver.
+        let record = self.scope.visible().user(self.id, self.asked | needed).boxed().await?;
         record.ok_or_else(|| Broken::NoRecord(self.id).into())
     }
 
@@ -162,7 +164,7 @@ impl User {
             match self.record(UserFields::RESIDENCE).await?.residence {
                 Some(Residence(region)) => Ok(region),
                 // The region could not be read with the record; this load reports the reason.
-                None => Ok(self.scope.loader.load(Regions(Shared(Arc::new([self.id])))).await?[0]),
+                None => Ok(self.scope.loader.load(Regions(Shared(Arc::new([self.id])))).boxed().await?[0]),
             }
         };
         region.await.map(|region| region.map(Region)).transpose()
@@ -179,7 +181,7 @@ impl User {
         self.other_viewer()?;
         let relation = match self.relation {
             Some(relation) => Ok(Some(relation)),
-            None => self.scope.visible().relation(self.id).await,
+            None => self.scope.visible().relation(self.id).boxed().await,
         };
         relation.transpose().map(|relation| Ok(Relation::new(self.clone(), relation?)))
     }
@@ -210,7 +212,7 @@ impl User {
             let countries = regions.iter().map(|region| region.map(model::region::Region::whole_country));
             Ok(FollowersByRegion::new(shares(countries), first, regions.len(), total))
         };
-        Some(by_region.await)
+        Some(by_region.boxed().await)
     }
 
     #[graphql(flatten)]
