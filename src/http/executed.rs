@@ -5,8 +5,9 @@
 //! and services accept requests that must be rejected, and report rejections in forms that clients cannot act on:
 //! `tests/it/service/stock.rs` has the list.
 //!
-//! # Why bytes are counted first
-//! The responder has no size limit. Counting is a separate pass that writes nothing, and takes about 40 µs for 100 kB.
+//! # Why a response is measured first
+//! The responder has no size limit. An upper bound of the size suffices for nearly every response. Only a response that
+//! might exceed the limit is serialized once more, to count its bytes.
 
 use async_graphql::{BatchResponse, Response as Executed, ServerError, Value};
 use async_graphql_axum::GraphQLResponse;
@@ -18,8 +19,8 @@ use crate::http::print;
 /// Writes the response to one operation, or an error instead if the response has more than `limit` bytes.
 pub(super) fn one(data: Value, errors: Vec<ServerError>, limit: u64) -> Response {
     let executed = executed(data, errors);
-    let is_small = print::is_within(&executed, limit);
-    GraphQLResponse::from(if is_small { executed } else { too_large(limit) }).into_response()
+    let is_within = print::is_within(&executed, std::slice::from_ref(&executed), limit);
+    GraphQLResponse::from(if is_within { executed } else { too_large(limit) }).into_response()
 }
 
 /// Writes the responses to a batch. The size limit of one operation's response applies to their total. If an operation
@@ -30,7 +31,7 @@ pub(super) fn batch(answers: Vec<GraphqlResponse>) -> Result<Response, Vec<Graph
     }
     let limit = print::limit_of_batch(&answers);
     let all: Vec<Executed> = answers.into_iter().filter_map(of).collect();
-    let all = if print::is_within(&all, limit) { all } else { too_large_together(limit, all.len()) };
+    let all = if print::is_within(&all, &all, limit) { all } else { too_large_together(limit, all.len()) };
     Ok(GraphQLResponse::from(BatchResponse::Batch(all)).into_response())
 }
 

@@ -6,7 +6,7 @@
 
 use std::io;
 
-use async_graphql::{ServerError, Value};
+use async_graphql::{Response, ServerError, Value};
 use serde::Serialize;
 
 use crate::budget::{Exceeded, Resource};
@@ -80,9 +80,36 @@ pub(super) fn limit_of_batch(answers: &[GraphqlResponse]) -> u64 {
     answers.iter().map(limit_of).min().unwrap_or(u64::MAX)
 }
 
-/// Returns true if a response has at most `limit` bytes as JSON. Stops counting at the limit.
-pub(super) fn is_within(answered: &impl Serialize, limit: u64) -> bool {
-    count(answered, usize::try_from(limit).unwrap_or(usize::MAX)).is_some()
+/// Returns true if the body of these responses has at most `limit` bytes as JSON. Counts the bytes only if an upper bound
+/// exceeds the limit.
+pub(super) fn is_within(body: &impl Serialize, executed: &[Response], limit: u64) -> bool {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let has_errors = executed.iter().any(|response| !response.errors.is_empty());
+    let bound = || executed.iter().map(|response| ROOM + upper_bound(&response.data)).sum::<usize>();
+    (!has_errors && bound() <= limit) || count(body, limit).is_some()
+}
+
+/// Bytes around the data of a response, and the data of the next one.
+const ROOM: usize = 16;
+
+/// Returns an upper bound of the number of bytes of a value as JSON.
+fn upper_bound(value: &Value) -> usize {
+    /// Maximum bytes of a character as JSON, for each byte of UTF-8: a control character becomes `\u0000`.
+    const ESCAPED: usize = 6;
+    /// Maximum bytes of a number.
+    const NUMBER: usize = 32;
+    match value {
+        Value::Null => 4,
+        Value::Boolean(_) => 5,
+        Value::Number(_) => NUMBER,
+        Value::String(text) => 2 + ESCAPED * text.len(),
+        Value::Enum(name) => 2 + name.len(),
+        Value::Binary(bytes) => 2 + 4 * bytes.len(),
+        Value::List(values) => 2 + values.iter().map(|value| 1 + upper_bound(value)).sum::<usize>(),
+        Value::Object(fields) => {
+            2 + fields.iter().map(|(name, value)| 4 + name.len() + upper_bound(value)).sum::<usize>()
+        }
+    }
 }
 
 /// Size up to which a response is serialized without being measured first, in bytes.
@@ -167,4 +194,36 @@ pub(super) fn errors(error: &RequestError) -> String {
 /// Serializes data and errors as JSON. This cannot fail, since both are trees of plain values.
 fn print_as_json(answered: &impl Serialize) -> String {
     serde_json::to_string(answered).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_upper_bound_is_not_below_the_size() {
+        let texts = ["", "plain", "\"\\\n\u{0}\u{1f}", "ä😀\u{2028}"];
+        let mut values: Vec<Value> = texts.iter().map(|text| Value::from(*text)).collect();
+        values.extend([
+            Value::Null,
+            Value::from(true),
+            Value::from(i64::MIN),
+            Value::from(f64::MIN_POSITIVE),
+        ]);
+        values.push(Value::from(u64::MAX));
+        values.push(Value::Binary(vec![255; 9].into()));
+        values.push(Value::List(values.clone()));
+        let name = async_graphql::Name::new("someField");
+        values.push(Value::Object([(name, values.last().unwrap().clone())].into_iter().collect()));
+        values.push(Value::List(Vec::new()));
+        for value in values {
+            let size = serde_json::to_string(&value).unwrap().len();
+            assert!(upper_bound(&value) >= size, "{value:?}");
+            let response = [Response::new(value)];
+            let size = count(&response[0], usize::MAX).unwrap() as u64;
+            assert!(
+                is_within(&response[0], &response, size) && !is_within(&response[0], &response, size - 1)
+            );
+        }
+    }
 }
