@@ -15,6 +15,7 @@ pub(crate) mod persisted;
 pub(crate) mod post;
 pub(crate) mod region;
 pub(crate) mod relation;
+pub(crate) mod session;
 pub(crate) mod throttle;
 pub(crate) mod timeline;
 pub(crate) mod visit;

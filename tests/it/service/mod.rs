@@ -8,6 +8,7 @@ pub(crate) mod clients;
 pub(crate) mod command_line;
 pub(crate) mod events;
 pub(crate) mod generated;
+pub(crate) mod handshake;
 pub(crate) mod memory;
 pub(crate) mod observe;
 pub(crate) mod password;
