@@ -14,6 +14,7 @@ mod mutation;
 pub mod pace;
 mod page;
 mod paging;
+mod preloaded;
 mod query;
 mod selection;
 mod subscription;

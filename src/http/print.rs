@@ -7,6 +7,7 @@
 use std::io;
 
 use async_graphql::{Response, ServerError, Value};
+use async_graphql_value::RAW_VALUE_TOKEN;
 use serde::Serialize;
 
 use crate::budget::{Exceeded, Resource};
@@ -106,9 +107,11 @@ fn upper_bound(value: &Value) -> usize {
         Value::Enum(name) => 2 + name.len(),
         Value::Binary(bytes) => 2 + 4 * bytes.len(),
         Value::List(values) => 2 + values.iter().map(|value| 1 + upper_bound(value)).sum::<usize>(),
-        Value::Object(fields) => {
-            2 + fields.iter().map(|(name, value)| 4 + name.len() + upper_bound(value)).sum::<usize>()
-        }
+        Value::Object(fields) => match fields.get(RAW_VALUE_TOKEN) {
+            // Written as it is.
+            Some(Value::String(text)) => text.len(),
+            _ => 2 + fields.iter().map(|(name, value)| 4 + name.len() + upper_bound(value)).sum::<usize>(),
+        },
     }
 }
 

@@ -34,7 +34,7 @@ pub use self::shared::{Pairs, Sample};
 use self::shared::{SharedReplies, SharedRequests};
 
 /// A request for one value, batched with other reads.
-pub trait Read: Clone + fmt::Debug + Eq + Hash + Send + Sync + 'static {
+pub trait Read: Clone + Eq + Hash + Send + Sync + 'static {
     /// The type of the value, which is cheap to clone. Lists are in the order of the request.
     type Value: Clone + Send + Sync + 'static;
 
@@ -188,7 +188,7 @@ type AnyValue = Arc<dyn Any + Send + Sync>;
 #[derive(Clone)]
 pub struct AnyResult(Result<AnyValue, Error>);
 
-trait Erased: fmt::Debug + Any + Send + Sync {
+trait Erased: Any + Send + Sync {
     fn request(&self, requests: &mut Requests<'_>) -> Pending<AnyValue>;
     fn equals(&self, other: &dyn Erased) -> bool;
     fn hash(&self, state: &mut dyn Hasher);
@@ -228,9 +228,10 @@ impl AnyResult {
     }
 }
 
+/// Writes only the type's name, because the loader formats every read that it has no value for.
 impl fmt::Debug for AnyRead {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(formatter)
+        formatter.write_str("AnyRead")
     }
 }
 
@@ -248,16 +249,9 @@ impl Hash for AnyRead {
     }
 }
 
-/// A shared list. Comparison is by identity, at constant cost: a list equals only itself. `Debug` writes only
-/// the length, because the loader formats a read from each batch.
-#[derive(Clone)]
+/// A shared list. Comparison is by identity, at constant cost: a list equals only itself.
+#[derive(Clone, Debug)]
 pub struct Shared<T>(pub Arc<[T]>);
-
-impl<T> fmt::Debug for Shared<T> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Shared({} entries)", self.0.len())
-    }
-}
 
 impl<T> PartialEq for Shared<T> {
     fn eq(&self, other: &Self) -> bool {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use async_graphql::parser::types::Field;
 use async_graphql::{Enum, ID, Lookahead, Object, SimpleObject};
 use futures::FutureExt as _;
 
@@ -16,6 +17,7 @@ use crate::graphql::directive::{
     cache_control,
 };
 use crate::graphql::id::GlobalId;
+use crate::graphql::preloaded::{Preloaded, Writer, nested, writer};
 use crate::graphql::selection::user_selection;
 use crate::graphql::types::scalar::{DateTime, number};
 use crate::graphql::types::user::User;
@@ -106,6 +108,23 @@ impl Post {
                 })
             }
         })
+    }
+}
+
+impl Preloaded for Post {
+    fn writer(field: &Field) -> Option<Writer<Self>> {
+        match field.name.node.as_str() {
+            "id" => writer(|post: &Self, json| json.value(&GlobalId::Post(post.record.id).print())),
+            "author" => nested(field, |post: &Self| &post.author),
+            "content" => writer(|post: &Self, json| json.text(&post.record.content)),
+            "platform" => writer(|post: &Self, json| json.value(&post.record.platform)),
+            "createdAt" => writer(|post: &Self, json| json.scalar(&DateTime(post.record.created_at))),
+            _ => None,
+        }
+    }
+
+    fn scope(&self) -> &Scope {
+        &self.scope
     }
 }
 

@@ -1,11 +1,16 @@
 //! A relation as clients see it.
 
+use async_graphql::parser::types::Field;
+use async_graphql::resolver_utils::enum_value;
 use async_graphql::{Enum, Object};
 
+use crate::graphql::context::Scope;
 use crate::graphql::directive::{CacheControlScope::Private, cache_control};
+use crate::graphql::preloaded::{Json, Preloaded, Writer, nested, writer};
 use crate::graphql::types::scalar::DateTime;
 use crate::graphql::types::user::User;
 use crate::model;
+use crate::model::clock::Timestamp;
 
 /// The follow state between the viewer and another user.
 #[derive(Clone, Copy, Enum, PartialEq, Eq)]
@@ -54,5 +59,29 @@ impl Relation {
     /// The time at which the user followed the viewer; null if the user does not follow the viewer.
     async fn follower_since(&self) -> Option<DateTime> {
         self.relation.follower_since.map(DateTime)
+    }
+}
+
+impl Preloaded for Relation {
+    fn writer(field: &Field) -> Option<Writer<Self>> {
+        let instant = |instant: fn(&model::relation::Relation) -> Option<Timestamp>| {
+            writer(move |relation: &Self, json: &mut Json| match instant(&relation.relation) {
+                Some(at) => json.scalar(&DateTime(at)),
+                None => json.value(&()),
+            })
+        };
+        match field.name.node.as_str() {
+            "user" => nested(field, |relation: &Self| &relation.user),
+            "status" => writer(|relation: &Self, json| {
+                json.value(&enum_value(RelationStatus::from(relation.relation.status())))
+            }),
+            "followingSince" => instant(|relation| relation.following_since),
+            "followerSince" => instant(|relation| relation.follower_since),
+            _ => None,
+        }
+    }
+
+    fn scope(&self) -> &Scope {
+        self.user.scope()
     }
 }

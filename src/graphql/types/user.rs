@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use async_graphql::parser::types::Field;
 use async_graphql::{Context, ID, Object};
 use futures::FutureExt as _;
 
@@ -18,6 +19,7 @@ use crate::graphql::directive::{
 };
 use crate::graphql::id::GlobalId;
 use crate::graphql::paging::{DEFAULT_SIZE, Paging, connections, page_limit};
+use crate::graphql::preloaded::{Json, Nested, Preloaded, Writer, writer};
 use crate::graphql::types::connection::follow::FollowConnection;
 use crate::graphql::types::connection::post::PostConnection;
 use crate::graphql::types::region::{FollowersByRegion, Region};
@@ -219,6 +221,40 @@ impl User {
     #[expect(clippy::unused_async, reason = "the library requires it")]
     async fn own_posts(&self) -> UserPosts {
         UserPosts(self.clone())
+    }
+}
+
+impl User {
+    /// Returns the preloaded record; `None` if the record is not loaded, or if showing the profile counts as a view.
+    fn preloaded(&self) -> Option<&model::user::User> {
+        self.record.as_deref().filter(|_| !self.is_looked_at)
+    }
+}
+
+impl Preloaded for User {
+    fn writer(field: &Field) -> Option<Writer<Self>> {
+        match field.name.node.as_str() {
+            "id" => writer(|user: &Self, json| json.value(&GlobalId::User(user.id).print())),
+            "username" => writer(|user: &Self, json| json.text(&user.preloaded()?.username)),
+            "displayName" => {
+                writer(|user: &Self, json| json.text(user.preloaded()?.display_name.as_deref()?))
+            }
+            "bio" => writer(|user: &Self, json| json.text(user.preloaded()?.bio.as_deref()?)),
+            "createdAt" => writer(|user: &Self, json| json.scalar(&DateTime(user.preloaded()?.created_at?))),
+            "isViewer" => writer(|user: &Self, json| json.value(&(user.scope.viewer_id() == Some(user.id)))),
+            "relation" => {
+                let nested = Nested::of(field)?;
+                writer(move |user: &Self, json: &mut Json| match user.other_viewer() {
+                    Some(_) => nested.write(&Relation::new(user.clone(), user.relation?), json),
+                    None => json.value(&()),
+                })
+            }
+            _ => None,
+        }
+    }
+
+    fn scope(&self) -> &Scope {
+        &self.scope
     }
 }
 

@@ -121,3 +121,58 @@ async fn every_field_of_a_listed_user_is_loaded_with_its_page() {
     }
     assert!(late.is_empty(), "add them to `UserFields::ALL`: {late:?}");
 }
+
+/// Selects every field of a type, and every field of the objects below it that has no arguments.
+fn select_all(schema: &Schema, object: &str) -> String {
+    let below = |field: &FieldDefinition| match &schema.types[field.ty.inner_named_type()] {
+        ExtendedType::Object(below) => {
+            let leaves = below.fields.values().filter(|field| {
+                field.arguments.is_empty() && schema.types[field.ty.inner_named_type()].is_leaf()
+            });
+            let leaves: Vec<String> = leaves.map(|field| format!("_{0}: {0}", field.name)).collect();
+            let nodes = if below.fields.contains_key("nodes") { "nodes { id __typename }" } else { "" };
+            format!("{{ __typename {} {nodes} }}", leaves.join(" "))
+        }
+        _ => String::new(),
+    };
+    let fields = fields(schema, object).into_iter();
+    fields.map(|field| format!("{} {}", field.name, below(field))).collect::<Vec<_>>().join(" ")
+}
+
+#[tokio::test]
+async fn a_field_has_the_same_value_in_a_list_as_elsewhere() {
+    let world = World::new().await;
+    let people = people(&world).await;
+    let schema = schema();
+    let (user, post) = (select_all(&schema, "User"), select_all(&schema, "Post"));
+    for token in people.iter().map(|person| Some(person.token.as_str())).chain([None]) {
+        let listed = format!(
+            "{{ user(by: {{ username: \"ann1\" }}) {{ followers {{
+                nodes {{ {user} }} edges {{ cursor followedAt node {{ id relation {{ status user {{ id bio }} }} }} }}
+            }} }} }}"
+        );
+        let listed = world.data(token, &listed, Value::Null).await;
+        let followers = &listed["user"]["followers"];
+        let alone = format!("{{ user(by: {{ username: \"ann0\" }}) {{ {user} }} }}");
+        let alone = world.data(token, &alone, Value::Null).await;
+        assert_eq!(followers["nodes"][0], alone["user"]);
+        let node = &followers["edges"][0]["node"];
+        assert_eq!(node["id"], alone["user"]["id"]);
+        let relation = &alone["user"]["relation"];
+        assert_eq!(node["relation"]["status"], relation["_status"]);
+        if relation.is_object() {
+            assert_eq!(
+                node["relation"]["user"],
+                serde_json::json!({ "id": alone["user"]["id"], "bio": alone["user"]["bio"] })
+            );
+        }
+        let posts =
+            "{ user(by: { username: \"ann0\" }) { posts { nodes { … } edges { cursor node { … } } } } }";
+        let listed = world.data(token, &posts.replace('…', &post), Value::Null).await;
+        let [listed, edge] =
+            ["/user/posts/nodes/0", "/user/posts/edges/0/node"].map(|path| listed.pointer(path).unwrap());
+        let alone = format!("{{ node(id: {}) {{ ... on Post {{ {post} }} }} }}", listed["id"]);
+        let alone = world.data(token, &alone, Value::Null).await;
+        assert_eq!((listed, edge), (&alone["node"], &alone["node"]));
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use async_graphql::parser::types::Field;
 use async_graphql::{Lookahead, Object};
 use futures::future::try_join;
 
@@ -13,6 +14,7 @@ use crate::graphql::cursor;
 use crate::graphql::directive::{CacheControlScope::Public, cache_control};
 use crate::graphql::page::{Filled, Rows, fill};
 use crate::graphql::paging::Paging;
+use crate::graphql::preloaded::{List, Preloaded, Writer, nested, writer};
 use crate::graphql::selection::{Wants, user_selection};
 use crate::graphql::types::connection::PageInfo;
 use crate::graphql::types::scalar::{DateTime, number};
@@ -61,13 +63,13 @@ impl FollowConnection {
 #[Object(directive = cache_control::apply(Public))]
 impl FollowConnection {
     /// The entries on the page, in list order.
-    async fn edges(&self) -> &[FollowEdge] {
-        &self.edges
+    async fn edges(&self) -> List<'_, FollowEdge> {
+        List(self.edges.iter().collect())
     }
 
     /// The users on the page, in list order; the same as the nodes of `edges`.
-    async fn nodes(&self) -> Vec<&User> {
-        self.edges.iter().map(|edge| &edge.node).collect()
+    async fn nodes(&self) -> List<'_, User> {
+        List(self.edges.iter().map(|edge| &edge.node).collect())
     }
 
     /// The page's boundaries, for requesting adjacent pages.
@@ -115,6 +117,21 @@ impl FollowEdge {
     /// The time of the follow that the entry represents. The list is ordered by this time.
     async fn followed_at(&self) -> DateTime {
         DateTime(self.follow.at)
+    }
+}
+
+impl Preloaded for FollowEdge {
+    fn writer(field: &Field) -> Option<Writer<Self>> {
+        match field.name.node.as_str() {
+            "cursor" => writer(|edge: &Self, json| json.value(&edge.print_cursor())),
+            "followedAt" => writer(|edge: &Self, json| json.scalar(&DateTime(edge.follow.at))),
+            "node" => nested(field, |edge: &Self| &edge.node),
+            _ => None,
+        }
+    }
+
+    fn scope(&self) -> &Scope {
+        self.node.scope()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use async_graphql::parser::types::Field;
 use async_graphql::{Lookahead, Object};
 use futures::future::try_join;
 
@@ -12,6 +13,7 @@ use crate::graphql::cursor::{self, PostList};
 use crate::graphql::directive::{CacheControlScope::Public, cache_control};
 use crate::graphql::page::{Filled, Rows, fill};
 use crate::graphql::paging::Paging;
+use crate::graphql::preloaded::{List, Preloaded, Writer, nested, writer};
 use crate::graphql::selection::Wants;
 use crate::graphql::types::connection::PageInfo;
 use crate::graphql::types::post::Post;
@@ -23,7 +25,7 @@ use crate::model::page::{Page, Window};
 
 /// A page of posts, with flags that state whether the list continues before and after the page.
 pub(super) struct PostPage {
-    pub(super) edges: Vec<PostEdge>,
+    edges: Vec<PostEdge>,
     has_previous: bool,
     has_next: bool,
 }
@@ -35,8 +37,12 @@ impl PostPage {
         Self { edges, has_previous: filled.has_previous, has_next: filled.has_next }
     }
 
-    pub(super) fn nodes(&self) -> Vec<&Post> {
-        self.edges.iter().map(|edge| &edge.node).collect()
+    pub(super) fn edges(&self) -> List<'_, PostEdge> {
+        List(self.edges.iter().collect())
+    }
+
+    pub(super) fn nodes(&self) -> List<'_, Post> {
+        List(self.edges.iter().map(|edge| &edge.node).collect())
     }
 
     pub(super) fn info(&self) -> PageInfo {
@@ -86,12 +92,12 @@ impl PostConnection {
 #[Object(directive = cache_control::apply(Public))]
 impl PostConnection {
     /// The entries on the page, in list order.
-    async fn edges(&self) -> &[PostEdge] {
-        &self.page.edges
+    async fn edges(&self) -> List<'_, PostEdge> {
+        self.page.edges()
     }
 
     /// The posts on the page, in list order; the same as the nodes of `edges`.
-    async fn nodes(&self) -> Vec<&Post> {
+    async fn nodes(&self) -> List<'_, Post> {
         self.page.nodes()
     }
 
@@ -123,6 +129,20 @@ impl PostEdge {
     /// The listed post.
     async fn node(&self) -> &Post {
         &self.node
+    }
+}
+
+impl Preloaded for PostEdge {
+    fn writer(field: &Field) -> Option<Writer<Self>> {
+        match field.name.node.as_str() {
+            "cursor" => writer(|edge: &Self, json| json.value(&edge.cursor)),
+            "node" => nested(field, |edge: &Self| &edge.node),
+            _ => None,
+        }
+    }
+
+    fn scope(&self) -> &Scope {
+        self.node.scope()
     }
 }
 

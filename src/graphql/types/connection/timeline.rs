@@ -12,6 +12,7 @@ use crate::graphql::cursor::{self, TimelineList, TimelinePosition};
 use crate::graphql::directive::{CacheControlScope::Private, cache_control};
 use crate::graphql::page::Filled;
 use crate::graphql::paging::Paging;
+use crate::graphql::preloaded::List;
 use crate::graphql::selection::user_selection;
 use crate::graphql::types::connection::PageInfo;
 use crate::graphql::types::connection::post::{PostEdge, PostPage};
@@ -60,12 +61,12 @@ impl TimelineConnection {
 #[Object(directive = cache_control::apply(Private))]
 impl TimelineConnection {
     /// The entries on the page, in list order.
-    async fn edges(&self) -> &[PostEdge] {
-        &self.0.edges
+    async fn edges(&self) -> List<'_, PostEdge> {
+        self.0.edges()
     }
 
     /// The posts on the page, in list order; the same as the nodes of `edges`.
-    async fn nodes(&self) -> Vec<&Post> {
+    async fn nodes(&self) -> List<'_, Post> {
         self.0.nodes()
     }
 
