@@ -4,15 +4,15 @@
 //! server, a batch is one pipeline. On a cluster, a batch would be one pipeline per slot group, sent in
 //! parallel. Hence **no command of a batch may depend on another command of the same batch**.
 
-use redis::{Cmd, Pipeline, ServerErrorKind, Value};
 use tracing::Instrument as _;
 
 use crate::budget::{self, Resource};
 use crate::gate::Moment;
 use crate::store::Store;
 use crate::store::command::{Body, Command, Decode};
+use crate::store::encode::Pipeline;
 use crate::store::error::Error;
-use crate::store::script::Script;
+use crate::store::reply::{self, Answer};
 
 /// A set of commands to send together.
 pub struct Batch {
@@ -31,7 +31,7 @@ pub struct Ticket<T> {
 
 /// A batch's replies, which the caller claims with the batch's tickets.
 pub struct Replies {
-    values: Vec<Value>,
+    answers: Vec<Answer>,
 }
 
 impl Batch {
@@ -63,7 +63,7 @@ impl Batch {
     /// portions; once its replies exceed the budget, no further portion is sent.
     pub async fn send(self, store: &Store) -> Result<Replies, Error> {
         if self.is_empty() {
-            return Ok(Replies { values: Vec::new() });
+            return Ok(Replies { answers: Vec::new() });
         }
         budget::spend(Resource::Commands, self.weight)?;
         store.pass(Moment::Before, self.name).await;
@@ -80,112 +80,93 @@ impl Batch {
     }
 }
 
-/// Maximum number of commands sent together. Bounds how long other batches wait.
+/// Maximum number of commands sent together, where those of one tag count as one. Bounds how long other batches wait.
 const PORTION: usize = 4_000;
 
 /// Sends commands in portions.
 async fn send(name: &'static str, mut bodies: Vec<Body>, store: &Store) -> Result<Replies, Error> {
-    let mut values = Vec::new();
+    let mut answers = Vec::new();
     loop {
-        let rest = bodies.split_off(bodies.len().min(PORTION));
-        let answered = Packed::of(bodies).send(name, store).await?;
-        budget::spend(Resource::ReplyBytes, answered.iter().map(size).sum())?;
-        if values.is_empty() {
-            values = answered;
-        } else {
-            values.extend(answered);
-        }
+        let rest = bodies.split_off(portion(&bodies));
+        answers.extend(Portion::of(bodies).send(name, store).await?);
         if rest.is_empty() {
-            return Ok(Replies { values });
+            return Ok(Replies { answers });
         }
         bodies = rest;
     }
 }
 
-/// Returns a reply's size in memory, in bytes.
-fn size(value: &Value) -> u64 {
-    let held = size_of::<Value>() as u64;
-    held + match value {
-        Value::BulkString(bytes) => bytes.len() as u64,
-        Value::SimpleString(text) => text.len() as u64,
-        Value::Array(values) | Value::Set(values) => values.iter().map(size).sum(),
-        Value::Map(pairs) => pairs.iter().map(|(key, value)| size(key) + size(value)).sum(),
-        _ => 0,
+/// Returns the number of bodies whose commands are sent together: at least one.
+fn portion(bodies: &[Body]) -> usize {
+    let mut commands = 0;
+    let fits = |body: &&Body| {
+        commands += match body {
+            Body::Each(pipeline) => pipeline.len(),
+            _ => 1,
+        };
+        commands <= PORTION
+    };
+    bodies.iter().take_while(fits).count().max(1)
+}
+
+impl Body {
+    /// Returns the number of commands, which equals the number of replies.
+    fn commands(&self) -> usize {
+        match self {
+            Self::Script { .. } => 1,
+            Self::Single(pipeline)
+            | Self::Several(pipeline)
+            | Self::Each(pipeline)
+            | Self::Transaction(pipeline) => pipeline.len(),
+        }
     }
 }
 
-/// Position of a command's reply among Redis's replies.
-enum Span {
-    /// The next single reply.
-    One,
-    /// The last of N replies: a transaction's reply to EXEC, which follows OK and QUEUED replies.
-    Last(usize),
-    /// The next N replies, combined.
-    Several(usize),
-}
-
-/// A batch in wire order.
-struct Packed {
+/// Commands in wire order, and the position of each body's reply among Redis's replies.
+struct Portion {
+    bodies: Vec<Body>,
     pipeline: Pipeline,
-    /// Position of each command's reply.
-    spans: Vec<Span>,
-    /// Script calls, to be repeated with the source if Redis has not cached the script.
-    scripts: Vec<(usize, &'static Script, usize, Cmd)>,
 }
 
-impl Packed {
+impl Portion {
     fn of(bodies: Vec<Body>) -> Self {
-        let mut packed = Self {
-            pipeline: Pipeline::with_capacity(bodies.len()),
-            spans: Vec::with_capacity(bodies.len()),
-            scripts: Vec::new(),
-        };
-        for (index, body) in bodies.into_iter().enumerate() {
+        let mut pipeline = Pipeline::default();
+        for body in &bodies {
             match body {
-                Body::Single(cmd) => {
-                    packed.pipeline.add_command(cmd);
-                    packed.spans.push(Span::One);
-                }
-                Body::Several(commands) => {
-                    packed.spans.push(Span::Several(commands.len()));
-                    for command in commands {
-                        packed.pipeline.add_command(command);
-                    }
-                }
                 Body::Script { script, keys, arguments } => {
-                    packed.pipeline.add_command(script.by_digest(keys, &arguments));
-                    packed.scripts.push((index, script, keys, arguments));
-                    packed.spans.push(Span::One);
+                    pipeline.push(&script.by_digest(*keys, arguments));
                 }
-                Body::Transaction(commands) => {
-                    packed.spans.push(Span::Last(commands.len() + 2));
-                    packed.pipeline.cmd("MULTI");
-                    for command in commands {
-                        packed.pipeline.add_command(command);
-                    }
-                    packed.pipeline.cmd("EXEC");
-                }
+                Body::Single(commands)
+                | Body::Several(commands)
+                | Body::Each(commands)
+                | Body::Transaction(commands) => pipeline.extend(commands),
             }
         }
-        packed
+        Self { bodies, pipeline }
     }
 
-    async fn send(self, step: &'static str, store: &Store) -> Result<Vec<Value>, Error> {
-        let mut values = self.values(store.exchange(step, &self.pipeline).await?)?;
-        self.retry_unknown_scripts(step, store, &mut values).await?;
-        Ok(values)
+    async fn send(self, step: &'static str, store: &Store) -> Result<Vec<Answer>, Error> {
+        let replies = exchange(step, &self.pipeline, store).await?;
+        let mut answers =
+            self.answers(&replies).ok_or_else(|| Error::corrupt("fewer replies than commands"))?;
+        self.retry_unknown_scripts(step, store, &mut answers).await?;
+        Ok(answers)
     }
 
-    /// Returns each command's reply, in order.
-    fn values(&self, answers: Vec<Value>) -> Result<Vec<Value>, Error> {
-        let mut answers = answers.into_iter();
-        let value = |span: &Span| match span {
-            Span::One => answers.next(),
-            Span::Last(count) => answers.nth(count - 1),
-            Span::Several(count) => Some(Value::Array(answers.by_ref().take(*count).collect())),
+    /// Returns the answer to each body, in order.
+    fn answers(&self, replies: &reply::Replies) -> Option<Vec<Answer>> {
+        let mut first = 0;
+        let answer = |body: &Body| {
+            let count = body.commands();
+            let answer = match body {
+                Body::Single(_) | Body::Script { .. } => replies.one(first),
+                Body::Several(_) | Body::Each(_) => replies.list(first, count),
+                Body::Transaction(_) => replies.one(first + count - 1),
+            };
+            first += count;
+            answer
         };
-        let values: Option<Vec<Value>> = self.spans.iter().map(value).collect();
-        values.ok_or_else(|| Error::corrupt("fewer replies than commands"))
+        self.bodies.iter().map(answer).collect()
     }
 
     /// Repeats calls that failed because Redis has not cached the script, this time with the source. Redis
@@ -194,34 +175,43 @@ impl Packed {
         &self,
         step: &'static str,
         store: &Store,
-        values: &mut [Value],
+        answers: &mut [Answer],
     ) -> Result<(), Error> {
-        let scripts = self.scripts.iter().filter(|(index, ..)| is_unknown_script(&values[*index]));
-        let unknown: Vec<_> = scripts.collect();
+        let (mut pipeline, mut unknown) = (Pipeline::default(), Vec::new());
+        for (body, answer) in self.bodies.iter().zip(answers) {
+            if let Body::Script { script, keys, arguments } = body
+                && answer.reply().error_code() == Some(b"NOSCRIPT")
+            {
+                pipeline.push(&script.by_source(*keys, arguments));
+                unknown.push(answer);
+            }
+        }
         if unknown.is_empty() {
             return Ok(());
         }
-        let mut pipeline = Pipeline::with_capacity(unknown.len());
-        for (_, script, keys, arguments) in &unknown {
-            pipeline.add_command(script.by_source(*keys, arguments));
-        }
-        let answers = store.exchange(step, &pipeline).await?;
-        for ((index, ..), answer) in unknown.into_iter().zip(answers) {
-            values[*index] = answer;
+        let replies = exchange(step, &pipeline, store).await?;
+        for (index, answer) in unknown.into_iter().enumerate() {
+            *answer = replies.one(index).ok_or_else(|| Error::corrupt("fewer replies than commands"))?;
         }
         Ok(())
     }
 }
 
-fn is_unknown_script(value: &Value) -> bool {
-    matches!(value, Value::ServerError(error) if error.kind() == Some(ServerErrorKind::NoScript))
+/// Sends a pipeline, if it has any commands, and spends the size of its replies from the budget of the current operation.
+async fn exchange(step: &'static str, pipeline: &Pipeline, store: &Store) -> Result<reply::Replies, Error> {
+    if pipeline.is_empty() {
+        return Ok(reply::Replies::default());
+    }
+    let replies = store.exchange(step, pipeline).await?;
+    budget::spend(Resource::ReplyBytes, replies.size())?;
+    Ok(replies)
 }
 
 impl Replies {
     /// Returns one command's reply. Each ticket can be used once.
     pub fn take<T>(&mut self, ticket: Ticket<T>) -> Result<T, Error> {
-        let value = self.values.get_mut(ticket.index).map(std::mem::take);
-        (ticket.decode)(value.ok_or_else(|| Error::corrupt("the ticket belongs to another batch"))?)
+        let answer = self.answers.get(ticket.index).cloned();
+        (ticket.decode)(answer.ok_or_else(|| Error::corrupt("the ticket belongs to another batch"))?)
     }
 
     /// Returns the replies to several commands of one type, in order.

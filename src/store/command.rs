@@ -2,10 +2,12 @@
 //!
 //! Not here: each domain's commands (`store::user` and its siblings), sending them (`store::batch`).
 
-use redis::{Cmd, FromRedisValue, ToRedisArgs, Value};
+use redis::{FromRedisValue, RedisWrite as _, ToRedisArgs, Value};
 
+use crate::store::encode::{Arguments, Pipeline};
 use crate::store::error::Error;
 use crate::store::key::{Key, Tag};
+use crate::store::reply::{Answer, Reply};
 use crate::store::script::Script;
 
 /// A command, script or transaction to send in a [`Batch`](crate::store::batch::Batch), with a decoder that
@@ -21,7 +23,7 @@ pub struct Command<T> {
     pub(super) weight: u64,
 }
 
-pub(super) type Decode<T> = Box<dyn FnOnce(Value) -> Result<T, Error> + Send>;
+pub(super) type Decode<T> = Box<dyn FnOnce(Answer) -> Result<T, Error> + Send>;
 
 /// Base budget cost of a script, which runs a few commands itself. Excludes the cost of the set or list
 /// members that the script reads.
@@ -32,10 +34,19 @@ const MEMBERS_PER_COMMAND: u64 = 5;
 const PROBES_PER_COMMAND: u64 = 3;
 
 pub(super) enum Body {
-    Single(Cmd),
-    Script { script: &'static Script, keys: usize, arguments: Cmd },
-    Several(Vec<Cmd>),
-    Transaction(Vec<Cmd>),
+    /// One command.
+    Single(Pipeline),
+    /// Commands of one tag, whose replies form a list.
+    Several(Pipeline),
+    /// Commands of any tags, whose replies form a list.
+    Each(Pipeline),
+    /// Commands between MULTI and EXEC, inclusive. Only the reply to EXEC matters.
+    Transaction(Pipeline),
+    Script {
+        script: &'static Script,
+        keys: usize,
+        arguments: Arguments,
+    },
 }
 
 impl<T> Command<T> {
@@ -45,7 +56,7 @@ impl<T> Command<T> {
         T: 'static,
     {
         let Self { body, decode, weight } = self;
-        Command { body, decode: Box::new(move |value| turn(decode(value)?)), weight }
+        Command { body, decode: Box::new(move |answer| turn(decode(answer)?)), weight }
     }
 
     /// Adds the budget cost of reading `members` members of a set or list.
@@ -59,9 +70,19 @@ impl<T> Command<T> {
     }
 }
 
+impl<T: FromRedisValue + 'static> Command<T> {
+    /// Replaces the decoder by a function that reads the reply where it is. A reply that the function does not
+    /// expect is decoded as before, so that errors stay the same.
+    pub(super) fn read_by(self, read: impl Fn(&Answer) -> Option<T> + Send + 'static) -> Self {
+        let Self { body, decode, weight } = self;
+        let decode = move |answer: Answer| read(&answer).map_or_else(|| decode(answer), Ok);
+        Self { body, decode: Box::new(decode), weight }
+    }
+}
+
 /// A builder of one command. Ensures that all keys have the same tag.
 pub(super) struct Builder {
-    cmd: Cmd,
+    arguments: Arguments,
     keys: usize,
     tag: Option<Tag>,
     script: Option<&'static Script>,
@@ -69,12 +90,14 @@ pub(super) struct Builder {
 
 /// Starts building a command.
 pub(super) fn command(name: &str) -> Builder {
-    Builder { cmd: redis::cmd(name), keys: 0, tag: None, script: None }
+    let mut arguments = Arguments::default();
+    arguments.write_arg(name.as_bytes());
+    Builder { arguments, keys: 0, tag: None, script: None }
 }
 
 /// Starts building a script call: keys first, then arguments.
 pub(super) fn call(script: &'static Script) -> Builder {
-    Builder { cmd: Cmd::new(), keys: 0, tag: None, script: Some(script) }
+    Builder { arguments: Arguments::default(), keys: 0, tag: None, script: Some(script) }
 }
 
 impl Builder {
@@ -84,28 +107,26 @@ impl Builder {
     /// If the key has a different tag from the keys before it: such a command cannot run in a cluster.
     pub(super) fn key<Kind>(mut self, key: &Key<Kind>) -> Self {
         assert_eq!(*self.tag.get_or_insert(key.tag()), key.tag(), "a command touches keys of one tag");
-        self.cmd.arg(key);
         self.keys += 1;
-        self
+        self.arg(key)
     }
 
     pub(super) fn arg(mut self, argument: impl ToRedisArgs) -> Self {
-        self.cmd.arg(argument);
+        argument.write_redis_args(&mut self.arguments);
         self
     }
 
-    pub(super) fn args(mut self, arguments: impl IntoIterator<Item = impl ToRedisArgs>) -> Self {
-        for argument in arguments {
-            self.cmd.arg(argument);
-        }
-        self
+    pub(super) fn args(self, arguments: impl IntoIterator<Item = impl ToRedisArgs>) -> Self {
+        arguments.into_iter().fold(self, Self::arg)
     }
 
     /// Finishes the command, with a decoder that reads the reply as a `T`.
     pub(super) fn reply<T: FromRedisValue + 'static>(self) -> Command<T> {
         let (body, weight) = match self.script {
-            Some(script) => (Body::Script { script, keys: self.keys, arguments: self.cmd }, SCRIPT_WEIGHT),
-            None => (Body::Single(self.cmd), 1),
+            Some(script) => {
+                (Body::Script { script, keys: self.keys, arguments: self.arguments }, SCRIPT_WEIGHT)
+            }
+            None => (Body::Single(Pipeline::of(&self.arguments)), 1),
         };
         Command { body, decode: Box::new(read), weight }
     }
@@ -114,7 +135,11 @@ impl Builder {
 /// Combines commands of one tag into a transaction. The reply is the list of the commands' replies.
 pub(super) fn transaction<T: FromRedisValue + 'static>(commands: Vec<Builder>) -> Command<T> {
     let weight = commands.len() as u64;
-    Command { body: Body::Transaction(of_one_tag(commands)), decode: Box::new(read), weight }
+    let mut pipeline = Pipeline::default();
+    pipeline.push_name("MULTI");
+    pipeline.extend(&of_one_tag(&commands));
+    pipeline.push_name("EXEC");
+    Command { body: Body::Transaction(pipeline), decode: Box::new(read), weight }
 }
 
 /// Combines commands of one tag, sent together but not atomically. The reply is the list of the commands'
@@ -122,21 +147,53 @@ pub(super) fn transaction<T: FromRedisValue + 'static>(commands: Vec<Builder>) -
 /// accepts read-only commands combined this way.
 pub(super) fn several<T: FromRedisValue + 'static>(commands: Vec<Builder>) -> Command<T> {
     let weight = commands.len() as u64;
-    Command { body: Body::Several(of_one_tag(commands)), decode: Box::new(read), weight }
+    Command { body: Body::Several(of_one_tag(&commands)), decode: Box::new(read), weight }
 }
 
 /// Returns the commands, after checking that their keys all have the same tag.
 ///
 /// # Panics
 /// If the keys have different tags.
-fn of_one_tag(commands: Vec<Builder>) -> Vec<Cmd> {
+fn of_one_tag(commands: &[Builder]) -> Pipeline {
     let mut tags = commands.iter().filter_map(|command| command.tag);
     let first = tags.next();
     assert!(tags.all(|tag| Some(tag) == first), "commands sent together touch keys of one tag");
-    commands.into_iter().map(|command| command.cmd).collect()
+    pipeline(commands)
 }
 
-fn read<T: FromRedisValue>(value: Value) -> Result<T, Error> {
+/// Encodes commands in this order.
+pub(super) fn pipeline(commands: &[Builder]) -> Pipeline {
+    let mut pipeline = Pipeline::default();
+    for command in commands {
+        pipeline.push(&command.arguments);
+    }
+    pipeline
+}
+
+/// Combines simple commands of any tags, one for each item. `read` reads an item's reply where it is. A reply that is
+/// an error fails alone.
+pub(super) fn each<I: Send + 'static, T: 'static>(
+    items: Vec<I>,
+    build: impl Fn(&I) -> Builder,
+    read: impl Fn(&I, Reply<'_>) -> Result<T, Error> + Send + 'static,
+) -> Command<Vec<(I, Result<T, Error>)>> {
+    let mut pipeline = Pipeline::default();
+    for item in &items {
+        pipeline.push(&build(item).arguments);
+    }
+    let weight = items.len() as u64;
+    let decode = move |answer: Answer| {
+        let read = |(item, reply): (I, Reply<'_>)| {
+            let result = reply.check().map_err(Error::from).and_then(|()| read(&item, reply));
+            (item, result)
+        };
+        Ok(items.into_iter().zip(answer.replies()).map(read).collect())
+    };
+    Command { body: Body::Each(pipeline), decode: Box::new(decode), weight }
+}
+
+fn read<T: FromRedisValue>(answer: Answer) -> Result<T, Error> {
+    let value = answer.value()?;
     let failed = match &value {
         Value::ServerError(error) => Some(error),
         Value::Array(values) => values.iter().find_map(|value| match value {

@@ -9,9 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Mutex;
 
+use crate::store::command::{command, pipeline};
 use crate::store::error::Error;
 use crate::store::key::Keys;
 use crate::store::pool::Pool;
+use crate::store::reply::Reply;
 
 /// Timeout of `WAITAOF`, in milliseconds. Redis syncs the append-only file at least every second.
 const TIMEOUT: u64 = 2_000;
@@ -39,14 +41,11 @@ impl Durable {
             return Ok(true);
         }
         let upto = self.requested.load(Ordering::SeqCst);
-        let mut pipeline = redis::Pipeline::with_capacity(2);
-        pipeline.cmd("SET").arg(keys.probe()).arg("").arg("EX").arg(60);
-        pipeline.cmd("WAITAOF").arg(1).arg(0).arg(TIMEOUT);
-        let replies = self.pool.exchange(&pipeline).await?;
-        let is_on_disk = matches!(
-            replies.last(),
-            Some(redis::Value::Array(copies)) if matches!(copies.first(), Some(redis::Value::Int(1..)))
-        );
+        let write = command("SET").key(&keys.probe()).arg("").arg("EX").arg(60);
+        let wait = command("WAITAOF").arg(1).arg(0).arg(TIMEOUT);
+        let replies = self.pool.exchange(&pipeline(&[write, wait])).await?;
+        let copies = replies.iter().nth(1).and_then(Reply::elements).and_then(|mut copies| copies.next());
+        let is_on_disk = copies.and_then(Reply::integer).is_some_and(|copies| copies > 0);
         if is_on_disk {
             *fulfilled = upto;
         }

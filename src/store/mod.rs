@@ -11,6 +11,7 @@ pub mod bucket;
 pub mod command;
 pub mod draft;
 mod durable;
+mod encode;
 pub mod error;
 pub mod fanout;
 pub mod intent;
@@ -25,19 +26,20 @@ pub mod post;
 mod post_list;
 pub mod region;
 pub mod relation;
+mod reply;
 mod script;
 pub mod session;
 pub mod signal;
 pub mod throttle;
 pub mod timeline;
-mod unreadable;
+pub mod unreadable;
 pub mod user;
 pub mod visit;
+mod wire;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use redis::Pipeline;
 use tokio::time::Instant;
 
 use crate::config::RedisConfig;
@@ -45,9 +47,11 @@ use crate::gate::{Gate, Moment};
 use crate::model::clock::Timestamp;
 use crate::store::command::command;
 use crate::store::durable::Durable;
+use crate::store::encode::Pipeline;
 use crate::store::error::Error;
 use crate::store::key::Keys;
 use crate::store::pool::Pool;
+use crate::store::reply::Replies;
 use crate::store::signal::SignalListener;
 
 /// The hot store of one deployment: its connections, key format and layout.
@@ -138,7 +142,7 @@ impl Store {
         SignalListener::open(self.pool.client(), self.keys.clone()).await
     }
 
-    async fn exchange(&self, step: &'static str, pipeline: &Pipeline) -> Result<Vec<redis::Value>, Error> {
+    async fn exchange(&self, step: &'static str, pipeline: &Pipeline) -> Result<Replies, Error> {
         self.round_trips.fetch_add(1, Ordering::Relaxed);
         // The runtime's clock suffices, because only metrics use this time.
         let began = Instant::now();

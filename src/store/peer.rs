@@ -11,9 +11,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
-use redis::{InfoDict, Value};
+use redis::{FromRedisValue as _, InfoDict};
 use tokio::time::Instant;
+
+use crate::store::reply::{Replies, Reply};
+use crate::store::wire::Connection;
 
 /// Initial and maximum pause between two replacements of all connections. The pause matters if an operator
 /// has deliberately pointed Fanfold at a replica, which rejects all writes.
@@ -50,7 +52,7 @@ impl Peer {
     /// Schedules all connections for replacement if these replies show that the server rejects writes. Does
     /// nothing if the connections of `generation` are already being replaced, or too soon after the last
     /// replacement.
-    pub(super) fn judge(&self, replies: &[Value], generation: u64) {
+    pub(super) fn judge(&self, replies: &Replies, generation: u64) {
         if !replies.iter().any(is_of_replica) {
             return;
         }
@@ -75,9 +77,10 @@ impl Peer {
 
     /// Records the run id of a new connection's server. Does nothing if the server does not report its run
     /// id.
-    pub(super) async fn identify(&self, connection: &mut MultiplexedConnection) {
-        let asked = redis::cmd("INFO").arg("server").query_async::<InfoDict>(connection).await;
-        let Some(run_id) = asked.ok().and_then(|info| info.get::<String>("run_id")) else { return };
+    pub(super) async fn identify(&self, connection: &Connection) {
+        let asked = connection.query(redis::pipe().cmd("INFO").arg("server")).await;
+        let info = asked.ok().and_then(|mut values| InfoDict::from_redis_value(values.pop()?).ok());
+        let Some(run_id) = info.and_then(|info| info.get::<String>("run_id")) else { return };
         let mut known = self.run_id.lock().unwrap_or_else(PoisonError::into_inner);
         if *known == run_id {
             return;
@@ -91,6 +94,6 @@ impl Peer {
 }
 
 /// Returns true if a reply shows that the server is not a master, or not ready yet.
-fn is_of_replica(reply: &Value) -> bool {
-    matches!(reply, Value::ServerError(error) if matches!(error.code(), "READONLY" | "MASTERDOWN" | "LOADING"))
+fn is_of_replica(reply: Reply<'_>) -> bool {
+    matches!(reply.error_code(), Some(b"READONLY" | b"MASTERDOWN" | b"LOADING"))
 }

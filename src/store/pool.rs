@@ -1,28 +1,29 @@
 //! Pools connections to one Redis server.
 //!
-//! # Why clones of multiplexed connections
-//! A multiplexed connection serves many batches at once. It sends each batch in one piece and receives the
-//! replies in order, so no caller needs an exclusive connection. The pool keeps a few connections open and
-//! hands out clones.
+//! # Why clones of connections
+//! A [`Connection`] serves many batches at once. It sends each batch in one piece and receives the replies in
+//! order, so no caller needs an exclusive connection. The pool keeps a few connections open and hands out
+//! clones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bb8_redis::bb8::{self, ManageConnection, RunError};
-use redis::aio::{ConnectionLike as _, MultiplexedConnection};
 use redis::io::tcp::{TcpSettings, socket2};
-use redis::{AsyncConnectionConfig, Client, IntoConnectionInfo as _, Pipeline, RedisError, Value};
+use redis::{Client, IntoConnectionInfo as _, RedisError};
+use tokio::time::timeout;
 
 use crate::config::RedisConfig;
 use crate::store::OpenError;
+use crate::store::encode::Pipeline;
 use crate::store::error::Error;
 use crate::store::peer::Peer;
+use crate::store::reply::Replies;
+use crate::store::wire::{Connection, KEEPALIVE};
 
 /// Timeout for obtaining a usable connection.
 const CONNECT: Duration = Duration::from_secs(2);
-/// Timeout for a batch's replies.
-const ANSWER: Duration = Duration::from_secs(10);
 /// Timeout for all attempts at a batch. Writers rely on this bound (`app::deadline`).
 const EXCHANGE: Duration = Duration::from_secs(20);
 
@@ -40,7 +41,9 @@ impl Pool {
         let url = config.redis_url.as_ref().map_or("redis://127.0.0.1/", |url| url.expose());
         // Installs the cryptography provider for rediss:// URLs. This process may have installed it already.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let tcp = TcpSettings::default().set_nodelay(true).set_keepalive(keepalive());
+        let tcp = TcpSettings::default()
+            .set_nodelay(true)
+            .set_keepalive(socket2::TcpKeepalive::new().with_time(KEEPALIVE));
         let info = url.into_connection_info().map_err(OpenError::Url)?.set_tcp_settings(tcp);
         let client = Client::open(info).map_err(OpenError::Url)?;
         let peer = Arc::<Peer>::default();
@@ -86,16 +89,16 @@ impl Pool {
     ///
     /// Retries if the connection turns out to be dead: a restart of Redis breaks all connections. Every
     /// command is safe to repeat.
-    pub(super) async fn exchange(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Error> {
-        let exchanged = tokio::time::timeout(EXCHANGE, self.exchange_with_living(pipeline)).await;
+    pub(super) async fn exchange(&self, pipeline: &Pipeline) -> Result<Replies, Error> {
+        let exchanged = timeout(EXCHANGE, self.exchange_with_living(pipeline)).await;
         exchanged.unwrap_or_else(|_elapsed| Err(Error::no_answer().into()))
     }
 
-    async fn exchange_with_living(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Error> {
+    async fn exchange_with_living(&self, pipeline: &Pipeline) -> Result<Replies, Error> {
         let mut dead = 0;
         loop {
-            let mut link = self.link().await?;
-            let answered = link.connection.req_packed_commands(pipeline, 0, pipeline.len()).await;
+            let link = self.link().await?;
+            let answered = link.connection.send(pipeline.as_bytes().to_vec(), pipeline.len()).await;
             let error = match answered {
                 Ok(replies) => {
                     self.peer.judge(&replies, link.generation);
@@ -104,9 +107,7 @@ impl Pool {
                 Err(error) => error,
             };
             // The network rather than Redis may have caused a timeout: replace the connection.
-            if error.is_unrecoverable_error() || error.is_timeout() {
-                link.broken.store(true, Ordering::Relaxed);
-            }
+            link.broken.store(true, Ordering::Relaxed);
             if !error.is_connection_dropped() || dead == self.links.config().max_size {
                 return Err(error.into());
             }
@@ -132,7 +133,7 @@ impl Pool {
 /// A connection and its known state.
 #[derive(Clone)]
 pub(super) struct Link {
-    connection: MultiplexedConnection,
+    connection: Connection,
     broken: Arc<AtomicBool>,
     /// The peer's generation when the connection was opened.
     generation: u64,
@@ -140,13 +141,10 @@ pub(super) struct Link {
 
 impl Link {
     fn is_to_be_replaced(&self, peer: &Peer) -> bool {
-        self.broken.load(Ordering::Relaxed) || self.generation != peer.generation()
+        self.broken.load(Ordering::Relaxed)
+            || self.connection.is_broken()
+            || self.generation != peer.generation()
     }
-}
-
-/// Returns the keepalive settings. Keepalive probes detect the dead peer of an idle connection.
-fn keepalive() -> socket2::TcpKeepalive {
-    socket2::TcpKeepalive::new().with_time(Duration::from_secs(30))
 }
 
 /// The pool's connection factory, which sets timeouts.
@@ -160,18 +158,17 @@ impl ManageConnection for Manager {
     type Error = RedisError;
 
     async fn connect(&self) -> Result<Link, RedisError> {
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(CONNECT))
-            .set_response_timeout(Some(ANSWER));
         // Read before connecting, so that a connection made during a replacement is itself replaced.
         let generation = self.peer.generation();
-        let mut connection = self.client.get_multiplexed_async_connection_with_config(&config).await?;
-        self.peer.identify(&mut connection).await;
+        let connecting = Connection::open(self.client.get_connection_info());
+        let connection =
+            timeout(CONNECT, connecting).await.unwrap_or_else(|_elapsed| Err(Error::no_answer()))?;
+        self.peer.identify(&connection).await;
         Ok(Link { connection, broken: Arc::default(), generation })
     }
 
     async fn is_valid(&self, link: &mut Link) -> Result<(), RedisError> {
-        redis::cmd("PING").exec_async(&mut link.connection).await
+        link.connection.query(redis::pipe().cmd("PING")).await.map(drop)
     }
 
     fn has_broken(&self, link: &mut Link) -> bool {

@@ -12,11 +12,12 @@ use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Page, Window};
 use crate::model::post::{Content, Delivery, Platform, Post};
-use crate::store::command::{Builder, Command, call, command, several};
+use crate::store::command::{Builder, Command, call, command, each, several};
 use crate::store::draft::{Attempt, Draft, Note};
 use crate::store::error::Error;
 use crate::store::key::Keys;
 use crate::store::post_list::{Id, ids, windowed};
+use crate::store::reply::Reply;
 use crate::store::script;
 use crate::store::timeline::REMOVED_MILLIS;
 use crate::store::user::REVOKED_MILLIS;
@@ -175,25 +176,44 @@ pub enum Record {
 
 /// Reads a post's stored state.
 pub fn read(keys: &Keys, id: PostId) -> Command<Record> {
-    type Row = (Option<u64>, Option<String>, Option<i64>, Option<String>, Option<String>, Option<u8>);
-    let read = command("HMGET").key(&keys.post(id)).args(FIELDS).arg("settled");
-    read.reply::<Row>().map(move |(author, content, created_at, platform, delivery, settled)| {
-        let corrupt = |field| Error::corrupt(format!("post {id} has no {field}"));
-        let Some(author) = author else {
-            return Ok(Record::Missing);
-        };
-        let author = UserId::new(author).ok_or_else(|| corrupt("author"))?;
-        let Some(content) = content else {
-            // Versions that do not know this value treat the record as a settled tombstone: also correct.
-            if settled == Some(2) {
-                return Ok(Record::Revoked { author });
-            }
-            return Ok(Record::Tombstone { author, is_settled: settled.is_some() });
-        };
-        let created_at = Timestamp::from_millis(created_at.ok_or_else(|| corrupt("created_at"))?);
-        let delivery = delivery.as_deref().and_then(parse_delivery).ok_or_else(|| corrupt("delivery"))?;
-        Ok(Record::Live(Post { id, author, content, platform, created_at, delivery }))
-    })
+    let missing = || Error::corrupt("no reply for a post");
+    read_all(keys, vec![id]).map(move |mut records| records.pop().ok_or_else(missing)?.1)
+}
+
+/// A post's id, and its stored state, or the error of its reply.
+pub type ReadPost = (PostId, Result<Record, Error>);
+
+/// Reads the stored state of posts, as [`read`] does for one post.
+pub fn read_all(keys: &Keys, ids: Vec<PostId>) -> Command<Vec<ReadPost>> {
+    let build = |id: &PostId| command("HMGET").key(&keys.post(*id)).args(FIELDS).arg("settled");
+    each(ids, build, |id, row| record(*id, row))
+}
+
+/// Reads a row of a record.
+fn record(id: PostId, row: Reply<'_>) -> Result<Record, Error> {
+    let corrupt = |field| Error::corrupt(format!("post {id} has no {field}"));
+    let unexpected = || Error::corrupt(format!("the record of post {id} is not a list of texts"));
+    let mut row = row.elements().ok_or_else(unexpected)?;
+    let mut next = || row.next().filter(|field| !field.is_null());
+    let [author, content, created_at, platform, delivery, settled] = std::array::from_fn(|_| next());
+    let text = |field: Reply<'_>| field.text().map(str::to_owned).ok_or_else(unexpected);
+    let number = |field: Reply<'_>| field.integer().ok_or_else(unexpected);
+    let Some(author) = author else { return Ok(Record::Missing) };
+    let author =
+        u64::try_from(number(author)?).ok().and_then(UserId::new).ok_or_else(|| corrupt("author"))?;
+    let settled = settled.map(number).transpose()?;
+    let Some(content) = content else {
+        // Versions that do not know this value treat the record as a settled tombstone: also correct.
+        if settled == Some(2) {
+            return Ok(Record::Revoked { author });
+        }
+        return Ok(Record::Tombstone { author, is_settled: settled.is_some() });
+    };
+    let created_at = Timestamp::from_millis(number(created_at.ok_or_else(|| corrupt("created_at"))?)?);
+    let delivery =
+        delivery.and_then(Reply::text).and_then(parse_delivery).ok_or_else(|| corrupt("delivery"))?;
+    let (content, platform) = (text(content)?, platform.map(text).transpose()?);
+    Ok(Record::Live(Post { id, author, content, platform, created_at, delivery }))
 }
 
 /// Deletes an archived post's record, unless the record differs from `post`. Returns true if no record is

@@ -2,8 +2,6 @@
 //!
 //! Not here: the order of writes to the two sides of an edge (`app::relation`).
 
-use std::collections::HashMap;
-
 use redis::{FromRedisValue, ParsingError, Value};
 
 use crate::config::RelationStrategy;
@@ -13,6 +11,7 @@ use crate::model::page::{Direction, Page, Position, Window};
 use crate::model::relation::{Follow, Relation, Side};
 use crate::store::command::{Command, call, command, several, transaction};
 use crate::store::key::{Key, Keys, SortedSet};
+use crate::store::reply::{Answer, Reply};
 use crate::store::script;
 
 /// Maximum number of users that one transaction looks up, or that one command probes. Bounds the time for
@@ -45,6 +44,36 @@ impl FromRedisValue for Follows {
         };
         pairs.into_iter().map(follow).collect::<Result<_, _>>().map(Self)
     }
+}
+
+impl Follows {
+    /// Reads members with scores where they are.
+    fn read(reply: Reply<'_>) -> Option<Self> {
+        let mut elements = reply.elements()?;
+        let mut follows = Vec::with_capacity(elements.len() / 2);
+        while let Some(member) = elements.next() {
+            let user = UserId::new(member.integer()?.try_into().ok()?)?;
+            follows.push(Follow { user, at: time_of(elements.next()?)? });
+        }
+        Some(Self(follows))
+    }
+
+    /// Sorts the follows by user, for [`Self::time_of`].
+    fn sorted(mut self) -> Self {
+        self.0.sort_unstable_by_key(|follow| follow.user);
+        self
+    }
+
+    /// Returns the time of a user's follow. The follows must be sorted.
+    fn time_of(&self, user: UserId) -> Option<Timestamp> {
+        let index = self.0.binary_search_by_key(&user, |follow| follow.user).ok()?;
+        Some(self.0[index].at)
+    }
+}
+
+/// Reads a score where it is.
+fn time_of(score: Reply<'_>) -> Option<Timestamp> {
+    score.integer().map(Timestamp::from_millis)
 }
 
 /// A member of a relation set: a user id.
@@ -90,19 +119,21 @@ fn outermost_page(keys: &Keys, user: UserId, side: Side, window: &Window<Positio
         Direction::Backward => (-1 - i64::try_from(size).unwrap_or(i64::MAX - 1), -1),
     };
     let range = command("ZREVRANGE").key(&list(keys, user, side)).arg(start).arg(stop).arg("WITHSCORES");
-    range.reply::<Follows>().walking(size).map(move |Follows(mut follows)| {
-        let more = follows.len() > size;
-        match direction {
-            Direction::Forward => follows.truncate(size),
-            Direction::Backward if more => drop(follows.remove(0)),
-            Direction::Backward => {}
-        }
-        let (has_previous, has_next) = match direction {
-            Direction::Forward => (false, more),
-            Direction::Backward => (more, false),
-        };
-        Ok(Page { entries: follows.into(), has_previous, has_next })
-    })
+    range.reply().read_by(|answer| Follows::read(answer.reply())).walking(size).map(
+        move |Follows(mut follows)| {
+            let more = follows.len() > size;
+            match direction {
+                Direction::Forward => follows.truncate(size),
+                Direction::Backward if more => drop(follows.remove(0)),
+                Direction::Backward => {}
+            }
+            let (has_previous, has_next) = match direction {
+                Direction::Forward => (false, more),
+                Direction::Backward => (more, false),
+            };
+            Ok(Page { entries: follows.into(), has_previous, has_next })
+        },
+    )
 }
 
 /// Returns the number of users in a list.
@@ -203,14 +234,19 @@ fn by_intersection(keys: &Keys, viewer: UserId, others: &[UserId], nonce: u64) -
         command("UNLINK").key(&find).key(&following).key(&followers),
     ];
     let others = others.to_vec();
-    transaction::<Answers>(steps).map(move |(_, _, _, _, Follows(following), Follows(followers), _)| {
-        let by_user = |follows: Vec<Follow>| -> HashMap<UserId, Timestamp> {
-            follows.into_iter().map(|follow| (follow.user, follow.at)).collect()
-        };
-        let (following, followers) = (by_user(following), by_user(followers));
-        let relation = |other| Relation {
-            following_since: following.get(other).copied(),
-            follower_since: followers.get(other).copied(),
+    let read = |answer: &Answer| {
+        let mut answers = answer.reply().elements()?;
+        let is_error = |answer: Reply<'_>| answer.error_code().is_some();
+        if answers.clone().any(is_error) {
+            return None;
+        }
+        Some((0, 0, 0, 0, Follows::read(answers.nth(4)?)?, Follows::read(answers.next()?)?, 0))
+    };
+    transaction::<Answers>(steps).read_by(read).map(move |(_, _, _, _, following, followers, _)| {
+        let (following, followers) = (following.sorted(), followers.sorted());
+        let relation = |other: &UserId| Relation {
+            following_since: following.time_of(*other),
+            follower_since: followers.time_of(*other),
         };
         Ok(others.iter().map(relation).collect())
     })
@@ -221,7 +257,16 @@ fn by_probe(keys: &Keys, viewer: UserId, others: &[UserId]) -> Command<Vec<Relat
     type Answers = (Vec<Option<Score>>, Vec<Option<Score>>);
     let probe = |key: Key<SortedSet>| command("ZMSCORE").key(&key).args(others.iter().map(|id| id.get()));
     let probes = vec![probe(keys.following(viewer)), probe(keys.followers(viewer))];
-    several::<Answers>(probes).map(|(following, followers)| {
+    let scores = |reply: Reply<'_>| -> Option<Vec<Option<Score>>> {
+        let score =
+            |score: Reply<'_>| if score.is_null() { Some(None) } else { Some(Some(Score(time_of(score)?))) };
+        reply.elements()?.map(score).collect()
+    };
+    let read = move |answer: &Answer| {
+        let mut replies = answer.replies();
+        Some((scores(replies.next()?)?, scores(replies.next()?)?))
+    };
+    several::<Answers>(probes).read_by(read).map(|(following, followers)| {
         let time = |score: Option<Score>| score.map(|Score(at)| at);
         let relation = |(following, followers)| Relation {
             following_since: time(following),

@@ -6,7 +6,9 @@
 
 use std::sync::LazyLock;
 
-use redis::{Arg, Cmd, cmd};
+use redis::{RedisWrite as _, ToRedisArgs as _};
+
+use crate::store::encode::Arguments;
 
 /// A script and the digest that identifies it to Redis.
 pub(super) struct Script {
@@ -90,12 +92,12 @@ scripts! {
 
 impl Script {
     /// Builds a call to the script by digest.
-    pub(super) fn by_digest(&self, keys: usize, arguments: &Cmd) -> Cmd {
+    pub(super) fn by_digest(&self, keys: usize, arguments: &Arguments) -> Arguments {
         call("EVALSHA", &self.digest, keys, arguments)
     }
 
     /// Builds a call to the script by source, which also makes Redis cache the script.
-    pub(super) fn by_source(&self, keys: usize, arguments: &Cmd) -> Cmd {
+    pub(super) fn by_source(&self, keys: usize, arguments: &Arguments) -> Arguments {
         call("EVAL", self.source, keys, arguments)
     }
 }
@@ -104,14 +106,11 @@ fn digest(source: &str) -> String {
     redis::Script::new(source).get_hash().to_owned()
 }
 
-fn call(name: &str, script: &str, keys: usize, arguments: &Cmd) -> Cmd {
-    let mut call = cmd(name);
-    call.arg(script).arg(keys);
-    for argument in arguments.args_iter() {
-        // The only other kind of argument is a scan cursor, which no script takes.
-        if let Arg::Simple(bytes) = argument {
-            call.arg(bytes);
-        }
-    }
+fn call(name: &str, script: &str, keys: usize, arguments: &Arguments) -> Arguments {
+    let mut call = Arguments::default();
+    call.write_arg(name.as_bytes());
+    call.write_arg(script.as_bytes());
+    keys.write_redis_args(&mut call);
+    call.extend(arguments);
     call
 }

@@ -27,14 +27,20 @@ impl Replies {
         kind: &'static str,
         id: u64,
     ) -> Result<Option<T>, Error> {
-        match self.take(ticket) {
-            Ok(reply) => Ok(Some(reply)),
-            Err(error) if error.is_about_data() => {
-                leave_out(kind, id, &error);
-                Ok(None)
-            }
-            Err(error) => Err(error),
+        readable(self.take(ticket), kind, id)
+    }
+}
+
+/// Returns decoded data, or `None` if the stored data is unreadable. Counts and logs unreadable data like
+/// [`Replies::take_readable`].
+pub fn readable<T>(decoded: Result<T, Error>, kind: &'static str, id: u64) -> Result<Option<T>, Error> {
+    match decoded {
+        Ok(data) => Ok(Some(data)),
+        Err(error) if error.is_about_data() => {
+            leave_out(kind, id, &error);
+            Ok(None)
         }
+        Err(error) => Err(error),
     }
 }
 

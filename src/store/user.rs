@@ -6,9 +6,10 @@ use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::secret::{PasswordHash, TokenHash};
 use crate::model::user::{Bio, DisplayName, ProfileChange, User, UserFields, Username};
-use crate::store::command::{Command, call, command};
+use crate::store::command::{Command, call, command, each};
 use crate::store::error::Error;
 use crate::store::key::Keys;
+use crate::store::reply::Reply;
 use crate::store::script;
 use crate::store::session::StoredSession;
 
@@ -33,31 +34,54 @@ pub fn last_id(keys: &Keys) -> Command<u64> {
 /// Reads the requested fields of a user's record; `None` if the user does not exist. The record does not
 /// contain the residence.
 pub fn read(keys: &Keys, user: UserId, fields: UserFields) -> Command<Option<User>> {
+    let missing = || Error::corrupt("no reply for a user");
+    read_all(keys, &[user], fields).map(move |mut records| records.pop().ok_or_else(missing)?.1)
+}
+
+/// A user's id, and the record, or the error of its reply.
+pub type ReadUser = (UserId, Result<Option<User>, Error>);
+
+/// Reads the requested fields of users' records, as [`read`] does for one user.
+pub fn read_all(keys: &Keys, users: &[UserId], fields: UserFields) -> Command<Vec<ReadUser>> {
     let optional = [
         (UserFields::DISPLAY_NAME, DISPLAY_NAME),
         (UserFields::BIO, BIO),
         (UserFields::CREATED_AT, CREATED_AT),
     ];
-    let asked = optional.into_iter().filter(move |(field, _)| fields.contains(*field));
-    let read = command("HMGET").key(&keys.user(user)).arg(USERNAME);
-    let read = read.args(asked.clone().map(|(_, name)| name));
-    read.reply::<Vec<Option<String>>>().map(move |row| {
-        let mut row = row.into_iter();
-        let Some(username) = row.next().flatten() else {
-            return Ok(None);
-        };
-        let mut record =
-            User { id: user, username, display_name: None, bio: None, created_at: None, residence: None };
-        for ((_, name), value) in asked.zip(row) {
-            let value = value.ok_or_else(|| Error::corrupt(format!("user {user} has no {name}")))?;
-            match name {
-                DISPLAY_NAME => record.display_name = Some(value),
-                BIO => record.bio = Some(value),
-                _ => record.created_at = Some(timestamp(&value)?),
-            }
+    let asked = optional.into_iter().filter(move |(field, _)| fields.contains(*field)).map(|(_, name)| name);
+    let (users, names) = (users.to_vec(), asked.clone());
+    let build = |user: &UserId| {
+        let read = command("HMGET").key(&keys.user(*user)).arg(USERNAME);
+        read.args(names.clone())
+    };
+    each(users, build, move |user, row| record(*user, asked.clone(), row))
+}
+
+/// Reads a row of a record: the username and the optional fields with these names.
+fn record(
+    user: UserId,
+    names: impl Iterator<Item = &'static str>,
+    row: Reply<'_>,
+) -> Result<Option<User>, Error> {
+    let unexpected = || Error::corrupt(format!("the record of user {user} is not a list of texts"));
+    let mut row = row.elements().ok_or_else(unexpected)?;
+    let mut text = || match row.next() {
+        Some(field) if !field.is_null() => field.text().map(Some).ok_or_else(unexpected),
+        _ => Ok(None),
+    };
+    let Some(username) = text()? else { return Ok(None) };
+    let username = username.to_owned();
+    let mut record =
+        User { id: user, username, display_name: None, bio: None, created_at: None, residence: None };
+    for name in names {
+        let value = text()?.ok_or_else(|| Error::corrupt(format!("user {user} has no {name}")))?;
+        match name {
+            DISPLAY_NAME => record.display_name = Some(value.to_owned()),
+            BIO => record.bio = Some(value.to_owned()),
+            _ => record.created_at = Some(timestamp(value)?),
         }
-        Ok(Some(record))
-    })
+    }
+    Ok(Some(record))
 }
 
 fn timestamp(text: &str) -> Result<Timestamp, Error> {

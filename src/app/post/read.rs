@@ -8,8 +8,9 @@ use crate::app::read::{Pending, Read, Requests, Responses, Shared};
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Window};
 use crate::model::post::Post;
-use crate::store::batch::Ticket;
+use crate::store;
 use crate::store::post::{self, Record};
+use crate::store::unreadable::readable;
 
 /// Contents of posts; `None` for posts that do not exist and for unreadable records. Posts already read with their list
 /// are not read again.
@@ -20,25 +21,24 @@ impl Read for PostRecords {
     type Value = Arc<[Option<Arc<Post>>]>;
 
     fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
-        let mut request = |listed: &Listed| match listed {
-            Listed::Hot(id) => Requested::Record(*id, requests.push(post::read(requests.keys(), *id))),
-            Listed::Archived(post) => Requested::Before(Arc::clone(post)),
-        };
-        let requested: Vec<Requested> = self.0.0.iter().map(&mut request).collect();
+        let hot = self.0.0.iter().filter_map(|listed| match listed {
+            Listed::Hot(id) => Some(*id),
+            Listed::Archived(_) => None,
+        });
+        let (listed, records) =
+            (self.0.clone(), requests.push(post::read_all(requests.keys(), hot.collect())));
         Pending::cold(move |responses| {
-            let decode = |requested: Requested| requested.decode(responses);
-            let posts: Vec<Hot> = requested.into_iter().map(decode).collect::<Result<_, Error>>()?;
+            let mut records = responses.replies.take(records)?.into_iter();
+            let mut hot = |listed: &Listed| match listed {
+                Listed::Hot(id) => {
+                    records.next().map_or(Ok(Hot::Post(None)), |record| Hot::read(*id, record.1, responses))
+                }
+                Listed::Archived(post) => Ok(Hot::Post(Some(Arc::clone(post)))),
+            };
+            let posts: Vec<Hot> = listed.0.iter().map(&mut hot).collect::<Result<_, Error>>()?;
             Ok(move |found: &Found| posts.into_iter().map(|post| post.complete(found)).collect())
         })
     }
-}
-
-/// A post being read.
-enum Requested {
-    /// A post whose record was requested from Redis.
-    Record(PostId, Ticket<Record>),
-    /// A post that was already read with its list.
-    Before(Arc<Post>),
 }
 
 /// A post after Redis has replied.
@@ -49,24 +49,23 @@ enum Hot {
     Missing(PostId),
 }
 
-impl Requested {
-    fn decode(self, responses: &mut Responses) -> Result<Hot, Error> {
-        let (id, ticket) = match self {
-            Self::Before(post) => return Ok(Hot::Post(Some(post))),
-            Self::Record(id, ticket) => (id, ticket),
-        };
-        Ok(match responses.replies.take_readable(ticket, "post", id.get())? {
-            Some(Record::Live(post)) => Hot::Post(Some(Arc::new(post))),
-            None | Some(Record::Tombstone { .. } | Record::Revoked { .. }) => Hot::Post(None),
+impl Hot {
+    /// Decodes a post's record. Requests a missing post from the archive.
+    fn read(
+        id: PostId,
+        record: Result<Record, store::error::Error>,
+        responses: &mut Responses,
+    ) -> Result<Self, Error> {
+        Ok(match readable(record, "post", id.get())? {
+            Some(Record::Live(post)) => Self::Post(Some(Arc::new(post))),
+            None | Some(Record::Tombstone { .. } | Record::Revoked { .. }) => Self::Post(None),
             Some(Record::Missing) => {
                 responses.wanted.ids.push(id);
-                Hot::Missing(id)
+                Self::Missing(id)
             }
         })
     }
-}
 
-impl Hot {
     fn complete(self, found: &Found) -> Result<Option<Arc<Post>>, Error> {
         match (self, &found.posts) {
             (Self::Post(post), _) => Ok(post),

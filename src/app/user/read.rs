@@ -7,7 +7,8 @@ use crate::model::id::UserId;
 use crate::model::region::Residence;
 use crate::model::user::{User, UserFields, Username};
 use crate::store::name::{self, Holder};
-use crate::store::user;
+use crate::store::unreadable::readable;
+use crate::store::user::{self, ReadUser};
 
 /// The id of the user with this name; `None` if no user holds the name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -64,11 +65,11 @@ impl Read for UserRecords {
     fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
         let fields = self.fields;
         request_regions(requests, &self.users.0, fields);
-        let mut read = |user: &UserId| (*user, requests.push(user::read(requests.keys(), *user, fields)));
-        let records: Vec<_> = self.users.0.iter().map(&mut read).collect();
+        let records = requests.push(user::read_all(requests.keys(), &self.users.0, fields));
         Pending::hot(move |responses| {
-            let record = |(user, record): (UserId, _)| {
-                let record = responses.replies.take_readable(record, "user", user.get())?.flatten();
+            let records = responses.replies.take(records)?;
+            let record = |(user, record): ReadUser| {
+                let record = readable(record, "user", user.get())?.flatten();
                 Ok(record.map(|record| with_residence(responses, fields, record)))
             };
             records.into_iter().map(record).collect()

@@ -148,8 +148,11 @@ pub(crate) struct Options {
 
 impl Options {
     pub(crate) fn new(redis: &Redis, options: &[&str]) -> Self {
-        let (url, directory) = (redis.url(), redis.directory());
-        Self::parse_from(["test", "--redis-url", &url, "--data-dir", directory].iter().chain(options))
+        Self::at(&redis.url(), redis.directory(), options)
+    }
+
+    fn at(url: &str, directory: &str, options: &[&str]) -> Self {
+        Self::parse_from(["test", "--redis-url", url, "--data-dir", directory].iter().chain(options))
     }
 }
 
@@ -275,7 +278,12 @@ pub(crate) async fn archive_all(app: &App) {
 
 /// Creates an application over a Redis, as another server process would have it.
 pub(crate) async fn app(redis: &Redis, clock: &Arc<ManualClock>, options: &[&str]) -> App {
-    let DataConfig { redis, rules, archive } = Options::new(redis, options).data;
+    app_at(&redis.url(), redis.directory(), clock, options).await
+}
+
+/// Opens an application over the Redis at this address.
+pub(crate) async fn app_at(url: &str, directory: &str, clock: &Arc<ManualClock>, options: &[&str]) -> App {
+    let DataConfig { redis, rules, archive } = Options::at(url, directory, options).data;
     let archive = Archive::new(&archive, &redis.data_dir).unwrap();
     let store = Store::open(&redis).await.unwrap();
     App::new(store, archive, Arc::clone(clock) as _, Rng::from_seed(1), rules)

@@ -21,11 +21,11 @@ const LAYERS: [(&str, &[&str]); 12] = [
 ];
 
 /// Each foreign crate that has a home, and the places where it may be named.
-const HOMES: [(&str, &[&str]); 33] = [
+const HOMES: [(&str, &[&str]); 36] = [
     ("redis", &["store", "managed"]),
     ("bb8_redis", &["store"]),
     ("sqlx", &["archive"]),
-    ("rustls", &["store/pool.rs"]),
+    ("rustls", &["store/pool.rs", "store/wire.rs"]),
     ("argon2", &["app/password"]),
     ("async_graphql", &["graphql", "http/executed.rs", "http/print.rs", "http/response.rs"]),
     ("async_graphql_axum", &["http/executed.rs"]),
@@ -34,6 +34,7 @@ const HOMES: [(&str, &[&str]); 33] = [
     ("quick_cache", &["graphql/document"]),
     ("dataloader", &["graphql/loader.rs"]),
     ("axum", &["http"]),
+    ("bytes", &["store/reply.rs", "store/wire.rs"]),
     ("clap", &["config", "cli", "main.rs"]),
     ("hyper", &["http/connection.rs", "http/websocket.rs"]),
     ("hyper_rustls", &["cli/trace.rs"]),
@@ -50,8 +51,10 @@ const HOMES: [(&str, &[&str]); 33] = [
     ("rand", &["model/rng.rs", "cli/demo.rs", "cli/people.rs", "cli/posts.rs"]),
     ("rust_embed", &["http/page.rs"]),
     ("rust_iso3166", &["model/region"]),
+    ("rustls_native_certs", &["store/wire.rs"]),
     ("serde", &["graphql/preloaded.rs", "http/print.rs"]),
     ("tokio_io_timeout", &["http/connection.rs"]),
+    ("tokio_rustls", &["store/wire.rs"]),
     ("tokio_tungstenite", &["http/websocket.rs"]),
     ("tokio_util", &["graphql", "http"]),
     ("tracing_opentelemetry", &["cli/trace.rs", "http/trace.rs"]),

@@ -1,0 +1,164 @@
+//! Encodes commands as Redis expects them: RESP arrays of strings.
+//!
+//! A command's arguments are encoded while the command is built, each once. Commands that are sent together share one
+//! buffer.
+
+use std::io;
+
+use redis::RedisWrite;
+
+/// The encoded arguments of one command.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Arguments {
+    bytes: Vec<u8>,
+    count: usize,
+}
+
+impl Arguments {
+    /// Adds all arguments of another command.
+    pub(super) fn extend(&mut self, other: &Self) {
+        self.bytes.extend_from_slice(&other.bytes);
+        self.count += other.count;
+    }
+}
+
+impl RedisWrite for Arguments {
+    fn write_arg(&mut self, argument: &[u8]) {
+        push_head(&mut self.bytes, b'$', argument.len());
+        self.bytes.extend_from_slice(argument);
+        self.bytes.extend_from_slice(b"\r\n");
+        self.count += 1;
+    }
+
+    fn writer_for_next_arg(&mut self) -> impl io::Write + '_ {
+        NextArgument { bytes: Vec::new(), to: self }
+    }
+}
+
+/// An argument that is written piece by piece, and added when it is dropped.
+struct NextArgument<'a> {
+    bytes: Vec<u8>,
+    to: &'a mut Arguments,
+}
+
+impl io::Write for NextArgument<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for NextArgument<'_> {
+    fn drop(&mut self) {
+        self.to.write_arg(&self.bytes);
+    }
+}
+
+/// Encoded commands, in the order in which Redis is to execute them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pipeline {
+    bytes: Vec<u8>,
+    count: usize,
+}
+
+impl Pipeline {
+    /// Creates a pipeline of one command.
+    pub(super) fn of(arguments: &Arguments) -> Self {
+        let mut pipeline = Self::default();
+        pipeline.push(arguments);
+        pipeline
+    }
+
+    /// Adds a command.
+    pub(super) fn push(&mut self, arguments: &Arguments) {
+        push_head(&mut self.bytes, b'*', arguments.count);
+        self.bytes.extend_from_slice(&arguments.bytes);
+        self.count += 1;
+    }
+
+    /// Adds a command that has no arguments but its name.
+    pub(super) fn push_name(&mut self, name: &str) {
+        let mut arguments = Arguments::default();
+        arguments.write_arg(name.as_bytes());
+        self.push(&arguments);
+    }
+
+    /// Adds all commands of another pipeline.
+    pub(super) fn extend(&mut self, other: &Self) {
+        self.bytes.extend_from_slice(&other.bytes);
+        self.count += other.count;
+    }
+
+    /// Returns the number of commands.
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Returns true if there are no commands.
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Returns the encoded commands.
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Writes the first line of an array or string: its type and length.
+fn push_head(bytes: &mut Vec<u8>, kind: u8, length: usize) {
+    /// Number of digits of the greatest length.
+    const DIGITS: usize = 20;
+    let (mut digits, mut start, mut rest) = ([b'0'; DIGITS], DIGITS - 1, length);
+    while rest >= 10 {
+        digits[start] += u8::try_from(rest % 10).unwrap_or_default();
+        (start, rest) = (start - 1, rest / 10);
+    }
+    digits[start] += u8::try_from(rest).unwrap_or_default();
+    bytes.push(kind);
+    bytes.extend_from_slice(&digits[start..]);
+    bytes.extend_from_slice(b"\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use redis::ToRedisArgs as _;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn commands_are_encoded_as_the_redis_crate_encodes_them(
+            commands in prop::collection::vec(
+                prop::collection::vec(prop::collection::vec(any::<u8>(), 0..120), 1..12),
+                1..4,
+            ),
+            number in any::<i64>(),
+        ) {
+            let (mut pipeline, mut expected) = (Pipeline::default(), redis::pipe());
+            for command in &commands {
+                let mut arguments = Arguments::default();
+                let mut cmd = redis::Cmd::new();
+                for argument in command {
+                    arguments.write_arg(argument);
+                    cmd.arg(argument.as_slice());
+                }
+                number.write_redis_args(&mut arguments);
+                cmd.arg(number);
+                arguments.write_arg_fmt(number);
+                cmd.arg(number);
+                io::Write::write_all(&mut arguments.writer_for_next_arg(), b"a b").unwrap();
+                cmd.arg("a b");
+                pipeline.push(&arguments);
+                expected.add_command(cmd);
+            }
+            prop_assert_eq!(pipeline.as_bytes(), expected.get_packed_pipeline());
+            prop_assert_eq!(pipeline.len(), commands.len());
+        }
+    }
+}

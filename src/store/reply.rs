@@ -1,0 +1,470 @@
+//! Replies as Redis sends them: finds their ends in the received bytes, and reads them without copies.
+//!
+//! The format is RESP2, and the types of RESP3 that a server may send as well
+//! (<https://redis.io/docs/latest/develop/reference/protocol-spec/>).
+//!
+//! Not here: receiving (`store::wire`), or what a command's reply means (the domain modules).
+
+use bytes::Bytes;
+use redis::{ErrorKind, RedisError, Value};
+
+/// Maximum nesting depth of a reply.
+const MOST_DEPTH: usize = 100;
+/// Maximum length of a string in a reply, in bytes: the limit that Redis has by default.
+const MOST_BYTES: usize = 512 << 20;
+/// Maximum number of elements of an array in a reply.
+const MOST_ELEMENTS: usize = 1 << 30;
+
+/// Finds the ends of replies in bytes that arrive piece by piece. Reads each element once.
+#[derive(Debug, Default)]
+pub(super) struct Scanner {
+    /// Position of the next element.
+    position: usize,
+    /// Number of elements left in each open array, outermost first.
+    open: Vec<usize>,
+    /// Number of elements read so far.
+    elements: u64,
+}
+
+impl Scanner {
+    /// Returns the end of the next reply; `None` if the bytes end before it. The bytes must start with those of the
+    /// previous call.
+    pub(super) fn end(&mut self, bytes: &[u8]) -> Result<Option<usize>, RedisError> {
+        loop {
+            let Some(element) = Element::at(bytes, self.position)? else { return Ok(None) };
+            self.position = element.end;
+            self.elements += 1;
+            match element.children {
+                0 => self.close(),
+                children if self.open.len() < MOST_DEPTH => self.open.push(children),
+                _ => return Err(malformed("it is nested too deeply")),
+            }
+            if self.open.is_empty() {
+                return Ok(Some(self.position));
+            }
+        }
+    }
+
+    /// Counts an element whose parts are complete, and the arrays that it completes.
+    fn close(&mut self) {
+        while let Some(left) = self.open.last_mut() {
+            *left -= 1;
+            if *left > 0 {
+                return;
+            }
+            self.open.pop();
+        }
+    }
+
+    /// Forgets the bytes before `end`, the end of a reply. Returns the number of elements in them.
+    pub(super) fn advance(&mut self, end: usize) -> u64 {
+        self.position -= end;
+        std::mem::take(&mut self.elements)
+    }
+}
+
+/// The first line of an element, and its string if it is one.
+struct Element<'a> {
+    kind: u8,
+    /// The string's bytes or, for other types, the line without the type.
+    content: &'a [u8],
+    /// Number of elements that follow as parts of this one.
+    children: usize,
+    /// True if the element is a null.
+    is_null: bool,
+    end: usize,
+}
+
+impl<'a> Element<'a> {
+    /// Reads the element at a position; `None` if the bytes end before the element.
+    fn at(bytes: &'a [u8], position: usize) -> Result<Option<Self>, RedisError> {
+        let Some((&kind, rest)) = bytes.get(position..).and_then(<[u8]>::split_first) else {
+            return Ok(None);
+        };
+        let Some(length) = rest.iter().position(|byte| *byte == b'\r') else {
+            return Self::check_kind(kind).map(|()| None);
+        };
+        let (line, end) = (&rest[..length], position + 1 + length + 2);
+        match rest.get(length + 1) {
+            Some(b'\n') => {}
+            Some(_) => return Err(malformed("a line does not end with CR LF")),
+            None => return Ok(None),
+        }
+        let element = Self { kind, content: line, children: 0, is_null: false, end };
+        let element = match kind {
+            b'+' | b'-' | b':' | b'#' | b',' | b'(' => element,
+            b'_' => Self { is_null: true, ..element },
+            b'$' | b'=' | b'!' => return element.string(bytes),
+            b'*' | b'~' | b'>' => element.array(1, 0)?,
+            b'%' => element.array(2, 0)?,
+            // Attributes precede the element that they belong to.
+            b'|' => element.array(2, 1)?,
+            _ => return Err(malformed("it has an unknown type")),
+        };
+        Ok(Some(element))
+    }
+
+    /// Rejects a line of unlimited length that is no reply.
+    fn check_kind(kind: u8) -> Result<(), RedisError> {
+        if b"+-:#,(_$=!*~>%|".contains(&kind) { Ok(()) } else { Err(malformed("it has an unknown type")) }
+    }
+
+    /// Returns the element with its string; `None` if the bytes end before the string's end.
+    fn string(self, bytes: &'a [u8]) -> Result<Option<Self>, RedisError> {
+        let Some(length) = self.length(MOST_BYTES)? else { return Ok(Some(Self { is_null: true, ..self })) };
+        let (start, end) = (self.end, self.end + length);
+        match bytes.get(end..end + 2) {
+            Some(b"\r\n") => Ok(Some(Self { content: &bytes[start..end], end: end + 2, ..self })),
+            Some(_) => Err(malformed("a string is longer than stated")),
+            None => Ok(None),
+        }
+    }
+
+    fn array(self, width: usize, extra: usize) -> Result<Self, RedisError> {
+        Ok(match self.length(MOST_ELEMENTS)? {
+            Some(length) => Self { children: length * width + extra, ..self },
+            None => Self { is_null: true, ..self },
+        })
+    }
+
+    /// Returns the stated length; `None` if it is negative, which marks a null.
+    fn length(&self, most: usize) -> Result<Option<usize>, RedisError> {
+        let length = integer(self.content).ok_or_else(|| malformed("a length is not a number"))?;
+        match usize::try_from(length) {
+            Ok(length) if length > most => Err(malformed("a length exceeds the limit")),
+            Ok(length) => Ok(Some(length)),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+/// Parses a decimal number, as Redis writes it.
+fn integer(text: &[u8]) -> Option<i64> {
+    let (is_negative, digits) = match text.split_first()? {
+        (b'-', digits) => (true, digits),
+        _ => (false, text),
+    };
+    if digits.is_empty() || digits.len() > 19 {
+        return None;
+    }
+    let add = |number: i64, digit: &u8| {
+        let digit = i64::from(digit.checked_sub(b'0').filter(|digit| *digit < 10)?);
+        // Built up as a negative number, since the least number has no positive counterpart.
+        number.checked_mul(10)?.checked_sub(digit)
+    };
+    let negative = digits.iter().try_fold(0, add)?;
+    if is_negative { Some(negative) } else { negative.checked_neg() }
+}
+
+fn malformed(detail: &'static str) -> RedisError {
+    (ErrorKind::Parse, "a reply is malformed", detail.to_owned()).into()
+}
+
+/// Replies to one pipeline, in order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Replies {
+    bytes: Bytes,
+    /// The end of each reply.
+    ends: Vec<usize>,
+    /// Number of elements in all replies.
+    elements: u64,
+}
+
+impl Replies {
+    /// Creates replies from their bytes and ends.
+    pub(super) fn new(bytes: Bytes, ends: Vec<usize>, elements: u64) -> Self {
+        Self { bytes, ends, elements }
+    }
+
+    /// Returns the replies' size in memory, in bytes, once they are decoded.
+    pub(super) fn size(&self) -> u64 {
+        self.bytes.len() as u64 + self.elements * size_of::<Value>() as u64
+    }
+
+    /// Returns one reply; `None` if there are fewer.
+    pub(super) fn one(&self, index: usize) -> Option<Answer> {
+        Some(Answer { bytes: self.slice(index, 1)?, count: None })
+    }
+
+    /// Returns `count` replies from `first` on, as a list; `None` if there are fewer.
+    pub(super) fn list(&self, first: usize, count: usize) -> Option<Answer> {
+        Some(Answer { bytes: self.slice(first, count)?, count: Some(count) })
+    }
+
+    fn slice(&self, first: usize, count: usize) -> Option<Bytes> {
+        let start = if first == 0 { 0 } else { *self.ends.get(first - 1)? };
+        let end = if count == 0 { start } else { *self.ends.get(first + count - 1)? };
+        Some(self.bytes.slice(start..end))
+    }
+
+    /// Returns all replies, one after another.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Reply<'_>> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| Reply(&self.bytes[start..*end]))
+    }
+}
+
+/// What Redis answered to a command, or to several commands as one.
+#[derive(Clone, Debug)]
+pub(super) struct Answer {
+    bytes: Bytes,
+    /// Number of replies; `None` for a single reply.
+    count: Option<usize>,
+}
+
+impl Answer {
+    /// Returns the replies, one after another.
+    pub(super) fn replies(&self) -> Elements<'_> {
+        Elements { bytes: &self.bytes, left: self.count.unwrap_or(1) }
+    }
+
+    /// Returns the first reply.
+    pub(super) fn reply(&self) -> Reply<'_> {
+        Reply(&self.bytes)
+    }
+
+    /// Returns the answer as a tree of values: several replies form an array.
+    pub(super) fn value(&self) -> Result<Value, RedisError> {
+        match self.count {
+            Some(_) => self.replies().values().map(Value::Array),
+            None => self.reply().value(),
+        }
+    }
+}
+
+/// One complete reply, or an element of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reply<'a>(&'a [u8]);
+
+impl<'a> Reply<'a> {
+    fn element(self) -> Option<Element<'a>> {
+        Element::at(self.0, 0).ok().flatten()
+    }
+
+    /// Returns the code of an error reply, such as `WRONGTYPE`; `None` if the reply is no error.
+    pub(super) fn error_code(self) -> Option<&'a [u8]> {
+        let message = self.element().filter(|element| matches!(element.kind, b'-' | b'!'))?.content;
+        message.split(|byte| *byte == b' ').next()
+    }
+
+    /// Returns the error if the reply is one.
+    pub(super) fn check(self) -> Result<(), RedisError> {
+        if self.error_code().is_none() {
+            return Ok(());
+        }
+        match self.value()? {
+            Value::ServerError(error) => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns a string's bytes; `None` for other types.
+    pub(super) fn string(self) -> Option<&'a [u8]> {
+        let element =
+            self.element().filter(|element| matches!(element.kind, b'$' | b'+') && !element.is_null)?;
+        Some(element.content)
+    }
+
+    /// Returns a string as text; `None` if it is not UTF-8, and for other types.
+    pub(super) fn text(self) -> Option<&'a str> {
+        std::str::from_utf8(self.string()?).ok()
+    }
+
+    /// Returns a number, or the number that a string contains; `None` for everything else.
+    pub(super) fn integer(self) -> Option<i64> {
+        let element =
+            self.element().filter(|element| matches!(element.kind, b':' | b'$') && !element.is_null)?;
+        integer(element.content)
+    }
+
+    /// Returns true for a null.
+    pub(super) fn is_null(self) -> bool {
+        self.element().is_some_and(|element| element.is_null)
+    }
+
+    /// Returns an array's elements; `None` for other types.
+    pub(super) fn elements(self) -> Option<Elements<'a>> {
+        let array = self.element().filter(|element| element.kind == b'*' && !element.is_null)?;
+        Some(Elements { bytes: &self.0[array.end..], left: array.children })
+    }
+
+    /// Returns the reply as a tree of values.
+    pub(super) fn value(self) -> Result<Value, RedisError> {
+        let mut elements = Elements { bytes: self.0, left: 1 };
+        elements.value().unwrap_or_else(|| Err(malformed("it is empty")))
+    }
+}
+
+/// The elements of an array, or replies one after another.
+#[derive(Clone, Debug)]
+pub(super) struct Elements<'a> {
+    bytes: &'a [u8],
+    left: usize,
+}
+
+impl<'a> Elements<'a> {
+    /// Returns the next element as a tree of values; `None` at the end.
+    fn value(&mut self) -> Option<Result<Value, RedisError>> {
+        let element = match Element::at(self.bytes, 0) {
+            Ok(element) => element.filter(|_| self.left > 0)?,
+            Err(error) => return Some(Err(error)),
+        };
+        let value = match element.kind {
+            _ if element.is_null => Ok(Value::Nil),
+            b'$' => Ok(Value::BulkString(element.content.to_vec())),
+            b':' if let Some(number) = integer(element.content) => Ok(Value::Int(number)),
+            b'*' => {
+                let mut children = Elements { bytes: &self.bytes[element.end..], left: element.children };
+                let values = std::iter::from_fn(|| children.value()).collect::<Result<_, _>>();
+                (self.bytes, self.left) = (children.bytes, self.left - 1);
+                return Some(values.map(Value::Array));
+            }
+            // Rare in RESP2.
+            _ => return self.next().map(|Reply(bytes)| redis::parse_redis_value(bytes)),
+        };
+        (self.bytes, self.left) = (&self.bytes[element.end..], self.left - 1);
+        Some(value)
+    }
+
+    /// Returns all that is left as a tree of values.
+    pub(super) fn values(mut self) -> Result<Vec<Value>, RedisError> {
+        std::iter::from_fn(|| self.value()).collect()
+    }
+}
+
+impl ExactSizeIterator for Elements<'_> {}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = Reply<'a>;
+
+    fn next(&mut self) -> Option<Reply<'a>> {
+        self.left = self.left.checked_sub(1)?;
+        let end = Scanner::default().end(self.bytes).ok().flatten()?;
+        let (reply, rest) = self.bytes.split_at(end);
+        self.bytes = rest;
+        Some(Reply(reply))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Replies as Redis may send them, with nulls, errors and the types of RESP3.
+    fn reply() -> impl Strategy<Value = Vec<u8>> {
+        let line = |kind: char| "[ -~]{0,12}".prop_map(move |text| format!("{kind}{text}\r\n").into_bytes());
+        let leaf = prop_oneof![
+            any::<i64>().prop_map(|number| format!(":{number}\r\n").into_bytes()),
+            prop::collection::vec(any::<u8>(), 0..40)
+                .prop_map(|bytes| { [format!("${}\r\n", bytes.len()).as_bytes(), &bytes, b"\r\n"].concat() }),
+            line('+'),
+            "[A-Z]{2,8}( [a-z ]{0,9})?".prop_map(|text| format!("-{text}\r\n").into_bytes()),
+            Just(b"$-1\r\n".to_vec()),
+            Just(b"*-1\r\n".to_vec()),
+            Just(b"_\r\n".to_vec()),
+            Just(b"#t\r\n".to_vec()),
+            Just(b",1.5\r\n".to_vec()),
+        ];
+        leaf.prop_recursive(4, 60, 8, |inner| {
+            let array = |kind: char, width: usize| {
+                prop::collection::vec(inner.clone(), 0..6).prop_map(move |parts| {
+                    let parts = &parts[..parts.len() / width * width];
+                    [format!("{kind}{}\r\n", parts.len() / width).as_bytes(), &parts.concat()].concat()
+                })
+            };
+            prop_oneof![4 => array('*', 1), 1 => array('~', 1), 1 => array('%', 2)]
+        })
+    }
+
+    /// Finds the ends of all replies in bytes that arrive in pieces of these sizes.
+    fn ends(bytes: &[u8], pieces: &[usize]) -> Result<Vec<usize>, RedisError> {
+        let (mut scanner, mut ends, mut arrived) = (Scanner::default(), Vec::new(), 0);
+        for piece in pieces.iter().chain([&bytes.len()]) {
+            arrived = bytes.len().min(arrived + piece);
+            while let Some(end) = scanner.end(&bytes[..arrived])? {
+                ends.push(end);
+            }
+        }
+        Ok(ends)
+    }
+
+    proptest! {
+        #[test]
+        fn replies_in_pieces_are_read_as_the_redis_crate_reads_them(
+            replies in prop::collection::vec(reply(), 1..5),
+            pieces in prop::collection::vec(0..9_usize, 0..60),
+        ) {
+            let bytes = replies.concat();
+            let ends = ends(&bytes, &pieces).unwrap();
+            let all = Replies::new(bytes.clone().into(), ends, 0);
+            prop_assert_eq!(all.iter().count(), replies.len());
+            for ((one, expected), received) in all.iter().zip(&replies).zip(Elements { bytes: &bytes, left: replies.len() }) {
+                prop_assert_eq!(one.0, &expected[..]);
+                prop_assert_eq!(one, received);
+                let value = redis::parse_redis_value(expected).unwrap();
+                prop_assert_eq!(one.value().unwrap(), value.clone());
+                if let Value::Array(values) = value {
+                    let parts: Vec<Value> = one.elements().unwrap().map(|part| part.value().unwrap()).collect();
+                    prop_assert_eq!(&parts, &values);
+                    prop_assert_eq!(one.elements().unwrap().values().unwrap(), values);
+                }
+            }
+        }
+
+        #[test]
+        fn arbitrary_bytes_are_rejected_or_read_as_the_redis_crate_reads_them(
+            mut bytes in prop::collection::vec(reply(), 1..3).prop_map(|replies| replies.concat()),
+            changes in prop::collection::vec((any::<prop::sample::Index>(), prop::sample::select(b"\r\n$*:+-09%~_x".to_vec())), 0..4),
+        ) {
+            for (at, byte) in changes {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            let mut scanner = Scanner::default();
+            if let Ok(Some(end)) = scanner.end(&bytes)
+                && let (Ok(value), Ok(expected)) = (Reply(&bytes[..end]).value(), redis::parse_redis_value(&bytes[..end]))
+            {
+                prop_assert_eq!(value, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn malformed_replies_are_rejected() {
+        let deep = [b"*1\r\n".repeat(MOST_DEPTH + 1), b":1\r\n".to_vec()].concat();
+        for malformed in
+            [&b"x"[..], b"HTTP/1.1 400", b"$3\r\nabcd\r\n", b"*x\r\n", b"$99999999999\r\n", b"+a\rb", &deep]
+        {
+            assert!(Scanner::default().end(malformed).is_err(), "{malformed:?}");
+        }
+        for partial in [&b""[..], b"+", b"+OK", b"+OK\r", b"$3\r\nab", b"$3\r\nabc\r", b"*2\r\n:1\r\n"] {
+            assert_eq!(Scanner::default().end(partial).unwrap(), None, "{partial:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_read_up_to_their_limits() {
+        for number in [0, 1, -1, i64::MAX, i64::MIN] {
+            assert_eq!(integer(number.to_string().as_bytes()), Some(number));
+        }
+        for text in ["", "-", "1a", " 1", "9223372036854775808", "-9223372036854775809", "1.5"] {
+            assert_eq!(integer(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn accessors_read_their_type_only() {
+        let [number, text, null, error] =
+            [&b":7\r\n"[..], b"$2\r\n12\r\n", b"$-1\r\n", b"-WRONGTYPE x\r\n"].map(Reply);
+        assert_eq!((number.integer(), text.integer(), null.integer()), (Some(7), Some(12), None));
+        assert_eq!((number.text(), text.text(), null.text()), (None, Some("12"), None));
+        assert_eq!((null.is_null(), text.is_null()), (true, false));
+        assert_eq!((error.error_code(), text.error_code()), (Some(&b"WRONGTYPE"[..]), None));
+    }
+}

@@ -1,0 +1,470 @@
+//! A connection to a Redis server, shared by all callers.
+//!
+//! Callers hand over pipelines, already encoded. A task of the connection writes them in order, as many at once as
+//! there are, and gives each caller the replies to its pipeline, undecoded.
+//!
+//! # Why not the connection of the `redis` crate
+//! That connection turns every reply into a tree of values and takes pipelines as lists of commands, each of them
+//! allocated on its own. For a page of users this takes longer than everything else that the server does with the page.
+//! This connection copies a pipeline's replies once, and the domain modules read them where they are. Addresses,
+//! encoding of arguments, error types and pub/sub are still those of the `redis` crate.
+//!
+//! # When a caller gives up
+//! A caller may be dropped at any time. Its pipeline may or may not have been sent; its replies are read and discarded.
+//!
+//! # When the connection breaks
+//! All waiting callers fail, and so do all later ones: a connection never recovers. A malformed reply breaks it too,
+//! since no later reply could be attributed.
+//!
+//! Not here: replacing broken connections and retrying (`store::pool`).
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Buf as _, Bytes, BytesMut};
+use futures::future::select_ok;
+use redis::io::tcp::socket2::{SockRef, TcpKeepalive};
+use redis::{ConnectionAddr, ConnectionInfo, ErrorKind, Pipeline, RedisError, Value};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpStream, UnixStream, lookup_host};
+use tokio::sync::{mpsc, oneshot};
+use tokio_rustls::TlsConnector;
+
+use crate::store::reply::{Replies, Scanner};
+
+/// Timeout for a pipeline's replies.
+const ANSWER: Duration = Duration::from_secs(10);
+/// Number of pipelines that wait to be written before callers have to wait.
+const MOST_WAITING: usize = 256;
+/// Number of bytes to be written above which no further pipeline is accepted.
+const MOST_UNWRITTEN: usize = 1 << 20;
+/// Number of bytes to read at once.
+const READ: usize = 32 << 10;
+/// Capacity of the input buffer above which it is given up once it is empty.
+const LARGE: usize = 1 << 20;
+/// Maximum number of bytes of an unexpected reply that an error shows.
+const MOST_SHOWN: usize = 100;
+/// Idle time after which keepalive probes begin. They detect the dead peer of an idle connection.
+pub(super) const KEEPALIVE: Duration = Duration::from_secs(30);
+
+/// A connection. Clones share it; it is closed once all clones are dropped and all replies have been read.
+#[derive(Clone)]
+pub(super) struct Connection {
+    pipelines: mpsc::Sender<Sent>,
+}
+
+/// A pipeline to write, and the caller that waits for its replies.
+struct Sent {
+    bytes: Vec<u8>,
+    caller: Caller,
+}
+
+/// A caller that waits for the replies to its pipeline.
+struct Caller {
+    /// Number of replies.
+    count: usize,
+    answer: oneshot::Sender<Result<Replies, RedisError>>,
+}
+
+impl Connection {
+    /// Connects, authenticates and selects the database. Sets no time limit.
+    pub(super) async fn open(info: &ConnectionInfo) -> Result<Self, RedisError> {
+        let connection = match info.addr() {
+            ConnectionAddr::Tcp(host, port) => Self::over(connect(host, *port).await?),
+            ConnectionAddr::TcpTls { insecure: true, .. } => {
+                return Err((
+                    ErrorKind::InvalidClientConfig,
+                    "certificates are always verified: remove #insecure",
+                )
+                    .into());
+            }
+            ConnectionAddr::TcpTls { host, port, .. } => {
+                Self::over(secure(host, connect(host, *port).await?).await?)
+            }
+            ConnectionAddr::Unix(path) => Self::over(UnixStream::connect(path).await?),
+            _ => return Err((ErrorKind::InvalidClientConfig, "unknown kind of address").into()),
+        };
+        connection.set_up(info).await?;
+        Ok(connection)
+    }
+
+    /// Starts the task that serves a connection.
+    fn over(stream: impl AsyncRead + AsyncWrite + Send + 'static) -> Self {
+        let (sender, receiver) = mpsc::channel(MOST_WAITING);
+        tokio::spawn(serve(stream, receiver));
+        Self { pipelines: sender }
+    }
+
+    async fn set_up(&self, info: &ConnectionInfo) -> Result<(), RedisError> {
+        let redis = info.redis_settings();
+        let mut pipeline = redis::pipe();
+        if let Some(password) = redis.password() {
+            pipeline.cmd("AUTH");
+            if let Some(username) = redis.username() {
+                pipeline.arg(username);
+            }
+            pipeline.arg(password);
+        }
+        if redis.db() != 0 {
+            pipeline.cmd("SELECT").arg(redis.db());
+        }
+        let required = pipeline.len();
+        // Shown by CLIENT LIST. Redis before 7.2 rejects it.
+        pipeline.cmd("CLIENT").arg("SETINFO").arg("LIB-NAME").arg(env!("CARGO_PKG_NAME"));
+        let replies = self.send(pipeline.get_packed_pipeline(), pipeline.len()).await?;
+        replies.iter().take(required).try_for_each(|reply| match reply.value()? {
+            Value::ServerError(error) => Err(error.into()),
+            _ => Ok(()),
+        })
+    }
+
+    /// Sends a pipeline of few commands, and returns the replies as values.
+    pub(super) async fn query(&self, pipeline: &Pipeline) -> Result<Vec<Value>, RedisError> {
+        let replies = self.send(pipeline.get_packed_pipeline(), pipeline.len()).await?;
+        replies.iter().map(|reply| reply.value()).collect()
+    }
+
+    /// Sends a pipeline that gets `count` replies, and waits for them.
+    pub(super) async fn send(&self, bytes: Vec<u8>, count: usize) -> Result<Replies, RedisError> {
+        let exchange = async {
+            let (answer, answered) = oneshot::channel();
+            let sent = Sent { bytes, caller: Caller { count, answer } };
+            self.pipelines.send(sent).await.map_err(|_closed| broken())?;
+            answered.await.unwrap_or_else(|_closed| Err(broken()))
+        };
+        // A timeout differs from a broken connection: Redis may be busy with these very commands, so they are not repeated.
+        tokio::time::timeout(ANSWER, exchange)
+            .await
+            .unwrap_or_else(|elapsed| Err(io::Error::from(elapsed).into()))
+    }
+
+    /// Returns true if the connection is known to be broken.
+    pub(super) fn is_broken(&self) -> bool {
+        self.pipelines.is_closed()
+    }
+}
+
+fn broken() -> RedisError {
+    io::Error::new(io::ErrorKind::BrokenPipe, "the connection to Redis broke").into()
+}
+
+/// Connects to the first of a host's addresses that accepts the connection.
+async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
+    let connecting = lookup_host((host, port)).await?.map(|address| Box::pin(TcpStream::connect(address)));
+    let connecting: Vec<_> = connecting.collect();
+    if connecting.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "the host has no address"));
+    }
+    let (stream, _) = select_ok(connecting).await?;
+    stream.set_nodelay(true)?;
+    SockRef::from(&stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
+    Ok(stream)
+}
+
+/// Encrypts a connection. Trusts the system's certificates, or those in the file that `SSL_CERT_FILE` names.
+async fn secure(host: &str, stream: TcpStream) -> Result<impl AsyncRead + AsyncWrite + use<>, RedisError> {
+    let invalid =
+        |cause: String| RedisError::from((ErrorKind::InvalidClientConfig, "TLS cannot be set up", cause));
+    let mut roots = RootCertStore::empty();
+    let found = rustls_native_certs::load_native_certs();
+    roots.add_parsable_certificates(found.certs);
+    if let (true, Some(error)) = (roots.is_empty(), found.errors.first()) {
+        return Err(invalid(error.to_string()));
+    }
+    let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    let name = ServerName::try_from(host.to_owned()).map_err(|error| invalid(error.to_string()))?;
+    Ok(TlsConnector::from(Arc::new(config)).connect(name, stream).await?)
+}
+
+/// Serves a connection until it breaks, or until there are no more callers. Callers that wait when this future ends
+/// learn from their dropped channel that the connection broke.
+async fn serve(stream: impl AsyncRead + AsyncWrite, mut pipelines: mpsc::Receiver<Sent>) {
+    let (mut reader, mut writer) = tokio::io::split(stream);
+    let (mut output, mut input) = (Output::default(), Input::default());
+    let mut has_callers = true;
+    while has_callers || !input.waiting.is_empty() {
+        let done = tokio::select! {
+            biased;
+            read = reader.read_buf(input.room()) => match read {
+                Ok(0) => Err(broken()),
+                Ok(_) => input.deliver(),
+                Err(error) => Err(error.into()),
+            },
+            written = output.write_to(&mut writer), if output.has_work() => written.map_err(Into::into),
+            sent = pipelines.recv(), if has_callers && !output.is_full() => {
+                has_callers = sent.is_some();
+                let mut next = sent;
+                while let Some(Sent { bytes, caller }) = next {
+                    output.bytes.extend_from_slice(&bytes);
+                    input.waiting.push_back(caller);
+                    next = if output.is_full() { None } else { pipelines.try_recv().ok() };
+                }
+                Ok(())
+            }
+        };
+        if let Err(error) = done {
+            // The first caller learns the cause.
+            if let Some(caller) = input.waiting.pop_front() {
+                let _ = caller.answer.send(Err(error));
+            }
+            return;
+        }
+    }
+}
+
+/// Bytes to be written.
+#[derive(Default)]
+struct Output {
+    bytes: BytesMut,
+    /// True if written bytes may be held back by the stream's own buffer.
+    is_unflushed: bool,
+}
+
+impl Output {
+    fn is_full(&self) -> bool {
+        self.bytes.len() >= MOST_UNWRITTEN
+    }
+
+    fn has_work(&self) -> bool {
+        !self.bytes.is_empty() || self.is_unflushed
+    }
+
+    /// Writes some bytes, or flushes if there are none. May be cancelled.
+    async fn write_to(&mut self, writer: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+        if self.bytes.is_empty() {
+            writer.flush().await?;
+            self.is_unflushed = false;
+            return Ok(());
+        }
+        if writer.write_buf(&mut self.bytes).await? == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        self.is_unflushed = true;
+        Ok(())
+    }
+}
+
+/// Bytes received, and the callers that wait for replies, in order.
+#[derive(Default)]
+struct Input {
+    bytes: BytesMut,
+    scanner: Scanner,
+    /// The ends of the replies to the first caller that have arrived.
+    ends: Vec<usize>,
+    waiting: VecDeque<Caller>,
+}
+
+impl Input {
+    /// Returns the buffer, with room for more bytes.
+    fn room(&mut self) -> &mut BytesMut {
+        if self.bytes.is_empty() && self.bytes.capacity() > LARGE {
+            self.bytes = BytesMut::new();
+        }
+        self.bytes.reserve(READ);
+        &mut self.bytes
+    }
+
+    /// Gives the callers whose replies are complete their replies.
+    fn deliver(&mut self) -> Result<(), RedisError> {
+        while let Some(end) = self.scanner.end(&self.bytes)? {
+            let Some(caller) = self.waiting.front() else {
+                let reply = String::from_utf8_lossy(&self.bytes[..end.min(MOST_SHOWN)]).into_owned();
+                return Err((ErrorKind::Parse, "Redis sent a reply to no command", reply).into());
+            };
+            if self.ends.is_empty() {
+                self.ends.reserve_exact(caller.count);
+            }
+            self.ends.push(end);
+            if self.ends.len() == caller.count {
+                let bytes = Bytes::copy_from_slice(&self.bytes[..end]);
+                self.bytes.advance(end);
+                let elements = self.scanner.advance(end);
+                let replies = Replies::new(bytes, std::mem::take(&mut self.ends), elements);
+                if let Some(caller) = self.waiting.pop_front() {
+                    let _ = caller.answer.send(Ok(replies));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::future::join_all;
+    use tokio::io::{DuplexStream, duplex};
+
+    use super::*;
+
+    /// Returns a connection, and the server's end of it.
+    fn connected(buffer: usize) -> (Connection, DuplexStream) {
+        let (client, server) = duplex(buffer);
+        (Connection::over(client), server)
+    }
+
+    /// A command that asks for its number, and the reply.
+    fn ask(number: usize) -> Vec<u8> {
+        format!("*1\r\n${}\r\n{number}\r\n", number.to_string().len()).into_bytes()
+    }
+
+    fn reply(number: usize) -> Vec<u8> {
+        format!("*2\r\n:{number}\r\n${}\r\n{number}\r\n", number.to_string().len()).into_bytes()
+    }
+
+    /// Sends pipelines of several commands, and returns the numbers in the replies.
+    async fn numbers(connection: &Connection, first: usize, count: usize) -> Result<Vec<i64>, RedisError> {
+        let commands: Vec<u8> = (first..first + count).flat_map(ask).collect();
+        let replies = connection.send(commands, count).await?;
+        let number = |reply: crate::store::reply::Reply<'_>| {
+            reply.elements().unwrap().next().unwrap().integer().unwrap()
+        };
+        Ok(replies.iter().map(number).collect())
+    }
+
+    fn expected(first: usize, count: usize) -> Vec<i64> {
+        (first..first + count).map(|number| i64::try_from(number).unwrap()).collect()
+    }
+
+    /// Reads commands, and writes the reply to each in pieces of this size. Stops after `most` bytes of replies.
+    async fn answer(mut server: DuplexStream, piece: usize, most: usize) {
+        let (mut received, mut written) = (Vec::new(), 0);
+        while server.read_buf(&mut received).await.is_ok_and(|read| read > 0) {
+            while let Some((number, end)) = first_command(&received) {
+                received.drain(..end);
+                for piece in reply(number).chunks(piece) {
+                    let piece = &piece[..piece.len().min(most - written)];
+                    if server.write_all(piece).await.is_err() {
+                        return;
+                    }
+                    written += piece.len();
+                    if written == most {
+                        return;
+                    }
+                    tokio::task::yield_now().await;
+                }
+            }
+        }
+    }
+
+    fn first_command(bytes: &[u8]) -> Option<(usize, usize)> {
+        let end = Scanner::default().end(bytes).unwrap()?;
+        let text = std::str::from_utf8(&bytes[..end]).unwrap();
+        Some((text.split("\r\n").nth(2).unwrap().parse().unwrap(), end))
+    }
+
+    #[tokio::test]
+    async fn every_caller_receives_the_replies_to_its_own_pipeline() {
+        for piece in [1, 3, 7, 1_000] {
+            let (connection, server) = connected(64);
+            tokio::spawn(answer(server, piece, usize::MAX));
+            let callers = (0..200).map(|caller| {
+                let connection = &connection;
+                async move {
+                    let (first, count) = (caller * 100, caller % 5 + 1);
+                    assert_eq!(numbers(connection, first, count).await.unwrap(), expected(first, count));
+                }
+            });
+            join_all(callers).await;
+            assert!(!connection.is_broken());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_caller_that_gives_up_does_not_disturb_the_others() {
+        let (connection, server) = connected(1 << 16);
+        let given_up = tokio::time::timeout(Duration::from_millis(10), numbers(&connection, 0, 3)).await;
+        assert!(given_up.is_err());
+        let other = tokio::spawn({
+            let connection = connection.clone();
+            async move { numbers(&connection, 50, 2).await.unwrap() }
+        });
+        tokio::task::yield_now().await;
+        tokio::spawn(answer(server, 5, usize::MAX));
+        assert_eq!(other.await.unwrap(), expected(50, 2));
+    }
+
+    #[tokio::test]
+    async fn wherever_a_connection_breaks_each_caller_receives_its_replies_or_an_error() {
+        let total: usize = (0..8).map(|number| reply(number).len()).sum();
+        for most in 0..total {
+            let (connection, server) = connected(1 << 16);
+            let serving = tokio::spawn(answer(server, 1 << 16, most.max(1)));
+            let callers = (0..4).map(|caller| numbers(&connection, caller * 2, 2));
+            let mut has_failed = false;
+            for (caller, result) in join_all(callers).await.into_iter().enumerate() {
+                match result {
+                    Ok(numbers) => {
+                        assert!(!has_failed, "replies come in order");
+                        assert_eq!(numbers, expected(caller * 2, 2));
+                    }
+                    Err(error) => {
+                        has_failed = true;
+                        assert!(
+                            error.is_connection_dropped(),
+                            "the pool tries another connection: {error:?}"
+                        );
+                    }
+                }
+            }
+            serving.await.unwrap();
+            assert!(has_failed);
+            let late = numbers(&connection, 0, 1).await.unwrap_err();
+            assert!(late.is_connection_dropped() && connection.is_broken());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_malformed_reply_breaks_the_connection() {
+        for garbage in ["HTTP/1.1 400 Bad Request\r\n", "$3\r\nabcd\r\n", "*99999999999\r\n"] {
+            let (connection, mut server) = connected(1 << 16);
+            server.write_all(garbage.as_bytes()).await.unwrap();
+            let first = numbers(&connection, 0, 1).await.unwrap_err();
+            assert!(first.kind() == ErrorKind::Parse || first.is_connection_dropped(), "{first:?}");
+            assert!(numbers(&connection, 0, 1).await.unwrap_err().is_connection_dropped());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_reply_that_nobody_asked_for_breaks_the_connection() {
+        let (connection, mut server) = connected(1 << 16);
+        server.write_all(b"-ERR max number of clients reached\r\n").await.unwrap();
+        while !connection.is_broken() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_does_not_answer_is_given_up_after_the_timeout() {
+        let (connection, _server) = connected(1 << 16);
+        let began = tokio::time::Instant::now();
+        let error = numbers(&connection, 0, 1).await.unwrap_err();
+        assert!(error.is_timeout() && !error.is_connection_dropped());
+        assert_eq!(began.elapsed().as_secs(), ANSWER.as_secs());
+    }
+
+    #[tokio::test]
+    async fn callers_wait_while_the_server_reads_nothing() {
+        let (connection, server) = connected(1_024);
+        let callers: Vec<_> = (0..2_000)
+            .map(|caller| {
+                let connection = connection.clone();
+                tokio::spawn(async move { numbers(&connection, caller, 200).await.unwrap() })
+            })
+            .collect();
+        while connection.pipelines.capacity() > 0 {
+            tokio::task::yield_now().await;
+        }
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(connection.pipelines.capacity(), 0);
+        tokio::spawn(answer(server, 1 << 16, usize::MAX));
+        for (caller, numbers) in join_all(callers).await.into_iter().enumerate() {
+            assert_eq!(numbers.unwrap(), expected(caller, 200));
+        }
+    }
+}
