@@ -64,6 +64,7 @@ impl Scanner {
 }
 
 /// The first line of an element, and its string if it is one.
+#[derive(Clone, Copy, Debug)]
 struct Element<'a> {
     kind: u8,
     /// The string's bytes or, for other types, the line without the type.
@@ -144,8 +145,19 @@ fn integer(text: &[u8]) -> Option<i64> {
         (b'-', digits) => (true, digits),
         _ => (false, text),
     };
-    if digits.is_empty() || digits.len() > 19 {
+    /// Number of digits of a number that certainly fits.
+    const FITS: usize = 18;
+    if digits.is_empty() || digits.len() > FITS + 1 {
         return None;
+    }
+    if digits.len() <= FITS {
+        let (mut number, mut is_number) = (0, true);
+        for digit in digits {
+            let digit = digit.wrapping_sub(b'0');
+            is_number &= digit < 10;
+            number = number * 10 + i64::from(digit);
+        }
+        return is_number.then_some(if is_negative { -number } else { number });
     }
     let add = |number: i64, digit: &u8| {
         let digit = i64::from(digit.checked_sub(b'0').filter(|digit| *digit < 10)?);
@@ -200,7 +212,7 @@ impl Replies {
     /// Returns all replies, one after another.
     pub(super) fn iter(&self) -> impl Iterator<Item = Reply<'_>> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts.zip(&self.ends).map(|(start, end)| Reply(&self.bytes[start..*end]))
+        starts.zip(&self.ends).map(|(start, end)| Reply::new(&self.bytes[start..*end]))
     }
 }
 
@@ -220,7 +232,7 @@ impl Answer {
 
     /// Returns the first reply.
     pub(super) fn reply(&self) -> Reply<'_> {
-        Reply(&self.bytes)
+        Reply::new(&self.bytes)
     }
 
     /// Returns the answer as a tree of values: several replies form an array.
@@ -233,17 +245,21 @@ impl Answer {
 }
 
 /// One complete reply, or an element of one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Reply<'a>(&'a [u8]);
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reply<'a> {
+    bytes: &'a [u8],
+    /// The reply's outermost element, which is read once.
+    element: Option<Element<'a>>,
+}
 
 impl<'a> Reply<'a> {
-    fn element(self) -> Option<Element<'a>> {
-        Element::at(self.0, 0).ok().flatten()
+    fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, element: Element::at(bytes, 0).ok().flatten() }
     }
 
     /// Returns the code of an error reply, such as `WRONGTYPE`; `None` if the reply is no error.
     pub(super) fn error_code(self) -> Option<&'a [u8]> {
-        let message = self.element().filter(|element| matches!(element.kind, b'-' | b'!'))?.content;
+        let message = self.element.filter(|element| matches!(element.kind, b'-' | b'!'))?.content;
         message.split(|byte| *byte == b' ').next()
     }
 
@@ -261,7 +277,7 @@ impl<'a> Reply<'a> {
     /// Returns a string's bytes; `None` for other types.
     pub(super) fn string(self) -> Option<&'a [u8]> {
         let element =
-            self.element().filter(|element| matches!(element.kind, b'$' | b'+') && !element.is_null)?;
+            self.element.filter(|element| matches!(element.kind, b'$' | b'+') && !element.is_null)?;
         Some(element.content)
     }
 
@@ -273,24 +289,24 @@ impl<'a> Reply<'a> {
     /// Returns a number, or the number that a string contains; `None` for everything else.
     pub(super) fn integer(self) -> Option<i64> {
         let element =
-            self.element().filter(|element| matches!(element.kind, b':' | b'$') && !element.is_null)?;
+            self.element.filter(|element| matches!(element.kind, b':' | b'$') && !element.is_null)?;
         integer(element.content)
     }
 
     /// Returns true for a null.
     pub(super) fn is_null(self) -> bool {
-        self.element().is_some_and(|element| element.is_null)
+        self.element.is_some_and(|element| element.is_null)
     }
 
     /// Returns an array's elements; `None` for other types.
     pub(super) fn elements(self) -> Option<Elements<'a>> {
-        let array = self.element().filter(|element| element.kind == b'*' && !element.is_null)?;
-        Some(Elements { bytes: &self.0[array.end..], left: array.children })
+        let array = self.element.filter(|element| element.kind == b'*' && !element.is_null)?;
+        Some(Elements { bytes: &self.bytes[array.end..], left: array.children })
     }
 
     /// Returns the reply as a tree of values.
     pub(super) fn value(self) -> Result<Value, RedisError> {
-        let mut elements = Elements { bytes: self.0, left: 1 };
+        let mut elements = Elements { bytes: self.bytes, left: 1 };
         elements.value().unwrap_or_else(|| Err(malformed("it is empty")))
     }
 }
@@ -320,7 +336,7 @@ impl<'a> Elements<'a> {
                 return Some(values.map(Value::Array));
             }
             // Rare in RESP2.
-            _ => return self.next().map(|Reply(bytes)| redis::parse_redis_value(bytes)),
+            _ => return self.next().map(|reply| redis::parse_redis_value(reply.bytes)),
         };
         (self.bytes, self.left) = (&self.bytes[element.end..], self.left - 1);
         Some(value)
@@ -339,10 +355,14 @@ impl<'a> Iterator for Elements<'a> {
 
     fn next(&mut self) -> Option<Reply<'a>> {
         self.left = self.left.checked_sub(1)?;
-        let end = Scanner::default().end(self.bytes).ok().flatten()?;
-        let (reply, rest) = self.bytes.split_at(end);
+        let element = Element::at(self.bytes, 0).ok().flatten()?;
+        let end = match element.children {
+            0 => element.end,
+            _ => Scanner::default().end(self.bytes).ok().flatten()?,
+        };
+        let (bytes, rest) = self.bytes.split_at(end);
         self.bytes = rest;
-        Some(Reply(reply))
+        Some(Reply { bytes, element: Some(element) })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -405,8 +425,8 @@ mod tests {
             let all = Replies::new(bytes.clone().into(), ends, 0);
             prop_assert_eq!(all.iter().count(), replies.len());
             for ((one, expected), received) in all.iter().zip(&replies).zip(Elements { bytes: &bytes, left: replies.len() }) {
-                prop_assert_eq!(one.0, &expected[..]);
-                prop_assert_eq!(one, received);
+                prop_assert_eq!(one.bytes, &expected[..]);
+                prop_assert_eq!(one.bytes, received.bytes);
                 let value = redis::parse_redis_value(expected).unwrap();
                 prop_assert_eq!(one.value().unwrap(), value.clone());
                 if let Value::Array(values) = value {
@@ -428,7 +448,7 @@ mod tests {
             }
             let mut scanner = Scanner::default();
             if let Ok(Some(end)) = scanner.end(&bytes)
-                && let (Ok(value), Ok(expected)) = (Reply(&bytes[..end]).value(), redis::parse_redis_value(&bytes[..end]))
+                && let (Ok(value), Ok(expected)) = (Reply::new(&bytes[..end]).value(), redis::parse_redis_value(&bytes[..end]))
             {
                 prop_assert_eq!(value, expected);
             }
@@ -461,7 +481,7 @@ mod tests {
     #[test]
     fn accessors_read_their_type_only() {
         let [number, text, null, error] =
-            [&b":7\r\n"[..], b"$2\r\n12\r\n", b"$-1\r\n", b"-WRONGTYPE x\r\n"].map(Reply);
+            [&b":7\r\n"[..], b"$2\r\n12\r\n", b"$-1\r\n", b"-WRONGTYPE x\r\n"].map(Reply::new);
         assert_eq!((number.integer(), text.integer(), null.integer()), (Some(7), Some(12), None));
         assert_eq!((number.text(), text.text(), null.text()), (None, Some("12"), None));
         assert_eq!((null.is_null(), text.is_null()), (true, false));
