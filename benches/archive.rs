@@ -49,7 +49,7 @@ async fn main() {
     } else {
         Sizes { authors: 10, posts: 30, rounds: 2 }
     };
-    let redis = Redis::start();
+    let redis = Redis::start(None);
     // Prevents archiving until it is measured.
     let app = redis.app(&["--post-hot-limit", "100000", "--timeline-capacity", "1000"]).await;
     let reader = app.register("reader", "correct horse", None, None, None).await.unwrap().viewer;

@@ -220,7 +220,7 @@ async fn main() {
     } else {
         Sizes { many: 300, active: 60, few: 10, rounds: 2, flood: 20, crowd: 100 }
     };
-    let redis = Redis::start();
+    let redis = Redis::start(None);
     let bench = Bench::set(&redis, &sizes).await;
     for worker in bench.app.workers() {
         tokio::spawn(async move { worker.apart().work(std::future::pending()).await });

@@ -123,7 +123,7 @@ async fn main() {
     } else {
         Sizes { accounts: 3, connections: 4, rounds: 1, round: Duration::from_millis(600) }
     };
-    let redis = Redis::start();
+    let redis = Redis::start(None);
     let app = redis.app(&[]).await;
     let server = Server::start(&redis, &["--http-trusted-proxies", "127.0.0.0/8"]);
     for (name, count) in [("own", sizes.accounts), ("other", OTHERS)] {

@@ -58,7 +58,7 @@ async fn main() {
     } else {
         Sizes { users: 60, readers: 5, follows: 10, posts: 40 }
     };
-    let redis = Redis::start();
+    let redis = Redis::start(None);
     let expected = sizes.users.to_string();
     let options = ["--redis-expected-users", &expected, "--visits-expected", &expected];
     let app = redis.app(&options).await;

@@ -281,7 +281,7 @@ async fn main() {
     } else {
         Sizes { posts: 30, users: 2, clients: 3, time: Duration::from_secs(2), rounds: 1 }
     };
-    let redis = Redis::start();
+    let redis = Redis::start(None);
     let app = redis.app(&["--publishes-per-author", "1000000"]).await;
     let server = Server::start(&redis, &[]);
     let (users, author) = prepare(&server, &app, &sizes).await;

@@ -28,10 +28,13 @@ struct Knobs {
 pub(crate) struct Redis {
     process: Child,
     directory: TempDir,
+    /// TCP port that the server listens on; `None` if it listens on a unix socket.
+    port: Option<u16>,
 }
 
 impl Redis {
-    pub(crate) fn start() -> Self {
+    /// Starts a server on a TCP port or, without one, on a unix socket.
+    pub(crate) fn start(port: Option<u16>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let program = ["redis-server", "valkey-server"]
             .into_iter()
@@ -39,12 +42,13 @@ impl Redis {
             .expect("`make setup` installs one of them");
         let process = Command::new(program)
             .current_dir(directory.path())
-            .args(["--port", "0", "--unixsocket", "redis.sock", "--save", ""])
+            .args(["--port", &port.unwrap_or(0).to_string(), "--bind", "127.0.0.1"])
+            .args(["--unixsocket", "redis.sock", "--save", ""])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        let redis = Self { process, directory };
+        let redis = Self { process, directory, port };
         while redis.client().get_connection().is_err() {
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -52,7 +56,10 @@ impl Redis {
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("unix:{}", self.directory.path().join("redis.sock").display())
+        match self.port {
+            Some(port) => format!("redis://127.0.0.1:{port}/"),
+            None => format!("unix:{}", self.directory.path().join("redis.sock").display()),
+        }
     }
 
     /// Returns the directory of the server's files.

@@ -1,7 +1,10 @@
-//! Starts the `fanfold` program as a server for benches.
+//! Starts servers for benches, each in a process of its own.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::ground::Redis;
 
@@ -12,6 +15,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    /// Starts the `fanfold` program.
     pub(crate) fn start(redis: &Redis, options: &[&str]) -> Self {
         let directory = redis.directory();
         let arguments =
@@ -19,22 +23,33 @@ impl Server {
         // Another program may be measured for comparison.
         let program = std::env::var("FANFOLD_BENCH_PROGRAM");
         let mut command = Command::new(program.as_deref().unwrap_or(env!("CARGO_BIN_EXE_fanfold")));
-        command
-            .args(arguments)
-            .args(options)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
-        let mut process = command.spawn().unwrap();
+        Self::launch(command.args(arguments).args(options).stderr(Stdio::null()))
+    }
+
+    /// Starts a server whose first line of output ends with `listens on http://`, its address, and `/`.
+    pub(crate) fn launch(command: &mut Command) -> Self {
+        let mut process = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("Fanfold listens on http://").unwrap().trim_end_matches('/');
-        Self { process, address: address.to_owned() }
+        let (_, address) =
+            line.trim().split_once("listens on http://").expect("a server says where it listens");
+        let address = address.trim_end_matches('/').to_owned();
+        Self { process, address }
     }
 }
 
 impl Drop for Server {
+    /// Asks the server to stop, so that it stops its own processes, and kills it after half a second.
     fn drop(&mut self) {
+        if let Some(process) = i32::try_from(self.process.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process(process, Signal::TERM);
+        }
+        for _ in 0..50 {
+            if !matches!(self.process.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -68,7 +68,7 @@ struct Options {
 
 impl World {
     pub(crate) async fn build(sizes: &Sizes) -> Self {
-        let redis = Redis::start();
+        let redis = Redis::start(None);
         let app = redis.app(&[]).await;
         let opened = app.register("viewer", "correct horse", None, None, None).await.unwrap();
         let viewer = opened.viewer.user().unwrap();

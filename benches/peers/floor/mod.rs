@@ -1,0 +1,65 @@
+//! The floor: a handler written by hand for two fixed queries, with the same commands and round trips as Fanfold, and
+//! the same bytes in response. It shows how fast Fanfold could be if GraphQL took no time. It has no cache.
+
+mod answer;
+mod link;
+mod store;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::post;
+use axum::serve::ListenerExt as _;
+use fanfold::config::RelationStrategy;
+use fanfold::model::secret::Token;
+use serde::Deserialize;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+
+use crate::floor::store::Store;
+pub(crate) use crate::floor::store::strategy;
+use crate::reads::{FEED, KEY};
+
+/// Serves until the process is killed.
+pub(crate) fn serve(redis: &str, strategy: RelationStrategy, connections: usize) {
+    Runtime::new().unwrap().block_on(async {
+        let store = Arc::new(Store::open(redis, strategy, connections).await);
+        let router = Router::new().route("/graphql", post(respond)).with_state(store);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        println!("floor listens on http://{}/", listener.local_addr().unwrap());
+        let listener = listener.tap_io(|stream| stream.set_nodelay(true).unwrap());
+        axum::serve(listener, router).await.unwrap();
+    });
+}
+
+/// A GraphQL request.
+#[derive(Deserialize)]
+struct Incoming<'a> {
+    #[serde(borrow)]
+    query: Cow<'a, str>,
+}
+
+async fn respond(State(store): State<Arc<Store>>, headers: HeaderMap, body: Bytes) -> Response {
+    let Some(token) = token(&headers) else { return StatusCode::UNAUTHORIZED.into_response() };
+    let Ok(incoming) = serde_json::from_slice::<Incoming<'_>>(&body) else {
+        return StatusCode::BAD_REQUEST.into_response();
+    };
+    if !store.is_live(&token).await {
+        return StatusCode::UNAUTHORIZED.into_response();
+    }
+    let text = match &*incoming.query {
+        KEY => answer::followers(&store, token.user()).await,
+        FEED => answer::timeline(&store, token.user()).await,
+        _ => return StatusCode::BAD_REQUEST.into_response(),
+    };
+    ([(header::CONTENT_TYPE, "application/json; charset=utf-8")], text).into_response()
+}
+
+fn token(headers: &HeaderMap) -> Option<Token> {
+    Token::parse(headers.get(header::AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")?)
+}
