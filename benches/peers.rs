@@ -28,6 +28,8 @@ mod report;
 mod roster;
 #[path = "ground/server.rs"]
 mod server;
+#[path = "peers/textbook.rs"]
+mod textbook;
 #[path = "peers/usage.rs"]
 mod usage;
 #[path = "peers/world.rs"]
@@ -69,6 +71,7 @@ fn main() {
         ["floor", redis, strategy, connections] => {
             floor::serve(redis, floor::strategy(strategy), connections.parse().unwrap());
         }
+        ["textbook", redis, name_shards] => textbook::serve(redis, name_shards.parse().unwrap()),
         _ if is_measured() => measure(&Options::parse()),
         _ => check(),
     }

@@ -1,8 +1,10 @@
 //! The servers that are compared, each with the configurations that are tried.
 
 use std::env::current_exe;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::free_port;
 use crate::ground::Redis;
 use crate::reads::Read;
 use crate::server::Server;
@@ -27,18 +29,42 @@ pub(crate) struct Variant {
     pub(crate) server: Server,
 }
 
+const TEXTBOOK: &str = "async-graphql, its DataLoader";
+const MERCURIUS: &str = "mercurius with JIT, Node";
+const YOGA: &str = "graphql-yoga, Node";
+const PHP: &str = "PHP page";
+
 /// Names of the relation strategies, as in options and as published.
 const STRATEGIES: [(&str, &str); 2] = [("zinterstore", "ZINTERSTORE"), ("zmscore", "ZMSCORE")];
 
 /// Numbers of connections to Redis that the floor tries.
 const CONNECTIONS: [usize; 3] = [1, 2, 4];
 
-/// Starts the servers whose names contain one of `only`, and Fanfold, which the others are compared with.
+/// Numbers of processes that the Node servers try.
+const NODE_PROCESSES: [usize; 2] = [1, 2];
+
+/// Numbers of processes that the PHP page tries.
+const PHP_PROCESSES: [usize; 3] = [8, 4, 16];
+
+/// Starts the servers whose names contain one of `only`, and Fanfold, which the others are compared with. Leaves out
+/// servers whose runtime is not installed, with a note.
 pub(crate) fn start(redis: &Redis, world: &World, only: &[String], tries_variants: bool) -> Vec<Peer> {
-    let is_wanted = |name: &str| only.is_empty() || only.iter().any(|only| name.contains(only.as_str()));
+    let is_wanted =
+        |name: &str| only.is_empty() || only.iter().any(|only| name.to_lowercase().contains(only));
     let mut peers: Vec<Peer> = STRATEGIES.iter().map(|names| fanfold(redis, *names)).collect();
     if is_wanted("floor") {
         peers.extend(STRATEGIES.iter().map(|names| floor(redis, *names, tries_variants)));
+    }
+    if is_wanted(TEXTBOOK) {
+        peers.push(textbook(redis, world));
+    }
+    for (name, file) in [(MERCURIUS, "mercurius.mjs"), (YOGA, "yoga.mjs")] {
+        if is_wanted(name) {
+            peers.extend(node(redis, world, name, file, tries_variants));
+        }
+    }
+    if is_wanted(PHP) {
+        peers.extend(php(redis, world, tries_variants));
     }
     peers
 }
@@ -71,6 +97,78 @@ fn floor(redis: &Redis, (option, strategy): (&str, &str), tries_variants: bool) 
         is_exact: true,
         variants: CONNECTIONS[..count].iter().map(start).collect(),
     }
+}
+
+fn textbook(redis: &Redis, world: &World) -> Peer {
+    let server = launch_self(&["textbook", &redis.url(), &world.name_shards.to_string()]);
+    Peer {
+        name: TEXTBOOK.to_owned(),
+        floor: floor_of("ZMSCORE"),
+        reads: &Read::ALL,
+        is_exact: false,
+        variants: vec![Variant { label: String::new(), server }],
+    }
+}
+
+/// Starts a server in Node; `None` if Node or its packages are not installed.
+fn node(redis: &Redis, world: &World, name: &str, file: &str, tries_variants: bool) -> Option<Peer> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/peers/node");
+    let is_installed = directory.join("node_modules").exists()
+        && Command::new("node").arg("--version").stdout(Stdio::null()).status().is_ok();
+    if !is_installed {
+        println!(
+            "left out: {name}, because Node or the packages of {} are not installed",
+            directory.display()
+        );
+        return None;
+    }
+    let start = |processes: &usize| Variant {
+        label: format!("processes: {processes}"),
+        server: Server::launch(
+            Command::new("node")
+                .current_dir(&directory)
+                .arg(file)
+                .env("NODE_ENV", "production")
+                .env("REDIS_URL", redis.url())
+                .env("NAME_SHARDS", world.name_shards.to_string())
+                .env("WORKERS", processes.to_string()),
+        ),
+    };
+    let count = if tries_variants { NODE_PROCESSES.len() } else { 1 };
+    Some(Peer {
+        name: name.to_owned(),
+        floor: floor_of("ZMSCORE"),
+        reads: &Read::ALL,
+        is_exact: false,
+        variants: NODE_PROCESSES[..count].iter().map(start).collect(),
+    })
+}
+
+/// Starts the PHP page; `None` if PHP, its Redis extension or nginx is not installed.
+fn php(redis: &Redis, world: &World, tries_variants: bool) -> Option<Peer> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/peers/php/serve.sh");
+    if !Command::new(&script).arg("check").status().is_ok_and(|status| status.success()) {
+        println!("left out: {PHP}, because php-fpm, its Redis extension or nginx is not installed");
+        return None;
+    }
+    let start = |processes: &usize| Variant {
+        label: format!("processes: {processes}"),
+        server: Server::launch(
+            Command::new(&script)
+                .env("PORT", free_port().to_string())
+                .env("REDIS_URL", redis.url())
+                .env("NAME_SHARDS", world.name_shards.to_string())
+                .env("WORKERS", processes.to_string()),
+        ),
+    };
+    let count = if tries_variants { PHP_PROCESSES.len() } else { 1 };
+    Some(Peer {
+        name: PHP.to_owned(),
+        floor: floor_of("ZINTERSTORE"),
+        reads: &[Read::Key],
+        is_exact: false,
+        variants: PHP_PROCESSES[..count].iter().map(start).collect(),
+    })
 }
 
 /// Starts a server that is part of this program.
