@@ -7,12 +7,13 @@
 
 TOOLS := target/tools
 PYTHON := target/clients/python
+PEERS := benches/peers/node/node_modules/.package-lock.json
 DATA := fanfold-data
 
 help:
 	@echo "make run      build, create a demo world if there is no data, and serve it"
 	@echo "make test     run every check: format, lints, licences, docs, tests"
-	@echo "make bench    measure performance"
+	@echo "make bench    measure performance, and write the figures in the README"
 	@echo "make web      build the playground and the demo client, which the server embeds"
 	@echo "make schema   regenerate schema.graphql after a change to the API"
 	@echo "make picture  take the picture of the demo client in the README"
@@ -41,12 +42,14 @@ web/%/index.html.gz: %/node_modules/.package-lock.json schema.graphql \
 test: setup-tests web lint
 	cargo test --locked
 
+# Continues without the peers that cannot be installed.
 bench: setup
-	cargo bench --locked --bench '*'
+	-@deploy/install bench && $(MAKE) --no-print-directory $(PEERS)
+	cargo bench --locked --bench '*' -- --write
 
 lint: tools tests/npm/node_modules/.package-lock.json
 	cargo fmt --check
-	tests/npm/node_modules/.bin/prettier --check --log-level warn playground demo tests .github
+	tests/npm/node_modules/.bin/prettier --check --log-level warn playground demo tests benches .github
 	node tests/npm/workflows.mjs .github/workflows/*.yml
 	cargo clippy --locked --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items
@@ -68,7 +71,7 @@ setup:
 setup-tests:
 	@deploy/install web test
 	@$(MAKE) --no-print-directory $(PYTHON)/installed \
-		tests/npm/node_modules/.package-lock.json tests/clients/node_modules/.package-lock.json
+		tests/npm/node_modules/.package-lock.json tests/clients/node_modules/.package-lock.json $(PEERS)
 
 $(PYTHON)/installed: tests/clients/python/requirements.txt
 	python3 -m venv --clear $(PYTHON)

@@ -28,6 +28,8 @@ mod report;
 mod roster;
 #[path = "ground/server.rs"]
 mod server;
+#[path = "peers/table.rs"]
+mod table;
 #[path = "peers/textbook.rs"]
 mod textbook;
 #[path = "peers/usage.rs"]
@@ -35,7 +37,9 @@ mod usage;
 #[path = "peers/world.rs"]
 mod world;
 
+use std::fs;
 use std::net::TcpListener;
+use std::path::Path;
 use std::time::Duration;
 
 use clap::Parser;
@@ -43,6 +47,7 @@ use tokio::runtime;
 
 use crate::contest::Contest;
 use crate::ground::{Redis, is_measured};
+use crate::report::Measured;
 use crate::world::{Sizes, World};
 
 #[global_allocator]
@@ -60,6 +65,9 @@ pub(crate) struct Options {
     /// Parts of the names of the servers to compare with Fanfold, separated by commas.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
+    /// Write the measurements to `measured.json`, the README and its plot.
+    #[arg(long, conflicts_with = "only")]
+    write: bool,
     /// `cargo bench` passes this.
     #[arg(long, hide = true)]
     bench: bool,
@@ -90,7 +98,20 @@ fn measure(options: &Options) {
         contest.choose_variants().await;
         contest.run(options.rounds).await
     });
-    print!("{}", report::text(&measured));
+    print!("{}", table::text(&measured));
+    if options.write {
+        write(&measured);
+    }
+}
+
+/// Writes the measurements, and the parts of the documents that show them.
+fn write(measured: &Measured) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(root.join("README.md")).unwrap();
+    let json = serde_json::to_string_pretty(measured).unwrap();
+    fs::write(root.join("benches/peers/measured.json"), json + "\n").unwrap();
+    fs::write(root.join("README.md"), report::in_page(&page, measured)).unwrap();
+    fs::write(root.join("docs/performance.svg"), report::plot(measured)).unwrap();
 }
 
 /// Checks that all servers respond equally.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::ground::Redis;
 use crate::load::{Load, ask, load};
 use crate::reads::Read;
-use crate::report::{Measured, MeasuredRead, MeasuredServer, Spread, median};
+use crate::report::{Measured, MeasuredRead, MeasuredServer, Spread};
 use crate::roster::{Peer, Variant};
 use crate::usage::{cpu, memory};
 use crate::world::World;
@@ -121,8 +121,9 @@ impl Contest {
             |percent: usize| requests[(requests.len() - 1) * percent / 100].as_secs_f64() * 1_000.0;
         #[allow(clippy::cast_precision_loss, reason = "there are few requests")]
         let count = many.requests.len() as f64;
-        let micros =
-            |index: usize| Some((after?[index] - before?[index]).as_secs_f64() * 1_000_000.0 / count);
+        let micros = |index: usize| {
+            Some(after?[index].saturating_sub(before?[index]).as_secs_f64() * 1_000_000.0 / count)
+        };
         Round {
             rate: rate(&many),
             cpu_micros: micros(0).zip(micros(1)).map(<[f64; 2]>::from),
@@ -169,7 +170,7 @@ impl Contest {
             .find(|other| other.read == entry.read && self.peers[other.peer].name == peer.floor);
         let ratios = floor.map(|floor| {
             let pairs = entry.rounds.iter().zip(&floor.rounds);
-            Spread::of(&pairs.map(|(round, floor)| round.rate / floor.rate).collect::<Vec<_>>())
+            spread(&pairs.map(|(round, floor)| round.rate / floor.rate).collect::<Vec<_>>())
         });
         #[allow(clippy::cast_precision_loss, reason = "memory is far below 2^53 bytes")]
         let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
@@ -214,4 +215,18 @@ fn identify(redis: &Redis) -> (u32, String) {
 fn version(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     Some(String::from_utf8_lossy(&output.stdout).trim().trim_start_matches('v').to_owned())
+}
+
+/// Returns the median and the range of some values.
+fn spread(values: &[f64]) -> Spread {
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    Spread { median: median(values), least, most }
+}
+
+/// Returns the median; 0 if there are no values.
+fn median(values: &[f64]) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }

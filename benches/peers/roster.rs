@@ -29,10 +29,10 @@ pub(crate) struct Variant {
     pub(crate) server: Server,
 }
 
-const TEXTBOOK: &str = "async-graphql, its DataLoader";
-const MERCURIUS: &str = "mercurius with JIT, Node";
-const YOGA: &str = "graphql-yoga, Node";
-const PHP: &str = "PHP page";
+const TEXTBOOK: &str = "textbook async-graphql, ZMSCORE";
+const MERCURIUS: &str = "mercurius with JIT, ZMSCORE";
+const YOGA: &str = "graphql-yoga, ZMSCORE";
+const PHP: &str = "PHP page, ZINTERSTORE";
 
 /// Names of the relation strategies, as in options and as published.
 const STRATEGIES: [(&str, &str); 2] = [("zinterstore", "ZINTERSTORE"), ("zmscore", "ZMSCORE")];
@@ -86,7 +86,7 @@ fn floor_of(strategy: &str) -> String {
 
 fn floor(redis: &Redis, (option, strategy): (&str, &str), tries_variants: bool) -> Peer {
     let start = |connections: &usize| Variant {
-        label: format!("connections to Redis: {connections}"),
+        label: counted(*connections, "Redis connection"),
         server: launch_self(&["floor", &redis.url(), option, &connections.to_string()]),
     };
     let count = if tries_variants { CONNECTIONS.len() } else { 1 };
@@ -123,7 +123,7 @@ fn node(redis: &Redis, world: &World, name: &str, file: &str, tries_variants: bo
         return None;
     }
     let start = |processes: &usize| Variant {
-        label: format!("processes: {processes}"),
+        label: counted(*processes, "process"),
         server: Server::launch(
             Command::new("node")
                 .current_dir(&directory)
@@ -152,7 +152,7 @@ fn php(redis: &Redis, world: &World, tries_variants: bool) -> Option<Peer> {
         return None;
     }
     let start = |processes: &usize| Variant {
-        label: format!("processes: {processes}"),
+        label: counted(*processes, "process"),
         server: Server::launch(
             Command::new(&script)
                 .env("PORT", free_port().to_string())
@@ -169,6 +169,15 @@ fn php(redis: &Redis, world: &World, tries_variants: bool) -> Option<Peer> {
         is_exact: false,
         variants: PHP_PROCESSES[..count].iter().map(start).collect(),
     })
+}
+
+/// Returns a number with a noun, such as "2 processes".
+fn counted(number: usize, noun: &str) -> String {
+    match (number, noun.ends_with('s')) {
+        (1, _) => format!("1 {noun}"),
+        (_, true) => format!("{number} {noun}es"),
+        (_, false) => format!("{number} {noun}s"),
+    }
 }
 
 /// Starts a server that is part of this program.

@@ -2,6 +2,7 @@
 
 pub(crate) mod circle;
 pub(crate) mod document;
+pub(crate) mod figures;
 pub(crate) mod house;
 pub(crate) mod keys;
 pub(crate) mod schema;
