@@ -79,7 +79,7 @@ pub(crate) fn in_page(page: &str, measured: &Measured) -> String {
 }
 
 fn section(measured: &Measured) -> String {
-    let Measured { day, cores, redis, connections, rounds, reads, .. } = measured;
+    let Measured { day, cores, redis, connections, reads, .. } = measured;
     let versions = [("Node", &measured.node), ("PHP", &measured.php)];
     let versions = versions.map(|(name, version)| {
         version.as_ref().map_or(String::new(), |version| format!(", {name} {version}"))
@@ -87,11 +87,12 @@ fn section(measured: &Measured) -> String {
     let versions = versions.concat();
     let mut section = format!(
         "![Requests per second of each server](docs/performance.svg)\n\
-         The *floor* is a hand-written handler that sends the same commands to Redis, without GraphQL.\n\
-         Measured on {day} with Redis {redis}{versions}, all on {cores} cores with the load generator: medians of {rounds}\n\
-         rounds at {connections} connections, and latency (p50) at one. To repeat: `make bench`, which publishes losses too.\n\n"
+         The *floor* is a hand-written handler that sends the same commands to Redis, without GraphQL. \
+         To repeat: `make bench`.\n\
+         Measured on {day}, all on {cores} cores: Redis {redis}{versions}. \
+         Medians at {connections} connections; p50 at one.\n\n"
     );
-    let columns = reads.iter().map(|read| format!(" {} requests/s | × floor | p50 ms |", read.name));
+    let columns = reads.iter().map(|read| format!(" {} requests/s | × floor (range) | p50 ms |", read.name));
     let columns: String = columns.collect();
     let first = reads.first().map_or("", |read| &read.name);
     writeln!(section, "| server |{columns} {first}: CPU µs, server + Redis | MiB |").unwrap();
@@ -126,7 +127,8 @@ fn row(measured: &Measured, server: &MeasuredServer) -> String {
     });
     let of_reads: String = of_reads.collect();
     let cpu = server.server_cpu_micros.zip(server.redis_cpu_micros);
-    let cpu = cpu.map_or("–".to_owned(), |(server, redis)| format!("{server:.0} + {redis:.0}"));
+    let cpu = cpu
+        .map_or("–".to_owned(), |(server, redis)| format!("{} + {}", thousands(server), thousands(redis)));
     let memory = server.memory_mib.map_or("–".to_owned(), |memory| format!("{memory:.0}"));
     format!("| {name} |{of_reads} {cpu} | {memory} |")
 }
@@ -155,9 +157,9 @@ fn thousands(number: f64) -> String {
 
 /// Horizontal positions in the plot.
 const WIDTH: f64 = 760.0;
-const LEFT: f64 = 230.0;
+const LEFT: f64 = 250.0;
 /// Width of the longest bar, beside which there is room for its label.
-const LONGEST: f64 = 370.0;
+const LONGEST: f64 = 350.0;
 /// Height of a bar, and of a line.
 const BAR: f64 = 16.0;
 const LINE: f64 = 22.0;

@@ -1,5 +1,5 @@
 //! A server with `async-graphql`, written as its book teaches it: resolvers that each load their own field, with the
-//! library's `DataLoader`, over one multiplexed connection to Redis.
+//! library's `DataLoader`, one for each request, over one multiplexed connection to Redis.
 
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -30,9 +30,7 @@ pub(crate) fn serve(redis: &str, name_shards: u32) {
     Runtime::new().unwrap().block_on(async {
         let connection = Client::open(redis).unwrap().get_multiplexed_async_connection().await.unwrap();
         let store = Store { connection, keys: Keys::new("ff:", name_shards) };
-        let loader = || DataLoader::new(store.clone(), tokio::spawn);
-        let schema = Schema::build(Query, EmptyMutation, EmptySubscription);
-        let schema = schema.data(store.clone()).data(loader()).finish();
+        let schema = Schema::build(Query, EmptyMutation, EmptySubscription).data(store.clone()).finish();
         let router = Router::new().route("/graphql", post(respond)).with_state(Arc::new((store, schema)));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         println!("textbook listens on http://{}/", listener.local_addr().unwrap());
@@ -57,7 +55,10 @@ async fn respond(
     let token = token.and_then(|value| Token::parse(value.strip_prefix("Bearer ")?));
     match token {
         Some(token) if store.has_session(&token).await => {
-            let request = request.into_inner().data(Me(token.user()));
+            // A loader that all requests share would load the same keys once for all of them, because all requests of
+            // this load are equal. Real clients' requests differ.
+            let loader = DataLoader::new(store.clone(), tokio::spawn);
+            let request = request.into_inner().data(Me(token.user())).data(loader);
             GraphQLResponse::from(schema.execute(request).await).into_response()
         }
         _ => StatusCode::UNAUTHORIZED.into_response(),
