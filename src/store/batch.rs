@@ -210,7 +210,7 @@ async fn exchange(step: &'static str, pipeline: &Pipeline, store: &Store) -> Res
 impl Replies {
     /// Returns one command's reply. Each ticket can be used once.
     pub fn take<T>(&mut self, ticket: Ticket<T>) -> Result<T, Error> {
-        let answer = self.answers.get(ticket.index).cloned();
+        let answer = self.answers.get(ticket.index);
         (ticket.decode)(answer.ok_or_else(|| Error::corrupt("the ticket belongs to another batch"))?)
     }
 

@@ -23,7 +23,7 @@ pub struct Command<T> {
     pub(super) weight: u64,
 }
 
-pub(super) type Decode<T> = Box<dyn FnOnce(Answer) -> Result<T, Error> + Send>;
+pub(super) type Decode<T> = Box<dyn FnOnce(&Answer) -> Result<T, Error> + Send>;
 
 /// Base budget cost of a script, which runs a few commands itself. Excludes the cost of the set or list
 /// members that the script reads.
@@ -75,7 +75,7 @@ impl<T: FromRedisValue + 'static> Command<T> {
     /// expect is decoded as before, so that errors stay the same.
     pub(super) fn read_by(self, read: impl Fn(&Answer) -> Option<T> + Send + 'static) -> Self {
         let Self { body, decode, weight } = self;
-        let decode = move |answer: Answer| read(&answer).map_or_else(|| decode(answer), Ok);
+        let decode = move |answer: &Answer| read(answer).map_or_else(|| decode(answer), Ok);
         Self { body, decode: Box::new(decode), weight }
     }
 }
@@ -133,11 +133,11 @@ impl Builder {
 }
 
 /// Combines commands of one tag into a transaction. The reply is the list of the commands' replies.
-pub(super) fn transaction<T: FromRedisValue + 'static>(commands: Vec<Builder>) -> Command<T> {
+pub(super) fn transaction<T: FromRedisValue + 'static>(commands: &[Builder]) -> Command<T> {
     let weight = commands.len() as u64;
     let mut pipeline = Pipeline::default();
     pipeline.push_name("MULTI");
-    pipeline.extend(&of_one_tag(&commands));
+    pipeline.extend(&of_one_tag(commands));
     pipeline.push_name("EXEC");
     Command { body: Body::Transaction(pipeline), decode: Box::new(read), weight }
 }
@@ -145,9 +145,9 @@ pub(super) fn transaction<T: FromRedisValue + 'static>(commands: Vec<Builder>) -
 /// Combines commands of one tag, sent together but not atomically. The reply is the list of the commands'
 /// replies. When its memory is full, Redis rejects every transaction, even a read-only transaction, but still
 /// accepts read-only commands combined this way.
-pub(super) fn several<T: FromRedisValue + 'static>(commands: Vec<Builder>) -> Command<T> {
+pub(super) fn several<T: FromRedisValue + 'static>(commands: &[Builder]) -> Command<T> {
     let weight = commands.len() as u64;
-    Command { body: Body::Several(of_one_tag(&commands)), decode: Box::new(read), weight }
+    Command { body: Body::Several(of_one_tag(commands)), decode: Box::new(read), weight }
 }
 
 /// Returns the commands, after checking that their keys all have the same tag.
@@ -182,7 +182,7 @@ pub(super) fn each<I: Send + 'static, T: 'static>(
         pipeline.push(&build(item).arguments);
     }
     let weight = items.len() as u64;
-    let decode = move |answer: Answer| {
+    let decode = move |answer: &Answer| {
         let read = |(item, reply): (I, Reply<'_>)| {
             let result = reply.check().map_err(Error::from).and_then(|()| read(&item, reply));
             (item, result)
@@ -192,7 +192,7 @@ pub(super) fn each<I: Send + 'static, T: 'static>(
     Command { body: Body::Each(pipeline), decode: Box::new(decode), weight }
 }
 
-fn read<T: FromRedisValue>(answer: Answer) -> Result<T, Error> {
+fn read<T: FromRedisValue>(answer: &Answer) -> Result<T, Error> {
     let value = answer.value()?;
     let failed = match &value {
         Value::ServerError(error) => Some(error),

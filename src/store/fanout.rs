@@ -288,7 +288,7 @@ pub fn waiting(keys: &Keys, queue: Queue) -> Command<u64> {
     match queue.kind {
         Kind::Deliver => {
             let held = command("ZCARD").key(&keys.fanout_held(queue.partition));
-            several::<(u64, u64)>(vec![in_stream, held]).map(|(in_stream, held)| Ok(in_stream + held))
+            several::<(u64, u64)>(&[in_stream, held]).map(|(in_stream, held)| Ok(in_stream + held))
         }
         Kind::Remove => in_stream.reply(),
     }
@@ -298,7 +298,7 @@ pub fn waiting(keys: &Keys, queue: Queue) -> Command<u64> {
 pub fn oldest(keys: &Keys, queue: Queue) -> Command<Option<Timestamp>> {
     let first = command("XRANGE").key(&queue.stream(keys)).arg("-").arg("+").arg("COUNT").arg(1);
     let held = command("ZRANGE").key(&keys.fanout_turns(queue.partition)).arg(0).arg(0).arg("WITHSCORES");
-    several::<(Vec<Job>, Vec<(u64, i64)>)>(vec![first, held]).map(|(jobs, held)| {
+    several::<(Vec<Job>, Vec<(u64, i64)>)>(&[first, held]).map(|(jobs, held)| {
         let millis = |job: &Job| job.id.split('-').next()?.parse().ok();
         let held = held.first().map(|(_, since)| *since);
         Ok(jobs.first().and_then(millis).into_iter().chain(held).min().map(Timestamp::from_millis))

@@ -28,7 +28,7 @@ pub struct KeyUsage {
 fn usage<Kind>(key: &Key<Kind>, count: &str, markers: u64) -> Command<Option<KeyUsage>> {
     let bytes = command("MEMORY").arg("USAGE").key(key).arg("SAMPLES").arg(SAMPLES);
     let encoding = command("OBJECT").arg("ENCODING").key(key);
-    let usage = several(vec![bytes, encoding, command(count).key(key)]);
+    let usage = several(&[bytes, encoding, command(count).key(key)]);
     usage.map(move |(bytes, encoding, elements): (Option<u64>, Option<String>, u64)| {
         let items = elements.saturating_sub(markers);
         Ok(bytes.zip(encoding).map(|(bytes, encoding)| KeyUsage { bytes, items, encoding }))

@@ -148,7 +148,7 @@ impl Cold {
 pub fn cold(keys: &Keys, author: UserId) -> Command<Cold> {
     let cold = command("HMGET").key(&keys.cold(author)).arg("greatest").arg("count");
     let gone = command("ZRANGE").key(&keys.gone(author)).arg(0).arg(-1);
-    several::<((Option<u64>, Option<String>), Vec<Id>)>(vec![cold, gone])
+    several::<((Option<u64>, Option<String>), Vec<Id>)>(&[cold, gone])
         .map(|(noted, gone)| Ok(Cold::new(noted, gone)))
 }
 

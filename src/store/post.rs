@@ -407,7 +407,7 @@ pub fn nearest(keys: &Keys, author: UserId, direction: Direction) -> Command<Nea
     // The order matters: if a post becomes cold between the two reads, at least one of them finds it.
     let hot = command("LINDEX").key(&keys.posts(author)).arg(index);
     let cold = command("HGET").key(&keys.cold(author)).arg("greatest");
-    several::<(Option<Id>, Option<u64>)>(vec![hot, cold])
+    several::<(Option<Id>, Option<u64>)>(&[hot, cold])
         .map(|(hot, cold)| Ok(Nearest { hot: hot.map(|Id(id)| id), cold: cold.and_then(PostId::new) }))
 }
 

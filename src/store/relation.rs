@@ -242,7 +242,7 @@ fn by_intersection(keys: &Keys, viewer: UserId, others: &[UserId], nonce: u64) -
         }
         Some((0, 0, 0, 0, Follows::read(answers.nth(4)?)?, Follows::read(answers.next()?)?, 0))
     };
-    transaction::<Answers>(steps).read_by(read).map(move |(_, _, _, _, following, followers, _)| {
+    transaction::<Answers>(&steps).read_by(read).map(move |(_, _, _, _, following, followers, _)| {
         let (following, followers) = (following.sorted(), followers.sorted());
         let relation = |other: &UserId| Relation {
             following_since: following.time_of(*other),
@@ -266,7 +266,7 @@ fn by_probe(keys: &Keys, viewer: UserId, others: &[UserId]) -> Command<Vec<Relat
         let mut replies = answer.replies();
         Some((scores(replies.next()?)?, scores(replies.next()?)?))
     };
-    several::<Answers>(probes).read_by(read).map(|(following, followers)| {
+    several::<Answers>(&probes).read_by(read).map(|(following, followers)| {
         let time = |score: Option<Score>| score.map(|Score(at)| at);
         let relation = |(following, followers)| Relation {
             following_since: time(following),

@@ -141,12 +141,12 @@ impl<'a> Element<'a> {
 
 /// Parses a decimal number, as Redis writes it.
 fn integer(text: &[u8]) -> Option<i64> {
+    /// Number of digits of a number that certainly fits.
+    const FITS: usize = 18;
     let (is_negative, digits) = match text.split_first()? {
         (b'-', digits) => (true, digits),
         _ => (false, text),
     };
-    /// Number of digits of a number that certainly fits.
-    const FITS: usize = 18;
     if digits.is_empty() || digits.len() > FITS + 1 {
         return None;
     }
@@ -318,7 +318,7 @@ pub(super) struct Elements<'a> {
     left: usize,
 }
 
-impl<'a> Elements<'a> {
+impl Elements<'_> {
     /// Returns the next element as a tree of values; `None` at the end.
     fn value(&mut self) -> Option<Result<Value, RedisError>> {
         let element = match Element::at(self.bytes, 0) {

@@ -33,5 +33,5 @@ pub fn record(keys: &Keys, account: Digest, address: Digest, now: Timestamp) -> 
         command("ZREMRANGEBYRANK").key(&known).arg(0).arg(-1 - MOST_ADDRESSES),
         command("EXPIRE").key(&known).arg(REMEMBERED.as_secs()),
     ];
-    transaction::<Vec<i64>>(remember).map(|counts| Ok(counts.first() == Some(&1)))
+    transaction::<Vec<i64>>(&remember).map(|counts| Ok(counts.first() == Some(&1)))
 }

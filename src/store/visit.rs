@@ -39,7 +39,7 @@ pub fn fix_layout(keys: &Keys, day: Day, expected: u64) -> Command<Layout> {
     let fix = command("HSETNX").key(&days).arg(day.number()).arg(wanted);
     let since = command("HSETNX").key(&days).arg(SINCE).arg(day.number());
     let read = command("HGET").key(&days).arg(day.number());
-    let fixed = several::<(bool, bool, u32)>(vec![fix, since, read]);
+    let fixed = several::<(bool, bool, u32)>(&[fix, since, read]);
     fixed.map(move |(_, _, shards)| Ok(Layout { day, shards: shards.clamp(1, MOST_SHARDS) }))
 }
 
@@ -83,7 +83,7 @@ pub fn record(keys: &Keys, layout: Layout, user: UserId) -> Command<bool> {
 pub fn count(keys: &Keys, layout: Layout, shard: u32) -> Command<u64> {
     let visits = keys.visits(layout, shard);
     let (all, mark) = (command("SCARD").key(&visits), command("SISMEMBER").key(&visits).arg(CLOSED));
-    several(vec![all, mark]).map(|(all, mark): (u64, u64)| Ok(all.saturating_sub(mark)))
+    several(&[all, mark]).map(|(all, mark): (u64, u64)| Ok(all.saturating_sub(mark)))
 }
 
 /// Closes one of a day's shards and returns its number of visitors.

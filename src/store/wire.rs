@@ -34,7 +34,7 @@ use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::sync::{mpsc, oneshot};
 use tokio_rustls::TlsConnector;
 
-use crate::store::reply::{Replies, Scanner};
+use crate::store::reply::{Replies, Reply, Scanner};
 
 /// Timeout for a pipeline's replies.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -125,7 +125,7 @@ impl Connection {
     /// Sends a pipeline of few commands, and returns the replies as values.
     pub(super) async fn query(&self, pipeline: &Pipeline) -> Result<Vec<Value>, RedisError> {
         let replies = self.send(pipeline.get_packed_pipeline(), pipeline.len()).await?;
-        replies.iter().map(|reply| reply.value()).collect()
+        replies.iter().map(Reply::value).collect()
     }
 
     /// Sends a pipeline that gets `count` replies, and waits for them.

@@ -1,7 +1,6 @@
 //! Connections to Redis that break at any byte: each read is right or fails.
 
-use std::io::{Read as _, Write as _};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -111,7 +110,7 @@ async fn over_a_cable_that_breaks_at_any_byte_each_read_is_right_or_fails() {
         let (rng, mut right) = (Rng::from_seed(seed), 0);
         for _ in 0..100 {
             let viewer = id(rng.nonce());
-            let others: Vec<UserId> = (0..1 + rng.nonce() % PEOPLE).map(|_| id(rng.nonce())).collect();
+            let others: Vec<UserId> = (0..=rng.nonce() % PEOPLE).map(|_| id(rng.nonce())).collect();
             match read(&distant, viewer, &others).await {
                 Ok(found) => {
                     assert_eq!(found, read(&world.app, viewer, &others).await.unwrap());
