@@ -27,7 +27,7 @@ pub(super) trait Preloaded: ContainerType {
     /// Returns the function that writes a field; `None` if the field's resolver must resolve it.
     fn writer(field: &Field) -> Option<Writer<Self>>;
 
-    /// Returns the scope whose budget the object's strings are charged to.
+    /// Returns the scope whose budget the object's text is charged to.
     fn scope(&self) -> &Scope;
 }
 
@@ -55,8 +55,6 @@ pub(super) fn nested<T, N: Preloaded + 'static>(
 #[derive(Default)]
 pub(super) struct Json {
     bytes: Vec<u8>,
-    /// Length of the strings to charge to the budget, in bytes.
-    charged: u64,
 }
 
 impl Json {
@@ -72,12 +70,6 @@ impl Json {
     /// Writes a custom scalar.
     pub(super) fn scalar(&mut self, scalar: &impl ScalarType) -> Option<()> {
         self.value(&scalar.to_value())
-    }
-
-    /// Writes a string that is charged to the budget for the response.
-    pub(super) fn text(&mut self, text: &str) -> Option<()> {
-        self.charged += text.len() as u64;
-        self.value(&text)
     }
 
     fn into_value(self) -> Option<Value> {
@@ -152,7 +144,7 @@ pub(super) struct List<'a, T>(pub(super) Vec<&'a T>);
 impl<T: Preloaded> List<'_, T> {
     /// Writes the list. Returns the text, and the positions at which the values of the remaining fields belong.
     fn write(&self, plan: &[Planned<'_, T>]) -> Option<(Json, Vec<usize>)> {
-        let (mut json, mut gaps) = (Json::default(), Vec::new());
+        let (mut json, mut gaps, mut charged) = (Json::default(), Vec::new(), 0);
         json.push("[");
         for (index, object) in self.0.iter().enumerate() {
             if index > 0 {
@@ -166,10 +158,11 @@ impl<T: Preloaded> List<'_, T> {
                 }
             }
             json.push("}");
+            // Object by object, so that the text never exceeds the budget by much.
+            let written = json.bytes.len() - std::mem::replace(&mut charged, json.bytes.len());
+            object.scope().budget().spend(Resource::ResponseBytes, written as u64).ok()?;
         }
         json.push("]");
-        let scope = self.0.first().map(|object| object.scope());
-        scope.map_or(Ok(()), |scope| scope.budget().spend(Resource::ResponseBytes, json.charged)).ok()?;
         Some((json, gaps))
     }
 

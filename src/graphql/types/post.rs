@@ -116,7 +116,7 @@ impl Preloaded for Post {
         match field.name.node.as_str() {
             "id" => writer(|post: &Self, json| json.value(&GlobalId::Post(post.record.id).print())),
             "author" => nested(field, |post: &Self| &post.author),
-            "content" => writer(|post: &Self, json| json.text(&post.record.content)),
+            "content" => writer(|post: &Self, json| json.value(&post.record.content)),
             "platform" => writer(|post: &Self, json| json.value(&post.record.platform)),
             "createdAt" => writer(|post: &Self, json| json.scalar(&DateTime(post.record.created_at))),
             _ => None,

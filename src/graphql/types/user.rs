@@ -235,11 +235,11 @@ impl Preloaded for User {
     fn writer(field: &Field) -> Option<Writer<Self>> {
         match field.name.node.as_str() {
             "id" => writer(|user: &Self, json| json.value(&GlobalId::User(user.id).print())),
-            "username" => writer(|user: &Self, json| json.text(&user.preloaded()?.username)),
+            "username" => writer(|user: &Self, json| json.value(&user.preloaded()?.username)),
             "displayName" => {
-                writer(|user: &Self, json| json.text(user.preloaded()?.display_name.as_deref()?))
+                writer(|user: &Self, json| json.value(&user.preloaded()?.display_name.as_deref()?))
             }
-            "bio" => writer(|user: &Self, json| json.text(user.preloaded()?.bio.as_deref()?)),
+            "bio" => writer(|user: &Self, json| json.value(&user.preloaded()?.bio.as_deref()?)),
             "createdAt" => writer(|user: &Self, json| json.scalar(&DateTime(user.preloaded()?.created_at?))),
             "isViewer" => writer(|user: &Self, json| json.value(&(user.scope.viewer_id() == Some(user.id)))),
             "relation" => {

@@ -345,3 +345,17 @@ async fn a_country_with_very_many_subdivisions_uses_more_than_was_predicted() {
         "it needs more than 20000 commands to the store",
     );
 }
+
+#[tokio::test]
+async fn text_of_a_list_is_not_written_far_beyond_the_limit() {
+    let world = World::with(&["--graphql-response-limit", "100000", "--graphql-cost-limit", "5000"]).await;
+    world.register("ada").await;
+    publish_wide(&world, 1, 100).await;
+    let aliases = many(30, |number| format!("{}{number}: id", "a".repeat(200)));
+    let query = format!(
+        "{{ user(by: {{ username: \"ada\" }}) {{ posts(first: 100) {{ nodes {{ {aliases} }} }} }} }}"
+    );
+    let before = world.app.store().round_trips();
+    assert_over(&world.ask(None, &query, Value::Null).await, "its response has more than 100000 bytes");
+    assert!(world.app.store().round_trips() - before < 6, "the list is not read again");
+}
