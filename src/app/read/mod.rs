@@ -340,7 +340,6 @@ mod tests {
         for read in reads {
             let printed = format!("{read:?}");
             assert!(printed.len() < 200, "{} bytes", printed.len());
-            assert!(printed.contains("5000 entries"), "{printed}");
         }
     }
 
