@@ -17,7 +17,7 @@ use async_graphql::{
     ContainerType, ContextSelectionSet, Name, OutputType, Positioned, ScalarType, ServerResult, Value,
 };
 use async_graphql_value::RAW_VALUE_TOKEN;
-use futures::future::{FutureExt as _, try_join_all};
+use futures::future::{BoxFuture, FutureExt as _, try_join_all};
 
 use crate::budget::Resource;
 use crate::graphql::context::Scope;
@@ -141,72 +141,108 @@ fn writer_of<T: Preloaded>(field: &Field) -> Option<Writer<T>> {
 /// A list of preloaded objects, as a field's value.
 pub(super) struct List<'a, T>(pub(super) Vec<&'a T>);
 
-impl<T: Preloaded> List<'_, T> {
-    /// Writes the list. Returns the text, and the positions at which the values of the remaining fields belong.
-    fn write(&self, plan: &[Planned<'_, T>]) -> Option<(Json, Vec<usize>)> {
-        let (mut json, mut gaps, mut charged) = (Json::default(), Vec::new(), 0);
-        json.push("[");
-        for (index, object) in self.0.iter().enumerate() {
-            if index > 0 {
-                json.push(",");
-            }
-            for Planned { key, source } in plan {
-                json.push(key);
-                match source {
-                    Source::Memory(write) => write(object, &mut json)?,
-                    Source::Resolver(_) => gaps.push(json.bytes.len()),
-                }
-            }
-            json.push("}");
-            // Object by object, so that the text never exceeds the budget by much.
-            let written = json.bytes.len() - std::mem::replace(&mut charged, json.bytes.len());
-            object.scope().budget().spend(Resource::ResponseBytes, written as u64).ok()?;
-        }
-        json.push("]");
-        Some((json, gaps))
+/// A preloaded object, as a field's value.
+pub(super) struct One<'a, T>(pub(super) &'a T);
+
+/// The text of one or several objects, and what is missing in it.
+struct Written {
+    json: Json,
+    /// The positions at which the values of the remaining fields belong.
+    gaps: Vec<usize>,
+    /// Length of the text already charged to the budget, in bytes.
+    charged: usize,
+}
+
+impl Written {
+    fn new(start: &str) -> Self {
+        let mut json = Json::default();
+        json.push(start);
+        Self { json, gaps: Vec::new(), charged: 0 }
     }
 
-    /// Resolves the fields that are not in memory, in the order of their gaps.
+    /// Writes an object.
+    fn push<T: Preloaded>(&mut self, object: &T, plan: &[Planned<'_, T>]) -> Option<()> {
+        for Planned { key, source } in plan {
+            self.json.push(key);
+            match source {
+                Source::Memory(write) => write(object, &mut self.json)?,
+                Source::Resolver(_) => self.gaps.push(self.json.bytes.len()),
+            }
+        }
+        self.json.push("}");
+        // Object by object, so that the text never exceeds the budget by much.
+        let length = self.json.bytes.len();
+        let written = length - std::mem::replace(&mut self.charged, length);
+        object.scope().budget().spend(Resource::ResponseBytes, written as u64).ok()
+    }
+
+    /// Inserts values into the gaps.
+    fn fill(self, values: &[Value]) -> Option<Value> {
+        if self.gaps.is_empty() {
+            return self.json.into_value();
+        }
+        let (text, mut filled, mut start) = (self.json.bytes, Json::default(), 0);
+        for (gap, value) in self.gaps.into_iter().zip(values) {
+            filled.bytes.extend_from_slice(&text[start..gap]);
+            filled.value(value)?;
+            start = gap;
+        }
+        filled.bytes.extend_from_slice(&text[start..]);
+        filled.into_value()
+    }
+}
+
+/// Returns the fields of a plan that are not in memory, in order.
+fn rest<'a, T>(plan: &[Planned<'a, T>]) -> Vec<&'a Positioned<Field>> {
+    let rest = plan.iter().filter_map(|planned| match planned.source {
+        Source::Memory(_) => None,
+        Source::Resolver(field) => Some(field),
+    });
+    rest.collect()
+}
+
+/// Resolves these fields of an object.
+fn resolve<'a, T: Preloaded>(
+    context: &'a ContextSelectionSet<'a>,
+    object: &'a T,
+    fields: &'a [&'a Positioned<Field>],
+) -> impl Iterator<Item = BoxFuture<'a, ServerResult<Value>>> {
+    fields.iter().map(move |field| {
+        let resolving = async move {
+            let value = object.resolve_field(&context.with_field(field)).await;
+            value.map(Option::unwrap_or_default)
+        };
+        resolving.boxed()
+    })
+}
+
+impl<T: Preloaded> List<'_, T> {
+    fn write(&self, plan: &[Planned<'_, T>]) -> Option<Written> {
+        let mut written = Written::new("[");
+        for (index, object) in self.0.iter().enumerate() {
+            if index > 0 {
+                written.json.push(",");
+            }
+            written.push(*object, plan)?;
+        }
+        written.json.push("]");
+        Some(written)
+    }
+
+    /// Resolves these fields of all objects. Errors have the path that async-graphql would give them.
     async fn resolve_rest(
         &self,
         context: &ContextSelectionSet<'_>,
-        plan: &[Planned<'_, T>],
+        fields: &[&Positioned<Field>],
     ) -> ServerResult<Vec<Value>> {
-        let fields = plan.iter().filter_map(|planned| match planned.source {
-            Source::Memory(_) => None,
-            Source::Resolver(field) => Some(field),
-        });
-        let objects = self.0.iter().enumerate();
-        let resolving = objects.flat_map(|(index, object)| {
-            fields.clone().map(move |field| resolve(context, index, *object, field).boxed())
-        });
-        try_join_all(resolving).await
+        let resolve_one = |(index, object)| async move {
+            let context = context.with_index(index);
+            let values = try_join_all(resolve(&context, object, fields)).await;
+            values.map_err(|error| context.set_error_path(error))
+        };
+        let objects = self.0.iter().copied().enumerate();
+        Ok(try_join_all(objects.map(resolve_one)).await?.concat())
     }
-}
-
-/// Resolves a field of the object at this index. Errors have the path that async-graphql would give them.
-async fn resolve<T: Preloaded>(
-    context: &ContextSelectionSet<'_>,
-    index: usize,
-    object: &T,
-    field: &Positioned<Field>,
-) -> ServerResult<Value> {
-    let context = context.with_index(index);
-    let value = object.resolve_field(&context.with_field(field)).await;
-    value.map(Option::unwrap_or_default).map_err(|error| context.set_error_path(error))
-}
-
-/// Inserts values into the gaps of a text.
-fn fill(text: &Json, gaps: &[usize], values: &[Value]) -> Option<Json> {
-    let mut filled = Json::default();
-    let mut start = 0;
-    for (&gap, value) in gaps.iter().zip(values) {
-        filled.bytes.extend_from_slice(&text.bytes[start..gap]);
-        filled.value(value)?;
-        start = gap;
-    }
-    filled.bytes.extend_from_slice(&text.bytes[start..]);
-    Some(filled)
 }
 
 impl<T: Preloaded> OutputType for List<'_, T> {
@@ -228,19 +264,45 @@ impl<T: Preloaded> OutputType for List<'_, T> {
         field: &Positioned<Field>,
     ) -> ServerResult<Value> {
         if let Some(plan) = plan(&context.item.node)
-            && let Some((text, gaps)) = self.write(&plan)
+            && let Some(written) = self.write(&plan)
         {
-            let text = if gaps.is_empty() {
-                Some(text)
-            } else {
-                let values = self.resolve_rest(context, &plan).boxed().await?;
-                fill(&text, &gaps, &values)
+            let values = match &*rest(&plan) {
+                [] => Vec::new(),
+                fields => self.resolve_rest(context, fields).boxed().await?,
             };
-            if let Some(value) = text.and_then(Json::into_value) {
+            if let Some(value) = written.fill(&values) {
                 return Ok(value);
             }
         }
         // Some object is not in memory, or the budget is exhausted, which the fields' resolvers report.
+        self.0.resolve(context, field).boxed().await
+    }
+}
+
+impl<T: Preloaded> OutputType for One<'_, T> {
+    fn type_name() -> Cow<'static, str> {
+        T::type_name()
+    }
+
+    fn create_type_info(registry: &mut Registry) -> String {
+        T::create_type_info(registry)
+    }
+
+    async fn resolve(
+        &self,
+        context: &ContextSelectionSet<'_>,
+        field: &Positioned<Field>,
+    ) -> ServerResult<Value> {
+        if let Some(plan) = plan(&context.item.node) {
+            let mut written = Written::new("");
+            if written.push(self.0, &plan).is_some() {
+                let fields = rest(&plan);
+                let values = try_join_all(resolve(context, self.0, &fields)).boxed().await?;
+                if let Some(value) = written.fill(&values) {
+                    return Ok(value);
+                }
+            }
+        }
         self.0.resolve(context, field).boxed().await
     }
 }

@@ -17,7 +17,7 @@ use crate::graphql::directive::{
     cache_control,
 };
 use crate::graphql::id::GlobalId;
-use crate::graphql::preloaded::{Preloaded, Writer, nested, writer};
+use crate::graphql::preloaded::{One, Preloaded, Writer, nested, writer};
 use crate::graphql::selection::user_selection;
 use crate::graphql::types::scalar::{DateTime, number};
 use crate::graphql::types::user::User;
@@ -67,8 +67,8 @@ impl Post {
     }
 
     /// The user who published the post.
-    async fn author(&self) -> &User {
-        &self.author
+    async fn author(&self) -> One<'_, User> {
+        One(&self.author)
     }
 
     /// The post's text: 1 to 2,000 characters of any script. It may contain line breaks.

@@ -6,7 +6,7 @@ use async_graphql::{Enum, Object};
 
 use crate::graphql::context::Scope;
 use crate::graphql::directive::{CacheControlScope::Private, cache_control};
-use crate::graphql::preloaded::{Json, Preloaded, Writer, nested, writer};
+use crate::graphql::preloaded::{Json, One, Preloaded, Writer, nested, writer};
 use crate::graphql::types::scalar::DateTime;
 use crate::graphql::types::user::User;
 use crate::model;
@@ -42,8 +42,8 @@ impl Relation {
 #[Object(directive = cache_control::apply(Private))]
 impl Relation {
     /// The other user in the relation.
-    async fn user(&self) -> &User {
-        &self.user
+    async fn user(&self) -> One<'_, User> {
+        One(&self.user)
     }
 
     /// The follow state between the viewer and the user.

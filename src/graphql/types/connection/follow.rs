@@ -14,7 +14,7 @@ use crate::graphql::cursor;
 use crate::graphql::directive::{CacheControlScope::Public, cache_control};
 use crate::graphql::page::{Filled, Rows, fill};
 use crate::graphql::paging::Paging;
-use crate::graphql::preloaded::{List, Preloaded, Writer, nested, writer};
+use crate::graphql::preloaded::{List, One, Preloaded, Writer, nested, writer};
 use crate::graphql::selection::{Wants, user_selection};
 use crate::graphql::types::connection::PageInfo;
 use crate::graphql::types::scalar::{DateTime, number};
@@ -110,8 +110,8 @@ impl FollowEdge {
     }
 
     /// The listed user.
-    async fn node(&self) -> &User {
-        &self.node
+    async fn node(&self) -> One<'_, User> {
+        One(&self.node)
     }
 
     /// The time of the follow that the entry represents. The list is ordered by this time.

@@ -13,7 +13,7 @@ use crate::graphql::cursor::{self, PostList};
 use crate::graphql::directive::{CacheControlScope::Public, cache_control};
 use crate::graphql::page::{Filled, Rows, fill};
 use crate::graphql::paging::Paging;
-use crate::graphql::preloaded::{List, Preloaded, Writer, nested, writer};
+use crate::graphql::preloaded::{List, One, Preloaded, Writer, nested, writer};
 use crate::graphql::selection::Wants;
 use crate::graphql::types::connection::PageInfo;
 use crate::graphql::types::post::Post;
@@ -127,8 +127,8 @@ impl PostEdge {
     }
 
     /// The listed post.
-    async fn node(&self) -> &Post {
-        &self.node
+    async fn node(&self) -> One<'_, Post> {
+        One(&self.node)
     }
 }
 
