@@ -180,8 +180,8 @@ async fn secure(host: &str, stream: TcpStream) -> Result<impl AsyncRead + AsyncW
     Ok(TlsConnector::from(Arc::new(config)).connect(name, stream).await?)
 }
 
-/// Serves a connection until it breaks, or until there are no more callers. Callers that wait when this future ends
-/// learn from their dropped channel that the connection broke.
+/// Serves a connection until it breaks, or until there are no more callers. When this future ends, the channels of the
+/// callers that still wait are dropped, which fails them.
 async fn serve(stream: impl AsyncRead + AsyncWrite, mut pipelines: mpsc::Receiver<Sent>) {
     let (mut reader, mut writer) = tokio::io::split(stream);
     let (mut output, mut input) = (Output::default(), Input::default());
@@ -207,7 +207,7 @@ async fn serve(stream: impl AsyncRead + AsyncWrite, mut pipelines: mpsc::Receive
             }
         };
         if let Err(error) = done {
-            // The first caller learns the cause.
+            // The first caller receives the cause.
             if let Some(caller) = input.waiting.pop_front() {
                 let _ = caller.answer.send(Err(error));
             }
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reply_that_nobody_asked_for_breaks_the_connection() {
+    async fn an_unexpected_reply_breaks_the_connection() {
         let (connection, mut server) = connected(1 << 16);
         server.write_all(b"-ERR max number of clients reached\r\n").await.unwrap();
         while !connection.is_broken() {
