@@ -187,7 +187,11 @@ pub(super) fn each<I: Send + 'static, T: 'static>(
             let result = reply.check().map_err(Error::from).and_then(|()| read(&item, reply));
             (item, result)
         };
-        Ok(items.into_iter().zip(answer.replies()).map(read).collect())
+        let replies = answer.replies();
+        if replies.len() != items.len() {
+            return Err(Error::corrupt("another number of replies than of commands"));
+        }
+        Ok(items.into_iter().zip(replies).map(read).collect())
     };
     Command { body: Body::Each(pipeline), decode: Box::new(decode), weight }
 }

@@ -31,7 +31,9 @@ impl Read for PostRecords {
             let mut records = responses.replies.take(records)?.into_iter();
             let mut hot = |listed: &Listed| match listed {
                 Listed::Hot(id) => {
-                    records.next().map_or(Ok(Hot::Post(None)), |record| Hot::read(*id, record.1, responses))
+                    let missing = || store::error::Error::corrupt("no reply for a post");
+                    let (_, record) = records.next().ok_or_else(missing)?;
+                    Hot::read(*id, record, responses)
                 }
                 Listed::Archived(post) => Ok(Hot::Post(Some(Arc::clone(post)))),
             };
