@@ -12,3 +12,4 @@ pub mod managed;
 pub mod model;
 pub mod store;
 pub mod thread;
+pub mod worker;

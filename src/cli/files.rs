@@ -7,13 +7,15 @@ use crate::config::DataConfig;
 /// Number of files that a server needs for itself, besides connections to Redis and the archive.
 const OWN: u64 = 128;
 
-/// Raises the open-file limit to its hard limit, and returns the number of files left for client connections.
-pub(super) fn for_connections(data: &DataConfig) -> usize {
+/// Raises the open-file limit to its hard limit, and returns the number of files left for client connections of a server
+/// with this number of worker threads.
+pub(super) fn for_connections(data: &DataConfig, threads: usize) -> usize {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     // On failure, the limit stays unchanged.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let stores = u64::from(data.redis.redis_connections) + u64::from(data.archive.archive_connections);
+    let redis = u64::from(data.redis.redis_connections) * (threads as u64 + 1);
+    let stores = redis + u64::from(data.archive.archive_connections);
     // Client connections get at least half of the limit.
     let left = limit.saturating_sub(OWN + stores).max(limit / 2);
     usize::try_from(left).unwrap_or(usize::MAX)

@@ -20,6 +20,7 @@ use crate::cli::{
 use crate::config::{DataConfig, DutyConfig, GraphqlConfig, HttpConfig, LogConfig, Switch, TraceConfig};
 use crate::graphql::Api;
 use crate::http;
+use crate::worker::{self, Workers};
 
 /// Timeout for flushing the last traces, unless `--http-shutdown-timeout` is shorter.
 const LAST_TRACES: Duration = Duration::from_secs(3);
@@ -62,7 +63,10 @@ impl Serve {
 
     async fn serve(self) -> Outcome {
         let mut signals = Signals::listen();
-        let files = files::for_connections(&self.data);
+        let threads = self.http.http_threads.map_or_else(worker::processors, usize::from);
+        let files = files::for_connections(&self.data, threads);
+        let workers =
+            Workers::start(threads).map_err(|error| format!("cannot start {threads} threads: {error}"))?;
         let address = self.http.listen;
         let cannot = |error| format!("cannot listen on {address} ({error}); choose another with --listen");
         let listener = TcpListener::bind(address).await.map_err(cannot)?;
@@ -83,7 +87,7 @@ impl Serve {
         let stop_serving = Arc::new(stop_serving);
         let duties = begin_duties(&self.duties, &data.app, &stopping);
         tokio::spawn(stop_on_signal(signals, Arc::clone(&stop_serving)));
-        let served = serve(listener, api, self.http, files, stopping).await;
+        let served = serve(listener, api, self.http, &workers, files, stopping).await;
         // The server may also have stopped without a signal.
         stop_serving.send_replace(true);
         end_duties(duties).await;
@@ -96,11 +100,12 @@ async fn serve(
     listener: TcpListener,
     api: Api,
     config: HttpConfig,
+    workers: &Workers,
     files: usize,
     stopping: watch::Receiver<bool>,
 ) -> Outcome {
     say(&format!("Fanfold listens on http://{}/", listener.local_addr()?))?;
-    http::serve(listener, api, config, files, stopping).await;
+    http::serve(listener, api, config, workers, files, stopping).await;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -75,8 +75,10 @@ pub struct RedisConfig {
     #[arg(value_parser = key_prefix)]
     pub redis_prefix: String,
 
-    /// Number of connections to Redis. Each serves many requests concurrently.
-    #[arg(long, value_name = "N", env = "FANFOLD_REDIS_CONNECTIONS", default_value_t = 4)]
+    /// Number of connections to Redis per thread that serves requests. Each serves many requests concurrently.
+    ///
+    /// More than one is rarely faster: the fewer connections, the more requests each can send together.
+    #[arg(long, value_name = "N", env = "FANFOLD_REDIS_CONNECTIONS", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub redis_connections: u32,
 
@@ -339,6 +341,11 @@ pub struct HttpConfig {
     /// Address and port to listen on; port 0 chooses a free port.
     #[arg(long, value_name = "ADDRESS", env = "FANFOLD_LISTEN", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
+
+    /// Number of threads that serve requests [default: the number of processors].
+    #[arg(long, value_name = "N", env = "FANFOLD_HTTP_THREADS")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub http_threads: Option<u16>,
 
     /// Maximum size of a request body, in bytes.
     #[arg(long, value_name = "BYTES", env = "FANFOLD_HTTP_BODY_LIMIT", default_value_t = 65_536)]

@@ -31,6 +31,7 @@ use tokio_util::task::TaskTracker;
 use crate::http::accept::MediaType;
 use crate::http::peer::{Entry, Full, Peer, Peers};
 use crate::http::response::Failure;
+use crate::worker::Workers;
 
 /// Maximum size of a request head, in bytes. Also limits how much of a request body is read ahead.
 const BUFFER: usize = 65_536;
@@ -47,6 +48,7 @@ const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 pub(super) async fn serve(
     listener: TcpListener,
     router: Router,
+    workers: &Workers,
     peers: Arc<Peers>,
     idle: Duration,
     stopping: watch::Receiver<bool>,
@@ -65,7 +67,10 @@ pub(super) async fn serve(
             () = &mut stopped => break,
         };
         match common.peers.enter(peer.ip()) {
-            Ok(entry) => drop(connections.spawn(keep(stream, peer, entry, common.clone()))),
+            Ok(entry) => {
+                let kept = keep_here(stream, peer, entry, common.clone());
+                workers.spawn(connections.track_future(kept));
+            }
             Err(full) => reject(&stream, full),
         }
     }
@@ -89,6 +94,14 @@ fn reject(stream: &TcpStream, full: Full) {
     let head =
         format!("HTTP/1.1 {status}\r\nconnection: close\r\nretry-after: 10\r\ncontent-length: 0\r\n\r\n");
     drop(stream.try_write(head.as_bytes()));
+}
+
+/// Serves one connection that was accepted on another thread.
+async fn keep_here(stream: TcpStream, from: SocketAddr, entry: Entry, common: Common) {
+    // Moves the stream to this thread's runtime. If that fails, for lack of memory, the connection is closed.
+    if let Ok(stream) = stream.into_std().and_then(TcpStream::from_std) {
+        keep(stream, from, entry, common).await;
+    }
 }
 
 /// Serves one connection until it closes. Does not log connection errors, which are the client's concern.

@@ -51,6 +51,7 @@ use crate::http::response::Failure;
 use crate::http::schema::Contract;
 use crate::http::seat::Seats;
 use crate::model::address::Address;
+use crate::worker::Workers;
 
 /// The header that contains the request id, in requests and responses.
 const REQUEST_ID: &str = "x-request-id";
@@ -128,11 +129,12 @@ pub fn begin_figures() {
 }
 
 /// Serves until `stopping` turns true, then finishes the work in progress, including work for disconnected clients,
-/// within the configured timeout. Uses at most `files` file descriptors for connections.
+/// within the configured timeout. The workers serve the connections, which use at most `files` file descriptors.
 pub async fn serve(
     listener: TcpListener,
     api: Api,
     config: HttpConfig,
+    workers: &Workers,
     files: usize,
     stopping: watch::Receiver<bool>,
 ) {
@@ -140,7 +142,8 @@ pub async fn serve(
     let timeout = config.shutdown_timeout();
     let peers = Peers::new(&config, files);
     let server = Arc::new(Server::new(api, config, stopping.clone()));
-    let connected = connection::serve(listener, route(Arc::clone(&server)), peers, idle, stopping.clone());
+    let router = route(Arc::clone(&server));
+    let connected = connection::serve(listener, router, workers, peers, idle, stopping.clone());
     let serving = async {
         connected.await;
         server.tasks.close();

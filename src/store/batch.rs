@@ -122,16 +122,16 @@ impl Body {
     }
 }
 
-/// Commands in wire order, and the position of each body's reply among Redis's replies.
+/// Bodies whose commands are sent together, and the commands in wire order.
 struct Portion {
     bodies: Vec<Body>,
     pipeline: Pipeline,
 }
 
 impl Portion {
-    fn of(bodies: Vec<Body>) -> Self {
+    fn of(mut bodies: Vec<Body>) -> Self {
         let mut pipeline = Pipeline::default();
-        for body in &bodies {
+        for body in &mut bodies {
             match body {
                 Body::Script { script, keys, arguments } => {
                     pipeline.push(&script.by_digest(*keys, arguments));
@@ -139,66 +139,67 @@ impl Portion {
                 Body::Single(commands)
                 | Body::Several(commands)
                 | Body::Each(commands)
-                | Body::Transaction(commands) => pipeline.extend(commands),
+                | Body::Transaction(commands) => pipeline.append(commands),
             }
         }
         Self { bodies, pipeline }
     }
 
     async fn send(self, step: &'static str, store: &Store) -> Result<Vec<Answer>, Error> {
-        let replies = exchange(step, &self.pipeline, store).await?;
+        let Self { bodies, pipeline } = self;
+        let replies = exchange(step, pipeline, store).await?;
         let mut answers =
-            self.answers(&replies).ok_or_else(|| Error::corrupt("fewer replies than commands"))?;
-        self.retry_unknown_scripts(step, store, &mut answers).await?;
+            answers(&bodies, &replies).ok_or_else(|| Error::corrupt("fewer replies than commands"))?;
+        retry_unknown_scripts(&bodies, step, store, &mut answers).await?;
         Ok(answers)
-    }
-
-    /// Returns the answer to each body, in order.
-    fn answers(&self, replies: &reply::Replies) -> Option<Vec<Answer>> {
-        let mut first = 0;
-        let answer = |body: &Body| {
-            let count = body.commands();
-            let answer = match body {
-                Body::Single(_) | Body::Script { .. } => replies.one(first),
-                Body::Several(_) | Body::Each(_) => replies.list(first, count),
-                Body::Transaction(_) => replies.one(first + count - 1),
-            };
-            first += count;
-            answer
-        };
-        self.bodies.iter().map(answer).collect()
-    }
-
-    /// Repeats calls that failed because Redis has not cached the script, this time with the source. Redis
-    /// loses its script cache when it restarts. The failed calls had no effect.
-    async fn retry_unknown_scripts(
-        &self,
-        step: &'static str,
-        store: &Store,
-        answers: &mut [Answer],
-    ) -> Result<(), Error> {
-        let (mut pipeline, mut unknown) = (Pipeline::default(), Vec::new());
-        for (body, answer) in self.bodies.iter().zip(answers) {
-            if let Body::Script { script, keys, arguments } = body
-                && answer.reply().error_code() == Some(b"NOSCRIPT")
-            {
-                pipeline.push(&script.by_source(*keys, arguments));
-                unknown.push(answer);
-            }
-        }
-        if unknown.is_empty() {
-            return Ok(());
-        }
-        let replies = exchange(step, &pipeline, store).await?;
-        for (index, answer) in unknown.into_iter().enumerate() {
-            *answer = replies.one(index).ok_or_else(|| Error::corrupt("fewer replies than commands"))?;
-        }
-        Ok(())
     }
 }
 
+/// Returns the answer to each body, in order.
+fn answers(bodies: &[Body], replies: &reply::Replies) -> Option<Vec<Answer>> {
+    let mut first = 0;
+    let answer = |body: &Body| {
+        let count = body.commands();
+        let answer = match body {
+            Body::Single(_) | Body::Script { .. } => replies.one(first),
+            Body::Several(_) | Body::Each(_) => replies.list(first, count),
+            Body::Transaction(_) => replies.one(first + count - 1),
+        };
+        first += count;
+        answer
+    };
+    bodies.iter().map(answer).collect()
+}
+
+/// Repeats calls that failed because Redis has not cached the script, this time with the source. Redis
+/// loses its script cache when it restarts. The failed calls had no effect.
+async fn retry_unknown_scripts(
+    bodies: &[Body],
+    step: &'static str,
+    store: &Store,
+    answers: &mut [Answer],
+) -> Result<(), Error> {
+    let (mut pipeline, mut unknown) = (Pipeline::default(), Vec::new());
+    for (body, answer) in bodies.iter().zip(answers) {
+        if let Body::Script { script, keys, arguments } = body
+            && answer.reply().error_code() == Some(b"NOSCRIPT")
+        {
+            pipeline.push(&script.by_source(*keys, arguments));
+            unknown.push(answer);
+        }
+    }
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let replies = exchange(step, pipeline, store).await?;
+    for (index, answer) in unknown.into_iter().enumerate() {
+        *answer = replies.one(index).ok_or_else(|| Error::corrupt("fewer replies than commands"))?;
+    }
+    Ok(())
+}
+
 /// Sends a pipeline, if it has any commands, and spends the size of its replies from the budget of the current operation.
-async fn exchange(step: &'static str, pipeline: &Pipeline, store: &Store) -> Result<reply::Replies, Error> {
+async fn exchange(step: &'static str, pipeline: Pipeline, store: &Store) -> Result<reply::Replies, Error> {
     if pipeline.is_empty() {
         return Ok(reply::Replies::default());
     }

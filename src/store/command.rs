@@ -90,9 +90,7 @@ pub(super) struct Builder {
 
 /// Starts building a command.
 pub(super) fn command(name: &str) -> Builder {
-    let mut arguments = Arguments::default();
-    arguments.write_arg(name.as_bytes());
-    Builder { arguments, keys: 0, tag: None, script: None }
+    Builder::begin(name, Arguments::default())
 }
 
 /// Starts building a script call: keys first, then arguments.
@@ -101,6 +99,13 @@ pub(super) fn call(script: &'static Script) -> Builder {
 }
 
 impl Builder {
+    /// Starts building a command in the memory of another command's arguments.
+    fn begin(name: &str, mut arguments: Arguments) -> Self {
+        arguments.clear();
+        arguments.write_arg(name.as_bytes());
+        Self { arguments, keys: 0, tag: None, script: None }
+    }
+
     /// Adds a key.
     ///
     /// # Panics
@@ -137,7 +142,7 @@ pub(super) fn transaction<T: FromRedisValue + 'static>(commands: &[Builder]) -> 
     let weight = commands.len() as u64;
     let mut pipeline = Pipeline::default();
     pipeline.push_name("MULTI");
-    pipeline.extend(&of_one_tag(commands));
+    pipeline.append(&mut of_one_tag(commands));
     pipeline.push_name("EXEC");
     Command { body: Body::Transaction(pipeline), decode: Box::new(read), weight }
 }
@@ -170,16 +175,18 @@ pub(super) fn pipeline(commands: &[Builder]) -> Pipeline {
     pipeline
 }
 
-/// Combines simple commands of any tags, one for each item. `read` reads an item's reply where it is. A reply that is
-/// an error fails alone.
+/// Combines simple commands with this name and of any tags, one for each item. `read` reads an item's reply where it is.
+/// A reply that is an error fails alone.
 pub(super) fn each<I: Send + 'static, T: 'static>(
+    name: &str,
     items: Vec<I>,
-    build: impl Fn(&I) -> Builder,
+    build: impl Fn(Builder, &I) -> Builder,
     read: impl Fn(&I, Reply<'_>) -> Result<T, Error> + Send + 'static,
 ) -> Command<Vec<(I, Result<T, Error>)>> {
-    let mut pipeline = Pipeline::default();
+    let (mut pipeline, mut arguments) = (Pipeline::default(), Arguments::default());
     for item in &items {
-        pipeline.push(&build(item).arguments);
+        Builder { arguments, .. } = build(Builder::begin(name, arguments), item);
+        pipeline.push(&arguments);
     }
     let weight = items.len() as u64;
     let decode = move |answer: &Answer| {

@@ -43,7 +43,7 @@ impl Durable {
         let upto = self.requested.load(Ordering::SeqCst);
         let write = command("SET").key(&keys.probe()).arg("").arg("EX").arg(60);
         let wait = command("WAITAOF").arg(1).arg(0).arg(TIMEOUT);
-        let replies = self.pool.exchange(&pipeline(&[write, wait])).await?;
+        let replies = self.pool.exchange(pipeline(&[write, wait])).await?;
         let copies = replies.iter().nth(1).and_then(Reply::elements).and_then(|mut copies| copies.next());
         let is_on_disk = copies.and_then(Reply::integer).is_some_and(|copies| copies > 0);
         if is_on_disk {

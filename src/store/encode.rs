@@ -5,6 +5,7 @@
 
 use std::io;
 
+use bytes::Bytes;
 use redis::RedisWrite;
 
 /// The encoded arguments of one command.
@@ -15,6 +16,12 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
+    /// Removes all arguments, and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.count = 0;
+    }
+
     /// Adds all arguments of another command.
     pub(super) fn extend(&mut self, other: &Self) {
         self.bytes.extend_from_slice(&other.bytes);
@@ -87,9 +94,13 @@ impl Pipeline {
         self.push(&arguments);
     }
 
-    /// Adds all commands of another pipeline.
-    pub(super) fn extend(&mut self, other: &Self) {
-        self.bytes.extend_from_slice(&other.bytes);
+    /// Adds all commands of another pipeline, which keeps only their number.
+    pub(super) fn append(&mut self, other: &mut Self) {
+        if self.bytes.is_empty() {
+            std::mem::swap(&mut self.bytes, &mut other.bytes);
+        } else {
+            self.bytes.append(&mut other.bytes);
+        }
         self.count += other.count;
     }
 
@@ -104,8 +115,8 @@ impl Pipeline {
     }
 
     /// Returns the encoded commands.
-    pub(super) fn as_bytes(&self) -> &[u8] {
-        &self.bytes
+    pub(super) fn into_bytes(self) -> Bytes {
+        self.bytes.into()
     }
 }
 
@@ -157,8 +168,8 @@ mod tests {
                 pipeline.push(&arguments);
                 expected.add_command(cmd);
             }
-            prop_assert_eq!(pipeline.as_bytes(), expected.get_packed_pipeline());
             prop_assert_eq!(pipeline.len(), commands.len());
+            prop_assert_eq!(&pipeline.into_bytes()[..], expected.get_packed_pipeline());
         }
     }
 }

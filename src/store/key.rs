@@ -166,6 +166,25 @@ impl fmt::Display for Tag {
     }
 }
 
+impl Tag {
+    /// Appends the tag to a name. The tags of which a page has many are written without a formatter, whose share in the
+    /// server's work would be noticeable.
+    fn append_to(self, name: &mut String) {
+        let (letter, id) = match self {
+            Self::User(user) => ("u", user.get()),
+            Self::Post(post) => ("p", post.get()),
+            other => {
+                // Writing to a string cannot fail.
+                let _ = write!(name, "{other}");
+                return;
+            }
+        };
+        for part in ["{", letter, itoa::Buffer::new().format(id), "}"] {
+            name.push_str(part);
+        }
+    }
+}
+
 /// A key with its kind as a type parameter, so that the compiler rejects, for example, a list command on a
 /// hash.
 #[derive(Debug)]
@@ -563,8 +582,10 @@ impl Keys {
 
     fn key<Kind>(&self, tag: Tag, noun: &str) -> Key<Kind> {
         let mut name = String::with_capacity(self.prefix.len() + noun.len() + 16);
-        // Writing to a string cannot fail.
-        let _ = write!(name, "{}{tag}:{noun}", self.prefix);
+        name.push_str(&self.prefix);
+        tag.append_to(&mut name);
+        name.push(':');
+        name.push_str(noun);
         Key { name, tag, kind: PhantomData }
     }
 }

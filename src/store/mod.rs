@@ -142,7 +142,7 @@ impl Store {
         SignalListener::open(self.pool.client(), self.keys.clone()).await
     }
 
-    async fn exchange(&self, step: &'static str, pipeline: &Pipeline) -> Result<Replies, Error> {
+    async fn exchange(&self, step: &'static str, pipeline: Pipeline) -> Result<Replies, Error> {
         self.round_trips.fetch_add(1, Ordering::Relaxed);
         // The runtime's clock suffices, because only metrics use this time.
         let began = Instant::now();

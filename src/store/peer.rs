@@ -53,7 +53,7 @@ impl Peer {
     /// nothing if the connections of `generation` are already being replaced, or too soon after the last
     /// replacement.
     pub(super) fn judge(&self, replies: &Replies, generation: u64) {
-        if !replies.iter().any(is_of_replica) {
+        if !replies.errors().any(is_of_replica) {
             return;
         }
         let mut retirement = self.retirement.lock().unwrap_or_else(PoisonError::into_inner);

@@ -5,11 +5,12 @@
 //! order, so no caller needs an exclusive connection. The pool keeps a few connections open and hands out
 //! clones.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bb8_redis::bb8::{self, ManageConnection, RunError};
+use bytes::Bytes;
 use redis::io::tcp::{TcpSettings, socket2};
 use redis::{Client, IntoConnectionInfo as _, RedisError};
 use tokio::time::timeout;
@@ -21,19 +22,25 @@ use crate::store::error::Error;
 use crate::store::peer::Peer;
 use crate::store::reply::Replies;
 use crate::store::wire::{Connection, KEEPALIVE};
+use crate::worker;
 
 /// Timeout for obtaining a usable connection.
 const CONNECT: Duration = Duration::from_secs(2);
 /// Timeout for all attempts at a batch. Writers rely on this bound (`app::deadline`).
 const EXCHANGE: Duration = Duration::from_secs(20);
 
-/// A pool of connections, each replaced when it breaks.
+/// A pool of connections, each replaced when it breaks. Each lane has connections of its own, since the tasks of
+/// connections run on the thread that opens them.
 #[derive(Clone)]
 pub(super) struct Pool {
     client: Client,
-    links: bb8::Pool<Manager>,
+    /// Number of connections of each lane.
+    size: u32,
+    lanes: Arc<[OnceLock<Links>]>,
     peer: Arc<Peer>,
 }
+
+type Links = bb8::Pool<Manager>;
 
 impl Pool {
     /// Creates a pool, after connecting once so that a wrong address fails immediately, with its full cause.
@@ -53,16 +60,22 @@ impl Pool {
         Ok(Self::new(client, config.redis_connections, peer))
     }
 
-    fn new(client: Client, connections: u32, peer: Arc<Peer>) -> Self {
-        let links = bb8::Pool::builder()
-            .max_size(connections)
-            .min_idle(connections)
-            .connection_timeout(CONNECT)
-            .test_on_check_out(false)
-            .idle_timeout(None)
-            .max_lifetime(None)
-            .build_unchecked(Manager { client: client.clone(), peer: Arc::clone(&peer) });
-        Self { client, links, peer }
+    fn new(client: Client, size: u32, peer: Arc<Peer>) -> Self {
+        Self { client, size, lanes: (0..=worker::MOST).map(|_| OnceLock::new()).collect(), peer }
+    }
+
+    /// Returns the connections of the current thread's lane. Opens them on first use.
+    fn links(&self) -> &Links {
+        self.lanes[worker::lane()].get_or_init(|| {
+            bb8::Pool::builder()
+                .max_size(self.size)
+                .min_idle(self.size)
+                .connection_timeout(CONNECT)
+                .test_on_check_out(false)
+                .idle_timeout(None)
+                .max_lifetime(None)
+                .build_unchecked(Manager { client: self.client.clone(), peer: Arc::clone(&self.peer) })
+        })
     }
 
     /// Returns the client, which creates connections outside the pool.
@@ -82,23 +95,24 @@ impl Pool {
 
     /// Returns the number of open connections.
     pub(super) fn connections(&self) -> u32 {
-        self.links.state().connections
+        self.lanes.iter().filter_map(OnceLock::get).map(|links| links.state().connections).sum()
     }
 
     /// Sends a pipeline and waits for its replies.
     ///
     /// Retries if the connection turns out to be dead: a restart of Redis breaks all connections. Every
     /// command is safe to repeat.
-    pub(super) async fn exchange(&self, pipeline: &Pipeline) -> Result<Replies, Error> {
-        let exchanged = timeout(EXCHANGE, self.exchange_with_living(pipeline)).await;
+    pub(super) async fn exchange(&self, pipeline: Pipeline) -> Result<Replies, Error> {
+        let (count, bytes) = (pipeline.len(), pipeline.into_bytes());
+        let exchanged = timeout(EXCHANGE, self.exchange_with_living(bytes, count)).await;
         exchanged.unwrap_or_else(|_elapsed| Err(Error::no_answer().into()))
     }
 
-    async fn exchange_with_living(&self, pipeline: &Pipeline) -> Result<Replies, Error> {
+    async fn exchange_with_living(&self, pipeline: Bytes, count: usize) -> Result<Replies, Error> {
         let mut dead = 0;
         loop {
             let link = self.link().await?;
-            let answered = link.connection.send(pipeline.as_bytes().to_vec(), pipeline.len()).await;
+            let answered = link.connection.send(pipeline.clone(), count).await;
             let error = match answered {
                 Ok(replies) => {
                     self.peer.judge(&replies, link.generation);
@@ -108,7 +122,7 @@ impl Pool {
             };
             // The network rather than Redis may have caused a timeout: replace the connection.
             link.broken.store(true, Ordering::Relaxed);
-            if !error.is_connection_dropped() || dead == self.links.config().max_size {
+            if !error.is_connection_dropped() || dead == self.size {
                 return Err(error.into());
             }
             dead += 1;
@@ -119,7 +133,7 @@ impl Pool {
     /// `has_broken` check replaces them.
     async fn link(&self) -> Result<Link, RedisError> {
         loop {
-            let link = self.links.get().await.map_err(|error| match error {
+            let link = self.links().get().await.map_err(|error| match error {
                 RunError::User(error) => error,
                 RunError::TimedOut => Error::no_answer(),
             })?;

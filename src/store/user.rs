@@ -6,7 +6,7 @@ use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::secret::{PasswordHash, TokenHash};
 use crate::model::user::{Bio, DisplayName, ProfileChange, User, UserFields, Username};
-use crate::store::command::{Command, call, command, each};
+use crate::store::command::{Builder, Command, call, command, each};
 use crate::store::error::Error;
 use crate::store::key::Keys;
 use crate::store::reply::Reply;
@@ -50,11 +50,8 @@ pub fn read_all(keys: &Keys, users: &[UserId], fields: UserFields) -> Command<Ve
     ];
     let asked = optional.into_iter().filter(move |(field, _)| fields.contains(*field)).map(|(_, name)| name);
     let (users, names) = (users.to_vec(), asked.clone());
-    let build = |user: &UserId| {
-        let read = command("HMGET").key(&keys.user(*user)).arg(USERNAME);
-        read.args(names.clone())
-    };
-    each(users, build, move |user, row| record(*user, asked.clone(), row))
+    let build = |read: Builder, user: &UserId| read.key(&keys.user(*user)).arg(USERNAME).args(names.clone());
+    each("HMGET", users, build, move |user, row| record(*user, asked.clone(), row))
 }
 
 /// Reads a row of a record: the username and the optional fields with these names.

@@ -59,7 +59,7 @@ pub(super) struct Connection {
 
 /// A pipeline to write, and the caller that waits for its replies.
 struct Sent {
-    bytes: Vec<u8>,
+    bytes: Bytes,
     caller: Caller,
 }
 
@@ -115,7 +115,7 @@ impl Connection {
         let required = pipeline.len();
         // Shown by CLIENT LIST. Redis before 7.2 rejects it.
         pipeline.cmd("CLIENT").arg("SETINFO").arg("LIB-NAME").arg(env!("CARGO_PKG_NAME"));
-        let replies = self.send(pipeline.get_packed_pipeline(), pipeline.len()).await?;
+        let replies = self.send(pipeline.get_packed_pipeline().into(), pipeline.len()).await?;
         replies.iter().take(required).try_for_each(|reply| match reply.value()? {
             Value::ServerError(error) => Err(error.into()),
             _ => Ok(()),
@@ -124,12 +124,12 @@ impl Connection {
 
     /// Sends a pipeline of few commands, and returns the replies as values.
     pub(super) async fn query(&self, pipeline: &Pipeline) -> Result<Vec<Value>, RedisError> {
-        let replies = self.send(pipeline.get_packed_pipeline(), pipeline.len()).await?;
+        let replies = self.send(pipeline.get_packed_pipeline().into(), pipeline.len()).await?;
         replies.iter().map(Reply::value).collect()
     }
 
     /// Sends a pipeline that gets `count` replies, and waits for them.
-    pub(super) async fn send(&self, bytes: Vec<u8>, count: usize) -> Result<Replies, RedisError> {
+    pub(super) async fn send(&self, bytes: Bytes, count: usize) -> Result<Replies, RedisError> {
         let exchange = async {
             let (answer, answered) = oneshot::channel();
             let sent = Sent { bytes, caller: Caller { count, answer } };
@@ -280,7 +280,7 @@ impl Input {
             }
             self.ends.push(end);
             if self.ends.len() == caller.count {
-                let bytes = Bytes::copy_from_slice(&self.bytes[..end]);
+                let bytes = self.bytes[..end].to_vec();
                 self.bytes.advance(end);
                 let elements = self.scanner.advance(end);
                 let replies = Replies::new(bytes, std::mem::take(&mut self.ends), elements);
@@ -318,7 +318,7 @@ mod tests {
     /// Sends pipelines of several commands, and returns the numbers in the replies.
     async fn numbers(connection: &Connection, first: usize, count: usize) -> Result<Vec<i64>, RedisError> {
         let commands: Vec<u8> = (first..first + count).flat_map(ask).collect();
-        let replies = connection.send(commands, count).await?;
+        let replies = connection.send(commands.into(), count).await?;
         let number = |reply: crate::store::reply::Reply<'_>| {
             reply.elements().unwrap().next().unwrap().integer().unwrap()
         };

@@ -5,23 +5,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each layer and the layers it may import. All may import `model` and `config`.
-const LAYERS: [(&str, &[&str]); 12] = [
+const LAYERS: [(&str, &[&str]); 13] = [
     ("model", &[]),
     ("config", &["budget"]),
     ("gate", &[]),
     ("budget", &[]),
     ("thread", &[]),
+    ("worker", &["thread"]),
     ("managed", &[]),
-    ("store", &["gate", "budget"]),
+    ("store", &["gate", "budget", "worker"]),
     ("archive", &["gate", "budget"]),
     ("app", &["store", "archive", "gate", "budget", "thread"]),
     ("graphql", &["app", "budget", "thread"]),
-    ("http", &["graphql", "app", "budget"]),
-    ("cli", &["http", "graphql", "app", "store", "archive", "managed", "thread"]),
+    ("http", &["graphql", "app", "budget", "worker"]),
+    ("cli", &["http", "graphql", "app", "store", "archive", "managed", "thread", "worker"]),
 ];
 
 /// Each foreign crate that has a home, and the places where it may be named.
-const HOMES: [(&str, &[&str]); 36] = [
+const HOMES: [(&str, &[&str]); 37] = [
     ("redis", &["store", "managed"]),
     ("bb8_redis", &["store"]),
     ("sqlx", &["archive"]),
@@ -29,18 +30,19 @@ const HOMES: [(&str, &[&str]); 36] = [
     ("argon2", &["app/password"]),
     ("async_graphql", &["graphql", "http/executed.rs", "http/print.rs", "http/response.rs"]),
     ("async_graphql_axum", &["http/executed.rs"]),
-    ("async_graphql_value", &["graphql/document", "graphql/preloaded.rs", "http/print.rs"]),
+    ("async_graphql_value", &["graphql/document", "graphql/paging.rs", "graphql/preloaded", "http/print.rs"]),
     ("apollo_compiler", &["graphql/document"]),
     ("quick_cache", &["graphql/document"]),
     ("dataloader", &["graphql/loader.rs"]),
     ("axum", &["http"]),
-    ("bytes", &["store/reply.rs", "store/wire.rs"]),
+    ("bytes", &["store/encode.rs", "store/pool.rs", "store/wire.rs"]),
     ("clap", &["config", "cli", "main.rs"]),
     ("hyper", &["http/connection.rs", "http/websocket.rs"]),
     ("hyper_rustls", &["cli/trace.rs"]),
     ("hyper_util", &["http/connection.rs", "http/websocket.rs"]),
     ("ipnet", &["config", "http/address.rs"]),
     ("indicatif", &["cli/progress.rs"]),
+    ("itoa", &["store/key.rs"]),
     ("jiff", &["graphql/types/scalar.rs"]),
     ("metrics", &["http/metrics.rs", "store/metric.rs", "graphql/loader.rs", "graphql/usage.rs"]),
     ("metrics_exporter_prometheus", &["http/metrics.rs"]),
@@ -52,7 +54,7 @@ const HOMES: [(&str, &[&str]); 36] = [
     ("rust_embed", &["http/page.rs"]),
     ("rust_iso3166", &["model/region"]),
     ("rustls_native_certs", &["store/wire.rs"]),
-    ("serde", &["graphql/preloaded.rs", "http/print.rs"]),
+    ("serde", &["graphql/preloaded", "http/print.rs"]),
     ("tokio_io_timeout", &["http/connection.rs"]),
     ("tokio_rustls", &["store/wire.rs"]),
     ("tokio_tungstenite", &["http/websocket.rs"]),
