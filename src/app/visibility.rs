@@ -9,13 +9,13 @@ use std::sync::Arc;
 use crate::app::archive::Listed;
 use crate::app::error::Error;
 use crate::app::post::read::{PostCount, PostPage, PostRecords};
-use crate::app::read::{Load, Shared};
-use crate::app::relation::read::{RelationTo, Relations, UserList};
+use crate::app::read::{Load, Many, Shared};
+use crate::app::relation::read::{FollowCount, FollowPage, RelationTo, Relations, UserList};
 use crate::app::user::read::{UserByName, UserRecord, UserRecords};
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Position, Window};
 use crate::model::post::Post;
-use crate::model::relation::{Follow, Relation};
+use crate::model::relation::{Follow, Relation, Side};
 use crate::model::user::{User, UserFields, Username};
 
 /// The users and posts that a viewer may see.
@@ -168,6 +168,21 @@ impl<L: Load> Visible<'_, L> {
         self.load.load(PostPage { author, window }).await
     }
 
+    /// Returns pages of several users' posts, in the order of the requests. Makes one round trip, plus one query if a page
+    /// continues in the archive.
+    pub async fn post_pages(
+        &self,
+        pages: impl Iterator<Item = (UserId, Window<PostId>)>,
+    ) -> Result<Arc<[Arc<Page<Listed>>]>, Error> {
+        let pages = pages.map(|(author, window)| PostPage { author, window });
+        self.load.load(Many(pages.collect())).await
+    }
+
+    /// Returns the numbers of these users' posts. Makes one round trip.
+    pub async fn post_counts(&self, authors: impl Iterator<Item = UserId>) -> Result<Arc<[u64]>, Error> {
+        self.load.load(Many(authors.map(PostCount).collect())).await
+    }
+
     /// Returns the number of a user's posts. Makes one round trip.
     pub async fn post_count(&self, author: UserId) -> Result<u64, Error> {
         self.load.load(PostCount(author)).await
@@ -180,6 +195,25 @@ impl<L: Load> Visible<'_, L> {
         window: Window<Position>,
     ) -> Result<Arc<Page<Follow>>, Error> {
         list.page(self.load, self.viewer, window).await
+    }
+
+    /// Returns pages of several stored lists of one kind, in the order of the requests. Makes one round trip.
+    pub async fn user_pages(
+        &self,
+        side: Side,
+        pages: impl Iterator<Item = (UserId, Window<Position>)>,
+    ) -> Result<Arc<[Arc<Page<Follow>>]>, Error> {
+        let pages = pages.map(|(owner, window)| FollowPage { owner, side, window });
+        self.load.load(Many(pages.collect())).await
+    }
+
+    /// Returns the lengths of several stored lists of one kind. Makes one round trip.
+    pub async fn user_counts(
+        &self,
+        side: Side,
+        owners: impl Iterator<Item = UserId>,
+    ) -> Result<Arc<[u64]>, Error> {
+        self.load.load(Many(owners.map(|owner| FollowCount { owner, side }).collect())).await
     }
 
     /// Returns the length of a list of users. Makes as many round trips as [`UserList::count`].

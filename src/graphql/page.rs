@@ -45,12 +45,20 @@ pub(super) async fn fill<R: Rows>(
     rows: &R,
     window: Window<R::Position>,
 ) -> Result<Filled<R::Entry, R::Node>, Error> {
-    let mut last = rows.page(window).await?;
-    let mut filled = Filled {
-        entries: rows.nodes(&last.entries).await?,
-        has_previous: last.has_previous,
-        has_next: last.has_next,
-    };
+    let page = rows.page(window).await?;
+    let found = rows.nodes(&page.entries).await?;
+    complete(rows, window, page, found).await
+}
+
+/// Replaces the entries that have no node on a page which has been loaded.
+pub(super) async fn complete<R: Rows>(
+    rows: &R,
+    window: Window<R::Position>,
+    page: Arc<Page<R::Entry>>,
+    found: Found<R>,
+) -> Result<Filled<R::Entry, R::Node>, Error> {
+    let mut last = page;
+    let mut filled = Filled { entries: found, has_previous: last.has_previous, has_next: last.has_next };
     while let Some(beyond) = beyond(&window, &last, filled.entries.len()) {
         last = rows.page(beyond).await?;
         let more = rows.nodes(&last.entries).await?;

@@ -1,5 +1,8 @@
 //! Paging: the arguments of connections, and the pages that these arguments select.
 
+use async_graphql::parser::types::Field;
+use async_graphql_value::Value;
+
 use crate::app::error::Error;
 use crate::graphql::cursor::{self, List};
 use crate::model::page::{Direction, Window};
@@ -55,6 +58,24 @@ pub(super) struct Paging {
 }
 
 impl Paging {
+    /// Returns the arguments of a field of a document to execute, in which they are constants; `None` if an argument has
+    /// another type.
+    pub(super) fn of(field: &Field) -> Option<Self> {
+        let value = |name| field.get_argument(name).map_or(&Value::Null, |value| &value.node);
+        let number = |name| match value(name) {
+            Value::Null => Some(None),
+            Value::Number(number) => Some(Some(i32::try_from(number.as_i64()?).ok()?)),
+            _ => None,
+        };
+        let cursor = |name| match value(name) {
+            Value::Null => Some(None),
+            Value::String(cursor) => Some(Some(cursor.clone())),
+            _ => None,
+        };
+        let (first, after) = (number("first")?, cursor("after")?);
+        Some(Self { first, after, last: number("last")?, before: cursor("before")? })
+    }
+
     /// Returns the window of this list that the arguments select.
     pub(super) fn window<L: List>(&self, list: L) -> Result<Window<L::Position>, Error> {
         let Self { first, after, last, before } = self;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use async_graphql::{Context, ID, Lookahead, Object, OneofObject};
+use async_graphql::{Context, ID, Object, OneofObject};
 use futures::future::try_join;
 
 use crate::app::error::Error;
@@ -11,7 +11,7 @@ use crate::graphql::context::Scope;
 use crate::graphql::directive::{cost, list_size, names};
 use crate::graphql::id::{GlobalId, check_count};
 use crate::graphql::paging::page_limit;
-use crate::graphql::selection::user_selection;
+use crate::graphql::selection::{Selected, user_selection};
 use crate::graphql::types::node::Node;
 use crate::graphql::types::post::Post;
 use crate::graphql::types::rate_limit::RateLimit;
@@ -52,7 +52,7 @@ impl Query {
     ) -> Option<Result<Node, Error>> {
         let node = async {
             let id = node_id("id", &id)?;
-            let nodes = load_nodes(&Scope::of(context), &[id], &context.look_ahead()).await?;
+            let nodes = load_nodes(&Scope::of(context), &[id], &Selected::of(context)).await?;
             Ok(nodes.into_iter().next().flatten().map(|node| match node {
                 Node::User(user) => Node::User(user.looked_at()),
                 Node::Post(post) => Node::Post(post),
@@ -71,7 +71,7 @@ impl Query {
     ) -> Result<Vec<Option<Node>>, Error> {
         check_count("ids", &ids)?;
         let ids: Vec<NodeId> = numbered("ids", &ids, node_id)?;
-        load_nodes(&Scope::of(context), &ids, &context.look_ahead()).await
+        load_nodes(&Scope::of(context), &ids, &Selected::of(context)).await
     }
 
     /// A post; null if it does not exist or was deleted.
@@ -83,7 +83,7 @@ impl Query {
         let post = async {
             let id = GlobalId::post("id", &id)?;
             let posts =
-                Post::load_all(&Scope::of(context), std::iter::once(id), &context.look_ahead()).await?;
+                Post::load_all(&Scope::of(context), std::iter::once(id), &Selected::of(context)).await?;
             Ok(posts.into_iter().next().flatten())
         };
         post.await.transpose()
@@ -100,9 +100,9 @@ impl Query {
             match by {
                 UserBy::Id(id) => {
                     let user = GlobalId::user("by.id", &id)?;
-                    user_by_id(&scope, user, &context.look_ahead()).await
+                    user_by_id(&scope, user, &Selected::of(context)).await
                 }
-                UserBy::Username(name) => user_by_name(&scope, &name, &context.look_ahead()).await,
+                UserBy::Username(name) => user_by_name(&scope, &name, &Selected::of(context)).await,
             }
         };
         Some(user.await.transpose()?.map(User::looked_at))
@@ -157,7 +157,7 @@ impl Query {
         if scope.viewer_id().is_none() {
             return Ok(user_ids.iter().map(|_| None).collect());
         }
-        let selection = user_selection(&[context.look_ahead().field("user")]);
+        let selection = user_selection(&[Selected::of(context).field("user")]);
         let users = User::load_all(&scope, ids, UserSelection { relation: true, ..selection }).await?;
         Ok(users.into_iter().map(|user| user?.loaded_relation()).collect())
     }
@@ -192,7 +192,7 @@ fn node_id(argument: &str, id: &ID) -> Result<NodeId, Error> {
 async fn load_nodes(
     scope: &Arc<Scope>,
     ids: &[NodeId],
-    selection: &Lookahead<'_>,
+    selection: &Selected<'_>,
 ) -> Result<Vec<Option<Node>>, Error> {
     let users = ids.iter().filter_map(|id| if let NodeId::User(user) = id { Some(*user) } else { None });
     let posts = ids.iter().filter_map(|id| if let NodeId::Post(post) = id { Some(*post) } else { None });
@@ -211,7 +211,7 @@ async fn load_nodes(
 pub(super) async fn user_by_id(
     scope: &Arc<Scope>,
     id: UserId,
-    selection: &Lookahead<'_>,
+    selection: &Selected<'_>,
 ) -> Result<Option<User>, Error> {
     let selection = user_selection(std::slice::from_ref(selection));
     Ok(User::load_all(scope, Arc::new([id]), selection).await?.pop().flatten())
@@ -222,7 +222,7 @@ pub(super) async fn user_by_id(
 async fn user_by_name(
     scope: &Arc<Scope>,
     name: &str,
-    selection: &Lookahead<'_>,
+    selection: &Selected<'_>,
 ) -> Result<Option<User>, Error> {
     let Ok(username) = Username::parse(name) else {
         return Ok(None);

@@ -1,16 +1,61 @@
 //! Look-ahead: determines the data that a selection needs.
 
-use async_graphql::Lookahead;
+use std::sync::Arc;
+
+use async_graphql::Context;
+use async_graphql::parser::types::{Field, Selection, SelectionSet};
 
 use crate::app::error::Error;
 use crate::app::visibility::UserSelection;
 use crate::graphql::page::Filled;
 use crate::model::user::UserFields;
 
+/// The selections of a field at one place, from all types that the place may have.
+///
+/// Documents have no other fragments when they are executed (`document::operation`).
+pub(super) struct Selected<'a>(Vec<&'a Field>);
+
+impl<'a> Selected<'a> {
+    /// Returns the selection that is being resolved.
+    pub(super) fn of(context: &Context<'a>) -> Self {
+        Self(vec![&context.item.node])
+    }
+
+    /// Returns a selection.
+    pub(super) fn one(field: &'a Field) -> Self {
+        Self(vec![field])
+    }
+
+    /// Returns the selections of a field of the selected values.
+    pub(super) fn field(&self, name: &str) -> Self {
+        let mut fields = Vec::new();
+        for field in &self.0 {
+            add(name, &field.selection_set.node, &mut fields);
+        }
+        Self(fields)
+    }
+
+    /// Returns true if there is a selection.
+    pub(super) fn exists(&self) -> bool {
+        !self.0.is_empty()
+    }
+}
+
+/// Adds the selections of a field with this name.
+fn add<'a>(name: &str, selections: &'a SelectionSet, fields: &mut Vec<&'a Field>) {
+    for selection in &selections.items {
+        match &selection.node {
+            Selection::Field(field) if field.node.name.node == name => fields.push(&field.node),
+            Selection::InlineFragment(fragment) => add(name, &fragment.node.selection_set.node, fields),
+            Selection::Field(_) | Selection::FragmentSpread(_) => {}
+        }
+    }
+}
+
 /// Returns the user data that these selections of one user need in total. Includes the fields selected through
 /// `relation`, because the relation's `user` is the same user. Conditional fields count as selected: loading them
 /// unnecessarily is cheaper than loading them later.
-pub(super) fn user_selection(selections: &[Lookahead<'_>]) -> UserSelection {
+pub(super) fn user_selection(selections: &[Selected<'_>]) -> UserSelection {
     let selects = |name| {
         selections.iter().any(|selection| {
             selection.field(name).exists() || selection.field("relation").field("user").field(name).exists()
@@ -32,7 +77,7 @@ pub(super) struct Wants {
 }
 
 impl Wants {
-    pub(super) fn of(selection: &Lookahead<'_>) -> Self {
+    pub(super) fn of(selection: &Selected<'_>) -> Self {
         let nodes = selection.field("edges").exists() || selection.field("nodes").exists();
         Self {
             nodes,
@@ -47,6 +92,23 @@ impl Wants {
         filled: impl Future<Output = Result<Filled<E, N>, Error>>,
     ) -> Result<Filled<E, N>, Error> {
         if self.page { filled.await } else { Ok(Filled::empty()) }
+    }
+
+    /// Loads the pages of `count` connections if pages are selected; otherwise returns empty pages.
+    pub(super) async fn fill_all<E, N>(
+        self,
+        count: usize,
+        filled: impl Future<Output = Result<Vec<Filled<E, N>>, Error>>,
+    ) -> Result<Vec<Filled<E, N>>, Error> {
+        if self.page { filled.await } else { Ok((0..count).map(|_| Filled::empty()).collect()) }
+    }
+
+    /// Loads the counts of several connections if the count is selected.
+    pub(super) async fn counts(
+        self,
+        counts: impl Future<Output = Result<Arc<[u64]>, Error>>,
+    ) -> Result<Option<Arc<[u64]>>, Error> {
+        if self.count { counts.await.map(Some) } else { Ok(None) }
     }
 
     /// Loads the count into the loader's cache if the count is selected.

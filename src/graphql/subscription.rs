@@ -16,7 +16,7 @@ use crate::graphql::context::Scope;
 use crate::graphql::cursor::{self, TimelineList, TimelinePosition};
 use crate::graphql::id::GlobalId;
 use crate::graphql::pace::Pace;
-use crate::graphql::selection::user_selection;
+use crate::graphql::selection::{Selected, user_selection};
 use crate::graphql::types::event::{PostAdded, PostRemoved, TimelineEvent};
 use crate::graphql::types::post::Post;
 use crate::graphql::types::relation::Relation;
@@ -41,7 +41,7 @@ impl Subscription {
         let scope = Scope::of(context);
         let list = TimelineList { owner: scope.viewer().signed_in()?.user };
         let seen = after.map(|cursor| cursor::parse("after", list, &cursor)).transpose()?;
-        let author = user_selection(&[context.look_ahead().field("post").field("author")]);
+        let author = user_selection(&[Selected::of(context).field("post").field("author")]);
         let seen = seen.map(|TimelinePosition { seen, .. }| seen);
         let watch = scope.app.watch_timeline(scope.viewer(), seen, author.fields).await?;
         let pace = Arc::clone(context.data_unchecked::<Arc<Pace>>());
@@ -78,7 +78,7 @@ impl Subscription {
     ) -> Result<impl Stream<Item = Result<Relation, Error>>, Error> {
         let scope = Scope::of(context);
         let watch = scope.app.watch_relations(scope.viewer())?;
-        let selection = user_selection(&[context.look_ahead().field("user")]);
+        let selection = user_selection(&[Selected::of(context).field("user")]);
         let selection = UserSelection { relation: true, ..selection };
         let pace = Arc::clone(context.data_unchecked::<Arc<Pace>>());
         let next = async move |watch: &mut RelationWatch| {

@@ -70,3 +70,12 @@ pub enum ListKind {
     /// The owner's followers whom the viewer follows.
     KnownFollowers,
 }
+
+impl From<Side> for ListKind {
+    fn from(side: Side) -> Self {
+        match side {
+            Side::Followers => Self::Followers,
+            Side::Following => Self::Following,
+        }
+    }
+}

@@ -42,6 +42,18 @@ pub trait Read: Clone + Eq + Hash + Send + Sync + 'static {
     fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value>;
 }
 
+/// Several reads of one type, as one read. Fails if one of them fails.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Many<R>(pub Vec<R>);
+
+impl<R: Read> Read for Many<R> {
+    type Value = Arc<[R::Value]>;
+
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
+        Pending::all(self.0.iter().map(|read| read.request(requests)).collect())
+    }
+}
+
 /// Performs reads, either alone ([`App`]) or together with other resolvers' reads (the `graphql` loader).
 pub trait Load: Sync {
     /// Performs a read. Makes one round trip, plus one query if the archive is needed.
@@ -146,6 +158,18 @@ impl<V: 'static> Pending<V> {
         }))
     }
 
+    /// Combines values into a list, which fails if one of them fails.
+    fn all(pending: Vec<Self>) -> Pending<Arc<[V]>>
+    where
+        V: Send,
+    {
+        Pending::cold(move |responses| {
+            let decoded = pending.into_iter().map(|pending| (pending.0)(responses));
+            let decoded = decoded.collect::<Result<Vec<_>, Error>>()?;
+            Ok(move |found: &Found| decoded.into_iter().map(|decoded| decoded.complete(found)).collect())
+        })
+    }
+
     fn erase(self) -> Pending<AnyValue>
     where
         V: Send + Sync,
@@ -168,8 +192,8 @@ impl Pending<AnyValue> {
     }
 }
 
-impl Decoded<AnyValue> {
-    fn complete(self, found: &Found) -> Result<AnyValue, Error> {
+impl<V> Decoded<V> {
+    fn complete(self, found: &Found) -> Result<V, Error> {
         match self {
             Self::Complete(value) => Ok(value),
             Self::Partial(complete) => complete(found),

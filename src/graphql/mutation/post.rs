@@ -7,6 +7,7 @@ use async_graphql::{Context, ID, InputObject, Object, SimpleObject};
 use crate::app::error::Error;
 use crate::graphql::context::Scope;
 use crate::graphql::id::GlobalId;
+use crate::graphql::selection::Selected;
 use crate::graphql::types::post::Post;
 use crate::graphql::types::user_error::{UserErrors, split};
 use crate::model::id::PostId;
@@ -47,7 +48,7 @@ impl PublishPayload {
     /// The published post; null on failure, or if it has been deleted since.
     async fn post(&self, context: &Context<'_>) -> Option<Result<Post, Error>> {
         let id = self.published?;
-        let posts = Post::load_all(&self.scope, std::iter::once(id), &context.look_ahead()).await;
+        let posts = Post::load_all(&self.scope, std::iter::once(id), &Selected::of(context)).await;
         posts.map(|posts| posts.into_iter().next().flatten()).transpose()
     }
 

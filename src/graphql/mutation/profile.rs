@@ -5,7 +5,7 @@ use async_graphql::{Context, InputObject, MaybeUndefined, Object, SimpleObject};
 use crate::app::error::Error;
 use crate::app::user::{ProfileUpdate, ResidenceUpdate};
 use crate::graphql::context::Scope;
-use crate::graphql::selection::user_selection;
+use crate::graphql::selection::{Selected, user_selection};
 use crate::graphql::types::user::User;
 use crate::graphql::types::user_error::{UserErrors, split};
 
@@ -66,7 +66,7 @@ impl ProfileMutation {
     ) -> Option<Result<UpdateProfilePayload, Error>> {
         let scope = Scope::of(context);
         let done = scope.app.change_profile(scope.viewer(), input.update()).await;
-        let selection = user_selection(&[context.look_ahead().field("user")]);
+        let selection = user_selection(&[Selected::of(context).field("user")]);
         Some(split(done).map(|(user, errors)| UpdateProfilePayload {
             user: user.map(|user| User::asked(&scope.afresh(), user, selection)),
             errors,

@@ -10,7 +10,7 @@ use crate::app::viewer::Viewer;
 use crate::app::visibility::UserSelection;
 use crate::graphql::context::Scope;
 use crate::graphql::id::GlobalId;
-use crate::graphql::selection::user_selection;
+use crate::graphql::selection::{Selected, user_selection};
 use crate::graphql::types::relation::Relation;
 use crate::graphql::types::user::User;
 use crate::graphql::types::user_error::{UserErrors, split};
@@ -125,7 +125,7 @@ async fn change_edge(
     let Some(()) = done else {
         return Ok((None, None, errors));
     };
-    let payload = context.look_ahead();
+    let payload = Selected::of(context);
     let selection = user_selection(&[payload.field("user"), payload.field("relation").field("user")]);
     let selection = UserSelection { relation: true, ..selection };
     let user = User::load_all(&scope.afresh(), Arc::new([user]), selection).await?.pop().flatten();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_graphql::parser::types::Field;
-use async_graphql::{Enum, ID, Lookahead, Object, SimpleObject};
+use async_graphql::{Enum, ID, Object, SimpleObject};
 use futures::FutureExt as _;
 
 use crate::app::archive::Listed;
@@ -17,8 +17,8 @@ use crate::graphql::directive::{
     cache_control,
 };
 use crate::graphql::id::GlobalId;
-use crate::graphql::preloaded::{One, Preloaded, Writer, nested, writer};
-use crate::graphql::selection::user_selection;
+use crate::graphql::preloaded::{One, Preloaded, Source, memory, object};
+use crate::graphql::selection::{Selected, user_selection};
 use crate::graphql::types::scalar::{DateTime, number};
 use crate::graphql::types::user::User;
 use crate::model;
@@ -49,7 +49,7 @@ impl Post {
     pub(in crate::graphql) async fn load_all(
         scope: &Arc<Scope>,
         ids: impl Iterator<Item = PostId>,
-        selection: &Lookahead<'_>,
+        selection: &Selected<'_>,
     ) -> Result<Vec<Option<Self>>, Error> {
         let posts = ids.map(Listed::Hot).collect();
         let author = user_selection(&[selection.field("author")]);
@@ -112,19 +112,19 @@ impl Post {
 }
 
 impl Preloaded for Post {
-    fn writer(field: &Field) -> Option<Writer<Self>> {
+    fn source(field: &Field) -> Source<'_, Self> {
         match field.name.node.as_str() {
-            "id" => writer(|post: &Self, json| json.value(&GlobalId::Post(post.record.id).print())),
-            "author" => nested(field, |post: &Self| &post.author),
-            "content" => writer(|post: &Self, json| json.value(&post.record.content)),
-            "platform" => writer(|post: &Self, json| json.value(&post.record.platform)),
-            "createdAt" => writer(|post: &Self, json| json.scalar(&DateTime(post.record.created_at))),
-            _ => None,
+            "id" => memory(|post: &Self, json| json.value(&GlobalId::Post(post.record.id).print())),
+            "author" => object(field, |post: &Self| &post.author),
+            "content" => memory(|post: &Self, json| json.value(&post.record.content)),
+            "platform" => memory(|post: &Self, json| json.value(&post.record.platform)),
+            "createdAt" => memory(|post: &Self, json| json.scalar(&DateTime(post.record.created_at))),
+            _ => Source::Resolver,
         }
     }
 
-    fn scope(&self) -> &Scope {
-        &self.scope
+    fn scope(&self) -> Option<&Scope> {
+        Some(&self.scope)
     }
 }
 

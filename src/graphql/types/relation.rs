@@ -6,7 +6,7 @@ use async_graphql::{Enum, Object};
 
 use crate::graphql::context::Scope;
 use crate::graphql::directive::{CacheControlScope::Private, cache_control};
-use crate::graphql::preloaded::{Json, One, Preloaded, Writer, nested, writer};
+use crate::graphql::preloaded::{Json, One, Preloaded, Source, memory, object};
 use crate::graphql::types::scalar::DateTime;
 use crate::graphql::types::user::User;
 use crate::model;
@@ -63,25 +63,25 @@ impl Relation {
 }
 
 impl Preloaded for Relation {
-    fn writer(field: &Field) -> Option<Writer<Self>> {
+    fn source(field: &Field) -> Source<'_, Self> {
         let instant = |instant: fn(&model::relation::Relation) -> Option<Timestamp>| {
-            writer(move |relation: &Self, json: &mut Json| match instant(&relation.relation) {
+            memory(move |relation: &Self, json: &mut Json| match instant(&relation.relation) {
                 Some(at) => json.scalar(&DateTime(at)),
                 None => json.value(&()),
             })
         };
         match field.name.node.as_str() {
-            "user" => nested(field, |relation: &Self| &relation.user),
-            "status" => writer(|relation: &Self, json| {
+            "user" => object(field, |relation: &Self| &relation.user),
+            "status" => memory(|relation: &Self, json| {
                 json.value(&enum_value(RelationStatus::from(relation.relation.status())))
             }),
             "followingSince" => instant(|relation| relation.following_since),
             "followerSince" => instant(|relation| relation.follower_since),
-            _ => None,
+            _ => Source::Resolver,
         }
     }
 
-    fn scope(&self) -> &Scope {
+    fn scope(&self) -> Option<&Scope> {
         self.user.scope()
     }
 }

@@ -19,7 +19,8 @@ use crate::graphql::directive::{
 };
 use crate::graphql::id::GlobalId;
 use crate::graphql::paging::{DEFAULT_SIZE, Paging, connections, page_limit};
-use crate::graphql::preloaded::{Json, Nested, Preloaded, Writer, writer};
+use crate::graphql::preloaded::{Json, Nested, Preloaded, Source, loaded, memory};
+use crate::graphql::selection::Selected;
 use crate::graphql::types::connection::follow::FollowConnection;
 use crate::graphql::types::connection::post::PostConnection;
 use crate::graphql::types::region::{FollowersByRegion, Region};
@@ -28,7 +29,7 @@ use crate::graphql::types::scalar::DateTime;
 use crate::model;
 use crate::model::id::UserId;
 use crate::model::region::Residence;
-use crate::model::relation::ListKind;
+use crate::model::relation::{ListKind, Side};
 use crate::model::user::UserFields;
 
 /// An existing user, with preloaded data. Resolving a preloaded field reads nothing. All other fields use the loader,
@@ -75,6 +76,16 @@ impl User {
     ) -> Result<Vec<Option<Self>>, Error> {
         let users = scope.visible().users(ids, selection).await?;
         Ok(users.into_iter().map(|user| Some(Self::visible(scope, user?))).collect())
+    }
+
+    /// Returns the user's id.
+    pub(in crate::graphql) fn user_id(&self) -> UserId {
+        self.id
+    }
+
+    /// Returns the scope that the user's data is loaded with.
+    pub(in crate::graphql) fn loading_scope(&self) -> &Arc<Scope> {
+        &self.scope
     }
 
     /// Marks the user as requested directly by the viewer.
@@ -124,7 +135,7 @@ impl User {
         paging: Paging,
     ) -> Result<FollowConnection, Error> {
         let list = UserList { kind, owner: self.id };
-        FollowConnection::load(&self.scope, list, &paging, &context.look_ahead()).await
+        FollowConnection::load(&self.scope, list, &paging, &Selected::of(context)).await
     }
 }
 
@@ -225,6 +236,14 @@ impl User {
 }
 
 impl User {
+    /// Returns the source of a field whose values are lists of one kind.
+    fn stored_lists(field: &Field, side: Side) -> Source<'_, Self> {
+        loaded(field, Self::user_id, async move |owners| {
+            let paging = Paging::of(field)?;
+            FollowConnection::load_all(&owners, side, &paging, &Selected::one(field)).await.ok()
+        })
+    }
+
     /// Returns the preloaded record; `None` if the record is not loaded, or if showing the profile counts as a view.
     fn preloaded(&self) -> Option<&model::user::User> {
         self.record.as_deref().filter(|_| !self.is_looked_at)
@@ -232,29 +251,35 @@ impl User {
 }
 
 impl Preloaded for User {
-    fn writer(field: &Field) -> Option<Writer<Self>> {
+    fn source(field: &Field) -> Source<'_, Self> {
         match field.name.node.as_str() {
-            "id" => writer(|user: &Self, json| json.value(&GlobalId::User(user.id).print())),
-            "username" => writer(|user: &Self, json| json.value(&user.preloaded()?.username)),
+            "id" => memory(|user: &Self, json| json.value(&GlobalId::User(user.id).print())),
+            "username" => memory(|user: &Self, json| json.value(&user.preloaded()?.username)),
             "displayName" => {
-                writer(|user: &Self, json| json.value(&user.preloaded()?.display_name.as_deref()?))
+                memory(|user: &Self, json| json.value(&user.preloaded()?.display_name.as_deref()?))
             }
-            "bio" => writer(|user: &Self, json| json.value(&user.preloaded()?.bio.as_deref()?)),
-            "createdAt" => writer(|user: &Self, json| json.scalar(&DateTime(user.preloaded()?.created_at?))),
-            "isViewer" => writer(|user: &Self, json| json.value(&(user.scope.viewer_id() == Some(user.id)))),
+            "bio" => memory(|user: &Self, json| json.value(&user.preloaded()?.bio.as_deref()?)),
+            "createdAt" => memory(|user: &Self, json| json.scalar(&DateTime(user.preloaded()?.created_at?))),
+            "isViewer" => memory(|user: &Self, json| json.value(&(user.scope.viewer_id() == Some(user.id)))),
             "relation" => {
-                let nested = Nested::of(field)?;
-                writer(move |user: &Self, json: &mut Json| match user.other_viewer() {
+                let Some(nested) = Nested::of(field) else { return Source::Resolver };
+                memory(move |user: &Self, json: &mut Json| match user.other_viewer() {
                     Some(_) => nested.write(&Relation::new(user.clone(), user.relation?), json),
                     None => json.value(&()),
                 })
             }
-            _ => None,
+            "posts" => loaded(field, Self::user_id, async |authors| {
+                let paging = Paging::of(field)?;
+                PostConnection::load_all(&authors, &paging, &Selected::one(field)).await.ok()
+            }),
+            "followers" => Self::stored_lists(field, Side::Followers),
+            "following" => Self::stored_lists(field, Side::Following),
+            _ => Source::Resolver,
         }
     }
 
-    fn scope(&self) -> &Scope {
-        &self.scope
+    fn scope(&self) -> Option<&Scope> {
+        Some(&self.scope)
     }
 }
 
@@ -297,7 +322,7 @@ connections! {
         /// The user's posts, newest first.
         async fn posts(&self, context, paging) -> PostConnection {
             let Self(author) = self;
-            PostConnection::load(&author.scope, author, author.id, &paging, &context.look_ahead()).await
+            PostConnection::load(&author.scope, author, author.id, &paging, &Selected::of(context)).await
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::app::viewer::SignedIn;
 use crate::graphql::context::Scope;
 use crate::graphql::directive::{CacheControlScope::Private, cache_control, cost, list_size};
 use crate::graphql::paging::connections;
-use crate::graphql::selection::user_selection;
+use crate::graphql::selection::{Selected, user_selection};
 use crate::graphql::types::connection::timeline::TimelineConnection;
 use crate::graphql::types::session::Session;
 use crate::graphql::types::user::User;
@@ -39,7 +39,7 @@ impl Viewer {
 impl Viewer {
     /// The viewer as other users see them.
     async fn user(&self, context: &Context<'_>) -> User {
-        User::asked(&self.scope, self.signed_in.user, user_selection(&[context.look_ahead()]))
+        User::asked(&self.scope, self.signed_in.user, user_selection(&[Selected::of(context)]))
     }
 
     #[graphql(flatten)]
@@ -96,7 +96,7 @@ connections! {
         /// post.
         @[directive = cost::apply("10".to_owned())]
         async fn timeline(&self, context, paging) -> TimelineConnection {
-            TimelineConnection::load(&self.scope, self.owner, &paging, &context.look_ahead()).await
+            TimelineConnection::load(&self.scope, self.owner, &paging, &Selected::of(context)).await
         }
     }
 }

@@ -176,3 +176,80 @@ async fn a_field_has_the_same_value_in_a_list_as_elsewhere() {
         assert_eq!((listed, edge), (&alone["node"], &alone["node"]));
     }
 }
+
+/// Lists of a user, of each kind and in both directions, with further lists below them.
+const LISTS: &str = "username
+    posts(first: 2) { nodes { id content author { username relation { status } posts(first: 1) { totalCount } } }
+        edges { cursor } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } totalCount }
+    oldest: posts(last: 2) { nodes { __typename content createdAt } pageInfo { hasPreviousPage } }
+    none: posts(first: 0) { nodes { id } totalCount }
+    counted: posts { totalCount }
+    followers(first: 3) { totalCount pageInfo { hasNextPage endCursor } edges { cursor followedAt node { id bio } }
+        nodes { username relation { status user { displayName } } followers(first: 2) { nodes { username } }
+            posts(first: 1) { nodes { content } } mutuals(first: 1) { nodes { username } } } }
+    following(last: 2) { totalCount nodes { username posts(last: 1) { edges { node { content } } } } }
+    onlyCounted: following { totalCount pageInfo { hasNextPage } }";
+
+/// Six people who all follow each other, with up to five posts each. One post has lost its record.
+async fn authors(world: &World) -> Vec<Person> {
+    let people = world.people(6).await;
+    for (index, follower) in people.iter().enumerate() {
+        for followee in people.iter().filter(|followee| followee.id != follower.id) {
+            world.follow(follower, followee).await;
+        }
+        for number in 0..index {
+            let publish =
+                format!("mutation {{ publish(input: {{ content: \"{number}\" }}) {{ post {{ id }} }} }}");
+            world.data(Some(&follower.token), &publish, Value::Null).await;
+        }
+    }
+    let newest: String = world.redis.raw(&["LINDEX", "ff:{u5}:posts", "0"]);
+    world.redis.raw::<u64>(&["DEL", &format!("ff:{{p{newest}}}:post")]);
+    people
+}
+
+#[tokio::test]
+async fn lists_below_a_list_equal_the_lists_of_each_user() {
+    let world = World::new().await;
+    let people = authors(&world).await;
+    for token in [Some(people[1].token.as_str()), None] {
+        let listed =
+            format!("{{ user(by: {{ username: \"ann0\" }}) {{ followers {{ nodes {{ {LISTS} }} }} }} }}");
+        let listed = world.data(token, &listed, Value::Null).await;
+        let listed = listed["user"]["followers"]["nodes"].as_array().unwrap();
+        assert_eq!(listed.len(), 5);
+        for user in listed {
+            let alone = format!("{{ user(by: {{ username: {} }}) {{ {LISTS} }} }}", user["username"]);
+            assert_eq!(*user, world.data(token, &alone, Value::Null).await["user"]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_lists_of_authors_are_the_same_at_each_of_their_posts() {
+    let world = World::new().await;
+    let people = authors(&world).await;
+    let token = Some(people[5].token.as_str());
+    let timeline = format!("{{ viewer {{ timeline {{ nodes {{ author {{ {LISTS} }} }} }} }} }}");
+    let timeline = world.data(token, &timeline, Value::Null).await;
+    let posts = timeline["viewer"]["timeline"]["nodes"].as_array().unwrap();
+    assert_eq!(posts.len(), 1 + 2 + 3 + 3 + 5);
+    for author in posts.iter().map(|post| &post["author"]) {
+        let alone = format!("{{ user(by: {{ username: {} }}) {{ {LISTS} }} }}", author["username"]);
+        assert_eq!(*author, world.data(token, &alone, Value::Null).await["user"]);
+    }
+}
+
+#[tokio::test]
+async fn an_unreadable_list_below_a_list_is_reported_with_its_user() {
+    let world = World::new().await;
+    let people = authors(&world).await;
+    world.redis.raw::<u64>(&["DEL", "ff:{u4}:posts"]);
+    world.redis.raw::<String>(&["SET", "ff:{u4}:posts", "no list"]);
+    let query =
+        "{ user(by: { username: \"ann0\" }) { followers { nodes { posts { nodes { content } } } } } }";
+    let answer = world.ask(Some(&people[1].token), query, Value::Null).await;
+    let [error] = answer["errors"].as_array().unwrap().as_slice() else { panic!("{answer}") };
+    assert_eq!(error["path"], serde_json::json!(["user", "followers", "nodes", 2]));
+    assert_eq!(error["extensions"]["code"], "INTERNAL_SERVER_ERROR");
+}

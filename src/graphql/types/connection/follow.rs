@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use async_graphql::Object;
 use async_graphql::parser::types::Field;
-use async_graphql::{Lookahead, Object};
-use futures::future::try_join;
+use futures::future::{try_join, try_join_all};
 
 use crate::app::error::Error;
 use crate::app::relation::read::UserList;
@@ -12,15 +12,15 @@ use crate::app::visibility::UserSelection;
 use crate::graphql::context::Scope;
 use crate::graphql::cursor;
 use crate::graphql::directive::{CacheControlScope::Public, cache_control};
-use crate::graphql::page::{Filled, Rows, fill};
+use crate::graphql::page::{Filled, Rows, complete, fill};
 use crate::graphql::paging::Paging;
-use crate::graphql::preloaded::{List, One, Preloaded, Writer, nested, writer};
-use crate::graphql::selection::{Wants, user_selection};
+use crate::graphql::preloaded::{List, One, Preloaded, Source, memory, object, objects};
+use crate::graphql::selection::{Selected, Wants, user_selection};
 use crate::graphql::types::connection::PageInfo;
 use crate::graphql::types::scalar::{DateTime, number};
 use crate::graphql::types::user::User;
 use crate::model::page::{Page, Position, Window};
-use crate::model::relation::Follow;
+use crate::model::relation::{Follow, Side};
 
 /// A page of a user list.
 pub(in crate::graphql) struct FollowConnection {
@@ -29,6 +29,8 @@ pub(in crate::graphql) struct FollowConnection {
     edges: Vec<FollowEdge>,
     has_previous: bool,
     has_next: bool,
+    /// The length of the list, if it was loaded with the page.
+    count: Option<u64>,
 }
 
 impl FollowConnection {
@@ -37,7 +39,7 @@ impl FollowConnection {
         scope: &Arc<Scope>,
         list: UserList,
         paging: &Paging,
-        selection: &Lookahead<'_>,
+        selection: &Selected<'_>,
     ) -> Result<Self, Error> {
         let window = paging.window(list)?;
         let (edges, nodes) = (selection.field("edges"), selection.field("nodes"));
@@ -49,13 +51,48 @@ impl FollowConnection {
         let filled = wants.fill(fill(&rows, window));
         let count = wants.count(visible.user_count(list));
         let (filled, ()) = try_join(filled, count).await?;
-        Ok(Self::new(Arc::clone(scope), list, filled))
+        Ok(Self::new(scope, list, filled, None))
     }
 
-    fn new(scope: Arc<Scope>, list: UserList, filled: Filled<Follow, User>) -> Self {
+    /// Loads a page of the followers, or of the followed users, of each of these users. Makes as many round trips as for a
+    /// single page.
+    pub(in crate::graphql) async fn load_all(
+        owners: &[&User],
+        side: Side,
+        paging: &Paging,
+        selection: &Selected<'_>,
+    ) -> Result<Vec<Self>, Error> {
+        let Some(scope) = owners.first().map(|owner| owner.loading_scope()) else { return Ok(Vec::new()) };
+        let ids = || owners.iter().map(|owner| owner.user_id());
+        let lists: Vec<_> = ids().map(|owner| UserList { owner, kind: side.into() }).collect();
+        let windows = lists.iter().map(|list| paging.window(*list)).collect::<Result<Vec<_>, Error>>()?;
+        let wants = Wants::of(selection);
+        let (edges, nodes) = (selection.field("edges"), selection.field("nodes"));
+        let selection = wants.nodes.then(|| user_selection(&[edges.field("node"), nodes]));
+        let filled = wants.fill_all(owners.len(), fill_all(scope, side, &lists, &windows, selection));
+        let visible = scope.visible();
+        let counts = wants.counts(visible.user_counts(side, ids()));
+        let (filled, counts) = try_join(filled, counts).await?;
+        let connection = |(index, (list, filled)): (usize, (&UserList, _))| {
+            Self::new(scope, *list, filled, counts.as_ref().map(|counts| counts[index]))
+        };
+        Ok(lists.iter().zip(filled).enumerate().map(connection).collect())
+    }
+
+    fn new(scope: &Arc<Scope>, list: UserList, filled: Filled<Follow, User>, count: Option<u64>) -> Self {
         let edge = |(follow, node)| FollowEdge { list, follow, node };
         let edges = filled.entries.into_iter().map(edge).collect();
-        Self { scope, list, edges, has_previous: filled.has_previous, has_next: filled.has_next }
+        let (has_previous, has_next) = (filled.has_previous, filled.has_next);
+        Self { scope: Arc::clone(scope), list, edges, has_previous, has_next, count }
+    }
+
+    fn info(&self) -> PageInfo {
+        PageInfo {
+            has_next_page: self.has_next,
+            has_previous_page: self.has_previous,
+            start_cursor: self.edges.first().map(FollowEdge::print_cursor),
+            end_cursor: self.edges.last().map(FollowEdge::print_cursor),
+        }
     }
 }
 
@@ -74,17 +111,64 @@ impl FollowConnection {
 
     /// The page's boundaries, for requesting adjacent pages.
     async fn page_info(&self) -> PageInfo {
-        PageInfo {
-            has_next_page: self.has_next,
-            has_previous_page: self.has_previous,
-            start_cursor: self.edges.first().map(FollowEdge::print_cursor),
-            end_cursor: self.edges.last().map(FollowEdge::print_cursor),
-        }
+        self.info()
     }
 
     /// The total number of entries in the list.
     async fn total_count(&self) -> Result<i32, Error> {
         Ok(number(self.scope.visible().user_count(self.list).await?))
+    }
+}
+
+impl Preloaded for FollowConnection {
+    fn source(field: &Field) -> Source<'_, Self> {
+        match field.name.node.as_str() {
+            "edges" => objects(field, |users: &Self| users.edges.iter().collect()),
+            "nodes" => objects(field, |users: &Self| users.edges.iter().map(|edge| &edge.node).collect()),
+            "pageInfo" => PageInfo::source_of(field, Self::info),
+            "totalCount" => memory(|users: &Self, json| json.value(&number(users.count?))),
+            _ => Source::Resolver,
+        }
+    }
+
+    fn scope(&self) -> Option<&Scope> {
+        Some(&self.scope)
+    }
+}
+
+/// Loads these windows of stored lists. Makes one round trip for all pages, and one for all users.
+async fn fill_all(
+    scope: &Arc<Scope>,
+    side: Side,
+    lists: &[UserList],
+    windows: &[Window<Position>],
+    selection: Option<UserSelection>,
+) -> Result<Vec<Filled<Follow, User>>, Error> {
+    let rows: Vec<_> = lists.iter().map(|list| Follows { scope, list: *list, selection }).collect();
+    let pages = lists.iter().zip(windows).map(|(list, window)| (list.owner, *window));
+    let pages = scope.visible().user_pages(side, pages).await?;
+    let follows: Arc<[Follow]> = pages.iter().flat_map(|page| page.entries.iter().copied()).collect();
+    let users = users(scope, &follows, selection).await?;
+    let mut users = follows.iter().zip(users);
+    let filled = rows.iter().zip(windows).zip(&*pages).map(|((rows, window), page)| {
+        let found = users.by_ref().take(page.entries.len());
+        let found = found.filter_map(|(follow, user)| Some((*follow, user?))).collect();
+        complete(rows, *window, Arc::clone(page), found)
+    });
+    try_join_all(filled.collect::<Vec<_>>()).await
+}
+
+/// Loads the users of these follows; `None` for users without a record. Loads nothing if nothing of them is selected.
+async fn users(
+    scope: &Arc<Scope>,
+    follows: &[Follow],
+    selection: Option<UserSelection>,
+) -> Result<Vec<Option<User>>, Error> {
+    match selection {
+        Some(selection) => {
+            User::load_all(scope, follows.iter().map(|follow| follow.user).collect(), selection).await
+        }
+        None => Ok(follows.iter().map(|follow| Some(User::unread(scope, follow.user))).collect()),
     }
 }
 
@@ -121,16 +205,16 @@ impl FollowEdge {
 }
 
 impl Preloaded for FollowEdge {
-    fn writer(field: &Field) -> Option<Writer<Self>> {
+    fn source(field: &Field) -> Source<'_, Self> {
         match field.name.node.as_str() {
-            "cursor" => writer(|edge: &Self, json| json.value(&edge.print_cursor())),
-            "followedAt" => writer(|edge: &Self, json| json.scalar(&DateTime(edge.follow.at))),
-            "node" => nested(field, |edge: &Self| &edge.node),
-            _ => None,
+            "cursor" => memory(|edge: &Self, json| json.value(&edge.print_cursor())),
+            "followedAt" => memory(|edge: &Self, json| json.scalar(&DateTime(edge.follow.at))),
+            "node" => object(field, |edge: &Self| &edge.node),
+            _ => Source::Resolver,
         }
     }
 
-    fn scope(&self) -> &Scope {
+    fn scope(&self) -> Option<&Scope> {
         self.node.scope()
     }
 }
@@ -154,12 +238,7 @@ impl Rows for Follows<'_> {
 
     /// Returns the entries with their users. Omits entries whose user has no record.
     async fn nodes(&self, follows: &Arc<[Follow]>) -> Result<Vec<(Follow, User)>, Error> {
-        let Self { scope, .. } = self;
-        let Some(selection) = self.selection else {
-            return Ok(follows.iter().map(|&follow| (follow, User::unread(scope, follow.user))).collect());
-        };
-        let ids = follows.iter().map(|follow| follow.user).collect();
-        let users = User::load_all(scope, ids, selection).await?;
+        let users = users(self.scope, follows, self.selection).await?;
         Ok(follows.iter().zip(users).filter_map(|(follow, user)| Some((*follow, user?))).collect())
     }
 }

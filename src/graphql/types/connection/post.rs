@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
+use async_graphql::Object;
 use async_graphql::parser::types::Field;
-use async_graphql::{Lookahead, Object};
-use futures::future::try_join;
+use futures::future::{try_join, try_join_all};
 
 use crate::app::archive::Listed;
 use crate::app::error::Error;
 use crate::graphql::context::Scope;
 use crate::graphql::cursor::{self, PostList};
 use crate::graphql::directive::{CacheControlScope::Public, cache_control};
-use crate::graphql::page::{Filled, Rows, fill};
+use crate::graphql::page::{Filled, Rows, complete, fill};
 use crate::graphql::paging::Paging;
-use crate::graphql::preloaded::{List, One, Preloaded, Writer, nested, writer};
-use crate::graphql::selection::Wants;
+use crate::graphql::preloaded::{List, One, Preloaded, Source, memory, object, objects};
+use crate::graphql::selection::{Selected, Wants};
 use crate::graphql::types::connection::PageInfo;
 use crate::graphql::types::post::Post;
 use crate::graphql::types::scalar::number;
@@ -60,6 +60,8 @@ pub(in crate::graphql) struct PostConnection {
     scope: Arc<Scope>,
     list: PostList,
     page: PostPage,
+    /// The length of the list, if it was loaded with the page.
+    count: Option<u64>,
 }
 
 impl PostConnection {
@@ -69,7 +71,7 @@ impl PostConnection {
         author: &User,
         owner: UserId,
         paging: &Paging,
-        selection: &Lookahead<'_>,
+        selection: &Selected<'_>,
     ) -> Result<Self, Error> {
         let list = PostList { owner };
         let window = paging.window(list)?;
@@ -79,12 +81,34 @@ impl PostConnection {
         let visible = scope.visible();
         let count = wants.count(visible.post_count(owner));
         let (filled, ()) = try_join(filled, count).await?;
-        Ok(Self::new(Arc::clone(scope), list, filled))
+        Ok(Self::new(scope, list, filled, None))
     }
 
-    fn new(scope: Arc<Scope>, list: PostList, filled: Filled<Listed, Post>) -> Self {
+    /// Loads a page of each of these users' posts. Makes as many round trips as for a single page.
+    pub(in crate::graphql) async fn load_all(
+        authors: &[&User],
+        paging: &Paging,
+        selection: &Selected<'_>,
+    ) -> Result<Vec<Self>, Error> {
+        let Some(scope) = authors.first().map(|author| author.loading_scope()) else { return Ok(Vec::new()) };
+        let owners = || authors.iter().map(|author| author.user_id());
+        let windows = owners().map(|owner| paging.window(PostList { owner }));
+        let windows = windows.collect::<Result<Vec<_>, Error>>()?;
+        let wants = Wants::of(selection);
+        let filled = wants.fill_all(authors.len(), fill_all(scope, authors, &windows));
+        let visible = scope.visible();
+        let counts = wants.counts(visible.post_counts(owners()));
+        let (filled, counts) = try_join(filled, counts).await?;
+        let connection = |(index, (owner, filled))| {
+            let count = counts.as_ref().map(|counts| counts[index]);
+            Self::new(scope, PostList { owner }, filled, count)
+        };
+        Ok(owners().zip(filled).enumerate().map(connection).collect())
+    }
+
+    fn new(scope: &Arc<Scope>, list: PostList, filled: Filled<Listed, Post>, count: Option<u64>) -> Self {
         let page = PostPage::new(filled, |listed| cursor::print(list, &PostId::from(listed)));
-        Self { scope, list, page }
+        Self { scope: Arc::clone(scope), list, page, count }
     }
 }
 
@@ -112,6 +136,45 @@ impl PostConnection {
     }
 }
 
+impl Preloaded for PostConnection {
+    fn source(field: &Field) -> Source<'_, Self> {
+        match field.name.node.as_str() {
+            "edges" => objects(field, |posts: &Self| posts.page.edges.iter().collect()),
+            "nodes" => {
+                objects(field, |posts: &Self| posts.page.edges.iter().map(|edge| &edge.node).collect())
+            }
+            "pageInfo" => PageInfo::source_of(field, |posts: &Self| posts.page.info()),
+            "totalCount" => memory(|posts: &Self, json| json.value(&number(posts.count?))),
+            _ => Source::Resolver,
+        }
+    }
+
+    fn scope(&self) -> Option<&Scope> {
+        Some(&self.scope)
+    }
+}
+
+/// Loads these windows of the authors' posts. Makes one round trip for all pages, and one for all posts.
+async fn fill_all(
+    scope: &Arc<Scope>,
+    authors: &[&User],
+    windows: &[Window<PostId>],
+) -> Result<Vec<Filled<Listed, Post>>, Error> {
+    let rows = authors.iter().map(|author| Posts { scope, owner: author.user_id(), author });
+    let rows: Vec<_> = rows.collect();
+    let pages = rows.iter().zip(windows).map(|(rows, window)| (rows.owner, *window));
+    let pages = scope.visible().post_pages(pages).await?;
+    let listed = pages.iter().flat_map(|page| page.entries.iter().cloned()).collect();
+    let posts = scope.visible().posts_of(listed).await?;
+    let mut start = 0;
+    let filled = rows.iter().zip(windows).zip(&*pages).map(|((rows, window), page)| {
+        let posts = &posts[start..start + page.entries.len()];
+        start += page.entries.len();
+        complete(rows, *window, Arc::clone(page), rows.found(&page.entries, posts))
+    });
+    try_join_all(filled).await
+}
+
 /// An entry of a post list.
 pub(in crate::graphql) struct PostEdge {
     cursor: String,
@@ -133,15 +196,15 @@ impl PostEdge {
 }
 
 impl Preloaded for PostEdge {
-    fn writer(field: &Field) -> Option<Writer<Self>> {
+    fn source(field: &Field) -> Source<'_, Self> {
         match field.name.node.as_str() {
-            "cursor" => writer(|edge: &Self, json| json.value(&edge.cursor)),
-            "node" => nested(field, |edge: &Self| &edge.node),
-            _ => None,
+            "cursor" => memory(|edge: &Self, json| json.value(&edge.cursor)),
+            "node" => object(field, |edge: &Self| &edge.node),
+            _ => Source::Resolver,
         }
     }
 
-    fn scope(&self) -> &Scope {
+    fn scope(&self) -> Option<&Scope> {
         self.node.scope()
     }
 }
@@ -164,10 +227,17 @@ impl Rows for Posts<'_> {
 
     async fn nodes(&self, listed: &Arc<[Listed]>) -> Result<Vec<(Listed, Post)>, Error> {
         let posts = self.scope.visible().posts_of(Arc::clone(listed)).await?;
+        Ok(self.found(listed, &posts))
+    }
+}
+
+impl Posts<'_> {
+    /// Returns the listed posts that exist, each with its node.
+    fn found(&self, listed: &[Listed], posts: &[Option<Arc<model::post::Post>>]) -> Vec<(Listed, Post)> {
         let node = |(listed, post): (&Listed, &Option<Arc<model::post::Post>>)| {
             let post = Arc::clone(post.as_ref()?);
             Some((listed.clone(), Post::new(self.scope, post, self.author.clone())))
         };
-        Ok(listed.iter().zip(posts.iter()).filter_map(node).collect())
+        listed.iter().zip(posts).filter_map(node).collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use async_graphql::{Lookahead, Object};
+use async_graphql::Object;
 
 use crate::app::error::Error;
 use crate::app::timeline::TimelineQuery;
@@ -13,7 +13,7 @@ use crate::graphql::directive::{CacheControlScope::Private, cache_control};
 use crate::graphql::page::Filled;
 use crate::graphql::paging::Paging;
 use crate::graphql::preloaded::List;
-use crate::graphql::selection::user_selection;
+use crate::graphql::selection::{Selected, user_selection};
 use crate::graphql::types::connection::PageInfo;
 use crate::graphql::types::connection::post::{PostEdge, PostPage};
 use crate::graphql::types::post::Post;
@@ -29,7 +29,7 @@ impl TimelineConnection {
         scope: &Arc<Scope>,
         owner: UserId,
         paging: &Paging,
-        selection: &Lookahead<'_>,
+        selection: &Selected<'_>,
     ) -> Result<Self, Error> {
         let list = TimelineList { owner };
         let Window { direction, size, from } = paging.window(list)?;
