@@ -16,8 +16,8 @@ use crate::store::command::{Builder, Command, call, command, each, several};
 use crate::store::draft::{Attempt, Draft, Note};
 use crate::store::error::Error;
 use crate::store::key::Keys;
-use crate::store::post_list::{Id, ids, windowed};
-use crate::store::reply::Reply;
+use crate::store::post_list::{Id, ids, read_ids, windowed};
+use crate::store::reply::{Answer, Reply};
 use crate::store::script;
 use crate::store::timeline::REMOVED_MILLIS;
 use crate::store::user::REVOKED_MILLIS;
@@ -362,7 +362,14 @@ pub struct Cold {
 pub fn page(keys: &Keys, author: UserId, window: &Window<PostId>) -> Command<PostPage> {
     let page = call(&script::POSTS_PAGE).key(&keys.posts(author)).key(&keys.cold(author));
     let page = windowed(page.key(&keys.gone(author)), window).arg(MOST_GONE);
-    page.reply::<(bool, bool, Vec<Id>, u64, u64, Vec<Id>, Vec<Id>)>().map(
+    let read = |answer: &Answer| {
+        let mut parts = answer.reply().elements()?;
+        let mut next = || parts.next();
+        let (has_previous, has_next) = (next()?.integer()? == 1, next()?.integer()? == 1);
+        let (found, greatest, count) = (read_ids(next()?)?, next()?.count()?, next()?.count()?);
+        Some((has_previous, has_next, found, greatest, count, read_ids(next()?)?, read_ids(next()?)?))
+    };
+    page.reply::<(bool, bool, Vec<Id>, u64, u64, Vec<Id>, Vec<Id>)>().read_by(read).map(
         |(has_previous, has_next, found, greatest, count, beside, behind)| {
             let page = Page { entries: ids(found).into(), has_previous, has_next };
             let gone = Gone { beside: ids(beside), behind: ids(behind) };

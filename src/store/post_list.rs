@@ -7,6 +7,7 @@ use redis::{FromRedisValue, ParsingError, Value};
 use crate::model::id::PostId;
 use crate::model::page::Window;
 use crate::store::command::Builder;
+use crate::store::reply::Reply;
 
 /// A post id as Redis returns it.
 pub(super) struct Id(pub(super) PostId);
@@ -16,6 +17,12 @@ impl FromRedisValue for Id {
         let text = String::from_redis_value(value)?;
         text.parse().map(Self).map_err(|_| ParsingError::from(format!("{text:?} is not a post id")))
     }
+}
+
+/// Reads a list of post ids where it is.
+pub(super) fn read_ids(reply: Reply<'_>) -> Option<Vec<Id>> {
+    let id = |id: Reply<'_>| PostId::new(id.count()?).map(Id);
+    reply.elements()?.map(id).collect()
 }
 
 /// Unwraps decoded post ids.

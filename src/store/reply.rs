@@ -111,6 +111,12 @@ impl<'a> Element<'a> {
         Ok(Some(element))
     }
 
+    /// Returns the end of the element's last part; its own end if it has none. The parts must have been scanned, which
+    /// limits their depth.
+    fn end_of_parts(&self, bytes: &'a [u8]) -> Option<usize> {
+        (0..self.children).try_fold(self.end, |end, _| Self::at(bytes, end).ok()??.end_of_parts(bytes))
+    }
+
     /// Rejects a line of unlimited length that is no reply.
     fn check_kind(kind: u8) -> Result<(), RedisError> {
         if b"+-:#,(_$=!*~>%|".contains(&kind) { Ok(()) } else { Err(malformed("it has an unknown type")) }
@@ -348,6 +354,11 @@ impl<'a> Reply<'a> {
         integer(element.content)
     }
 
+    /// Returns a number that is not negative, or one that a string contains; `None` for everything else.
+    pub(super) fn count(self) -> Option<u64> {
+        self.integer()?.try_into().ok()
+    }
+
     /// Returns true for a null.
     pub(super) fn is_null(self) -> bool {
         self.element.is_some_and(|element| element.is_null)
@@ -406,10 +417,7 @@ impl<'a> Iterator for Elements<'a> {
     fn next(&mut self) -> Option<Reply<'a>> {
         self.left = self.left.checked_sub(1)?;
         let element = Element::at(self.bytes, 0).ok().flatten()?;
-        let end = match element.children {
-            0 => element.end,
-            _ => Scanner::default().end(self.bytes).ok().flatten()?,
-        };
+        let end = element.end_of_parts(self.bytes)?;
         let (bytes, rest) = self.bytes.split_at(end);
         self.bytes = rest;
         Some(Reply { bytes, element: Some(element) })

@@ -17,7 +17,8 @@ use crate::model::mark::Mark;
 use crate::model::page::Window;
 use crate::store::command::{Command, call, command};
 use crate::store::key::Keys;
-use crate::store::post_list::{Id, ids, windowed};
+use crate::store::post_list::{Id, ids, read_ids, windowed};
+use crate::store::reply::{self, Reply};
 use crate::store::script;
 
 /// A section of a stored timeline.
@@ -73,6 +74,13 @@ pub const MOST_NAMED: usize = 1_000;
 /// A user id as Redis returns it.
 struct Source(UserId);
 
+impl Source {
+    /// Reads a user id where it is.
+    fn read(reply: Reply<'_>) -> Option<Self> {
+        UserId::new(reply.count()?).map(Self)
+    }
+}
+
 impl FromRedisValue for Source {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
         let text = String::from_redis_value(value)?;
@@ -103,7 +111,14 @@ pub fn open(
     };
     assert!(named.len() <= MOST_NAMED, "at most {MOST_NAMED} users can be named");
     let open = windowed(open.arg(word), window).arg(REMOVED_MILLIS).args(named.iter().map(|user| user.get()));
-    open.reply::<Answer>().map(|(nonce, mark, sources, floor, posts, at)| {
+    let read = |answer: &reply::Answer| {
+        let mut parts = answer.reply().elements()?;
+        let mut next = || parts.next();
+        let (nonce, mark) = (next()?.text()?.to_owned(), Some(next()?.text()?.to_owned()));
+        let sources = next()?.elements()?.map(Source::read).collect::<Option<_>>()?;
+        Some((nonce, mark, sources, next()?.count()?, read_ids(next()?)?, next()?.integer()?))
+    };
+    open.reply::<Answer>().read_by(read).map(|(nonce, mark, sources, floor, posts, at)| {
         Ok(Opened {
             nonce: Nonce(nonce),
             mark: mark.and_then(|mark| mark.parse().ok()).map(Mark::new),
