@@ -82,6 +82,14 @@ pub struct RedisConfig {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub redis_connections: u32,
 
+    /// Maximum size of this process's cache of users' records and names, in bytes; 0 disables it.
+    ///
+    /// Redis reports changes to what is cached, so that other processes' changes show within milliseconds, and this
+    /// process's changes at once. Saves Redis the reads of users who are read often.
+    #[arg(long, value_name = "BYTES", env = "FANFOLD_REDIS_USER_CACHE", default_value_t = 0)]
+    #[arg(value_parser = clap::value_parser!(u64).range(0..=1_099_511_627_776))]
+    pub redis_user_cache: u64,
+
     /// Expected number of users, which determines the layout of the username index.
     ///
     /// Takes effect when the store is first used, and is fixed from then on. Exceeding this number costs memory, not

@@ -308,6 +308,20 @@ impl Keys {
         self.key(Tag::User(user), "user")
     }
 
+    /// Returns the user whose record has this key; `None` for all other keys.
+    #[must_use]
+    pub fn user_of(&self, key: &[u8]) -> Option<UserId> {
+        let rest = std::str::from_utf8(key).ok()?.strip_prefix(&*self.prefix)?;
+        rest.strip_prefix("{u")?.strip_suffix("}:user")?.parse().ok()
+    }
+
+    /// Returns the number of the username index shard that has this key; `None` for all other keys.
+    #[must_use]
+    pub fn names_shard_of(&self, key: &[u8]) -> Option<u32> {
+        let rest = std::str::from_utf8(key).ok()?.strip_prefix(&*self.prefix)?;
+        rest.strip_prefix("name:{n")?.strip_suffix('}')?.parse().ok()
+    }
+
     /// Returns the key of a user's password hash.
     #[must_use]
     pub fn secret(&self, user: UserId) -> Key<Hash> {
@@ -603,6 +617,9 @@ mod tests {
         assert_eq!(keys.names(12).name(), "ff:name:{n12}");
         assert_eq!(keys.intents(3).name(), "ff:{i3}:intents");
         assert_eq!(keys.user(user).name(), "ff:{u7}:user");
+        assert_eq!(keys.user_of(b"ff:{u7}:user"), Some(user));
+        assert_eq!(keys.names_shard_of(b"ff:name:{n12}"), Some(12));
+        assert_eq!(keys.user_of(b"ff:{u7}:users").or(keys.user_of(b"xx:{u7}:user")), None);
         assert_eq!(keys.secret(user).name(), "ff:{u7}:secret");
         assert_eq!(keys.sessions(user).name(), "ff:{u7}:sessions");
         assert_eq!(keys.void(user).name(), "ff:{u7}:void");

@@ -8,6 +8,8 @@
 pub mod audience;
 pub mod batch;
 pub mod bucket;
+mod cache;
+pub mod cached;
 pub mod command;
 pub mod draft;
 mod durable;
@@ -45,6 +47,7 @@ use tokio::time::Instant;
 use crate::config::RedisConfig;
 use crate::gate::{Gate, Moment};
 use crate::model::clock::Timestamp;
+use crate::store::cached::Cached;
 use crate::store::command::command;
 use crate::store::durable::Durable;
 use crate::store::encode::Pipeline;
@@ -63,6 +66,8 @@ pub struct Store {
     gate: Option<Arc<dyn Gate>>,
     /// Connection used to wait until writes are on disk; `None` if Redis cannot confirm this.
     durable: Option<Arc<Durable>>,
+    /// The cache of records; `None` if it is disabled.
+    cached: Option<Arc<Cached>>,
 }
 
 impl Store {
@@ -76,11 +81,16 @@ impl Store {
             round_trips: Arc::default(),
             gate: None,
             durable: None,
+            cached: None,
         };
         let can_wait = store.check_server(config.redis_allow_eviction).await?;
         store.durable = can_wait.then(|| Arc::new(Durable::new(store.pool.apart())));
         let name_shards = store.fix_layout(config.redis_expected_users).await?;
         store.keys = Keys::new(&config.redis_prefix, name_shards);
+        if config.redis_user_cache > 0 {
+            let cached = Cached::open(&store, &config.redis_prefix, config.redis_user_cache).await?;
+            store.cached = Some(Arc::new(cached));
+        }
         Ok(store)
     }
 
@@ -222,6 +232,9 @@ pub enum OpenError {
     /// A command of the initial check failed.
     #[error("unexpected response from Redis")]
     Broken(#[from] Error),
+    /// Redis cannot track the keys of cached records.
+    #[error("Redis cannot track keys, which --redis-user-cache requires")]
+    Untracked(#[source] redis::RedisError),
     /// Redis lacks commands that Fanfold uses.
     #[error("Redis {0} is too old: 6.2 or newer is required")]
     TooOld(String),

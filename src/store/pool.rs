@@ -17,6 +17,7 @@ use tokio::time::timeout;
 
 use crate::config::RedisConfig;
 use crate::store::OpenError;
+use crate::store::cache::Cache;
 use crate::store::encode::Pipeline;
 use crate::store::error::Error;
 use crate::store::peer::Peer;
@@ -38,6 +39,8 @@ pub(super) struct Pool {
     size: u32,
     lanes: Arc<[OnceLock<Links>]>,
     peer: Arc<Peer>,
+    /// The cache of the records that are read over these connections, if any.
+    cache: Option<Cache>,
 }
 
 type Links = bb8::Pool<Manager>;
@@ -54,19 +57,16 @@ impl Pool {
         let info = url.into_connection_info().map_err(OpenError::Url)?.set_tcp_settings(tcp);
         let client = Client::open(info).map_err(OpenError::Url)?;
         let peer = Arc::<Peer>::default();
-        let manager = Manager { client: client.clone(), peer: Arc::clone(&peer) };
+        let manager = Manager { client: client.clone(), peer: Arc::clone(&peer), cache: None };
         let address = client.get_connection_info().addr().to_string();
         manager.connect().await.map_err(|cause| OpenError::Connect { address, cause })?;
-        Ok(Self::new(client, config.redis_connections, peer))
-    }
-
-    fn new(client: Client, size: u32, peer: Arc<Peer>) -> Self {
-        Self { client, size, lanes: (0..=worker::MOST).map(|_| OnceLock::new()).collect(), peer }
+        let lanes = lanes(worker::MOST + 1);
+        Ok(Self { client, size: config.redis_connections, lanes, peer, cache: None })
     }
 
     /// Returns the connections of the current thread's lane. Opens them on first use.
     fn links(&self) -> &Links {
-        self.lanes[worker::lane()].get_or_init(|| {
+        self.lanes[worker::lane().min(self.lanes.len() - 1)].get_or_init(|| {
             bb8::Pool::builder()
                 .max_size(self.size)
                 .min_idle(self.size)
@@ -74,8 +74,17 @@ impl Pool {
                 .test_on_check_out(false)
                 .idle_timeout(None)
                 .max_lifetime(None)
-                .build_unchecked(Manager { client: self.client.clone(), peer: Arc::clone(&self.peer) })
+                .build_unchecked(self.manager())
         })
+    }
+
+    fn manager(&self) -> Manager {
+        Manager { client: self.client.clone(), peer: Arc::clone(&self.peer), cache: self.cache.clone() }
+    }
+
+    /// Returns the state of the server.
+    pub(super) fn peer(&self) -> &Arc<Peer> {
+        &self.peer
     }
 
     /// Returns the client, which creates connections outside the pool.
@@ -85,7 +94,17 @@ impl Pool {
 
     /// Returns a separate pool with a single connection to the same server.
     pub(super) fn apart(&self) -> Self {
-        Self::new(self.client.clone(), 1, Arc::clone(&self.peer))
+        Self { size: 1, lanes: lanes(worker::MOST + 1), ..self.clone() }
+    }
+
+    /// Returns a separate pool with a single connection for all lanes, over which the server tracks what this cache keeps.
+    /// Connects once, so that a server that cannot track keys is rejected.
+    pub(super) async fn tracking(&self, cache: Cache) -> Result<Self, OpenError> {
+        let pool = Self { size: 1, lanes: lanes(1), cache: Some(cache), ..self.clone() };
+        match pool.manager().connect().await {
+            Ok(_) => Ok(pool),
+            Err(cause) => Err(OpenError::Untracked(cause)),
+        }
     }
 
     /// Returns the number of times the server was restarted or replaced by another server.
@@ -144,6 +163,10 @@ impl Pool {
     }
 }
 
+fn lanes(count: usize) -> Arc<[OnceLock<Links>]> {
+    (0..count).map(|_| OnceLock::new()).collect()
+}
+
 /// A connection and its known state.
 #[derive(Clone)]
 pub(super) struct Link {
@@ -165,6 +188,7 @@ impl Link {
 pub(super) struct Manager {
     client: Client,
     peer: Arc<Peer>,
+    cache: Option<Cache>,
 }
 
 impl ManageConnection for Manager {
@@ -174,7 +198,8 @@ impl ManageConnection for Manager {
     async fn connect(&self) -> Result<Link, RedisError> {
         // Read before connecting, so that a connection made during a replacement is itself replaced.
         let generation = self.peer.generation();
-        let connecting = Connection::open(self.client.get_connection_info());
+        let listener = self.cache.as_ref().map(|cache| cache.listen(generation));
+        let connecting = Connection::open(self.client.get_connection_info(), listener);
         let connection =
             timeout(CONNECT, connecting).await.unwrap_or_else(|_elapsed| Err(Error::no_answer()))?;
         self.peer.identify(&connection).await;

@@ -58,6 +58,11 @@ impl Scanner {
         }
     }
 
+    /// Forgets the last `length` bytes, the last reply.
+    pub(super) fn skip(&mut self, length: usize) {
+        self.position -= length;
+    }
+
     /// Forgets the bytes before `end`, the end of a reply. Returns the number of elements in them.
     pub(super) fn advance(&mut self, end: usize) -> u64 {
         self.position -= end;
@@ -314,7 +319,8 @@ pub(super) struct Reply<'a> {
 }
 
 impl<'a> Reply<'a> {
-    fn new(bytes: &'a [u8]) -> Self {
+    /// Reads a complete reply.
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, element: Element::at(bytes, 0).ok().flatten() }
     }
 
@@ -364,9 +370,9 @@ impl<'a> Reply<'a> {
         self.element.is_some_and(|element| element.is_null)
     }
 
-    /// Returns an array's elements; `None` for other types.
+    /// Returns the elements of an array, or of a pushed message; `None` for other types.
     pub(super) fn elements(self) -> Option<Elements<'a>> {
-        let array = self.element.filter(|element| element.kind == b'*' && !element.is_null)?;
+        let array = self.element.filter(|element| matches!(element.kind, b'*' | b'>') && !element.is_null)?;
         Some(Elements { bytes: &self.bytes[array.end..], left: array.children })
     }
 

@@ -16,6 +16,11 @@
 //! All waiting callers fail, and so do all later ones: a connection never recovers. A malformed reply breaks it too,
 //! since no later reply could be attributed.
 //!
+//! # When Redis pushes messages
+//! A connection with a [`Listener`] speaks RESP3, in which Redis sends messages that no caller asked for. The listener
+//! receives them in order with the replies. Once a second, such a connection sends a PING. While the reply is overdue,
+//! the listener is paused, since messages may be missing.
+//!
 //! Not here: replacing broken connections and retrying (`store::pool`).
 
 use std::collections::VecDeque;
@@ -32,6 +37,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::{MissedTickBehavior, interval};
 use tokio_rustls::TlsConnector;
 
 use crate::store::reply::{Replies, Reply, Scanner};
@@ -48,8 +54,24 @@ const READ: usize = 32 << 10;
 const LARGE: usize = 1 << 20;
 /// Maximum number of bytes of an unexpected reply that an error shows.
 const MOST_SHOWN: usize = 100;
+/// Interval of the checks of a connection with a listener.
+const CHECK: Duration = Duration::from_secs(1);
+const PING: &[u8] = b"*1\r\n$4\r\nPING\r\n";
 /// Idle time after which keepalive probes begin. They detect the dead peer of an idle connection.
 pub(super) const KEEPALIVE: Duration = Duration::from_secs(30);
+
+/// Receives the messages that Redis pushes over a connection. Dropped as soon as the connection breaks, before any caller
+/// fails.
+pub(super) trait Listener: Send + 'static {
+    /// Handles a message.
+    fn receive(&mut self, message: Reply<'_>);
+
+    /// Called when messages may be missing.
+    fn pause(&mut self);
+
+    /// Called when all messages up to now have been received.
+    fn resume(&mut self);
+}
 
 /// A connection. Clones share it; it is closed once all clones are dropped and all replies have been read.
 #[derive(Clone)]
@@ -67,14 +89,29 @@ struct Sent {
 struct Caller {
     /// Number of replies.
     count: usize,
-    answer: oneshot::Sender<Result<Replies, RedisError>>,
+    /// The caller's end; `None` for the connection's own PING.
+    answer: Option<oneshot::Sender<Result<Replies, RedisError>>>,
+}
+
+impl Caller {
+    fn answer(self, answer: Result<Replies, RedisError>) {
+        if let Some(caller) = self.answer {
+            // The caller may have given up.
+            drop(caller.send(answer));
+        }
+    }
 }
 
 impl Connection {
-    /// Connects, authenticates and selects the database. Sets no time limit.
-    pub(super) async fn open(info: &ConnectionInfo) -> Result<Self, RedisError> {
+    /// Connects, authenticates and selects the database. With a listener, also has Redis push a message when a key that
+    /// was read over this connection changes. Sets no time limit.
+    pub(super) async fn open(
+        info: &ConnectionInfo,
+        listener: Option<Box<dyn Listener>>,
+    ) -> Result<Self, RedisError> {
+        let is_tracking = listener.is_some();
         let connection = match info.addr() {
-            ConnectionAddr::Tcp(host, port) => Self::over(connect(host, *port).await?),
+            ConnectionAddr::Tcp(host, port) => Self::over(connect(host, *port).await?, listener),
             ConnectionAddr::TcpTls { insecure: true, .. } => {
                 return Err((
                     ErrorKind::InvalidClientConfig,
@@ -83,23 +120,26 @@ impl Connection {
                     .into());
             }
             ConnectionAddr::TcpTls { host, port, .. } => {
-                Self::over(secure(host, connect(host, *port).await?).await?)
+                Self::over(secure(host, connect(host, *port).await?).await?, listener)
             }
-            ConnectionAddr::Unix(path) => Self::over(UnixStream::connect(path).await?),
+            ConnectionAddr::Unix(path) => Self::over(UnixStream::connect(path).await?, listener),
             _ => return Err((ErrorKind::InvalidClientConfig, "unknown kind of address").into()),
         };
-        connection.set_up(info).await?;
+        connection.set_up(info, is_tracking).await?;
         Ok(connection)
     }
 
     /// Starts the task that serves a connection.
-    fn over(stream: impl AsyncRead + AsyncWrite + Send + 'static) -> Self {
+    fn over(
+        stream: impl AsyncRead + AsyncWrite + Send + 'static,
+        listener: Option<Box<dyn Listener>>,
+    ) -> Self {
         let (sender, receiver) = mpsc::channel(MOST_WAITING);
-        tokio::spawn(serve(stream, receiver));
+        tokio::spawn(serve(stream, receiver, listener));
         Self { pipelines: sender }
     }
 
-    async fn set_up(&self, info: &ConnectionInfo) -> Result<(), RedisError> {
+    async fn set_up(&self, info: &ConnectionInfo, is_tracking: bool) -> Result<(), RedisError> {
         let redis = info.redis_settings();
         let mut pipeline = redis::pipe();
         if let Some(password) = redis.password() {
@@ -111,6 +151,10 @@ impl Connection {
         }
         if redis.db() != 0 {
             pipeline.cmd("SELECT").arg(redis.db());
+        }
+        if is_tracking {
+            pipeline.cmd("HELLO").arg(3);
+            pipeline.cmd("CLIENT").arg("TRACKING").arg("ON");
         }
         let required = pipeline.len();
         // Shown by CLIENT LIST. Redis before 7.2 rejects it.
@@ -132,7 +176,7 @@ impl Connection {
     pub(super) async fn send(&self, bytes: Bytes, count: usize) -> Result<Replies, RedisError> {
         let exchange = async {
             let (answer, answered) = oneshot::channel();
-            let sent = Sent { bytes, caller: Caller { count, answer } };
+            let sent = Sent { bytes, caller: Caller { count, answer: Some(answer) } };
             self.pipelines.send(sent).await.map_err(|_closed| broken())?;
             answered.await.unwrap_or_else(|_closed| Err(broken()))
         };
@@ -182,9 +226,16 @@ async fn secure(host: &str, stream: TcpStream) -> Result<impl AsyncRead + AsyncW
 
 /// Serves a connection until it breaks, or until there are no more callers. When this future ends, the channels of the
 /// callers that still wait are dropped, which fails them.
-async fn serve(stream: impl AsyncRead + AsyncWrite, mut pipelines: mpsc::Receiver<Sent>) {
+async fn serve(
+    stream: impl AsyncRead + AsyncWrite,
+    mut pipelines: mpsc::Receiver<Sent>,
+    listener: Option<Box<dyn Listener>>,
+) {
     let (mut reader, mut writer) = tokio::io::split(stream);
-    let (mut output, mut input) = (Output::default(), Input::default());
+    let is_checked = listener.is_some();
+    let (mut output, mut input) = (Output::default(), Input { listener, ..Input::default() });
+    let mut check = interval(CHECK);
+    check.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut has_callers = true;
     while has_callers || !input.waiting.is_empty() {
         let done = tokio::select! {
@@ -205,11 +256,18 @@ async fn serve(stream: impl AsyncRead + AsyncWrite, mut pipelines: mpsc::Receive
                 }
                 Ok(())
             }
+            _ = check.tick(), if is_checked => {
+                if input.check() {
+                    output.bytes.extend_from_slice(PING);
+                }
+                Ok(())
+            }
         };
         if let Err(error) = done {
+            drop(input.listener.take());
             // The first caller receives the cause.
             if let Some(caller) = input.waiting.pop_front() {
-                let _ = caller.answer.send(Err(error));
+                caller.answer(Err(error));
             }
             return;
         }
@@ -256,6 +314,9 @@ struct Input {
     /// The ends of the replies to the first caller that have arrived.
     ends: Vec<usize>,
     waiting: VecDeque<Caller>,
+    listener: Option<Box<dyn Listener>>,
+    /// True while the reply to a PING is awaited.
+    is_checking: bool,
 }
 
 impl Input {
@@ -268,9 +329,37 @@ impl Input {
         &mut self.bytes
     }
 
+    /// Begins a check, unless one is under way. Returns true if a PING is to be sent.
+    fn check(&mut self) -> bool {
+        if std::mem::replace(&mut self.is_checking, true) {
+            self.listener.iter_mut().for_each(|listener| listener.pause());
+            return false;
+        }
+        self.waiting.push_back(Caller { count: 1, answer: None });
+        true
+    }
+
+    fn end_check(&mut self) {
+        self.is_checking = false;
+        self.listener.iter_mut().for_each(|listener| listener.resume());
+    }
+
+    /// Removes a message from among the replies.
+    fn remove(&mut self, start: usize, end: usize) {
+        self.bytes.copy_within(end.., start);
+        self.bytes.truncate(self.bytes.len() - (end - start));
+        self.scanner.skip(end - start);
+    }
+
     /// Gives the callers whose replies are complete their replies.
     fn deliver(&mut self) -> Result<(), RedisError> {
         while let Some(end) = self.scanner.end(&self.bytes)? {
+            let start = self.ends.last().copied().unwrap_or(0);
+            if let (Some(listener), b'>') = (&mut self.listener, self.bytes[start]) {
+                listener.receive(Reply::new(&self.bytes[start..end]));
+                self.remove(start, end);
+                continue;
+            }
             let Some(caller) = self.waiting.front() else {
                 let reply = String::from_utf8_lossy(&self.bytes[..end.min(MOST_SHOWN)]).into_owned();
                 return Err((ErrorKind::Parse, "Redis sent a reply to no command", reply).into());
@@ -285,7 +374,10 @@ impl Input {
                 let elements = self.scanner.advance(end);
                 let replies = Replies::new(bytes, std::mem::take(&mut self.ends), elements);
                 if let Some(caller) = self.waiting.pop_front() {
-                    let _ = caller.answer.send(Ok(replies));
+                    if caller.answer.is_none() {
+                        self.end_check();
+                    }
+                    caller.answer(Ok(replies));
                 }
             }
         }
@@ -303,7 +395,7 @@ mod tests {
     /// Returns a connection, and the server's end of it.
     fn connected(buffer: usize) -> (Connection, DuplexStream) {
         let (client, server) = duplex(buffer);
-        (Connection::over(client), server)
+        (Connection::over(client, None), server)
     }
 
     /// A command that asks for its number, and the reply.

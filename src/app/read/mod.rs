@@ -12,6 +12,7 @@
 //! The loader therefore has a single type of key, [`AnyRead`], which erases the type of a read.
 //! [`AnyResult::of`] restores the type of the value.
 
+mod cached;
 mod shared;
 
 use std::any::Any;
@@ -20,16 +21,23 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use futures::future::join;
+
 use crate::app::App;
 use crate::app::archive::{Found, Wanted};
 use crate::app::error::Error;
 use crate::config::RulesConfig;
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
+use crate::model::user::{UserFields, Username};
 use crate::store::batch::{Batch, Replies, Ticket};
+use crate::store::cached::Missed;
 use crate::store::command::Command;
 use crate::store::key::Keys;
+use crate::store::{name, user};
 
+use self::cached::Missing;
+pub use self::cached::{HolderTicket, UserTicket};
 pub use self::shared::{Pairs, Sample};
 use self::shared::{SharedReplies, SharedRequests};
 
@@ -72,6 +80,7 @@ pub struct Requests<'a> {
     app: &'a App,
     batch: Batch,
     shared: SharedRequests,
+    missed: Missing,
 }
 
 impl Requests<'_> {
@@ -95,6 +104,22 @@ impl Requests<'_> {
         self.shared.relations(viewer, others)
     }
 
+    /// Requests these users' records with at least these fields. The record does not contain the residence.
+    pub(in crate::app) fn users(&mut self, users: Arc<[UserId]>, fields: UserFields) -> UserTicket {
+        if self.app.store().has_cache() {
+            return self.missed.users(self.app.store(), users);
+        }
+        UserTicket::Stored(self.push(user::read_all(self.keys(), &users, fields)))
+    }
+
+    /// Requests the user to whom a username belongs.
+    pub(in crate::app) fn holder(&mut self, username: &Username) -> HolderTicket {
+        if self.app.store().has_cache() {
+            return self.missed.holder(self.app.store(), username);
+        }
+        HolderTicket::Stored(self.push(name::holder(self.keys(), username)))
+    }
+
     /// Requests these users' regions.
     pub(in crate::app) fn regions(&mut self, users: &[UserId]) {
         self.shared.residents.extend(users);
@@ -112,6 +137,7 @@ pub struct Responses {
     now: Timestamp,
     pub(in crate::app) replies: Replies,
     shared: SharedReplies,
+    missed: Result<Missed, Error>,
     pub(in crate::app) wanted: Wanted,
 }
 
@@ -295,12 +321,17 @@ impl App {
     /// Performs all of these reads. Makes one round trip, plus at most one query of each kind if the archive
     /// is needed.
     pub async fn read_all(&self, reads: &[AnyRead]) -> HashMap<AnyRead, AnyResult> {
-        let mut requests =
-            Requests { app: self, batch: Batch::new("read"), shared: SharedRequests::default() };
+        let mut requests = Requests {
+            app: self,
+            batch: Batch::new("read"),
+            shared: SharedRequests::default(),
+            missed: Missing::default(),
+        };
         let pending: Vec<_> = reads.iter().map(|read| read.0.request(&mut requests)).collect();
-        let Requests { mut batch, shared, .. } = requests;
+        let Requests { mut batch, shared, missed, .. } = requests;
         let shared = shared.push(self, &mut batch);
-        let mut replies = match batch.send(self.store()).await {
+        let (sent, missed) = join(batch.send(self.store()), missed.read(self.store())).await;
+        let mut replies = match sent {
             Ok(replies) => replies,
             Err(error) => {
                 let error = Error::from(error);
@@ -309,7 +340,7 @@ impl App {
         };
         let shared = shared.take(self, &mut replies).await;
         let now = self.now();
-        let mut responses = Responses { now, replies, shared, wanted: Wanted::default() };
+        let mut responses = Responses { now, replies, shared, missed, wanted: Wanted::default() };
         let decoded: Vec<_> = pending.into_iter().map(|pending| pending.decode(&mut responses)).collect();
         let found = self.ask_archive(responses.wanted).await;
         let complete = |decoded: Result<Decoded<AnyValue>, Error>| {

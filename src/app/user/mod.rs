@@ -185,7 +185,10 @@ impl App {
             region::write(self.keys(), user, region).send("change profile: region", self.store()).await?;
         }
         if let Some(write) = user::change_profile(self.keys(), user, &change) {
-            write.send("change profile", self.store()).await?;
+            let written = write.send("change profile", self.store()).await;
+            // Redis may have executed a write that failed.
+            self.store().forget_user(user);
+            written?;
         }
         Ok(user)
     }

@@ -6,9 +6,8 @@ use crate::app::read::{Pending, Read, Requests, Responses, Shared};
 use crate::model::id::UserId;
 use crate::model::region::Residence;
 use crate::model::user::{User, UserFields, Username};
-use crate::store::name::{self, Holder};
+use crate::store::name::Holder;
 use crate::store::unreadable::readable;
-use crate::store::user::{self, ReadUser};
 
 /// The id of the user with this name; `None` if no user holds the name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -18,8 +17,8 @@ impl Read for UserByName {
     type Value = Option<UserId>;
 
     fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
-        let holder = requests.push(name::holder(requests.keys(), &self.0));
-        Pending::hot(move |responses| match responses.replies.take(holder)? {
+        let holder = requests.holder(&self.0);
+        Pending::hot(move |responses| match responses.holder(holder)? {
             Some(Holder::Settled(user)) => Ok(Some(user)),
             Some(Holder::Reserved(_)) | None => Ok(None),
         })
@@ -41,11 +40,11 @@ impl Read for UserRecord {
 
     fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
         let Self { user, fields } = *self;
-        let record = requests.push(user::read(requests.keys(), user, fields));
+        let record = requests.users(Arc::new([user]), fields);
         request_regions(requests, &[user], fields);
-        Pending::hot(move |responses| {
-            let record = responses.replies.take(record)?;
-            Ok(record.map(|record| with_residence(responses, fields, record)))
+        Pending::hot(move |responses| match responses.users(record)?.pop() {
+            Some((_, record)) => Ok(record?.map(|record| with_residence(responses, fields, record))),
+            None => Ok(None),
         })
     }
 }
@@ -65,14 +64,14 @@ impl Read for UserRecords {
     fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
         let fields = self.fields;
         request_regions(requests, &self.users.0, fields);
-        let records = requests.push(user::read_all(requests.keys(), &self.users.0, fields));
+        let records = requests.users(Arc::clone(&self.users.0), fields);
         Pending::hot(move |responses| {
-            let records = responses.replies.take(records)?;
-            let record = |(user, record): ReadUser| {
+            let records = responses.users(records)?.into_iter();
+            let record = |(user, record): (UserId, Result<_, _>)| {
                 let record = readable(record, "user", user.get())?.flatten();
                 Ok(record.map(|record| with_residence(responses, fields, record)))
             };
-            records.into_iter().map(record).collect()
+            records.map(record).collect()
         })
     }
 }
@@ -83,9 +82,11 @@ fn request_regions(requests: &mut Requests<'_>, users: &[UserId], fields: UserFi
     }
 }
 
-fn with_residence(responses: &Responses, fields: UserFields, mut record: User) -> Arc<User> {
+fn with_residence(responses: &Responses, fields: UserFields, mut record: Arc<User>) -> Arc<User> {
     if fields.contains(UserFields::RESIDENCE) {
-        record.residence = responses.region(record.id).ok().map(Residence);
+        // A cached record is copied.
+        let residence = responses.region(record.id).ok().map(Residence);
+        Arc::make_mut(&mut record).residence = residence;
     }
-    Arc::new(record)
+    record
 }

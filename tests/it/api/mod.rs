@@ -3,6 +3,7 @@
 pub(crate) mod account;
 pub(crate) mod audience;
 pub(crate) mod batching;
+mod cache;
 pub(crate) mod caching;
 pub(crate) mod cold;
 pub(crate) mod delivery;

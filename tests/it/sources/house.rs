@@ -32,7 +32,7 @@ const HOMES: [(&str, &[&str]); 37] = [
     ("async_graphql_axum", &["http/executed.rs"]),
     ("async_graphql_value", &["graphql/document", "graphql/paging.rs", "graphql/preloaded", "http/print.rs"]),
     ("apollo_compiler", &["graphql/document"]),
-    ("quick_cache", &["graphql/document"]),
+    ("quick_cache", &["graphql/document", "store/cache.rs"]),
     ("dataloader", &["graphql/loader.rs"]),
     ("axum", &["http"]),
     ("bytes", &["store/encode.rs", "store/pool.rs", "store/wire.rs"]),

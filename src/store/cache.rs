@@ -1,0 +1,280 @@
+//! Caches users' records and the holders of usernames in this process, kept coherent by Redis.
+//!
+//! What the cache lacks is read over one connection of its own. Redis tracks the keys that are read over this connection,
+//! and pushes a message over it when such a key changes
+//! (<https://redis.io/docs/latest/develop/reference/client-side-caching/>).
+//!
+//! # Why an entry is never stale for long
+//! - Messages and replies arrive in order over one connection. A *load* is announced before its read is sent. A message
+//!   that arrives before the load ends cancels it, so that the value, read before the change, is not kept.
+//! - A write by this process removes the entry before the write is acknowledged ([`Cache::forget`]), as the message may
+//!   arrive later. A write by another process removes it when the message arrives.
+//! - When the connection breaks, messages may be lost: all entries are removed, and all loads cancelled, before any caller
+//!   that waits for the connection continues. While the connection's PING is unanswered for a second, entries are not used.
+//!
+//! Values that do not exist are not kept: whatever is created is visible at once.
+
+use std::collections::HashMap;
+use std::mem::size_of;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use quick_cache::Weighter;
+
+use crate::model::id::UserId;
+use crate::model::user::{User, Username};
+use crate::store::error::Error;
+use crate::store::key::Keys;
+use crate::store::peer::Peer;
+use crate::store::reply::Reply;
+use crate::store::wire::Listener;
+
+/// Estimated size of an entry beside its texts, in bytes.
+const OVERHEAD: u64 = 200;
+/// Estimated size of an entry with its texts, in bytes.
+const ENTRY: u64 = 400;
+
+/// The cache of a process. Clones share it.
+#[derive(Clone)]
+pub(super) struct Cache(Arc<Inner>);
+
+struct Inner {
+    entries: quick_cache::sync::Cache<Subject, Entry, Size>,
+    /// Builder of the keys, which have the same prefix for every layout.
+    keys: Keys,
+    /// True while Redis is tracking the entries.
+    is_usable: AtomicBool,
+    peer: Arc<Peer>,
+    /// The server's generation when the connection was opened.
+    generation: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Number of the connection over which the entries were read.
+    connection: u64,
+    /// The load of each subject that is being read.
+    loads: HashMap<Subject, u64>,
+    /// Number of the last load.
+    last: u64,
+}
+
+/// What is cached: a Redis key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Subject {
+    /// A user's record.
+    User(UserId),
+    /// A shard of the username index.
+    Names(u32),
+}
+
+/// A cached value.
+#[derive(Clone, Debug)]
+pub(super) enum Entry {
+    /// A user's record with all of its fields.
+    User(Arc<User>),
+    /// Some usernames of a shard, and the users to whom they belong for good.
+    Names(Arc<[(Username, UserId)]>),
+}
+
+/// Measures entries in bytes.
+#[derive(Clone)]
+struct Size;
+
+impl Weighter<Subject, Entry> for Size {
+    fn weight(&self, _subject: &Subject, entry: &Entry) -> u64 {
+        OVERHEAD
+            + match entry {
+                Entry::User(user) => {
+                    let texts = [Some(&user.username), user.display_name.as_ref(), user.bio.as_ref()];
+                    texts.into_iter().flatten().map(|text| text.len() as u64).sum::<u64>()
+                }
+                Entry::Names(names) => {
+                    let size = |(name, _): &(Username, UserId)| {
+                        name.as_str().len() + size_of::<(Username, UserId)>()
+                    };
+                    names.iter().map(size).sum::<usize>() as u64
+                }
+            }
+    }
+}
+
+impl Cache {
+    /// Creates an empty cache of at most this size in bytes.
+    pub(super) fn new(bytes: u64, prefix: &str, peer: Arc<Peer>) -> Self {
+        let items = usize::try_from(bytes / ENTRY).unwrap_or(usize::MAX);
+        let entries = quick_cache::sync::Cache::with_weighter(items, bytes, Size);
+        let (keys, is_usable, generation) =
+            (Keys::new(prefix, 1), AtomicBool::new(false), AtomicU64::default());
+        Self(Arc::new(Inner { entries, keys, is_usable, peer, generation, state: Mutex::default() }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a user's record with all of its fields, if it is cached.
+    pub(super) fn user(&self, user: UserId) -> Option<Arc<User>> {
+        match self.get(Subject::User(user))? {
+            Entry::User(user) => Some(user),
+            Entry::Names(_) => None,
+        }
+    }
+
+    /// Returns the user to whom a username in this shard belongs, if that is cached.
+    pub(super) fn holder(&self, shard: u32, username: &Username) -> Option<UserId> {
+        match self.get(Subject::Names(shard))? {
+            Entry::Names(names) => names.iter().find(|(name, _)| name == username).map(|(_, user)| *user),
+            Entry::User(_) => None,
+        }
+    }
+
+    fn get(&self, subject: Subject) -> Option<Entry> {
+        let inner = &self.0;
+        let is_tracked = inner.is_usable.load(Ordering::Acquire)
+            && inner.generation.load(Ordering::Relaxed) == inner.peer.generation();
+        is_tracked.then(|| inner.entries.get(&subject))?
+    }
+
+    /// Announces that these subjects are about to be read.
+    pub(super) fn load(&self, subjects: impl Iterator<Item = Subject>) -> Load {
+        let mut state = self.state();
+        state.last += 1;
+        let number = state.last;
+        // A subject that is being read already belongs to the earlier load.
+        let subjects = subjects.filter(|subject| *state.loads.entry(*subject).or_insert(number) == number);
+        let subjects = subjects.collect();
+        drop(state);
+        Load { cache: self.clone(), number, subjects }
+    }
+
+    /// Removes an entry, and cancels its load.
+    pub(super) fn forget(&self, subject: Subject) {
+        let mut state = self.state();
+        state.loads.remove(&subject);
+        self.0.entries.remove(&subject);
+    }
+
+    /// Removes all entries, and cancels all loads.
+    fn clear(&self, state: &mut State) {
+        state.loads.clear();
+        self.0.entries.clear();
+    }
+
+    /// Starts to keep what is read over a new connection to the server of this generation. Returns the listener of that
+    /// connection.
+    pub(super) fn listen(&self, generation: u64) -> Box<dyn Listener> {
+        let mut state = self.state();
+        self.clear(&mut state);
+        self.0.generation.store(generation, Ordering::Relaxed);
+        state.connection += 1;
+        Box::new(Tracking { cache: self.clone(), connection: state.connection })
+    }
+}
+
+/// Values that are being read. Cancelled when it is dropped.
+pub(super) struct Load {
+    cache: Cache,
+    number: u64,
+    subjects: Vec<Subject>,
+}
+
+impl Load {
+    /// Keeps a user's record, if there is one.
+    pub(super) fn keep_user(
+        &self,
+        user: UserId,
+        record: Result<Option<User>, Error>,
+    ) -> Result<Option<Arc<User>>, Error> {
+        let record = record?.map(Arc::new);
+        if let Some(record) = &record {
+            self.keep(Subject::User(user), Entry::User(Arc::clone(record)));
+        }
+        Ok(record)
+    }
+
+    /// Keeps a value, unless its load was cancelled. Keeps the other usernames of the same shard.
+    pub(super) fn keep(&self, subject: Subject, entry: Entry) {
+        let mut state = self.cache.state();
+        if state.loads.get(&subject) != Some(&self.number) {
+            return;
+        }
+        state.loads.remove(&subject);
+        let entries = &self.cache.0.entries;
+        let entry = match (entry, entries.peek(&subject)) {
+            (Entry::Names(new), Some(Entry::Names(known))) => {
+                let is_new = |(name, _): &&(Username, UserId)| new.iter().all(|(other, _)| other != name);
+                Entry::Names(new.iter().chain(known.iter().filter(is_new)).cloned().collect())
+            }
+            (entry, _) => entry,
+        };
+        entries.insert(subject, entry);
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        let mut state = self.cache.state();
+        for subject in &self.subjects {
+            if state.loads.get(subject) == Some(&self.number) {
+                state.loads.remove(subject);
+            }
+        }
+    }
+}
+
+/// The listener of a connection over which Redis tracks keys.
+struct Tracking {
+    cache: Cache,
+    connection: u64,
+}
+
+impl Tracking {
+    /// Makes the entries usable or unusable, unless there is a newer connection.
+    fn set_usable(&self, is_usable: bool) {
+        let state = self.cache.state();
+        if state.connection == self.connection {
+            self.cache.0.is_usable.store(is_usable, Ordering::Release);
+        }
+    }
+}
+
+impl Listener for Tracking {
+    fn receive(&mut self, message: Reply<'_>) {
+        let Some(mut parts) = message.elements() else { return };
+        if parts.next().and_then(Reply::string) != Some(b"invalidate") {
+            return;
+        }
+        match parts.next().and_then(Reply::elements) {
+            Some(keys) => {
+                let cache = &self.cache;
+                let subject = |key: Reply<'_>| {
+                    let user = || cache.0.keys.user_of(key.string()?).map(Subject::User);
+                    user().or_else(|| cache.0.keys.names_shard_of(key.string()?).map(Subject::Names))
+                };
+                keys.filter_map(subject).for_each(|subject| cache.forget(subject));
+            }
+            // All keys were removed.
+            None => self.cache.clear(&mut self.cache.state()),
+        }
+    }
+
+    fn pause(&mut self) {
+        self.set_usable(false);
+    }
+
+    fn resume(&mut self) {
+        self.set_usable(true);
+    }
+}
+
+impl Drop for Tracking {
+    fn drop(&mut self) {
+        let mut state = self.cache.state();
+        if state.connection == self.connection {
+            self.cache.0.is_usable.store(false, Ordering::Release);
+            self.cache.clear(&mut state);
+        }
+    }
+}

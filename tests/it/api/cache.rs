@@ -1,0 +1,215 @@
+//! The cache of users' records and names: it is coherent with the writes of all servers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use fanfold::app::App;
+use fanfold::app::read::Load;
+use fanfold::app::user::ProfileUpdate;
+use fanfold::app::user::read::{UserByName, UserRecord};
+use fanfold::model::id::UserId;
+use fanfold::model::user::{UserFields, Username};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::harness::world::{World, app};
+
+const CACHED: [&str; 2] = ["--redis-user-cache", "1000000"];
+
+fn user(id: u64) -> UserId {
+    UserId::new(id).unwrap()
+}
+
+async fn display_name(app: &App, id: u64) -> String {
+    let read = UserRecord { user: user(id), fields: UserFields::DISPLAY_NAME };
+    app.load(read).await.unwrap().unwrap().display_name.clone().unwrap()
+}
+
+async fn rename(app: &App, token: &str, name: &str) {
+    let viewer = app.authenticate(token).await.unwrap();
+    let change = ProfileUpdate { display_name: Some(name), bio: None, residence: None };
+    app.change_profile(&viewer, change).await.unwrap();
+}
+
+/// Returns the ids of the connections over which Redis tracks keys.
+fn tracked(world: &World) -> Vec<String> {
+    let list: String = world.redis.raw(&["CLIENT", "LIST"]);
+    let tracks =
+        |line: &&str| line.split(' ').any(|field| field.starts_with("flags=") && field.contains('t'));
+    let id = |line: &str| line.split(' ').next().unwrap().strip_prefix("id=").unwrap().to_owned();
+    list.lines().filter(tracks).map(id).collect()
+}
+
+/// Cuts the connections over which Redis tracks keys.
+fn cut(world: &World) {
+    for id in tracked(world) {
+        world.redis.raw::<u64>(&["CLIENT", "KILL", "ID", &id]);
+    }
+}
+
+async fn trips(app: &App, id: u64) -> u64 {
+    let before = app.store().round_trips();
+    display_name(app, id).await;
+    app.store().round_trips() - before
+}
+
+/// Waits until a user's record is cached.
+async fn warm(app: &App, id: u64) {
+    let began = Instant::now();
+    while app.store().cached_user(user(id)).is_none() {
+        display_name(app, id).await;
+        assert!(began.elapsed() < Duration::from_secs(10), "the record is cached");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_cached_record_and_a_cached_name_take_no_round_trip() {
+    let world = World::with(&CACHED).await;
+    let people = world.people(3).await;
+    let query =
+        "{ user(by: { username: \"ann1\" }) { username displayName bio createdAt region { __typename } } }";
+    let expected = world.data(None, query, Value::Null).await;
+    warm(&world.app, 2).await;
+    assert_eq!((trips(&world.app, 2).await, trips(&world.app, 2).await), (0, 0));
+    let name = UserByName(Username::parse("ann1").unwrap());
+    world.app.load(name.clone()).await.unwrap();
+    let before = world.app.store().round_trips();
+    assert_eq!(world.app.load(name).await.unwrap(), Some(user(2)));
+    assert_eq!(world.app.store().round_trips(), before);
+    assert_eq!(world.data(None, query, Value::Null).await, expected);
+    // Users and names that do not exist are not cached.
+    let nobody = UserByName(Username::parse("ann9").unwrap());
+    assert_eq!(world.app.load(nobody.clone()).await.unwrap(), None);
+    world.register("ann9").await;
+    assert_eq!(world.app.load(nobody).await.unwrap(), Some(user(4)));
+    drop(people);
+}
+
+#[tokio::test]
+async fn a_change_shows_at_once_in_the_same_process_and_soon_in_others() {
+    let world = World::with(&CACHED).await;
+    let people = world.people(1).await;
+    let other = app(&world.redis, &world.clock, &CACHED).await;
+    for round in 0..50 {
+        warm(&world.app, 1).await;
+        warm(&other, 1).await;
+        let name = format!("Ann {round}");
+        rename(&world.app, &people[0].token, &name).await;
+        assert_eq!(display_name(&world.app, 1).await, name);
+        let began = Instant::now();
+        while display_name(&other, 1).await != name {
+            assert!(began.elapsed() < Duration::from_secs(10));
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_lost_connection_and_an_emptied_store_empty_the_cache() {
+    let world = World::with(&CACHED).await;
+    world.people(2).await;
+    warm(&world.app, 1).await;
+    world.redis.raw::<u64>(&["HSET", "ff:{u2}:user", "display_name", "before"]);
+    warm(&world.app, 2).await;
+    cut(&world);
+    world.redis.raw::<u64>(&["HSET", "ff:{u2}:user", "display_name", "after"]);
+    let began = Instant::now();
+    while world.app.store().cached_user(user(2)).is_some() {
+        assert!(began.elapsed() < Duration::from_secs(10));
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(display_name(&world.app, 2).await, "after");
+    warm(&world.app, 2).await;
+    world.redis.raw::<String>(&["FLUSHALL"]);
+    while world.app.store().cached_user(user(2)).is_some() {
+        assert!(began.elapsed() < Duration::from_secs(10));
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[tokio::test]
+async fn entries_are_not_used_while_redis_does_not_answer() {
+    let world = World::with(&CACHED).await;
+    world.people(1).await;
+    warm(&world.app, 1).await;
+    world.redis.pause(true);
+    let began = Instant::now();
+    while world.app.store().cached_user(user(1)).is_some() {
+        assert!(began.elapsed() < Duration::from_secs(10));
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    world.redis.pause(false);
+    while world.app.store().cached_user(user(1)).is_none() {
+        assert!(began.elapsed() < Duration::from_secs(20), "the entries are used again");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// Numbers written to users' display names, of which the last is acknowledged.
+struct Writes {
+    acknowledged: Vec<AtomicU64>,
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn no_read_is_older_than_a_write_acknowledged_by_the_same_process() {
+    const USERS: u64 = 4;
+    let world = World::with(&CACHED).await;
+    let people = world.people(USERS as usize).await;
+    let other = app(&world.redis, &world.clock, &CACHED).await;
+    let writes = Arc::new(Writes { acknowledged: (0..USERS).map(|_| AtomicU64::new(0)).collect() });
+    for person in &people {
+        rename(&world.app, &person.token, "0").await;
+    }
+    let until = Instant::now() + Duration::from_secs(4);
+    let mut tasks = tokio::task::JoinSet::new();
+    // Half of the users are written by the process that is read, and half by another.
+    for (index, person) in people.iter().enumerate() {
+        let app = if index % 2 == 0 { world.app.clone() } else { other.clone() };
+        let (token, writes) = (person.token.clone(), Arc::clone(&writes));
+        tasks.spawn(async move {
+            for number in 1.. {
+                rename(&app, &token, &number.to_string()).await;
+                writes.acknowledged[index].store(number, Ordering::SeqCst);
+                if Instant::now() > until {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_micros(number * 7 % 1_500)).await;
+            }
+        });
+    }
+    for reader in 0..4 {
+        let (app, writes) = (world.app.clone(), Arc::clone(&writes));
+        tasks.spawn(async move {
+            let mut last = [0; USERS as usize];
+            for round in 0_u64.. {
+                let index = ((round * 7 + reader) % USERS) as usize;
+                let acknowledged = writes.acknowledged[index].load(Ordering::SeqCst);
+                let read: u64 = display_name(&app, index as u64 + 1).await.parse().unwrap();
+                assert!(index % 2 == 1 || read >= acknowledged, "{read} is older than {acknowledged}");
+                assert!(read >= last[index], "{read} is older than {}", last[index]);
+                last[index] = read;
+                if Instant::now() > until {
+                    return;
+                }
+                tokio::task::yield_now().await;
+            }
+        });
+    }
+    while Instant::now() < until {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        cut(&world);
+    }
+    while let Some(done) = tasks.join_next().await {
+        done.unwrap();
+    }
+    for (index, acknowledged) in writes.acknowledged.iter().enumerate() {
+        let began = Instant::now();
+        let newest = acknowledged.load(Ordering::SeqCst).to_string();
+        while display_name(&world.app, index as u64 + 1).await != newest {
+            assert!(began.elapsed() < Duration::from_secs(10));
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
