@@ -36,6 +36,8 @@ mod textbook;
 mod usage;
 #[path = "peers/world.rs"]
 mod world;
+#[path = "peers/writes.rs"]
+mod writes;
 
 use std::fs;
 use std::net::TcpListener;
@@ -76,8 +78,9 @@ pub(crate) struct Options {
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["floor", redis, strategy, connections] => {
-            floor::serve(redis, floor::strategy(strategy), connections.parse().unwrap());
+        ["floor", redis, strategy, connections, threads] => {
+            let [connections, threads] = [connections, threads].map(|count| count.parse().unwrap());
+            floor::serve(redis, floor::strategy(strategy), connections, threads);
         }
         ["textbook", redis, name_shards] => textbook::serve(redis, name_shards.parse().unwrap()),
         _ if is_measured() => measure(&Options::parse()),

@@ -10,12 +10,13 @@ use rand::seq::SliceRandom as _;
 use serde_json::Value;
 
 use crate::ground::Redis;
-use crate::load::{Load, ask, load};
+use crate::load::{Exchange, Load, ask, load};
 use crate::reads::Read;
 use crate::report::{Measured, MeasuredRead, MeasuredServer, Spread};
 use crate::roster::{Peer, Variant};
 use crate::usage::{cpu, memory};
 use crate::world::World;
+use crate::writes::Writes;
 
 /// Number of connections of the loads that measure throughput.
 const CONNECTIONS: usize = 32;
@@ -31,6 +32,7 @@ pub(crate) struct Contest {
     redis_version: String,
     /// Duration of each load.
     time: Duration,
+    writes: Writes,
     rng: StdRng,
 }
 
@@ -39,9 +41,7 @@ struct Entry {
     /// Index of the server.
     peer: usize,
     read: Read,
-    request: Vec<u8>,
-    /// Body of each of the server's responses.
-    expected: Vec<u8>,
+    exchanges: Vec<Exchange>,
     rounds: Vec<Round>,
 }
 
@@ -60,20 +60,27 @@ impl Contest {
     pub(crate) async fn begin(redis: &Redis, world: &World, peers: Vec<Peer>, time: Duration) -> Self {
         let mut entries = Vec::new();
         for read in Read::ALL {
-            let request = read.request(&world.token);
-            let reference = ask(&peers[0].variants[0].server.address, &request).await;
+            let requests = read.requests(&world.token, &world.names);
+            let reference = ask(&peers[0].variants[0].server.address, &requests).await;
             for (index, peer) in peers.iter().enumerate().filter(|(_, peer)| peer.reads.contains(&read)) {
                 let mut expected = Vec::new();
                 for variant in &peer.variants {
-                    expected = ask(&variant.server.address, &request).await;
-                    compare(peer, read, &expected, &reference);
+                    expected = ask(&variant.server.address, &requests).await;
+                    for (body, reference) in expected.iter().zip(&reference) {
+                        compare(peer, read, body, reference);
+                    }
                 }
-                let request = request.clone();
-                entries.push(Entry { peer: index, read, request, expected, rounds: Vec::new() });
+                let exchange = |(request, expected): (&Vec<u8>, Vec<u8>)| Exchange {
+                    request: request.clone(),
+                    expected,
+                };
+                let exchanges = requests.iter().zip(expected).map(exchange).collect();
+                entries.push(Entry { peer: index, read, exchanges, rounds: Vec::new() });
             }
         }
+        let writes = Writes::begin(redis, world);
         let (redis, redis_version) = identify(redis);
-        Self { peers, entries, redis, redis_version, time, rng: StdRng::seed_from_u64(1) }
+        Self { peers, entries, redis, redis_version, time, writes, rng: StdRng::seed_from_u64(1) }
     }
 
     /// Chooses each server's fastest configuration at the key read, and stops the others.
@@ -111,6 +118,7 @@ impl Contest {
 
     async fn measure(&self, entry: &Entry) -> Round {
         let variant = &self.peers[entry.peer].variants[0];
+        self.writes.turn(entry.read.has_writes());
         let used = || Some([cpu(variant.server.process.id())?, cpu(self.redis)?]);
         let before = used();
         let many = self.load(variant, entry, CONNECTIONS).await;
@@ -132,7 +140,7 @@ impl Contest {
     }
 
     async fn load(&self, variant: &Variant, entry: &Entry, connections: usize) -> Load {
-        load(&variant.server.address, &entry.request, &entry.expected, connections, self.time).await
+        load(&variant.server.address, &entry.exchanges, connections, self.time).await
     }
 
     fn measured(&self, rounds: usize) -> Measured {

@@ -14,33 +14,42 @@ pub(crate) struct Load {
     pub(crate) took: Duration,
 }
 
-/// Sends a request again and again, over `connections` connections for `time`.
+/// A request, and the body of the response to it.
+pub(crate) struct Exchange {
+    pub(crate) request: Vec<u8>,
+    pub(crate) expected: Vec<u8>,
+}
+
+/// Sends requests again and again, over `connections` connections for `time`. The connections start at different
+/// requests.
 ///
 /// # Panics
-/// If a response differs from `expected`, or the server closes a connection.
-pub(crate) async fn load(
-    address: &str,
-    request: &[u8],
-    expected: &[u8],
-    connections: usize,
-    time: Duration,
-) -> Load {
+/// If a response differs from the expected one, or the server closes a connection.
+pub(crate) async fn load(address: &str, exchanges: &[Exchange], connections: usize, time: Duration) -> Load {
     let mut opened = Vec::with_capacity(connections);
     for _ in 0..connections {
         opened.push(Connection::open(address).await);
     }
     let began = Instant::now();
     let until = began + time;
-    let sent = opened.iter_mut().map(|connection| connection.send_until(request, expected, until));
+    let sent = opened.iter_mut().enumerate().map(|(index, connection)| {
+        let start = index * exchanges.len() / connections;
+        let turns = exchanges[start..].iter().chain(exchanges.iter().cycle());
+        connection.send_until(turns, until)
+    });
     let requests = join_all(sent).await.into_iter().flatten().collect();
     Load { requests, took: began.elapsed() }
 }
 
-/// Sends one request, and returns the body of its response.
-pub(crate) async fn ask(address: &str, request: &[u8]) -> Vec<u8> {
+/// Sends each of these requests once, and returns the bodies of the responses.
+pub(crate) async fn ask(address: &str, requests: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut connection = Connection::open(address).await;
-    connection.send(request).await;
-    body(&connection.received).unwrap().into_owned()
+    let mut bodies = Vec::with_capacity(requests.len());
+    for request in requests {
+        connection.send(request).await;
+        bodies.push(body(&connection.received).unwrap().into_owned());
+    }
+    bodies
 }
 
 struct Connection {
@@ -56,12 +65,19 @@ impl Connection {
         Self { stream, received: Vec::with_capacity(64 << 10) }
     }
 
-    async fn send_until(&mut self, request: &[u8], expected: &[u8], until: Instant) -> Vec<Duration> {
+    async fn send_until<'a>(
+        &mut self,
+        exchanges: impl Iterator<Item = &'a Exchange>,
+        until: Instant,
+    ) -> Vec<Duration> {
         let mut requests = Vec::new();
         let mut began = Instant::now();
-        while began < until {
+        for Exchange { request, expected } in exchanges {
+            if began >= until {
+                break;
+            }
             self.send(request).await;
-            assert!(body(&self.received).unwrap() == expected, "a response differs from the first one");
+            assert!(body(&self.received).unwrap() == &expected[..], "a response differs from the first one");
             let now = Instant::now();
             requests.push(now - began);
             began = now;

@@ -1,6 +1,8 @@
 //! The reads that are measured.
 
-use serde_json::json;
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
+use serde_json::{Value, json};
 
 /// Name of the user whose followers the key read returns.
 pub(crate) const TARGET: &str = "ada";
@@ -11,6 +13,12 @@ pub(crate) const KEY: &str = r#"{ user(by: { username: "ada" }) { followers(firs
 /// Query of [`Read::Feed`].
 pub(crate) const FEED: &str = "{ viewer { timeline(first: 20) { nodes { content author { username displayName relation { status } posts(first: 3) { nodes { content } } } } } } }";
 
+/// Query of [`Read::Popular`].
+pub(crate) const POPULAR: &str = "query ($username: String!) { user(by: { username: $username }) { followers(first: 50) { nodes { username displayName relation { status } } } } }";
+
+/// Number of requests in the sequence of [`Read::Popular`].
+const SEQUENCE: usize = 4_096;
+
 /// A query that every server answers in the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Read {
@@ -18,15 +26,20 @@ pub(crate) enum Read {
     Key,
     /// The viewer's timeline, with each author's relation to the viewer and newest posts.
     Feed,
+    /// The key read of many users, of whom a few are read most often, while other clients change profiles.
+    Popular,
 }
 
 impl Read {
-    pub(crate) const ALL: [Self; 2] = [Self::Key, Self::Feed];
+    pub(crate) const ALL: [Self; 3] = [Self::Key, Self::Feed, Self::Popular];
+    /// The reads that always have the same response.
+    pub(crate) const FIXED: [Self; 2] = [Self::Key, Self::Feed];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Key => "key read",
             Self::Feed => "nested feed",
+            Self::Popular => "key read of popular users",
         }
     }
 
@@ -34,17 +47,49 @@ impl Read {
         match self {
             Self::Key => KEY,
             Self::Feed => FEED,
+            Self::Popular => POPULAR,
         }
     }
 
-    /// Returns the read as an HTTP request with a session token.
-    pub(crate) fn request(self, token: &str) -> Vec<u8> {
-        let body = json!({ "query": self.query() }).to_string();
-        format!(
-            "POST /graphql HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\
-             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-            body.len()
-        )
-        .into_bytes()
+    /// Returns the read as HTTP requests with a session token, in the order in which they are sent.
+    pub(crate) fn requests(self, token: &str, names: &[String]) -> Vec<Vec<u8>> {
+        match self {
+            Self::Key | Self::Feed => vec![request(token, &json!({ "query": self.query() }))],
+            Self::Popular => {
+                let body = |name: &String| json!({ "query": POPULAR, "variables": { "username": name } });
+                popular(names).map(|name| request(token, &body(name))).collect()
+            }
+        }
     }
+
+    /// Returns true if profiles change while the read is measured.
+    pub(crate) fn has_writes(self) -> bool {
+        self == Self::Popular
+    }
+}
+
+/// Draws names, whose probability is inversely proportional to their position: Zipf's law with exponent 1.
+fn popular(names: &[String]) -> impl Iterator<Item = &String> {
+    #[allow(clippy::cast_precision_loss, reason = "there are few names")]
+    let weights = (1..=names.len()).map(|rank| 1.0 / rank as f64);
+    let sums = weights.scan(0.0, |sum, weight| {
+        *sum += weight;
+        Some(*sum)
+    });
+    let sums: Vec<f64> = sums.collect();
+    let mut rng = StdRng::seed_from_u64(4);
+    (0..SEQUENCE).map(move |_| {
+        let drawn = rng.random::<f64>() * sums.last().unwrap();
+        &names[sums.partition_point(|sum| *sum < drawn).min(names.len() - 1)]
+    })
+}
+
+fn request(token: &str, body: &Value) -> Vec<u8> {
+    let body = body.to_string();
+    format!(
+        "POST /graphql HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
 }

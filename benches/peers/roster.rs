@@ -37,8 +37,11 @@ const PHP: &str = "PHP page, ZINTERSTORE";
 /// Names of the relation strategies, as in options and as published.
 const STRATEGIES: [(&str, &str); 2] = [("zinterstore", "ZINTERSTORE"), ("zmscore", "ZMSCORE")];
 
-/// Numbers of connections to Redis that the floor tries.
-const CONNECTIONS: [usize; 3] = [1, 2, 4];
+/// Numbers of connections to Redis and of threads that the floor tries.
+const FLOORS: [(usize, usize); 4] = [(1, 1), (1, 2), (2, 2), (4, 2)];
+
+/// Size of the cache of users, in bytes.
+const CACHE: &str = "16777216";
 
 /// Numbers of processes that the Node servers try.
 const NODE_PROCESSES: [usize; 2] = [1, 2];
@@ -52,6 +55,9 @@ pub(crate) fn start(redis: &Redis, world: &World, only: &[String], tries_variant
     let is_wanted =
         |name: &str| only.is_empty() || only.iter().any(|only| name.to_lowercase().contains(only));
     let mut peers: Vec<Peer> = STRATEGIES.iter().map(|names| fanfold(redis, *names)).collect();
+    if is_wanted("cache") {
+        peers.extend(STRATEGIES.iter().map(|names| cached(redis, *names)));
+    }
     if is_wanted("floor") {
         peers.extend(STRATEGIES.iter().map(|names| floor(redis, *names, tries_variants)));
     }
@@ -80,22 +86,33 @@ fn fanfold(redis: &Redis, (option, strategy): (&str, &str)) -> Peer {
     }
 }
 
+fn cached(redis: &Redis, (option, strategy): (&str, &str)) -> Peer {
+    let server = Server::start(redis, &["--relation-strategy", option, "--redis-user-cache", CACHE]);
+    Peer {
+        name: format!("Fanfold with cache, {strategy}"),
+        floor: floor_of(strategy),
+        reads: &Read::ALL,
+        is_exact: true,
+        variants: vec![Variant { label: String::new(), server }],
+    }
+}
+
 fn floor_of(strategy: &str) -> String {
     format!("floor, {strategy}")
 }
 
 fn floor(redis: &Redis, (option, strategy): (&str, &str), tries_variants: bool) -> Peer {
-    let start = |connections: &usize| Variant {
-        label: counted(*connections, "Redis connection"),
-        server: launch_self(&["floor", &redis.url(), option, &connections.to_string()]),
+    let start = |(connections, threads): &(usize, usize)| Variant {
+        label: format!("{}, {}", counted(*threads, "thread"), counted(*connections, "Redis connection")),
+        server: launch_self(&["floor", &redis.url(), option, &connections.to_string(), &threads.to_string()]),
     };
-    let count = if tries_variants { CONNECTIONS.len() } else { 1 };
+    let count = if tries_variants { FLOORS.len() } else { 1 };
     Peer {
         name: floor_of(strategy),
         floor: floor_of(strategy),
         reads: &Read::ALL,
         is_exact: true,
-        variants: CONNECTIONS[..count].iter().map(start).collect(),
+        variants: FLOORS[..count].iter().map(start).collect(),
     }
 }
 
@@ -104,7 +121,7 @@ fn textbook(redis: &Redis, world: &World) -> Peer {
     Peer {
         name: TEXTBOOK.to_owned(),
         floor: floor_of("ZMSCORE"),
-        reads: &Read::ALL,
+        reads: &Read::FIXED,
         is_exact: false,
         variants: vec![Variant { label: String::new(), server }],
     }
@@ -138,7 +155,7 @@ fn node(redis: &Redis, world: &World, name: &str, file: &str, tries_variants: bo
     Some(Peer {
         name: name.to_owned(),
         floor: floor_of("ZMSCORE"),
-        reads: &Read::ALL,
+        reads: &Read::FIXED,
         is_exact: false,
         variants: NODE_PROCESSES[..count].iter().map(start).collect(),
     })

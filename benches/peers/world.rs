@@ -29,6 +29,9 @@ pub(crate) struct World {
     pub(crate) token: String,
     /// Number of shards of the username index.
     pub(crate) name_shards: u32,
+    /// The users, and their names in the same order: those with most followers come first.
+    pub(crate) users: Vec<UserId>,
+    pub(crate) names: Vec<String>,
 }
 
 /// Number of the target's newest followers, among whom all four relations to the viewer occur.
@@ -68,18 +71,24 @@ impl World {
         for mut worker in app.workers() {
             worker.drain(Duration::ZERO).await.unwrap();
         }
-        Self { token: opened.token.expose(), name_shards: app.store().keys().name_shards() }
+        let names = (0..users.len()).map(name).collect();
+        let name_shards = app.store().keys().name_shards();
+        Self { token: opened.token.expose(), name_shards, users, names }
     }
+}
+
+/// Returns a user's name.
+fn name(index: usize) -> String {
+    if index == TARGET_INDEX { TARGET.to_owned() } else { format!("member_{index}") }
 }
 
 /// Creates users, one of them the target.
 async fn users(app: &App, count: usize) -> Vec<UserId> {
     let account = |index: usize| {
-        let name = if index == TARGET_INDEX { TARGET.to_owned() } else { format!("member_{index}") };
         let first = FIRST_NAMES[index % FIRST_NAMES.len()];
         let last = LAST_NAMES[index % LAST_NAMES.len()];
         NewAccount {
-            username: Username::parse(&name).unwrap(),
+            username: Username::parse(&name(index)).unwrap(),
             display_name: DisplayName::parse(&format!("{first} {last}")).unwrap(),
             bio: Bio::default(),
             region: None,

@@ -80,8 +80,8 @@ fn print<T: Serialize>(data: T) -> String {
 }
 
 /// Answers the key read, in three round trips.
-pub(super) async fn followers(store: &Store, viewer: UserId) -> String {
-    let Some(target) = store.target().await else { return print(KeyRead { user: None }) };
+pub(super) async fn followers(store: &Store, viewer: UserId, username: &str) -> String {
+    let Some(target) = store.holder(username).await else { return print(KeyRead { user: None }) };
     let followers = store.followers(target).await;
     let profiles = store.profiles(viewer, &followers).await;
     let nodes =

@@ -19,15 +19,16 @@ use fanfold::config::RelationStrategy;
 use fanfold::model::secret::Token;
 use serde::Deserialize;
 use tokio::net::TcpListener;
-use tokio::runtime::Runtime;
+use tokio::runtime::Builder;
 
 use crate::floor::store::Store;
 pub(crate) use crate::floor::store::strategy;
-use crate::reads::{FEED, KEY};
+use crate::reads::{FEED, KEY, POPULAR, TARGET};
 
 /// Serves until the process is killed.
-pub(crate) fn serve(redis: &str, strategy: RelationStrategy, connections: usize) {
-    Runtime::new().unwrap().block_on(async {
+pub(crate) fn serve(redis: &str, strategy: RelationStrategy, connections: usize, threads: usize) {
+    let runtime = Builder::new_multi_thread().worker_threads(threads).enable_all().build().unwrap();
+    runtime.block_on(async {
         let store = Arc::new(Store::open(redis, strategy, connections).await);
         let router = Router::new().route("/graphql", post(respond)).with_state(store);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -42,6 +43,14 @@ pub(crate) fn serve(redis: &str, strategy: RelationStrategy, connections: usize)
 struct Incoming<'a> {
     #[serde(borrow)]
     query: Cow<'a, str>,
+    #[serde(borrow, default)]
+    variables: Variables<'a>,
+}
+
+#[derive(Default, Deserialize)]
+struct Variables<'a> {
+    #[serde(borrow, default)]
+    username: Cow<'a, str>,
 }
 
 async fn respond(State(store): State<Arc<Store>>, headers: HeaderMap, body: Bytes) -> Response {
@@ -53,7 +62,8 @@ async fn respond(State(store): State<Arc<Store>>, headers: HeaderMap, body: Byte
         return StatusCode::UNAUTHORIZED.into_response();
     }
     let text = match &*incoming.query {
-        KEY => answer::followers(&store, token.user()).await,
+        KEY => answer::followers(&store, token.user(), TARGET).await,
+        POPULAR => answer::followers(&store, token.user(), &incoming.variables.username).await,
         FEED => answer::timeline(&store, token.user()).await,
         _ => return StatusCode::BAD_REQUEST.into_response(),
     };

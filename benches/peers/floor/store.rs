@@ -15,7 +15,6 @@ use redis::{Pipeline, Value};
 use serde::Serialize;
 
 use crate::floor::link::Link;
-use crate::reads::TARGET;
 
 macro_rules! script {
     ($($file:literal)+) => {
@@ -114,9 +113,9 @@ impl Store {
         expires.is_some_and(|expires: i64| SystemClock.now().as_millis() < expires)
     }
 
-    /// Returns the id of the key read's user.
-    pub(super) async fn target(&self) -> Option<UserId> {
-        let username = Username::parse(TARGET).ok()?;
+    /// Returns the id of the user with this name.
+    pub(super) async fn holder(&self, username: &str) -> Option<UserId> {
+        let username = Username::parse(username).ok()?;
         let holder = self.send_one(|commands| {
             commands.cmd("HGET").arg(self.keys.names_with(&username)).arg(username.as_str());
         });
