@@ -93,7 +93,7 @@ impl Contest {
             for trial in 0..=TRIALS {
                 for (variant, rates) in variants.iter().zip(&mut rates).filter(|_| variants.len() > 1) {
                     let load = self.load(variant, entry, CONNECTIONS).await;
-                    rates.extend((trial > 0).then(|| rate(&load)));
+                    rates.extend((trial > 0).then(|| load.rate()));
                 }
             }
             let rates: Vec<f64> = rates.iter().map(|rates| median(rates)).collect();
@@ -133,7 +133,7 @@ impl Contest {
             Some(after?[index].saturating_sub(before?[index]).as_secs_f64() * 1_000_000.0 / count)
         };
         Round {
-            rate: rate(&many),
+            rate: many.rate(),
             cpu_micros: micros(0).zip(micros(1)).map(<[f64; 2]>::from),
             latencies: [quantile(50), quantile(99)],
         }
@@ -204,12 +204,6 @@ fn compare(peer: &Peer, read: Read, body: &[u8], reference: &[u8]) {
     let is_equal = if peer.is_exact { body == reference } else { json(body) == json(reference) };
     let [body, reference] = [body, reference].map(String::from_utf8_lossy);
     assert!(is_equal, "{} answers the {} differently:\n{body}\n{reference}", peer.name, read.name());
-}
-
-fn rate(load: &Load) -> f64 {
-    #[allow(clippy::cast_precision_loss, reason = "there are few requests")]
-    let requests = load.requests.len() as f64;
-    requests / load.took.as_secs_f64()
 }
 
 /// Returns the process id and the version of Redis.

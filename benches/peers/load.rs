@@ -14,6 +14,15 @@ pub(crate) struct Load {
     pub(crate) took: Duration,
 }
 
+impl Load {
+    /// Returns the number of requests per second.
+    pub(crate) fn rate(&self) -> f64 {
+        #[allow(clippy::cast_precision_loss, reason = "there are few requests")]
+        let requests = self.requests.len() as f64;
+        requests / self.took.as_secs_f64()
+    }
+}
+
 /// A request, and the body of the response to it.
 pub(crate) struct Exchange {
     pub(crate) request: Vec<u8>,
