@@ -48,6 +48,7 @@ use clap::Parser;
 use tokio::runtime;
 
 use crate::contest::Contest;
+use crate::floor::Client;
 use crate::ground::{Redis, is_measured};
 use crate::report::Measured;
 use crate::world::{Sizes, World};
@@ -78,9 +79,10 @@ pub(crate) struct Options {
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["floor", redis, strategy, connections, threads] => {
+        ["floor", redis, client, strategy, connections, threads] => {
             let [connections, threads] = [connections, threads].map(|count| count.parse().unwrap());
-            floor::serve(redis, floor::strategy(strategy), connections, threads);
+            let client = Client::named(client);
+            floor::serve(redis, client, floor::strategy(strategy), connections, threads);
         }
         ["textbook", redis, name_shards] => textbook::serve(redis, name_shards.parse().unwrap()),
         _ if is_measured() => measure(&Options::parse()),

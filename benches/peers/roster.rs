@@ -4,6 +4,7 @@ use std::env::current_exe;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::floor::Client;
 use crate::free_port;
 use crate::ground::Redis;
 use crate::reads::Read;
@@ -59,7 +60,9 @@ pub(crate) fn start(redis: &Redis, world: &World, only: &[String], tries_variant
         peers.extend(STRATEGIES.iter().map(|names| cached(redis, *names)));
     }
     if is_wanted("floor") {
-        peers.extend(STRATEGIES.iter().map(|names| floor(redis, *names, tries_variants)));
+        for client in [Client::Common, Client::Own] {
+            peers.extend(STRATEGIES.iter().map(|names| floor(redis, client, *names, tries_variants)));
+        }
     }
     if is_wanted(TEXTBOOK) {
         peers.push(textbook(redis, world));
@@ -101,14 +104,24 @@ fn floor_of(strategy: &str) -> String {
     format!("floor, {strategy}")
 }
 
-fn floor(redis: &Redis, (option, strategy): (&str, &str), tries_variants: bool) -> Peer {
+fn floor(redis: &Redis, client: Client, (option, strategy): (&str, &str), tries_variants: bool) -> Peer {
     let start = |(connections, threads): &(usize, usize)| Variant {
         label: format!("{}, {}", counted(*threads, "thread"), counted(*connections, "Redis connection")),
-        server: launch_self(&["floor", &redis.url(), option, &connections.to_string(), &threads.to_string()]),
+        server: launch_self(&[
+            "floor",
+            &redis.url(),
+            client.name(),
+            option,
+            &connections.to_string(),
+            &threads.to_string(),
+        ]),
     };
     let count = if tries_variants { FLOORS.len() } else { 1 };
     Peer {
-        name: floor_of(strategy),
+        name: match client {
+            Client::Common => floor_of(strategy),
+            Client::Own => format!("floor on Fanfold's client, {strategy}"),
+        },
         floor: floor_of(strategy),
         reads: &Read::ALL,
         is_exact: true,

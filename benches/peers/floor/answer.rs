@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use fanfold::model::id::{PostId, UserId};
 use serde::Serialize;
 
-use crate::floor::store::{Post, Profile, Status, Store};
+use crate::floor::store::{Commands, Post, Profile, Status};
 
 #[derive(Serialize)]
 struct Answer<T> {
@@ -80,10 +80,13 @@ fn print<T: Serialize>(data: T) -> String {
 }
 
 /// Answers the key read, in three round trips.
-pub(super) async fn followers(store: &Store, viewer: UserId, username: &str) -> String {
+pub(super) async fn followers(store: &impl Commands, viewer: UserId, username: &str) -> String {
     let Some(target) = store.holder(username).await else { return print(KeyRead { user: None }) };
     let followers = store.followers(target).await;
-    let profiles = store.profiles(viewer, &followers).await;
+    let profiles = match &followers[..] {
+        [] => Vec::new(),
+        followers => store.profiles(viewer, followers).await,
+    };
     let nodes =
         followers.iter().zip(&profiles).map(|(user, profile)| follower(viewer, *user, profile)).collect();
     print(KeyRead { user: Some(Target { followers: Nodes { nodes } }) })
@@ -95,7 +98,7 @@ fn follower(viewer: UserId, user: UserId, profile: &Profile) -> Follower<'_> {
 }
 
 /// Answers the nested feed, in six round trips.
-pub(super) async fn timeline(store: &Store, viewer: UserId) -> String {
+pub(super) async fn timeline(store: &impl Commands, viewer: UserId) -> String {
     store.watermark().await;
     let page = store.timeline(viewer).await;
     let posts: Vec<Post> = store.posts(&page).await.into_iter().flatten().collect();

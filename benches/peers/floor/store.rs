@@ -27,9 +27,36 @@ const OPEN_TIMELINE: &str = script!("part/ids" "part/timeline" "open_timeline");
 const POSTS_PAGE: &str = script!("part/ids" "posts_page");
 
 /// Lifetime of a timeline in seconds, and of the record of a removal in milliseconds.
-const LIFETIMES: [u64; 2] = [1_814_400, 86_400_000];
+pub(super) const LIFETIMES: [u64; 2] = [1_814_400, 86_400_000];
 
-/// The floor's store.
+/// The commands of the floor, over one of the clients of Redis.
+pub(super) trait Commands: Send + Sync + 'static {
+    /// Returns true if a token has a session that has not expired.
+    fn is_live(&self, token: &Token) -> impl Future<Output = bool> + Send;
+
+    /// Returns the id of the user with this name.
+    fn holder(&self, username: &str) -> impl Future<Output = Option<UserId>> + Send;
+
+    /// Returns a user's 50 newest followers.
+    fn followers(&self, user: UserId) -> impl Future<Output = Vec<UserId>> + Send;
+
+    /// Returns users in the given order.
+    fn profiles(&self, viewer: UserId, users: &[UserId]) -> impl Future<Output = Vec<Profile>> + Send;
+
+    /// Reads the watermark, which a timeline whose authors are all pushed does not depend on.
+    fn watermark(&self) -> impl Future<Output = ()> + Send;
+
+    /// Returns the 21 newest posts of a timeline. One more than the page shows whether there is another page.
+    fn timeline(&self, owner: UserId) -> impl Future<Output = Vec<PostId>> + Send;
+
+    /// Returns posts in the given order; `None` for posts that do not exist.
+    fn posts(&self, posts: &[PostId]) -> impl Future<Output = Vec<Option<Post>>> + Send;
+
+    /// Returns the three newest posts of each author.
+    fn posts_of(&self, authors: &[UserId]) -> impl Future<Output = Vec<Vec<PostId>>> + Send;
+}
+
+/// The store, over the client of the `redis` crate.
 pub(super) struct Store {
     link: Link,
     keys: Keys,
@@ -103,52 +130,6 @@ impl Store {
         self.send(build).await.remove(0)
     }
 
-    /// Returns true if a token has a session that has not expired.
-    pub(super) async fn is_live(&self, token: &Token) -> bool {
-        let session = self.send_one(|commands| {
-            commands.cmd("HGET").arg(self.keys.sessions(token.user())).arg(token.hash().as_bytes());
-        });
-        let session = text(session.await);
-        let expires = session.as_deref().and_then(|session| session.split('\t').nth(3)?.parse().ok());
-        expires.is_some_and(|expires: i64| SystemClock.now().as_millis() < expires)
-    }
-
-    /// Returns the id of the user with this name.
-    pub(super) async fn holder(&self, username: &str) -> Option<UserId> {
-        let username = Username::parse(username).ok()?;
-        let holder = self.send_one(|commands| {
-            commands.cmd("HGET").arg(self.keys.names_with(&username)).arg(username.as_str());
-        });
-        text(holder.await)?.parse().ok()
-    }
-
-    /// Returns a user's 50 newest followers.
-    pub(super) async fn followers(&self, user: UserId) -> Vec<UserId> {
-        // One more than the page shows whether there is another page.
-        let followers = self.send_one(|commands| {
-            commands.cmd("ZREVRANGE").arg(self.keys.followers(user)).arg(0).arg(50).arg("WITHSCORES");
-        });
-        members(&followers.await).take(50).collect()
-    }
-
-    /// Returns users in the given order.
-    pub(super) async fn profiles(&self, viewer: UserId, users: &[UserId]) -> Vec<Profile> {
-        let replies = self.send(|commands| {
-            for &user in users {
-                commands.cmd("HMGET").arg(self.keys.user(user)).arg("username").arg("display_name");
-            }
-            self.ask_relations(commands, viewer, users);
-        });
-        let mut replies = replies.await;
-        let relations = replies.split_off(users.len());
-        let statuses = self.statuses(&relations, users);
-        let profile = |(reply, status)| {
-            let [username, display_name] = texts(reply).try_into().unwrap();
-            Profile { username: username.unwrap(), display_name: display_name.unwrap(), status }
-        };
-        replies.into_iter().zip(statuses).map(profile).collect()
-    }
-
     fn ask_relations(&self, commands: &mut Pipeline, viewer: UserId, users: &[UserId]) {
         let lists = [self.keys.following(viewer), self.keys.followers(viewer)];
         if self.strategy == RelationStrategy::Zmscore {
@@ -190,9 +171,52 @@ impl Store {
         let [following, followers] = [4, 5].map(|step| members(&results[step]).collect::<HashSet<UserId>>());
         users.iter().map(|user| status(following.contains(user), followers.contains(user))).collect()
     }
+}
 
-    /// Reads the watermark, which a timeline whose authors are all pushed does not depend on.
-    pub(super) async fn watermark(&self) {
+impl Commands for Store {
+    async fn is_live(&self, token: &Token) -> bool {
+        let session = self.send_one(|commands| {
+            commands.cmd("HGET").arg(self.keys.sessions(token.user())).arg(token.hash().as_bytes());
+        });
+        let session = text(session.await);
+        let expires = session.as_deref().and_then(|session| session.split('\t').nth(3)?.parse().ok());
+        expires.is_some_and(|expires: i64| SystemClock.now().as_millis() < expires)
+    }
+
+    async fn holder(&self, username: &str) -> Option<UserId> {
+        let username = Username::parse(username).ok()?;
+        let holder = self.send_one(|commands| {
+            commands.cmd("HGET").arg(self.keys.names_with(&username)).arg(username.as_str());
+        });
+        text(holder.await)?.parse().ok()
+    }
+
+    async fn followers(&self, user: UserId) -> Vec<UserId> {
+        // One more than the page shows whether there is another page.
+        let followers = self.send_one(|commands| {
+            commands.cmd("ZREVRANGE").arg(self.keys.followers(user)).arg(0).arg(50).arg("WITHSCORES");
+        });
+        members(&followers.await).take(50).collect()
+    }
+
+    async fn profiles(&self, viewer: UserId, users: &[UserId]) -> Vec<Profile> {
+        let replies = self.send(|commands| {
+            for &user in users {
+                commands.cmd("HMGET").arg(self.keys.user(user)).arg("username").arg("display_name");
+            }
+            self.ask_relations(commands, viewer, users);
+        });
+        let mut replies = replies.await;
+        let relations = replies.split_off(users.len());
+        let statuses = self.statuses(&relations, users);
+        let profile = |(reply, status)| {
+            let [username, display_name] = texts(reply).try_into().unwrap();
+            Profile { username: username.unwrap(), display_name: display_name.unwrap(), status }
+        };
+        replies.into_iter().zip(statuses).map(profile).collect()
+    }
+
+    async fn watermark(&self) {
         self.send(|commands| {
             let call = commands.cmd("EVALSHA").arg(&self.scripts[0]).arg(4);
             call.arg(self.keys.next_post()).arg(self.keys.publishing());
@@ -201,8 +225,7 @@ impl Store {
         .await;
     }
 
-    /// Returns the 21 newest posts of a timeline. One more than the page shows whether there is another page.
-    pub(super) async fn timeline(&self, owner: UserId) -> Vec<PostId> {
+    async fn timeline(&self, owner: UserId) -> Vec<PostId> {
         let [lifetime, removals] = LIFETIMES;
         let opened = self.send_one(|commands| {
             let call = commands.cmd("EVALSHA").arg(&self.scripts[1]).arg(3);
@@ -213,8 +236,7 @@ impl Store {
         items(&items(&opened.await)[4]).iter().filter_map(id).collect()
     }
 
-    /// Returns posts in the given order; `None` for posts that do not exist.
-    pub(super) async fn posts(&self, posts: &[PostId]) -> Vec<Option<Post>> {
+    async fn posts(&self, posts: &[PostId]) -> Vec<Option<Post>> {
         const FIELDS: [&str; 6] = ["author", "content", "created_at", "platform", "delivery", "settled"];
         let replies = self.send(|commands| {
             for &post in posts {
@@ -228,8 +250,7 @@ impl Store {
         replies.await.into_iter().map(post).collect()
     }
 
-    /// Returns the three newest posts of each author.
-    pub(super) async fn posts_of(&self, authors: &[UserId]) -> Vec<Vec<PostId>> {
+    async fn posts_of(&self, authors: &[UserId]) -> Vec<Vec<PostId>> {
         let replies = self.send(|commands| {
             for &author in authors {
                 let call = commands.cmd("EVALSHA").arg(&self.scripts[2]).arg(3);
@@ -246,7 +267,8 @@ pub(crate) fn strategy(name: &str) -> RelationStrategy {
     RelationStrategy::from_str(name, false).unwrap()
 }
 
-fn status(is_followed: bool, is_follower: bool) -> Status {
+/// Returns the relation between two users.
+pub(super) fn status(is_followed: bool, is_follower: bool) -> Status {
     match (is_followed, is_follower) {
         (false, false) => Status::None,
         (true, false) => Status::Following,
