@@ -32,8 +32,8 @@ pub fn processors() -> usize {
     thread::available_parallelism().map_or(1, usize::from).min(MOST)
 }
 
-/// Returns the current thread's lane: 1 to [`MOST`] for the threads of workers, and 0 for all other threads. The threads
-/// of different processes' workers have the same lanes.
+/// Returns the current thread's lane: 1 to [`MOST`] for the threads of workers, and 0 for all other threads. Different
+/// [`Workers`] have the same lanes.
 #[must_use]
 pub fn lane() -> usize {
     LANE.get()

@@ -52,20 +52,35 @@ fn add<'a>(name: &str, selections: &'a SelectionSet, fields: &mut Vec<&'a Field>
     }
 }
 
-/// Returns the user data that these selections of one user need in total. Includes the fields selected through
-/// `relation`, because the relation's `user` is the same user. Conditional fields count as selected: loading them
-/// unnecessarily is cheaper than loading them later.
+/// Returns the user data that these selections of one user need in total. Conditional fields count as selected: loading
+/// them unnecessarily is cheaper than loading them later.
 pub(super) fn user_selection(selections: &[Selected<'_>]) -> UserSelection {
-    let selects = |name| {
-        selections.iter().any(|selection| {
-            selection.field(name).exists() || selection.field("relation").field("user").field(name).exists()
-        })
-    };
+    let selections = of_same_user(selections);
+    let selects = |name| selections.iter().any(|selection| selection.field(name).exists());
     let fields = UserFields::ALL.into_iter().filter(|(name, _)| selects(name));
     UserSelection {
         fields: fields.fold(UserFields::NONE, |all, (_, field)| all | field),
         relation: selects("relation"),
     }
+}
+
+/// Returns these selections of a user, and those through fields that lead back to the same user: as the user of the
+/// relation, and as the author of the user's posts.
+fn of_same_user<'a>(selections: &[Selected<'a>]) -> Vec<Selected<'a>> {
+    let mut found: Vec<Selected<'a>> =
+        selections.iter().map(|selection| Selected(selection.0.clone())).collect();
+    let mut next = 0;
+    while let Some(selection) = found.get(next) {
+        let posts = selection.field("posts");
+        let back = [
+            selection.field("relation").field("user"),
+            posts.field("nodes").field("author"),
+            posts.field("edges").field("node").field("author"),
+        ];
+        found.extend(back.into_iter().filter(Selected::exists));
+        next += 1;
+    }
+    found
 }
 
 /// The selected parts of a connection.

@@ -23,7 +23,6 @@ use quick_cache::Weighter;
 
 use crate::model::id::UserId;
 use crate::model::user::{User, Username};
-use crate::store::error::Error;
 use crate::store::key::Keys;
 use crate::store::peer::Peer;
 use crate::store::reply::Reply;
@@ -33,6 +32,9 @@ use crate::store::wire::Listener;
 const OVERHEAD: u64 = 200;
 /// Estimated size of an entry with its texts, in bytes.
 const ENTRY: u64 = 400;
+
+/// Maximum number of cached usernames of a shard.
+const MOST_NAMES: usize = 32;
 
 /// The cache of a process. Clones share it.
 #[derive(Clone)]
@@ -166,6 +168,7 @@ impl Cache {
     /// connection.
     pub(super) fn listen(&self, generation: u64) -> Box<dyn Listener> {
         let mut state = self.state();
+        self.0.is_usable.store(false, Ordering::Release);
         self.clear(&mut state);
         self.0.generation.store(generation, Ordering::Relaxed);
         state.connection += 1;
@@ -181,19 +184,6 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// Keeps a user's record, if there is one.
-    pub(super) fn keep_user(
-        &self,
-        user: UserId,
-        record: Result<Option<User>, Error>,
-    ) -> Result<Option<Arc<User>>, Error> {
-        let record = record?.map(Arc::new);
-        if let Some(record) = &record {
-            self.keep(Subject::User(user), Entry::User(Arc::clone(record)));
-        }
-        Ok(record)
-    }
-
     /// Keeps a value, unless its load was cancelled. Keeps the other usernames of the same shard.
     pub(super) fn keep(&self, subject: Subject, entry: Entry) {
         let mut state = self.cache.state();
@@ -205,7 +195,9 @@ impl Load {
         let entry = match (entry, entries.peek(&subject)) {
             (Entry::Names(new), Some(Entry::Names(known))) => {
                 let is_new = |(name, _): &&(Username, UserId)| new.iter().all(|(other, _)| other != name);
-                Entry::Names(new.iter().chain(known.iter().filter(is_new)).cloned().collect())
+                Entry::Names(
+                    new.iter().chain(known.iter().filter(is_new)).take(MOST_NAMES).cloned().collect(),
+                )
             }
             (entry, _) => entry,
         };

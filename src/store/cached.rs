@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::model::id::UserId;
 use crate::model::user::{User, UserFields, Username};
 use crate::store::batch::Batch;
-use crate::store::cache::{Cache, Entry, Subject};
+use crate::store::cache::{Cache, Entry, Load, Subject};
 use crate::store::error::Error;
 use crate::store::name::{self, Holder};
 use crate::store::user;
@@ -57,30 +57,51 @@ impl Store {
         self.cached.as_ref()?.cache.holder(self.keys.names_shard(username), username)
     }
 
-    /// Reads what the cache lacks, and keeps it. Makes one round trip; none if there is nothing to read.
+    /// Reads what the cache lacks, and keeps it. Makes one round trip; none if there is nothing to read. If the cache's
+    /// connection fails, reads over the other connections, and keeps nothing.
     pub async fn read_missed(&self, users: &[UserId], usernames: &[Username]) -> Result<Missed, Error> {
         let Some(Cached { cache, store }) = self.cached.as_deref() else { return Ok(Missed::default()) };
-        let shard = |username: &Username| self.keys.names_shard(username);
-        let names = usernames.iter().map(|username| Subject::Names(shard(username)));
-        let load = cache.load(users.iter().copied().map(Subject::User).chain(names));
+        if users.is_empty() && usernames.is_empty() {
+            return Ok(Missed::default());
+        }
+        let shards = usernames.iter().map(|username| Subject::Names(self.keys.names_shard(username)));
+        let load = cache.load(users.iter().copied().map(Subject::User).chain(shards));
+        match store.read_uncached(users, usernames).await {
+            Ok(missed) => {
+                self.keep(&load, &missed);
+                Ok(missed)
+            }
+            Err(Error::Unavailable(_)) => self.read_uncached(users, usernames).await,
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn read_uncached(&self, users: &[UserId], usernames: &[Username]) -> Result<Missed, Error> {
         let mut batch = Batch::new("cache");
         let fields = UserFields::DISPLAY_NAME | UserFields::BIO | UserFields::CREATED_AT;
-        let records = (!users.is_empty()).then(|| batch.push(user::read_all(&self.keys, users, fields)));
-        let holders: Vec<_> =
-            usernames.iter().map(|username| batch.push(name::holder(&self.keys, username))).collect();
-        let mut replies = batch.send(store).await?;
-        let mut missed = Missed::default();
-        for (user, record) in records.map(|records| replies.take(records)).transpose()?.unwrap_or_default() {
-            missed.users.insert(user, load.keep_user(user, record));
-        }
-        for (username, holder) in usernames.iter().zip(replies.take_all(holders)?) {
-            if let Some(Holder::Settled(user)) = holder {
-                let names = [(username.clone(), user)];
-                load.keep(Subject::Names(shard(username)), Entry::Names(names.into()));
+        let records = batch.push(user::read_all(&self.keys, users, fields));
+        let holder = |username| batch.push(name::holder(&self.keys, username));
+        let holders: Vec<_> = usernames.iter().map(holder).collect();
+        let mut replies = batch.send(self).await?;
+        let records = replies.take(records)?.into_iter();
+        let users = records.map(|(user, record)| (user, record.map(|record| record.map(Arc::new)))).collect();
+        let holders = usernames.iter().cloned().zip(replies.take_all(holders)?);
+        let holders = holders.filter_map(|(username, holder)| Some((username, holder?))).collect();
+        Ok(Missed { users, holders })
+    }
+
+    fn keep(&self, load: &Load, missed: &Missed) {
+        for (user, record) in &missed.users {
+            if let Ok(Some(record)) = record {
+                load.keep(Subject::User(*user), Entry::User(Arc::clone(record)));
             }
-            missed.holders.extend(holder.map(|holder| (username.clone(), holder)));
         }
-        Ok(missed)
+        for (username, holder) in &missed.holders {
+            if let Holder::Settled(user) = holder {
+                let names = [(username.clone(), *user)];
+                load.keep(Subject::Names(self.keys.names_shard(username)), Entry::Names(names.into()));
+            }
+        }
     }
 
     /// Removes a user's record from the cache. Call this function when this process has changed the record, before the

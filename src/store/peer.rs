@@ -88,6 +88,8 @@ impl Peer {
         if !known.is_empty() {
             tracing::info!(%run_id, "Redis was restarted or replaced by another server");
             self.changes.fetch_add(1, Ordering::Relaxed);
+            // Other connections may still lead to the previous server.
+            self.generation.fetch_add(1, Ordering::Relaxed);
         }
         *known = run_id;
     }

@@ -13,6 +13,7 @@ use bb8_redis::bb8::{self, ManageConnection, RunError};
 use bytes::Bytes;
 use redis::io::tcp::{TcpSettings, socket2};
 use redis::{Client, IntoConnectionInfo as _, RedisError};
+use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use crate::config::RedisConfig;
@@ -39,6 +40,8 @@ pub(super) struct Pool {
     size: u32,
     lanes: Arc<[OnceLock<Links>]>,
     peer: Arc<Peer>,
+    /// The runtime that opened the pool. It runs the connections that several threads share.
+    home: Handle,
     /// The cache of the records that are read over these connections, if any.
     cache: Option<Cache>,
 }
@@ -57,16 +60,17 @@ impl Pool {
         let info = url.into_connection_info().map_err(OpenError::Url)?.set_tcp_settings(tcp);
         let client = Client::open(info).map_err(OpenError::Url)?;
         let peer = Arc::<Peer>::default();
-        let manager = Manager { client: client.clone(), peer: Arc::clone(&peer), cache: None };
         let address = client.get_connection_info().addr().to_string();
-        manager.connect().await.map_err(|cause| OpenError::Connect { address, cause })?;
-        let lanes = lanes(worker::MOST + 1);
-        Ok(Self { client, size: config.redis_connections, lanes, peer, cache: None })
+        let (size, lanes, home) = (config.redis_connections, lanes(worker::MOST + 1), Handle::current());
+        let pool = Self { client, size, lanes, peer, home, cache: None };
+        pool.manager(0).connect().await.map_err(|cause| OpenError::Connect { address, cause })?;
+        Ok(pool)
     }
 
     /// Returns the connections of the current thread's lane. Opens them on first use.
     fn links(&self) -> &Links {
-        self.lanes[worker::lane().min(self.lanes.len() - 1)].get_or_init(|| {
+        let lane = worker::lane().min(self.lanes.len() - 1);
+        self.lanes[lane].get_or_init(|| {
             bb8::Pool::builder()
                 .max_size(self.size)
                 .min_idle(self.size)
@@ -74,12 +78,13 @@ impl Pool {
                 .test_on_check_out(false)
                 .idle_timeout(None)
                 .max_lifetime(None)
-                .build_unchecked(self.manager())
+                .build_unchecked(self.manager(lane))
         })
     }
 
-    fn manager(&self) -> Manager {
-        Manager { client: self.client.clone(), peer: Arc::clone(&self.peer), cache: self.cache.clone() }
+    fn manager(&self, lane: usize) -> Manager {
+        let home = (lane == 0).then(|| self.home.clone());
+        Manager { client: self.client.clone(), peer: Arc::clone(&self.peer), home, cache: self.cache.clone() }
     }
 
     /// Returns the state of the server.
@@ -92,16 +97,16 @@ impl Pool {
         &self.client
     }
 
-    /// Returns a separate pool with a single connection to the same server.
+    /// Returns a separate pool with a single connection to the same server, which all lanes share.
     pub(super) fn apart(&self) -> Self {
-        Self { size: 1, lanes: lanes(worker::MOST + 1), ..self.clone() }
+        Self { size: 1, lanes: lanes(1), ..self.clone() }
     }
 
     /// Returns a separate pool with a single connection for all lanes, over which the server tracks what this cache keeps.
     /// Connects once, so that a server that cannot track keys is rejected.
     pub(super) async fn tracking(&self, cache: Cache) -> Result<Self, OpenError> {
         let pool = Self { size: 1, lanes: lanes(1), cache: Some(cache), ..self.clone() };
-        match pool.manager().connect().await {
+        match pool.manager(0).connect().await {
             Ok(_) => Ok(pool),
             Err(cause) => Err(OpenError::Untracked(cause)),
         }
@@ -163,6 +168,17 @@ impl Pool {
     }
 }
 
+/// Runs a future as a task of a runtime; without one, in place.
+async fn run_at<T: Send + 'static>(
+    runtime: Option<&Handle>,
+    future: impl Future<Output = Result<T, RedisError>> + Send + 'static,
+) -> Result<T, RedisError> {
+    match runtime {
+        Some(runtime) => runtime.spawn(future).await.unwrap_or_else(|_ended| Err(Error::no_answer())),
+        None => future.await,
+    }
+}
+
 fn lanes(count: usize) -> Arc<[OnceLock<Links>]> {
     (0..count).map(|_| OnceLock::new()).collect()
 }
@@ -188,6 +204,8 @@ impl Link {
 pub(super) struct Manager {
     client: Client,
     peer: Arc<Peer>,
+    /// The runtime that runs the connections; `None` for the caller's.
+    home: Option<Handle>,
     cache: Option<Cache>,
 }
 
@@ -199,9 +217,10 @@ impl ManageConnection for Manager {
         // Read before connecting, so that a connection made during a replacement is itself replaced.
         let generation = self.peer.generation();
         let listener = self.cache.as_ref().map(|cache| cache.listen(generation));
-        let connecting = Connection::open(self.client.get_connection_info(), listener);
-        let connection =
-            timeout(CONNECT, connecting).await.unwrap_or_else(|_elapsed| Err(Error::no_answer()))?;
+        let info = self.client.get_connection_info().clone();
+        let connecting = async move { Connection::open(&info, listener).await };
+        let connecting = timeout(CONNECT, run_at(self.home.as_ref(), connecting));
+        let connection = connecting.await.unwrap_or_else(|_elapsed| Err(Error::no_answer()))?;
         self.peer.identify(&connection).await;
         Ok(Link { connection, broken: Arc::default(), generation })
     }

@@ -148,12 +148,16 @@ async fn write_each<'a, T: Preloaded>(
     let mut level = Level::plan_whole(&field.selection_set.node)?;
     let (mut json, mut ends) = (Json::default(), Vec::with_capacity(objects.len()));
     for object in objects {
-        level.write(object, &mut json, &mut Vec::new())?;
+        level.write_charged(object, &mut json, &mut Vec::new())?;
         ends.push(json.len());
     }
     let texts = json.fill(level.complete().await?, &ends);
+    let mut is_charged = vec![true; objects.len()];
     let text = |index: &usize| {
-        charge(&objects[*index], texts[*index].len())?;
+        // The first occurrence is charged already, and so are the texts that were inserted into it.
+        if !std::mem::replace(&mut is_charged[*index], false) {
+            charge(&objects[*index], texts[*index].len())?;
+        }
         Some(texts[*index].clone())
     };
     indexes.iter().map(text).collect()
