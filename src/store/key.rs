@@ -619,7 +619,7 @@ mod tests {
         assert_eq!(keys.user(user).name(), "ff:{u7}:user");
         assert_eq!(keys.user_of(b"ff:{u7}:user"), Some(user));
         assert_eq!(keys.names_shard_of(b"ff:name:{n12}"), Some(12));
-        assert_eq!(keys.user_of(b"ff:{u7}:users").or(keys.user_of(b"xx:{u7}:user")), None);
+        assert_eq!(keys.user_of(b"ff:{u7}:secret").or(keys.user_of(b"xx:{u7}:user")), None);
         assert_eq!(keys.secret(user).name(), "ff:{u7}:secret");
         assert_eq!(keys.sessions(user).name(), "ff:{u7}:sessions");
         assert_eq!(keys.void(user).name(), "ff:{u7}:void");
