@@ -66,6 +66,13 @@ impl Workers {
         (1..=count.min(MOST)).map(Worker::start).collect::<io::Result<_>>().map(Self)
     }
 
+    /// Runs a task on every worker, and waits until all have ended.
+    pub async fn on_each<F: Future<Output = ()> + Send + 'static>(&self, task: impl Fn() -> F) {
+        let tasks: Vec<_> = self.0.iter().map(|worker| worker.runtime.spawn(task())).collect();
+        // A panic of a task has already been reported.
+        futures::future::join_all(tasks).await;
+    }
+
     /// Runs a task on the worker that has the fewest.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let fewest = self.0.iter().min_by_key(|worker| worker.tasks.load(Ordering::Relaxed));

@@ -76,6 +76,8 @@ impl Serve {
         let Some(data) = data.with_archive(&mut signals).await? else {
             return Ok(ExitCode::SUCCESS);
         };
+        // The first requests must not depend on Redis accepting connections at that moment.
+        workers.on_each(|| connect(data.app.clone())).await;
         let api = match Api::open(data.app.clone(), self.graphql) {
             Ok(api) => api,
             Err(error) => {
@@ -93,6 +95,13 @@ impl Serve {
         end_duties(duties).await;
         data.close().await;
         served
+    }
+}
+
+/// Opens a worker's connections to Redis. If that fails, its first request tries again.
+async fn connect(app: App) {
+    if let Err(error) = app.store().connect().await {
+        tracing::warn!(error = &error as &dyn std::error::Error, "a worker could not connect to Redis");
     }
 }
 

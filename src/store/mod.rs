@@ -118,6 +118,11 @@ impl Store {
         self.round_trips.load(Ordering::Relaxed)
     }
 
+    /// Opens the current thread's connections, which are otherwise opened by the first command.
+    pub async fn connect(&self) -> Result<(), Error> {
+        Ok(self.pool.open_lane().await?)
+    }
+
     /// Returns the number of open connections in the pool.
     #[must_use]
     pub fn connections(&self) -> u32 {

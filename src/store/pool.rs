@@ -153,6 +153,11 @@ impl Pool {
         }
     }
 
+    /// Opens the connections of the current thread's lane.
+    pub(super) async fn open_lane(&self) -> Result<(), RedisError> {
+        self.link().await.map(drop)
+    }
+
     /// Returns a connection that is not known to be broken. Returns broken connections to the pool, whose
     /// `has_broken` check replaces them.
     async fn link(&self) -> Result<Link, RedisError> {

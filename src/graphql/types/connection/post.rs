@@ -8,8 +8,9 @@ use futures::future::{try_join, try_join_all};
 
 use crate::app::archive::Listed;
 use crate::app::error::Error;
+use crate::app::timeline::TimelinePage;
 use crate::graphql::context::Scope;
-use crate::graphql::cursor::{self, PostList};
+use crate::graphql::cursor::{self, PostList, TimelineList, TimelinePosition};
 use crate::graphql::directive::{CacheControlScope::Public, cache_control};
 use crate::graphql::page::{Filled, Rows, complete, fill};
 use crate::graphql::paging::Paging;
@@ -31,8 +32,8 @@ pub(super) struct PostPage {
 }
 
 impl PostPage {
-    pub(super) fn new<E>(filled: Filled<E, Post>, cursor: impl Fn(E) -> String) -> Self {
-        let edge = |(entry, node)| PostEdge { cursor: cursor(entry), node };
+    pub(super) fn new(filled: Filled<Place, Post>) -> Self {
+        let edge = |(place, node)| PostEdge { place, node };
         let edges = filled.entries.into_iter().map(edge).collect();
         Self { edges, has_previous: filled.has_previous, has_next: filled.has_next }
     }
@@ -49,8 +50,8 @@ impl PostPage {
         PageInfo {
             has_next_page: self.has_next,
             has_previous_page: self.has_previous,
-            start_cursor: self.edges.first().map(|edge| edge.cursor.clone()),
-            end_cursor: self.edges.last().map(|edge| edge.cursor.clone()),
+            start_cursor: self.edges.first().map(|edge| edge.place.cursor()),
+            end_cursor: self.edges.last().map(|edge| edge.place.cursor()),
         }
     }
 }
@@ -107,7 +108,10 @@ impl PostConnection {
     }
 
     fn new(scope: &Arc<Scope>, list: PostList, filled: Filled<Listed, Post>, count: Option<u64>) -> Self {
-        let page = PostPage::new(filled, |listed| cursor::print(list, &PostId::from(listed)));
+        let Filled { entries, has_previous, has_next } = filled;
+        let place = |(listed, node)| (Place::Post(list, PostId::from(listed)), node);
+        let entries = entries.into_iter().map(place).collect();
+        let page = PostPage::new(Filled { entries, has_previous, has_next });
         Self { scope: Arc::clone(scope), list, page, count }
     }
 }
@@ -175,9 +179,29 @@ async fn fill_all(
     try_join_all(filled).await
 }
 
+/// An entry's place in its list. The cursor is printed only if it is selected.
+pub(super) enum Place {
+    /// A post in an author's list.
+    Post(PostList, PostId),
+    /// The entry with this index in a page of a home timeline.
+    Timeline(TimelineList, Arc<TimelinePage>, usize),
+}
+
+impl Place {
+    fn cursor(&self) -> String {
+        match self {
+            Self::Post(list, post) => cursor::print(*list, post),
+            Self::Timeline(list, page, index) => {
+                let post = page.page.entries[*index].post.id;
+                cursor::print(*list, &TimelinePosition { post, seen: page.seen_from(*index) })
+            }
+        }
+    }
+}
+
 /// An entry of a post list.
 pub(in crate::graphql) struct PostEdge {
-    cursor: String,
+    place: Place,
     node: Post,
 }
 
@@ -185,8 +209,8 @@ pub(in crate::graphql) struct PostEdge {
 #[Object(directive = cache_control::apply(Public))]
 impl PostEdge {
     /// The entry's position in the list. It stays valid when entries are added or removed.
-    async fn cursor(&self) -> &str {
-        &self.cursor
+    async fn cursor(&self) -> String {
+        self.place.cursor()
     }
 
     /// The listed post.
@@ -198,7 +222,7 @@ impl PostEdge {
 impl Preloaded for PostEdge {
     fn source(field: &Field) -> Source<'_, Self> {
         match field.name.node.as_str() {
-            "cursor" => memory(|edge: &Self, json| json.value(&edge.cursor)),
+            "cursor" => memory(|edge: &Self, json| json.value(&edge.place.cursor())),
             "node" => object(field, |edge: &Self| &edge.node),
             _ => Source::Resolver,
         }

@@ -8,14 +8,14 @@ use crate::app::error::Error;
 use crate::app::timeline::TimelineQuery;
 use crate::app::visibility::VisiblePost;
 use crate::graphql::context::Scope;
-use crate::graphql::cursor::{self, TimelineList, TimelinePosition};
+use crate::graphql::cursor::TimelineList;
 use crate::graphql::directive::{CacheControlScope::Private, cache_control};
 use crate::graphql::page::Filled;
 use crate::graphql::paging::Paging;
 use crate::graphql::preloaded::List;
 use crate::graphql::selection::{Selected, user_selection};
 use crate::graphql::types::connection::PageInfo;
-use crate::graphql::types::connection::post::{PostEdge, PostPage};
+use crate::graphql::types::connection::post::{Place, PostEdge, PostPage};
 use crate::graphql::types::post::Post;
 use crate::model::id::UserId;
 use crate::model::page::{Direction, Window};
@@ -44,16 +44,11 @@ impl TimelineConnection {
         let query = TimelineQuery { window, author: author.fields, looks_back };
         let page = scope.loader.timeline(scope.viewer(), query).await?;
         let node = |(index, entry): (usize, &VisiblePost)| {
-            let place = TimelinePosition { post: entry.post.id, seen: page.seen_from(index) };
-            (place, Post::visible(scope, entry))
+            (Place::Timeline(list, Arc::clone(&page), index), Post::visible(scope, entry))
         };
         let entries = page.page.entries.iter().enumerate().map(node).collect();
         let (has_previous, has_next) = (page.page.has_previous, page.page.has_next);
-        Ok(Self::new(list, Filled { entries, has_previous, has_next }))
-    }
-
-    fn new(list: TimelineList, filled: Filled<TimelinePosition, Post>) -> Self {
-        Self(PostPage::new(filled, |place| cursor::print(list, &place)))
+        Ok(Self(PostPage::new(Filled { entries, has_previous, has_next })))
     }
 }
 
