@@ -318,8 +318,8 @@ impl<T> Hash for Shared<T> {
 }
 
 impl App {
-    /// Performs all of these reads. Makes one round trip, plus at most one query of each kind if the archive
-    /// is needed.
+    /// Performs all of these reads. Makes one round trip, at the same time another one for what the cache lacks,
+    /// and then at most one query of each kind if the archive is needed.
     pub async fn read_all(&self, reads: &[AnyRead]) -> HashMap<AnyRead, AnyResult> {
         let mut requests = Requests {
             app: self,

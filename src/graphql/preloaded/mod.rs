@@ -11,9 +11,9 @@
 //!
 //! # When something is missing
 //! If an object is not in memory, a load fails or the budget is exhausted, the fields' resolvers resolve the whole list
-//! instead. They report errors as async-graphql does: each at the smallest field that it affects.
+//! instead, and report errors as async-graphql does.
 //!
-//! Not here: loading the objects (`page`), or resolving single objects (`async_graphql::Object`).
+//! Not here: loading the objects (`page`), or the fields' resolvers (`async_graphql::Object`).
 
 mod level;
 mod text;

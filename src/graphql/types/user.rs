@@ -322,7 +322,8 @@ connections! {
         /// The user's posts, newest first.
         async fn posts(&self, context, paging) -> PostConnection {
             let Self(author) = self;
-            PostConnection::load(&author.scope, author, author.id, &paging, &Selected::of(context)).await
+            let posts = PostConnection::load_all(&[author], &paging, &Selected::of(context)).await?.pop();
+            posts.ok_or_else(|| Broken::NoRecord(author.id).into())
         }
     }
 }

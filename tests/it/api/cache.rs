@@ -54,14 +54,23 @@ async fn trips(app: &App, id: u64) -> u64 {
     app.store().round_trips() - before
 }
 
+/// Waits until a condition holds, which is soon.
+async fn eventually(condition: impl AsyncFn() -> bool) {
+    let wait = async {
+        while !condition().await {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), wait).await.expect("the condition holds soon");
+}
+
 /// Waits until a user's record is cached.
 async fn warm(app: &App, id: u64) {
-    let began = Instant::now();
-    while app.store().cached_user(user(id)).is_none() {
+    let is_cached = async || {
         display_name(app, id).await;
-        assert!(began.elapsed() < Duration::from_secs(10), "the record is cached");
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+        app.store().cached_user(user(id)).is_some()
+    };
+    eventually(is_cached).await;
 }
 
 #[tokio::test]
@@ -98,11 +107,7 @@ async fn a_change_shows_at_once_in_the_same_process_and_soon_in_others() {
         let name = format!("Ann {round}");
         rename(&world.app, &people[0].token, &name).await;
         assert_eq!(display_name(&world.app, 1).await, name);
-        let began = Instant::now();
-        while display_name(&other, 1).await != name {
-            assert!(began.elapsed() < Duration::from_secs(10));
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        eventually(async || display_name(&other, 1).await == name).await;
     }
 }
 
@@ -115,18 +120,11 @@ async fn a_lost_connection_and_an_emptied_store_empty_the_cache() {
     warm(&world.app, 2).await;
     cut(&world);
     world.redis.raw::<u64>(&["HSET", "ff:{u2}:user", "display_name", "after"]);
-    let began = Instant::now();
-    while world.app.store().cached_user(user(2)).is_some() {
-        assert!(began.elapsed() < Duration::from_secs(10));
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    eventually(async || world.app.store().cached_user(user(2)).is_none()).await;
     assert_eq!(display_name(&world.app, 2).await, "after");
     warm(&world.app, 2).await;
     world.redis.raw::<String>(&["FLUSHALL"]);
-    while world.app.store().cached_user(user(2)).is_some() {
-        assert!(began.elapsed() < Duration::from_secs(10));
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    eventually(async || world.app.store().cached_user(user(2)).is_none()).await;
 }
 
 #[tokio::test]
@@ -135,16 +133,9 @@ async fn entries_are_not_used_while_redis_does_not_answer() {
     world.people(1).await;
     warm(&world.app, 1).await;
     world.redis.pause(true);
-    let began = Instant::now();
-    while world.app.store().cached_user(user(1)).is_some() {
-        assert!(began.elapsed() < Duration::from_secs(10));
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    eventually(async || world.app.store().cached_user(user(1)).is_none()).await;
     world.redis.pause(false);
-    while world.app.store().cached_user(user(1)).is_none() {
-        assert!(began.elapsed() < Duration::from_secs(20), "the entries are used again");
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    eventually(async || world.app.store().cached_user(user(1)).is_some()).await;
 }
 
 /// Numbers written to users' display names, of which the last is acknowledged.
@@ -205,11 +196,7 @@ async fn no_read_is_older_than_a_write_acknowledged_by_the_same_process() {
         done.unwrap();
     }
     for (index, acknowledged) in writes.acknowledged.iter().enumerate() {
-        let began = Instant::now();
         let newest = acknowledged.load(Ordering::SeqCst).to_string();
-        while display_name(&world.app, index as u64 + 1).await != newest {
-            assert!(began.elapsed() < Duration::from_secs(10));
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        eventually(async || display_name(&world.app, index as u64 + 1).await == newest).await;
     }
 }

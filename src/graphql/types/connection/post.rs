@@ -12,7 +12,7 @@ use crate::app::timeline::TimelinePage;
 use crate::graphql::context::Scope;
 use crate::graphql::cursor::{self, PostList, TimelineList, TimelinePosition};
 use crate::graphql::directive::{CacheControlScope::Public, cache_control};
-use crate::graphql::page::{Filled, Rows, complete, fill};
+use crate::graphql::page::{Filled, Rows, complete};
 use crate::graphql::paging::Paging;
 use crate::graphql::preloaded::{List, One, Preloaded, Source, memory, object, objects};
 use crate::graphql::selection::{Selected, Wants};
@@ -66,26 +66,8 @@ pub(in crate::graphql) struct PostConnection {
 }
 
 impl PostConnection {
-    /// Loads a page of a user's posts.
-    pub(in crate::graphql) async fn load(
-        scope: &Arc<Scope>,
-        author: &User,
-        owner: UserId,
-        paging: &Paging,
-        selection: &Selected<'_>,
-    ) -> Result<Self, Error> {
-        let list = PostList { owner };
-        let window = paging.window(list)?;
-        let wants = Wants::of(selection);
-        let rows = Posts { scope, owner, author };
-        let filled = wants.fill(fill(&rows, window));
-        let visible = scope.visible();
-        let count = wants.count(visible.post_count(owner));
-        let (filled, ()) = try_join(filled, count).await?;
-        Ok(Self::new(scope, list, filled, None))
-    }
-
-    /// Loads a page of each of these users' posts. Makes as many round trips as for a single page.
+    /// Loads a page of each of these users' posts, in their order. Makes one round trip for all pages and counts, and one for
+    /// all posts.
     pub(in crate::graphql) async fn load_all(
         authors: &[&User],
         paging: &Paging,
@@ -136,7 +118,10 @@ impl PostConnection {
 
     /// The user's total number of posts.
     async fn total_count(&self) -> Result<i32, Error> {
-        Ok(number(self.scope.visible().post_count(self.list.owner).await?))
+        match self.count {
+            Some(count) => Ok(number(count)),
+            None => Ok(number(self.scope.visible().post_count(self.list.owner).await?)),
+        }
     }
 }
 
