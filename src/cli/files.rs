@@ -4,8 +4,10 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::config::DataConfig;
 
-/// Number of files that a server needs for itself, besides connections to Redis and the archive.
+/// Number of files that a server needs for itself, besides connections to Redis and the archive, and for its worker threads.
 const OWN: u64 = 128;
+/// Number of files that the runtime of a worker thread needs.
+const WORKER: u64 = 4;
 
 /// Raises the open-file limit to its hard limit, and returns the number of files left for client connections of a server
 /// with this number of worker threads.
@@ -14,9 +16,10 @@ pub(super) fn for_connections(data: &DataConfig, threads: usize) -> usize {
     // On failure, the limit stays unchanged.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let redis = u64::from(data.redis.redis_connections) * (threads as u64 + 1);
-    let stores = redis + u64::from(data.archive.archive_connections);
+    let redis = u64::from(data.redis.redis_connections);
+    let archive = u64::from(data.archive.archive_connections);
+    let workers = threads as u64 * (redis + WORKER);
     // Client connections get at least half of the limit.
-    let left = limit.saturating_sub(OWN + stores).max(limit / 2);
+    let left = limit.saturating_sub(OWN + redis + archive + workers).max(limit / 2);
     usize::try_from(left).unwrap_or(usize::MAX)
 }

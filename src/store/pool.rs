@@ -223,9 +223,12 @@ impl ManageConnection for Manager {
         let generation = self.peer.generation();
         let listener = self.cache.as_ref().map(|cache| cache.listen(generation));
         let info = self.client.get_connection_info().clone();
-        let connecting = async move { Connection::open(&info, listener).await };
-        let connecting = timeout(CONNECT, run_at(self.home.as_ref(), connecting));
-        let connection = connecting.await.unwrap_or_else(|_elapsed| Err(Error::no_answer()))?;
+        // The timeout is part of the task, so that a task does not outlive its caller by more.
+        let connecting = async move {
+            let opened = timeout(CONNECT, Connection::open(&info, listener)).await;
+            opened.unwrap_or_else(|_elapsed| Err(Error::no_answer()))
+        };
+        let connection = run_at(self.home.as_ref(), connecting).await?;
         self.peer.identify(&connection).await;
         Ok(Link { connection, broken: Arc::default(), generation })
     }

@@ -19,6 +19,7 @@ mod level;
 mod text;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use async_graphql::parser::types::Field;
 use async_graphql::registry::Registry;
@@ -39,7 +40,7 @@ pub(super) trait Preloaded: ContainerType + Sized + Send + Sync + 'static {
 
     /// Returns the scope whose budget the object's text is charged to; `None` if it is charged with the object that
     /// contains it.
-    fn scope(&self) -> Option<&Scope>;
+    fn scope(&self) -> Option<&Arc<Scope>>;
 }
 
 /// Writes a field of an object; returns `None` if the field is not in memory.

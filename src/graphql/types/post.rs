@@ -123,7 +123,7 @@ impl Preloaded for Post {
         }
     }
 
-    fn scope(&self) -> Option<&Scope> {
+    fn scope(&self) -> Option<&Arc<Scope>> {
         Some(&self.scope)
     }
 }

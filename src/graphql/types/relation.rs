@@ -1,5 +1,7 @@
 //! A relation as clients see it.
 
+use std::sync::Arc;
+
 use async_graphql::parser::types::Field;
 use async_graphql::resolver_utils::enum_value;
 use async_graphql::{Enum, Object};
@@ -81,7 +83,7 @@ impl Preloaded for Relation {
         }
     }
 
-    fn scope(&self) -> Option<&Scope> {
+    fn scope(&self) -> Option<&Arc<Scope>> {
         self.user.scope()
     }
 }

@@ -83,11 +83,6 @@ impl User {
         self.id
     }
 
-    /// Returns the scope that the user's data is loaded with.
-    pub(in crate::graphql) fn loading_scope(&self) -> &Arc<Scope> {
-        &self.scope
-    }
-
     /// Marks the user as requested directly by the viewer.
     pub(in crate::graphql) fn looked_at(self) -> Self {
         Self { is_looked_at: true, ..self }
@@ -278,7 +273,7 @@ impl Preloaded for User {
         }
     }
 
-    fn scope(&self) -> Option<&Scope> {
+    fn scope(&self) -> Option<&Arc<Scope>> {
         Some(&self.scope)
     }
 }

@@ -62,7 +62,7 @@ impl FollowConnection {
         paging: &Paging,
         selection: &Selected<'_>,
     ) -> Result<Vec<Self>, Error> {
-        let Some(scope) = owners.first().map(|owner| owner.loading_scope()) else { return Ok(Vec::new()) };
+        let Some(scope) = owners.first().and_then(|owner| owner.scope()) else { return Ok(Vec::new()) };
         let ids = || owners.iter().map(|owner| owner.user_id());
         let lists: Vec<_> = ids().map(|owner| UserList { owner, kind: side.into() }).collect();
         let windows = lists.iter().map(|list| paging.window(*list)).collect::<Result<Vec<_>, Error>>()?;
@@ -131,7 +131,7 @@ impl Preloaded for FollowConnection {
         }
     }
 
-    fn scope(&self) -> Option<&Scope> {
+    fn scope(&self) -> Option<&Arc<Scope>> {
         Some(&self.scope)
     }
 }
@@ -214,7 +214,7 @@ impl Preloaded for FollowEdge {
         }
     }
 
-    fn scope(&self) -> Option<&Scope> {
+    fn scope(&self) -> Option<&Arc<Scope>> {
         self.node.scope()
     }
 }

@@ -4,6 +4,8 @@ pub(in crate::graphql) mod follow;
 pub(in crate::graphql) mod post;
 pub(in crate::graphql) mod timeline;
 
+use std::sync::Arc;
+
 use async_graphql::SimpleObject;
 use async_graphql::parser::types::Field;
 
@@ -46,7 +48,7 @@ impl Preloaded for PageInfo {
         }
     }
 
-    fn scope(&self) -> Option<&Scope> {
+    fn scope(&self) -> Option<&Arc<Scope>> {
         None
     }
 }

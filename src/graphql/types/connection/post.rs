@@ -73,7 +73,7 @@ impl PostConnection {
         paging: &Paging,
         selection: &Selected<'_>,
     ) -> Result<Vec<Self>, Error> {
-        let Some(scope) = authors.first().map(|author| author.loading_scope()) else { return Ok(Vec::new()) };
+        let Some(scope) = authors.first().and_then(|author| author.scope()) else { return Ok(Vec::new()) };
         let owners = || authors.iter().map(|author| author.user_id());
         let windows = owners().map(|owner| paging.window(PostList { owner }));
         let windows = windows.collect::<Result<Vec<_>, Error>>()?;
@@ -128,17 +128,15 @@ impl PostConnection {
 impl Preloaded for PostConnection {
     fn source(field: &Field) -> Source<'_, Self> {
         match field.name.node.as_str() {
-            "edges" => objects(field, |posts: &Self| posts.page.edges.iter().collect()),
-            "nodes" => {
-                objects(field, |posts: &Self| posts.page.edges.iter().map(|edge| &edge.node).collect())
-            }
+            "edges" => objects(field, |posts: &Self| posts.page.edges().0),
+            "nodes" => objects(field, |posts: &Self| posts.page.nodes().0),
             "pageInfo" => PageInfo::source_of(field, |posts: &Self| posts.page.info()),
             "totalCount" => memory(|posts: &Self, json| json.value(&number(posts.count?))),
             _ => Source::Resolver,
         }
     }
 
-    fn scope(&self) -> Option<&Scope> {
+    fn scope(&self) -> Option<&Arc<Scope>> {
         Some(&self.scope)
     }
 }
@@ -213,7 +211,7 @@ impl Preloaded for PostEdge {
         }
     }
 
-    fn scope(&self) -> Option<&Scope> {
+    fn scope(&self) -> Option<&Arc<Scope>> {
         self.node.scope()
     }
 }
