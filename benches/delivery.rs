@@ -125,12 +125,12 @@ impl Bench {
         }
     }
 
-    /// Publishes a post of the author with few followers. Returns the duration of `publish`, and the time from then
-    /// until the last follower received the post.
-    async fn deliver_few(&self) -> (Duration, Duration) {
-        let (post, took) = self.publish(&self.few).await;
+    /// Publishes a post. Returns the duration of `publish`, and the time from then until the last follower received the
+    /// post.
+    async fn deliver(&self, author: &Author) -> (Duration, Duration) {
+        let (post, took) = self.publish(author).await;
         let began = Instant::now();
-        self.until_received(&self.few, post).await;
+        self.until_received(author, post).await;
         (took, began.elapsed())
     }
 
@@ -141,7 +141,7 @@ impl Bench {
         for _ in 0..sizes.rounds {
             self.until_quiet().await;
             tokio::time::sleep(PAUSE).await;
-            let (published, delivered) = self.deliver_few().await;
+            let (published, delivered) = self.deliver(&self.few).await;
             publish_alone.0.push(published);
             alone.0.push(delivered);
         }
@@ -158,7 +158,7 @@ impl Bench {
         }
         let published = began.elapsed();
         while self.app.backlog().await.unwrap().jobs > 1 && beside.0.len() < 100 {
-            let (published, delivered) = self.deliver_few().await;
+            let (published, delivered) = self.deliver(&self.few).await;
             publish_beside.0.push(published);
             beside.0.push(delivered);
             tokio::time::sleep(PAUSE).await;
@@ -216,7 +216,7 @@ async fn follow(app: &App, fans: &[UserId], author: &Viewer) {
 #[tokio::main]
 async fn main() {
     let sizes = if is_measured() {
-        Sizes { many: 100_000, active: 20_000, few: 10, rounds: 40, flood: 2_000, crowd: 9_999 }
+        Sizes { many: 100_000, active: 20_000, few: 10, rounds: 40, flood: 2_000, crowd: 10_000 }
     } else {
         Sizes { many: 300, active: 60, few: 10, rounds: 2, flood: 20, crowd: 100 }
     };
@@ -228,30 +228,35 @@ async fn main() {
     let mut few = Times::default();
     let mut many = Times::default();
     let mut delivered = Times::default();
+    let mut delivered_to_all = Times::default();
     let mut beside = Times::default();
     for _ in 0..sizes.rounds {
         bench.until_quiet().await;
         few.0.push(bench.publish(&bench.few).await.1);
         bench.until_quiet().await;
-        let began = Instant::now();
-        let (post, took) = bench.publish(&bench.many).await;
+        let (took, received) = bench.deliver(&bench.many).await;
         many.0.push(took);
-        bench.until_received(&bench.many, post).await;
-        delivered.0.push(began.elapsed());
+        delivered.0.push(took + received);
+
+        bench.until_quiet().await;
+        let (took, received) = bench.deliver(&bench.busy).await;
+        delivered_to_all.0.push(took + received);
 
         bench.until_quiet().await;
         bench.publish(&bench.many).await;
-        let began = Instant::now();
-        let (post, _) = bench.publish(&bench.few).await;
-        bench.until_received(&bench.few, post).await;
-        beside.0.push(began.elapsed());
+        let (took, received) = bench.deliver(&bench.few).await;
+        beside.0.push(took + received);
     }
-    let Sizes { many: followers, active, few: some, rounds, .. } = sizes;
+    let Sizes { many: followers, active, few: some, rounds, crowd, .. } = sizes;
     println!("{rounds} rounds; milliseconds {:>37} {:>9} {:>9}", "median", "90 %", "most");
     few.print(&format!("publish, {some} followers"));
     many.print(&format!("publish, {followers} followers"));
     delivered.print(&format!("until {active} of {followers} timelines have the post"));
+    delivered_to_all.print(&format!("until {crowd} of {crowd} timelines have the post"));
     beside.print(&format!("until {some} have the post that was published next"));
+    #[allow(clippy::cast_precision_loss, reason = "there are few followers")]
+    let looked_at = followers as f64 / delivered.quantile(50) * 1_000.0;
+    println!("followers' timelines looked at per second: {looked_at:.0} (median)");
     println!(
         "publish, {followers} followers : {some} followers = {:.2} (medians)",
         many.quantile(50) / few.quantile(50)

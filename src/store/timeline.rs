@@ -209,6 +209,11 @@ pub fn pull(keys: &Keys, author: UserId, mark: Mark, limit: usize) -> Command<Pu
     })
 }
 
+/// Returns true if the timeline exists. For a missing timeline, this is faster than a script that does nothing.
+pub fn exists(keys: &Keys, owner: UserId) -> Command<bool> {
+    command("EXISTS").key(&keys.timeline(owner)).reply()
+}
+
 /// Adds a post to a timeline, if the timeline exists and reaches down to the post. Returns true if the
 /// timeline now contains the post.
 pub fn deliver(keys: &Keys, owner: UserId, post: PostId, capacity: u32) -> Command<bool> {

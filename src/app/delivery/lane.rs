@@ -1,6 +1,6 @@
 //! Advances a worker's jobs of one kind together.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use crate::app::App;
@@ -160,7 +160,7 @@ impl Lane {
     }
 
     /// Processes a chunk of followers for each due job. Divides `budget`, the approximate total number of
-    /// followers, equally among the authors. Makes two round trips, plus one if jobs begin or end.
+    /// followers, equally among the authors. Makes three round trips, plus one if jobs begin or end.
     pub(super) async fn advance(
         &mut self,
         app: &App,
@@ -203,16 +203,17 @@ impl Lane {
     /// Adds each job's post to the timelines of a chunk of followers, or removes it from them. Skips
     /// timelines that cannot be written.
     async fn push(&mut self, app: &App) -> Result<(), Error> {
+        let existing = self.existing_timelines(app).await?;
         let mut batch = Batch::new("deliver: timelines");
-        let mut push = |task: Task, follow: &Follow| {
+        let mut push = |task: Task, owner: UserId| {
             let command = match task.kind {
                 Kind::Deliver => {
                     let capacity = app.0.rules.timeline.timeline_capacity;
-                    timeline::deliver(app.keys(), follow.user, task.post, capacity)
+                    timeline::deliver(app.keys(), owner, task.post, capacity)
                 }
-                Kind::Remove => timeline::remove(app.keys(), follow.user, task.post),
+                Kind::Remove => timeline::remove(app.keys(), owner, task.post),
             };
-            (follow.user, batch.push(command))
+            (owner, batch.push(command))
         };
         let mut pushed = Vec::new();
         let mut jobs: Vec<&mut Active> = self.jobs.iter_mut().collect();
@@ -220,7 +221,9 @@ impl Lane {
         jobs.sort_by_key(|job| job.chunk());
         for job in jobs {
             if let State::Push(page) = &job.state {
-                let tickets: Vec<_> = page.entries.iter().map(|follow| push(job.task, follow)).collect();
+                let owners = page.entries.iter().map(|follow| follow.user);
+                let owners = owners.filter(|owner| existing.contains(owner));
+                let tickets: Vec<_> = owners.map(|owner| push(job.task, owner)).collect();
                 pushed.push((tickets, job));
             }
         }
@@ -244,6 +247,30 @@ impl Lane {
             job.note_pushed(received);
         }
         Ok(())
+    }
+
+    /// Returns the followers in the current chunks who have a timeline. Most users have none, and neither kind of job
+    /// has anything to do for them.
+    async fn existing_timelines(&self, app: &App) -> Result<HashSet<UserId>, Error> {
+        let pages = self.jobs.iter().filter_map(|job| match &job.state {
+            State::Push(page) => Some(&page.entries),
+            _ => None,
+        });
+        let owners: HashSet<UserId> =
+            pages.flat_map(|followers| followers.iter()).map(|follow| follow.user).collect();
+        let mut batch = Batch::new("deliver: existing timelines");
+        let tickets: Vec<_> = owners
+            .into_iter()
+            .map(|owner| (owner, batch.push(timeline::exists(app.keys(), owner))))
+            .collect();
+        let mut replies = batch.send(app.store()).await?;
+        let mut existing = HashSet::new();
+        for (owner, ticket) in tickets {
+            if replies.take(ticket)? {
+                existing.insert(owner);
+            }
+        }
+        Ok(existing)
     }
 
     /// Records each job's progress. Also reads the next chunk of each unfinished job, and marks the posts of
