@@ -9,6 +9,7 @@ mod directive;
 mod document;
 pub mod error;
 mod id;
+pub(crate) mod json;
 mod loader;
 mod mutation;
 pub mod pace;

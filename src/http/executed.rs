@@ -1,9 +1,10 @@
-//! Writes responses to executed operations, with the responder of `async-graphql-axum`.
+//! Writes responses to batches of executed operations, with the responder of `async-graphql-axum`.
 //!
 //! # Why not the rest of that crate
-//! The responder serializes executed operations and leaves the status and headers to its caller. The crate's extractors
-//! and services accept requests that must be rejected, and report rejections in forms that clients cannot act on:
-//! `tests/it/service/stock.rs` has the list.
+//! The responder serializes executed operations and leaves the status and headers to its caller. It parses lists that are
+//! JSON text already, which for a single operation takes longer than all other work of `http`: [`print`] writes these. The
+//! crate's extractors and services accept requests that must be rejected, and report rejections in forms that clients
+//! cannot act on: `tests/it/service/stock.rs` has the list.
 //!
 //! # Why a response is measured first
 //! The responder has no size limit. An upper bound of the size suffices for nearly every response. Only a response that
@@ -15,13 +16,6 @@ use axum::response::{IntoResponse as _, Response};
 
 use crate::graphql::error::GraphqlResponse;
 use crate::http::print;
-
-/// Writes the response to one operation, or an error instead if the response has more than `limit` bytes.
-pub(super) fn one(data: Value, errors: Vec<ServerError>, limit: u64) -> Response {
-    let executed = executed(data, errors);
-    let is_within = print::is_within(&executed, std::slice::from_ref(&executed), limit);
-    GraphQLResponse::from(if is_within { executed } else { too_large(limit) }).into_response()
-}
 
 /// Writes the responses to a batch. The size limit of one operation's response applies to their total. If an operation
 /// was rejected, returns the unchanged batch as `Err`, since the responder would include `data` for that operation.
@@ -46,10 +40,6 @@ fn executed(data: Value, errors: Vec<ServerError>) -> Executed {
     let mut executed = Executed::new(data);
     executed.errors = errors;
     executed
-}
-
-fn too_large(limit: u64) -> Executed {
-    Executed::from_errors(print::too_large(limit).errors)
 }
 
 fn too_large_together(limit: u64, count: usize) -> Vec<Executed> {

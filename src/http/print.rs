@@ -1,24 +1,22 @@
-//! Serializes rejections, partly executed batches, and the messages of event streams and WebSockets, as JSON of limited
-//! size.
+//! Serializes responses as JSON of limited size: bodies, and the messages of event streams and WebSockets.
 //!
-//! Not here: responses to executed operations over plain HTTP (`http::executed`); status and headers
-//! (`http::response`).
+//! Not here: executed batches (`http::executed`); status and headers (`http::response`).
 
 use std::io;
 
 use async_graphql::{Response, ServerError, Value};
-use async_graphql_value::RAW_VALUE_TOKEN;
 use serde::Serialize;
 
 use crate::budget::{Exceeded, Resource};
 use crate::graphql::error::{GraphqlResponse, RequestError};
+use crate::graphql::json::{AsJson, raw_text};
 use crate::http::metrics::exceed;
 
 /// A response body. It has no `data` if the request was not executed.
 #[derive(Serialize)]
 struct ResponseBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    data: Option<&'a Value>,
+    data: Option<AsJson<'a>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     errors: &'a [ServerError],
 }
@@ -27,7 +25,7 @@ impl<'a> ResponseBody<'a> {
     fn of(answer: &'a GraphqlResponse) -> Self {
         match answer {
             GraphqlResponse::Rejected(error) => Self { data: None, errors: &error.errors },
-            GraphqlResponse::Executed { data, errors, .. } => Self { data: Some(data), errors },
+            GraphqlResponse::Executed { data, errors, .. } => Self { data: Some(AsJson(data)), errors },
         }
     }
 }
@@ -35,7 +33,11 @@ impl<'a> ResponseBody<'a> {
 /// Serializes a response between a protocol's prefix and suffix.
 pub(super) fn between(before: &str, answer: &GraphqlResponse, after: &str) -> String {
     let limit = limit_of(answer);
-    let mut text = within(before, &ResponseBody::of(answer), limit)
+    let size = match answer {
+        GraphqlResponse::Executed { data, .. } => before.len() + ROOM + upper_bound(data),
+        GraphqlResponse::Rejected(_) => 0,
+    };
+    let mut text = within(before, &ResponseBody::of(answer), limit, size)
         .unwrap_or_else(|| format!("{before}{}", null_with_error(&too_large(limit))));
     text.push_str(after);
     text
@@ -51,16 +53,17 @@ pub(super) fn rejected(error: &RequestError) -> String {
 pub(super) fn batch(answers: &[GraphqlResponse]) -> String {
     let limit = limit_of_batch(answers);
     let answered: Vec<ResponseBody> = answers.iter().map(ResponseBody::of).collect();
-    within("", &answered, limit).unwrap_or_else(|| {
+    within("", &answered, limit, 0).unwrap_or_else(|| {
         let error = too_large(limit);
-        let each = answers.iter().map(|_| ResponseBody { data: Some(&Value::Null), errors: &error.errors });
+        let each =
+            answers.iter().map(|_| ResponseBody { data: Some(AsJson(&Value::Null)), errors: &error.errors });
         print_as_json(&each.collect::<Vec<_>>())
     })
 }
 
 /// Serializes the body that replaces a body beyond the limit.
 fn null_with_error(error: &RequestError) -> String {
-    print_as_json(&ResponseBody { data: Some(&Value::Null), errors: &error.errors })
+    print_as_json(&ResponseBody { data: Some(AsJson(&Value::Null)), errors: &error.errors })
 }
 
 /// Returns the error that replaces a response beyond the limit, and counts the event in the metrics.
@@ -107,21 +110,23 @@ fn upper_bound(value: &Value) -> usize {
         Value::Enum(name) => 2 + name.len(),
         Value::Binary(bytes) => 2 + 4 * bytes.len(),
         Value::List(values) => 2 + values.iter().map(|value| 1 + upper_bound(value)).sum::<usize>(),
-        Value::Object(fields) => match fields.get(RAW_VALUE_TOKEN) {
-            // Written as it is.
-            Some(Value::String(text)) => text.len(),
-            _ => 2 + fields.iter().map(|(name, value)| 4 + name.len() + upper_bound(value)).sum::<usize>(),
-        },
+        Value::Object(fields) => raw_text(value).map_or_else(
+            || 2 + fields.iter().map(|(name, value)| 4 + name.len() + upper_bound(value)).sum::<usize>(),
+            str::len,
+        ),
     }
 }
 
+/// Minimum capacity of the buffer for a response, in bytes.
+const LEAST: usize = 1_024;
 /// Size up to which a response is serialized without being measured first, in bytes.
 const SMALL: usize = 256 << 10;
 
 /// Returns a prefix followed by a response as JSON; `None` if the JSON exceeds the limit. Stops writing at the limit.
-fn within(before: &str, answered: &impl Serialize, limit: u64) -> Option<String> {
+/// `expected` is the approximate number of bytes.
+fn within(before: &str, answered: &impl Serialize, limit: u64, expected: usize) -> Option<String> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let small = Vec::with_capacity(1_024);
+    let small = Vec::with_capacity(expected.clamp(LEAST, SMALL));
     let bytes = match print(before, answered, small, limit.min(SMALL)) {
         None if limit > SMALL => {
             // Growing a buffer to its final size would take several times the memory.

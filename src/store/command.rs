@@ -184,9 +184,12 @@ pub(super) fn each<I: Send + 'static, T: 'static>(
     read: impl Fn(&I, Reply<'_>) -> Result<T, Error> + Send + 'static,
 ) -> Command<Vec<(I, Result<T, Error>)>> {
     let (mut pipeline, mut arguments) = (Pipeline::default(), Arguments::default());
-    for item in &items {
+    for (index, item) in items.iter().enumerate() {
         Builder { arguments, .. } = build(Builder::begin(name, arguments), item);
         pipeline.push(&arguments);
+        if index == 0 {
+            pipeline.reserve(items.len());
+        }
     }
     let weight = items.len() as u64;
     let decode = move |answer: &Answer| {

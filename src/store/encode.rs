@@ -87,6 +87,11 @@ impl Pipeline {
         self.count += 1;
     }
 
+    /// Reserves capacity for `count` commands like those so far.
+    pub(super) fn reserve(&mut self, count: usize) {
+        self.bytes.reserve(self.bytes.len().div_ceil(self.count.max(1)) * count);
+    }
+
     /// Adds a command that has no arguments but its name.
     pub(super) fn push_name(&mut self, name: &str) {
         let mut arguments = Arguments::default();

@@ -306,9 +306,14 @@ pub(super) fn write_list<'a, T>(
     mut write: impl FnMut(&'a T, &mut Json) -> Option<()>,
 ) -> Option<()> {
     json.push("[");
+    let start = json.len();
     for (index, object) in objects.iter().enumerate() {
         if index > 0 {
             json.push(",");
+        }
+        if index == 1 {
+            // The other objects are about as large as the first.
+            json.reserve((json.len() - start) * objects.len());
         }
         write(object, json)?;
     }

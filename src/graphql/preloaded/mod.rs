@@ -89,7 +89,7 @@ impl<T: Preloaded> List<'_, T> {
             return Ok(None);
         }
         let fields: Vec<_> = level.resolved().collect();
-        complete(&json, level, gaps, self.resolve_rest(context, &fields)).await
+        complete(json, level, gaps, self.resolve_rest(context, &fields)).await
     }
 
     /// Resolves these fields of all objects. Errors have the path that async-graphql would give them.
@@ -120,13 +120,13 @@ impl<T: Preloaded> One<'_, T> {
             return Ok(None);
         }
         let fields: Vec<_> = level.resolved().collect();
-        complete(&json, level, gaps, try_join_all(resolve(context, self.0, &fields))).await
+        complete(json, level, gaps, try_join_all(resolve(context, self.0, &fields))).await
     }
 }
 
 /// Inserts what is missing into a text: the values that the level loads and, at the gaps, those that resolvers return.
 async fn complete<T: Preloaded>(
-    json: &Json,
+    json: Json,
     level: Level<'_, T>,
     gaps: Vec<usize>,
     resolved: impl Future<Output = ServerResult<Vec<Value>>>,
@@ -136,7 +136,8 @@ async fn complete<T: Preloaded>(
         let text = |(at, value): (usize, Value)| Some(Insert { at, text: Json::of(&value)? });
         let mut inserts = inserts?;
         inserts.extend(gaps.into_iter().zip(values).map(text).collect::<Option<Vec<_>>>()?);
-        json.fill(inserts, &[json.len()]).pop()?.into_value()
+        let end = json.len();
+        json.fill(inserts, &[end]).pop()?.into_value()
     };
     Ok(filled())
 }

@@ -1,7 +1,8 @@
 //! JSON text under construction, with gaps for values that are not known yet.
 
-use async_graphql::{Name, ScalarType, Value};
-use async_graphql_value::RAW_VALUE_TOKEN;
+use async_graphql::{ScalarType, Value};
+
+use crate::graphql::json::{AsJson, raw};
 
 /// JSON text.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +25,11 @@ impl Json {
         self.value(&scalar.to_value())
     }
 
+    /// Reserves capacity for at least this many bytes more.
+    pub(super) fn reserve(&mut self, bytes: usize) {
+        self.bytes.reserve(bytes);
+    }
+
     /// Returns the text's length in bytes.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
@@ -32,17 +38,19 @@ impl Json {
     /// Returns the text of a value.
     pub(super) fn of(value: &Value) -> Option<Self> {
         let mut json = Self::default();
-        json.value(value)?;
+        json.value(&AsJson(value))?;
         Some(json)
     }
 
     pub(super) fn into_value(self) -> Option<Value> {
-        let text = Value::String(String::from_utf8(self.bytes).ok()?);
-        Some(Value::Object([(Name::new(RAW_VALUE_TOKEN), text)].into_iter().collect()))
+        String::from_utf8(self.bytes).ok().map(raw)
     }
 
     /// Inserts texts at their positions, and cuts the result where the original text has these ends.
-    pub(super) fn fill(&self, mut inserts: Vec<Insert>, ends: &[usize]) -> Vec<Self> {
+    pub(super) fn fill(self, mut inserts: Vec<Insert>, ends: &[usize]) -> Vec<Self> {
+        if inserts.is_empty() && ends == [self.len()] {
+            return vec![self];
+        }
         inserts.sort_by_key(|insert| insert.at);
         let (mut inserts, mut start) = (inserts.into_iter().peekable(), 0);
         let mut piece = |end: usize| {

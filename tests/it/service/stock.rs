@@ -1,7 +1,7 @@
 //! The faults of the extractors and services of `async-graphql-axum`, for which the server reads requests, reports
 //! rejections and runs sockets with code of its own.
 //!
-//! Of that crate, `http::executed` uses the responder, which prints what was executed. Everything else in it is mounted
+//! Of that crate, `http::executed` uses the responder, which prints batches. Everything else in it is mounted
 //! here, over a toy schema, as its documentation shows. Each test asserts faults against GraphQL over HTTP, or against
 //! the protocol `graphql-transport-ws`, and turns red once a release repairs one; the message then names the code that
 //! this release may replace.
