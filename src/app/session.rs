@@ -92,7 +92,7 @@ impl App {
             let ending = self.welcome(user, &attempt).await?;
             let (opened, stored) = self.new_session(user, &label);
             let open = session::open(self.keys(), user, &verified, &stored, &ending);
-            if open.send("login: open", self.store()).await? {
+            if self.write_sessions(user, "login: open", open).await? {
                 return Ok(opened);
             }
         }
@@ -174,7 +174,8 @@ impl App {
     /// Ends the session that authenticated the request. Makes one round trip.
     pub async fn logout(&self, viewer: &Viewer) -> Result<(), Error> {
         let SignedIn { user, token, .. } = viewer.signed_in()?;
-        session::end(self.keys(), *user, token.as_bytes()).send("logout", self.store()).await?;
+        let end = session::end(self.keys(), *user, token.as_bytes());
+        self.write_sessions(*user, "logout", end).await?;
         self.store().persist().await;
         Ok(())
     }
@@ -182,7 +183,7 @@ impl App {
     /// Ends all of the viewer's sessions. Makes one round trip.
     pub async fn logout_everywhere(&self, viewer: &Viewer) -> Result<(), Error> {
         let user = viewer.signed_in()?.user;
-        session::end_all(self.keys(), user).send("logout everywhere", self.store()).await?;
+        self.write_sessions(user, "logout everywhere", session::end_all(self.keys(), user)).await?;
         self.store().persist().await;
         Ok(())
     }
@@ -190,7 +191,8 @@ impl App {
     /// Ends one of the viewer's sessions. Makes one round trip.
     pub async fn revoke_session(&self, viewer: &Viewer, session: SessionId) -> Result<(), Error> {
         let user = viewer.signed_in()?.user;
-        if session::revoke(self.keys(), user, session).send("revoke session", self.store()).await? {
+        let revoke = session::revoke(self.keys(), user, session);
+        if self.write_sessions(user, "revoke session", revoke).await? {
             self.store().persist().await;
             return Ok(());
         }
@@ -265,7 +267,10 @@ impl App {
         let charged = self.charge_sign_in(user, from, &mut batch);
         let change = user::change_password(self.keys(), user, verified, new, &signed_in.token, &token.hash());
         let change = batch.push(change);
-        let mut replies = batch.send(self.store()).await?;
+        let sent = batch.send(self.store()).await;
+        // Redis may have executed a batch that failed.
+        self.store().forget_sessions(user);
+        let mut replies = sent?;
         let changed = replies.take(change)?;
         replies.take(given_back)?;
         replies.take_all(charged)?;

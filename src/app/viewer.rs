@@ -15,6 +15,7 @@ use crate::model::id::UserId;
 use crate::model::secret::{Token, TokenHash};
 use crate::model::session::{Session, SessionId};
 use crate::store;
+use crate::store::command::Command;
 use crate::store::session::{self, StoredSession};
 
 /// Minimum interval between updates of a session's last-seen time, and so the precision of that time.
@@ -72,8 +73,8 @@ impl Viewer {
 }
 
 impl App {
-    /// Authenticates a session token and counts the user as one of today's visitors. Makes one round trip,
-    /// plus one every few minutes of use and on the first use of a day.
+    /// Authenticates a session token and counts the user as one of today's visitors. Makes one round trip (none if the
+    /// session is cached), plus one every few minutes of use and on the first use of a day.
     ///
     /// Rejects a token without a live session, instead of treating the caller as anonymous.
     pub async fn authenticate(&self, token: &str) -> Result<Viewer, Error> {
@@ -89,9 +90,12 @@ impl App {
             return std::future::pending().await;
         };
         loop {
-            if listener.changes().await.sessions
-                && let Err(Error::Rejected(_)) = self.authenticate_session(*user, *token, None).await
-            {
+            if !listener.changes().await.sessions {
+                continue;
+            }
+            // The signal may arrive before the message that invalidates the cache.
+            self.store().forget_sessions(*user);
+            if let Err(Error::Rejected(_)) = self.authenticate_session(*user, *token, None).await {
                 return;
             }
         }
@@ -148,8 +152,7 @@ impl App {
                 return Ok(read?.map(|(session, taken)| (session, Some(charge.rate_limit(taken, now)))));
             }
         }
-        let read = session::read(self.keys(), user, token).send("authenticate", self.store()).await?;
-        Ok(read.map(|session| (session, None)))
+        Ok(self.store().session(user, token).await?.map(|session| (session, None)))
     }
 
     async fn mark_seen(&self, signed_in: &SignedIn, session: Session, now: Timestamp) -> Result<(), Error> {
@@ -159,7 +162,23 @@ impl App {
         let expires_at = self.0.rules.account.session_end(session.created_at, now);
         let seen = Session { last_seen_at: now, expires_at, ..session.clone() };
         let before = StoredSession { token: signed_in.token, session };
-        session::touch(self.keys(), signed_in.user, &before, &seen).send("mark seen", self.store()).await?;
-        Ok(())
+        let touch = session::touch(self.keys(), signed_in.user, &before, &seen);
+        self.write_sessions(signed_in.user, "mark seen", touch).await.map(drop)
+    }
+
+    /// Performs a write to a user's sessions. Makes one round trip.
+    pub(super) async fn write_sessions<T>(
+        &self,
+        user: UserId,
+        step: &'static str,
+        write: Command<T>,
+    ) -> Result<T, Error>
+    where
+        T: Send + 'static,
+    {
+        let written = write.send(step, self.store()).await;
+        // Redis may have executed a write that failed.
+        self.store().forget_sessions(user);
+        Ok(written?)
     }
 }

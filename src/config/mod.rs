@@ -82,7 +82,7 @@ pub struct RedisConfig {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub redis_connections: u32,
 
-    /// Maximum size of this process's cache of users' records and names, in bytes; 0 disables it.
+    /// Maximum size of this process's cache of users' records, names and sessions, in bytes; 0 disables it.
     ///
     /// Redis reports changes to what is cached, so that other processes' changes show within milliseconds, and this
     /// process's changes at once. Saves Redis the reads of users who are read often.

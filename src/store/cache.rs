@@ -1,4 +1,4 @@
-//! Caches users' records and the holders of usernames in this process, kept coherent by Redis.
+//! Caches users' records, their sessions and the holders of usernames in this process, kept coherent by Redis.
 //!
 //! What the cache lacks is read over one connection of its own. Redis tracks the keys that are read over this connection,
 //! and pushes a message over it when such a key changes
@@ -22,10 +22,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use quick_cache::Weighter;
 
 use crate::model::id::UserId;
+use crate::model::secret::TokenHash;
+use crate::model::session::Session;
 use crate::model::user::{User, Username};
 use crate::store::key::Keys;
 use crate::store::peer::Peer;
 use crate::store::reply::Reply;
+use crate::store::session::StoredSession;
 use crate::store::wire::Listener;
 
 /// Estimated size of an entry beside its texts, in bytes.
@@ -33,8 +36,8 @@ const OVERHEAD: u64 = 200;
 /// Estimated size of an entry with its texts, in bytes.
 const ENTRY: u64 = 400;
 
-/// Maximum number of cached usernames of a shard.
-const MOST_NAMES: usize = 32;
+/// Maximum number of cached usernames of a shard, and of cached sessions of a user.
+const MOST_FIELDS: usize = 32;
 
 /// The cache of a process. Clones share it.
 #[derive(Clone)]
@@ -67,6 +70,8 @@ struct State {
 pub(super) enum Subject {
     /// A user's record.
     User(UserId),
+    /// A user's sessions.
+    Sessions(UserId),
     /// A shard of the username index.
     Names(u32),
 }
@@ -76,6 +81,8 @@ pub(super) enum Subject {
 pub(super) enum Entry {
     /// A user's record with all of its fields.
     User(Arc<User>),
+    /// Some of a user's sessions.
+    Sessions(Arc<[StoredSession]>),
     /// Some usernames of a shard, and the users to whom they belong for good.
     Names(Arc<[(Username, UserId)]>),
 }
@@ -91,6 +98,12 @@ impl Weighter<Subject, Entry> for Size {
                 Entry::User(user) => {
                     let texts = [Some(&user.username), user.display_name.as_ref(), user.bio.as_ref()];
                     texts.into_iter().flatten().map(|text| text.len() as u64).sum::<u64>()
+                }
+                Entry::Sessions(sessions) => {
+                    let size = |stored: &StoredSession| {
+                        stored.session.label.as_str().len() + size_of::<StoredSession>()
+                    };
+                    sessions.iter().map(size).sum::<usize>() as u64
                 }
                 Entry::Names(names) => {
                     let size = |(name, _): &(Username, UserId)| {
@@ -120,7 +133,17 @@ impl Cache {
     pub(super) fn user(&self, user: UserId) -> Option<Arc<User>> {
         match self.get(Subject::User(user))? {
             Entry::User(user) => Some(user),
-            Entry::Names(_) => None,
+            Entry::Sessions(_) | Entry::Names(_) => None,
+        }
+    }
+
+    /// Returns the session of a session token of this user, if it is cached.
+    pub(super) fn session(&self, user: UserId, token: &TokenHash) -> Option<Session> {
+        match self.get(Subject::Sessions(user))? {
+            Entry::Sessions(sessions) => {
+                sessions.iter().find(|stored| stored.token == *token).map(|stored| stored.session.clone())
+            }
+            Entry::User(_) | Entry::Names(_) => None,
         }
     }
 
@@ -128,7 +151,7 @@ impl Cache {
     pub(super) fn holder(&self, shard: u32, username: &Username) -> Option<UserId> {
         match self.get(Subject::Names(shard))? {
             Entry::Names(names) => names.iter().find(|(name, _)| name == username).map(|(_, user)| *user),
-            Entry::User(_) => None,
+            Entry::User(_) | Entry::Sessions(_) => None,
         }
     }
 
@@ -184,7 +207,8 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// Keeps a value, unless its load was cancelled. Keeps the other usernames of the same shard.
+    /// Keeps a value, unless its load was cancelled. Keeps the other usernames of the same shard, and the other sessions
+    /// of the same user.
     pub(super) fn keep(&self, subject: Subject, entry: Entry) {
         let mut state = self.cache.state();
         if state.loads.get(&subject) != Some(&self.number) {
@@ -194,15 +218,21 @@ impl Load {
         let entries = &self.cache.0.entries;
         let entry = match (entry, entries.peek(&subject)) {
             (Entry::Names(new), Some(Entry::Names(known))) => {
-                let is_new = |(name, _): &&(Username, UserId)| new.iter().all(|(other, _)| other != name);
-                Entry::Names(
-                    new.iter().chain(known.iter().filter(is_new)).take(MOST_NAMES).cloned().collect(),
-                )
+                Entry::Names(merged(&new, &known, |one, other| one.0 == other.0))
+            }
+            (Entry::Sessions(new), Some(Entry::Sessions(known))) => {
+                Entry::Sessions(merged(&new, &known, |one, other| one.token == other.token))
             }
             (entry, _) => entry,
         };
         entries.insert(subject, entry);
     }
+}
+
+/// Returns the new fields of a hash, followed by the other known fields.
+fn merged<T: Clone>(new: &[T], known: &[T], is_same: impl Fn(&T, &T) -> bool) -> Arc<[T]> {
+    let is_other = |known: &&T| new.iter().all(|new| !is_same(new, known));
+    new.iter().chain(known.iter().filter(is_other)).take(MOST_FIELDS).cloned().collect()
 }
 
 impl Drop for Load {
@@ -232,6 +262,14 @@ impl Tracking {
     }
 }
 
+/// Returns what is cached of this key.
+fn subject(keys: &Keys, key: &[u8]) -> Option<Subject> {
+    let user = || keys.user_of(key).map(Subject::User);
+    let sessions = || keys.sessions_owner_of(key).map(Subject::Sessions);
+    let names = || keys.names_shard_of(key).map(Subject::Names);
+    user().or_else(sessions).or_else(names)
+}
+
 impl Listener for Tracking {
     fn receive(&mut self, message: Reply<'_>) {
         let Some(mut parts) = message.elements() else { return };
@@ -241,10 +279,7 @@ impl Listener for Tracking {
         match parts.next().and_then(Reply::elements) {
             Some(keys) => {
                 let cache = &self.cache;
-                let subject = |key: Reply<'_>| {
-                    let user = || cache.0.keys.user_of(key.string()?).map(Subject::User);
-                    user().or_else(|| cache.0.keys.names_shard_of(key.string()?).map(Subject::Names))
-                };
+                let subject = |key: Reply<'_>| subject(&cache.0.keys, key.string()?);
                 keys.filter_map(subject).for_each(|subject| cache.forget(subject));
             }
             // All keys were removed.

@@ -6,11 +6,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::model::id::UserId;
+use crate::model::secret::TokenHash;
+use crate::model::session::Session;
 use crate::model::user::{User, UserFields, Username};
 use crate::store::batch::Batch;
 use crate::store::cache::{Cache, Entry, Load, Subject};
 use crate::store::error::Error;
 use crate::store::name::{self, Holder};
+use crate::store::session::{self, StoredSession};
 use crate::store::user;
 use crate::store::{OpenError, Store};
 
@@ -101,6 +104,38 @@ impl Store {
                 let names = [(username.clone(), *user)];
                 load.keep(Subject::Names(self.keys.names_shard(username)), Entry::Names(names.into()));
             }
+        }
+    }
+
+    /// Reads a token's session, expired or not; `None` if there is no such session. Makes one round trip; none if the
+    /// session is cached. If the cache's connection fails, reads over the other connections, and keeps nothing.
+    pub async fn session(&self, user: UserId, token: &TokenHash) -> Result<Option<Session>, Error> {
+        let read = || session::read(&self.keys, user, token);
+        let Some(Cached { cache, store }) = self.cached.as_deref() else {
+            return read().send("authenticate", self).await;
+        };
+        if let Some(session) = cache.session(user, token) {
+            return Ok(Some(session));
+        }
+        let load = cache.load(std::iter::once(Subject::Sessions(user)));
+        match read().send("authenticate", store).await {
+            Ok(session) => {
+                if let Some(session) = &session {
+                    let stored = StoredSession { token: *token, session: session.clone() };
+                    load.keep(Subject::Sessions(user), Entry::Sessions([stored].into()));
+                }
+                Ok(session)
+            }
+            Err(Error::Unavailable(_)) => read().send("authenticate", self).await,
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Removes a user's sessions from the cache. Call this function when this process has changed the sessions, before
+    /// the change is acknowledged, and when another process has signalled a change.
+    pub fn forget_sessions(&self, user: UserId) {
+        if let Some(cached) = &self.cached {
+            cached.cache.forget(Subject::Sessions(user));
         }
     }
 

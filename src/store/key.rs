@@ -311,8 +311,18 @@ impl Keys {
     /// Returns the user whose record has this key; `None` for all other keys.
     #[must_use]
     pub fn user_of(&self, key: &[u8]) -> Option<UserId> {
+        self.owner_of(key, "}:user")
+    }
+
+    /// Returns the id of the user whose sessions have this key; `None` for all other keys.
+    #[must_use]
+    pub fn sessions_owner_of(&self, key: &[u8]) -> Option<UserId> {
+        self.owner_of(key, "}:sessions")
+    }
+
+    fn owner_of(&self, key: &[u8], end: &str) -> Option<UserId> {
         let rest = std::str::from_utf8(key).ok()?.strip_prefix(&*self.prefix)?;
-        rest.strip_prefix("{u")?.strip_suffix("}:user")?.parse().ok()
+        rest.strip_prefix("{u")?.strip_suffix(end)?.parse().ok()
     }
 
     /// Returns the number of the username index shard that has this key; `None` for all other keys.
@@ -619,6 +629,7 @@ mod tests {
         assert_eq!(keys.user(user).name(), "ff:{u7}:user");
         assert_eq!(keys.user_of(b"ff:{u7}:user"), Some(user));
         assert_eq!(keys.names_shard_of(b"ff:name:{n12}"), Some(12));
+        assert_eq!(keys.sessions_owner_of(b"ff:{u7}:sessions"), Some(user));
         assert_eq!(keys.user_of(b"ff:{u7}:secret").or(keys.user_of(b"xx:{u7}:user")), None);
         assert_eq!(keys.secret(user).name(), "ff:{u7}:secret");
         assert_eq!(keys.sessions(user).name(), "ff:{u7}:sessions");

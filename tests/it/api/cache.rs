@@ -1,10 +1,11 @@
-//! The cache of users' records and names: it is coherent with the writes of all servers.
+//! The cache of users' records, names and sessions: it is coherent with the writes of all servers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use fanfold::app::App;
+use fanfold::app::error::{Error, Rejection};
 use fanfold::app::read::Load;
 use fanfold::app::user::ProfileUpdate;
 use fanfold::app::user::read::{UserByName, UserRecord};
@@ -13,7 +14,7 @@ use fanfold::model::user::{UserFields, Username};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::harness::world::{World, app};
+use crate::harness::world::{PASSWORD, World, app};
 
 const CACHED: [&str; 2] = ["--redis-user-cache", "1000000"];
 
@@ -109,6 +110,81 @@ async fn a_change_shows_at_once_in_the_same_process_and_soon_in_others() {
         assert_eq!(display_name(&world.app, 1).await, name);
         eventually(async || display_name(&other, 1).await == name).await;
     }
+}
+
+/// Waits until a session is cached.
+async fn warm_session(app: &App, token: &str) {
+    let is_cached = async || {
+        app.authenticate(token).await.unwrap();
+        let before = app.store().round_trips();
+        app.authenticate(token).await.unwrap();
+        app.store().round_trips() == before
+    };
+    eventually(is_cached).await;
+}
+
+#[tokio::test]
+async fn an_ended_session_is_rejected_at_once_in_the_same_process_and_soon_in_others() {
+    let world = World::with(&CACHED).await;
+    let people = world.people(1).await;
+    let other = app(&world.redis, &world.clock, &CACHED).await;
+    let warmed = async |token: &str| {
+        warm_session(&world.app, token).await;
+        warm_session(&other, token).await;
+        world.app.authenticate(token).await.unwrap()
+    };
+    let is_rejected = async |app: &App, token: &str| {
+        matches!(app.authenticate(token).await, Err(Error::Rejected(Rejection::BadToken)))
+    };
+    for round in 0..20 {
+        let opened = world.app.login("ann0", PASSWORD, None, None).await.unwrap();
+        let token = opened.token.expose();
+        warmed(&people[0].token).await;
+        let viewer = warmed(&token).await;
+        if round % 2 == 0 {
+            world.app.logout(&viewer).await.unwrap();
+        } else {
+            world.app.revoke_session(&viewer, viewer.signed_in().unwrap().session).await.unwrap();
+        }
+        assert!(is_rejected(&world.app, &token).await);
+        eventually(async || is_rejected(&other, &token).await).await;
+        // The other session goes on.
+        warmed(&people[0].token).await;
+    }
+    let token = people[0].token.clone();
+    let viewer = warmed(&token).await;
+    let changed = world.app.change_password(&viewer, PASSWORD, "another password", None).await.unwrap();
+    assert!(is_rejected(&world.app, &token).await);
+    eventually(async || is_rejected(&other, &token).await).await;
+    warmed(&changed.token.expose()).await;
+    world.app.logout_everywhere(&changed.viewer).await.unwrap();
+    assert!(is_rejected(&world.app, &changed.token.expose()).await);
+}
+
+#[tokio::test]
+async fn who_waits_for_the_end_of_a_session_learns_of_it_although_the_session_is_cached() {
+    let world = World::with(&CACHED).await;
+    let people = world.people(1).await;
+    let other = app(&world.redis, &world.clock, &CACHED).await;
+    let listening = tokio::spawn({
+        let other = other.clone();
+        async move { other.keep_listening().await }
+    });
+    for _ in 0..20 {
+        let opened = world.app.login("ann0", PASSWORD, None, None).await.unwrap();
+        let token = opened.token.expose();
+        warm_session(&other, &token).await;
+        let viewer = other.authenticate(&token).await.unwrap();
+        let ended = tokio::spawn({
+            let other = other.clone();
+            async move { other.session_end(&viewer).await }
+        });
+        warm_session(&other, &token).await;
+        world.app.logout(&opened.viewer).await.unwrap();
+        tokio::time::timeout(Duration::from_secs(10), ended).await.expect("the end is signalled").unwrap();
+    }
+    listening.abort();
+    drop(people);
 }
 
 #[tokio::test]
