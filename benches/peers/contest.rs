@@ -21,7 +21,7 @@ use crate::writes::Writes;
 /// Number of connections of the loads that measure throughput.
 const CONNECTIONS: usize = 32;
 /// Number of rounds in which a server's configurations are compared.
-const TRIALS: usize = 3;
+const TRIALS: usize = 9;
 
 /// The servers, and what was measured of them.
 pub(crate) struct Contest {

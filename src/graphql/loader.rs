@@ -22,7 +22,6 @@ use dataloader::BatchFn;
 use dataloader::cached;
 use futures::FutureExt as _;
 use futures::future::try_join;
-use metrics::histogram;
 
 use crate::app::App;
 use crate::app::audience::{self, Visitors};
@@ -31,6 +30,7 @@ use crate::app::read::{AnyRead, AnyResult, Load, Read};
 use crate::app::timeline::{TimelinePage, TimelineQuery};
 use crate::app::viewer::Viewer;
 use crate::budget::{Budget, Resource};
+use crate::graphql::usage;
 use crate::model::clock::Day;
 use crate::model::id::UserId;
 
@@ -79,8 +79,7 @@ struct Batches {
 
 impl BatchFn<AnyRead, AnyResult> for Batches {
     async fn load(&mut self, reads: &[AnyRead]) -> HashMap<AnyRead, AnyResult> {
-        #[expect(clippy::cast_precision_loss, reason = "a metric is a double")]
-        histogram!("fanfold_loader_reads").record(reads.len() as f64);
+        usage::record_batch(reads.len());
         self.budget.limit(self.app.read_all(reads)).boxed().await
     }
 }

@@ -1,4 +1,4 @@
-//! Metrics of operations' predicted cost and actual resource use.
+//! Metrics of operations' predicted cost and actual resource use, and of the loader's batches.
 
 use std::cell::OnceCell;
 
@@ -10,6 +10,18 @@ use crate::budget::{Budget, Resource};
 struct Histograms {
     cost: Histogram,
     used: [Histogram; 4],
+    reads: Histogram,
+}
+
+impl Histograms {
+    fn new() -> Self {
+        Self {
+            cost: histogram!("fanfold_operation_cost"),
+            used: Resource::ALL
+                .map(|resource| histogram!("fanfold_operation_used", "resource" => resource.as_str())),
+            reads: histogram!("fanfold_loader_reads"),
+        }
+    }
 }
 
 thread_local! {
@@ -20,11 +32,7 @@ thread_local! {
 #[expect(clippy::cast_precision_loss, reason = "metrics are doubles")]
 pub(super) fn record(cost: u64, budget: &Budget) {
     HISTOGRAMS.with(|histograms| {
-        let Histograms { cost: predicted, used } = histograms.get_or_init(|| Histograms {
-            cost: histogram!("fanfold_operation_cost"),
-            used: Resource::ALL
-                .map(|resource| histogram!("fanfold_operation_used", "resource" => resource.as_str())),
-        });
+        let Histograms { cost: predicted, used, .. } = histograms.get_or_init(Histograms::new);
         predicted.record(cost as f64);
         let amounts = budget.used();
         for (resource, histogram) in Resource::ALL.into_iter().zip(used) {
@@ -35,4 +43,10 @@ pub(super) fn record(cost: u64, budget: &Budget) {
         counter!("fanfold_operations_over_budget_total", "resource" => exceeded.resource.as_str())
             .increment(1);
     }
+}
+
+/// Records the number of reads in a batch of the loader.
+#[expect(clippy::cast_precision_loss, reason = "metrics are doubles")]
+pub(super) fn record_batch(reads: usize) {
+    HISTOGRAMS.with(|histograms| histograms.get_or_init(Histograms::new).reads.record(reads as f64));
 }

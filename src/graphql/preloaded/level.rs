@@ -56,8 +56,8 @@ impl<'a, T: Preloaded> Level<'a, T> {
     pub(super) fn plan(selections: &'a SelectionSet) -> Option<Self> {
         let fields = selections.items.iter().enumerate().map(|(index, selection)| {
             let Selection::Field(field) = &selection.node else { return None };
-            let before = if index == 0 { '{' } else { ',' };
-            let key = format!("{before}\"{}\":", field.node.response_key().node);
+            let before = if index == 0 { "{\"" } else { ",\"" };
+            let key = [before, &field.node.response_key().node, "\":"].concat();
             Some(Planned { key, source: source(&field.node), field })
         });
         fields.collect::<Option<_>>().map(|fields| Self { fields })

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_graphql::parser::types::Field;
-use async_graphql::resolver_utils::enum_value;
+use async_graphql::resolver_utils::EnumType as _;
 use async_graphql::{Enum, Object};
 
 use crate::graphql::context::Scope;
@@ -75,7 +75,8 @@ impl Preloaded for Relation {
         match field.name.node.as_str() {
             "user" => object(field, |relation: &Self| &relation.user),
             "status" => memory(|relation: &Self, json| {
-                json.value(&enum_value(RelationStatus::from(relation.relation.status())))
+                let status = RelationStatus::from(relation.relation.status());
+                json.value(&RelationStatus::items().iter().find(|item| item.value == status)?.name)
             }),
             "followingSince" => instant(|relation| relation.following_since),
             "followerSince" => instant(|relation| relation.follower_since),

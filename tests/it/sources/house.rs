@@ -44,7 +44,7 @@ const HOMES: [(&str, &[&str]); 37] = [
     ("indicatif", &["cli/progress.rs"]),
     ("itoa", &["store/key.rs"]),
     ("jiff", &["graphql/types/scalar.rs"]),
-    ("metrics", &["http/metrics.rs", "store/metric.rs", "graphql/loader.rs", "graphql/usage.rs"]),
+    ("metrics", &["http/metrics.rs", "store/metric.rs", "graphql/usage.rs"]),
     ("metrics_exporter_prometheus", &["http/metrics.rs"]),
     ("opentelemetry", &["cli/trace.rs", "http/trace.rs"]),
     ("opentelemetry_http", &["cli/trace.rs", "http/trace.rs"]),
