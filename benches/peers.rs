@@ -3,8 +3,8 @@
 //! configuration.
 //!
 //! All servers read the keys that Fanfold has written, in one Redis. Their responses are compared before the load and
-//! during it. Rounds of one second for each server alternate in random order, and ratios compare the servers within a
-//! round, so that other load on the machine affects all of them alike.
+//! during it. In each round, every server is measured for a moment, in random order, and ratios compare the servers
+//! within a round, so that other load on the machine affects all of them alike.
 //!
 //! `cargo bench --bench peers` measures, with the options of `Options` after `--`. `cargo test` starts every server
 //! whose runtime is installed, and only checks that the responses are equal.
@@ -60,10 +60,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Parser)]
 pub(crate) struct Options {
     /// Number of rounds.
-    #[arg(long, default_value_t = 9)]
+    #[arg(long, default_value_t = 31)]
     rounds: usize,
     /// Seconds for which a server is measured in each round, for each read and number of connections.
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, default_value_t = 0.25)]
     seconds: f64,
     /// Parts of the names of the servers to compare with Fanfold, separated by commas.
     #[arg(long, value_delimiter = ',')]
