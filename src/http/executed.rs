@@ -2,9 +2,9 @@
 //!
 //! # Why not the rest of that crate
 //! The responder serializes executed operations and leaves the status and headers to its caller. It parses lists that are
-//! JSON text already, which for a single operation takes longer than all other work of `http`: [`print`] writes these. The
-//! crate's extractors and services accept requests that must be rejected, and report rejections in forms that clients
-//! cannot act on: `tests/it/service/stock.rs` has the list.
+//! JSON text already once more, so `http::print` writes responses to single operations. The crate's extractors and
+//! services accept requests that must be rejected, and report rejections in forms that clients cannot act on:
+//! `tests/it/service/stock.rs` has the list.
 //!
 //! # Why a response is measured first
 //! The responder has no size limit. An upper bound of the size suffices for nearly every response. Only a response that
