@@ -15,7 +15,7 @@ use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::model::mark::Mark;
 use crate::model::page::Window;
-use crate::store::command::{Command, call, command};
+use crate::store::command::{Builder, Command, call, command, each};
 use crate::store::key::Keys;
 use crate::store::post_list::{Id, ids, read_ids, windowed};
 use crate::store::reply::{self, Reply};
@@ -209,9 +209,15 @@ pub fn pull(keys: &Keys, author: UserId, mark: Mark, limit: usize) -> Command<Pu
     })
 }
 
-/// Returns true if the timeline exists. For a missing timeline, this is faster than a script that does nothing.
-pub fn exists(keys: &Keys, owner: UserId) -> Command<bool> {
-    command("EXISTS").key(&keys.timeline(owner)).reply()
+/// Returns the owners in `owners` whose timeline exists. For a missing timeline, this is faster than a script that does
+/// nothing. Also returns an owner whose timeline cannot be looked up: the script then reports why.
+pub fn existing(keys: &Keys, owners: Vec<UserId>) -> Command<Vec<UserId>> {
+    let build = |exists: Builder, owner: &UserId| exists.key(&keys.timeline(*owner));
+    let exists = each("EXISTS", owners, build, |_, reply| Ok(reply.count() != Some(0)));
+    exists.map(|owners| {
+        let existing = owners.into_iter().filter(|(_, exists)| *exists.as_ref().unwrap_or(&true));
+        Ok(existing.map(|(owner, _)| owner).collect())
+    })
 }
 
 /// Adds a post to a timeline, if the timeline exists and reaches down to the post. Returns true if the

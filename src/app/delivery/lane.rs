@@ -1,6 +1,7 @@
 //! Advances a worker's jobs of one kind together.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::app::App;
@@ -256,21 +257,14 @@ impl Lane {
             State::Push(page) => Some(&page.entries),
             _ => None,
         });
-        let owners: HashSet<UserId> =
-            pages.flat_map(|followers| followers.iter()).map(|follow| follow.user).collect();
         let mut batch = Batch::new("deliver: existing timelines");
-        let tickets: Vec<_> = owners
-            .into_iter()
-            .map(|owner| (owner, batch.push(timeline::exists(app.keys(), owner))))
-            .collect();
-        let mut replies = batch.send(app.store()).await?;
-        let mut existing = HashSet::new();
-        for (owner, ticket) in tickets {
-            if replies.take(ticket)? {
-                existing.insert(owner);
-            }
-        }
-        Ok(existing)
+        let look = |followers: &Arc<[Follow]>| {
+            let owners = followers.iter().map(|follow| follow.user).collect();
+            batch.push(timeline::existing(app.keys(), owners))
+        };
+        let tickets = pages.map(look).collect();
+        let existing = batch.send(app.store()).await?.take_all(tickets)?;
+        Ok(existing.into_iter().flatten().collect())
     }
 
     /// Records each job's progress. Also reads the next chunk of each unfinished job, and marks the posts of
