@@ -34,7 +34,7 @@ impl<'a> ResponseBody<'a> {
 pub(super) fn between(before: &str, answer: &GraphqlResponse, after: &str) -> String {
     let limit = limit_of(answer);
     let size = match answer {
-        GraphqlResponse::Executed { data, .. } => before.len() + ROOM + upper_bound(data),
+        GraphqlResponse::Executed { data, .. } => before.len() + ROOM + upper_bound(data, 1),
         GraphqlResponse::Rejected(_) => 0,
     };
     let mut text = within(before, &ResponseBody::of(answer), limit, size)
@@ -89,29 +89,36 @@ pub(super) fn limit_of_batch(answers: &[GraphqlResponse]) -> u64 {
 pub(super) fn is_within(body: &impl Serialize, executed: &[Response], limit: u64) -> bool {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let has_errors = executed.iter().any(|response| !response.errors.is_empty());
-    let bound = || executed.iter().map(|response| ROOM + upper_bound(&response.data)).sum::<usize>();
+    let bound = || executed.iter().map(|response| ROOM + upper_bound(&response.data, ESCAPED)).sum::<usize>();
     (!has_errors && bound() <= limit) || count(body, limit).is_some()
 }
 
 /// Bytes around the data of a response, and the data of the next one.
 const ROOM: usize = 16;
 
-/// Returns an upper bound of the number of bytes of a value as JSON.
-fn upper_bound(value: &Value) -> usize {
-    /// Maximum bytes of a character as JSON, for each byte of UTF-8: a control character becomes `\u0000`.
-    const ESCAPED: usize = 6;
+/// Maximum bytes of a character as JSON, for each byte of UTF-8: a control character becomes `\u0000`.
+const ESCAPED: usize = 6;
+
+/// Returns an upper bound of the number of bytes of a value as JSON, if each byte of its strings takes at most `escaped`
+/// bytes.
+fn upper_bound(value: &Value, escaped: usize) -> usize {
     /// Maximum bytes of a number.
     const NUMBER: usize = 32;
     match value {
         Value::Null => 4,
         Value::Boolean(_) => 5,
         Value::Number(_) => NUMBER,
-        Value::String(text) => 2 + ESCAPED * text.len(),
+        Value::String(text) => 2 + escaped * text.len(),
         Value::Enum(name) => 2 + name.len(),
         Value::Binary(bytes) => 2 + 4 * bytes.len(),
-        Value::List(values) => 2 + values.iter().map(|value| 1 + upper_bound(value)).sum::<usize>(),
+        Value::List(values) => 2 + values.iter().map(|value| 1 + upper_bound(value, escaped)).sum::<usize>(),
         Value::Object(fields) => raw_text(value).map_or_else(
-            || 2 + fields.iter().map(|(name, value)| 4 + name.len() + upper_bound(value)).sum::<usize>(),
+            || {
+                2 + fields
+                    .iter()
+                    .map(|(name, value)| 4 + name.len() + upper_bound(value, escaped))
+                    .sum::<usize>()
+            },
             str::len,
         ),
     }
@@ -226,7 +233,7 @@ mod tests {
         values.push(Value::List(Vec::new()));
         for value in values {
             let size = serde_json::to_string(&value).unwrap().len();
-            assert!(upper_bound(&value) >= size, "{value:?}");
+            assert!(upper_bound(&value, ESCAPED) >= size, "{value:?}");
             let response = [Response::new(value)];
             let size = count(&response[0], usize::MAX).unwrap() as u64;
             assert!(
