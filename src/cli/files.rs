@@ -4,7 +4,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::config::DataConfig;
 
-/// Number of files that a server needs for itself, besides connections to Redis and the archive, and for its worker threads.
+/// Number of files that a server needs besides its worker threads, and connections to Redis and the archive.
 const OWN: u64 = 128;
 /// Number of files that the runtime of a worker thread needs.
 const WORKER: u64 = 4;

@@ -1,8 +1,8 @@
 //! Serializes response values as JSON.
 //!
-//! Lists of preloaded objects are JSON text already (`graphql::preloaded`). In a response, such a text is an object with
-//! one field, as the feature `raw_value` of async-graphql defines it. This module copies the text; the library would parse
-//! it again.
+//! Lists of preloaded objects are JSON text already (`graphql::preloaded`). In a response, such a text is an object
+//! with one field, as the feature `raw_value` of async-graphql defines it. This module copies the text; the library
+//! would parse it again.
 
 use async_graphql::{Name, Value};
 use async_graphql_value::RAW_VALUE_TOKEN;

@@ -1,8 +1,8 @@
 //! Writes responses to batches of executed operations, with the responder of `async-graphql-axum`.
 //!
 //! # Why not the rest of that crate
-//! The responder serializes executed operations and leaves the status and headers to its caller. It parses lists that are
-//! JSON text already once more, so `http::print` writes responses to single operations. The crate's extractors and
+//! The responder serializes executed operations and leaves the status and headers to its caller. It parses lists that
+//! are JSON text already once more, so `http::print` writes responses to single operations. The crate's extractors and
 //! services accept requests that must be rejected, and report rejections in forms that clients cannot act on:
 //! `tests/it/service/stock.rs` has the list.
 //!

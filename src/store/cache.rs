@@ -207,8 +207,8 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// Keeps a value, unless its load was cancelled. Keeps the other usernames of the same shard, and the other sessions
-    /// of the same user.
+    /// Keeps a value, unless its load was cancelled. Keeps the other usernames of the same shard, and the other
+    /// sessions of the same user.
     pub(super) fn keep(&self, subject: Subject, entry: Entry) {
         let mut state = self.cache.state();
         if state.loads.get(&subject) != Some(&self.number) {

@@ -66,8 +66,8 @@ pub(in crate::graphql) struct PostConnection {
 }
 
 impl PostConnection {
-    /// Loads a page of each of these users' posts, in their order. Makes one round trip for all pages and counts, and one for
-    /// all posts.
+    /// Loads a page of each of these users' posts, in their order. Makes one round trip for all pages and counts, and
+    /// one for all posts.
     pub(in crate::graphql) async fn load_all(
         authors: &[&User],
         paging: &Paging,
