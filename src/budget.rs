@@ -14,7 +14,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The resources that a budget counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,13 +90,16 @@ pub struct Budget {
     limits: Amounts,
     used: [AtomicU64; 4],
     exceeded: OnceLock<Exceeded>,
+    /// True once a statement of the operation has failed because the archive is unavailable.
+    lacks_archive: AtomicBool,
 }
 
 impl Budget {
     /// Creates an unused budget.
     #[must_use]
     pub fn new(limits: Amounts) -> Arc<Self> {
-        Arc::new(Self { limits, used: Default::default(), exceeded: OnceLock::new() })
+        let (used, exceeded, lacks_archive) = Default::default();
+        Arc::new(Self { limits, used, exceeded, lacks_archive })
     }
 
     /// Creates an unused budget with the same limits.
@@ -169,6 +172,21 @@ pub fn spend(resource: Resource, amount: u64) -> Result<(), Exceeded> {
 #[must_use]
 pub fn left(resource: Resource) -> Option<u64> {
     current(|budget| budget.left(resource))
+}
+
+/// Records that the archive is unavailable to the current operation.
+pub fn note_lack_of_archive() {
+    current(|budget| budget.lacks_archive.store(true, Ordering::Relaxed));
+}
+
+/// Returns true if the archive is known to be unavailable to the current operation.
+///
+/// # Why
+/// An unavailable archive costs a timeout. Without this, an operation would wait once for each level of its selection,
+/// until its own timeout takes all of its data away.
+#[must_use]
+pub fn lacks_archive() -> bool {
+    current(|budget| budget.lacks_archive.load(Ordering::Relaxed)).unwrap_or(false)
 }
 
 /// Runs a future outside any budget, for work done once on behalf of many later operations.

@@ -23,6 +23,7 @@ use tracing::Instrument as _;
 use crate::archive::dialect::Dialect as _;
 use crate::archive::error::Error;
 use crate::archive::pool::{Lease, Pool, Target, on};
+use crate::budget;
 use crate::config::ArchiveConfig;
 use crate::gate::{Gate, Moment};
 
@@ -129,13 +130,16 @@ impl Archive {
     }
 
     /// Runs `work` with a connection, after opening the archive if necessary. Every query goes through this
-    /// function.
+    /// function. An operation waits for an unavailable archive only once: its later queries fail at once.
     async fn ask<T>(
         &self,
         step: &'static str,
         timeout: Duration,
         work: impl AsyncFnOnce(&mut Lease) -> Result<T, Error>,
     ) -> Result<T, Error> {
+        if budget::lacks_archive() {
+            return Err(Error::Slow);
+        }
         self.pass(Moment::Before, step).await;
         self.shared.asked.fetch_add(1, Ordering::Relaxed);
         // Boxed because database drivers' futures are large and few queries reach the archive.
@@ -153,6 +157,9 @@ impl Archive {
         );
         let asked = tokio::time::timeout(timeout, asked).instrument(span);
         let answered = asked.await.unwrap_or(Err(Error::Slow));
+        if answered.as_ref().is_err_and(Error::is_passing) {
+            budget::note_lack_of_archive();
+        }
         self.pass(Moment::After, step).await;
         answered
     }
