@@ -54,6 +54,18 @@ pub struct RuleViolation {
     pub message: String,
     /// Input that violates the rule; `None` if no single input does.
     pub field: Option<Field>,
+    /// Violated minimum or maximum; `None` if the rule has none.
+    pub limit: Option<usize>,
+    /// Delay after which the user may retry, if they have made too many attempts.
+    pub retry_after: Option<Duration>,
+}
+
+impl RuleViolation {
+    /// Creates a violation of a rule that states neither a limit nor a delay.
+    #[must_use]
+    pub fn new(reason: Reason, field: impl Into<Option<Field>>, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into(), field: field.into(), limit: None, retry_after: None }
+    }
 }
 
 /// The kinds of rule violations.
@@ -143,8 +155,7 @@ impl Error {
     /// Creates a rejection for a single rule violation.
     #[must_use]
     pub fn rule(reason: Reason, field: impl Into<Option<Field>>, message: impl Into<String>) -> Self {
-        let violation = RuleViolation { reason, message: message.into(), field: field.into() };
-        Self::Rejected(Rejection::Rules(vec![violation]))
+        RuleViolation::new(reason, field, message).into()
     }
 
     /// Returns the error message, followed by the messages of its causes.
@@ -185,6 +196,12 @@ impl Error {
     }
 }
 
+impl From<RuleViolation> for Error {
+    fn from(violation: RuleViolation) -> Self {
+        Self::Rejected(Rejection::Rules(vec![violation]))
+    }
+}
+
 impl From<store::error::Error> for Error {
     fn from(error: store::error::Error) -> Self {
         Self::Broken(match &error {
@@ -220,13 +237,13 @@ impl Faults {
     pub(super) fn check<T>(&mut self, field: Field, checked: Result<T, Violation>) -> Option<T> {
         match checked {
             Ok(value) => Some(value),
-            Err(Violation { kind, rule }) => {
+            Err(Violation { kind, rule, limit }) => {
                 let reason = match kind {
                     ViolationKind::TooShort => Reason::TooShort,
                     ViolationKind::TooLong => Reason::TooLong,
                     ViolationKind::Invalid => Reason::Invalid,
                 };
-                self.0.push(RuleViolation { reason, message: rule, field: Some(field) });
+                self.0.push(RuleViolation { limit, ..RuleViolation::new(reason, field, rule) });
                 None
             }
         }

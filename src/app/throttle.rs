@@ -24,7 +24,7 @@
 use std::time::Duration;
 
 use crate::app::App;
-use crate::app::error::{Error, Reason};
+use crate::app::error::{Error, Reason, RuleViolation};
 use crate::app::password::Source;
 use crate::app::viewer::SignedIn;
 use crate::model::address::Address;
@@ -302,7 +302,8 @@ pub(super) fn throttled(wait: Duration, too_much: &str) -> Error {
     };
     let ending = if number == 1 { "" } else { "s" };
     let message = format!("{too_much} Try again in {number} {unit}{ending}.");
-    Error::rule(Reason::Throttled, None, message)
+    let violation = RuleViolation::new(Reason::Throttled, None, message);
+    RuleViolation { retry_after: Some(wait), ..violation }.into()
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@
 
 use std::time::Duration;
 
-use async_graphql::{ErrorExtensionValues, Response, ServerError, Value};
+use async_graphql::resolver_utils::EnumType as _;
+use async_graphql::{Enum, ErrorExtensionValues, Response, ServerError, Value};
 
 use crate::app::charge::RateLimit;
 use crate::app::error::{Broken, Error, Rejection};
@@ -17,23 +18,45 @@ const MOST_FIELD_ERRORS: usize = 100;
 /// The message of internal errors.
 const BROKEN: &str = "Internal error. It has been logged.";
 
-/// An error code, sent to clients in `extensions.code`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each is named after its code")]
+/// Delay that clients are told to wait if Redis or the archive is unavailable.
+const UNAVAILABLE_FOR: Duration = Duration::from_secs(1);
+
+/// The code of an error in `errors`, as its `extensions.code`. No field has this type: it is for clients that handle
+/// errors.
+#[derive(Clone, Copy, Debug, Enum, PartialEq, Eq)]
+#[graphql(name = "ErrorCode")]
 pub enum Code {
+    /// The request is not a GraphQL request, or not acceptable with this method or media type.
     BadRequest,
+    /// The document has a syntax error.
+    #[graphql(name = "GRAPHQL_PARSE_FAILED")]
     ParseFailed,
+    /// The document does not match the schema.
+    #[graphql(name = "GRAPHQL_VALIDATION_FAILED")]
     ValidationFailed,
+    /// The operation exceeds a limit, predicted or measured.
+    #[graphql(name = "QUERY_TOO_COMPLEX")]
     TooComplex,
+    /// A variable, id, cursor or argument has an invalid value.
     BadUserInput,
+    /// The token is missing, malformed, unknown or expired.
     Unauthenticated,
+    /// Pages of this origin may not use the API, the host name is not accepted, or the document is not trusted.
     Forbidden,
+    /// No document has this hash. Send the document with its hash.
     PersistedQueryNotFound,
+    /// Persisted queries are off, or only trusted documents are accepted.
     PersistedQueryNotSupported,
+    /// Not enough tokens are left in the client's bucket. Retry after `extensions.retryAfterSeconds`.
     RateLimited,
+    /// Too many events, or too much time, since this cursor. Refetch, then resubscribe.
     ResyncRequired,
+    /// The operation took too long. A mutation still runs to completion.
     Timeout,
+    /// Redis or the archive is unavailable, or the server is too busy. Retry after `extensions.retryAfterSeconds`.
     Unavailable,
+    /// A fault in the server, which has been logged. Report it with `extensions.requestId`.
+    #[graphql(name = "INTERNAL_SERVER_ERROR")]
     Internal,
 }
 
@@ -47,22 +70,8 @@ impl Code {
     /// Returns the code as clients see it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::BadRequest => "BAD_REQUEST",
-            Self::ParseFailed => "GRAPHQL_PARSE_FAILED",
-            Self::ValidationFailed => "GRAPHQL_VALIDATION_FAILED",
-            Self::TooComplex => "QUERY_TOO_COMPLEX",
-            Self::BadUserInput => "BAD_USER_INPUT",
-            Self::Unauthenticated => "UNAUTHENTICATED",
-            Self::Forbidden => "FORBIDDEN",
-            Self::PersistedQueryNotFound => "PERSISTED_QUERY_NOT_FOUND",
-            Self::PersistedQueryNotSupported => "PERSISTED_QUERY_NOT_SUPPORTED",
-            Self::RateLimited => "RATE_LIMITED",
-            Self::ResyncRequired => "RESYNC_REQUIRED",
-            Self::Timeout => "TIMEOUT",
-            Self::Unavailable => "UNAVAILABLE",
-            Self::Internal => "INTERNAL_SERVER_ERROR",
-        }
+        // The items are in the order of the variants.
+        Self::items()[self as usize].name
     }
 }
 
@@ -120,7 +129,13 @@ impl RequestError {
     /// Creates a request error with this code and message.
     #[must_use]
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, errors: vec![coded(ServerError::new(message, None), code)], retry_after: None }
+        Self::from(Shown { code, message: message.into(), request_id: None, retry_after: None })
+    }
+
+    /// Creates an error with a delay after which a retry may succeed.
+    #[must_use]
+    pub fn retry_after(code: Code, message: impl Into<String>, delay: Duration) -> Self {
+        Self::from(Shown { code, message: message.into(), request_id: None, retry_after: Some(delay) })
     }
 
     /// Creates the error for an unknown document hash. Clients depend on its exact message.
@@ -143,12 +158,12 @@ impl RequestError {
     /// Creates the error for an operation that costs more tokens than are left. Enough tokens will be available after
     /// `wait`.
     pub(super) fn rate_limited(RateLimit { cost, remaining, limit, .. }: RateLimit, wait: Duration) -> Self {
-        let seconds = wait.as_millis().div_ceil(1_000);
+        let seconds = whole_seconds(wait);
         let message = format!(
             "This operation costs {cost}, and {remaining} of {limit} are left. Try again in {seconds} second{}.",
             if seconds == 1 { "" } else { "s" }
         );
-        Self { retry_after: Some(wait), ..Self::new(Code::RateLimited, message) }
+        Self::retry_after(Code::RateLimited, message, wait)
     }
 
     /// Creates the error for a document rejected before parsing.
@@ -163,17 +178,21 @@ impl RequestError {
     /// Creates an internal error. Its cause appears only in the log.
     #[must_use]
     pub fn internal(request_id: &str) -> Self {
-        let error = ServerError::new(BROKEN, None);
-        let errors = vec![extended(error, Code::Internal, Some(request_id))];
-        Self { code: Code::Internal, errors, retry_after: None }
+        let message = BROKEN.to_owned();
+        Self::from(Shown { code: Code::Internal, message, request_id: Some(request_id), retry_after: None })
     }
 
     /// Creates a request error from an application error that prevents the whole request from being executed.
     #[must_use]
     pub fn of(error: &Error, request_id: &str) -> Self {
-        let shown = show(error, request_id);
-        let error = extended(ServerError::new(shown.message, None), shown.code, shown.request_id);
-        Self { code: shown.code, errors: vec![error], retry_after: shown.retry_after }
+        Self::from(show(error, request_id))
+    }
+}
+
+impl From<Shown<'_>> for RequestError {
+    fn from(shown: Shown<'_>) -> Self {
+        let (code, retry_after) = (shown.code, shown.retry_after);
+        Self { code, errors: vec![shown.into_error(ServerError::new("", None))], retry_after }
     }
 }
 
@@ -204,8 +223,10 @@ pub(super) fn finish(response: Response, request_id: &str, limit: u64) -> Graphq
         let shown = show(cause, request_id);
         code = shown.code;
         fault.get_or_insert(code);
-        retry_after = retry_after.max(shown.retry_after);
-        extended(ServerError { message: shown.message, source: None, ..error }, shown.code, shown.request_id)
+        if let Error::Rejected(Rejection::Busy { .. }) = cause {
+            retry_after = retry_after.max(shown.retry_after);
+        }
+        shown.into_error(error)
     });
     let mut errors: Vec<ServerError> = shown.collect();
     if left_out > 0 {
@@ -221,7 +242,29 @@ struct Shown<'a> {
     message: String,
     /// The request's id, set for errors whose cause appears only in the log.
     request_id: Option<&'a str>,
+    /// The delay after which a retry may succeed, if any.
     retry_after: Option<Duration>,
+}
+
+impl Shown<'_> {
+    /// Gives this message and these extensions to an error, which keeps its path and its place in the document.
+    fn into_error(self, error: ServerError) -> ServerError {
+        let mut error = coded(ServerError { message: self.message, source: None, ..error }, self.code);
+        let extensions = error.extensions.get_or_insert_with(ErrorExtensionValues::default);
+        if let Some(delay) = self.retry_after {
+            extensions.set("retryAfterSeconds", whole_seconds(delay));
+        }
+        if let Some(request_id) = self.request_id {
+            extensions.set("requestId", request_id);
+        }
+        error
+    }
+}
+
+/// Returns a delay in seconds, rounded up and at least 1.
+#[must_use]
+pub fn whole_seconds(delay: Duration) -> u64 {
+    u64::try_from(delay.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX).max(1)
 }
 
 /// Maps an error to its code and message. No other function does so. Logs the cause of a server error once and does not
@@ -255,31 +298,45 @@ fn show<'a>(error: &Error, request_id: &'a str) -> Shown<'a> {
         }
         Error::Broken(broken) => {
             tracing::error!(request_id, error = broken as &dyn std::error::Error, "a request failed");
-            let (code, message) = match broken {
+            let shown = match broken {
                 Broken::Unreachable(_) | Broken::ArchiveAway(_) | Broken::Late => {
-                    (Code::Unavailable, "The data is temporarily unavailable. Try again in a moment.")
+                    let message = "The data is temporarily unavailable. Try again in a moment.";
+                    Shown { retry_after: Some(UNAVAILABLE_FOR), ..plain(Code::Unavailable, message) }
                 }
                 Broken::Store(_)
                 | Broken::Archive(_)
                 | Broken::ForeignArchive(_)
                 | Broken::NoRecord(_)
                 | Broken::Hashing(_)
-                | Broken::GaveUp(_) => (Code::Internal, "Internal error. It has been logged."),
+                | Broken::GaveUp(_) => plain(Code::Internal, BROKEN),
             };
-            Shown { request_id: Some(request_id), ..plain(code, message) }
+            Shown { request_id: Some(request_id), ..shown }
         }
     }
 }
 
-pub(super) fn coded(error: ServerError, code: Code) -> ServerError {
-    extended(error, code, None)
+/// Assigns a code to an error.
+pub(super) fn coded(mut error: ServerError, code: Code) -> ServerError {
+    error.extensions.get_or_insert_with(ErrorExtensionValues::default).set("code", code.as_str());
+    error
 }
 
-fn extended(mut error: ServerError, code: Code, request_id: Option<&str>) -> ServerError {
-    let extensions = error.extensions.get_or_insert_with(ErrorExtensionValues::default);
-    extensions.set("code", code.as_str());
-    if let Some(request_id) = request_id {
-        extensions.set("requestId", request_id);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_written_as_the_schema_names_it() {
+        for item in Code::items() {
+            assert_eq!(item.value.as_str(), item.name);
+        }
+        assert_eq!(Code::ParseFailed.as_str(), "GRAPHQL_PARSE_FAILED");
     }
-    error
+
+    #[test]
+    fn a_delay_is_rounded_up() {
+        for (millis, seconds) in [(0, 1), (1, 1), (1_000, 1), (1_001, 2), (60_000, 60)] {
+            assert_eq!(whole_seconds(Duration::from_millis(millis)), seconds);
+        }
+    }
 }

@@ -378,5 +378,6 @@ pub fn sdl() -> String {
 /// Builds the schema. The library performs only minimal validation, because documents are fully validated before they
 /// reach it.
 fn schema() -> Schema {
-    Schema::build(Query, Mutation::default(), Subscription).validation_mode(ValidationMode::Fast).finish()
+    let schema = Schema::build(Query, Mutation::default(), Subscription);
+    schema.register_output_type::<Code>().validation_mode(ValidationMode::Fast).finish()
 }

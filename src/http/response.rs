@@ -12,7 +12,7 @@ use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove
 
 use crate::app::charge::RateLimit;
 use crate::config::HttpConfig;
-use crate::graphql::error::{Code, GraphqlResponse, RequestError};
+use crate::graphql::error::{Code, GraphqlResponse, RequestError, whole_seconds};
 use crate::http::accept::{EVENT_STREAM, MediaType};
 use crate::http::{executed, list, print};
 use crate::model::clock::Timestamp;
@@ -75,8 +75,7 @@ impl Failure {
     /// Creates the failure for a request on a spare connection.
     pub(super) fn busy(status: StatusCode) -> Self {
         let message = "Too many connections. Try again later.";
-        let error = RequestError::new(Code::Unavailable, message);
-        Self::of(RequestError { retry_after: Some(RETRY_AFTER), ..error }).with_status(status)
+        Self::of(RequestError::retry_after(Code::Unavailable, message, RETRY_AFTER)).with_status(status)
     }
 
     /// Creates the failure for a client that accepts none of the media types.
@@ -165,15 +164,10 @@ pub(super) fn respond(answer: GraphqlResponse, media_type: MediaType) -> Respons
 pub(super) fn add_rate_limit(response: &mut Response, rate_limit: RateLimit) {
     let RateLimit { limit, cost, remaining, reset_at, .. } = rate_limit;
     let since_epoch = reset_at.since(Timestamp::from_millis(0));
-    let values = [limit.into(), cost.into(), remaining.into(), whole_seconds(since_epoch.as_millis())];
+    let values = [limit.into(), cost.into(), remaining.into(), whole_seconds(since_epoch)];
     for (name, value) in RATE_LIMIT.into_iter().zip(values) {
         response.headers_mut().insert(name, value.into());
     }
-}
-
-/// Converts milliseconds to seconds, rounded up.
-fn whole_seconds(millis: u128) -> u64 {
-    u64::try_from(millis.div_ceil(1_000)).unwrap_or(u64::MAX)
 }
 
 /// Writes a response. Shared caches may store it if `--http-public-max-age` is set and there are no errors.
@@ -266,7 +260,7 @@ fn with_head(
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
     if let Some(retry_after) = retry_after {
-        headers.insert(header::RETRY_AFTER, whole_seconds(retry_after.as_millis()).max(1).into());
+        headers.insert(header::RETRY_AFTER, whole_seconds(retry_after).into());
     }
     response
 }

@@ -233,8 +233,8 @@ impl Full {
             Self::All | Self::Anonymous => (StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable),
             Self::Address(_) | Self::User(_) => (StatusCode::TOO_MANY_REQUESTS, Code::RateLimited),
         };
-        let error = RequestError::new(code, format!("{}. Try again later.", self.reason()));
-        Failure::of(RequestError { retry_after: Some(RETRY_AFTER), ..error }).with_status(status)
+        let message = format!("{}. Try again later.", self.reason());
+        Failure::of(RequestError::retry_after(code, message, RETRY_AFTER)).with_status(status)
     }
 }
 

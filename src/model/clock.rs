@@ -45,6 +45,26 @@ impl Timestamp {
     }
 }
 
+/// A period of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Period {
+    /// First instant of the period; `None` if it has no beginning.
+    pub since: Option<Timestamp>,
+    /// First instant after the period; `None` if it has no end.
+    pub until: Option<Timestamp>,
+}
+
+impl Period {
+    /// All time.
+    pub const ALL: Self = Self { since: None, until: None };
+
+    /// Returns true if the period contains an instant.
+    #[must_use]
+    pub fn contains(self, time: Timestamp) -> bool {
+        self.since.is_none_or(|since| since <= time) && self.until.is_none_or(|until| time < until)
+    }
+}
+
 /// A day in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Day(i64);

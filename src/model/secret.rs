@@ -10,22 +10,26 @@ use sha2::{Digest, Sha256};
 
 use crate::model::id::UserId;
 use crate::model::rng::Rng;
-use crate::model::text::{Violation, ViolationKind};
+use crate::model::text::Violation;
 
 /// A password, as typed. A new password has 8 to 256 bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Password(Box<[u8]>);
 
 impl Password {
+    /// Minimum length of a new password, in bytes.
+    const SHORTEST: usize = 8;
     /// Maximum length of a password, in bytes.
     const LONGEST: usize = 256;
 
     /// Validates a new password.
     pub fn choose(text: &str) -> Result<Self, Violation> {
         match text.len() {
-            0..8 => Err(Violation::new(ViolationKind::TooShort, "A password has at least 8 bytes.")),
-            8..=Self::LONGEST => Ok(Self(text.as_bytes().into())),
-            _ => Err(Violation::new(ViolationKind::TooLong, "A password has at most 256 bytes.")),
+            0..Self::SHORTEST => {
+                Err(Violation::too_short(Self::SHORTEST, "A password has at least 8 bytes."))
+            }
+            Self::SHORTEST..=Self::LONGEST => Ok(Self(text.as_bytes().into())),
+            _ => Err(Violation::too_long(Self::LONGEST, "A password has at most 256 bytes.")),
         }
     }
 
@@ -152,6 +156,7 @@ impl TokenHash {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::text::ViolationKind;
 
     #[test]
     fn a_token_is_read_as_it_was_written_and_not_otherwise() {

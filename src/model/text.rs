@@ -9,6 +9,8 @@ pub struct Violation {
     pub kind: ViolationKind,
     /// Violated rule, as a sentence for end users.
     pub rule: String,
+    /// Violated minimum or maximum length; `None` for [`ViolationKind::Invalid`].
+    pub limit: Option<usize>,
 }
 
 /// The kinds of violations.
@@ -23,8 +25,19 @@ pub enum ViolationKind {
 }
 
 impl Violation {
-    pub(crate) fn new(kind: ViolationKind, rule: impl Into<String>) -> Self {
-        Self { kind, rule: rule.into() }
+    /// Creates a violation of a rule about characters or form.
+    pub(crate) fn invalid(rule: impl Into<String>) -> Self {
+        Self { kind: ViolationKind::Invalid, rule: rule.into(), limit: None }
+    }
+
+    /// Creates the violation of a minimum length.
+    pub(crate) fn too_short(least: usize, rule: impl Into<String>) -> Self {
+        Self { kind: ViolationKind::TooShort, rule: rule.into(), limit: Some(least) }
+    }
+
+    /// Creates the violation of a maximum length.
+    pub(crate) fn too_long(most: usize, rule: impl Into<String>) -> Self {
+        Self { kind: ViolationKind::TooLong, rule: rule.into(), limit: Some(most) }
     }
 }
 
@@ -48,14 +61,12 @@ impl Rule {
         // Check the length first, so that a huge input is not scanned twice.
         let length = text.chars().take(self.most + 1).count();
         if length > self.most {
-            return Err(
-                self.violation(ViolationKind::TooLong, &format!("has at most {} characters", self.most))
-            );
+            let rule = self.sentence(&format!("has at most {} characters", self.most));
+            return Err(Violation::too_long(self.most, rule));
         }
         if length < self.least || (self.least > 0 && !text.chars().any(is_visible)) {
-            return Err(
-                self.violation(ViolationKind::TooShort, &format!("has at least {} character", self.least))
-            );
+            let rule = self.sentence(&format!("has at least {} character", self.least));
+            return Err(Violation::too_short(self.least, rule));
         }
         if text.chars().any(|character| !self.allows(character)) {
             let excluded = if self.lines {
@@ -63,7 +74,7 @@ impl Rule {
             } else {
                 "contains no control characters"
             };
-            return Err(self.violation(ViolationKind::Invalid, excluded));
+            return Err(Violation::invalid(self.sentence(excluded)));
         }
         Ok(text)
     }
@@ -76,8 +87,8 @@ impl Rule {
         !character.is_control() && !breaks_line && !reorders_what_follows(character)
     }
 
-    fn violation(&self, kind: ViolationKind, rest: &str) -> Violation {
-        Violation::new(kind, format!("{} {rest}.", self.subject))
+    fn sentence(&self, rest: &str) -> String {
+        format!("{} {rest}.", self.subject)
     }
 }
 
@@ -127,8 +138,9 @@ mod tests {
     #[test]
     fn length_counts_characters_after_trimming() {
         assert_eq!(NAME.check("  🦀🦀🦀🦀🦀 "), Ok("🦀🦀🦀🦀🦀"));
-        assert_eq!(NAME.check("🦀🦀🦀🦀🦀🦀").unwrap_err().kind, ViolationKind::TooLong);
-        assert_eq!(NAME.check("\u{200B}\u{FEFF}").unwrap_err().kind, ViolationKind::TooShort);
+        let kind_and_limit = |text| NAME.check(text).map_err(|violation| (violation.kind, violation.limit));
+        assert_eq!(kind_and_limit("🦀🦀🦀🦀🦀🦀"), Err((ViolationKind::TooLong, Some(5))));
+        assert_eq!(kind_and_limit("\u{200B}\u{FEFF}"), Err((ViolationKind::TooShort, Some(1))));
         assert_eq!(NAME.check(" \u{3000} ").unwrap_err().kind, ViolationKind::TooShort);
         assert_eq!(BIO.check(" "), Ok(""));
     }

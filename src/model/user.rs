@@ -8,7 +8,7 @@ use std::ops::BitOr;
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::region::Residence;
-use crate::model::text::{Rule, Violation, ViolationKind, texts};
+use crate::model::text::{Rule, Violation, texts};
 
 /// A user's unique name, used for signing in and in links: 2 to 30 of the characters `a–z`, `0–9` and `_`.
 ///
@@ -20,16 +20,18 @@ pub struct Username(Box<str>);
 impl Username {
     /// Parses a username and converts it to lower case.
     pub fn parse(text: &str) -> Result<Self, Violation> {
+        const SHORTEST: usize = 2;
+        const LONGEST: usize = 30;
         const LENGTH: &str = "A username has 2 to 30 characters.";
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
         match text.len() {
-            0 | 1 => Err(Violation::new(ViolationKind::TooShort, LENGTH)),
-            _ if !text.bytes().all(allowed) => Err(Violation::new(
-                ViolationKind::Invalid,
-                "A username consists of the letters a to z, digits and underscores.",
-            )),
-            2..=30 => Ok(Self(text.to_ascii_lowercase().into())),
-            _ => Err(Violation::new(ViolationKind::TooLong, LENGTH)),
+            0..SHORTEST => Err(Violation::too_short(SHORTEST, LENGTH)),
+            _ if !text.bytes().all(allowed) => {
+                let rule = "A username consists of the letters a to z, digits and underscores.";
+                Err(Violation::invalid(rule))
+            }
+            SHORTEST..=LONGEST => Ok(Self(text.to_ascii_lowercase().into())),
+            _ => Err(Violation::too_long(LONGEST, LENGTH)),
         }
     }
 
@@ -149,6 +151,7 @@ pub struct ProfileChange {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::text::ViolationKind;
 
     #[test]
     fn a_username_is_one_identity_in_any_case() {

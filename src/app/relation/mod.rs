@@ -24,7 +24,7 @@ use std::collections::BTreeSet;
 
 use crate::app::App;
 use crate::app::deadline::Deadline;
-use crate::app::error::{Error, Field, Reason, Rejection};
+use crate::app::error::{Error, Field, Reason, Rejection, RuleViolation};
 use crate::app::live::Listener;
 use crate::app::viewer::Viewer;
 use crate::model::clock::Timestamp;
@@ -97,7 +97,8 @@ impl App {
         if followed.contains(&Followed::Rejected) {
             let limit = self.0.rules.relation.relation_follow_limit;
             let message = format!("You already follow {limit} users, the maximum.");
-            return Err(Error::rule(Reason::FollowLimit, None, message));
+            let violation = RuleViolation::new(Reason::FollowLimit, None, message);
+            return Err(RuleViolation { limit: usize::try_from(limit).ok(), ..violation }.into());
         }
         Ok(())
     }

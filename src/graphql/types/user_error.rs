@@ -4,6 +4,8 @@ use async_graphql::{Enum, SimpleObject};
 
 use crate::app::error::{Error, Field, Reason, Rejection, RuleViolation};
 use crate::graphql::directive::list_size;
+use crate::graphql::error::whole_seconds;
+use crate::graphql::types::scalar::number;
 
 /// The kind of a user error.
 #[derive(Clone, Copy, Enum, PartialEq, Eq)]
@@ -30,7 +32,7 @@ pub(in crate::graphql) enum UserErrorCode {
     NotYours,
     /// The idempotency key was already used for a different request.
     IdempotencyMismatch,
-    /// Too many attempts. Retry after the delay stated in the message. Credentials, if any, were not checked.
+    /// Too many attempts. Retry after `retryAfterSeconds`. Credentials, if any, were not checked.
     Throttled,
 }
 
@@ -51,11 +53,22 @@ pub(in crate::graphql) struct UserError {
     message: String,
     /// The path of the invalid input field, such as `[input, username]`; null if no single field is at fault.
     field: Option<Vec<&'static str>>,
+    /// The limit that the input violates: for `TOO_SHORT` and `TOO_LONG` the minimum or maximum length, in characters,
+    /// or in bytes for a password; for `FOLLOW_LIMIT` the maximum number of followed users; otherwise null.
+    limit: Option<i32>,
+    /// For `THROTTLED`, the delay after which a retry is admitted, in seconds; otherwise null.
+    retry_after_seconds: Option<i32>,
 }
 
 impl From<RuleViolation> for UserError {
-    fn from(RuleViolation { reason, message, field }: RuleViolation) -> Self {
-        Self { code: reason.into(), message, field: field.map(path) }
+    fn from(RuleViolation { reason, message, field, limit, retry_after }: RuleViolation) -> Self {
+        Self {
+            code: reason.into(),
+            message,
+            field: field.map(path),
+            limit: limit.map(|limit| number(limit as u64)),
+            retry_after_seconds: retry_after.map(|delay| number(whole_seconds(delay))),
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 
 use rust_iso3166::{from_alpha2, iso3166_2};
 
-use crate::model::text::{Violation, ViolationKind};
+use crate::model::text::Violation;
 
 const TEXT: &str = include_str!("table.txt");
 
@@ -219,7 +219,7 @@ impl Table {
 }
 
 fn fault(part: Part, rule: String) -> (Part, Violation) {
-    (part, Violation::new(ViolationKind::Invalid, rule))
+    (part, Violation::invalid(rule))
 }
 
 /// Returns a code's name, and true if the standard still contains the code.
