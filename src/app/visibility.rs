@@ -12,6 +12,7 @@ use crate::app::post::read::{PostCount, PostPage, PostRecords};
 use crate::app::read::{Load, Many, Shared};
 use crate::app::relation::read::{FollowCount, FollowPage, RelationTo, Relations, UserList};
 use crate::app::user::read::{UserByName, UserRecord, UserRecords};
+use crate::model::clock::Period;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Position, Window};
 use crate::model::post::Post;
@@ -158,34 +159,42 @@ impl<L: Load> Visible<'_, L> {
         self.load.load(PostRecords(Shared(posts))).await
     }
 
-    /// Returns a page of a user's posts. Makes one round trip, plus one query if the page continues in the
-    /// archive.
+    /// Returns a page of a user's posts that were created in a period. Makes one round trip, plus one query if the page
+    /// continues in the archive.
     pub async fn post_page(
         &self,
         author: UserId,
         window: Window<PostId>,
+        period: Period,
     ) -> Result<Arc<Page<Listed>>, Error> {
-        self.load.load(PostPage { author, window }).await
+        self.load.load(PostPage { author, window, period }).await
     }
 
-    /// Returns pages of several users' posts, in the order of the requests. Makes one round trip, plus one query if a page
-    /// continues in the archive.
+    /// Returns pages of several users' posts that were created in a period, in the order of the requests. Makes one round
+    /// trip, plus one query if a page continues in the archive.
     pub async fn post_pages(
         &self,
         pages: impl Iterator<Item = (UserId, Window<PostId>)>,
+        period: Period,
     ) -> Result<Arc<[Arc<Page<Listed>>]>, Error> {
-        let pages = pages.map(|(author, window)| PostPage { author, window });
+        let pages = pages.map(|(author, window)| PostPage { author, window, period });
         self.load.load(Many(pages.collect())).await
     }
 
-    /// Returns the numbers of these users' posts. Makes one round trip.
-    pub async fn post_counts(&self, authors: impl Iterator<Item = UserId>) -> Result<Arc<[u64]>, Error> {
-        self.load.load(Many(authors.map(PostCount).collect())).await
+    /// Returns the numbers of these users' posts that were created in a period. Makes one round trip, plus one query if
+    /// a period that is not all time reaches into the archive.
+    pub async fn post_counts(
+        &self,
+        authors: impl Iterator<Item = UserId>,
+        period: Period,
+    ) -> Result<Arc<[u64]>, Error> {
+        self.load.load(Many(authors.map(|author| PostCount { author, period }).collect())).await
     }
 
-    /// Returns the number of a user's posts. Makes one round trip.
-    pub async fn post_count(&self, author: UserId) -> Result<u64, Error> {
-        self.load.load(PostCount(author)).await
+    /// Returns the number of a user's posts that were created in a period. Makes as many round trips as for several
+    /// users.
+    pub async fn post_count(&self, author: UserId, period: Period) -> Result<u64, Error> {
+        self.load.load(PostCount { author, period }).await
     }
 
     /// Returns a page of a list of users. Makes as many round trips as [`UserList::page`].

@@ -50,7 +50,10 @@ const MIGRATIONS: &str = "fanfold_migrations";
 
 macro_rules! migrations {
     ($kind:literal) => {
-        &[(1, include_str!(concat!("migrations/", $kind, "/0001_posts.sql")))]
+        &[
+            (1, include_str!(concat!("migrations/", $kind, "/0001_posts.sql"))),
+            (2, include_str!(concat!("migrations/", $kind, "/0002_posts_by_time.sql"))),
+        ]
     };
 }
 

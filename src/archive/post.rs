@@ -11,7 +11,7 @@ use crate::archive::error::Error;
 use crate::archive::pool::on;
 use crate::archive::{ANSWER, Archive, WRITE, number};
 use crate::budget::{self, Resource};
-use crate::model::clock::Timestamp;
+use crate::model::clock::{Period, Timestamp};
 use crate::model::id::{PostId, UserId};
 use crate::model::page::Direction;
 use crate::model::post::{Delivery, Post};
@@ -85,6 +85,21 @@ pub struct Range {
     pub below: u64,
     /// Maximum number of posts.
     pub limit: usize,
+    /// Period in which the posts were created.
+    pub period: Period,
+}
+
+/// A number of an author's posts to count.
+#[derive(Clone, Debug)]
+pub struct CountRange {
+    /// Author of the posts.
+    pub author: UserId,
+    /// Inclusive upper bound of the ids.
+    pub upto: u64,
+    /// Period in which the posts were created.
+    pub period: Period,
+    /// Posts that do not count.
+    pub excluded: Vec<PostId>,
 }
 
 /// A row as the databases return it.
@@ -206,6 +221,32 @@ impl Archive {
         Ok(in_order(ranges, ids?, |id| *id))
     }
 
+    /// Counts the live posts in each range.
+    pub async fn count_within(&self, ranges: &[CountRange]) -> Result<Vec<u64>, Error> {
+        let excluding = ranges.iter().map(|range| range.excluded.len().div_ceil(MOST_ROWS)).sum::<usize>();
+        budget::spend(Resource::Statements, (ranges.len() + excluding) as u64)?;
+        self.ask("archive: count within", ANSWER, async |lease| {
+            on!(lease, |connection, Sql| {
+                let mut counts = Vec::with_capacity(ranges.len());
+                for range in ranges {
+                    let mut read = count_query::<Sql>(range);
+                    let all: i64 = read.build_query_scalar().fetch_one(&mut *connection).await?;
+                    let mut count = all.unsigned_abs();
+                    for excluded in range.excluded.chunks(MOST_ROWS) {
+                        let mut read = count_query::<Sql>(range);
+                        push_in(&mut read, " AND id", excluded.iter().map(|id| id.get()));
+                        let read = read.build_query_scalar();
+                        let excluded: i64 = read.fetch_one(&mut *connection).await?;
+                        count = count.saturating_sub(excluded.unsigned_abs());
+                    }
+                    counts.push(count);
+                }
+                Ok(counts)
+            })
+        })
+        .await
+    }
+
     /// Counts the live posts.
     pub async fn post_count(&self) -> Result<u64, Error> {
         let count: i64 = self
@@ -297,12 +338,64 @@ where
             .push(" AND deleted = 0");
         read.push(" AND id > ").push_bind(number(range.above));
         read.push(" AND id < ").push_bind(number(range.below));
+        push_period(read, range.author, range.period);
         read.push(" ORDER BY id ").push(order);
         read.push(" LIMIT ").push_bind(number(range.limit as u64));
         if is_union {
             read.push(") AS r").push(part - first);
         }
     }
+}
+
+/// Maximum difference between the clocks of the servers that published one author's posts, in milliseconds. Within it,
+/// a newer post may have an earlier creation time.
+const MOST_SKEW: i64 = 86_400_000;
+
+/// Adds the conditions for an author's posts that were created in a period.
+///
+/// # Why also bounds of the ids
+/// The posts are read in the order of their ids. Without bounds, the database would scan all posts from one end up to
+/// the period. Creation times grow with the ids, except for the clocks' differences. The nearest post that was created
+/// more than this difference before or after the period is therefore a bound, which an index finds at once.
+fn push_period<Sql: Dialect>(read: &mut QueryBuilder<Sql>, author: UserId, Period { since, until }: Period)
+where
+    for<'a> i64: Encode<'a, Sql> + Type<Sql>,
+{
+    let mut bound = |end: Timestamp, [condition, otherwise, beyond, order]: [&str; 4], skew: i64| {
+        read.push(condition).push("COALESCE((SELECT id FROM posts WHERE author = ");
+        read.push_bind(number(author.get())).push(" AND deleted = 0 AND created_at ").push(beyond);
+        read.push_bind(end.as_millis().saturating_add(skew));
+        read.push(" ORDER BY created_at ").push(order).push(" LIMIT 1), ").push(otherwise).push(")");
+    };
+    if let Some(since) = since {
+        bound(since, [" AND id > ", "0", "< ", "DESC"], -MOST_SKEW);
+    }
+    if let Some(until) = until {
+        bound(until, [" AND id < ", "9007199254740993", ">= ", "ASC"], MOST_SKEW);
+    }
+    if let Some(since) = since {
+        read.push(" AND created_at >= ").push_bind(since.as_millis());
+    }
+    if let Some(until) = until {
+        read.push(" AND created_at < ").push_bind(until.as_millis());
+    }
+}
+
+/// Builds a query that counts the live posts of a range, including those that do not count.
+fn count_query<Sql: Dialect>(range: &CountRange) -> QueryBuilder<Sql>
+where
+    for<'a> i64: Encode<'a, Sql> + Type<Sql>,
+{
+    let mut read = QueryBuilder::<Sql>::new("SELECT COUNT(*) FROM posts WHERE author = ");
+    read.push_bind(number(range.author.get())).push(" AND deleted = 0 AND id <= ");
+    read.push_bind(number(range.upto));
+    if let Some(since) = range.period.since {
+        read.push(" AND created_at >= ").push_bind(since.as_millis());
+    }
+    if let Some(until) = range.period.until {
+        read.push(" AND created_at < ").push_bind(until.as_millis());
+    }
+    read
 }
 
 /// Appends an `IN (…)` condition for `values`. Rounds the number of parameters up to a power of two,

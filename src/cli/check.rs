@@ -47,6 +47,7 @@ async fn report(app: &App, repair: bool) -> Outcome {
         given_up,
         unmovable,
         miscounted,
+        mistimed,
         unfinished,
     } = found;
     let verdict = match (found.faults(), left.faults()) {
@@ -69,6 +70,7 @@ async fn report(app: &App, repair: bool) -> Outcome {
          deliveries given up:         {given_up}\n\
          posts not archived:          {unmovable}\n\
          archived posts miscounted:   {miscounted}\n\
+         users with wrong post times: {mistimed}\n\
          operations in progress:      {unfinished}\n\
          {verdict}"
     ))?;

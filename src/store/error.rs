@@ -30,6 +30,12 @@ impl Error {
         Self::Corrupt(what.into())
     }
 
+    /// Creates the error for posts whose creation times have not been written yet.
+    pub(super) fn times_unknown() -> Self {
+        let error = (ErrorKind::Client, "the creation times of an author's posts are not written yet");
+        Self::Unavailable(Arc::new(error.into()))
+    }
+
     /// Creates the error for a connection or response timeout.
     pub(super) fn no_answer() -> RedisError {
         (ErrorKind::Io, "Redis did not respond in time").into()

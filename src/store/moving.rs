@@ -118,6 +118,7 @@ pub fn finish(keys: &Keys, mover: &str, outcome: &Outcome) -> Command<u64> {
 pub fn remove_archived(keys: &Keys, author: UserId, posts: &[PostId]) -> Command<u64> {
     assert!(posts.is_sorted() && !posts.is_empty(), "at least one post, in ascending order of id");
     let put = call(&script::REMOVE_ARCHIVED_POSTS).key(&keys.posts(author)).key(&keys.cold(author));
+    let put = put.key(&keys.post_times(author));
     put.args(posts.iter().map(|post| post.get())).reply()
 }
 

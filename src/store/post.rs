@@ -7,7 +7,7 @@
 
 use redis::{FromRedisValue, ParsingError, Value};
 
-use crate::model::clock::Timestamp;
+use crate::model::clock::{Period, Timestamp};
 use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Page, Window};
@@ -113,13 +113,14 @@ pub fn publish(
     sizes: Sizes,
     attempt: Option<(Digest, &Attempt)>,
 ) -> Command<Settled> {
-    let Draft { id, note: Note { author, .. } } = draft;
+    let Draft { id, note: Note { author, created_at, .. } } = draft;
     let publish = call(&script::PUBLISH_POST).key(&keys.void(*author)).key(&keys.posts(*author));
     let publish = publish.key(&keys.recent(*author)).key(&keys.timeline(*author)).key(&keys.cold(*author));
+    let publish = publish.key(&keys.post_times(*author));
     let channel = if delivery == Delivery::Pulled { keys.pulled() } else { String::new() };
     let described = |publish: Builder| {
         let publish = publish.arg(id.get()).arg(sizes.timeline).arg(sizes.hot).arg(RECENT);
-        publish.arg(channel).arg(author.get())
+        publish.arg(channel).arg(author.get()).arg(created_at.as_millis())
     };
     match attempt {
         Some((key, attempt)) => {
@@ -294,6 +295,7 @@ pub fn delete(keys: &Keys, author: UserId, id: PostId, now: Timestamp) -> Comman
     let delete = call(&script::DELETE_POST).key(&keys.void(author)).key(&keys.posts(author));
     let delete = delete.key(&keys.recent(author)).key(&keys.timeline(author));
     let delete = delete.key(&keys.cold(author)).key(&keys.gone(author)).key(&keys.removed(author));
+    let delete = delete.key(&keys.post_times(author));
     let delete = delete.arg(id.get()).arg(now.as_millis()).arg(REVOKED_MILLIS).arg(RECENT);
     delete.arg(REMOVED_MILLIS).reply()
 }
@@ -362,20 +364,46 @@ pub struct Cold {
 pub fn page(keys: &Keys, author: UserId, window: &Window<PostId>) -> Command<PostPage> {
     let page = call(&script::POSTS_PAGE).key(&keys.posts(author)).key(&keys.cold(author));
     let page = windowed(page.key(&keys.gone(author)), window).arg(MOST_GONE);
-    let read = |answer: &Answer| {
-        let mut parts = answer.reply().elements()?;
-        let mut next = || parts.next();
-        let (has_previous, has_next) = (next()?.integer()? == 1, next()?.integer()? == 1);
-        let (found, greatest, count) = (read_ids(next()?)?, next()?.count()?, next()?.count()?);
-        Some((has_previous, has_next, found, greatest, count, read_ids(next()?)?, read_ids(next()?)?))
-    };
-    page.reply::<(bool, bool, Vec<Id>, u64, u64, Vec<Id>, Vec<Id>)>().read_by(read).map(
-        |(has_previous, has_next, found, greatest, count, beside, behind)| {
-            let page = Page { entries: ids(found).into(), has_previous, has_next };
-            let gone = Gone { beside: ids(beside), behind: ids(behind) };
-            Ok(PostPage { page, cold: Cold { greatest, count }, gone })
-        },
-    )
+    page.reply::<PageParts>().read_by(read_page).map(|parts| Ok(page_of(parts)))
+}
+
+/// Reads a page of an author's posts that were created in a period, in `O(n)` for `n` hot posts. Fails if their
+/// creation times are unknown. The number of cold posts in the period is unknown, which a count of 0 means.
+pub fn page_within(
+    keys: &Keys,
+    author: UserId,
+    window: &Window<PostId>,
+    period: Period,
+) -> Command<PostPage> {
+    let page = call(&script::POSTS_PAGE).key(&keys.posts(author)).key(&keys.cold(author));
+    let page = page.key(&keys.gone(author)).key(&keys.post_times(author));
+    let page = limited(windowed(page, window).arg(MOST_GONE), period);
+    page.reply::<Option<PageParts>>()
+        .read_by(|answer| if answer.reply().is_null() { Some(None) } else { read_page(answer).map(Some) })
+        .map(|parts| parts.map(page_of).ok_or_else(Error::times_unknown))
+}
+
+/// Adds a period's ends to the arguments.
+fn limited(builder: Builder, Period { since, until }: Period) -> Builder {
+    let end = |time: Option<Timestamp>| time.map_or(String::new(), |time| time.as_millis().to_string());
+    builder.arg(end(since)).arg(end(until))
+}
+
+/// The parts of a page as the script returns them.
+type PageParts = (bool, bool, Vec<Id>, u64, u64, Vec<Id>, Vec<Id>);
+
+fn read_page(answer: &Answer) -> Option<PageParts> {
+    let mut parts = answer.reply().elements()?;
+    let mut next = || parts.next();
+    let (has_previous, has_next) = (next()?.integer()? == 1, next()?.integer()? == 1);
+    let (found, greatest, count) = (read_ids(next()?)?, next()?.count()?, next()?.count()?);
+    Some((has_previous, has_next, found, greatest, count, read_ids(next()?)?, read_ids(next()?)?))
+}
+
+fn page_of((has_previous, has_next, found, greatest, count, beside, behind): PageParts) -> PostPage {
+    let page = Page { entries: ids(found).into(), has_previous, has_next };
+    let gone = Gone { beside: ids(beside), behind: ids(behind) };
+    PostPage { page, cold: Cold { greatest, count }, gone }
 }
 
 /// The information in Redis about an author's first post in one direction: the newest or the oldest.
@@ -416,6 +444,63 @@ pub fn nearest(keys: &Keys, author: UserId, direction: Direction) -> Command<Nea
     let cold = command("HGET").key(&keys.cold(author)).arg("greatest");
     several::<(Option<Id>, Option<u64>)>(&[hot, cold])
         .map(|(hot, cold)| Ok(Nearest { hot: hot.map(|Id(id)| id), cold: cold.and_then(PostId::new) }))
+}
+
+/// The number of an author's hot posts in a period, and what is needed to count the cold ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CountWithin {
+    /// Number of hot posts in the period.
+    pub hot: u64,
+    /// Greatest id of the cold posts; 0 if no cold post is in the period.
+    pub greatest: u64,
+    /// Posts that may be in the archive although they are hot or deleted.
+    pub excluded: Vec<PostId>,
+}
+
+/// Counts an author's hot posts that were created in a period, in `O(n)` for `n` hot posts. Fails if their creation
+/// times are unknown.
+pub fn count_within(keys: &Keys, author: UserId, period: Period) -> Command<CountWithin> {
+    let count = call(&script::COUNT_POSTS_WITHIN).key(&keys.posts(author)).key(&keys.cold(author));
+    let count = limited(count.key(&keys.gone(author)).key(&keys.post_times(author)), period);
+    count.reply::<Option<(u64, u64, Vec<Id>)>>().map(|parts| {
+        let (hot, greatest, excluded) = parts.ok_or_else(Error::times_unknown)?;
+        Ok(CountWithin { hot, greatest, excluded: ids(excluded) })
+    })
+}
+
+/// Returns an author's hot posts, and the number of their known creation times.
+pub fn listed(keys: &Keys, author: UserId) -> Command<(Vec<PostId>, u64)> {
+    let posts = command("LRANGE").key(&keys.posts(author)).arg(0).arg(-1);
+    let times = command("LLEN").key(&keys.post_times(author));
+    several::<(Vec<Id>, u64)>(&[posts, times]).map(|(posts, times)| Ok((ids(posts), times)))
+}
+
+/// Returns the creation times of the author's hot posts, in list order; `None` for a time that is not a number.
+pub fn times(keys: &Keys, author: UserId) -> Command<Vec<Option<Timestamp>>> {
+    let times = command("LRANGE").key(&keys.post_times(author)).arg(0).arg(-1).reply::<Vec<String>>();
+    let time = |text: String| text.parse().ok().map(Timestamp::from_millis);
+    times.map(move |times| Ok(times.into_iter().map(time).collect()))
+}
+
+/// Writes the creation times of an author's hot posts, unless the posts have changed since they were read. Returns
+/// true if the times were written.
+pub fn write_times(keys: &Keys, author: UserId, posts: &[(PostId, Option<Timestamp>)]) -> Command<bool> {
+    let write = call(&script::WRITE_TIMES).key(&keys.posts(author)).key(&keys.post_times(author));
+    let write = write.arg(posts.len()).args(posts.iter().map(|(post, _)| post.get()));
+    let time = |(_, time): &(PostId, Option<Timestamp>)| {
+        time.map_or(String::new(), |time| time.as_millis().to_string())
+    };
+    write.args(posts.iter().map(time)).reply()
+}
+
+/// Returns true if every author's hot posts have creation times.
+pub fn has_all_times(keys: &Keys) -> Command<bool> {
+    command("HEXISTS").key(&keys.layout()).arg("post_times").reply()
+}
+
+/// Records that every author's hot posts have creation times.
+pub fn note_all_times(keys: &Keys) -> Command<i64> {
+    command("HSET").key(&keys.layout()).arg("post_times").arg(1).reply()
 }
 
 /// Counts an author's hot and cold posts.

@@ -38,9 +38,10 @@ scripts! {
     COLD_AND_LISTED = "cold_and_listed";
     CORRECT_COLD = "correct_cold";
     COUNT_POSTS = "count_posts";
+    COUNT_POSTS_WITHIN = "part/times" "count_posts_within";
     CREATE_POST = "create_post";
     CREATE_USER = "create_user";
-    DELETE_POST = "part/revoke" "part/timeline" "part/signal" "part/remove" "delete_post";
+    DELETE_POST = "part/revoke" "part/ids" "part/times" "part/timeline" "part/signal" "part/remove" "delete_post";
     DELIVER = "part/ids" "part/timeline" "part/signal" "part/deliver" "deliver";
     DRAIN = "part/bucket" "drain";
     TAKE_TOKENS = "part/bucket" "take_tokens";
@@ -64,10 +65,10 @@ scripts! {
     OPEN_SESSION = "part/signal" "open_session";
     OPEN_TIMELINE = "part/ids" "part/timeline" "open_timeline";
     PAGE = "page";
-    POSTS_PAGE = "part/ids" "posts_page";
-    PUBLISH_POST = "part/ids" "part/timeline" "part/signal" "part/deliver" "publish_post";
+    POSTS_PAGE = "part/ids" "part/times" "posts_page";
+    PUBLISH_POST = "part/ids" "part/times" "part/timeline" "part/signal" "part/deliver" "publish_post";
     PULL = "pull";
-    REMOVE_ARCHIVED_POSTS = "part/ids" "remove_archived_posts";
+    REMOVE_ARCHIVED_POSTS = "part/ids" "part/times" "remove_archived_posts";
     AUTHENTICATE = "part/bucket" "authenticate";
     RECORD_VIEW = "record_view";
     RECORD_VISIT = "record_visit";
@@ -88,6 +89,7 @@ scripts! {
     WATERMARK = "watermark";
     WRITE_FOLLOW = "part/signal" "write_follow";
     WRITE_REGION = "write_region";
+    WRITE_TIMES = "write_times";
 }
 
 impl Script {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::app::error::Error;
 use crate::archive::post::Range;
+use crate::model::clock::Period;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Page, Window};
 use crate::model::post::Post;
@@ -71,7 +72,7 @@ fn range(
     let below = below.map_or(upto, |below| below.min(upto));
     // Use the greatest id, not the count, so that a wrong count hides no posts.
     let can_be = cold.greatest > 0 && below > above.saturating_add(1);
-    can_be.then_some(Range { author, direction, above, below, limit })
+    can_be.then_some(Range { author, direction, above, below, limit, period: Period::ALL })
 }
 
 /// A page of an author's posts, merged from Redis and the archive.
@@ -87,15 +88,17 @@ pub(in crate::app) struct Joint {
 }
 
 impl Joint {
-    /// Creates a page from its hot part, and adds to `ranges` the archive ranges that complete the page.
+    /// Creates a page of the posts created in a period from its hot part, and adds to `ranges` the archive ranges that
+    /// complete the page.
     pub(in crate::app) fn new(
         author: UserId,
         window: Window<PostId>,
+        period: Period,
         hot: PostPage,
         ranges: &mut Vec<Range>,
     ) -> Self {
         let mut ask = |range: Option<Range>| {
-            ranges.push(range?);
+            ranges.push(Range { period, ..range? });
             Some(ranges.len() - 1)
         };
         // The archive may return deleted posts, which `join` filters out. Request one more post for each.
@@ -313,7 +316,7 @@ mod tests {
             let page = Page::of(&hot, &window);
             let gone = gone_beside(&numbers(&places, &[Place::Gone]), &window, &page);
             let page = PostPage { page, cold, gone };
-            let joint = Joint::new(UserId::new(7).unwrap(), window, page, &mut ranges);
+            let joint = Joint::new(UserId::new(7).unwrap(), window, Period::ALL, page, &mut ranges);
             let find = |range: &Range| {
                 let inside = |id: &&PostId| range.above < id.get() && id.get() < range.below;
                 let mut found: Vec<&PostId> = archived.iter().filter(inside).collect();

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures::future::join3;
+use futures::future::join4;
 
 use crate::app::App;
 use crate::app::error::Error;
-use crate::archive::post::{Range, Row};
+use crate::archive::post::{CountRange, Range, Row};
 use crate::model::clock::Day;
 use crate::model::id::PostId;
 use crate::model::post::Post;
@@ -19,6 +19,8 @@ pub(in crate::app) struct Wanted {
     pub(in crate::app) ids: Vec<PostId>,
     /// Ranges of authors' post lists.
     pub(in crate::app) ranges: Vec<Range>,
+    /// Posts to count.
+    pub(in crate::app) counts: Vec<CountRange>,
     /// Periods for which to read daily visitor counts: the newest day and the number of days of each.
     pub(in crate::app) visits: Vec<(Day, usize)>,
 }
@@ -32,26 +34,35 @@ pub(in crate::app) struct Found {
     pub(in crate::app) posts: Result<HashMap<PostId, Arc<Post>>, Error>,
     /// The posts of each requested range, in the order of the request.
     pub(in crate::app) ranges: Result<Vec<Vec<Arc<Post>>>, Error>,
+    /// The requested counts, in the order of the request.
+    pub(in crate::app) counts: Result<Vec<u64>, Error>,
     /// The visitor counts of each requested period, by newest day and number of days.
     pub(in crate::app) visits: HashMap<(Day, usize), Visits>,
 }
 
 impl App {
-    /// Queries the archive. Makes one query for all posts and one for all ranges, if any, plus one per period
-    /// of visitor counts.
-    pub(in crate::app) async fn ask_archive(&self, Wanted { mut ids, ranges, visits }: Wanted) -> Found {
-        if ids.is_empty() && ranges.is_empty() && visits.is_empty() {
-            return Found { posts: Ok(HashMap::new()), ranges: Ok(Vec::new()), visits: HashMap::new() };
+    /// Queries the archive. Makes one query for all posts, one for all ranges and one for all counts, if any, plus one
+    /// per period of visitor counts.
+    pub(in crate::app) async fn ask_archive(&self, wanted: Wanted) -> Found {
+        let Wanted { mut ids, ranges, counts, visits } = wanted;
+        if ids.is_empty() && ranges.is_empty() && counts.is_empty() && visits.is_empty() {
+            return Found {
+                posts: Ok(HashMap::new()),
+                ranges: Ok(Vec::new()),
+                counts: Ok(Vec::new()),
+                visits: HashMap::new(),
+            };
         }
         ids.sort_unstable();
         ids.dedup();
         // Boxed, because resolvers nest, and each would otherwise reserve stack space that few of them need.
         let asked = async {
             let visits = self.archived_visits(visits);
-            join3(self.archived_posts(&ids), self.archived_ranges(&ranges), visits).await
+            let (posts, ranges) = (self.archived_posts(&ids), self.archived_ranges(&ranges));
+            join4(posts, ranges, self.archived_counts_within(&counts), visits).await
         };
-        let (posts, ranges, visits) = Box::pin(asked).await;
-        Found { posts, ranges, visits }
+        let (posts, ranges, counts, visits) = Box::pin(asked).await;
+        Found { posts, ranges, counts, visits }
     }
 
     async fn archived_visits(&self, days: Vec<(Day, usize)>) -> HashMap<(Day, usize), Visits> {
@@ -75,6 +86,13 @@ impl App {
         let rows = self.archive().await?.read(ids).await?;
         let posts = rows.into_iter().filter_map(Row::live);
         Ok(posts.map(|post| (post.id, Arc::new(post))).collect())
+    }
+
+    async fn archived_counts_within(&self, ranges: &[CountRange]) -> Result<Vec<u64>, Error> {
+        if ranges.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(self.archive().await?.count_within(ranges).await?)
     }
 
     async fn archived_ranges(&self, ranges: &[Range]) -> Result<Vec<Vec<Arc<Post>>>, Error> {

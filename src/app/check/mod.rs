@@ -1,7 +1,7 @@
 //! Checks stored data for consistency, and repairs it.
 //!
-//! Compares both directions of every edge, the name index with the users, and each user's archived post count
-//! with the archive. A server may be writing concurrently, so the check reads suspect data again before it
+//! Compares both directions of every edge, the name index with the users, the creation times of hot posts with their
+//! records, and each user's archived post count with the archive. A server may be writing concurrently, so the check reads suspect data again before it
 //! counts a fault. An operation with an intent is in progress, and is not a fault.
 
 mod cold;
@@ -50,6 +50,8 @@ pub struct Findings {
     pub unmovable: u64,
     /// Users whose recorded number of archived posts differs from the number in the archive.
     pub miscounted: u64,
+    /// Users whose hot posts have wrong creation times.
+    pub mistimed: u64,
     /// Unfinished operations, which are not faults.
     pub unfinished: u64,
 }
@@ -64,6 +66,7 @@ impl Findings {
             + self.given_up
             + self.unmovable
             + self.miscounted
+            + self.mistimed
     }
 }
 
@@ -78,6 +81,7 @@ impl AddAssign for Findings {
             given_up,
             unmovable,
             miscounted,
+            mistimed,
             unfinished,
         } = other;
         self.users += users;
@@ -88,6 +92,7 @@ impl AddAssign for Findings {
         self.given_up += given_up;
         self.unmovable += unmovable;
         self.miscounted += miscounted;
+        self.mistimed += mistimed;
         self.unfinished += unfinished;
     }
 }
@@ -121,8 +126,8 @@ impl App {
         self.keys().name_shards()
     }
 
-    /// Checks the users with the [`USERS_AT_A_TIME`] ids from `first` on: their names, both of their lists
-    /// and their archived post counts. With `repair`, repairs faults.
+    /// Checks the users with the [`USERS_AT_A_TIME`] ids from `first` on: their names, both of their lists,
+    /// their archived post counts and the creation times of their hot posts. With `repair`, repairs faults.
     pub async fn check_users(&self, first: u64, repair: bool) -> Result<Findings, Error> {
         let ids: Vec<UserId> = (first..first + USERS_AT_A_TIME).filter_map(UserId::new).collect();
         let records = ids.iter().zip(self.usernames(&ids).await?);
@@ -139,6 +144,7 @@ impl App {
             findings += self.check_lists(&ids, side, repair).await?;
         }
         findings.miscounted += self.check_cold(&ids, repair).await?;
+        findings.mistimed += self.check_times(&ids, repair).await?;
         Ok(findings)
     }
 

@@ -30,6 +30,7 @@ mod delete;
 mod publish;
 pub mod read;
 mod settle;
+mod times;
 
 use std::collections::BTreeSet;
 

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use crate::app::archive::{Found, Joint, Listed};
 use crate::app::error::Error;
 use crate::app::read::{Pending, Read, Requests, Responses, Shared};
+use crate::archive::post::CountRange;
+use crate::model::clock::Period;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Window};
 use crate::model::post::Post;
 use crate::store;
-use crate::store::post::{self, Record};
+use crate::store::post::{self, CountWithin, Record};
 use crate::store::unreadable::readable;
 
 /// Contents of posts; `None` for posts that do not exist and for unreadable records. Posts already read with their list
@@ -77,38 +79,65 @@ impl Hot {
     }
 }
 
-/// A page of a user's posts, newest first.
+/// A page of a user's posts that were created in a period, newest first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PostPage {
     /// Id of the author.
     pub author: UserId,
     /// Requested page.
     pub window: Window<PostId>,
+    /// Period in which the posts were created.
+    pub period: Period,
 }
 
 impl Read for PostPage {
     type Value = Arc<Page<Listed>>;
 
     fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
-        let Self { author, window } = *self;
-        let page = requests.push(post::page(requests.keys(), author, &window));
+        let Self { author, window, period } = *self;
+        let page = requests.push(match period {
+            Period::ALL => post::page(requests.keys(), author, &window),
+            period => post::page_within(requests.keys(), author, &window, period),
+        });
         Pending::cold(move |responses| {
             let page = responses.replies.take(page)?;
-            let joint = Joint::new(author, window, page, &mut responses.wanted.ranges);
+            let joint = Joint::new(author, window, period, page, &mut responses.wanted.ranges);
             Ok(move |found: &Found| Ok(Arc::new(joint.join(&found.ranges)?)))
         })
     }
 }
 
-/// The number of a user's posts.
+/// The number of a user's posts that were created in a period.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct PostCount(pub UserId);
+pub struct PostCount {
+    /// Id of the author.
+    pub author: UserId,
+    /// Period in which the posts were created.
+    pub period: Period,
+}
 
 impl Read for PostCount {
     type Value = u64;
 
     fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
-        let count = requests.push(post::count(requests.keys(), self.0));
-        Pending::hot(move |responses| Ok(responses.replies.take(count)?))
+        let Self { author, period } = *self;
+        if period == Period::ALL {
+            let count = requests.push(post::count(requests.keys(), author));
+            return Pending::hot(move |responses| Ok(responses.replies.take(count)?));
+        }
+        let count = requests.push(post::count_within(requests.keys(), author, period));
+        Pending::cold(move |responses| {
+            let CountWithin { hot, greatest, excluded } = responses.replies.take(count)?;
+            let counts = &mut responses.wanted.counts;
+            let cold = (greatest > 0).then(|| {
+                counts.push(CountRange { author, upto: greatest, period, excluded });
+                counts.len() - 1
+            });
+            Ok(move |found: &Found| match (cold, &found.counts) {
+                (None, _) => Ok(hot),
+                (Some(index), Ok(counts)) => Ok(hot + counts[index]),
+                (Some(_), Err(error)) => Err(error.clone()),
+            })
+        })
     }
 }

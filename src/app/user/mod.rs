@@ -177,7 +177,7 @@ impl App {
 
     /// Changes the viewer's profile. Makes one round trip, or two if both the residence and other fields
     /// change, because the residence is stored separately.
-    pub async fn change_profile(&self, viewer: &Viewer, wish: ProfileUpdate<'_>) -> Result<UserId, Error> {
+    pub async fn change_profile(&self, viewer: &Viewer, wish: ProfileUpdate<'_>) -> Result<(), Error> {
         let user = viewer.signed_in()?.user;
         let change = wish.check()?;
         // If this write fails, the profile remains unchanged.
@@ -190,7 +190,7 @@ impl App {
             self.store().forget_user(user);
             written?;
         }
-        Ok(user)
+        Ok(())
     }
 
     /// Creates users, running each step for all users together. Makes six round trips for any number of

@@ -2,12 +2,17 @@
 -- KEYS[1]  the revoked items   KEYS[2]  the author's posts: a list
 -- KEYS[3]  the author's newest posts: a sorted set     KEYS[4]  the author's timeline
 -- KEYS[5]  the summary of cold posts: a hash     KEYS[6]  deleted posts that may still be in the archive: a sorted set
--- KEYS[7]  posts removed from the timeline: a sorted set
+-- KEYS[7]  posts removed from the timeline: a sorted set     KEYS[8]  the posts' creation times: a list
 -- ARGV[1]  the post        ARGV[2]  the current time     ARGV[3]  milliseconds for which the deletion is
 --          recorded, so that a late publisher does not restore the post      ARGV[4]  number of newest posts
 -- ARGV[5]  milliseconds for which the removal from the timeline is recorded
 -- Returns  1 if the post was in the list or cold, else 0
+local timed, length = is_timed(KEYS[2], KEYS[8]), redis.call('LLEN', KEYS[2])
+local at = count_above(KEYS[2], length, tonumber(ARGV[1]))
 local was_there = redis.call('LREM', KEYS[2], 1, ARGV[1])
+if was_there == 1 then
+  if timed then remove_time(KEYS[8], at, 1) else redis.call('DEL', KEYS[8]) end
+end
 redis.call('ZREM', KEYS[3], ARGV[1])
 for _, id in ipairs(redis.call('LRANGE', KEYS[2], 0, tonumber(ARGV[4]) - 1)) do
   redis.call('ZADD', KEYS[3], id, id)

@@ -1,19 +1,25 @@
 -- Reads a page of an author's hot posts, and the summary of the cold posts.
 -- KEYS[1]  the posts: a list      KEYS[2]  the summary of cold posts: a hash
 -- KEYS[3]  deleted posts that may still be in the archive: a sorted set
+-- KEYS[4]  the posts' creation times: a list, only if the page is limited to a period
 -- ARGV[1]  'forward' or 'backward'     ARGV[2]  size
 -- ARGV[3]  the post below or above which the page lies, or '' for the first or the last page
 -- ARGV[4]  maximum number of deleted posts on each side
+-- ARGV[5]  the period's first millisecond or ''     ARGV[6]  the first millisecond after the period or ''
 -- Returns  { has_previous (0 or 1), has_next (0 or 1), { the posts }, the greatest cold post or 0,
 --            the number of cold posts, excluding deleted posts, { deleted posts within the page's range, in the page's
---            direction from the position }, { deleted posts on the other side of the position, nearest first } }
+--            direction from the position }, { deleted posts on the other side of the position, nearest first } };
+--            nil if the creation times are unknown. For a period, the number of cold posts is 0: unknown
 local size, from, most = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 
 -- Length below which a list is read completely. Most lists are shorter, and a binary search would take more commands.
 local SHORT = 64
 local length, ids, first, last
-local head = redis.call('LRANGE', KEYS[1], 0, SHORT - 1)
-if #head < SHORT then
+local since, till = tonumber(ARGV[5]), tonumber(ARGV[6])
+local head = KEYS[4] and posts_within(KEYS[1], KEYS[4], since, till)
+if KEYS[4] and not head then return nil end
+head = head or redis.call('LRANGE', KEYS[1], 0, SHORT - 1)
+if KEYS[4] or #head < SHORT then
   length = #head
   ids, first, last = page_of(head, ARGV[1], size, from)
 else
@@ -21,9 +27,13 @@ else
   ids, first, last = page(KEYS[1], length, ARGV[1], size, from)
 end
 local has_previous, has_next = first > 0, last + 1 < length
-local cold = redis.call('HMGET', KEYS[2], 'greatest', 'count')
+local cold = redis.call('HMGET', KEYS[2], 'greatest', 'count', 'latest')
 local count = string.format('%.0f', math.max(0, tonumber(cold[2]) or 0))
 local greatest = tonumber(cold[1]) or 0
+if KEYS[4] then
+  count = '0'
+  if since and cold[3] and tonumber(cold[3]) < since then greatest = 0 end
+end
 
 local function up(above, upto)
   return redis.call('ZRANGEBYSCORE', KEYS[3], '(' .. above, upto, 'LIMIT', 0, most)
@@ -49,5 +59,5 @@ elseif greatest > 0 then
   if from and not has_next then behind = down(print(math.min(from, greatest)), '0') end
 end
 return {
-  has_previous and 1 or 0, has_next and 1 or 0, ids, cold[1] or '0', count, beside, behind
+  has_previous and 1 or 0, has_next and 1 or 0, ids, print(greatest), count, beside, behind
 }

@@ -1,11 +1,13 @@
 -- Makes a post visible in its author's lists and in the author's own timeline. Idempotent.
 -- KEYS[1]  the revoked items   KEYS[2]  the author's posts: a list
 -- KEYS[3]  the author's newest posts: a sorted set     KEYS[4]  the author's timeline
--- KEYS[5]  the summary of cold posts: a hash    KEYS[6]  the idempotency key, if any
+-- KEYS[5]  the summary of cold posts: a hash    KEYS[6]  the posts' creation times: a list
+-- KEYS[7]  the idempotency key, if any
 -- ARGV[1]  the post        ARGV[2]  the capacity of a timeline
 -- ARGV[3]  number of an author's posts that stay hot      ARGV[4]  number of newest posts
 -- ARGV[5]  the channel that announces authors, if followers pull the post; else ''     ARGV[6]  the author
--- ARGV[7]  the expected value of the idempotency key    ARGV[8]  its new value once the post is visible
+-- ARGV[7]  the post's creation time
+-- ARGV[8]  the expected value of the idempotency key    ARGV[9]  its new value once the post is visible
 -- Returns  { 1 if the post is or was visible, 0 if it is revoked, 3 if it became cold or is revoked,
 --            posts that are due to become cold … }
 local text, id = ARGV[1], tonumber(ARGV[1])
@@ -17,13 +19,17 @@ if id <= tonumber(redis.call('HGET', KEYS[5], 'greatest') or 0) then
   local at = count_above(KEYS[2], length, id)
   if at == length or tonumber(redis.call('LINDEX', KEYS[2], at)) ~= id then return { 3 } end
 end
-local at = insert(KEYS[2], length, id)
+local timed = is_timed(KEYS[2], KEYS[6])
+local at, is_new = insert(KEYS[2], length, id)
+if is_new then
+  if timed then insert_time(KEYS[6], at, ARGV[7]) else redis.call('DEL', KEYS[6]) end
+end
 redis.call('ZADD', KEYS[3], id, text)
 redis.call('ZREMRANGEBYRANK', KEYS[3], 0, -1 - tonumber(ARGV[4]))
 deliver(KEYS[4], id, tonumber(ARGV[2]))
 if ARGV[5] ~= '' then redis.pcall('PUBLISH', ARGV[5], ARGV[6]) end
-if KEYS[6] and redis.call('GET', KEYS[6]) == ARGV[7] then
-  redis.call('SET', KEYS[6], ARGV[8], 'KEEPTTL')
+if KEYS[7] and redis.call('GET', KEYS[7]) == ARGV[8] then
+  redis.call('SET', KEYS[7], ARGV[9], 'KEEPTTL')
 end
 local hot = tonumber(ARGV[3])
 local answer = { 1, redis.call('LINDEX', KEYS[2], hot) or nil }

@@ -1,14 +1,30 @@
 -- Removes archived posts from their author's list. Idempotent.
 -- KEYS[1]  the posts: a list      KEYS[2]  the summary of cold posts: a hash
+-- KEYS[3]  the posts' creation times: a list
 -- ARGV[1]  the post with the least id     ARGV[2…] the other posts, in ascending order of id
 -- Returns  the number of posts that were in the list
-local count = 0
+local count, latest = 0, nil
+local timed = is_timed(KEYS[1], KEYS[3])
 for _, text in ipairs(ARGV) do
   -- Binary search, because LREM would scan the whole list for a post that is not there.
   local id, length = tonumber(text), redis.call('LLEN', KEYS[1])
   local at = count_above(KEYS[1], length, id)
   if at < length and tonumber(redis.call('LINDEX', KEYS[1], at)) == id then
     count = count + redis.call('LREM', KEYS[1], -1, text)
+    if timed then
+      latest = math.max(latest or 0, tonumber(redis.call('LINDEX', KEYS[3], at)) or math.huge)
+      remove_time(KEYS[3], at, -1)
+    end
+  end
+end
+if count > 0 then
+  -- The latest time is known only if it was noted for every post that became cold.
+  local cold = redis.call('HMGET', KEYS[2], 'greatest', 'latest')
+  if timed and latest < math.huge and (cold[2] or not cold[1]) then
+    redis.call('HSET', KEYS[2], 'latest', string.format('%.0f', math.max(latest, tonumber(cold[2]) or 0)))
+  else
+    redis.call('HDEL', KEYS[2], 'latest')
+    if not timed then redis.call('DEL', KEYS[3]) end
   end
 end
 if count > 0 then redis.call('HINCRBY', KEYS[2], 'count', count) end

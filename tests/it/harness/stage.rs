@@ -14,6 +14,7 @@ use fanfold::app::viewer::Viewer;
 use fanfold::archive::Archive;
 use fanfold::archive::post::Range;
 use fanfold::gate::Moment;
+use fanfold::model::clock::Period;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::Direction;
 use proptest::prelude::*;
@@ -355,7 +356,7 @@ impl Stage {
 
     /// Returns the reported number of an author's posts.
     pub(crate) async fn count(&self, author: u64) -> usize {
-        self.app.load(PostCount(id(author))).await.unwrap() as usize
+        self.app.load(PostCount { author: id(author), period: Period::ALL }).await.unwrap() as usize
     }
 
     /// Returns the number of an author's posts that have been erased and are still in the list.
@@ -368,8 +369,14 @@ impl Stage {
 
     /// Returns the posts of an author that the archive has.
     async fn archived(&self, user: u64) -> Vec<u64> {
-        let all =
-            Range { author: id(user), direction: Direction::Forward, above: 0, below: u64::MAX, limit: 999 };
+        let all = Range {
+            author: id(user),
+            direction: Direction::Forward,
+            above: 0,
+            below: u64::MAX,
+            limit: 999,
+            period: Period::ALL,
+        };
         let found = self.archive.ids_of(&[all]).await.unwrap().pop().unwrap();
         found.into_iter().map(PostId::get).collect()
     }

@@ -9,6 +9,7 @@ use fanfold::app::post::read::{PostPage, PostRecords};
 use fanfold::app::read::{Load as _, Shared};
 use fanfold::app::timeline::{TimelinePage, TimelineQuery};
 use fanfold::app::viewer::Viewer;
+use fanfold::model::clock::Period;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::{Direction, Window};
 use fanfold::model::user::UserFields;
@@ -30,7 +31,8 @@ pub(crate) async fn walk_posts(
     let mut from = None;
     loop {
         let window = Window { direction, size, from };
-        let page = app.load(PostPage { author: UserId::new(author).unwrap(), window }).await?;
+        let page =
+            app.load(PostPage { author: UserId::new(author).unwrap(), window, period: Period::ALL }).await?;
         let posts = app.load(PostRecords(Shared(Arc::clone(&page.entries)))).await?;
         let found: Vec<PostId> = posts.iter().flatten().map(|post| post.id).collect();
         let (outermost, more) = match direction {

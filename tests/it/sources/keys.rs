@@ -7,7 +7,7 @@ use crate::harness::world::{World, deliver_all};
 const SOURCE: &str = include_str!("../../../src/store/key.rs");
 
 /// The keys that `fanfold check` compares with others, each with what it finds.
-const CHECKED: [(&str, &str); 11] = [
+const CHECKED: [(&str, &str); 12] = [
     ("names", "wrong names"),
     ("user", "wrong names"),
     ("intents", "unfinished operations"),
@@ -15,6 +15,7 @@ const CHECKED: [(&str, &str); 11] = [
     ("followers", "torn and dangling edges"),
     ("cold", "archived post counts"),
     ("posts", "archived post counts"),
+    ("post_times", "wrong creation times"),
     ("gone", "archived post counts"),
     ("fanout_failed", "abandoned deliveries"),
     ("unmovable", "posts that the archive rejected"),
