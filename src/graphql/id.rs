@@ -3,8 +3,6 @@
 //! An id is the base64url encoding of a string such as `User:7`. Only the canonical form is accepted, so every object
 //! has exactly one id.
 
-use std::fmt::Display;
-
 use async_graphql::ID;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -22,17 +20,25 @@ pub(super) enum GlobalId {
     User(UserId),
     Post(PostId),
     Session(SessionId),
+    Viewer(UserId),
+    /// The relation between a viewer and another user.
+    Relation {
+        viewer: UserId,
+        user: UserId,
+    },
 }
 
 impl GlobalId {
     /// Encodes the id as clients see it.
     pub(super) fn print(self) -> ID {
-        let what: &dyn Display = match &self {
-            Self::User(user) => user,
-            Self::Post(post) => post,
-            Self::Session(session) => session,
+        let kind = self.kind();
+        let text = match self {
+            Self::User(user) | Self::Viewer(user) => format!("{kind}:{user}"),
+            Self::Post(post) => format!("{kind}:{post}"),
+            Self::Session(session) => format!("{kind}:{session}"),
+            Self::Relation { viewer, user } => format!("{kind}:{viewer}:{user}"),
         };
-        ID(URL_SAFE_NO_PAD.encode(format!("{}:{what}", self.kind())))
+        ID(URL_SAFE_NO_PAD.encode(text))
     }
 
     /// Parses an argument as an id of any type.
@@ -43,8 +49,8 @@ impl GlobalId {
     /// Parses an argument as an id of a type that `node` looks up.
     pub(super) fn node(argument: &str, id: &ID) -> Result<Self, Error> {
         match Self::parse(argument, id)? {
-            other @ Self::Session(_) => Err(other.unexpected(argument, "Node")),
-            node => Ok(node),
+            node @ (Self::User(_) | Self::Post(_)) => Ok(node),
+            other => Err(other.unexpected(argument, "Node")),
         }
     }
 
@@ -82,6 +88,8 @@ impl GlobalId {
             Self::User(_) => "User",
             Self::Post(_) => "Post",
             Self::Session(_) => "Session",
+            Self::Viewer(_) => "Viewer",
+            Self::Relation { .. } => "Relation",
         }
     }
 }
@@ -93,6 +101,11 @@ fn read(id: &ID) -> Option<GlobalId> {
         "User" => what.parse().ok().map(GlobalId::User),
         "Post" => what.parse().ok().map(GlobalId::Post),
         "Session" => SessionId::parse(what).map(GlobalId::Session),
+        "Viewer" => what.parse().ok().map(GlobalId::Viewer),
+        "Relation" => {
+            let (viewer, user) = what.split_once(':')?;
+            Some(GlobalId::Relation { viewer: viewer.parse().ok()?, user: user.parse().ok()? })
+        }
         _ => None,
     }
 }
@@ -116,7 +129,10 @@ mod tests {
         let post = GlobalId::Post(PostId::new(7).unwrap());
         let session = GlobalId::Session(SessionId::issue(&Rng::from_seed(1)));
         assert_eq!(*user.print(), "VXNlcjo3");
-        for id in [user, post, session] {
+        let seven = UserId::new(7).unwrap();
+        let viewer = GlobalId::Viewer(seven);
+        let relation = GlobalId::Relation { viewer: seven, user: UserId::new(9).unwrap() };
+        for id in [user, post, session, viewer, relation] {
             assert_eq!(GlobalId::parse("id", &id.print()).unwrap(), id);
         }
     }
@@ -124,9 +140,16 @@ mod tests {
     #[test]
     fn everything_else_is_invalid_and_its_argument_is_named() {
         let encode = |text: &str| URL_SAFE_NO_PAD.encode(text);
-        for text in
-            ["", "7", "VXNlcjo3=", "VXNlcjo4\0", &encode("User:07"), &encode("User:"), &encode("Cat:7")]
-        {
+        for text in [
+            "",
+            "7",
+            "VXNlcjo3=",
+            "VXNlcjo4\0",
+            &encode("User:07"),
+            &encode("User:"),
+            &encode("Cat:7"),
+            &encode("Relation:7"),
+        ] {
             let error = GlobalId::parse("ids", &ID(text.into())).unwrap_err();
             assert!(error.to_string().contains("`ids`"), "{text:?}: {error}");
         }

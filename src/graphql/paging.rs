@@ -5,6 +5,8 @@ use async_graphql_value::Value;
 
 use crate::app::error::Error;
 use crate::graphql::cursor::{self, List};
+use crate::graphql::types::scalar::parse_instant;
+use crate::model::clock::Period;
 use crate::model::page::{Direction, Window};
 
 /// Default number of entries in a page.
@@ -13,12 +15,15 @@ pub(super) const DEFAULT_SIZE: usize = 20;
 const MOST: usize = 100;
 
 /// Declares an object whose fields are connections. Each field has the four paging arguments, which its resolver
-/// receives as one [`Paging`]. List a field's other directives in `@[…]`. Flatten the declared object into the object
+/// receives as one [`Paging`], and then its own optional arguments, each with its description. List a field's other directives in `@[…]`. Flatten the declared object into the object
 /// that owns the connections.
 macro_rules! connections {
     (impl $object:ident {
         $($(#[$meta:meta])* $(@[$($directive:tt)*])?
-        async fn $name:ident(&$self:ident, $context:ident, $paging:ident) -> $connection:ty $body:block)*
+        async fn $name:ident(
+            &$self:ident, $context:ident, $paging:ident
+            $(, $filter:ident: $filter_type:ty = $description:tt)* $(,)?
+        ) -> $connection:ty $body:block)*
     }) => {
         #[async_graphql::Object]
         impl $object {
@@ -29,7 +34,8 @@ macro_rules! connections {
                     &$self,
                     $context: &async_graphql::Context<'_>,
                     #[graphql(
-                        desc = "Maximum number of entries, from the start of the list or after `after`. Default 20; values above 100 count as 100. Not valid with `last` or `before`."
+                        desc = "Maximum number of entries, from the start of the list or after `after`. Values above 100 count as 100. Must not be given with `last` or `before`, which take the place of the default.",
+                        default = 20
                     )]
                     first: Option<i32>,
                     #[graphql(desc = "A cursor of this list. The page begins after it.")] after: Option<String>,
@@ -38,10 +44,11 @@ macro_rules! connections {
                     )]
                     last: Option<i32>,
                     #[graphql(desc = "A cursor of this list. The page ends before it.")] before: Option<String>,
-                ) -> Result<$connection, $crate::app::error::Error> {
+                    $(#[graphql(desc = $description)] $filter: Option<$filter_type>,)*
+                ) -> Option<Result<$connection, $crate::app::error::Error>> {
                     let $paging = $crate::graphql::paging::Paging { first, after, last, before };
                     // Boxed: the future of each field of a node is as large as its object's largest resolver.
-                    futures::FutureExt::boxed(async move { $body }).await
+                    Some(futures::FutureExt::boxed(async move { $body }).await)
                 }
             )*
         }
@@ -76,32 +83,31 @@ impl Paging {
         Some(Self { first, after, last: number("last")?, before: cursor("before")? })
     }
 
-    /// Returns the window of this list that the arguments select.
+    /// Returns the window of this list that the arguments select. `last` and `before` take precedence over `first`,
+    /// which has a default; a document that gives arguments of both pairs is rejected before execution.
     pub(super) fn window<L: List>(&self, list: L) -> Result<Window<L::Position>, Error> {
         let Self { first, after, last, before } = self;
         let backward = last.is_some() || before.is_some();
-        if backward && (first.is_some() || after.is_some()) {
-            let message =
-                "`first` and `after` page forward, `last` and `before` backward: use only one pair.";
-            return Err(Error::Invalid(message.to_owned()));
-        }
         let place = |argument, cursor: &Option<String>| {
             cursor.as_deref().map(|cursor| cursor::parse(argument, list, cursor)).transpose()
         };
         Ok(if backward {
-            Window {
-                direction: Direction::Backward,
-                size: size("last", *last)?,
-                from: place("before", before)?,
-            }
+            Window { direction: Direction::Backward, size: page_limit(*last), from: place("before", before)? }
         } else {
-            Window {
-                direction: Direction::Forward,
-                size: size("first", *first)?,
-                from: place("after", after)?,
-            }
+            Window { direction: Direction::Forward, size: page_limit(*first), from: place("after", after)? }
         })
     }
+}
+
+/// Returns the period that the arguments of a field of a document to execute select; `None` if an argument has another
+/// type.
+pub(super) fn period_of(field: &Field) -> Option<Period> {
+    let instant = |name| match field.get_argument(name).map_or(&Value::Null, |value| &value.node) {
+        Value::Null => Some(None),
+        Value::String(text) => parse_instant(text).map(Some),
+        _ => None,
+    };
+    Some(Period { since: instant("since")?, until: instant("until")? })
 }
 
 /// Returns the maximum number of entries in a page for a requested size of `asked`.
@@ -109,17 +115,8 @@ pub(super) fn page_size(asked: i64) -> u64 {
     u64::try_from(asked).unwrap_or(0).min(MOST as u64)
 }
 
-/// Returns the maximum number of entries in an unpaged list, given its `first` argument.
-pub(super) fn page_limit(first: Option<i32>) -> Result<usize, Error> {
-    size("first", first)
-}
-
-fn size(argument: &str, size: Option<i32>) -> Result<usize, Error> {
-    let Some(size) = size else {
-        return Ok(DEFAULT_SIZE);
-    };
-    match usize::try_from(size) {
-        Ok(size) => Ok(size.min(MOST)),
-        Err(_) => Err(Error::Invalid(format!("`{argument}` must not be negative, but is {size}."))),
-    }
+/// Returns the maximum number of entries in a page, given its `first` or `last` argument. A document with a negative
+/// argument is rejected before execution.
+pub(super) fn page_limit(size: Option<i32>) -> usize {
+    size.map_or(DEFAULT_SIZE, |size| usize::try_from(size).unwrap_or(0).min(MOST))
 }

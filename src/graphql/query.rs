@@ -62,16 +62,19 @@ impl Query {
     }
 
     /// The users and posts with these ids, in the order of the ids. An entry is null if its object does not exist or
-    /// was deleted.
+    /// was deleted. The list is null if temporarily unavailable.
     #[graphql(directive = list_size::apply(Some(1), Some(names(["ids"])), None, Some(false)))]
     async fn nodes(
         &self,
         context: &Context<'_>,
         #[graphql(desc = "The ids of users and posts. Maximum 100.")] ids: Vec<ID>,
-    ) -> Result<Vec<Option<Node>>, Error> {
-        check_count("ids", &ids)?;
-        let ids: Vec<NodeId> = numbered("ids", &ids, node_id)?;
-        load_nodes(&Scope::of(context), &ids, &Selected::of(context)).await
+    ) -> Option<Result<Vec<Option<Node>>, Error>> {
+        let nodes = async {
+            check_count("ids", &ids)?;
+            let ids: Vec<NodeId> = numbered("ids", &ids, node_id)?;
+            load_nodes(&Scope::of(context), &ids, &Selected::of(context)).await
+        };
+        Some(nodes.await)
     }
 
     /// A post; null if it does not exist or was deleted.
@@ -128,7 +131,7 @@ impl Query {
         before: Option<Date>,
     ) -> Option<Result<Vec<DailyVisits>, Error>> {
         let visits = async {
-            let first = page_limit(Some(first.unwrap_or(7)))?;
+            let first = page_limit(Some(first.unwrap_or(7)));
             let before = before.map(|Date(day)| day);
             let scope = Scope::of(context);
             let visits = scope.app.visits(&scope.loader, first, before).await?;
@@ -144,22 +147,26 @@ impl Query {
     }
 
     /// The relations between the viewer and these users, in the order of the ids. Entries are null for unknown users
-    /// and for the viewer themselves; all entries are null for an anonymous request.
+    /// and for the viewer themselves; all entries are null for an anonymous request. The list is null if temporarily
+    /// unavailable.
     #[graphql(directive = list_size::apply(Some(1), Some(names(["userIds"])), None, Some(false)))]
     async fn relations(
         &self,
         context: &Context<'_>,
         #[graphql(desc = "The ids of the users. Maximum 100.")] user_ids: Vec<ID>,
-    ) -> Result<Vec<Option<Relation>>, Error> {
-        check_count("userIds", &user_ids)?;
-        let ids = numbered("userIds", &user_ids, GlobalId::user)?.into();
-        let scope = Scope::of(context);
-        if scope.viewer_id().is_none() {
-            return Ok(user_ids.iter().map(|_| None).collect());
-        }
-        let selection = user_selection(&[Selected::of(context).field("user")]);
-        let users = User::load_all(&scope, ids, UserSelection { relation: true, ..selection }).await?;
-        Ok(users.into_iter().map(|user| user?.loaded_relation()).collect())
+    ) -> Option<Result<Vec<Option<Relation>>, Error>> {
+        let relations = async {
+            check_count("userIds", &user_ids)?;
+            let ids = numbered("userIds", &user_ids, GlobalId::user)?.into();
+            let scope = Scope::of(context);
+            if scope.viewer_id().is_none() {
+                return Ok(user_ids.iter().map(|_| None).collect());
+            }
+            let selection = user_selection(&[Selected::of(context).field("user")]);
+            let users = User::load_all(&scope, ids, UserSelection { relation: true, ..selection }).await?;
+            Ok(users.into_iter().map(|user| user?.loaded_relation()).collect())
+        };
+        Some(relations.await)
     }
 }
 
@@ -184,7 +191,7 @@ fn node_id(argument: &str, id: &ID) -> Result<NodeId, Error> {
     match GlobalId::node(argument, id)? {
         GlobalId::User(user) => Ok(NodeId::User(user)),
         GlobalId::Post(post) => Ok(NodeId::Post(post)),
-        other @ GlobalId::Session(_) => Err(other.unexpected(argument, "Node")),
+        other => Err(other.unexpected(argument, "Node")),
     }
 }
 

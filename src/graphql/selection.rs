@@ -118,16 +118,19 @@ impl Wants {
         if self.page { filled.await } else { Ok((0..count).map(|_| Filled::empty()).collect()) }
     }
 
-    /// Loads the counts of several connections if the count is selected.
+    /// Loads the counts of several connections if the count is selected. A failure is left to the count's resolver,
+    /// because it must not take the page away.
     pub(super) async fn counts(
         self,
         counts: impl Future<Output = Result<Arc<[u64]>, Error>>,
-    ) -> Result<Option<Arc<[u64]>>, Error> {
-        if self.count { counts.await.map(Some) } else { Ok(None) }
+    ) -> Option<Arc<[u64]>> {
+        if self.count { counts.await.ok() } else { None }
     }
 
-    /// Loads the count into the loader's cache if the count is selected.
-    pub(super) async fn count(self, count: impl Future<Output = Result<u64, Error>>) -> Result<(), Error> {
-        if self.count { count.await.map(drop) } else { Ok(()) }
+    /// Loads the count into the loader's cache if the count is selected. A failure is left to the count's resolver.
+    pub(super) async fn count(self, count: impl Future<Output = Result<u64, Error>>) {
+        if self.count {
+            drop(count.await);
+        }
     }
 }

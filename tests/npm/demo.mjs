@@ -441,10 +441,10 @@ async function fallsFarBehind(friend, wire, token) {
     }
     const { publish: last } = await request(publish, { input: { content: "The last of very many" } }, token);
     // Posts of one author are delivered a few at a time: only when all are, the reader is too far behind.
-    const delivery = "query ($id: ID!) { post(id: $id) { delivery { delivered total } } }";
+    const delivery = "query ($id: ID!) { post(id: $id) { delivery { deliveredCount totalCount } } }";
     await until(async () => {
       const { post } = await request(delivery, { id: last.post.id }, token);
-      return post.delivery.delivered === post.delivery.total;
+      return post.delivery.deliveredCount === post.delivery.totalCount;
     }, "the last of very many is delivered");
     wire.repair();
     await friend.page.locator(`[data-post="${last.post.id}"]`).waitFor();

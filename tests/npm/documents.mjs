@@ -15,7 +15,7 @@ const selections = [
   'relation { status }', 'region { country { code } subdivision { name } }',
   'posts { nodes { id content author { username } } pageInfo { hasNextPage endCursor } totalCount }',
   'x: followers(first: 1) { totalCount } x: followers(first: 1) { nodes { id } }',
-  'followers(first: null) { totalCount }', 'followersByRegion { total sampled shares { count share region { country { name } } } }',
+  'followers(first: null) { totalCount }', 'followersByRegion { totalCount sampledCount regions { count share region { country { name } } } }',
 ];
 
 // Invalid selections on a user.

@@ -66,7 +66,7 @@ function removeEverywhere(cache: Cache, postId: string): void {
 
 type Input = { input: { userId: string } };
 type Published = { publish: { post: { id: string } | null } | null };
-type Deleted = { deletePost: { deletedId: string | null } | null };
+type Deleted = { deletePost: { deletedPostId: string | null } | null };
 type RelationChanged = {
   relationChanged: { user: { id: string; relation: { followingSince: string | null } | null } };
 };
@@ -83,7 +83,7 @@ const onPublish: UpdateResolver<Published> = ({ publish }, _input, cache) => {
 };
 
 const onDelete: UpdateResolver<Deleted> = ({ deletePost }, _input, cache) => {
-  if (deletePost?.deletedId) removeEverywhere(cache, deletePost.deletedId);
+  if (deletePost?.deletedPostId) removeEverywhere(cache, deletePost.deletedPostId);
 };
 
 const onEvent: UpdateResolver<TimelineChanged> = ({ timeline: event }, _input, cache) => {

@@ -10,7 +10,7 @@ import { SessionRow, type SessionRowSession } from "./SessionRow";
 const RevokeSession = graphql(`
   mutation RevokeSession($input: RevokeSessionInput!) {
     revokeSession(input: $input) {
-      revokedId
+      revokedSessionId
       userErrors {
         ...UserErrorParts
       }

@@ -12,7 +12,7 @@ import { UserErrorParts } from "../ui/userErrors";
 const DeletePost = graphql(`
   mutation DeletePost($input: DeletePostInput!) {
     deletePost(input: $input) {
-      deletedId
+      deletedPostId
       userErrors {
         ...UserErrorParts
       }

@@ -1,6 +1,6 @@
 //! Validates argument values. Values must match their types, whether they consist of literals, variables or both. Ids,
-//! cursors and days must be well-formed. All checks run before execution, so no field fails on its arguments after
-//! other fields have run.
+//! cursors, instants and days must be well-formed, and paging arguments must select a page. All checks run before
+//! execution, so no field fails on its arguments after other fields have run.
 //!
 //! Not here: checks that depend on a list's owner or on stored data.
 
@@ -33,6 +33,27 @@ pub(super) fn check_all(
         let argument = field.specified_argument_by_name(&definition.name);
         let place = ArgumentContext { schema, object, field: &field.name, code: code(argument) };
         place.check(&definition.ty, &definition.name, value)?;
+    }
+    check_paging(field, given)
+}
+
+/// Rejects a negative page size, and arguments that page both forward and backward.
+fn check_paging(field: &Field, given: &[(async_graphql::Name, Value)]) -> Result<(), RequestError> {
+    let value = |name: &str| given.iter().find(|(given, _)| given == name).map(|(_, value)| value);
+    for name in ["first", "last"] {
+        if let Some(Value::Number(size)) = value(name)
+            && size.as_i64().is_some_and(|size| size < 0)
+        {
+            return Err(rejected(Code::BadUserInput, name, &format!("must not be negative, but is {size}")));
+        }
+    }
+    let is_connection = field.definition.arguments.iter().any(|argument| argument.name == "last");
+    let is_given = |name| value(name).is_some_and(|value| *value != Value::Null);
+    let [is_forward, is_backward] =
+        [["first", "after"], ["last", "before"]].map(|pair| pair.into_iter().any(is_given));
+    if is_connection && is_forward && is_backward {
+        let message = "`first` and `after` page forward, `last` and `before` backward: use only one pair.";
+        return Err(RequestError::new(Code::BadUserInput, message));
     }
     Ok(())
 }
@@ -139,7 +160,9 @@ impl ArgumentContext<'_> {
                 Ok(())
             }
             ("Date", Value::String(text)) if scalar::is_date(text) => Ok(()),
+            ("DateTime", Value::String(text)) if scalar::is_instant(text) => Ok(()),
             ("Date", _) => return form("a day such as 2026-11-20"),
+            ("DateTime", _) => return form("an instant such as 2026-11-20T08:30:00Z"),
             (ty, _) => return form(&format!("of type {ty}")),
         };
         checked.map_err(|error| RequestError::of(&error, ""))

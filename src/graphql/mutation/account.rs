@@ -86,7 +86,7 @@ pub(super) struct LogoutPayload {
 #[derive(SimpleObject)]
 pub(super) struct RevokeSessionPayload {
     /// The id of the revoked session; null on failure.
-    revoked_id: Option<ID>,
+    revoked_session_id: Option<ID>,
     #[graphql(flatten)]
     errors: UserErrors,
 }
@@ -162,7 +162,7 @@ impl AccountMutation {
             done
         };
         Some(split(done.await).map(|(done, errors)| RevokeSessionPayload {
-            revoked_id: done.map(|()| input.session_id),
+            revoked_session_id: done.map(|()| input.session_id),
             errors,
         }))
     }

@@ -8,8 +8,10 @@ use crate::app::error::Error;
 use crate::graphql::context::Scope;
 use crate::graphql::id::GlobalId;
 use crate::graphql::selection::Selected;
+use crate::graphql::types::connection::post::PostEdge;
 use crate::graphql::types::post::Post;
 use crate::graphql::types::user_error::{UserErrors, split};
+use crate::graphql::types::viewer::Viewer;
 use crate::model::id::PostId;
 
 /// Post mutations.
@@ -42,14 +44,32 @@ pub(super) struct PublishPayload {
     errors: UserErrors,
 }
 
+impl PublishPayload {
+    /// Loads the published post with what this selection of a post needs.
+    async fn load(&self, selection: &Selected<'_>) -> Option<Result<Post, Error>> {
+        let posts = Post::load_all(&self.scope, std::iter::once(self.published?), selection).await;
+        posts.map(|posts| posts.into_iter().next().flatten()).transpose()
+    }
+}
+
 /// Payload of `publish`.
 #[Object]
 impl PublishPayload {
     /// The published post; null on failure, or if it has been deleted since.
     async fn post(&self, context: &Context<'_>) -> Option<Result<Post, Error>> {
-        let id = self.published?;
-        let posts = Post::load_all(&self.scope, std::iter::once(id), &Selected::of(context)).await;
-        posts.map(|posts| posts.into_iter().next().flatten()).transpose()
+        self.load(&Selected::of(context)).await
+    }
+
+    /// The published post as the first entry of `User.posts`, to prepend to the list in a cache; null whenever `post`
+    /// is null.
+    async fn post_edge(&self, context: &Context<'_>) -> Option<Result<PostEdge, Error>> {
+        let post = self.load(&Selected::of(context).field("node")).await?;
+        Some(post.map(PostEdge::of))
+    }
+
+    /// The viewer after the change; null on failure.
+    async fn viewer(&self) -> Option<Viewer> {
+        self.published.and_then(|_| Viewer::of(&self.scope))
     }
 
     #[graphql(flatten)]
@@ -63,7 +83,9 @@ impl PublishPayload {
 #[derive(SimpleObject)]
 pub(super) struct DeletePostPayload {
     /// The id of the deleted post; null on failure.
-    deleted_id: Option<ID>,
+    deleted_post_id: Option<ID>,
+    /// The viewer after the change; null on failure.
+    viewer: Option<Viewer>,
     #[graphql(flatten)]
     errors: UserErrors,
 }
@@ -99,9 +121,10 @@ impl PostMutation {
             let post = GlobalId::post("input.postId", &input.post_id)?;
             scope.app.delete_post(scope.viewer(), post).await
         };
-        Some(
-            split(done.await)
-                .map(|(done, errors)| DeletePostPayload { deleted_id: done.map(|()| input.post_id), errors }),
-        )
+        Some(split(done.await).map(|(done, errors)| DeletePostPayload {
+            viewer: done.and_then(|()| Viewer::of(&scope.afresh())),
+            deleted_post_id: done.map(|()| input.post_id),
+            errors,
+        }))
     }
 }

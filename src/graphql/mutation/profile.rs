@@ -5,9 +5,8 @@ use async_graphql::{Context, InputObject, MaybeUndefined, Object, SimpleObject};
 use crate::app::error::Error;
 use crate::app::user::{ProfileUpdate, ResidenceUpdate};
 use crate::graphql::context::Scope;
-use crate::graphql::selection::{Selected, user_selection};
-use crate::graphql::types::user::User;
 use crate::graphql::types::user_error::{UserErrors, split};
+use crate::graphql::types::viewer::Viewer;
 
 /// Profile mutations.
 #[derive(Default)]
@@ -50,8 +49,8 @@ impl UpdateProfileInput {
 /// Payload of `updateProfile`.
 #[derive(SimpleObject)]
 pub(super) struct UpdateProfilePayload {
-    /// The updated user; null on failure.
-    user: Option<User>,
+    /// The viewer after the change; null on failure.
+    viewer: Option<Viewer>,
     #[graphql(flatten)]
     errors: UserErrors,
 }
@@ -66,9 +65,8 @@ impl ProfileMutation {
     ) -> Option<Result<UpdateProfilePayload, Error>> {
         let scope = Scope::of(context);
         let done = scope.app.change_profile(scope.viewer(), input.update()).await;
-        let selection = user_selection(&[Selected::of(context).field("user")]);
-        Some(split(done).map(|(user, errors)| UpdateProfilePayload {
-            user: user.map(|user| User::asked(&scope.afresh(), user, selection)),
+        Some(split(done).map(|(done, errors)| UpdateProfilePayload {
+            viewer: done.and_then(|_| Viewer::of(&scope.afresh())),
             errors,
         }))
     }

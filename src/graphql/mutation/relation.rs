@@ -11,6 +11,7 @@ use crate::app::visibility::UserSelection;
 use crate::graphql::context::Scope;
 use crate::graphql::id::GlobalId;
 use crate::graphql::selection::{Selected, user_selection};
+use crate::graphql::types;
 use crate::graphql::types::relation::Relation;
 use crate::graphql::types::user::User;
 use crate::graphql::types::user_error::{UserErrors, split};
@@ -44,6 +45,8 @@ pub(super) struct RemoveFollowerInput {
 /// Payload of `follow`.
 #[derive(SimpleObject)]
 pub(super) struct FollowPayload {
+    /// The viewer after the change; null on failure.
+    viewer: Option<types::viewer::Viewer>,
     /// The relation after the change; null on failure.
     relation: Option<Relation>,
     /// The followed user; null on failure.
@@ -55,6 +58,8 @@ pub(super) struct FollowPayload {
 /// Payload of `unfollow`.
 #[derive(SimpleObject)]
 pub(super) struct UnfollowPayload {
+    /// The viewer after the change; null on failure.
+    viewer: Option<types::viewer::Viewer>,
     /// The relation after the change; null on failure.
     relation: Option<Relation>,
     /// The unfollowed user; null on failure.
@@ -66,6 +71,8 @@ pub(super) struct UnfollowPayload {
 /// Payload of `removeFollower`.
 #[derive(SimpleObject)]
 pub(super) struct RemoveFollowerPayload {
+    /// The viewer after the change; null on failure.
+    viewer: Option<types::viewer::Viewer>,
     /// The relation after the change; null on failure.
     relation: Option<Relation>,
     /// The removed follower; null on failure.
@@ -84,7 +91,12 @@ impl RelationMutation {
     ) -> Option<Result<FollowPayload, Error>> {
         let changed =
             change_edge(context, &input.user_id, async |app, viewer, user| app.follow(viewer, user).await);
-        Some(changed.await.map(|(relation, user, errors)| FollowPayload { relation, user, errors }))
+        Some(changed.await.map(|(Changed { viewer, relation, user }, errors)| FollowPayload {
+            viewer,
+            relation,
+            user,
+            errors,
+        }))
     }
 
     /// Unfollows a user. Idempotent.
@@ -95,7 +107,12 @@ impl RelationMutation {
     ) -> Option<Result<UnfollowPayload, Error>> {
         let changed =
             change_edge(context, &input.user_id, async |app, viewer, user| app.unfollow(viewer, user).await);
-        Some(changed.await.map(|(relation, user, errors)| UnfollowPayload { relation, user, errors }))
+        Some(changed.await.map(|(Changed { viewer, relation, user }, errors)| UnfollowPayload {
+            viewer,
+            relation,
+            user,
+            errors,
+        }))
     }
 
     /// Removes one of the viewer's followers. Idempotent.
@@ -107,8 +124,21 @@ impl RelationMutation {
         let changed = change_edge(context, &input.user_id, async |app, viewer, user| {
             app.remove_follower(viewer, user).await
         });
-        Some(changed.await.map(|(relation, user, errors)| RemoveFollowerPayload { relation, user, errors }))
+        Some(changed.await.map(|(Changed { viewer, relation, user }, errors)| RemoveFollowerPayload {
+            viewer,
+            relation,
+            user,
+            errors,
+        }))
     }
+}
+
+/// The objects of a payload after a change; all are `None` if the change was rejected.
+#[derive(Default)]
+struct Changed {
+    viewer: Option<types::viewer::Viewer>,
+    relation: Option<Relation>,
+    user: Option<User>,
 }
 
 /// Changes the relation between the viewer and the user in `input.userId`. Then loads the user and the relation with a
@@ -117,18 +147,19 @@ async fn change_edge(
     context: &Context<'_>,
     user_id: &ID,
     change: impl AsyncFnOnce(&App, &Viewer, UserId) -> Result<(), Error>,
-) -> Result<(Option<Relation>, Option<User>, UserErrors), Error> {
+) -> Result<(Changed, UserErrors), Error> {
     let scope = Scope::of(context);
     scope.viewer().signed_in()?;
     let user = GlobalId::user("input.userId", user_id)?;
     let (done, errors) = split(change(&scope.app, scope.viewer(), user).await)?;
     let Some(()) = done else {
-        return Ok((None, None, errors));
+        return Ok((Changed::default(), errors));
     };
     let payload = Selected::of(context);
     let selection = user_selection(&[payload.field("user"), payload.field("relation").field("user")]);
     let selection = UserSelection { relation: true, ..selection };
-    let user = User::load_all(&scope.afresh(), Arc::new([user]), selection).await?.pop().flatten();
+    let scope = scope.afresh();
+    let user = User::load_all(&scope, Arc::new([user]), selection).await?.pop().flatten();
     let relation = user.as_ref().and_then(User::loaded_relation);
-    Ok((relation, user, errors))
+    Ok((Changed { viewer: types::viewer::Viewer::of(&scope), relation, user }, errors))
 }

@@ -22,7 +22,7 @@ use crate::graphql::selection::{Selected, user_selection};
 use crate::graphql::types::scalar::{DateTime, number};
 use crate::graphql::types::user::User;
 use crate::model;
-use crate::model::id::PostId;
+use crate::model::id::{PostId, UserId};
 
 /// An existing post, with its author.
 pub(in crate::graphql) struct Post {
@@ -42,6 +42,16 @@ impl Post {
         VisiblePost { post, author }: &VisiblePost,
     ) -> Self {
         Self::new(scope, Arc::clone(post), User::visible(scope, author.clone()))
+    }
+
+    /// Returns the post's id.
+    pub(in crate::graphql) fn post_id(&self) -> PostId {
+        self.record.id
+    }
+
+    /// Returns the author's id.
+    pub(in crate::graphql) fn author_id(&self) -> UserId {
+        self.record.author
     }
 
     /// Loads these posts, with the author data that the selection needs. An entry is `None` if its post does not exist.
@@ -91,10 +101,14 @@ impl Post {
     async fn delivery(&self) -> Option<Result<Delivery, Error>> {
         let model::post::Post { id, author, delivery, .. } = *self.record;
         (self.scope.viewer_id() == Some(author)).then_some(())?;
-        let pushed = |delivered, total| Delivery { mode: DeliveryMode::Pushed, delivered, total };
+        let pushed = |delivered_count, total_count| Delivery {
+            mode: DeliveryMode::Pushed,
+            delivered_count,
+            total_count,
+        };
         Some(match delivery {
             model::post::Delivery::Pulled => {
-                Ok(Delivery { mode: DeliveryMode::Pulled, delivered: 0, total: 0 })
+                Ok(Delivery { mode: DeliveryMode::Pulled, delivered_count: 0, total_count: 0 })
             }
             model::post::Delivery::Delivered { followers } => {
                 Ok(pushed(number(followers), number(followers)))
@@ -145,7 +159,7 @@ pub(in crate::graphql) struct Delivery {
     mode: DeliveryMode,
     /// The number of followers reached so far. The post is in each of their timelines, or will be when the follower
     /// next returns. 0 in mode `PULLED`.
-    delivered: i32,
+    delivered_count: i32,
     /// The total number of followers to reach. 0 in mode `PULLED`.
-    total: i32,
+    total_count: i32,
 }

@@ -86,21 +86,22 @@ impl Region {
     }
 }
 
-/// One country's share of a user's followers.
+/// One region's share of a group of users.
 #[derive(SimpleObject)]
 #[graphql(directive = cache_control::apply(Public))]
 pub(in crate::graphql) struct RegionShare {
-    /// The country, as a region without a subdivision; null for followers with no region in their profiles.
+    /// The region in these users' profiles; null for users with no region in their profiles.
     region: Option<Region>,
-    /// The number of sampled followers in this country.
+    /// The number of users in this region.
     count: i32,
-    /// The country's fraction of all sampled followers, from 0 to 1.
+    /// The region's fraction of all users in the group, from 0 to 1.
     share: f64,
 }
 
 impl RegionShare {
-    fn new(Share { region, count }: Share, of: usize) -> Self {
-        Self { region: region.map(Region), count: number(count), share: ratio(count, of) }
+    /// Creates a region's share of a sample of `of` users, each of whom stands for `weight` users.
+    pub(in crate::graphql) fn new(Share { region, count }: Share, of: usize, weight: u64) -> Self {
+        Self { region: region.map(Region), count: number(count * weight), share: ratio(count, of) }
     }
 }
 
@@ -108,29 +109,29 @@ impl RegionShare {
 #[derive(SimpleObject)]
 #[graphql(directive = cache_control::apply(Public))]
 pub(in crate::graphql) struct FollowersByRegion {
-    /// The countries' shares, largest first.
-    shares: Vec<RegionShare>,
+    /// The countries' shares of the sample, largest first. Each region is a whole country.
+    regions: Vec<RegionShare>,
     /// The number of followers sampled: all followers if there are at most 10,000, otherwise 10,000 followers evenly
     /// spaced in the list. Samples are smaller if an operation requests them for many users.
-    sampled: i32,
+    sampled_count: i32,
     /// The user's total number of followers.
-    total: i32,
+    total_count: i32,
 }
 
 impl FollowersByRegion {
     /// Creates a distribution from a sample's shares. Keeps only the first `first` shares.
     pub(in crate::graphql) fn new(shares: Vec<Share>, first: usize, sampled: usize, total: u64) -> Self {
-        let share = |share| RegionShare::new(share, sampled);
+        let share = |share| RegionShare::new(share, sampled, 1);
         Self {
-            shares: shares.into_iter().take(first).map(share).collect(),
-            sampled: number(sampled as u64),
-            total: number(total),
+            regions: shares.into_iter().take(first).map(share).collect(),
+            sampled_count: number(sampled as u64),
+            total_count: number(total),
         }
     }
 }
 
 /// Returns the ratio of `count` to `of`; 0 for an empty sample.
 #[expect(clippy::cast_precision_loss, reason = "a double is precise enough for a share")]
-pub(in crate::graphql) fn ratio(count: u64, of: usize) -> f64 {
+fn ratio(count: u64, of: usize) -> f64 {
     count as f64 / of.max(1) as f64
 }

@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use async_graphql::parser::types::Field;
 use async_graphql::resolver_utils::EnumType as _;
-use async_graphql::{Enum, Object};
+use async_graphql::{Enum, ID, Object};
 
 use crate::graphql::context::Scope;
 use crate::graphql::directive::{CacheControlScope::Private, cache_control};
+use crate::graphql::id::GlobalId;
 use crate::graphql::preloaded::{Json, One, Preloaded, Source, memory, object};
 use crate::graphql::types::scalar::DateTime;
 use crate::graphql::types::user::User;
 use crate::model;
 use crate::model::clock::Timestamp;
+use crate::model::id::UserId;
 
 /// The follow state between the viewer and another user.
 #[derive(Clone, Copy, Enum, PartialEq, Eq)]
@@ -30,19 +32,29 @@ pub(in crate::graphql) enum RelationStatus {
 
 /// The relation between the viewer and another user.
 pub(in crate::graphql) struct Relation {
+    viewer: UserId,
     user: User,
     relation: model::relation::Relation,
 }
 
 impl Relation {
-    pub(in crate::graphql) fn new(user: User, relation: model::relation::Relation) -> Self {
-        Self { user, relation }
+    pub(in crate::graphql) fn new(viewer: UserId, user: User, relation: model::relation::Relation) -> Self {
+        Self { viewer, user, relation }
+    }
+
+    fn global_id(&self) -> ID {
+        GlobalId::Relation { viewer: self.viewer, user: self.user.user_id() }.print()
     }
 }
 
 /// The relation between the viewer and another user.
 #[Object(directive = cache_control::apply(Private))]
 impl Relation {
+    /// The relation's id, for caches: it is the same wherever the viewer sees the relation. `node` does not look it up.
+    async fn id(&self) -> ID {
+        self.global_id()
+    }
+
     /// The other user in the relation.
     async fn user(&self) -> One<'_, User> {
         One(&self.user)
@@ -73,6 +85,7 @@ impl Preloaded for Relation {
             })
         };
         match field.name.node.as_str() {
+            "id" => memory(|relation: &Self, json| json.value(&relation.global_id())),
             "user" => object(field, |relation: &Self| &relation.user),
             "status" => memory(|relation: &Self, json| {
                 let status = RelationStatus::from(relation.relation.status());

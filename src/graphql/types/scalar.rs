@@ -11,16 +11,29 @@ pub(in crate::graphql) struct DateTime(pub(in crate::graphql) Timestamp);
 #[Scalar(specified_by_url = "https://scalars.graphql.org/andimarek/date-time")]
 impl ScalarType for DateTime {
     fn parse(value: Value) -> InputValueResult<Self> {
-        let Value::String(text) = &value else {
-            return Err(InputValueError::expected_type(value));
-        };
-        let instant: jiff::Timestamp = text.parse().map_err(InputValueError::custom)?;
-        Ok(Self(Timestamp::from_millis(instant.as_millisecond())))
+        match &value {
+            Value::String(text) => {
+                parse_instant(text).map(Self).ok_or_else(|| InputValueError::expected_type(value))
+            }
+            _ => Err(InputValueError::expected_type(value)),
+        }
     }
 
     fn to_value(&self) -> Value {
         Value::String(print(self.0))
     }
+}
+
+/// Returns true if a string is a valid instant.
+pub(in crate::graphql) fn is_instant(text: &str) -> bool {
+    parse_instant(text).is_some()
+}
+
+/// Parses an instant in the form of RFC 3339. A fraction of a millisecond is rounded up.
+pub(in crate::graphql) fn parse_instant(text: &str) -> Option<Timestamp> {
+    let instant: jiff::Timestamp = text.parse().ok()?;
+    let millis = -(-instant.as_nanosecond()).div_euclid(1_000_000);
+    Some(Timestamp::from_millis(millis.try_into().ok()?))
 }
 
 /// A day as clients see it.

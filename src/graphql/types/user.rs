@@ -18,7 +18,7 @@ use crate::graphql::directive::{
     cache_control, cost, list_size, names,
 };
 use crate::graphql::id::GlobalId;
-use crate::graphql::paging::{DEFAULT_SIZE, Paging, connections, page_limit};
+use crate::graphql::paging::{DEFAULT_SIZE, Paging, connections, page_limit, period_of};
 use crate::graphql::preloaded::{Json, Nested, Preloaded, Source, loaded, memory};
 use crate::graphql::selection::Selected;
 use crate::graphql::types::connection::follow::FollowConnection;
@@ -27,6 +27,7 @@ use crate::graphql::types::region::{FollowersByRegion, Region};
 use crate::graphql::types::relation::Relation;
 use crate::graphql::types::scalar::DateTime;
 use crate::model;
+use crate::model::clock::Period;
 use crate::model::id::UserId;
 use crate::model::region::Residence;
 use crate::model::relation::{ListKind, Side};
@@ -91,8 +92,7 @@ impl User {
     /// Returns the loaded relation between the viewer and this user. Returns `None` if the relation was not loaded, if
     /// the viewer is anonymous, or if this user is the viewer.
     pub(in crate::graphql) fn loaded_relation(&self) -> Option<Relation> {
-        self.other_viewer()?;
-        Some(Relation::new(self.clone(), self.relation?))
+        Some(Relation::new(self.other_viewer()?, self.clone(), self.relation?))
     }
 
     /// Returns the viewer's id; `None` if the viewer is anonymous or is this user.
@@ -186,12 +186,12 @@ impl User {
 
     /// The relation between the viewer and this user; null for an anonymous request and for the viewer themselves.
     async fn relation(&self) -> Option<Result<Relation, Error>> {
-        self.other_viewer()?;
+        let viewer = self.other_viewer()?;
         let relation = match self.relation {
             Some(relation) => Ok(Some(relation)),
             None => self.scope.visible().relation(self.id).boxed().await,
         };
-        relation.transpose().map(|relation| Ok(Relation::new(self.clone(), relation?)))
+        relation.transpose().map(|relation| Ok(Relation::new(viewer, self.clone(), relation?)))
     }
 
     #[graphql(flatten)]
@@ -201,7 +201,7 @@ impl User {
     }
 
     /// The distribution of this user's followers across countries; null if temporarily unavailable.
-    #[graphql(directive = list_size::apply(Some(DEFAULT_SIZE), Some(names(["first"])), Some(names(["shares"])), Some(false)), directive = cost::apply("50".to_owned()))]
+    #[graphql(directive = list_size::apply(Some(DEFAULT_SIZE), Some(names(["first"])), Some(names(["regions"])), Some(false)), directive = cost::apply("50".to_owned()))]
     async fn followers_by_region(
         &self,
         #[graphql(
@@ -211,14 +211,13 @@ impl User {
         first: Option<i32>,
     ) -> Option<Result<FollowersByRegion, Error>> {
         let by_region = async {
-            let first = page_limit(first)?;
             let followers = UserList { kind: ListKind::Followers, owner: self.id };
             let total = self.scope.visible().user_count(followers).await?;
             let sample = FollowerSample { user: self.id, count: total };
             let followers = self.scope.loader.load(sample).await?;
             let regions = self.scope.loader.load(Regions(Shared(followers))).await?;
             let countries = regions.iter().map(|region| region.map(model::region::Region::whole_country));
-            Ok(FollowersByRegion::new(shares(countries), first, regions.len(), total))
+            Ok(FollowersByRegion::new(shares(countries), page_limit(first), regions.len(), total))
         };
         Some(by_region.boxed().await)
     }
@@ -259,13 +258,14 @@ impl Preloaded for User {
             "relation" => {
                 let Some(nested) = Nested::of(field) else { return Source::Resolver };
                 memory(move |user: &Self, json: &mut Json| match user.other_viewer() {
-                    Some(_) => nested.write(&Relation::new(user.clone(), user.relation?), json),
+                    Some(viewer) => nested.write(&Relation::new(viewer, user.clone(), user.relation?), json),
                     None => json.value(&()),
                 })
             }
             "posts" => loaded(field, Self::user_id, async |authors| {
                 let paging = Paging::of(field)?;
-                PostConnection::load_all(&authors, &paging, &Selected::one(field)).await.ok()
+                let period = period_of(field)?;
+                PostConnection::load_all(&authors, &paging, period, &Selected::one(field)).await.ok()
             }),
             "followers" => Self::stored_lists(field, Side::Followers),
             "following" => Self::stored_lists(field, Side::Following),
@@ -315,9 +315,15 @@ struct UserPosts(User);
 connections! {
     impl UserPosts {
         /// The user's posts, newest first.
-        async fn posts(&self, context, paging) -> PostConnection {
+        async fn posts(
+            &self, context, paging,
+            since: DateTime = "Return only posts created at this instant or later.",
+            until: DateTime = "Return only posts created before this instant.",
+        ) -> PostConnection {
             let Self(author) = self;
-            let posts = PostConnection::load_all(&[author], &paging, &Selected::of(context)).await?.pop();
+            let period = Period { since: since.map(|DateTime(at)| at), until: until.map(|DateTime(at)| at) };
+            let selected = Selected::of(context);
+            let posts = PostConnection::load_all(&[author], &paging, period, &selected).await?.pop();
             posts.ok_or_else(|| Broken::NoRecord(author.id).into())
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use async_graphql::{Context, Object};
+use async_graphql::{Context, ID, Object};
 
 use crate::app::audience::MOST_DAYS;
 use crate::app::error::Error;
@@ -11,6 +11,7 @@ use crate::app::session::Sessions;
 use crate::app::viewer::SignedIn;
 use crate::graphql::context::Scope;
 use crate::graphql::directive::{CacheControlScope::Private, cache_control, cost, list_size};
+use crate::graphql::id::GlobalId;
 use crate::graphql::paging::connections;
 use crate::graphql::selection::{Selected, user_selection};
 use crate::graphql::types::connection::timeline::TimelineConnection;
@@ -37,6 +38,11 @@ impl Viewer {
 /// The signed-in user who sent the request.
 #[Object(directive = cache_control::apply(Private))]
 impl Viewer {
+    /// The viewer's id, for caches: it is not the id of their user. `node` does not look it up.
+    async fn id(&self) -> ID {
+        GlobalId::Viewer(self.signed_in.user).print()
+    }
+
     /// The viewer as other users see them.
     async fn user(&self, context: &Context<'_>) -> User {
         User::asked(&self.scope, self.signed_in.user, user_selection(&[Selected::of(context)]))
@@ -72,15 +78,15 @@ impl Viewer {
         Some(audience.await)
     }
 
-    /// The viewer's active sessions, most recently used first.
+    /// The viewer's active sessions, most recently used first; null if temporarily unavailable.
     #[graphql(directive = list_size::apply(Some(10), None, None, None))]
-    async fn sessions(&self) -> Result<Vec<Session>, Error> {
-        let sessions = self.scope.loader.load(Sessions(self.signed_in.user)).await?;
+    async fn sessions(&self) -> Option<Result<Vec<Session>, Error>> {
+        let sessions = self.scope.loader.load(Sessions(self.signed_in.user)).await;
         let own = |session: &model::session::Session| Session {
             is_current: session.id == self.signed_in.session,
             session: session.clone(),
         };
-        Ok(sessions.iter().map(own).collect())
+        Some(sessions.map(|sessions| sessions.iter().map(own).collect()))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::app::audience::Visitors;
 use crate::app::error::Error;
 use crate::app::read::{Load as _, Shared};
 use crate::app::region::read::Regions;
-use crate::app::region::{Share, shares};
+use crate::app::region::shares;
 use crate::app::visit::history;
 use crate::graphql::context::Scope;
 use crate::graphql::directive::{
@@ -16,7 +16,7 @@ use crate::graphql::directive::{
     cache_control, list_size, names,
 };
 use crate::graphql::paging::{DEFAULT_SIZE, page_limit};
-use crate::graphql::types::region::{Region, ratio};
+use crate::graphql::types::region::RegionShare;
 use crate::graphql::types::scalar::Date;
 use crate::graphql::types::scalar::number;
 
@@ -57,7 +57,8 @@ impl Audience {
         number(self.visitors.some.len() as u64 * self.visitors.weight)
     }
 
-    /// The profile viewers' current regions, largest share first.
+    /// The profile viewers' current regions, largest share first; null if temporarily unavailable. The counts are
+    /// estimates if `uniqueVisitors` is one.
     #[graphql(directive = list_size::apply(Some(DEFAULT_SIZE), Some(names(["first"])), None, Some(false)))]
     async fn regions(
         &self,
@@ -66,27 +67,12 @@ impl Audience {
             default = 20
         )]
         first: Option<i32>,
-    ) -> Result<Vec<VisitorShare>, Error> {
-        let first = page_limit(first)?;
-        let regions = self.scope.loader.load(Regions(Shared(Arc::clone(&self.visitors.some)))).await?;
-        let share = |Share { region, count }| VisitorShare {
-            region: region.map(Region),
-            visitors: number(count * self.visitors.weight),
-            share: ratio(count, regions.len()),
-        };
-        Ok(shares(regions.iter().copied()).into_iter().take(first).map(share).collect())
+    ) -> Option<Result<Vec<RegionShare>, Error>> {
+        let Visitors { some, weight, .. } = &self.visitors;
+        let regions = self.scope.loader.load(Regions(Shared(Arc::clone(some)))).await;
+        Some(regions.map(|regions| {
+            let share = |share| RegionShare::new(share, regions.len(), *weight);
+            shares(regions.iter().copied()).into_iter().take(page_limit(first)).map(share).collect()
+        }))
     }
-}
-
-/// One region's share of the profile viewers.
-#[derive(SimpleObject)]
-#[graphql(directive = cache_control::apply(Private))]
-struct VisitorShare {
-    /// The region in these users' profiles: a country or a subdivision; null for users with no region in their
-    /// profiles.
-    region: Option<Region>,
-    /// The number of profile viewers in this region; an estimate if `uniqueVisitors` is an estimate.
-    visitors: i32,
-    /// The region's fraction of all profile viewers, from 0 to 1.
-    share: f64,
 }

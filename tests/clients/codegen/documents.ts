@@ -89,7 +89,7 @@ export const Publish = graphql(`
 export const DeletePost = graphql(`
   mutation DeletePost($postId: ID!) {
     deletePost(input: { postId: $postId }) {
-      deletedId
+      deletedPostId
       userErrors {
         code
         message

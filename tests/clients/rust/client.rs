@@ -66,7 +66,8 @@ fn line(post: feed::FeedViewerTimelineNodes) -> String {
         Some(RelationStatus::MUTUAL) => "followed both ways",
         Some(RelationStatus::Other(_)) => "a relation unknown to this client",
     };
-    let mutuals: Vec<String> = author.mutuals.nodes.into_iter().map(|user| user.username).collect();
+    let mutuals: Vec<String> =
+        author.mutuals.into_iter().flat_map(|page| page.nodes).map(|user| user.username).collect();
     format!("{} ({label}; mutuals: {}): {}", author.username, mutuals.join(" "), post.content)
 }
 
@@ -75,5 +76,5 @@ pub(crate) fn read_feed(url: &str, username: &str, password: &str) -> Result<Vec
     let token = sign_in(&Server { url, token: None }, username, password)?;
     let server = Server { url, token: Some(token) };
     let viewer = server.execute::<Feed>(feed::Variables { first: 10 })?.viewer.ok_or("not signed in")?;
-    Ok(viewer.timeline.nodes.into_iter().map(line).collect())
+    Ok(viewer.timeline.into_iter().flat_map(|page| page.nodes).map(line).collect())
 }

@@ -169,11 +169,11 @@ async fn the_rest_of_a_document_that_changes_the_password_uses_the_new_token() {
     let change =
         "changePassword(input: { currentPassword: \"correct horse\", newPassword: \"another horse\" })";
     let document = format!(
-        "mutation {{ {change} {{ token }} updateProfile(input: {{ bio: \"hello\" }}) {{ user {{ bio }} }}
-         logout {{ userErrors {{ code }} }} last: updateProfile(input: {{ bio: \"bye\" }}) {{ user {{ bio }} }} }}"
+        "mutation {{ {change} {{ token }} updateProfile(input: {{ bio: \"hello\" }}) {{ viewer {{ user {{ bio }} }} }}
+         logout {{ userErrors {{ code }} }} last: updateProfile(input: {{ bio: \"bye\" }}) {{ viewer {{ user {{ bio }} }} }} }}"
     );
     let response = world.ask(Some(&ada.token), &document, Value::Null).await;
-    assert_eq!(response["data"]["updateProfile"]["user"]["bio"], "hello");
+    assert_eq!(response["data"]["updateProfile"]["viewer"]["user"]["bio"], "hello");
     // The new token is the one that is signed out.
     assert_eq!(codes(&response), ["UNAUTHENTICATED"]);
     assert!(!is_signed_in(&world, response["data"]["changePassword"]["token"].as_str().unwrap()).await);
@@ -250,12 +250,12 @@ async fn only_the_given_fields_of_a_profile_change() {
     let world = World::new().await;
     let ada = world.register("ada").await;
     let update = "mutation ($input: UpdateProfileInput!) {
-        updateProfile(input: $input) { user { displayName bio } userErrors { code field } }
+        updateProfile(input: $input) { viewer { user { displayName bio } } userErrors { code field } }
     }";
     let attempt = async |input: Value| {
         world.data(Some(&ada.token), update, json!({ "input": input })).await["updateProfile"].take()
     };
-    let is = |name: &str, bio: &str| json!({ "user": { "displayName": name, "bio": bio }, "userErrors": [] });
+    let is = |name: &str, bio: &str| json!({ "viewer": { "user": { "displayName": name, "bio": bio } }, "userErrors": [] });
     assert_eq!(attempt(json!({})).await, is("ada", ""));
     assert_eq!(attempt(json!({ "bio": "שלום\n𝄞" })).await, is("ada", "שלום\n𝄞"));
     assert_eq!(attempt(json!({ "displayName": "Ada", "bio": null })).await, is("Ada", "שלום\n𝄞"));
@@ -319,7 +319,7 @@ async fn operations_that_need_a_user_are_rejected_for_anonymous_requests() {
     for mutation in [
         "logout { userErrors { code } }".to_owned(),
         "logoutEverywhere { userErrors { code } }".to_owned(),
-        "updateProfile(input: { bio: \"x\" }) { user { id } }".to_owned(),
+        "updateProfile(input: { bio: \"x\" }) { viewer { id } }".to_owned(),
         "changePassword(input: { currentPassword: \"x\", newPassword: \"x\" }) { userErrors { code } }"
             .to_owned(),
         format!("follow(input: {{ userId: \"{id}\" }}) {{ user {{ id }} }}"),
@@ -337,10 +337,13 @@ async fn the_second_field_of_a_mutation_sees_the_writes_of_the_first() {
     let world = World::new().await;
     let ada = world.register("ada").await;
     let query = "mutation {
-        one: updateProfile(input: { bio: \"one\" }) { user { bio } }
-        two: updateProfile(input: { displayName: \"Two\" }) { user { bio displayName } }
+        one: updateProfile(input: { bio: \"one\" }) { viewer { user { bio } } }
+        two: updateProfile(input: { displayName: \"Two\" }) { viewer { user { bio displayName } } }
     }";
     let data = world.data(Some(&ada.token), query, Value::Null).await;
-    let expected = json!({ "one": { "user": { "bio": "one" } }, "two": { "user": { "bio": "one", "displayName": "Two" } } });
+    let expected = json!({
+        "one": { "viewer": { "user": { "bio": "one" } } },
+        "two": { "viewer": { "user": { "bio": "one", "displayName": "Two" } } },
+    });
     assert_eq!(data, expected);
 }

@@ -12,7 +12,7 @@ use crate::api::visit::DAY;
 use crate::harness::world::{ManualClock, Person, World, app, codes};
 
 const AUDIENCE: &str = "query ($days: Int, $first: Int) { viewer { audience(days: $days) { uniqueVisitors
-    regions(first: $first) { region { country { code } subdivision { code } } visitors share } } } }";
+    regions(first: $first) { region { country { code } subdivision { code } } count share } } } }";
 
 async fn audience(world: &World, person: &Person, days: i64) -> i64 {
     let data = world.data(Some(&person.token), AUDIENCE, json!({ "days": days })).await;
@@ -126,9 +126,9 @@ async fn an_audience_has_its_regions() {
     let berlin = json!({ "country": { "code": "DE" }, "subdivision": { "code": "DE-BE" } });
     let germany = json!({ "country": { "code": "DE" }, "subdivision": null });
     let regions = [
-        json!({ "region": berlin, "visitors": 2, "share": 0.4 }),
-        json!({ "region": null, "visitors": 2, "share": 0.4 }),
-        json!({ "region": germany, "visitors": 1, "share": 0.2 }),
+        json!({ "region": berlin, "count": 2, "share": 0.4 }),
+        json!({ "region": null, "count": 2, "share": 0.4 }),
+        json!({ "region": germany, "count": 1, "share": 0.2 }),
     ];
     assert_eq!(ask(Value::Null).await, json!({ "uniqueVisitors": 5, "regions": regions }));
     assert_eq!(ask(json!(1)).await, json!({ "uniqueVisitors": 5, "regions": regions[..1] }));
@@ -157,7 +157,7 @@ async fn an_audience_under_many_aliases_is_read_once() {
     let people = world.people(2).await;
     view(&world, &people[1], "ann0").await;
     let aliases: Vec<String> = (1..=30)
-        .map(|days| format!("a{days}: audience(days: {days}) {{ uniqueVisitors regions {{ visitors }} }} "))
+        .map(|days| format!("a{days}: audience(days: {days}) {{ uniqueVisitors regions {{ count }} }} "))
         .collect();
     let query = format!("{{ viewer {{ {} }} }}", aliases.join(" "));
     world.data(Some(&people[0].token), &query, Value::Null).await;

@@ -284,7 +284,7 @@ async fn the_posts_of_the_authors_in_a_timeline_cost_two_round_trips_for_all_of_
 #[tokio::test]
 async fn a_post_is_published_in_five_round_trips_and_its_payload_read_in_three() {
     let (world, viewer) = world(&[]).await;
-    let query = "mutation { publish(input: { content: \"x\" }) { post { content author { username displayName relation { status } } delivery { total } } } }";
+    let query = "mutation { publish(input: { content: \"x\" }) { post { content author { username displayName relation { status } } delivery { totalCount } } } }";
     let (trips, _) = cost(&world, &viewer, query).await;
     assert_eq!(trips, 5 + 3, "the delivery is read last");
     let query = "mutation { publish(input: { content: \"x\" }) { userErrors { message } } }";

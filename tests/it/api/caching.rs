@@ -35,7 +35,7 @@ async fn public_responses_may_be_cached_if_the_operator_enables_it() {
         "{ user(by: { username: \"ada\" }) { me: isViewer } }",
         "{ user(by: { username: \"ada\" }) { posts { nodes { author { knownFollowers { totalCount } } } } } }",
         "{ node(id: \"VXNlcjox\") { ... on User { relation { status } } } }",
-        "{ node(id: \"UG9zdDox\") { ... on Post { delivery { total } } } }",
+        "{ node(id: \"UG9zdDox\") { ... on Post { delivery { totalCount } } } }",
         "{ relations(userIds: []) { status } }",
         "{ nothing }",
         "{",

@@ -44,7 +44,7 @@ async fn import(world: &World, authors: impl Iterator<Item = UserId>) -> Vec<u64
     ids
 }
 
-async fn user_of(world: &World, person: &Person) -> UserId {
+pub(crate) async fn user_of(world: &World, person: &Person) -> UserId {
     world.app.authenticate(&person.token).await.unwrap().user().unwrap()
 }
 
@@ -125,7 +125,7 @@ pub(crate) async fn publish(world: &World, person: &Person, content: &str) -> St
 
 pub(crate) async fn delete(world: &World, person: &Person, id: &str) -> Value {
     let query =
-        "mutation ($id: ID!) { deletePost(input: { postId: $id }) { deletedId userErrors { code } } }";
+        "mutation ($id: ID!) { deletePost(input: { postId: $id }) { deletedPostId userErrors { code } } }";
     world.data(Some(&person.token), query, json!({ "id": id })).await["deletePost"].take()
 }
 
@@ -141,16 +141,17 @@ async fn deleting_an_archived_post_is_final(kind: Kind) {
     archive_all(&world.app).await;
     let cold = &published[1];
     assert_eq!(world.redis.raw::<u64>(&["EXISTS", "ff:{p2}:post"]), 0);
-    let query = "query ($id: ID!) { post(id: $id) { content delivery { mode total } author { username } } }";
+    let query =
+        "query ($id: ID!) { post(id: $id) { content delivery { mode totalCount } author { username } } }";
     let read = async || world.data(Some(&people[0].token), query, json!({ "id": cold })).await["post"].take();
-    let delivery = json!({ "mode": "PUSHED", "total": 0 });
+    let delivery = json!({ "mode": "PUSHED", "totalCount": 0 });
     assert_eq!(
         read().await,
         json!({ "content": "1", "delivery": delivery, "author": { "username": "ann0" } })
     );
 
     assert_eq!(delete(&world, &people[1], cold).await["userErrors"][0]["code"], "NOT_YOURS");
-    let deleted = json!({ "deletedId": cold, "userErrors": [] });
+    let deleted = json!({ "deletedPostId": cold, "userErrors": [] });
     let left: Vec<&String> = published.iter().rev().filter(|id| *id != cold).collect();
     let check = async || {
         assert_eq!(read().await, Value::Null);

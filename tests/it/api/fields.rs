@@ -18,7 +18,7 @@ const PATHS: [(&str, &str); 12] = [
     ("PostEdge", "{ user(by: { username: \"ann0\" }) { posts { edges { … } } } }"),
     ("PageInfo", "{ user(by: { username: \"ann0\" }) { followers { pageInfo { … } } } }"),
     ("FollowersByRegion", "{ user(by: { username: \"ann0\" }) { followersByRegion { … } } }"),
-    ("RegionShare", "{ user(by: { username: \"ann0\" }) { followersByRegion { shares { … } } } }"),
+    ("RegionShare", "{ user(by: { username: \"ann0\" }) { followersByRegion { regions { … } } } }"),
     ("Region", "{ user(by: { username: \"ann0\" }) { region { … } } }"),
     ("Country", "{ countries { … } }"),
     ("DailyVisits", "{ visits { … } }"),
@@ -54,7 +54,7 @@ async fn people(world: &World) -> Vec<Person> {
     }
     let publish = "mutation { publish(input: { content: \"first\" }) { post { id } } }";
     world.data(Some(&people[0].token), publish, Value::Null).await;
-    let region = "mutation { updateProfile(input: { region: { country: \"DE\", subdivision: \"DE-BE\" } }) { user { id } } }";
+    let region = "mutation { updateProfile(input: { region: { country: \"DE\", subdivision: \"DE-BE\" } }) { viewer { id } } }";
     world.data(Some(&people[0].token), region, Value::Null).await;
     people
 }
@@ -250,6 +250,6 @@ async fn an_unreadable_list_below_a_list_is_reported_with_its_user() {
         "{ user(by: { username: \"ann0\" }) { followers { nodes { posts { nodes { content } } } } } }";
     let answer = world.ask(Some(&people[1].token), query, Value::Null).await;
     let [error] = answer["errors"].as_array().unwrap().as_slice() else { panic!("{answer}") };
-    assert_eq!(error["path"], serde_json::json!(["user", "followers", "nodes", 2]));
+    assert_eq!(error["path"], serde_json::json!(["user", "followers", "nodes", 2, "posts"]));
     assert_eq!(error["extensions"]["code"], "INTERNAL_SERVER_ERROR");
 }

@@ -37,7 +37,7 @@ async fn a_malformed_or_wrongly_typed_id_is_bad_user_input_and_an_unknown_one_is
     }
     let data = world.data(None, queries[0], json!({ "id": "VXNlcjo3NzAwMDA" })).await;
     assert_eq!(data, json!({ "node": null }));
-    let revoke = "mutation ($id: ID!) { revokeSession(input: { sessionId: $id }) { revokedId } }";
+    let revoke = "mutation ($id: ID!) { revokeSession(input: { sessionId: $id }) { revokedSessionId } }";
     assert_eq!(code(&world, Some(&ada.token), revoke, json!({ "id": ada.id })).await, "BAD_USER_INPUT");
 }
 

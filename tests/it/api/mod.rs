@@ -12,6 +12,8 @@ pub(crate) mod fields;
 pub(crate) mod input;
 pub(crate) mod lists;
 pub(crate) mod operation;
+mod partial;
+mod period;
 pub(crate) mod persisted;
 pub(crate) mod post;
 pub(crate) mod region;

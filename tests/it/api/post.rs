@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::harness::world::{ManualClock, Person, World, codes, deliver_all};
 
 const PUBLISH: &str = "mutation ($input: PublishInput!) { publish(input: $input) {
-    post { id content platform createdAt author { username isViewer } delivery { mode delivered total } }
+    post { id content platform createdAt author { username isViewer } delivery { mode deliveredCount totalCount } }
     userErrors { code message field } } }";
 
 async fn publish(world: &World, user: &Person, input: Value) -> Value {
@@ -30,7 +30,7 @@ async fn post(world: &World, user: &Person, content: &str) -> String {
 
 async fn delete(world: &World, user: &Person, id: &str) -> Value {
     let query = "mutation ($id: ID!) { deletePost(input: { postId: $id }) {
-        deletedId userErrors { code message field } } }";
+        deletedPostId userErrors { code message field } } }";
     world.data(Some(&user.token), query, json!({ "id": id })).await["deletePost"].take()
 }
 
@@ -47,7 +47,7 @@ async fn a_post_is_visible_to_all_readers_at_once() {
             "platform": "web",
             "createdAt": "2026-01-01T00:00:00.000Z",
             "author": { "username": "ann0", "isViewer": true },
-            "delivery": { "mode": "PUSHED", "delivered": 0, "total": 0 },
+            "delivery": { "mode": "PUSHED", "deliveredCount": 0, "totalCount": 0 },
         },
         "userErrors": [],
     });
@@ -98,11 +98,11 @@ async fn an_invalid_post_is_rejected_with_all_its_faults_and_nothing_is_written(
     for (id, code) in
         [("UG9zdDox", "UNAUTHENTICATED"), ("VXNlcjox", "BAD_USER_INPUT"), ("x", "BAD_USER_INPUT")]
     {
-        let query = "mutation ($id: ID!) { deletePost(input: { postId: $id }) { deletedId } }";
+        let query = "mutation ($id: ID!) { deletePost(input: { postId: $id }) { deletedPostId } }";
         let anonymous = world.ask(None, query, json!({ "id": id })).await;
         assert_eq!(codes(&anonymous), [code], "{id}");
     }
-    let query = "mutation { deletePost(input: { postId: \"VXNlcjox\" }) { deletedId } }";
+    let query = "mutation { deletePost(input: { postId: \"VXNlcjox\" }) { deletedPostId } }";
     let wrong = world.ask(Some(&people[0].token), query, Value::Null).await;
     assert_eq!(codes(&wrong), ["BAD_USER_INPUT"]);
     assert_eq!(wrong["errors"][0]["message"], "`input.postId` must be the id of a Post, not of a User.");
@@ -164,7 +164,7 @@ async fn a_deleted_post_is_gone_everywhere_and_counts_are_right() {
         // A repeat changes nothing.
         assert_eq!(
             delete(&world, &people[0], &ids[1]).await,
-            json!({ "deletedId": ids[1], "userErrors": [] })
+            json!({ "deletedPostId": ids[1], "userErrors": [] })
         );
     }
     assert_eq!(delete(&world, &people[1], &ids[1]).await["userErrors"][0]["code"], "NOT_FOUND");
@@ -193,11 +193,12 @@ async fn only_the_author_sees_the_progress_of_delivery() {
         world.follow(follower, &people[0]).await;
     }
     let first = post(&world, &people[0], "pushed").await;
-    let query = "query ($id: ID!) { post(id: $id) { delivery { mode delivered total } } }";
+    let query = "query ($id: ID!) { post(id: $id) { delivery { mode deliveredCount totalCount } } }";
     let delivery = async |user: &Person, id: &str| {
         world.data(Some(&user.token), query, json!({ "id": id })).await["post"]["delivery"].take()
     };
-    let shown = |mode, delivered, total| json!({ "mode": mode, "delivered": delivered, "total": total });
+    let shown =
+        |mode, delivered, total| json!({ "mode": mode, "deliveredCount": delivered, "totalCount": total });
     assert_eq!(delivery(&people[0], &first).await, shown("PUSHED", 0, 2));
     assert_eq!(delivery(&people[1], &first).await, Value::Null);
     deliver_all(&world.app).await;

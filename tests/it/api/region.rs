@@ -16,7 +16,8 @@ use crate::harness::graph::Graph;
 use crate::harness::world::{Person, World, crowd};
 
 const UPDATE: &str = "mutation ($input: UpdateProfileInput!) { updateProfile(input: $input) {
-    user { bio region { country { code name } subdivision { code name } } } userErrors { code message field } } }";
+    viewer { user { bio region { country { code name } subdivision { code name } } } }
+    userErrors { code message field } } }";
 
 async fn update(world: &World, person: &Person, input: Value) -> Value {
     world.data(Some(&person.token), UPDATE, json!({ "input": input })).await["updateProfile"].take()
@@ -37,7 +38,11 @@ async fn a_user_sets_a_region_and_removes_it() {
     let world = World::new().await;
     let person = world.register("ada").await;
     let region = async |region: Value| {
-        update(&world, &person, json!({ "region": region })).await.pointer_mut("/user/region").unwrap().take()
+        update(&world, &person, json!({ "region": region }))
+            .await
+            .pointer_mut("/viewer/user/region")
+            .unwrap()
+            .take()
     };
     let data =
         world.data(None, "{ user(by: { username: \"ada\" }) { region { country { code } } } }", Value::Null);
@@ -51,7 +56,7 @@ async fn a_user_sets_a_region_and_removes_it() {
     assert_eq!(region(json!({ "country": "FR", "subdivision": null })).await, france);
     // A region that is omitted stays, in whichever way it is omitted.
     let stays = update(&world, &person, json!({ "bio": "new" })).await;
-    assert_eq!(stays["user"], json!({ "bio": "new", "region": france }));
+    assert_eq!(stays["viewer"]["user"], json!({ "bio": "new", "region": france }));
     // Two operations may share a fragment, and a variable that one of them omits.
     let both = "mutation A($region: RegionInput) { ...F } mutation B($region: RegionInput) { ...F }
         fragment F on Mutation { updateProfile(input: { region: $region }) { userErrors { code } } }";
@@ -62,11 +67,11 @@ async fn a_user_sets_a_region_and_removes_it() {
     let response: Value = serde_json::from_slice(&body).unwrap();
     assert_eq!(response, json!({ "data": { "updateProfile": { "userErrors": [] } } }));
     let query = "mutation ($region: RegionInput, $bio: String) { updateProfile(input: { region: $region, bio: $bio }) {
-        user { bio region { country { code name } subdivision { code } } } } }";
+        viewer { user { bio region { country { code name } subdivision { code } } } } } }";
     let data = world.data(Some(&person.token), query, json!({})).await;
-    assert_eq!(data["updateProfile"]["user"], json!({ "bio": "new", "region": france }));
+    assert_eq!(data["updateProfile"]["viewer"]["user"], json!({ "bio": "new", "region": france }));
     let data = world.data(Some(&person.token), query, json!({ "region": null })).await;
-    assert_eq!(data["updateProfile"]["user"], json!({ "bio": "new", "region": null }));
+    assert_eq!(data["updateProfile"]["viewer"]["user"], json!({ "bio": "new", "region": null }));
     assert_eq!(region(json!({ "country": "NZ", "subdivision": "NZ-WGN" })).await["country"]["code"], "NZ");
     assert_eq!(region(Value::Null).await, json!(null));
 }
@@ -88,7 +93,7 @@ async fn an_invalid_region_is_rejected_with_its_field_and_changes_nothing() {
         let region = json!({ "country": country, "subdivision": subdivision });
         let rejected = update(&world, &person, json!({ "region": region, "bio": "other" })).await;
         let error = json!({ "code": "INVALID", "message": message, "field": ["input", "region", field] });
-        assert_eq!(rejected, json!({ "user": null, "userErrors": [error] }));
+        assert_eq!(rejected, json!({ "viewer": null, "userErrors": [error] }));
     }
     // All faults are reported at once.
     let input = json!({ "region": { "country": "XX" }, "displayName": "", "bio": "x".repeat(501) });
@@ -135,7 +140,7 @@ async fn followers_are_counted_by_country() {
     settle(&world, &people[3], "FR", None).await;
     settle(&world, &people[0], "NZ", None).await;
     let query = "query ($first: Int) { user(by: { username: \"ann0\" }) { followersByRegion(first: $first) {
-        total sampled shares { region { country { code } subdivision { code } } count share } } } }";
+        totalCount sampledCount regions { region { country { code } subdivision { code } } count share } } } }";
     let counted = async |first: Value| {
         let data = world.data(None, query, json!({ "first": first })).await;
         data.pointer("/user/followersByRegion").unwrap().clone()
@@ -146,15 +151,20 @@ async fn followers_are_counted_by_country() {
         json!({ "region": null, "count": 2, "share": 0.4 }),
         json!({ "region": country("FR"), "count": 1, "share": 0.2 }),
     ];
-    assert_eq!(counted(Value::Null).await, json!({ "total": 5, "sampled": 5, "shares": shares }));
-    assert_eq!(counted(json!(1)).await, json!({ "total": 5, "sampled": 5, "shares": shares[..1] }));
-    assert_eq!(counted(json!(0)).await["shares"], json!([]));
+    assert_eq!(counted(Value::Null).await, json!({ "totalCount": 5, "sampledCount": 5, "regions": shares }));
+    assert_eq!(
+        counted(json!(1)).await,
+        json!({ "totalCount": 5, "sampledCount": 5, "regions": shares[..1] })
+    );
+    assert_eq!(counted(json!(0)).await["regions"], json!([]));
     let response = world.ask(None, query, json!({ "first": -1 })).await;
     assert_eq!(crate::harness::world::codes(&response), ["BAD_USER_INPUT"]);
-    let without_followers =
-        "{ user(by: { username: \"ann1\" }) { followersByRegion { total sampled shares { count } } } }";
+    let without_followers = "{ user(by: { username: \"ann1\" }) { followersByRegion { totalCount sampledCount regions { count } } } }";
     let data = world.data(None, without_followers, Value::Null).await;
-    assert_eq!(data["user"]["followersByRegion"], json!({ "total": 0, "sampled": 0, "shares": [] }));
+    assert_eq!(
+        data["user"]["followersByRegion"],
+        json!({ "totalCount": 0, "sampledCount": 0, "regions": [] })
+    );
 }
 
 #[tokio::test]
@@ -177,15 +187,15 @@ async fn of_very_many_followers_an_even_sample_is_counted() {
         batch.send(store).await.unwrap();
     }
     let query = "{ user(by: { username: \"ada\" }) { followersByRegion {
-        total sampled shares { region { country { code } } count share } } } }";
+        totalCount sampledCount regions { region { country { code } } count share } } } }";
     for _ in 0..3 {
         let before = store.round_trips();
         let data = world.data(None, query, Value::Null).await;
         // The name, the count, the sample, the regions.
         assert_eq!(store.round_trips() - before, 4);
         let counted = &data["user"]["followersByRegion"];
-        assert_eq!((&counted["total"], &counted["sampled"]), (&json!(30_000), &json!(10_000)));
-        let share = |index: usize| counted["shares"][index]["share"].as_f64().unwrap();
+        assert_eq!((&counted["totalCount"], &counted["sampledCount"]), (&json!(30_000), &json!(10_000)));
+        let share = |index: usize| counted["regions"][index]["share"].as_f64().unwrap();
         assert!((share(0) - 2.0 / 3.0).abs() < 0.01 && (share(1) - 1.0 / 3.0).abs() < 0.01, "{counted}");
     }
 }
@@ -203,13 +213,13 @@ async fn of_many_users_at_once_fewer_followers_are_sampled() {
         world.redis.raw::<i64>(&add.collect::<Vec<_>>());
     }
     let query = "{ user(by: { username: \"u0\" }) { followers(first: 39) { nodes {
-        followersByRegion { total sampled shares { count share } } } } } }";
+        followersByRegion { totalCount sampledCount regions { count share } } } } } }";
     let data = world.data(None, query, Value::Null).await;
     for node in data.pointer("/user/followers/nodes").unwrap().as_array().unwrap() {
         let counted = &node["followersByRegion"];
         // Of all together as many as the budget of an operation allows, evenly spread.
-        assert_eq!((&counted["total"], &counted["sampled"]), (&json!(7_000), &json!(300)));
-        assert_eq!(counted["shares"], json!([{ "count": 300, "share": 1.0 }]));
+        assert_eq!((&counted["totalCount"], &counted["sampledCount"]), (&json!(7_000), &json!(300)));
+        assert_eq!(counted["regions"], json!([{ "count": 300, "share": 1.0 }]));
     }
 }
 

@@ -73,16 +73,16 @@ async fn sessions_are_listed_and_ended_one_by_one() {
     assert_eq!(sessions[0]["createdAt"], "2026-01-01T00:01:00.000Z");
 
     let revoke = "mutation ($id: ID!) {
-        revokeSession(input: { sessionId: $id }) { revokedId userErrors { code field } }
+        revokeSession(input: { sessionId: $id }) { revokedSessionId userErrors { code field } }
     }";
     let id = json!({ "id": sessions[0]["id"] });
-    let not_found = json!({ "revokedId": null,
+    let not_found = json!({ "revokedSessionId": null,
         "userErrors": [{ "code": "NOT_FOUND", "field": ["input", "sessionId"] }] });
     // Bob finds neither the session of another user nor one that has ended.
     assert_eq!(world.data(Some(&bob.token), revoke, id.clone()).await["revokeSession"], not_found);
     assert!(is_signed_in(&world, &phone).await);
     let revoked = world.data(Some(&ada.token), revoke, id.clone()).await["revokeSession"].take();
-    assert_eq!(revoked, json!({ "revokedId": sessions[0]["id"], "userErrors": [] }));
+    assert_eq!(revoked, json!({ "revokedSessionId": sessions[0]["id"], "userErrors": [] }));
     assert!(!is_signed_in(&world, &phone).await);
     assert_eq!(world.data(Some(&ada.token), revoke, id).await["revokeSession"], not_found);
 }
@@ -175,7 +175,7 @@ async fn after_a_logout_the_rest_of_the_document_is_unauthenticated() {
         // Ending another session leaves the caller signed in.
         let is_own = end != revoke;
         let query = format!(
-            "mutation {{ {end} {{ userErrors {{ code }} }} updateProfile(input: {{ bio: \"{}\" }}) {{ user {{ bio }} }} }}",
+            "mutation {{ {end} {{ userErrors {{ code }} }} updateProfile(input: {{ bio: \"{}\" }}) {{ viewer {{ user {{ bio }} }} }} }}",
             end.len()
         );
         let response = world.ask(Some(&token), &query, Value::Null).await;

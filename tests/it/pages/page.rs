@@ -148,7 +148,7 @@ async fn every_stop_of_the_tour_does_what_it_shows() {
             "relations" => assert!(text.contains("MUTUAL") && text.contains("FOLLOWER"), "{text}"),
             "follow" => assert!(text.contains("\"MUTUAL\""), "{text}"),
             "unfollow" => assert!(text.contains("\"FOLLOWER\""), "{text}"),
-            "delete" => assert_eq!(response["data"]["deletePost"]["deletedId"], "UG9zdDo4MDAx"),
+            "delete" => assert_eq!(response["data"]["deletePost"]["deletedPostId"], "UG9zdDo4MDAx"),
             "by-id" => assert!(!text.contains("null"), "{text}"),
             _ => {}
         }

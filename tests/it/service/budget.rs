@@ -333,7 +333,7 @@ async fn a_country_with_very_many_subdivisions_uses_more_than_was_predicted() {
     let all = "{ countries { code name subdivisions { code name __typename } __typename } }";
     assert_eq!(world.ask(None, all, Value::Null).await.get("errors"), None);
     let ada = world.register("ada").await;
-    let settle = "mutation { updateProfile(input: { region: { country: \"SI\" } }) { user { id } } }";
+    let settle = "mutation { updateProfile(input: { region: { country: \"SI\" } }) { viewer { id } } }";
     world.data(Some(&ada.token), settle, Value::Null).await;
     let ids = vec![format!("{:?}", ada.id); 80].join(", ");
     let aliases = many(20, |number| format!("a{number}: name"));

@@ -36,7 +36,7 @@ async fn world() -> World {
     }
     world.data(Some(&people[0].token), "{ viewer { timeline { nodes { id } } } }", Value::Null).await;
     let publish = "mutation { publish(input: { content: \"x\", platform: \"web\" }) { post { id } } }";
-    let settle = "mutation { updateProfile(input: { region: { country: \"DE\" } }) { user { id } } }";
+    let settle = "mutation { updateProfile(input: { region: { country: \"DE\" } }) { viewer { id } } }";
     for person in &people[1..] {
         world.data(Some(&person.token), publish, Value::Null).await;
         world.data(Some(&person.token), settle, Value::Null).await;

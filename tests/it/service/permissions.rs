@@ -101,7 +101,7 @@ async fn deleted_posts_are_not_left_in_the_file_of_the_archive() {
     }
     archive_all(&world.app).await;
     for id in ids.iter().step_by(2) {
-        let delete = "mutation ($id: ID!) { deletePost(input: { postId: $id }) { deletedId } }";
+        let delete = "mutation ($id: ID!) { deletePost(input: { postId: $id }) { deletedPostId } }";
         world.data(Some(&ada.token), delete, json!({ "id": id })).await;
     }
     archive_all(&world.app).await;

@@ -69,8 +69,8 @@ async fn a_watch_resumes_through_another_process() {
 
     // It resumes through the other process, with the events that happened meanwhile.
     publish(&one, &ben, "second");
-    let delete = format!("mutation {{ deletePost(input: {{ postId: \"{first}\" }}) {{ deletedId }} }}");
-    assert_eq!(one.ask_as(&ben, &delete)["data"]["deletePost"]["deletedId"], first);
+    let delete = format!("mutation {{ deletePost(input: {{ postId: \"{first}\" }}) {{ deletedPostId }} }}");
+    assert_eq!(one.ask_as(&ben, &delete)["data"]["deletePost"]["deletedPostId"], first);
     let mut socket = Socket::acknowledged(&one, Some(&ada)).await;
     socket.subscribe("t", TIMELINE, json!({ "after": event["cursor"] })).await;
     let mut received = Vec::new();
@@ -206,7 +206,8 @@ async fn keep_publishing(
             .unwrap_or_else(|| panic!("{response}"))
             .to_owned();
         if number.is_multiple_of(7) {
-            let delete = format!("mutation {{ deletePost(input: {{ postId: \"{id}\" }}) {{ deletedId }} }}");
+            let delete =
+                format!("mutation {{ deletePost(input: {{ postId: \"{id}\" }}) {{ deletedPostId }} }}");
             // The deletion is sent to the same process, or if that is gone, to the one that is running.
             if post(&address, token, &delete).await.is_none() {
                 let running = addresses.lock().unwrap()[0].clone();

@@ -148,6 +148,17 @@ fn the_files_and_commands_that_the_pages_name_exist() {
 }
 
 #[test]
+fn the_page_for_clients_lists_every_error_code() {
+    let is_head = |line: &&str| line.starts_with("| Code | Meaning | What to do | Status |");
+    let rows = CLIENTS.lines().skip_while(|line| !is_head(line)).skip(2);
+    let rows = rows.take_while(|line| line.starts_with('|'));
+    let listed: Vec<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
+    let schema = Schema::parse_and_validate(fanfold::graphql::sdl(), "schema.graphql").unwrap();
+    let codes = schema.types["ErrorCode"].as_enum().unwrap().values.keys();
+    assert_eq!(listed, codes.map(|code| code.as_str()).collect::<Vec<_>>());
+}
+
+#[test]
 fn the_files_that_the_pages_link_to_exist() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     for (directory, page) in [(".", README), (".", CONTRIBUTING), ("docs", CLIENTS), ("docs", OPERATING)] {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_graphql::Object;
 use async_graphql::parser::types::Field;
-use futures::future::{try_join, try_join_all};
+use futures::future::{join, try_join_all};
 
 use crate::app::error::Error;
 use crate::app::relation::read::UserList;
@@ -50,8 +50,8 @@ impl FollowConnection {
         // The count is loaded together with the page. The loader caches it for the `totalCount` resolver.
         let filled = wants.fill(fill(&rows, window));
         let count = wants.count(visible.user_count(list));
-        let (filled, ()) = try_join(filled, count).await?;
-        Ok(Self::new(scope, list, filled, None))
+        let (filled, ()) = join(filled, count).await;
+        Ok(Self::new(scope, list, filled?, None))
     }
 
     /// Loads a page of the followers, or of the followed users, of each of these users. Makes as many round trips as for a
@@ -72,11 +72,11 @@ impl FollowConnection {
         let filled = wants.fill_all(owners.len(), fill_all(scope, side, &lists, &windows, selection));
         let visible = scope.visible();
         let counts = wants.counts(visible.user_counts(side, ids()));
-        let (filled, counts) = try_join(filled, counts).await?;
+        let (filled, counts) = join(filled, counts).await;
         let connection = |(index, (list, filled)): (usize, (&UserList, _))| {
             Self::new(scope, *list, filled, counts.as_ref().map(|counts| counts[index]))
         };
-        Ok(lists.iter().zip(filled).enumerate().map(connection).collect())
+        Ok(lists.iter().zip(filled?).enumerate().map(connection).collect())
     }
 
     fn new(scope: &Arc<Scope>, list: UserList, filled: Filled<Follow, User>, count: Option<u64>) -> Self {
@@ -114,9 +114,9 @@ impl FollowConnection {
         self.info()
     }
 
-    /// The total number of entries in the list.
-    async fn total_count(&self) -> Result<i32, Error> {
-        Ok(number(self.scope.visible().user_count(self.list).await?))
+    /// The total number of entries in the list; null if temporarily unavailable.
+    async fn total_count(&self) -> Option<Result<i32, Error>> {
+        Some(self.scope.visible().user_count(self.list).await.map(number))
     }
 }
 
@@ -198,7 +198,9 @@ impl FollowEdge {
         One(&self.node)
     }
 
-    /// The time of the follow that the entry represents. The list is ordered by this time.
+    /// The time of the follow that the entry represents, by which the list is ordered: in `followers` and
+    /// `knownFollowers`, the time at which the listed user followed the list's owner; in `following` and `mutuals`, the
+    /// time at which the owner followed the listed user.
     async fn followed_at(&self) -> DateTime {
         DateTime(self.follow.at)
     }

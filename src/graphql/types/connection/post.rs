@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_graphql::Object;
 use async_graphql::parser::types::Field;
-use futures::future::{try_join, try_join_all};
+use futures::future::{join, try_join_all};
 
 use crate::app::archive::Listed;
 use crate::app::error::Error;
@@ -21,6 +21,7 @@ use crate::graphql::types::post::Post;
 use crate::graphql::types::scalar::number;
 use crate::graphql::types::user::User;
 use crate::model;
+use crate::model::clock::Period;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Window};
 
@@ -60,17 +61,19 @@ impl PostPage {
 pub(in crate::graphql) struct PostConnection {
     scope: Arc<Scope>,
     list: PostList,
+    period: Period,
     page: PostPage,
     /// The length of the list, if it was loaded with the page.
     count: Option<u64>,
 }
 
 impl PostConnection {
-    /// Loads a page of each of these users' posts, in their order. Makes one round trip for all pages and counts, and
-    /// one for all posts.
+    /// Loads a page of each of these users' posts of a period, in their order. Makes one round trip for all pages and
+    /// counts, and one for all posts.
     pub(in crate::graphql) async fn load_all(
         authors: &[&User],
         paging: &Paging,
+        period: Period,
         selection: &Selected<'_>,
     ) -> Result<Vec<Self>, Error> {
         let Some(scope) = authors.first().and_then(|author| author.scope()) else { return Ok(Vec::new()) };
@@ -78,23 +81,29 @@ impl PostConnection {
         let windows = owners().map(|owner| paging.window(PostList { owner }));
         let windows = windows.collect::<Result<Vec<_>, Error>>()?;
         let wants = Wants::of(selection);
-        let filled = wants.fill_all(authors.len(), fill_all(scope, authors, &windows));
+        let filled = wants.fill_all(authors.len(), fill_all(scope, authors, &windows, period));
         let visible = scope.visible();
-        let counts = wants.counts(visible.post_counts(owners()));
-        let (filled, counts) = try_join(filled, counts).await?;
+        let counts = wants.counts(visible.post_counts(owners(), period));
+        let (filled, counts) = join(filled, counts).await;
         let connection = |(index, (owner, filled))| {
             let count = counts.as_ref().map(|counts| counts[index]);
-            Self::new(scope, PostList { owner }, filled, count)
+            Self::new(scope, PostList { owner }, period, filled, count)
         };
-        Ok(owners().zip(filled).enumerate().map(connection).collect())
+        Ok(owners().zip(filled?).enumerate().map(connection).collect())
     }
 
-    fn new(scope: &Arc<Scope>, list: PostList, filled: Filled<Listed, Post>, count: Option<u64>) -> Self {
+    fn new(
+        scope: &Arc<Scope>,
+        list: PostList,
+        period: Period,
+        filled: Filled<Listed, Post>,
+        count: Option<u64>,
+    ) -> Self {
         let Filled { entries, has_previous, has_next } = filled;
         let place = |(listed, node)| (Place::Post(list, PostId::from(listed)), node);
         let entries = entries.into_iter().map(place).collect();
         let page = PostPage::new(Filled { entries, has_previous, has_next });
-        Self { scope: Arc::clone(scope), list, page, count }
+        Self { scope: Arc::clone(scope), list, period, page, count }
     }
 }
 
@@ -116,12 +125,12 @@ impl PostConnection {
         self.page.info()
     }
 
-    /// The user's total number of posts.
-    async fn total_count(&self) -> Result<i32, Error> {
-        match self.count {
+    /// The total number of posts in the list; null if temporarily unavailable.
+    async fn total_count(&self) -> Option<Result<i32, Error>> {
+        Some(match self.count {
             Some(count) => Ok(number(count)),
-            None => Ok(number(self.scope.visible().post_count(self.list.owner).await?)),
-        }
+            None => self.scope.visible().post_count(self.list.owner, self.period).await.map(number),
+        })
     }
 }
 
@@ -146,11 +155,12 @@ async fn fill_all(
     scope: &Arc<Scope>,
     authors: &[&User],
     windows: &[Window<PostId>],
+    period: Period,
 ) -> Result<Vec<Filled<Listed, Post>>, Error> {
-    let rows = authors.iter().map(|author| Posts { scope, owner: author.user_id(), author });
+    let rows = authors.iter().map(|author| Posts { scope, owner: author.user_id(), author, period });
     let rows: Vec<_> = rows.collect();
     let pages = rows.iter().zip(windows).map(|(rows, window)| (rows.owner, *window));
-    let pages = scope.visible().post_pages(pages).await?;
+    let pages = scope.visible().post_pages(pages, period).await?;
     let listed = pages.iter().flat_map(|page| page.entries.iter().cloned()).collect();
     let posts = scope.visible().posts_of(listed).await?;
     let mut start = 0;
@@ -188,6 +198,13 @@ pub(in crate::graphql) struct PostEdge {
     node: Post,
 }
 
+impl PostEdge {
+    /// Returns a post as an entry of its author's list.
+    pub(in crate::graphql) fn of(node: Post) -> Self {
+        Self { place: Place::Post(PostList { owner: node.author_id() }, node.post_id()), node }
+    }
+}
+
 /// An entry of a post list.
 #[Object(directive = cache_control::apply(Public))]
 impl PostEdge {
@@ -221,6 +238,7 @@ struct Posts<'a> {
     scope: &'a Arc<Scope>,
     owner: UserId,
     author: &'a User,
+    period: Period,
 }
 
 impl Rows for Posts<'_> {
@@ -229,7 +247,7 @@ impl Rows for Posts<'_> {
     type Node = Post;
 
     async fn page(&self, window: Window<PostId>) -> Result<Arc<Page<Listed>>, Error> {
-        self.scope.visible().post_page(self.owner, window).await
+        self.scope.visible().post_page(self.owner, window, self.period).await
     }
 
     async fn nodes(&self, listed: &Arc<[Listed]>) -> Result<Vec<(Listed, Post)>, Error> {

@@ -1,0 +1,270 @@
+//! Posts of a period, in Redis, in the archive and across both.
+
+use std::time::Duration;
+
+use fanfold::app::post::NewPost;
+use fanfold::model::clock::Timestamp;
+use fanfold::model::id::{PostId, UserId};
+use fanfold::model::post::Content;
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
+use serde_json::{Value, json};
+
+use crate::api::cold::{delete, ids, user_of, world};
+use crate::harness::graph::Graph;
+use crate::harness::server::{Server, eventually};
+use crate::harness::sql::{Database, Kind, on_every_kind};
+use crate::harness::world::{Person, Redis, World, archive_all, codes};
+
+on_every_kind! {
+    pages_of_a_period_equal_those_of_a_naive_model;
+}
+
+const POSTS: &str = "query ($name: String!, $first: Int, $after: String, $last: Int, $before: String,
+        $since: DateTime, $until: DateTime) { user(by: { username: $name }) {
+    posts(first: $first, after: $after, last: $last, before: $before, since: $since, until: $until) {
+        totalCount nodes { id } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } } }";
+
+/// A post as the naive model knows it.
+#[derive(Clone, Debug)]
+struct Known {
+    id: String,
+    at: Timestamp,
+}
+
+/// Publishes posts at these times. Returns them newest first.
+async fn publish_at(world: &World, author: UserId, times: &[Timestamp]) -> Vec<Known> {
+    let content = Content::parse("something to say").unwrap();
+    let post = |at: &Timestamp| NewPost { author, content: content.clone(), platform: None, created_at: *at };
+    let posts: Vec<NewPost> = times.iter().map(post).collect();
+    let published = world.app.import_posts(&posts).await.unwrap();
+    let known = |(id, at): (PostId, &Timestamp)| Known { id: global_id(id), at: *at };
+    published.into_iter().zip(times).map(known).rev().collect()
+}
+
+fn global_id(id: PostId) -> String {
+    use base64::Engine as _;
+    base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(format!("Post:{id}"))
+}
+
+fn instant(at: Timestamp) -> String {
+    jiff::Timestamp::from_millisecond(at.as_millis()).unwrap().to_string()
+}
+
+/// Times that grow by up to ten minutes, with ties, and with clocks that differ by up to two minutes.
+fn times(rng: &mut StdRng, count: usize) -> Vec<Timestamp> {
+    let mut now = Graph::time(0);
+    let mut next = || {
+        now = now.plus(Duration::from_millis(rng.random_range(0..4_u64) * 150_000));
+        now.minus(Duration::from_millis(if rng.random_bool(0.2) { rng.random_range(0..120_000) } else { 0 }))
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+/// The posts of one author, some of whom are hot, some archived, some deleted.
+struct Author {
+    world: World,
+    person: Person,
+    known: Vec<Known>,
+    rng: StdRng,
+}
+
+impl Author {
+    async fn new(database: &Database) -> Self {
+        let world = world(database, &["--post-hot-limit", "40"]).await;
+        let person = world.register("ada").await;
+        let author = user_of(&world, &person).await;
+        let mut rng = StdRng::seed_from_u64(17);
+        let all = times(&mut rng, 160);
+        let mut known = publish_at(&world, author, &all[..110]).await;
+        archive_all(&world.app).await;
+        let mut later = publish_at(&world, author, &all[110..]).await;
+        later.append(&mut known);
+        Self { world, person, known: later, rng }
+    }
+
+    /// Deletes a sixth of the posts: hot ones, archived ones, and ones of which the archive does not know yet.
+    async fn delete_some(&mut self) {
+        let mut kept = Vec::new();
+        for known in std::mem::take(&mut self.known) {
+            if self.rng.random_bool(1.0 / 6.0) {
+                assert_eq!(delete(&self.world, &self.person, &known.id).await["userErrors"], json!([]));
+            } else {
+                kept.push(known);
+            }
+        }
+        self.known = kept;
+    }
+
+    /// An end of a period: at a post, just after one, or nowhere.
+    fn end(&mut self) -> Option<Timestamp> {
+        let at = self.known[self.rng.random_range(0..self.known.len())].at;
+        match self.rng.random_range(0..4) {
+            0 => None,
+            1 => Some(at.plus(Duration::from_millis(1))),
+            _ => Some(at),
+        }
+    }
+
+    /// Walks through a period's pages in both directions, and compares each with the naive model.
+    async fn compare(&mut self, size: usize) {
+        let (since, until) = (self.end(), self.end());
+        let is_within = |known: &&Known| {
+            since.is_none_or(|since| since <= known.at) && until.is_none_or(|until| known.at < until)
+        };
+        let expected: Vec<&str> =
+            self.known.iter().filter(is_within).map(|known| known.id.as_str()).collect();
+        let period = json!({ "name": "ada", "since": since.map(instant), "until": until.map(instant) });
+        for is_forward in [true, false] {
+            let mut shown: Vec<String> = Vec::new();
+            let mut cursor = Value::Null;
+            loop {
+                let mut variables = period.clone();
+                let (size_of, from) = if is_forward { ("first", "after") } else { ("last", "before") };
+                variables[size_of] = json!(size);
+                variables[from] = cursor;
+                let (trips, queries) = (self.world.app.store().round_trips(), self.world.app.archive_asked());
+                let page = self.world.data(None, POSTS, variables).await["user"]["posts"].take();
+                let trips = self.world.app.store().round_trips() - trips;
+                // The name, the list with its count, and the posts; the ranges and the count of the archive.
+                assert!(trips <= 3, "{trips} round trips: {period}");
+                assert!(self.world.app.archive_asked() - queries <= 2);
+                assert_eq!(page["totalCount"], expected.len(), "{period}");
+                let nodes = ids(&page["nodes"]);
+                let info = &page["pageInfo"];
+                let (behind, beyond, next) = if is_forward {
+                    (&info["hasPreviousPage"], &info["hasNextPage"], &info["endCursor"])
+                } else {
+                    (&info["hasNextPage"], &info["hasPreviousPage"], &info["startCursor"])
+                };
+                assert_eq!(*behind, !shown.is_empty(), "{period} {shown:?} {nodes:?}");
+                let at = if is_forward { shown.len() } else { 0 };
+                shown.splice(at..at, nodes.iter().cloned());
+                assert_eq!(*beyond, shown.len() < expected.len(), "{period} {shown:?}");
+                if *beyond == false {
+                    break;
+                }
+                assert_eq!(nodes.len(), size);
+                cursor = next.clone();
+            }
+            assert_eq!(shown, expected, "{period}");
+        }
+    }
+}
+
+async fn pages_of_a_period_equal_those_of_a_naive_model(kind: Kind) {
+    let database = Database::new(kind).await;
+    let mut author = Author::new(&database).await;
+    // Redis caches the scripts.
+    for since in [Value::Null, json!("2000-01-01T00:00:00Z")] {
+        author.world.data(None, POSTS, json!({ "name": "ada", "since": since })).await;
+    }
+    for size in [1, 7, 100].repeat(6) {
+        author.compare(size).await;
+    }
+    author.delete_some().await;
+    for size in [1, 7, 100].repeat(6) {
+        author.compare(size).await;
+    }
+    archive_all(&author.world.app).await;
+    for size in [3, 10].repeat(6) {
+        author.compare(size).await;
+    }
+}
+
+#[tokio::test]
+async fn a_period_of_hot_posts_needs_no_archive() {
+    let database = Database::new(Kind::Sqlite).await;
+    let author = Author::new(&database).await;
+    let newest = &author.known[..5];
+    let since = newest.iter().map(|known| known.at).min().unwrap();
+    let variables = json!({ "name": "ada", "since": instant(since) });
+    let queries = author.world.app.archive_asked();
+    let data = author.world.data(None, POSTS, variables).await;
+    assert!(data["user"]["posts"]["totalCount"].as_u64().unwrap() >= 5);
+    assert_eq!(author.world.app.archive_asked(), queries);
+}
+
+#[tokio::test]
+async fn lists_below_a_list_may_be_of_a_period() {
+    let world = World::new().await;
+    let people = world.people(3).await;
+    for person in &people[1..] {
+        world.follow(person, &people[0]).await;
+        let author = user_of(&world, person).await;
+        let minute = |number: u64| Graph::time(0).plus(Duration::from_secs(60 * number));
+        publish_at(&world, author, &(0..5).map(minute).collect::<Vec<_>>()).await;
+    }
+    let ends: Vec<String> =
+        [1, 3].iter().map(|number| instant(Graph::time(0).plus(Duration::from_secs(60 * number)))).collect();
+    let posts = format!(
+        "posts(since: \"{}\", until: \"{}\") {{ totalCount nodes {{ createdAt }} }}",
+        ends[0], ends[1]
+    );
+    let query = format!("{{ user(by: {{ username: \"ann0\" }}) {{ followers {{ nodes {{ {posts} }} }} }} }}");
+    let data = world.data(None, &query, Value::Null).await;
+    for follower in data["user"]["followers"]["nodes"].as_array().unwrap() {
+        assert_eq!(follower["posts"]["totalCount"], 2);
+        assert_eq!(follower["posts"]["nodes"].as_array().unwrap().len(), 2);
+    }
+    // An instant has one form in responses, and any form of RFC 3339 in arguments.
+    let query = "query ($since: DateTime) { user(by: { username: \"ann0\" }) { posts(since: $since) { totalCount } } }";
+    for (since, code) in [
+        ("2026-11-20T08:30:00+01:00", None),
+        ("2026-11-20T08:30:00.123456789Z", None),
+        ("2026-11-20", Some("BAD_USER_INPUT")),
+        ("yesterday", Some("BAD_USER_INPUT")),
+    ] {
+        let response = world.ask(None, query, json!({ "since": since })).await;
+        assert_eq!(response["errors"][0]["extensions"]["code"].as_str(), code, "{since}: {response}");
+    }
+}
+
+/// Removes the creation times, as if an earlier version had published the posts.
+fn forget_times(redis: &Redis) {
+    redis.raw::<u64>(&["DEL", "ff:{u1}:posts:times"]);
+    redis.raw::<u64>(&["HDEL", "ff:{g}:layout", "post_times"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_writes_the_times_that_an_earlier_version_did_not_write() {
+    let world = World::new().await;
+    let person = world.register("ada").await;
+    let author = user_of(&world, &person).await;
+    let minute = |number: u64| Graph::time(0).plus(Duration::from_secs(60 * number));
+    publish_at(&world, author, &(0..5).map(minute).collect::<Vec<_>>()).await;
+    forget_times(&world.redis);
+    let variables = json!({ "name": "ada", "since": instant(minute(2)) });
+    let response = world.ask(None, POSTS, variables.clone()).await;
+    assert_eq!(codes(&response), ["UNAVAILABLE"]);
+    assert_eq!(response["data"]["user"], json!({ "posts": null }));
+    // A post published meanwhile has no time without the others.
+    publish_at(&world, author, &[minute(9)]).await;
+    let all = world.data(None, POSTS, json!({ "name": "ada" })).await;
+    assert_eq!(all["user"]["posts"]["totalCount"], 6);
+
+    let _server = Server::over(&world.redis, &[]);
+    let is_written = || world.redis.raw::<usize>(&["LLEN", "ff:{u1}:posts:times"]) == 6;
+    assert!(tokio::task::block_in_place(|| eventually(is_written)));
+    let data = world.data(None, POSTS, variables).await;
+    assert_eq!(data["user"]["posts"]["totalCount"], 4);
+}
+
+#[tokio::test]
+async fn a_check_finds_and_repairs_wrong_times() {
+    let world = World::new().await;
+    let person = world.register("ada").await;
+    let author = user_of(&world, &person).await;
+    let minute = |number: u64| Graph::time(0).plus(Duration::from_secs(60 * number));
+    publish_at(&world, author, &(0..5).map(minute).collect::<Vec<_>>()).await;
+    assert_eq!(world.app.check_users(1, false).await.unwrap().mistimed, 0);
+    let times = "ff:{u1}:posts:times";
+    for wrong in [&["LSET", times, "2", "7"][..], &["LPOP", times], &["DEL", times]] {
+        world.redis.raw::<redis::Value>(wrong);
+        assert_eq!(world.app.check_users(1, false).await.unwrap().mistimed, 1, "{wrong:?}");
+        assert_eq!(world.app.check_users(1, true).await.unwrap().mistimed, 1);
+        assert_eq!(world.app.check_users(1, false).await.unwrap().mistimed, 0);
+        let variables = json!({ "name": "ada", "since": instant(minute(2)) });
+        assert_eq!(world.data(None, POSTS, variables).await["user"]["posts"]["totalCount"], 3);
+    }
+}
