@@ -304,13 +304,14 @@ pub struct GraphqlConfig {
     #[arg(long, value_name = "SWITCH", env = "FANFOLD_GRAPHQL_PERSISTED_QUERIES", default_value = "on")]
     pub graphql_persisted_queries: Switch,
 
-    /// File of trusted documents, which clients send by hash: a persisted-documents.json, as code generators write it.
+    /// Files of trusted documents, which clients send by hash, such as persisted-documents.json, separated by commas.
     ///
-    /// The file is a JSON object that maps the SHA-256 of each document, with or without the prefix sha256:, to the
-    /// document. The server validates the documents at start. They may use introspection even with
-    /// --graphql-introspection off.
-    #[arg(long, value_name = "FILE", env = "FANFOLD_GRAPHQL_TRUSTED_DOCUMENTS")]
-    pub graphql_trusted_documents: Option<PathBuf>,
+    /// Code generators write such files: a JSON object that maps the SHA-256 of each document, with or without the
+    /// prefix sha256:, to the document. The server validates the documents at start, and reads the files again when
+    /// one of them changes and on SIGHUP. If a file is then missing or invalid, the former documents of all files stay
+    /// in use. Trusted documents may use introspection even with --graphql-introspection off.
+    #[arg(long, value_name = "FILES", env = "FANFOLD_GRAPHQL_TRUSTED_DOCUMENTS", value_delimiter = ',')]
+    pub graphql_trusted_documents: Vec<PathBuf>,
 
     /// Role of trusted documents.
     #[arg(long, value_name = "MODE", env = "FANFOLD_GRAPHQL_TRUSTED_MODE", default_value = "prefer")]
@@ -320,7 +321,7 @@ pub struct GraphqlConfig {
 /// The role of trusted documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TrustedMode {
-    /// Do not read the file.
+    /// Do not read the files.
     Off,
     /// Accept trusted documents by hash, and other documents in full.
     Prefer,
@@ -329,6 +330,15 @@ pub enum TrustedMode {
 }
 
 impl GraphqlConfig {
+    /// Returns the files of trusted documents; none if the server does not use them.
+    #[must_use]
+    pub fn trusted_files(&self) -> &[PathBuf] {
+        match self.graphql_trusted_mode {
+            TrustedMode::Off => &[],
+            TrustedMode::Prefer | TrustedMode::Only => &self.graphql_trusted_documents,
+        }
+    }
+
     /// Returns the timeout of a query.
     #[must_use]
     pub fn query_timeout(&self) -> Duration {

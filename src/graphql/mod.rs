@@ -23,7 +23,9 @@ mod turn;
 mod types;
 mod usage;
 
+use std::io;
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use async_graphql::{Request, SDLExportOptions, ValidationMode};
@@ -51,7 +53,8 @@ use crate::model::address::Address;
 type Schema = async_graphql::Schema<Query, Mutation, Subscription>;
 
 pub use crate::graphql::document::Summary;
-pub use crate::graphql::document::persisted::{DocumentHash, TrustedError};
+pub use crate::graphql::document::hash::DocumentHash;
+pub use crate::graphql::document::trusted::TrustedError;
 
 /// The GraphQL API: accepts documents and returns responses.
 #[derive(Clone)]
@@ -126,10 +129,17 @@ impl Plan {
 }
 
 impl Api {
-    /// Opens the API over an application. Reads the trusted-documents file, if configured.
+    /// Opens the API over an application. Reads the files of trusted documents, if configured.
     pub fn open(app: App, config: GraphqlConfig) -> Result<Self, TrustedError> {
         let documents = Arc::new(Documents::open(&sdl(), &config)?);
         Ok(Self { schema: schema(), documents, config, app, turns: Turns::new(), tasks: TaskTracker::new() })
+    }
+
+    /// Starts a thread that reads the files of trusted documents again when one of them changes, and whenever `asked`
+    /// receives a message. The new documents replace the former ones at once, unless a file is broken. The thread ends
+    /// when the sender is dropped.
+    pub fn keep_trusted_current(&self, asked: Receiver<()>) -> io::Result<()> {
+        self.documents.keep_trusted_current(asked)
     }
 
     /// Returns the underlying application.

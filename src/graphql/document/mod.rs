@@ -21,16 +21,22 @@
 mod argument;
 pub(super) mod cost;
 mod expand;
+pub(super) mod hash;
 pub(super) mod lexer;
 mod lines;
 mod operation;
-pub(super) mod persisted;
+mod persisted;
 mod public;
 mod rules;
 mod size;
+pub(super) mod trusted;
 mod usage;
 
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
 
 use apollo_compiler::diagnostic::Diagnostic;
 pub(super) use apollo_compiler::executable::OperationType;
@@ -47,10 +53,13 @@ use quick_cache::sync::Cache;
 use crate::config::{GraphqlConfig, Switch};
 use crate::graphql::GraphqlRequest;
 use crate::graphql::document::cost::Costs;
+use crate::graphql::document::hash::DocumentHash;
 use crate::graphql::document::lines::Lines;
 use crate::graphql::document::operation::Builder;
-use crate::graphql::document::persisted::{DocumentHash, Named, Persisted, TrustedError};
+use crate::graphql::document::persisted::{Named, Persisted};
+use crate::graphql::document::trusted::TrustedError;
 use crate::graphql::error::{Code, RequestError, coded};
+use crate::thread;
 
 /// Maximum number of errors reported for a document.
 const MOST_ERRORS: usize = 8;
@@ -64,6 +73,9 @@ const RECURSION: usize = 100;
 /// The parser's token limit. The parser and the guard count tokens differently, but any document that passes the guard
 /// stays below this limit.
 const TOKENS: usize = 20_000;
+
+/// Interval at which the files of trusted documents are checked for changes.
+const TRUSTED_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The schema, with caches of documents.
 pub(super) struct Documents {
@@ -183,6 +195,32 @@ impl Documents {
         Ok(Operation { kind, name, document, costs: builder.costs, is_public: builder.is_public })
     }
 
+    /// Starts a thread that reads the files of trusted documents again when one of them changes, and whenever `asked`
+    /// receives a message. The thread ends when the sender is dropped. Does nothing if no files are configured.
+    pub(super) fn keep_trusted_current(self: &Arc<Self>, asked: Receiver<()>) -> io::Result<()> {
+        if !self.persisted.trusted().has_files() {
+            return Ok(());
+        }
+        let documents = Arc::clone(self);
+        thread::spawn("documents", move || {
+            loop {
+                match asked.recv_timeout(TRUSTED_INTERVAL) {
+                    Ok(()) => documents.refresh_trusted(true),
+                    Err(RecvTimeoutError::Timeout) => documents.refresh_trusted(false),
+                    Err(RecvTimeoutError::Disconnected) => return,
+                }
+            }
+        })
+    }
+
+    fn refresh_trusted(&self, is_asked: bool) {
+        let refresh = || self.persisted.trusted().refresh(is_asked, |text| read(&self.schema, text));
+        // A panic must not end the thread: the files would never be read again.
+        if catch_unwind(AssertUnwindSafe(refresh)).is_err() {
+            tracing::error!("reading the trusted documents panicked; the former documents stay in use");
+        }
+    }
+
     /// Returns the number of cached parsed documents and the number of cached persisted queries.
     pub(super) fn cached(&self) -> (usize, usize) {
         (self.cache.len(), self.persisted.cached())
@@ -191,7 +229,7 @@ impl Documents {
     /// Returns the document of a request that contains the document's text. If the request also contains the hash and
     /// the document is valid, caches the text under the hash.
     fn sent(&self, text: &str, named: Option<DocumentHash>) -> Result<Arc<Document>, RequestError> {
-        if named.is_none() && !self.persisted.has_trusted() {
+        if named.is_none() && !self.persisted.trusted().has_files() {
             return self.document(text);
         }
         // A document too large to parse is too large to hash.
@@ -201,7 +239,7 @@ impl Documents {
             let message = "The hash is not the SHA-256 of the document.";
             return Err(RequestError::new(Code::BadRequest, message));
         }
-        if let Some(trusted) = self.persisted.find_trusted(hash) {
+        if let Some(trusted) = self.persisted.trusted().find(hash) {
             return Ok(trusted);
         }
         self.persisted.admit_others()?;

@@ -11,7 +11,7 @@ use crate::harness::server::command;
 use crate::harness::world::{Redis, World, codes, hex};
 use crate::service::wire::{JSON, send};
 
-fn hash(document: &str) -> String {
+pub(crate) fn hash(document: &str) -> String {
     hex(&Sha256::digest(document))
 }
 
@@ -40,15 +40,19 @@ fn rejected<T>(code: &str) -> Result<T, Vec<String>> {
     Err(vec![code.to_owned()])
 }
 
-/// Returns a file of these documents, each under its hash.
-fn file_of(documents: &[&str]) -> NamedTempFile {
+/// Returns the content of a file of these documents, each under its hash.
+pub(crate) fn content_of(documents: &[&str]) -> String {
     let entries = documents.iter().enumerate().map(|(index, document)| {
         // Some generators write the name of the hash before it, some do not.
         let prefix = if index % 2 == 0 { "sha256:" } else { "" };
         (format!("{prefix}{}", hash(document)), json!(document))
     });
+    Value::Object(entries.collect()).to_string()
+}
+
+fn file_of(documents: &[&str]) -> NamedTempFile {
     let file = NamedTempFile::new().unwrap();
-    std::fs::write(&file, Value::Object(entries.collect()).to_string()).unwrap();
+    std::fs::write(&file, content_of(documents)).unwrap();
     file
 }
 
@@ -207,6 +211,23 @@ async fn trusted_documents_are_known_by_their_hash_beside_others_or_alone() {
 }
 
 #[tokio::test]
+async fn documents_of_several_files_are_trusted_and_may_be_in_more_than_one() {
+    let files = [file_of(&[OTHER, LOGOUT]), file_of(&[LOGOUT, QUERY])];
+    let [first, second] = files.each_ref().map(|file| file.path().to_str().unwrap());
+    let listed = format!("{first},{second}");
+    let repeated = ["--graphql-trusted-documents", first, "--graphql-trusted-documents", second];
+    for options in [&["--graphql-trusted-documents", &listed][..], &repeated] {
+        let world = World::with(&[options, &["--graphql-trusted-mode", "only"]].concat()).await;
+        for document in [OTHER, LOGOUT, QUERY] {
+            let named = json!({ "documentId": hash(document), "variables": { "name": "ann0" } });
+            assert!(ask(&world, named).await.is_ok(), "{document}");
+        }
+        let other = json!({ "query": "{ __typename }" });
+        assert_eq!(ask(&world, other).await, rejected("FORBIDDEN"));
+    }
+}
+
+#[tokio::test]
 async fn a_trusted_document_may_read_the_schema_where_others_may_not() {
     let trusted = "{ __schema { queryType { name } } }";
     let other = "{ __schema { mutationType { name } } }";
@@ -267,6 +288,10 @@ fn a_file_that_cannot_be_trusted_keeps_the_server_from_starting() {
         }
         assert!(!stderr.contains(&hash(QUERY)), "{stderr}");
     }
+    let good = file_of(&[QUERY]);
+    let several = format!("{},{path}", good.path().display());
+    let stderr = startup_error(&redis, &["--graphql-trusted-documents", &several]);
+    assert!(stderr.contains(&format!("{path} is not a JSON object")), "{stderr}");
     let stderr = startup_error(&redis, &["--graphql-trusted-documents", "/nowhere/at/all"]);
     assert!(stderr.contains("/nowhere/at/all cannot be read"), "{stderr}");
     let stderr = startup_error(&redis, &["--graphql-trusted-mode", "only"]);
