@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use crate::app::App;
 use crate::app::archive::{SILENT_AFTER, Transit};
+use crate::cli::signal::nothing_to_reload;
 use crate::cli::{Beside, Data, Outcome, Signals, begin_log, keep, say, stop_on_signal, stopped, work_until};
 use crate::config::{DataConfig, LogConfig};
 
@@ -75,7 +76,7 @@ impl Run {
         if self.until_empty {
             return Data::work(self.data, drain).await;
         }
-        let mut signals = Signals::listen();
+        let mut signals = Signals::of_service(nothing_to_reload);
         let Some(data) = Data::open(self.data, Beside::Server, &mut signals).await? else {
             return Ok(ExitCode::SUCCESS);
         };

@@ -1,7 +1,9 @@
 //! `fanfold serve`: runs the server.
 
+use std::error::Error;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 use clap::Args;
@@ -13,6 +15,7 @@ use crate::app::App;
 use crate::cli::archive::keep_archiving;
 use crate::cli::deliver::keep_delivering;
 use crate::cli::files;
+use crate::cli::signal::nothing_to_reload;
 use crate::cli::trace::Traces;
 use crate::cli::{
     Beside, Data, Outcome, Signals, begin_log, begin_log_and_traces, keep, say, stop_on_signal, work_until,
@@ -28,7 +31,8 @@ const LAST_TRACES: Duration = Duration::from_secs(3);
 /// Serves the API, its schema and the web pages.
 ///
 /// Without --redis-url, the server starts its own redis-server in the data directory, and stops it at exit. On SIGINT
-/// and SIGTERM, the server finishes the requests in progress and exits.
+/// and SIGTERM, the server finishes the requests in progress and exits. On SIGHUP, it reads the files of trusted
+/// documents again.
 #[derive(Args, Debug)]
 pub(super) struct Serve {
     #[command(flatten)]
@@ -62,7 +66,7 @@ impl Serve {
     }
 
     async fn serve(self) -> Outcome {
-        let mut signals = Signals::listen();
+        let (mut signals, reloads) = listen(&self.graphql);
         let threads = self.http.http_threads.map_or_else(worker::processors, usize::from);
         let files = files::for_connections(&self.data, threads);
         let workers =
@@ -78,11 +82,11 @@ impl Serve {
         };
         // The first requests must not depend on Redis accepting connections at that moment.
         workers.on_each(|| connect(data.app.clone())).await;
-        let api = match Api::open(data.app.clone(), self.graphql) {
+        let api = match open_api(data.app.clone(), self.graphql, reloads) {
             Ok(api) => api,
             Err(error) => {
                 data.close().await;
-                return Err(error.into());
+                return Err(error);
             }
         };
         let (stop_serving, stopping) = watch::channel(false);
@@ -98,10 +102,33 @@ impl Serve {
     }
 }
 
+/// Listens for signals. The receiver gets a message for each SIGHUP that asks to read the trusted documents again.
+fn listen(config: &GraphqlConfig) -> (Signals, Receiver<()>) {
+    let (reload, reloads) = sync_channel(1);
+    if config.trusted_files().is_empty() {
+        return (Signals::of_service(nothing_to_reload), reloads);
+    }
+    let reload = move || {
+        // If the channel is full, the message in it covers this signal.
+        let _ = reload.try_send(());
+    };
+    (Signals::of_service(reload), reloads)
+}
+
+fn open_api(
+    app: App,
+    config: GraphqlConfig,
+    reloads: Receiver<()>,
+) -> Result<Api, Box<dyn Error + Send + Sync>> {
+    let api = Api::open(app, config)?;
+    api.keep_trusted_current(reloads)?;
+    Ok(api)
+}
+
 /// Opens a worker's connections to Redis. If that fails, its first request tries again.
 async fn connect(app: App) {
     if let Err(error) = app.store().connect().await {
-        tracing::warn!(error = &error as &dyn std::error::Error, "a worker could not connect to Redis");
+        tracing::warn!(error = &error as &dyn Error, "a worker could not connect to Redis");
     }
 }
 

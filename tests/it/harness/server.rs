@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
+use tempfile::{NamedTempFile, TempDir};
 
 use crate::harness::world::Redis;
 
@@ -123,6 +123,32 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
+    }
+}
+
+/// A server whose log goes to a file.
+pub(crate) struct Logged {
+    pub(crate) server: Server,
+    log: NamedTempFile,
+}
+
+impl Logged {
+    pub(crate) fn start(redis: &Redis, options: &[&str]) -> Self {
+        let log = NamedTempFile::new().unwrap();
+        let (url, directory) = (redis.url(), redis.directory());
+        let fixed = ["serve", "--listen", "127.0.0.1:0", "--redis-url", &url, "--data-dir", directory];
+        let mut command = command(&[&fixed, options].concat());
+        let server = Server::run_logging(&mut command, Stdio::from(log.reopen().unwrap()));
+        Self { server, log }
+    }
+
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.log.path()).unwrap()
+    }
+
+    /// Returns the lines of the log, each an object.
+    pub(crate) fn lines(&self) -> Vec<Value> {
+        self.log().lines().map(|line| serde_json::from_str(line).expect("every line is JSON")).collect()
     }
 }
 

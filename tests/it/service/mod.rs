@@ -19,6 +19,7 @@ pub(crate) mod share;
 pub(crate) mod socket;
 pub(crate) mod stock;
 pub(crate) mod telemetry;
+pub(crate) mod trusted;
 pub(crate) mod turnstile;
 pub(crate) mod watch;
 pub(crate) mod wire;

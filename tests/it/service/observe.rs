@@ -1,40 +1,12 @@
 //! Observability: metrics, a log, traces.
 
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tempfile::NamedTempFile;
 
-use crate::harness::server::{Server, command, eventually};
+use crate::harness::server::{Logged, Server, eventually};
 use crate::harness::world::{PASSWORD, Redis};
 use crate::service::socket::Socket;
-
-/// A server whose log goes to a file.
-struct Logged {
-    server: Server,
-    log: NamedTempFile,
-}
-
-impl Logged {
-    fn start(redis: &Redis, options: &[&str]) -> Self {
-        let log = NamedTempFile::new().unwrap();
-        let (url, directory) = (redis.url(), redis.directory());
-        let fixed = ["serve", "--listen", "127.0.0.1:0", "--redis-url", &url, "--data-dir", directory];
-        let mut command: Command = command(&[&fixed, options].concat());
-        let server = Server::run_logging(&mut command, Stdio::from(log.reopen().unwrap()));
-        Self { server, log }
-    }
-
-    fn log(&self) -> String {
-        std::fs::read_to_string(self.log.path()).unwrap()
-    }
-
-    /// Returns the lines of the log, each an object.
-    fn lines(&self) -> Vec<Value> {
-        self.log().lines().map(|line| serde_json::from_str(line).expect("every line is JSON")).collect()
-    }
-}
 
 /// Returns the value of a metric; 0 if it is absent.
 pub(crate) fn metric(server: &Server, name: &str) -> f64 {

@@ -1,11 +1,14 @@
 //! The server as a process: start, takeover, shutdown.
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -372,29 +375,83 @@ fn a_command_that_cannot_print_anything_still_stops_what_it_started() {
 }
 
 /// Starts a server through a program of the system that sets its signals.
-fn server_by(program: &str, arguments: &[&str], data: &TempDir) -> Server {
+fn server_by(program: &str, arguments: &[&str], input: Stdio, data: &TempDir) -> Server {
     let serve = [env!("CARGO_BIN_EXE_fanfold"), "serve", "--listen", "127.0.0.1:0", "--data-dir"];
     let mut command = Command::new(program);
-    Server::run(command.args(arguments).args(serve).arg(data.path()).stdin(Stdio::null()))
+    Server::run(command.args(arguments).args(serve).arg(data.path()).stdin(input))
 }
 
 #[test]
-fn a_terminal_that_closes_stops_the_server_and_its_redis() {
-    for signal in ["-HUP", "-INT", "-QUIT"] {
+fn a_server_that_is_interrupted_stops_its_redis() {
+    for signal in ["-INT", "-QUIT"] {
         let data = tempfile::tempdir().unwrap();
         // The tests may have been started by `nohup`.
-        let server = server_by("env", &["--default-signal"], &data);
+        let server = server_by("env", &["--default-signal"], Stdio::null(), &data);
         server.signal(signal);
         assert_eq!(server.end(), Some(0), "{signal}");
         assert!(!redis_runs(data.path()), "{signal}");
     }
 }
 
+/// Opens a terminal; returns the end that its window holds, and the end for a program.
+fn terminal() -> (OwnedFd, OwnedFd) {
+    // Without CLOEXEC, programs that other tests start would keep the window open.
+    let window = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    grantpt(&window).unwrap();
+    unlockpt(&window).unwrap();
+    let path = ptsname(&window, Vec::new()).unwrap();
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    (window, rustix::fs::open(path, flags, Mode::empty()).unwrap())
+}
+
+#[test]
+fn a_server_ends_with_its_terminal_but_not_on_a_signal_from_an_operator() {
+    let data = tempfile::tempdir().unwrap();
+    let (window, input) = terminal();
+    let server = server_by("setsid", &["--ctty", "env", "--default-signal"], input.into(), &data);
+    server.signal("-HUP");
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(server.register("ada")["data"]["register"]["viewer"].is_object());
+    drop(window);
+    assert_eq!(server.end(), Some(0));
+    assert!(!redis_runs(data.path()));
+}
+
+#[test]
+fn services_outlive_a_hangup_signal_that_no_terminal_has_sent() {
+    let data = tempfile::tempdir().unwrap();
+    let directory = data.path().to_str().unwrap();
+    let services: [&[&str]; 3] = [&["serve", "--listen", "127.0.0.1:0"], &["deliver"], &["archive", "run"]];
+    for service in services {
+        let log = tempfile::NamedTempFile::new().unwrap();
+        // Without a terminal, even if the tests have one.
+        let mut command = Command::new("setsid");
+        command.arg(env!("CARGO_BIN_EXE_fanfold")).args(service).args(["--data-dir", directory]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log.reopen().unwrap());
+        let mut process = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let id = process.id().to_string();
+        let kill = |signal: &str| Command::new("kill").args([signal, id.as_str()]).status().unwrap();
+        for count in 1..=2 {
+            kill("-HUP");
+            let ignored = || {
+                let log = std::fs::read_to_string(log.path()).unwrap();
+                log.matches("SIGHUP is ignored: there is nothing to reload").count()
+            };
+            assert!(eventually(|| ignored() == count), "{service:?}");
+        }
+        kill("-TERM");
+        assert_eq!(process.wait().unwrap().code(), Some(0), "{service:?}");
+    }
+}
+
 #[test]
 fn a_server_that_is_started_by_nohup_outlives_its_terminal() {
     let data = tempfile::tempdir().unwrap();
-    let server = server_by("nohup", &[], &data);
-    server.signal("-HUP");
+    let (window, input) = terminal();
+    let server = server_by("setsid", &["--ctty", "nohup"], input.into(), &data);
+    drop(window);
     std::thread::sleep(Duration::from_secs(1));
     assert!(server.register("ada")["data"]["register"]["viewer"].is_object());
     assert_eq!(server.stop(), Some(0));
