@@ -61,10 +61,31 @@ fn a_file_with_a_bad_line_is_not_imported_at_all() {
     let output = fanfold(&["import", file.path().to_str().unwrap(), "--redis-url", &redis.url()]);
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        text(&output.stderr)
-            .contains("line 2: expected two node numbers separated by a tab, found \"2\\tx\"")
+        text(&output.stderr).contains(
+            "line 2: expected two node numbers separated by white space or a comma, found \"2\\tx\""
+        )
     );
     assert_eq!(redis.raw::<u64>(&["DBSIZE"]), 0);
+}
+
+#[test]
+fn edge_lists_are_imported_as_they_are_published() {
+    let redis = Redis::start();
+    let import = |text: &str| {
+        let file = edge_list(text);
+        let output = fanfold(&["import", file.path().to_str().unwrap(), "--redis-url", &redis.url()]);
+        assert!(output.status.success(), "{}", crate::service::command_line::text(&output.stderr));
+        crate::service::command_line::text(&output.stdout)
+    };
+    // SNAP's ego-Facebook, CollegeMsg and MUSAE data sets have these forms.
+    let spaces = import("0 1\n0 2\n1 2\n");
+    assert!(spaces.contains("follows: 3, of which 3 are new"), "{spaces}");
+    assert!(!spaces.contains("columns"), "{spaces}");
+    let times = import("1 2 1082040961\n3 4 1082155839\n5 2 1082414391\n");
+    assert!(times.contains("follows: 3, of which 2 are new, 1 were there"), "{times}");
+    assert!(times.ends_with("\n3 lines had further columns, which were ignored\n"), "{times}");
+    let commas = import("# id_1,id_2\n0,1\n2,0\n");
+    assert!(commas.contains("follows: 2, of which 1 are new, 1 were there"), "{commas}");
 }
 
 #[test]
