@@ -99,15 +99,19 @@ impl Paging {
     }
 }
 
-/// Returns the period that the arguments of a field of a document to execute select; `None` if an argument has another
-/// type.
-pub(super) fn period_of(field: &Field) -> Option<Period> {
-    let instant = |name| match field.get_argument(name).map_or(&Value::Null, |value| &value.node) {
+/// Returns the period in an argument of a field of a document to execute; `None` if the argument has another type.
+pub(super) fn period_of(field: &Field, argument: &str) -> Option<Period> {
+    let period = match field.get_argument(argument).map_or(&Value::Null, |value| &value.node) {
+        Value::Null => return Some(Period::ALL),
+        Value::Object(period) => period,
+        _ => return None,
+    };
+    let end = |name| match period.get(name).unwrap_or(&Value::Null) {
         Value::Null => Some(None),
         Value::String(text) => parse_instant(text).map(Some),
         _ => None,
     };
-    Some(Period { since: instant("since")?, until: instant("until")? })
+    Some(Period { since: end("since")?, until: end("until")? })
 }
 
 /// Returns the maximum number of entries in a page for a requested size of `asked`.

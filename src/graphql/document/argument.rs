@@ -138,6 +138,13 @@ impl ArgumentContext<'_> {
                 None => require(definition, &path)?,
             }
         }
+        let end = |name| match fields.get(name) {
+            Some(Value::String(text)) if input.name == "PeriodInput" => scalar::parse_instant(text),
+            _ => None,
+        };
+        if end("since").zip(end("until")).is_some_and(|(since, until)| since > until) {
+            return Err(rejected(Code::BadUserInput, path, "must not begin after its end"));
+        }
         Ok(())
     }
 
@@ -160,7 +167,7 @@ impl ArgumentContext<'_> {
                 Ok(())
             }
             ("Date", Value::String(text)) if scalar::is_date(text) => Ok(()),
-            ("DateTime", Value::String(text)) if scalar::is_instant(text) => Ok(()),
+            ("DateTime", Value::String(text)) if scalar::parse_instant(text).is_some() => Ok(()),
             ("Date", _) => return form("a day such as 2026-11-20"),
             ("DateTime", _) => return form("an instant such as 2026-11-20T08:30:00Z"),
             (ty, _) => return form(&format!("of type {ty}")),

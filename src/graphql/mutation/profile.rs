@@ -66,7 +66,7 @@ impl ProfileMutation {
         let scope = Scope::of(context);
         let done = scope.app.change_profile(scope.viewer(), input.update()).await;
         Some(split(done).map(|(done, errors)| UpdateProfilePayload {
-            viewer: done.and_then(|_| Viewer::of(&scope.afresh())),
+            viewer: done.and_then(|()| Viewer::of(&scope.afresh())),
             errors,
         }))
     }

@@ -3,6 +3,7 @@
 pub(super) mod connection;
 pub(super) mod event;
 pub(super) mod node;
+pub(super) mod period;
 pub(super) mod post;
 pub(super) mod rate_limit;
 pub(super) mod region;

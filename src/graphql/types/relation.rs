@@ -34,12 +34,12 @@ pub(in crate::graphql) enum RelationStatus {
 pub(in crate::graphql) struct Relation {
     viewer: UserId,
     user: User,
-    relation: model::relation::Relation,
+    state: model::relation::Relation,
 }
 
 impl Relation {
-    pub(in crate::graphql) fn new(viewer: UserId, user: User, relation: model::relation::Relation) -> Self {
-        Self { viewer, user, relation }
+    pub(in crate::graphql) fn new(viewer: UserId, user: User, state: model::relation::Relation) -> Self {
+        Self { viewer, user, state }
     }
 
     fn global_id(&self) -> ID {
@@ -62,24 +62,24 @@ impl Relation {
 
     /// The follow state between the viewer and the user.
     async fn status(&self) -> RelationStatus {
-        self.relation.status().into()
+        self.state.status().into()
     }
 
     /// The time at which the viewer followed the user; null if the viewer does not follow the user.
     async fn following_since(&self) -> Option<DateTime> {
-        self.relation.following_since.map(DateTime)
+        self.state.following_since.map(DateTime)
     }
 
     /// The time at which the user followed the viewer; null if the user does not follow the viewer.
     async fn follower_since(&self) -> Option<DateTime> {
-        self.relation.follower_since.map(DateTime)
+        self.state.follower_since.map(DateTime)
     }
 }
 
 impl Preloaded for Relation {
     fn source(field: &Field) -> Source<'_, Self> {
         let instant = |instant: fn(&model::relation::Relation) -> Option<Timestamp>| {
-            memory(move |relation: &Self, json: &mut Json| match instant(&relation.relation) {
+            memory(move |relation: &Self, json: &mut Json| match instant(&relation.state) {
                 Some(at) => json.scalar(&DateTime(at)),
                 None => json.value(&()),
             })
@@ -88,7 +88,7 @@ impl Preloaded for Relation {
             "id" => memory(|relation: &Self, json| json.value(&relation.global_id())),
             "user" => object(field, |relation: &Self| &relation.user),
             "status" => memory(|relation: &Self, json| {
-                let status = RelationStatus::from(relation.relation.status());
+                let status = RelationStatus::from(relation.state.status());
                 json.value(&RelationStatus::items().iter().find(|item| item.value == status)?.name)
             }),
             "followingSince" => instant(|relation| relation.following_since),

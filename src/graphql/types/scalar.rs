@@ -24,11 +24,6 @@ impl ScalarType for DateTime {
     }
 }
 
-/// Returns true if a string is a valid instant.
-pub(in crate::graphql) fn is_instant(text: &str) -> bool {
-    parse_instant(text).is_some()
-}
-
 /// Parses an instant in the form of RFC 3339. A fraction of a millisecond is rounded up.
 pub(in crate::graphql) fn parse_instant(text: &str) -> Option<Timestamp> {
     let instant: jiff::Timestamp = text.parse().ok()?;

@@ -23,6 +23,7 @@ use crate::graphql::preloaded::{Json, Nested, Preloaded, Source, loaded, memory}
 use crate::graphql::selection::Selected;
 use crate::graphql::types::connection::follow::FollowConnection;
 use crate::graphql::types::connection::post::PostConnection;
+use crate::graphql::types::period::PeriodInput;
 use crate::graphql::types::region::{FollowersByRegion, Region};
 use crate::graphql::types::relation::Relation;
 use crate::graphql::types::scalar::DateTime;
@@ -264,7 +265,7 @@ impl Preloaded for User {
             }
             "posts" => loaded(field, Self::user_id, async |authors| {
                 let paging = Paging::of(field)?;
-                let period = period_of(field)?;
+                let period = period_of(field, "createdAt")?;
                 PostConnection::load_all(&authors, &paging, period, &Selected::one(field)).await.ok()
             }),
             "followers" => Self::stored_lists(field, Side::Followers),
@@ -317,11 +318,10 @@ connections! {
         /// The user's posts, newest first.
         async fn posts(
             &self, context, paging,
-            since: DateTime = "Return only posts created at this instant or later.",
-            until: DateTime = "Return only posts created before this instant.",
+            created_at: PeriodInput = "Return only posts created in this period. If null, return all posts.",
         ) -> PostConnection {
             let Self(author) = self;
-            let period = Period { since: since.map(|DateTime(at)| at), until: until.map(|DateTime(at)| at) };
+            let period = created_at.map_or(Period::ALL, Period::from);
             let selected = Selected::of(context);
             let posts = PostConnection::load_all(&[author], &paging, period, &selected).await?.pop();
             posts.ok_or_else(|| Broken::NoRecord(author.id).into())

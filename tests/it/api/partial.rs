@@ -44,7 +44,7 @@ async fn nested_pages_without_the_archive_are_null_and_the_rest_is_there() {
             username relation { status }
             posts(first: 5) { nodes { content } }
             newest: posts(first: 2) { totalCount nodes { content } pageInfo { hasNextPage } }
-            month: posts(first: 2, since: \"2000-01-01T00:00:00Z\") { totalCount nodes { content } }
+            month: posts(first: 2, createdAt: { since: \"2000-01-01T00:00:00Z\" }) { totalCount nodes { content } }
         } } } } }";
     let response = world.ask(token, query, Value::Null).await;
     let viewer = &response["data"]["viewer"];

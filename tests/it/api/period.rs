@@ -21,8 +21,8 @@ on_every_kind! {
 }
 
 const POSTS: &str = "query ($name: String!, $first: Int, $after: String, $last: Int, $before: String,
-        $since: DateTime, $until: DateTime) { user(by: { username: $name }) {
-    posts(first: $first, after: $after, last: $last, before: $before, since: $since, until: $until) {
+        $createdAt: PeriodInput) { user(by: { username: $name }) {
+    posts(first: $first, after: $after, last: $last, before: $before, createdAt: $createdAt) {
         totalCount nodes { id } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } } }";
 
 /// A post as the naive model knows it.
@@ -108,13 +108,16 @@ impl Author {
 
     /// Walks through a period's pages in both directions, and compares each with the naive model.
     async fn compare(&mut self, size: usize) {
-        let (since, until) = (self.end(), self.end());
+        let (since, until) = match (self.end(), self.end()) {
+            (Some(one), Some(other)) => (Some(one.min(other)), Some(one.max(other))),
+            ends => ends,
+        };
         let is_within = |known: &&Known| {
             since.is_none_or(|since| since <= known.at) && until.is_none_or(|until| known.at < until)
         };
         let expected: Vec<&str> =
             self.known.iter().filter(is_within).map(|known| known.id.as_str()).collect();
-        let period = json!({ "name": "ada", "since": since.map(instant), "until": until.map(instant) });
+        let period = json!({ "name": "ada", "createdAt": { "since": since.map(instant), "until": until.map(instant) } });
         for is_forward in [true, false] {
             let mut shown: Vec<String> = Vec::new();
             let mut cursor = Value::Null;
@@ -157,7 +160,7 @@ async fn pages_of_a_period_equal_those_of_a_naive_model(kind: Kind) {
     let mut author = Author::new(&database).await;
     // Redis caches the scripts.
     for since in [Value::Null, json!("2000-01-01T00:00:00Z")] {
-        author.world.data(None, POSTS, json!({ "name": "ada", "since": since })).await;
+        author.world.data(None, POSTS, json!({ "name": "ada", "createdAt": { "since": since } })).await;
     }
     for size in [1, 7, 100].repeat(6) {
         author.compare(size).await;
@@ -178,7 +181,7 @@ async fn a_period_of_hot_posts_needs_no_archive() {
     let author = Author::new(&database).await;
     let newest = &author.known[..5];
     let since = newest.iter().map(|known| known.at).min().unwrap();
-    let variables = json!({ "name": "ada", "since": instant(since) });
+    let variables = json!({ "name": "ada", "createdAt": { "since": instant(since) } });
     let queries = author.world.app.archive_asked();
     let data = author.world.data(None, POSTS, variables).await;
     assert!(data["user"]["posts"]["totalCount"].as_u64().unwrap() >= 5);
@@ -198,7 +201,7 @@ async fn lists_below_a_list_may_be_of_a_period() {
     let ends: Vec<String> =
         [1, 3].iter().map(|number| instant(Graph::time(0).plus(Duration::from_secs(60 * number)))).collect();
     let posts = format!(
-        "posts(since: \"{}\", until: \"{}\") {{ totalCount nodes {{ createdAt }} }}",
+        "posts(createdAt: {{ since: \"{}\", until: \"{}\" }}) {{ totalCount nodes {{ createdAt }} }}",
         ends[0], ends[1]
     );
     let query = format!("{{ user(by: {{ username: \"ann0\" }}) {{ followers {{ nodes {{ {posts} }} }} }} }}");
@@ -207,8 +210,13 @@ async fn lists_below_a_list_may_be_of_a_period() {
         assert_eq!(follower["posts"]["totalCount"], 2);
         assert_eq!(follower["posts"]["nodes"].as_array().unwrap().len(), 2);
     }
+    let query = "{ user(by: { username: \"ann1\" }) { posts(createdAt: {
+        since: \"2026-11-20T08:30:00Z\", until: \"2026-11-20T08:29:59Z\" }) { totalCount } } }";
+    let response = world.ask(None, query, Value::Null).await;
+    assert_eq!(codes(&response), ["BAD_USER_INPUT"]);
+    assert_eq!(response["errors"][0]["message"], "`createdAt` must not begin after its end.");
     // An instant has one form in responses, and any form of RFC 3339 in arguments.
-    let query = "query ($since: DateTime) { user(by: { username: \"ann0\" }) { posts(since: $since) { totalCount } } }";
+    let query = "query ($since: DateTime) { user(by: { username: \"ann0\" }) { posts(createdAt: { since: $since }) { totalCount } } }";
     for (since, code) in [
         ("2026-11-20T08:30:00+01:00", None),
         ("2026-11-20T08:30:00.123456789Z", None),
@@ -234,7 +242,7 @@ async fn a_server_writes_the_times_that_an_earlier_version_did_not_write() {
     let minute = |number: u64| Graph::time(0).plus(Duration::from_secs(60 * number));
     publish_at(&world, author, &(0..5).map(minute).collect::<Vec<_>>()).await;
     forget_times(&world.redis);
-    let variables = json!({ "name": "ada", "since": instant(minute(2)) });
+    let variables = json!({ "name": "ada", "createdAt": { "since": instant(minute(2)) } });
     let response = world.ask(None, POSTS, variables.clone()).await;
     assert_eq!(codes(&response), ["UNAVAILABLE"]);
     assert_eq!(response["data"]["user"], json!({ "posts": null }));
@@ -264,7 +272,7 @@ async fn a_check_finds_and_repairs_wrong_times() {
         assert_eq!(world.app.check_users(1, false).await.unwrap().mistimed, 1, "{wrong:?}");
         assert_eq!(world.app.check_users(1, true).await.unwrap().mistimed, 1);
         assert_eq!(world.app.check_users(1, false).await.unwrap().mistimed, 0);
-        let variables = json!({ "name": "ada", "since": instant(minute(2)) });
+        let variables = json!({ "name": "ada", "createdAt": { "since": instant(minute(2)) } });
         assert_eq!(world.data(None, POSTS, variables).await["user"]["posts"]["totalCount"], 3);
     }
 }

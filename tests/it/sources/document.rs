@@ -155,7 +155,7 @@ fn the_page_for_clients_lists_every_error_code() {
     let listed: Vec<&str> = rows.filter_map(|row| row.split('`').nth(1)).collect();
     let schema = Schema::parse_and_validate(fanfold::graphql::sdl(), "schema.graphql").unwrap();
     let codes = schema.types["ErrorCode"].as_enum().unwrap().values.keys();
-    assert_eq!(listed, codes.map(|code| code.as_str()).collect::<Vec<_>>());
+    assert_eq!(listed, codes.map(apollo_compiler::Name::as_str).collect::<Vec<_>>());
 }
 
 #[test]
