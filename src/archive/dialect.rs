@@ -4,6 +4,12 @@
 pub(super) trait Dialect: sqlx::Database {
     /// Suffix of a numeric literal that must be returned as a 64-bit integer.
     const LONG: &str;
+    /// Function that returns the greatest of its arguments.
+    const GREATEST: &str;
+    /// Function that returns the least of its arguments.
+    const LEAST: &str;
+    /// Hint after a table's name to read it by the index of posts in order.
+    const IN_ORDER: &str;
     /// Suffix of an INSERT of a setting that keeps an existing value.
     const KEEP_SETTING: &str;
     /// Suffix of an INSERT of a day's visits that keeps an existing number if it is greater.
@@ -31,17 +37,26 @@ macro_rules! on_conflict {
 
 impl Dialect for sqlx::Sqlite {
     const LONG: &str = "";
+    const GREATEST: &str = "MAX";
+    const LEAST: &str = "MIN";
+    const IN_ORDER: &str = "";
     on_conflict!();
 }
 
 impl Dialect for sqlx::Postgres {
     const LONG: &str = "::BIGINT";
+    const GREATEST: &str = "GREATEST";
+    const LEAST: &str = "LEAST";
+    const IN_ORDER: &str = "";
     on_conflict!();
 }
 
 /// MySQL evaluates assignments from left to right; each assignment sees the effects of earlier assignments.
 impl Dialect for sqlx::MySql {
     const LONG: &str = "";
+    const GREATEST: &str = "GREATEST";
+    const LEAST: &str = "LEAST";
+    const IN_ORDER: &str = " FORCE INDEX (posts_in_order)";
     const KEEP_SETTING: &str = " ON DUPLICATE KEY UPDATE value = value";
     const KEEP_GREATER_VISITS: &str =
         " ON DUPLICATE KEY UPDATE visitors = GREATEST(visitors, VALUES(visitors))";

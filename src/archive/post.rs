@@ -4,6 +4,8 @@
 //!
 //! Not here: combined reads of Redis and the archive (`app::archive`).
 
+use std::time::Duration;
+
 use sqlx::{Connection as _, Database, Encode, QueryBuilder, Type};
 
 use crate::archive::dialect::Dialect;
@@ -314,7 +316,7 @@ fn chunks(ranges: &[Range]) -> impl Iterator<Item = (i64, &[Range])> {
 /// The SQL of a union differs each time, so a union is not worth caching as a prepared statement.
 ///
 /// # Why only ids
-/// An index covers the ids. If the query selected whole rows, MariaDB would reach a range by scanning the
+/// An index covers the ids and times. If the query selected whole rows, MariaDB would reach a range by scanning the
 /// author's posts from one end.
 fn push_ranges<Sql: Dialect>(read: &mut QueryBuilder<Sql>, first: i64, ranges: &[Range])
 where
@@ -333,12 +335,12 @@ where
         });
         read.push(part)
             .push(Sql::LONG)
-            .push(" AS part, id AS found FROM posts WHERE author = ")
+            .push(" AS part, id AS found FROM posts")
+            .push(Sql::IN_ORDER)
+            .push(" WHERE author = ")
             .push_bind(number(range.author.get()))
             .push(" AND deleted = 0");
-        read.push(" AND id > ").push_bind(number(range.above));
-        read.push(" AND id < ").push_bind(number(range.below));
-        push_period(read, range.author, range.period);
+        push_bounds(read, range);
         read.push(" ORDER BY id ").push(order);
         read.push(" LIMIT ").push_bind(number(range.limit as u64));
         if is_union {
@@ -347,37 +349,56 @@ where
     }
 }
 
-/// Maximum difference between the clocks of the servers that published one author's posts, in milliseconds. Within it,
-/// a newer post may have an earlier creation time.
-const MOST_SKEW: i64 = 86_400_000;
+/// Maximum difference between the clocks of the servers that published one author's posts. Within it, a newer post may
+/// have an earlier creation time.
+const MOST_SKEW: Duration = Duration::from_hours(24);
 
-/// Adds the conditions for an author's posts that were created in a period.
+/// Adds the conditions for the posts in a range.
 ///
-/// # Why also bounds of the ids
-/// The posts are read in the order of their ids. Without bounds, the database would scan all posts from one end up to
-/// the period. Creation times grow with the ids, except for the clocks' differences. The nearest post that was created
-/// more than this difference before or after the period is therefore a bound, which an index finds at once.
-fn push_period<Sql: Dialect>(read: &mut QueryBuilder<Sql>, author: UserId, Period { since, until }: Period)
+/// # Why the period also bounds the ids
+/// The posts are read in the order of their ids. Without these bounds, the database would scan all posts from one end up
+/// to the period. Creation times grow with the ids, except for the clocks' differences. The nearest post that was
+/// created more than this difference before or after the period is therefore a bound, which an index finds at once.
+fn push_bounds<Sql: Dialect>(read: &mut QueryBuilder<Sql>, range: &Range)
 where
     for<'a> i64: Encode<'a, Sql> + Type<Sql>,
 {
-    let mut bound = |end: Timestamp, [condition, otherwise, beyond, order]: [&str; 4], skew: i64| {
-        read.push(condition).push("COALESCE((SELECT id FROM posts WHERE author = ");
-        read.push_bind(number(author.get())).push(" AND deleted = 0 AND created_at ").push(beyond);
-        read.push_bind(end.as_millis().saturating_add(skew));
-        read.push(" ORDER BY created_at ").push(order).push(" LIMIT 1), ").push(otherwise).push(")");
-    };
+    let Period { since, until } = range.period;
+    let mut bound =
+        |condition, bound: u64, beyond: Option<Timestamp>, [function, is_beyond, order]: [&str; 3]| {
+            read.push(condition);
+            let Some(beyond) = beyond else {
+                read.push_bind(number(bound));
+                return;
+            };
+            read.push(function).push("(").push_bind(number(bound));
+            read.push(", COALESCE((SELECT id FROM posts WHERE author = ")
+                .push_bind(number(range.author.get()));
+            read.push(" AND deleted = 0 AND created_at ").push(is_beyond).push_bind(beyond.as_millis());
+            read.push(" ORDER BY created_at ").push(order).push(" LIMIT 1), ");
+            read.push_bind(number(bound)).push("))");
+        };
+    bound(
+        " AND id > ",
+        range.above,
+        since.map(|since| since.minus(MOST_SKEW)),
+        [Sql::GREATEST, "< ", "DESC"],
+    );
+    bound(" AND id < ", range.below, until.map(|until| until.plus(MOST_SKEW)), [Sql::LEAST, ">= ", "ASC"]);
+    // An expression, because a database that used the index by time would sort all posts of the period by id.
+    push_created(read, "created_at + 0", range.period);
+}
+
+/// Adds the conditions for posts that were created in a period, according to this column.
+fn push_created<Sql: Database>(read: &mut QueryBuilder<Sql>, column: &str, Period { since, until }: Period)
+where
+    for<'a> i64: Encode<'a, Sql> + Type<Sql>,
+{
     if let Some(since) = since {
-        bound(since, [" AND id > ", "0", "< ", "DESC"], -MOST_SKEW);
+        read.push(" AND ").push(column).push(" >= ").push_bind(since.as_millis());
     }
     if let Some(until) = until {
-        bound(until, [" AND id < ", "9007199254740993", ">= ", "ASC"], MOST_SKEW);
-    }
-    if let Some(since) = since {
-        read.push(" AND created_at >= ").push_bind(since.as_millis());
-    }
-    if let Some(until) = until {
-        read.push(" AND created_at < ").push_bind(until.as_millis());
+        read.push(" AND ").push(column).push(" < ").push_bind(until.as_millis());
     }
 }
 
@@ -389,12 +410,7 @@ where
     let mut read = QueryBuilder::<Sql>::new("SELECT COUNT(*) FROM posts WHERE author = ");
     read.push_bind(number(range.author.get())).push(" AND deleted = 0 AND id <= ");
     read.push_bind(number(range.upto));
-    if let Some(since) = range.period.since {
-        read.push(" AND created_at >= ").push_bind(since.as_millis());
-    }
-    if let Some(until) = range.period.until {
-        read.push(" AND created_at < ").push_bind(until.as_millis());
-    }
+    push_created(&mut read, "created_at", range.period);
     read
 }
 

@@ -22,7 +22,8 @@ pub(super) struct RegisterInput {
     password: String,
     /// The display name: 1 to 50 characters of any script; the username if null.
     display_name: Option<String>,
-    /// A label for the session, shown in `Viewer.sessions`: up to 100 characters; empty if null.
+    /// A label for the session, shown in `Viewer.sessions`: up to 100 characters.
+    #[graphql(default_with = "Some(String::new())")]
     label: Option<String>,
 }
 
@@ -33,7 +34,8 @@ pub(super) struct LoginInput {
     username: String,
     /// The user's password.
     password: String,
-    /// A label for the session, shown in `Viewer.sessions`: up to 100 characters; empty if null.
+    /// A label for the session, shown in `Viewer.sessions`: up to 100 characters.
+    #[graphql(default_with = "Some(String::new())")]
     label: Option<String>,
 }
 

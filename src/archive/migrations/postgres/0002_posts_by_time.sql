@@ -1,2 +1,0 @@
--- Finds an author's posts of a period.
-CREATE INDEX posts_by_time ON posts (author, deleted, created_at);
