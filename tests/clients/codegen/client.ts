@@ -9,13 +9,13 @@ type Values = Record<string, unknown>;
 
 interface Result<Data> {
   data?: Data | null | undefined;
-  errors?: ReadonlyArray<{ message: string }> | undefined;
+  errors?: ReadonlyArray<{ message: string; path?: ReadonlyArray<string | number> | undefined }> | undefined;
 }
 
-/** Returns the data; throws on any error, because partial data does not match the generated type. */
-function dataOf<Data>({ data, errors }: Result<Data>): Data {
-  if (errors) throw new Error(errors.map(({ message }) => message).join(" "));
-  if (!data) throw new Error("The response has no data.");
+/** Returns the data, in which each failed field is null, and logs these failures; throws if there is no data. */
+function dataOf<Data>({ data, errors = [] }: Result<Data>): Data {
+  if (!data) throw new Error(errors.map(({ message }) => message).join(" ") || "The response has no data.");
+  for (const { message, path } of errors) console.error(`${path?.join(".")}: ${message}`);
   return data;
 }
 

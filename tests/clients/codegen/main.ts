@@ -32,27 +32,28 @@ const RELATION_LABELS: Record<RelationStatus, string> = {
 function nameAuthor(masked: FragmentType<typeof AuthorParts>): string {
   const { username, relation, mutuals } = unmask(AuthorParts, masked);
   const label = relation ? RELATION_LABELS[relation.status] : "the viewer";
-  const names = mutuals.nodes.map((user) => user.username);
-  return `${username} (${label}; mutuals: ${names.join(" ") || "none"})`;
+  const names = mutuals ? mutuals.nodes.map((user) => user.username).join(" ") || "none" : "not loaded";
+  return `${username} (${label}; mutuals: ${names})`;
 }
 
 /** Prints a page of the timeline; returns its start cursor, for a subscription to resume after. */
 async function readFeed(client: Client): Promise<string | null> {
   const { viewer } = await client.execute(Feed, { first: 10 });
   if (!viewer) throw new Error("Not signed in.");
+  if (!viewer.timeline) throw new Error("The timeline is temporarily unavailable.");
   for (const { content, author } of viewer.timeline.nodes) {
     console.log(`${nameAuthor(author)}: ${content}`);
   }
   return viewer.timeline.pageInfo.startCursor;
 }
 
-type FollowersPage = NonNullable<FollowersQuery["user"]>["followers"];
+type FollowersPage = NonNullable<NonNullable<FollowersQuery["user"]>["followers"]>;
 
 async function* pagesOfFollowers(client: Client, username: string): AsyncGenerator<FollowersPage> {
   let after: string | null = null;
   do {
     const { user }: FollowersQuery = await client.execute(Followers, { username, first: 2, after });
-    if (!user) return;
+    if (!user?.followers) return;
     yield user.followers;
     after = user.followers.pageInfo.hasNextPage ? user.followers.pageInfo.endCursor : null;
   } while (after !== null);
@@ -60,7 +61,9 @@ async function* pagesOfFollowers(client: Client, username: string): AsyncGenerat
 
 async function readFollowers(client: Client, username: string): Promise<void> {
   for await (const { edges, totalCount } of pagesOfFollowers(client, username)) {
-    console.log(`followers: ${edges.map(({ node }) => node.username).join(" ")} of ${totalCount}`);
+    console.log(
+      `followers: ${edges.map(({ node }) => node.username).join(" ")} of ${totalCount ?? "an unknown number"}`,
+    );
   }
 }
 

@@ -8,7 +8,9 @@ export async function wrong(client: Client) {
   const { viewer } = await client.execute(Feed, { first: 10 });
   // @ts-expect-error: `viewer` is null for an anonymous request.
   viewer.timeline;
-  const [post] = viewer?.timeline.nodes ?? [];
+  // @ts-expect-error: `timeline` is null if it could not be loaded.
+  viewer?.timeline.nodes;
+  const [post] = viewer?.timeline?.nodes ?? [];
   // @ts-expect-error: the document does not select it.
   post?.createdAt;
   // @ts-expect-error: it belongs to the fragment.

@@ -29,7 +29,7 @@ def print_post(post: FeedViewerTimelineNodes) -> None:
         label = f"{relation.status.value}, followed when this was written"
     else:
         label = relation.status.value
-    mutuals = " ".join(user.username for user in author.mutuals.nodes)
+    mutuals = " ".join(user.username for user in author.mutuals.nodes) if author.mutuals else "not loaded"
     print(f"{author.username} ({label}; mutuals: {mutuals}): {post.content}")
 
 
@@ -38,7 +38,7 @@ def main(url: str, username: str, password: str) -> None:
     token = sign_in(url, username, password)
     with Fanfold(url, headers={"Authorization": f"Bearer {token}"}) as client:
         viewer = client.feed(first=10).viewer
-    if viewer:
+    if viewer and viewer.timeline:
         for post in viewer.timeline.nodes:
             print_post(post)
 

@@ -23,7 +23,7 @@ struct Server<'a> {
 }
 
 impl Server<'_> {
-    /// Executes a document, and returns its data; fails on any error in the response.
+    /// Executes a document, and returns its data, in which each failed field is `None`; fails if there is no data.
     fn execute<Document: GraphQLQuery>(
         &self,
         variables: Document::Variables,
@@ -33,11 +33,16 @@ impl Server<'_> {
             request = request.with_header("Authorization", format!("Bearer {token}"));
         }
         let response = request.with_json(&Document::build_query(variables))?.send()?;
-        match response.json::<Response<Document::ResponseData>>()? {
-            Response { data: Some(data), errors: None, .. } => Ok(data),
-            Response { errors, .. } => Err(format!("rejected: {errors:?}").into()),
-        }
+        let Response { data, errors, .. } = response.json::<Response<Document::ResponseData>>()?;
+        let data = data.ok_or_else(|| format!("rejected: {errors:?}"))?;
+        errors.iter().flatten().for_each(log);
+        Ok(data)
     }
+}
+
+#[expect(clippy::print_stderr, reason = "a program for a terminal")]
+fn log(error: &graphql_client::Error) {
+    eprintln!("{error}");
 }
 
 /// Signs in, and returns the session token; the messages of the user errors on failure.
@@ -66,9 +71,12 @@ fn line(post: feed::FeedViewerTimelineNodes) -> String {
         Some(RelationStatus::MUTUAL) => "followed both ways",
         Some(RelationStatus::Other(_)) => "a relation unknown to this client",
     };
-    let mutuals: Vec<String> =
-        author.mutuals.into_iter().flat_map(|page| page.nodes).map(|user| user.username).collect();
-    format!("{} ({label}; mutuals: {}): {}", author.username, mutuals.join(" "), post.content)
+    let mutuals = author.mutuals.map(|mutuals| {
+        let names: Vec<String> = mutuals.nodes.into_iter().map(|user| user.username).collect();
+        names.join(" ")
+    });
+    let mutuals = mutuals.as_deref().unwrap_or("not loaded");
+    format!("{} ({label}; mutuals: {mutuals}): {}", author.username, post.content)
 }
 
 /// Signs in, and returns the newest posts of the user's feed, one line each.
@@ -76,5 +84,6 @@ pub(crate) fn read_feed(url: &str, username: &str, password: &str) -> Result<Vec
     let token = sign_in(&Server { url, token: None }, username, password)?;
     let server = Server { url, token: Some(token) };
     let viewer = server.execute::<Feed>(feed::Variables { first: 10 })?.viewer.ok_or("not signed in")?;
-    Ok(viewer.timeline.into_iter().flat_map(|page| page.nodes).map(line).collect())
+    let timeline = viewer.timeline.ok_or("the timeline is temporarily unavailable")?;
+    Ok(timeline.nodes.into_iter().map(line).collect())
 }

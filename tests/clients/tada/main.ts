@@ -9,7 +9,14 @@ import { Feed, PostParts, SignIn } from "./documents";
 
 interface Result<Data> {
   data?: Data | null;
-  errors?: ReadonlyArray<{ message: string }>;
+  errors?: ReadonlyArray<{ message: string; path?: ReadonlyArray<string | number> }>;
+}
+
+/** Returns the data, in which each failed field is null, and logs these failures; throws if there is no data. */
+function dataOf<Data>({ data, errors = [] }: Result<Data>): Data {
+  if (!data) throw new Error(errors.map(({ message }) => message).join(" ") || "The response has no data.");
+  for (const { message, path } of errors) console.error(`${path?.join(".")}: ${message}`);
+  return data;
 }
 
 async function execute<Data, Variables>(
@@ -27,10 +34,7 @@ async function execute<Data, Variables>(
     },
     body: JSON.stringify({ query: print(document), variables }),
   });
-  const { data, errors } = (await response.json()) as Result<Data>;
-  if (errors) throw new Error(errors.map(({ message }) => message).join(" "));
-  if (!data) throw new Error("The response has no data.");
-  return data;
+  return dataOf((await response.json()) as Result<Data>);
 }
 
 async function signIn(url: string, input: VariablesOf<typeof SignIn>["input"]): Promise<string> {
@@ -40,11 +44,11 @@ async function signIn(url: string, input: VariablesOf<typeof SignIn>["input"]): 
 }
 
 function describe({ content, author }: ResultOf<typeof PostParts>): string {
-  const mutuals = author.mutuals.nodes.map(({ username }) => username);
-  return `${author.username} (${author.relation?.status ?? "the viewer"}; mutuals: ${mutuals.join(" ")}): ${content}`;
+  const mutuals = author.mutuals?.nodes.map(({ username }) => username).join(" ") ?? "not loaded";
+  return `${author.username} (${author.relation?.status ?? "the viewer"}; mutuals: ${mutuals}): ${content}`;
 }
 
 const [url = "", username = "", password = ""] = process.argv.slice(2);
 const token = await signIn(url, { username, password, label: "gql.tada" });
 const { viewer } = await execute(url, token, Feed, { first: 10 });
-for (const post of viewer?.timeline.nodes ?? []) console.log(describe(readFragment(PostParts, post)));
+for (const post of viewer?.timeline?.nodes ?? []) console.log(describe(readFragment(PostParts, post)));

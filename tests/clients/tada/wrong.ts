@@ -7,7 +7,9 @@ import { Feed, PostParts, SignIn } from "./documents";
 export function wrong({ viewer }: ResultOf<typeof Feed>) {
   // @ts-expect-error: `viewer` is null for an anonymous request.
   viewer.timeline;
-  const [post] = viewer?.timeline.nodes ?? [];
+  // @ts-expect-error: `timeline` is null if it could not be loaded.
+  viewer?.timeline.nodes;
+  const [post] = viewer?.timeline?.nodes ?? [];
   // @ts-expect-error: it belongs to the fragment.
   post?.content;
   // @ts-expect-error: the document does not select it.
