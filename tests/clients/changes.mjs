@@ -1,31 +1,49 @@
-// Rejects a schema that breaks clients of the last release, unless each breaking change is announced:
+// Rejects a schema that breaks clients of the last release, unless the changelog announces each breaking change:
 //
-//     node changes.mjs <schema> [<announced changes>]
+//     node changes.mjs <schema> [<changelog>]
 //
-// A change is announced as `{ "change": "FIELD_REMOVED User.bio", "reason": "…" }`: its kind and path, as printed here
-// when it is rejected. Announced changes that are not in the schema are rejected, too.
+// The newest release in the changelog has a section for them, with entries of the form "- `FIELD_REMOVED User.bio`:
+// reason". The kind and path of a change are those printed here when the change is rejected. Entries without a reason,
+// and entries for changes that were not made, are rejected, too.
 
 import { readFileSync } from "node:fs";
 
 import { CriticalityLevel, diff } from "@graphql-inspector/core";
 import { buildSchema } from "graphql";
 
-const [schema, announcements = "announced.json"] = process.argv.slice(2);
-const read = (file) => buildSchema(readFileSync(file, "utf8"));
+const HEADING = "### Breaking changes of the schema\n";
 
-const changes = await diff(read("released.graphql"), read(schema));
-const breaking = changes.filter(({ criticality }) => criticality.level === CriticalityLevel.Breaking);
-const found = new Map(breaking.map(({ type, path, message }) => [`${type} ${path}`, message]));
-const announced = new Map(
-  JSON.parse(readFileSync(announcements, "utf8")).map(({ change, reason }) => [change, reason]),
-);
+const [schema, changelog = "../../CHANGELOG.md"] = process.argv.slice(2);
+const read = (file) => readFileSync(file, "utf8");
+
+/** Returns the entries for the newest release, each as a change and a reason. */
+function announcedIn(changelog) {
+  const [, newest = ""] = changelog.split(/^## /m);
+  const [, section = ""] = newest.split(HEADING);
+  const [list] = section.split(/^###? /m);
+  const [, ...entries] = list.split(/^- /m);
+  return entries.map((entry) => {
+    const [, change, reason] = /^`(.+?)`:(.*)$/s.exec(entry) ?? [];
+    return { change: change ?? entry.trim(), reason: reason?.trim() ?? "" };
+  });
+}
+
+const changes = await diff(buildSchema(read("released.graphql")), buildSchema(read(schema)));
+const breaking = changes
+  .filter(({ criticality }) => criticality.level === CriticalityLevel.Breaking)
+  .map(({ type, path, message }) => ({ change: `${type} ${path}`, message }));
+const announced = announcedIn(read(changelog));
+const isIn = (list, change) => list.some((entry) => entry.change === change);
 
 const faults = [
-  ...[...found].filter(([change]) => !announced.get(change)).map(([change, message]) => `${change}: ${message}`),
-  ...[...announced.keys()]
-    .filter((change) => !found.has(change))
-    .map((change) => `${change}: announced, but not found`),
+  ...breaking
+    .filter(({ change }) => !isIn(announced, change))
+    .map(({ change, message }) => `${change}: ${message}, but it is not announced`),
+  ...announced
+    .filter(({ change }) => !isIn(breaking, change))
+    .map(({ change }) => `${change}: announced, but not found`),
+  ...announced.filter(({ reason }) => !reason).map(({ change }) => `${change}: announced without a reason`),
 ];
 for (const fault of faults) console.log(fault);
-console.log(`${found.size} breaking of ${changes.length} changes, ${announced.size} announced`);
+console.log(`${breaking.length} breaking of ${changes.length} changes, ${announced.length} announced`);
 process.exitCode = faults.length > 0 ? 1 : 0;
