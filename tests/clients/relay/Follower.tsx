@@ -13,6 +13,7 @@ export function Follower({ user }: { user: Follower_user$key }) {
         id
         username
         relation {
+          id
           status
         }
       }
@@ -37,7 +38,9 @@ export function Follower({ user }: { user: Follower_user$key }) {
   const follow = () =>
     commit({
       variables: { input: { userId: id } },
-      optimisticResponse: { follow: { user: { id, username, relation: { status: "MUTUAL" } }, userErrors: [] } },
+      optimisticResponse: {
+        follow: { user: { id, username, relation: relation && { ...relation, status: "MUTUAL" } }, userErrors: [] },
+      },
       onCompleted: ({ follow }) => setFailure(follow?.userErrors.map(({ code }) => code).join(" ") ?? ""),
     });
   return (

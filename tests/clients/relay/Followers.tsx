@@ -27,11 +27,12 @@ export function Followers({ user }: { user: Followers_user$key }) {
     `,
     user,
   );
+  if (!data.followers) return <p>followers: could not be loaded</p>;
   const { edges, totalCount } = data.followers;
   return (
     <section>
       <p>
-        followers: {edges.length} of {totalCount}
+        followers: {edges.length} of {totalCount ?? "an unknown number"}
       </p>
       <ul>
         {edges.map(({ node }) => (

@@ -20,7 +20,7 @@ export function Profile({ user }: { user: Profile_user$key }) {
   return (
     <header>
       <p>
-        {displayName}, posts: {posts.totalCount}
+        {displayName}, posts: {posts?.totalCount ?? "unknown"}
       </p>
       <button name="refresh" onClick={() => refetch({}, { fetchPolicy: "store-and-network" })} />
     </header>

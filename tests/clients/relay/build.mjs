@@ -1,4 +1,4 @@
-// Bundles the program, and replaces its documents with the compiler's artifacts, like any bundler with Relay's plug-in.
+// Bundles the programs, and replaces their documents with the compiler's artifacts, like any bundler with Relay's plug-in.
 
 import { readFile } from "node:fs/promises";
 
@@ -20,8 +20,9 @@ const documents = {
 };
 
 await build({
-  entryPoints: ["main.tsx"],
-  outfile: "generated/main.cjs",
+  entryPoints: ["main.tsx", "cache.tsx"],
+  outdir: "generated",
+  outExtension: { ".js": ".cjs" },
   bundle: true,
   platform: "node",
   packages: "external",

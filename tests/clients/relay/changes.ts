@@ -1,4 +1,4 @@
-// Mutations that do not belong to a component.
+// Mutations and subscriptions that do not belong to a component.
 
 import {
   commitMutation,
@@ -6,10 +6,12 @@ import {
   type GraphQLTaggedNode,
   graphql,
   type MutationParameters,
+  requestSubscription,
 } from "relay-runtime";
 
 import type { changesPublishMutation } from "./generated/changesPublishMutation.graphql";
 import type { changesSignInMutation } from "./generated/changesSignInMutation.graphql";
+import type { changesWatchSubscription } from "./generated/changesWatchSubscription.graphql";
 
 function commit<Mutation extends MutationParameters>(
   environment: Environment,
@@ -21,12 +23,17 @@ function commit<Mutation extends MutationParameters>(
   });
 }
 
-/** Signs in, and returns the session token. */
-export async function signIn(environment: Environment, username: string, password: string): Promise<string> {
+/** Signs in, and returns the session token and the user's id. */
+export async function signIn(environment: Environment, username: string, password: string) {
   const mutation = graphql`
     mutation changesSignInMutation($input: LoginInput!) {
       login(input: $input) {
         token
+        viewer {
+          user {
+            id
+          }
+        }
         userErrors {
           message
         }
@@ -35,19 +42,43 @@ export async function signIn(environment: Environment, username: string, passwor
   `;
   const variables = { input: { username, password, label: "relay" } };
   const { login } = await commit<changesSignInMutation>(environment, mutation, variables);
-  if (!login?.token) throw new Error(login?.userErrors.map(({ message }) => message).join(" "));
-  return login.token;
+  if (!login?.token || !login.viewer) throw new Error(login?.userErrors.map(({ message }) => message).join(" "));
+  return { token: login.token, userId: login.viewer.user.id };
 }
 
-export async function publish(environment: Environment, content: string): Promise<void> {
+/** Publishes a post, and puts it on top of these lists of the author's posts. */
+export async function publish(environment: Environment, content: string, connections: string[] = []): Promise<void> {
   const mutation = graphql`
-    mutation changesPublishMutation($input: PublishInput!) {
+    mutation changesPublishMutation($input: PublishInput!, $connections: [ID!]!) {
       publish(input: $input) {
+        postEdge @prependEdge(connections: $connections) {
+          cursor
+          node {
+            content
+          }
+        }
+        viewer {
+          user {
+            ...Own_counts
+          }
+        }
         userErrors {
           message
         }
       }
     }
   `;
-  await commit<changesPublishMutation>(environment, mutation, { input: { content } });
+  await commit<changesPublishMutation>(environment, mutation, { input: { content }, connections });
+}
+
+/** Keeps the relations in the store up to date, until the returned function is called. Relay selects their ids. */
+export function watchRelations(environment: Environment): () => void {
+  const subscription = graphql`
+    subscription changesWatchSubscription {
+      relationChanged {
+        status
+      }
+    }
+  `;
+  return requestSubscription<changesWatchSubscription>(environment, { subscription, variables: {} }).dispose;
 }

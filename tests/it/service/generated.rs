@@ -2,10 +2,12 @@
 //! checked by their compilers, and run against a server. And the checks of the schema on their behalf.
 
 use std::collections::HashMap;
-use std::path::Path;
-use std::process::Command;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
+use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::harness::server::Server;
 use crate::harness::world::{PASSWORD, Redis};
@@ -16,6 +18,7 @@ mod client;
 
 const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients");
 const SCHEMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schema.graphql");
+const CHANGELOG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/CHANGELOG.md");
 
 /// A script of `tests/clients/package.json`.
 fn script(name: &str, arguments: &[&str]) -> Command {
@@ -23,6 +26,11 @@ fn script(name: &str, arguments: &[&str]) -> Command {
     command.args(["run", "--silent", name, "--"]).args(arguments).current_dir(DIRECTORY);
     command
 }
+
+/// Generates the code of the Relay client, once for all tests that run it.
+static RELAY: LazyLock<()> = LazyLock::new(|| {
+    stdout_of(&mut script("relay:generate", &[]));
+});
 
 /// A program in the environment of `tests/clients/python`.
 fn python(program: &str, arguments: &[&str]) -> Command {
@@ -87,7 +95,7 @@ fn typed_documents_are_generated_and_named_by_their_hashes() {
 
 #[test]
 fn relay_pages_through_a_connection_refetches_by_id_and_rolls_back_rejected_follows() {
-    stdout_of(&mut script("relay:generate", &[]));
+    LazyLock::force(&RELAY);
     let redis = small_world();
     let server = closed_server(&redis, "relay", &["--relation-follow-limit", "3"]);
     let stdout = stdout_of(&mut script("relay", &[&server.url(), "ada", PASSWORD]));
@@ -107,6 +115,110 @@ fn relay_pages_through_a_connection_refetches_by_id_and_rolls_back_rejected_foll
         page(1, "MUTUAL", "FOLLOWER (FOLLOW_LIMIT)"),
     ];
     assert_eq!(pages, expected);
+}
+
+/// Ben, who follows and unfollows Ada on a server of his own, which counts his requests.
+struct Ben {
+    server: Server,
+    token: String,
+    ada: Value,
+}
+
+impl Ben {
+    fn over(redis: &Redis) -> Self {
+        let server = Server::over(redis, &[]);
+        let input = format!("username: \"ben\", password: \"{PASSWORD}\"");
+        let login = server.ask(&format!("mutation {{ login(input: {{ {input} }}) {{ token }} }}"));
+        let token = login["data"]["login"]["token"].as_str().expect("is signed in").to_owned();
+        let ada = server.ask("{ user(by: { username: \"ada\" }) { id } }")["data"]["user"]["id"].take();
+        Self { server, token, ada }
+    }
+
+    /// Runs `follow` or `unfollow`.
+    fn change(&self, field: &str) {
+        let field = format!("{field}(input: {{ userId: {} }}) {{ userErrors {{ code }} }}", self.ada);
+        let response = self.server.ask_as(&self.token, &format!("mutation {{ {field} }}"));
+        assert!(response.get("errors").is_none(), "{response}");
+    }
+
+    /// Follows Ada, and unfollows and follows her again until `is_seen`: subscriptions are not acknowledged.
+    fn follow_until(&self, is_seen: impl Fn() -> bool) {
+        let is_seen_soon = || {
+            (0..20).any(|_| {
+                std::thread::sleep(Duration::from_millis(50));
+                is_seen()
+            })
+        };
+        self.change("follow");
+        while !is_seen_soon() {
+            self.change("unfollow");
+            self.change("follow");
+        }
+    }
+}
+
+/// Returns the number of requests of a type that a server has completed.
+fn requests(server: &Server, operation: &str) -> u64 {
+    let (_, metrics) = server.send("GET /metrics", "");
+    let prefix = format!("fanfold_requests_total{{operation=\"{operation}\",");
+    let lines = metrics.lines().filter(|line| line.starts_with(&prefix));
+    lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+}
+
+/// Runs a program that takes the steps of `tests/clients/steps.ts` while Ben follows Ada, and checks that its page is
+/// right after each step, with no other requests than its three queries and the mutations.
+fn assert_changes_show_everywhere(client: &str, redis: &Redis, server: &Server) {
+    let ben = Ben::over(redis);
+    ben.change("unfollow");
+    let mut program = script(client, &[&server.url(), "ada", PASSWORD, "ben"]);
+    let mut program = program.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(program.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut shown: Vec<String> = lines.by_ref().take_while(|line| !line.starts_with("Waiting")).collect();
+    let rest = std::thread::spawn(move || lines.collect::<Vec<_>>());
+    ben.follow_until(|| rest.is_finished());
+    shown.extend(rest.join().unwrap());
+    assert!(program.wait().unwrap().success());
+
+    let page = |ben: &str, followers: u32, following: u32, posts: &str| {
+        let lists = format!("following: {following}; cem MUTUAL; ben {ben}; posts: {posts}");
+        let timeline = format!("timeline; cem MUTUAL: three; ben {ben}: two; ben {ben}: one");
+        format!("ben {ben}, followers: {followers}; {lists}; {timeline}")
+    };
+    let expected = [
+        page("FOLLOWING", 2, 2, "0"),
+        page("NONE", 1, 1, "0"),
+        page("FOLLOWING", 2, 2, "0"),
+        page("FOLLOWING", 2, 2, "1; a new post"),
+        page("FOLLOWING", 2, 2, "2; another post; a new post"),
+        page("MUTUAL", 2, 2, "2; another post; a new post"),
+    ];
+    let pages: Vec<String> = shown.split(String::is_empty).map(|page| page.join("; ")).collect();
+    let pages: Vec<&String> = pages.iter().filter(|page| !page.is_empty()).collect();
+    assert_eq!(pages, expected.iter().collect::<Vec<_>>());
+    let sent = ["query", "mutation"].map(|operation| requests(server, operation));
+    // The mutations: login, unfollow, follow, publish, publish.
+    assert_eq!(sent, [3, 5]);
+}
+
+#[test]
+fn relay_shows_changes_everywhere_without_a_further_query() {
+    LazyLock::force(&RELAY);
+    let redis = small_world();
+    assert_changes_show_everywhere("relay:cache", &redis, &closed_server(&redis, "relay", &[]));
+}
+
+#[test]
+fn apollo_client_shows_changes_everywhere_without_a_further_query() {
+    stdout_of(&mut script("apollo:generate", &[]));
+    let redis = small_world();
+    assert_changes_show_everywhere("apollo", &redis, &Server::over(&redis, &[]));
+}
+
+#[test]
+fn urql_shows_changes_everywhere_without_a_further_query() {
+    stdout_of(&mut script("urql:generate", &[]));
+    let redis = small_world();
+    assert_changes_show_everywhere("urql", &redis, &Server::over(&redis, &[]));
 }
 
 #[test]
@@ -157,28 +269,36 @@ fn the_schema_passes_the_linter() {
 
 #[test]
 fn changes_that_break_clients_of_the_last_release_must_be_announced() {
-    let check = |schema: &Path, announced: &Value| {
+    let changelog = std::fs::read_to_string(CHANGELOG).unwrap();
+    let check = |schema: &str, changelog: &str| {
         let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("announced.json");
-        std::fs::write(&file, announced.to_string()).unwrap();
-        outcome(&mut script("changes", &[schema.to_str().unwrap(), file.to_str().unwrap()]))
+        let [schema_file, changelog_file] =
+            [("schema.graphql", schema), ("CHANGELOG.md", changelog)].map(|(name, text)| {
+                let file = directory.path().join(name);
+                std::fs::write(&file, text).unwrap();
+                file.to_str().unwrap().to_owned()
+            });
+        outcome(&mut script("changes", &[&schema_file, &changelog_file]))
     };
-    assert!(outcome(&mut script("changes", &[SCHEMA])).0);
-
-    let changed = tempfile::NamedTempFile::new().unwrap();
     let schema = std::fs::read_to_string(SCHEMA).unwrap();
-    std::fs::write(&changed, schema.replace("  bio: String!\n", "  about: String!\n")).unwrap();
+    let (is_accepted, stdout) = outcome(&mut script("changes", &[SCHEMA]));
+    assert!(is_accepted, "{stdout}");
+
+    let changed = schema.replace("  bio: String!\n", "  about: String!\n");
     let removed = "FIELD_REMOVED User.bio";
-    let (is_accepted, stdout) = check(changed.path(), &json!([]));
+    let (is_accepted, stdout) = check(&changed, &changelog);
     assert!(!is_accepted && stdout.contains(removed), "{stdout}");
-    let announced = json!([{ "change": removed, "reason": "it is called `about` now" }]);
-    let (is_accepted, stdout) = check(changed.path(), &announced);
+    let with = |entry: &str| {
+        let heading = "### Breaking changes of the schema\n\n";
+        changelog.replacen(heading, &format!("{heading}- `{removed}`{entry}\n"), 1)
+    };
+    let announced = with(": it is called `about`\n  now.");
+    let (is_accepted, stdout) = check(&changed, &announced);
     assert!(is_accepted && !stdout.contains(removed), "{stdout}");
-    // A change without a reason is not announced; and an announcement ends with the release that it was for.
-    for (schema, announced) in
-        [(changed.path(), json!([{ "change": removed, "reason": "" }])), (Path::new(SCHEMA), announced)]
-    {
-        let (is_accepted, stdout) = check(schema, &announced);
+    // A change without a reason is not announced. An announcement is for one release, and for a change that was made.
+    let earlier = format!("# Changelog\n\n## [9.0.0]\n\nThe next version.\n\n{announced}");
+    for (schema, changelog) in [(&changed, &with(":")), (&changed, &earlier), (&schema, &announced)] {
+        let (is_accepted, stdout) = check(schema, changelog);
         assert!(!is_accepted && stdout.contains(removed), "{stdout}");
     }
 }

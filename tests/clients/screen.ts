@@ -1,0 +1,44 @@
+// Formats the page of `apollo` and `urql`: what is there is shown, and what could not be loaded is null.
+
+type Count = { totalCount: number | null } | null;
+type List<Node> = { edges: ReadonlyArray<{ node: Node }> } | null;
+
+interface Badge {
+  username: string;
+  relation: { status: string } | null;
+}
+
+interface Own {
+  followingCount: Count;
+  following: List<Badge>;
+  postCount: Count;
+  posts: List<{ content: string }>;
+}
+
+/** The data of the page's queries, each as soon as it is there. */
+export interface Shown {
+  own?: Own | null | undefined;
+  profile?: (Badge & { id: string; followerCount: Count }) | null | undefined;
+  timeline?: List<{ content: string; author: Badge }> | undefined;
+}
+
+const countOf = (count: Count) => count?.totalCount ?? "unknown";
+const badgeOf = ({ username, relation }: Badge) => `${username} ${relation?.status ?? "(the viewer)"}`;
+
+function linesOf<Node>(list: List<Node>, format: (node: Node) => string): string[] {
+  return list ? list.edges.map(({ node }) => format(node)) : ["could not be loaded"];
+}
+
+/** Returns the lines of the page; none until all data is there. */
+export function format({ own, profile, timeline }: Shown): string {
+  if (!own || !profile || timeline === undefined) return "";
+  return [
+    `${badgeOf(profile)}, followers: ${countOf(profile.followerCount)}`,
+    `following: ${countOf(own.followingCount)}`,
+    ...linesOf(own.following, badgeOf),
+    `posts: ${countOf(own.postCount)}`,
+    ...linesOf(own.posts, ({ content }) => content),
+    "timeline",
+    ...linesOf(timeline, ({ content, author }) => `${badgeOf(author)}: ${content}`),
+  ].join("\n");
+}
