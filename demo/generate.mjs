@@ -1,5 +1,5 @@
 // Writes src/generated: typed documents from the GraphQL in the sources (the client preset of GraphQL Code Generator),
-// and the schema in the format of the normalised cache.
+// the type of error codes, and the schema in the format of the normalised cache.
 
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { extname, join } from "node:path";
@@ -14,6 +14,7 @@ const GENERATED = "src/generated/";
 const SCHEMA = "../schema.graphql";
 
 const sdl = readFileSync(SCHEMA, "utf8");
+const schema = buildSchema(sdl);
 
 const sourceFiles = readdirSync(SOURCES, { recursive: true })
   .map((path) => join(SOURCES, path))
@@ -42,7 +43,7 @@ const sections = await preset.buildGeneratesSection({
     useTypeImports: true,
   },
   schema: parse(sdl),
-  schemaAst: buildSchema(sdl),
+  schemaAst: schema,
   documents,
   documentTransforms: [],
   plugins: [],
@@ -52,6 +53,11 @@ const sections = await preset.buildGeneratesSection({
 rmSync(GENERATED, { recursive: true, force: true });
 mkdirSync(GENERATED, { recursive: true });
 for (const section of sections) writeFileSync(section.filename, await codegen(section));
+
+// No field has the type `ErrorCode`, so that the preset leaves it out.
+const errorCodes = schema.getType("ErrorCode").getValues();
+const errorCode = errorCodes.map(({ name }) => JSON.stringify(name)).join(" | ");
+writeFileSync(join(GENERATED, "errorCode.ts"), `export type ErrorCode = ${errorCode};\n`);
 
 const introspection = minifyIntrospectionQuery(getIntrospectedSchema(sdl));
 writeFileSync(join(GENERATED, "schema.json"), JSON.stringify(introspection));

@@ -1,7 +1,7 @@
 // The normalised cache: every user, post and relation is stored once, so that a change shows everywhere. Changes of
 // relations are optimistic: shown before the server responds, and rolled back if it rejects them.
 
-import { cacheExchange, type Cache, type UpdateResolver } from "@urql/exchange-graphcache";
+import { cacheExchange, type Cache, type Entity, type UpdateResolver } from "@urql/exchange-graphcache";
 import schema from "../generated/schema.json";
 import type { RelationStatus } from "../generated/graphql";
 import { endlessList, insertIntoList, pagesOf, removeFromList } from "./pages";
@@ -19,7 +19,8 @@ function expectedChange(change: "follow" | "unfollow", userId: string, cache: Ca
   const user = { __typename: "User", id: userId };
   const relation = cache.resolve(user, "relation") as string;
   const status = cache.resolve(relation, "status") as RelationStatus;
-  const followers = cache.resolve(user, "followers", { first: 1 }) as string | undefined;
+  const followers = cache.resolve(user, "followers", { first: 1 }) as Entity;
+  const followerCount = (cache.resolve(followers, "totalCount") ?? null) as number | null;
   const expected = AFTER[change][status];
   const step = expected === status ? 0 : change === "follow" ? 1 : -1;
   return {
@@ -29,6 +30,7 @@ function expectedChange(change: "follow" | "unfollow", userId: string, cache: Ca
       ...user,
       relation: {
         __typename: "Relation",
+        id: cache.resolve(relation, "id") as string,
         user,
         status: expected,
         followingSince: change === "follow" ? new Date().toISOString() : null,
@@ -36,30 +38,32 @@ function expectedChange(change: "follow" | "unfollow", userId: string, cache: Ca
       },
       followers: {
         __typename: "FollowConnection",
-        totalCount: followers === undefined ? 0 : (cache.resolve(followers, "totalCount") as number) + step,
+        totalCount: followerCount === null ? null : followerCount + step,
       },
     },
+    // The viewer's counts come with the response.
+    viewer: null,
   };
 }
 
-const VIEWER = "Query.viewer";
+const viewerOf = (cache: Cache) => cache.resolve("Query", "viewer") as Entity;
 
 /** Inserts a post into the home timeline by its time. */
 function addToTimeline(cache: Cache, post: string): void {
   const time = (post: string) => cache.resolve(post, "createdAt") as string;
   const own = time(post);
-  insertIntoList(cache, VIEWER, "timeline", post, (other) => time(other) <= own);
+  insertIntoList(cache, viewerOf(cache), "timeline", post, (other) => time(other) <= own);
 }
 
 /** Removes all posts of an author from the home timeline. */
 function removeAuthor(cache: Cache, author: string): void {
-  removeFromList(cache, VIEWER, "timeline", (post) => cache.resolve(post, "author") === author);
+  removeFromList(cache, viewerOf(cache), "timeline", (post) => cache.resolve(post, "author") === author);
 }
 
 /** Removes a post from every list. */
 function removeEverywhere(cache: Cache, postId: string): void {
   const post = `Post:${postId}`;
-  removeFromList(cache, VIEWER, "timeline", (other) => other === post);
+  removeFromList(cache, viewerOf(cache), "timeline", (other) => other === post);
   const author = cache.resolve(post, "author");
   if (typeof author === "string") removeFromList(cache, author, "posts", (other) => other === post);
 }
@@ -107,11 +111,8 @@ export const cache = () =>
   cacheExchange({
     schema,
     keys: {
-      Viewer: embedded,
-      Relation: embedded,
       Region: embedded,
       Audience: embedded,
-      VisitorShare: embedded,
       RegionShare: embedded,
       FollowersByRegion: embedded,
       FollowConnection: embedded,

@@ -1,7 +1,7 @@
 // Endless lists in the cache: the pages of a connection, concatenated by following their end cursors. A refetched first
 // page begins a new chain, so that pages that no longer fit drop out.
 
-import type { Cache, Resolver } from "@urql/exchange-graphcache";
+import type { Cache, Entity, Resolver } from "@urql/exchange-graphcache";
 
 /** The number of entries of a page; queries for pages must use the same. */
 export const PAGE_SIZE = 20;
@@ -13,11 +13,11 @@ interface Page {
   hasNextPage: boolean;
 }
 
-function pageAt(cache: Cache, parentKey: string, fieldName: string, after: string | null): Page | null {
+function pageAt(cache: Cache, parent: Entity, fieldName: string, after: string | null): Page | null {
   const isPage = ({ arguments: given }: { arguments: Record<string, unknown> | null }) =>
     given?.first === PAGE_SIZE && (given.after ?? null) === after;
-  const field = cache.inspectFields(parentKey).find((field) => field.fieldName === fieldName && isPage(field));
-  const key = field && cache.resolve(parentKey, field.fieldKey);
+  const field = cache.inspectFields(parent).find((field) => field.fieldName === fieldName && isPage(field));
+  const key = field && cache.resolve(parent, field.fieldKey);
   if (typeof key !== "string") return null;
   const pageInfo = cache.resolve(key, "pageInfo") as string;
   return {
@@ -29,12 +29,12 @@ function pageAt(cache: Cache, parentKey: string, fieldName: string, after: strin
 }
 
 /** Returns the cached pages of a list, beginning with the first. */
-export function pagesOf(cache: Cache, parentKey: string, fieldName: string): Page[] {
+export function pagesOf(cache: Cache, parent: Entity, fieldName: string): Page[] {
   const pages: Page[] = [];
-  let page = pageAt(cache, parentKey, fieldName, null);
+  let page = pageAt(cache, parent, fieldName, null);
   while (page !== null) {
     pages.push(page);
-    page = page.endCursor === null ? null : pageAt(cache, parentKey, fieldName, page.endCursor);
+    page = page.endCursor === null ? null : pageAt(cache, parent, fieldName, page.endCursor);
   }
   return pages;
 }
@@ -42,7 +42,7 @@ export function pagesOf(cache: Cache, parentKey: string, fieldName: string): Pag
 /** Resolves any page of a list to all cached pages, up to the last one read. */
 export const endlessList: Resolver = (_parent, variables, cache, info) => {
   const { parentKey, fieldName } = info;
-  const requested = cache.resolve(parentKey, fieldName, variables) as string | undefined;
+  const requested = cache.resolve(parentKey, fieldName, variables) as string | null | undefined;
   if (variables.first !== PAGE_SIZE) return requested;
   const pages = pagesOf(cache, parentKey, fieldName);
   const last = pages.at(-1);
@@ -51,7 +51,7 @@ export const endlessList: Resolver = (_parent, variables, cache, info) => {
   if (requested === undefined) info.partial = true;
   return {
     __typename: cache.resolve(last.key, "__typename") as string,
-    totalCount: cache.resolve(pages[0].key, "totalCount") as number,
+    totalCount: cache.resolve(pages[0].key, "totalCount") as number | null,
     nodes: [...new Set(pages.flatMap((page) => page.nodes))],
     pageInfo: {
       __typename: "PageInfo",
@@ -65,11 +65,11 @@ export const endlessList: Resolver = (_parent, variables, cache, info) => {
 /** Removes nodes from all pages of a list. */
 export function removeFromList(
   cache: Cache,
-  parentKey: string,
+  parent: Entity,
   fieldName: string,
   shouldRemove: (node: string) => boolean,
 ): void {
-  for (const { key, nodes } of pagesOf(cache, parentKey, fieldName)) {
+  for (const { key, nodes } of pagesOf(cache, parent, fieldName)) {
     const kept = nodes.filter((node) => !shouldRemove(node));
     if (kept.length < nodes.length) cache.link(key, "nodes", kept);
   }
@@ -78,12 +78,12 @@ export function removeFromList(
 /** Inserts a node before the first one that `isAfter` it, if that position is within the cached pages. */
 export function insertIntoList(
   cache: Cache,
-  parentKey: string,
+  parent: Entity,
   fieldName: string,
   node: string,
   isAfter: (other: string) => boolean,
 ): void {
-  const pages = pagesOf(cache, parentKey, fieldName);
+  const pages = pagesOf(cache, parent, fieldName);
   if (pages.some((page) => page.nodes.includes(node))) return;
   const page = pages.find(({ nodes, hasNextPage }) => nodes.some(isAfter) || !hasNextPage);
   if (page === undefined) return;

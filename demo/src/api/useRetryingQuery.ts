@@ -4,9 +4,9 @@ import { useEffect } from "react";
 import { type AnyVariables, useQuery, type UseQueryArgs } from "urql";
 import { connection } from "../live/connection";
 import { useStore } from "../ui/store";
-import { isTransient } from "./failures";
+import { isTransient, retryDelay } from "./failures";
 
-const RETRY_AFTER = 5_000;
+const MIN_DELAY = 5_000;
 
 export function useRetryingQuery<Data, Variables extends AnyVariables>(options: UseQueryArgs<Variables, Data>) {
   const [result, execute] = useQuery(options);
@@ -18,7 +18,7 @@ export function useRetryingQuery<Data, Variables extends AnyVariables>(options: 
 
   useEffect(() => {
     if (!isWaiting) return;
-    const timer = setTimeout(refetch, RETRY_AFTER);
+    const timer = setTimeout(refetch, retryDelay(error, MIN_DELAY));
     return () => clearTimeout(timer);
   }, [error]);
 
@@ -26,5 +26,6 @@ export function useRetryingQuery<Data, Variables extends AnyVariables>(options: 
     if (isWaiting && reachable === "back") refetch();
   }, [reachable]);
 
-  return { ...result, refetch };
+  // A stale result is shown while its missing parts are loaded.
+  return { ...result, isLoading: result.fetching || result.stale, refetch };
 }

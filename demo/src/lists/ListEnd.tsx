@@ -15,8 +15,8 @@ interface ListEndProps {
   error?: CombinedError;
   /** The text to show at the end of the list. */
   atEnd: string;
-  /** The cursor of the next page; null at the end of the list. */
-  next: string | null;
+  /** The cursor of the next page; null at the end of the list, undefined until a page is loaded. */
+  next?: string | null;
   onMore: (after: string) => void;
   onRetry: () => void;
 }
@@ -25,7 +25,7 @@ export function ListEnd({ what, atEnd, isFetching, error, next, onMore, onRetry 
   const end = useRef<HTMLDivElement>(null);
 
   useEffect(() => {
-    if (next === null || isFetching || error || end.current === null) return;
+    if (!next || isFetching || error || end.current === null) return;
     const observer = new IntersectionObserver(
       ([entry]) => {
         if (entry?.isIntersecting) onMore(next);

@@ -2,35 +2,33 @@
 
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useRef } from "react";
 import { useClient } from "urql";
+import type { RelationPartsFragment } from "../generated/graphql";
 import { watchRelations } from "./watchRelations";
 import { watchTimeline } from "./watchTimeline";
 
 interface LiveActions {
-  /** Brings the posts of a newly followed user into the home timeline. */
-  onFollowed: (userId: string, since: string) => void;
+  /** Handles a change that this client has made: brings the posts of a newly followed user into the home timeline. */
+  onChanged: (user: RelationPartsFragment) => void;
 }
 
-const LiveContext = createContext<LiveActions>({ onFollowed: () => {} });
+const LiveContext = createContext<LiveActions>({ onChanged: () => {} });
 
 export const useLive = () => useContext(LiveContext);
 
 export function Live({ children }: { children: ReactNode }) {
   const client = useClient();
-  const timeline = useRef<ReturnType<typeof watchTimeline>>(null);
+  const relations = useRef<ReturnType<typeof watchRelations>>(null);
 
   useEffect(() => {
-    const watched = watchTimeline(client);
-    timeline.current = watched;
-    const stopRelations = watchRelations(client, { onFollowed: watched.onFollowed, onMissed: watched.refetch });
+    const timeline = watchTimeline(client);
+    const watched = watchRelations(client, { onFollowed: timeline.onFollowed, onMissed: timeline.refetch });
+    relations.current = watched;
     return () => {
+      timeline.stop();
       watched.stop();
-      stopRelations();
     };
   }, [client]);
 
-  const actions = useMemo<LiveActions>(
-    () => ({ onFollowed: (userId, since) => timeline.current?.onFollowed(userId, since) }),
-    [],
-  );
+  const actions = useMemo<LiveActions>(() => ({ onChanged: (user) => relations.current?.onChanged(user) }), []);
   return <LiveContext value={actions}>{children}</LiveContext>;
 }

@@ -2,6 +2,7 @@
 // browser is back online.
 
 import type { CombinedError, OperationResultSource, OperationResult } from "urql";
+import { retryDelay } from "../api/failures";
 import { connection } from "./connection";
 
 const MIN_BACKOFF = 500;
@@ -40,7 +41,7 @@ export function keepWatching<Data>({ begin, onData, onRejected }: Watching<Data>
     else if (!(onRejected?.(error) ?? true)) return;
     const backoff = Math.min(MIN_BACKOFF * 2 ** failures, MAX_BACKOFF);
     failures += 1;
-    timer = setTimeout(watch, backoff);
+    timer = setTimeout(watch, retryDelay(error, backoff));
   };
 
   const retryNow = () => {

@@ -11,6 +11,7 @@ import { shownUsers } from "./shownUsers";
 const RelationChanges = graphql(`
   subscription RelationChanges {
     relationChanged {
+      id
       user {
         id
         followers(first: 1) {
@@ -25,6 +26,7 @@ const RelationChanges = graphql(`
 const RelationsOf = graphql(`
   query RelationsOf($userIds: [ID!]!) {
     relations(userIds: $userIds) {
+      id
       user {
         id
         ...RelationParts
@@ -33,9 +35,11 @@ const RelationsOf = graphql(`
   }
 `);
 
-const OwnCounts = graphql(`
-  query OwnCounts {
+/** The viewer's counts. Payloads have them, but events do not. */
+const ViewerCounts = graphql(`
+  query ViewerCounts {
     viewer {
+      id
       user {
         id
         following(first: 1) {
@@ -50,10 +54,6 @@ const OwnCounts = graphql(`
 /** Maximum number of ids per request. */
 const MAX_IDS = 100;
 
-/** Refetches the viewer's numbers of followers, followed users and posts. */
-export const refreshOwnCounts = (client: Client) =>
-  client.query(OwnCounts, {}, { requestPolicy: "network-only" }).toPromise();
-
 /** Refetches the relations of all shown users: events missed without a connection are not sent later. */
 async function refreshShown(client: Client): Promise<void> {
   const ids = shownUsers.ids();
@@ -63,12 +63,15 @@ async function refreshShown(client: Client): Promise<void> {
   }
 }
 
-/** Refetches the number of users the viewer follows; returns true if it equals the cached one. */
+const readCounts = (client: Client, requestPolicy: "cache-only" | "network-only") =>
+  client.query(ViewerCounts, {}, { requestPolicy }).toPromise();
+
+/** Refetches the viewer's counts; returns true if they follow as many users as in the cache. */
 async function followsAsMany(client: Client): Promise<boolean> {
-  const cached = await client.query(OwnCounts, {}, { requestPolicy: "cache-only" });
-  const current = await refreshOwnCounts(client);
-  const [before, after] = [cached, current].map(({ data }) => data?.viewer?.user.following.totalCount);
-  return before !== undefined && before === after;
+  const cached = await readCounts(client, "cache-only");
+  const current = await readCounts(client, "network-only");
+  const [before, after] = [cached, current].map(({ data }) => data?.viewer?.user.following?.totalCount ?? null);
+  return before !== null && before === after;
 }
 
 /** Returns the time of the viewer's follow if it is the latest change of the relation; null if the user's is. */
@@ -78,6 +81,9 @@ function followedJustNow(relation: RelationPartsFragment["relation"]): string | 
   return Date.parse(followingSince) >= Date.parse(followerSince) ? followingSince : null;
 }
 
+const isSame = (one: RelationPartsFragment["relation"], other: RelationPartsFragment["relation"] | undefined) =>
+  one?.followingSince === other?.followingSince && one?.followerSince === other?.followerSince;
+
 interface RelationsWatcher {
   /** Called when the viewer follows a user, in this or another client. */
   onFollowed: (userId: string, since: string) => void;
@@ -85,13 +91,26 @@ interface RelationsWatcher {
   onMissed: () => void;
 }
 
-export function watchRelations(client: Client, { onFollowed, onMissed }: RelationsWatcher): () => void {
+interface RelationsWatch {
+  /** Handles a change that this client has made. */
+  onChanged: (user: RelationPartsFragment) => void;
+  stop: () => void;
+}
+
+export function watchRelations(client: Client, { onFollowed, onMissed }: RelationsWatcher): RelationsWatch {
+  /** The relations after this client's changes, by user: an event reports each of them, too. */
+  const changed = new Map<string, RelationPartsFragment["relation"]>();
+
+  const handle = ({ id, relation }: RelationPartsFragment) => {
+    const since = followedJustNow(relation);
+    if (since !== null) onFollowed(id, since);
+  };
   const stopWatching = keepWatching({
     begin: () => client.subscription(RelationChanges, {}),
-    onData: ({ relationChanged: { user } }) => {
-      void refreshOwnCounts(client);
-      const since = followedJustNow(readFragment(RelationParts, user).relation);
-      if (since !== null) onFollowed(user.id, since);
+    onData: ({ relationChanged }) => {
+      const user = readFragment(RelationParts, relationChanged.user);
+      if (!isSame(user.relation, changed.get(user.id))) void readCounts(client, "network-only");
+      handle(user);
     },
   });
   const stopFollowing = connection.store.subscribe(() => {
@@ -101,8 +120,14 @@ export function watchRelations(client: Client, { onFollowed, onMissed }: Relatio
       if (!isUnchanged) onMissed();
     });
   });
-  return () => {
-    stopWatching();
-    stopFollowing();
+  return {
+    onChanged: (user) => {
+      changed.set(user.id, user.relation);
+      handle(user);
+    },
+    stop: () => {
+      stopWatching();
+      stopFollowing();
+    },
   };
 }

@@ -1,7 +1,7 @@
 // Subscribes to the home timeline. The cache applies the events; this module tracks the cursor to resume after.
 
 import type { Client } from "urql";
-import { isResyncRequired } from "../api/failures";
+import { isResyncRequired, retryDelay } from "../api/failures";
 import { graphql } from "../generated";
 import { HomeTimeline } from "../timeline/homeTimeline";
 import { refetching } from "../timeline/refetching";
@@ -32,17 +32,17 @@ const TimelineEvents = graphql(`
   }
 `);
 
-const RETRY_AFTER = 2_000;
+const MIN_DELAY = 2_000;
 
 /** Reads the timeline, as many pages as are cached. */
 async function readTimeline(client: Client, requestPolicy: "cache-first" | "network-only") {
-  const lengthOf = (result: { data?: { viewer: { timeline: { nodes: unknown[] } } | null } }) =>
-    result.data?.viewer?.timeline.nodes.length ?? 0;
+  const lengthOf = (result: { data?: { viewer: { timeline: { nodes: unknown[] } | null } | null } }) =>
+    result.data?.viewer?.timeline?.nodes.length ?? 0;
   const cached = lengthOf(await client.query(HomeTimeline, {}, { requestPolicy: "cache-only" }));
   let result = await client.query(HomeTimeline, {}, { requestPolicy });
   const first = result;
   while (lengthOf(result) < cached) {
-    const pageInfo = result.data?.viewer?.timeline.pageInfo;
+    const pageInfo = result.data?.viewer?.timeline?.pageInfo;
     if (!pageInfo?.hasNextPage) break;
     result = await client.query(HomeTimeline, { after: pageInfo.endCursor }, { requestPolicy });
   }
@@ -72,13 +72,13 @@ export function watchTimeline(client: Client): TimelineWatch {
     const scheduleReread = () => {
       if (after !== undefined) return;
       clearTimeout(timer);
-      timer = setTimeout(() => void readMissed(), RETRY_AFTER);
+      timer = setTimeout(() => void readMissed(), MIN_DELAY);
     };
     const ownTurn = turn;
     const readMissed = async () => {
       const { data } = await client.query(HomeTimeline, {}, { requestPolicy: "network-only" });
       if (ownTurn !== turn) return;
-      if (!data?.viewer) scheduleReread();
+      if (!data?.viewer?.timeline) scheduleReread();
       else if (data.viewer.timeline.nodes.length > 0 || after !== undefined) void read("network-only");
     };
     const stopEvents = keepWatching({
@@ -111,8 +111,8 @@ export function watchTimeline(client: Client): TimelineWatch {
     if (ownTurn !== turn) return;
     refetching.set(false);
     if (error?.networkError) connection.lost();
-    if (data?.viewer) watchFrom(data.viewer.timeline.pageInfo.startCursor);
-    else timer = setTimeout(() => void read("network-only"), RETRY_AFTER);
+    if (data?.viewer?.timeline) watchFrom(data.viewer.timeline.pageInfo.startCursor);
+    else timer = setTimeout(() => void read("network-only"), retryDelay(error, MIN_DELAY));
   };
 
   const stop = () => {

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { useRetryingQuery } from "../api/useRetryingQuery";
 import { readFragment } from "../generated";
 import { ListEnd } from "../lists/ListEnd";
+import { nextPageOf } from "../lists/nextPage";
 import type { PeopleTab } from "../navigation/routes";
 import { LISTS, PeoplePage } from "./lists";
 import { PersonRow } from "./PersonRow";
@@ -16,14 +17,13 @@ interface PeopleListProps {
 export function PeopleList({ username, list }: PeopleListProps) {
   const [after, setAfter] = useState<string>();
   const { query, heading, empty } = LISTS[list];
-  const { data, fetching, stale, error, refetch } = useRetryingQuery({
+  const { data, isLoading, error, refetch } = useRetryingQuery({
     query,
     variables: { username, after },
     // The first page is refreshed whenever the list is opened; later pages come from the cache.
     requestPolicy: after === undefined ? "cache-and-network" : "cache-first",
   });
   const page = readFragment(PeoplePage, data?.user?.people);
-  const next = page ? (page.pageInfo.hasNextPage ? page.pageInfo.endCursor : null) : null;
   return (
     <section aria-label={heading}>
       <ul className="people">
@@ -34,9 +34,9 @@ export function PeopleList({ username, list }: PeopleListProps) {
       <ListEnd
         what="people"
         atEnd={page?.nodes.length === 0 ? empty : "End of the list."}
-        isFetching={fetching || stale}
+        isFetching={isLoading}
         error={error}
-        next={next}
+        next={nextPageOf(page)}
         onMore={setAfter}
         onRetry={refetch}
       />

@@ -8,6 +8,7 @@ export const RelationParts = graphql(`
   fragment RelationParts on User {
     id
     relation {
+      id
       status
       followingSince
       followerSince

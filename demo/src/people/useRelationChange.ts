@@ -19,6 +19,13 @@ const Follow = graphql(`
         }
         ...RelationParts
       }
+      viewer {
+        id
+        user {
+          id
+          ...Counts
+        }
+      }
       userErrors {
         ...UserErrorParts
       }
@@ -36,6 +43,13 @@ const Unfollow = graphql(`
         }
         ...RelationParts
       }
+      viewer {
+        id
+        user {
+          id
+          ...Counts
+        }
+      }
       userErrors {
         ...UserErrorParts
       }
@@ -47,7 +61,7 @@ export function useRelationChange(user: { id: string; displayName: string }) {
   const [isUnderWay, setUnderWay] = useState(false);
   const [, follow] = useMutation(Follow);
   const [, unfollow] = useMutation(Unfollow);
-  const { onFollowed } = useLive();
+  const { onChanged } = useLive();
 
   const change = async (isFollowing: boolean) => {
     if (isUnderWay) return;
@@ -60,8 +74,8 @@ export function useRelationChange(user: { id: string; displayName: string }) {
       notices.show(`${user.displayName} could not be ${isFollowing ? "unfollowed" : "followed"}. ${reason}`);
       return;
     }
-    const since = readFragment(RelationParts, data?.change?.user)?.relation?.followingSince;
-    if (since) onFollowed(user.id, since);
+    const changed = readFragment(RelationParts, data?.change?.user);
+    if (changed) onChanged(changed);
   };
   return { isUnderWay, change };
 }

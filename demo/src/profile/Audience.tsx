@@ -3,20 +3,20 @@
 import { useState } from "react";
 import { useRetryingQuery } from "../api/useRetryingQuery";
 import { graphql, readFragment } from "../generated";
-import { type Bar, Bars } from "../ui/Bars";
+import { Bars } from "../ui/Bars";
 import { Choice } from "../ui/Choice";
-import { Failure } from "../ui/Failure";
-import { Loading } from "../ui/Loading";
+import { Missing } from "../ui/Missing";
 import { counted } from "../ui/numbers";
 import { regionName, RegionParts } from "./regionName";
 
 const AudienceQuery = graphql(`
   query Audience($days: Int!) {
     viewer {
+      id
       audience(days: $days) {
         uniqueVisitors
         regions(first: 8) {
-          visitors
+          count
           share
           region {
             ...RegionParts
@@ -31,18 +31,19 @@ const SPANS = [1, 7, 30];
 
 export function Audience() {
   const [days, setDays] = useState(7);
-  const { data, fetching, error, refetch } = useRetryingQuery({
+  const { data, ...reading } = useRetryingQuery({
     query: AudienceQuery,
     variables: { days },
     requestPolicy: "cache-and-network",
   });
-  if (error) return <Failure error={error} onRetry={refetch} />;
-  if (fetching && !data) return <Loading what="visitors" />;
   const audience = data?.viewer?.audience;
-  if (!audience) return <p className="quiet-text">This server does not record profile views.</p>;
-  const bars: Bar[] = audience.regions.map(({ region, visitors, share }) => ({
+  if (!audience) {
+    if (reading.isLoading || reading.error) return <Missing what="visitors" reading={reading} />;
+    return <p className="quiet-text">This server does not record profile views.</p>;
+  }
+  const bars = audience.regions?.map(({ region, count, share }) => ({
     name: regionName(readFragment(RegionParts, region)),
-    count: visitors,
+    count,
     share,
   }));
   return (
@@ -51,7 +52,8 @@ export function Audience() {
       <p className="figure" role="status">
         {counted(audience.uniqueVisitors, "visitor")}
       </p>
-      {bars.length > 0 && <Bars bars={bars} unit="visitors" />}
+      {!bars && <Missing what="regions" reading={reading} />}
+      {bars && bars.length > 0 && <Bars bars={bars} unit="visitors" />}
     </div>
   );
 }

@@ -2,15 +2,16 @@
 
 import { type FragmentType, graphql, readFragment } from "../generated";
 import { Bars } from "../ui/Bars";
+import { Missing, type Reading } from "../ui/Missing";
 import { counted, formatCount } from "../ui/numbers";
 import { regionName, RegionParts } from "./regionName";
 
 export const FollowerRegionsUser = graphql(`
   fragment FollowerRegions on User {
     followersByRegion(first: 8) {
-      sampled
-      total
-      shares {
+      sampledCount
+      totalCount
+      regions {
         count
         share
         region {
@@ -21,11 +22,16 @@ export const FollowerRegionsUser = graphql(`
   }
 `);
 
-export function FollowerRegions({ user }: { user: FragmentType<typeof FollowerRegionsUser> }) {
-  const { followersByRegion: regions } = readFragment(FollowerRegionsUser, user);
-  if (!regions) return <p className="quiet-text">Temporarily unavailable.</p>;
-  if (regions.total === 0) return <p className="quiet-text">No followers yet.</p>;
-  const bars = regions.shares.map(({ region, count, share }) => ({
+interface FollowerRegionsProps {
+  user: FragmentType<typeof FollowerRegionsUser>;
+  reading: Reading;
+}
+
+export function FollowerRegions({ user, reading }: FollowerRegionsProps) {
+  const { followersByRegion: sample } = readFragment(FollowerRegionsUser, user);
+  if (!sample) return <Missing what="regions" reading={reading} />;
+  if (sample.totalCount === 0) return <p className="quiet-text">No followers yet.</p>;
+  const bars = sample.regions.map(({ region, count, share }) => ({
     name: regionName(readFragment(RegionParts, region)),
     count,
     share,
@@ -34,9 +40,9 @@ export function FollowerRegions({ user }: { user: FragmentType<typeof FollowerRe
     <>
       <Bars bars={bars} unit="followers" />
       <p className="hint">
-        {regions.sampled < regions.total
-          ? `Sample of ${formatCount(regions.sampled)} of ${counted(regions.total, "follower")}.`
-          : `Based on ${counted(regions.total, "follower")}.`}
+        {sample.sampledCount < sample.totalCount
+          ? `Sample of ${formatCount(sample.sampledCount)} of ${counted(sample.totalCount, "follower")}.`
+          : `Based on ${counted(sample.totalCount, "follower")}.`}
       </p>
     </>
   );

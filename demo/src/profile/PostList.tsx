@@ -5,6 +5,7 @@ import { useRetryingQuery } from "../api/useRetryingQuery";
 import { graphql } from "../generated";
 import { Feed } from "../lists/Feed";
 import { ListEnd } from "../lists/ListEnd";
+import { nextPageOf } from "../lists/nextPage";
 import { PostCard } from "../timeline/PostCard";
 
 const PostsOf = graphql(`
@@ -27,17 +28,15 @@ const PostsOf = graphql(`
 
 export function PostList({ username }: { username: string }) {
   const [after, setAfter] = useState<string>();
-  const { data, fetching, stale, error, refetch } = useRetryingQuery({
+  const { data, isLoading, error, refetch } = useRetryingQuery({
     query: PostsOf,
     variables: { username, after },
     requestPolicy: after === undefined ? "cache-and-network" : "cache-first",
   });
   const posts = data?.user?.posts;
-  const next = posts?.pageInfo.hasNextPage ? posts.pageInfo.endCursor : null;
-  const isFetching = fetching || stale;
   return (
     <>
-      <Feed label="Posts" isBusy={isFetching}>
+      <Feed label="Posts" isBusy={isLoading}>
         {posts?.nodes.map((post, index) => (
           <PostCard key={post.id} post={post} position={index + 1} />
         ))}
@@ -45,9 +44,9 @@ export function PostList({ username }: { username: string }) {
       <ListEnd
         what="posts"
         atEnd={posts?.nodes.length === 0 ? "No posts yet." : "End of the list."}
-        isFetching={isFetching}
+        isFetching={isLoading}
         error={error}
-        next={next}
+        next={nextPageOf(posts)}
         onMore={setAfter}
         onRetry={refetch}
       />

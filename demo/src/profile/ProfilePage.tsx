@@ -5,8 +5,7 @@ import { graphql } from "../generated";
 import type { ProfileTab } from "../navigation/routes";
 import { PeopleList } from "../people/PeopleList";
 import { NotFound } from "../shell/NotFound";
-import { Failure } from "../ui/Failure";
-import { Loading } from "../ui/Loading";
+import { Missing } from "../ui/Missing";
 import { Panel } from "../ui/Panel";
 import { Audience } from "./Audience";
 import { FollowerRegions } from "./FollowerRegions";
@@ -32,12 +31,12 @@ interface ProfilePageProps {
 }
 
 export function ProfilePage({ username, tab }: ProfilePageProps) {
-  const { data, error, refetch } = useRetryingQuery({
+  const { data, ...reading } = useRetryingQuery({
     query: Profile,
     variables: { username },
     requestPolicy: "cache-and-network",
   });
-  if (!data) return error ? <Failure error={error} onRetry={refetch} /> : <Loading what={`@${username}`} />;
+  if (!data) return <Missing what={`@${username}`} reading={reading} />;
   const { user } = data;
   if (!user) return <NotFound title="User not found">There is no user @{username}.</NotFound>;
   return (
@@ -47,7 +46,7 @@ export function ProfilePage({ username, tab }: ProfilePageProps) {
       </div>
       <aside className="beside" aria-label="Audience">
         <Panel title="Followers by region">
-          <FollowerRegions user={user} />
+          <FollowerRegions user={user} reading={reading} />
         </Panel>
         {user.isViewer && (
           <Panel title="Profile visitors">

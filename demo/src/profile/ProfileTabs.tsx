@@ -35,21 +35,21 @@ interface ProfileTabsProps {
 
 export function ProfileTabs({ username, isViewer, tab, user }: ProfileTabsProps) {
   const counts = readFragment(CountsUser, user);
-  const tabs: { name: ProfileTab; label: string; count: number }[] = [
-    { name: "posts", label: "Posts", count: counts.posts.totalCount },
-    { name: "followers", label: "Followers", count: counts.followers.totalCount },
-    { name: "following", label: "Following", count: counts.following.totalCount },
-    { name: "mutuals", label: "Mutuals", count: counts.mutuals.totalCount },
+  const tabs: { name: ProfileTab; label: string; list: { totalCount: number | null } | null }[] = [
+    { name: "posts", label: "Posts", list: counts.posts },
+    { name: "followers", label: "Followers", list: counts.followers },
+    { name: "following", label: "Following", list: counts.following },
+    { name: "mutuals", label: "Mutuals", list: counts.mutuals },
     // On the viewer's own profile these would be the mutuals.
-    ...(isViewer ? [] : [{ name: "known", label: "You know", count: counts.knownFollowers.totalCount } as const]),
+    ...(isViewer ? [] : [{ name: "known", label: "You know", list: counts.knownFollowers } as const]),
   ];
   return (
     <nav className="tabs" aria-label="Profile">
       <ul>
-        {tabs.map(({ name, label, count }) => (
+        {tabs.map(({ name, label, list }) => (
           <li key={name}>
             <Link to={paths.profile(username, name)} keepsPlace aria-current={name === tab ? "page" : undefined}>
-              <strong>{formatCount(count)}</strong> <span>{label}</span>
+              <strong>{formatCount(list?.totalCount ?? null)}</strong> <span>{label}</span>
             </Link>
           </li>
         ))}

@@ -28,7 +28,7 @@ export function SuggestedUsers() {
   const { isUnderWay, messages, signIn } = useAccount();
   const [chosen, setChosen] = useState<string>();
   if (!data?.user) return null;
-  const people = readFragment(SuggestedUserUser, [data.user, ...data.user.mutuals.nodes]);
+  const people = readFragment(SuggestedUserUser, [data.user, ...(data.user.mutuals?.nodes ?? [])]);
   const choose = (username: string) => {
     if (isUnderWay) return;
     setChosen(username);

@@ -24,8 +24,11 @@ export const ProfileFormUser = graphql(`
 const UpdateProfile = graphql(`
   mutation UpdateProfile($input: UpdateProfileInput!) {
     updateProfile(input: $input) {
-      user {
-        ...ProfileForm
+      viewer {
+        id
+        user {
+          ...ProfileForm
+        }
       }
       userErrors {
         ...UserErrorParts

@@ -3,14 +3,14 @@
 import { useRetryingQuery } from "../api/useRetryingQuery";
 import { graphql } from "../generated";
 import { PageHeading } from "../navigation/PageHeading";
-import { Failure } from "../ui/Failure";
-import { Loading } from "../ui/Loading";
+import { Missing } from "../ui/Missing";
 import { ProfileForm } from "./ProfileForm";
 import { Sessions } from "./Sessions";
 
 const Settings = graphql(`
   query Settings {
     viewer {
+      id
       user {
         id
         ...ProfileForm
@@ -24,14 +24,13 @@ const Settings = graphql(`
 `);
 
 export function SettingsPage() {
-  const { data, error, refetch } = useRetryingQuery({ query: Settings, requestPolicy: "cache-and-network" });
+  const { data, ...reading } = useRetryingQuery({ query: Settings, requestPolicy: "cache-and-network" });
   const viewer = data?.viewer;
   return (
     <div className="page">
       <div className="column">
         <PageHeading title="Settings">Settings</PageHeading>
-        {error && <Failure error={error} onRetry={refetch} />}
-        {!viewer && !error && <Loading what="settings" />}
+        {!viewer && <Missing what="settings" reading={reading} />}
         {viewer && (
           <>
             <section className="card">
@@ -40,7 +39,11 @@ export function SettingsPage() {
             </section>
             <section className="card">
               <h2>Sessions</h2>
-              <Sessions sessions={viewer.sessions} onChanged={refetch} />
+              {viewer.sessions ? (
+                <Sessions sessions={viewer.sessions} onChanged={reading.refetch} />
+              ) : (
+                <Missing what="sessions" reading={reading} />
+              )}
             </section>
           </>
         )}

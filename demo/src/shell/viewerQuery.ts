@@ -5,6 +5,7 @@ import { graphql } from "../generated";
 export const ViewerQuery = graphql(`
   query Viewer {
     viewer {
+      id
       user {
         id
         username

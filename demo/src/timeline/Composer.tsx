@@ -21,11 +21,17 @@ const Publish = graphql(`
         author {
           id
           isViewer
+        }
+        ...PostCard
+      }
+      viewer {
+        id
+        user {
+          id
           posts(first: 1) {
             totalCount
           }
         }
-        ...PostCard
       }
       userErrors {
         ...UserErrorParts

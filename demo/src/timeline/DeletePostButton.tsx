@@ -1,10 +1,9 @@
 // The button that deletes one of the viewer's posts, after a confirmation.
 
 import { type KeyboardEvent, useState } from "react";
-import { useClient, useMutation } from "urql";
+import { useMutation } from "urql";
 import { explain } from "../api/failures";
 import { graphql, readFragment } from "../generated";
-import { refreshOwnCounts } from "../live/watchRelations";
 import { notices } from "../shell/notices";
 import { Icon } from "../ui/Icon";
 import { UserErrorParts } from "../ui/userErrors";
@@ -13,6 +12,15 @@ const DeletePost = graphql(`
   mutation DeletePost($input: DeletePostInput!) {
     deletePost(input: $input) {
       deletedPostId
+      viewer {
+        id
+        user {
+          id
+          posts(first: 1) {
+            totalCount
+          }
+        }
+      }
       userErrors {
         ...UserErrorParts
       }
@@ -29,7 +37,6 @@ interface DeletePostButtonProps {
 export function DeletePostButton({ postId, onDelete }: DeletePostButtonProps) {
   const [step, setStep] = useState<"idle" | "confirming" | "cancelled">("idle");
   const [{ fetching }, deletePost] = useMutation(DeletePost);
-  const client = useClient();
 
   const cancel = () => {
     if (!fetching) setStep("cancelled");
@@ -44,12 +51,8 @@ export function DeletePostButton({ postId, onDelete }: DeletePostButtonProps) {
     const { data, error } = await deletePost({ input: { postId } });
     const userErrors = readFragment(UserErrorParts, data?.deletePost?.userErrors ?? []);
     const reason = error ? explain(error) : userErrors.map(({ message }) => message).join(" ");
-    if (reason) {
-      notices.show(`The post could not be deleted. ${reason}`);
-    } else {
-      onDeleted();
-      void refreshOwnCounts(client);
-    }
+    if (reason) notices.show(`The post could not be deleted. ${reason}`);
+    else onDeleted();
   };
 
   if (step !== "confirming") {

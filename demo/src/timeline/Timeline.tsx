@@ -4,6 +4,7 @@ import { useState } from "react";
 import { useRetryingQuery } from "../api/useRetryingQuery";
 import { Feed } from "../lists/Feed";
 import { ListEnd } from "../lists/ListEnd";
+import { nextPageOf } from "../lists/nextPage";
 import { useStore } from "../ui/store";
 import { HomeTimeline } from "./homeTimeline";
 import { NewPosts } from "./NewPosts";
@@ -14,12 +15,11 @@ import { useStable } from "./useStable";
 
 export function Timeline() {
   const [after, setAfter] = useState<string>();
-  const { data, fetching, stale, error, refetch } = useRetryingQuery({ query: HomeTimeline, variables: { after } });
+  const { data, isLoading, error, refetch } = useRetryingQuery({ query: HomeTimeline, variables: { after } });
   const isRefetching = useStore(refetching);
   const timeline = useStable(data?.viewer?.timeline, isRefetching);
   const { shown, waiting, reveal } = useArrivals(timeline?.nodes ?? []);
-  const next = timeline?.pageInfo.hasNextPage ? timeline.pageInfo.endCursor : null;
-  const isFetching = fetching || stale || isRefetching;
+  const isFetching = isLoading || isRefetching;
   return (
     <div className="timeline">
       <NewPosts count={waiting} onReveal={reveal} />
@@ -33,7 +33,7 @@ export function Timeline() {
         atEnd={shown.length === 0 ? "Nothing here yet: follow someone, or write a post." : "End of the timeline."}
         isFetching={isFetching}
         error={error}
-        next={next}
+        next={nextPageOf(timeline)}
         onMore={setAfter}
         onRetry={refetch}
       />

@@ -5,6 +5,7 @@ import { graphql } from "../generated";
 export const HomeTimeline = graphql(`
   query HomeTimeline($after: String) {
     viewer {
+      id
       timeline(first: 20, after: $after) {
         nodes {
           id

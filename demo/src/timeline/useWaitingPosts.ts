@@ -7,5 +7,5 @@ import { HomeTimeline } from "./homeTimeline";
 
 export function useWaitingPosts(): number {
   const [{ data }] = useQuery({ query: HomeTimeline, variables: {}, requestPolicy: "cache-only" });
-  return splitArrivals(data?.viewer?.timeline.nodes ?? [], useStore(newestShown)).waiting;
+  return splitArrivals(data?.viewer?.timeline?.nodes ?? [], useStore(newestShown)).waiting;
 }

@@ -1,11 +1,13 @@
-// Shows that a read failed, with a button to retry. Transient errors are also retried automatically.
+// Shows that a page or a part of it could not be loaded, with a button to retry. Transient errors are also retried
+// automatically.
 
 import type { CombinedError } from "urql";
 import { explain, isTransient } from "../api/failures";
 import { Icon } from "./Icon";
 
 interface FailureProps {
-  error: CombinedError;
+  /** The error; undefined if it is no longer known. */
+  error?: CombinedError;
   onRetry: () => void;
 }
 
@@ -14,7 +16,8 @@ export function Failure({ error, onRetry }: FailureProps) {
     <div className="failure" role="alert">
       <Icon name="warning" />
       <p>
-        {explain(error)} {isTransient(error) && "Retrying automatically."}
+        {error ? explain(error) : "This could not be loaded."}{" "}
+        {error && isTransient(error) && "Retrying automatically."}
       </p>
       <button type="button" className="button quiet" onClick={onRetry}>
         Retry now

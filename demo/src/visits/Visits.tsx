@@ -2,8 +2,7 @@
 
 import { useRetryingQuery } from "../api/useRetryingQuery";
 import { graphql } from "../generated";
-import { Failure } from "../ui/Failure";
-import { Loading } from "../ui/Loading";
+import { Missing } from "../ui/Missing";
 import { lastDays } from "./days";
 import { VisitsChart } from "./VisitsChart";
 import { VisitsTable } from "./VisitsTable";
@@ -18,14 +17,12 @@ const VisitsQuery = graphql(`
 `);
 
 export function Visits({ days }: { days: number }) {
-  const { data, error, refetch } = useRetryingQuery({
+  const { data, ...reading } = useRetryingQuery({
     query: VisitsQuery,
     variables: { first: days },
     requestPolicy: "cache-and-network",
   });
-  if (error) return <Failure error={error} onRetry={refetch} />;
-  if (!data) return <Loading what="visits" />;
-  if (!data.visits) return <p className="quiet-text">Temporarily unavailable.</p>;
+  if (!data?.visits) return <Missing what="visits" reading={reading} />;
   const shown = lastDays(days, data.visits);
   return (
     <div className="visits">
