@@ -131,6 +131,8 @@ class Visitor {
   resyncs = 0;
   /** The number of relation changes received. */
   relationEvents = 0;
+  /** The names of the operations sent over HTTP. */
+  operations = [];
 
   static async arrive(browser, name, at = origin) {
     const visitor = new Visitor();
@@ -147,6 +149,9 @@ class Visitor {
   }
 
   listen() {
+    this.page.on("request", (request) => {
+      if (request.url().endsWith("/graphql")) this.operations.push(request.postDataJSON()?.operationName);
+    });
     this.page.on("websocket", (socket) => {
       socket.on("framereceived", ({ payload }) => {
         if (payload.includes("RESYNC_REQUIRED")) this.resyncs += 1;
@@ -309,6 +314,7 @@ async function followsBack(ada, username) {
     "all badges of the profile change",
   );
   await until(() => ada.relationEvents === 2, "both changes are received as events");
+  expect(!ada.operations.includes("ViewerCounts"), "the counts are refetched, although the responses have them");
   report(`the profile shows the relation, too, and all its ${count} badges change at once`);
 }
 
@@ -459,6 +465,31 @@ async function fallsFarBehind(friend, wire, token) {
   report("too far behind to resume, the timeline was refetched and continued");
 }
 
+/** Opens a profile of which a part could not be loaded, and retries. */
+async function losesPart(ada) {
+  const { page } = ada;
+  const path = ["user", "followersByRegion"];
+  const error = { message: "Not available.", path, extensions: { code: "UNAVAILABLE", retryAfterSeconds: 60 } };
+  const handler = async (route) => {
+    if (route.request().postDataJSON()?.operationName !== "Profile") return route.continue();
+    const response = await route.fetch();
+    const { data } = await response.json();
+    const user = { ...data.user, followersByRegion: null };
+    return route.fulfill({ response, json: { data: { user }, errors: [error] } });
+  };
+  await page.route("**/graphql", handler);
+  await ada.open("/@ada");
+  const failure = page.getByRole("alert").filter({ hasText: error.message });
+  await failure.waitFor();
+  await page.getByRole("link", { name: "250 Followers" }).waitFor();
+  await ada.audit("part-missing");
+  await page.unroute("**/graphql", handler);
+  await failure.getByRole("button", { name: "Retry now" }).click();
+  await page.getByText("Based on 250 followers").waitFor();
+  await failure.waitFor({ state: "detached" });
+  report("a part that could not be loaded left the rest of its page, and was there after a retry");
+}
+
 async function isSignedOut(friend) {
   const token = await friend.page.evaluate(() => sessionStorage.getItem("fanfold.demo.token"));
   await friend.disturbed(async () => {
@@ -505,6 +536,7 @@ async function visit(browser) {
   await writesWhilePublishing(ada);
   await losesConnection(ada, friend, wire);
 
+  await losesPart(ada);
   for (const [view, path] of Object.entries(viewsOf(mutual.username))) {
     await ada.open(path);
     await ada.audit(view);

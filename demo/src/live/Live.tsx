@@ -7,11 +7,14 @@ import { watchRelations } from "./watchRelations";
 import { watchTimeline } from "./watchTimeline";
 
 interface LiveActions {
-  /** Handles a change that this client has made: brings the posts of a newly followed user into the home timeline. */
-  onChanged: (user: RelationPartsFragment) => void;
+  /**
+   * Called before this client changes a relation; the returned function is called with the result, and brings the posts
+   * of a newly followed user into the home timeline.
+   */
+  beginChange: (userId: string) => (user?: RelationPartsFragment | null) => void;
 }
 
-const LiveContext = createContext<LiveActions>({ onChanged: () => {} });
+const LiveContext = createContext<LiveActions>({ beginChange: () => () => {} });
 
 export const useLive = () => useContext(LiveContext);
 
@@ -29,6 +32,9 @@ export function Live({ children }: { children: ReactNode }) {
     };
   }, [client]);
 
-  const actions = useMemo<LiveActions>(() => ({ onChanged: (user) => relations.current?.onChanged(user) }), []);
+  const actions = useMemo<LiveActions>(
+    () => ({ beginChange: (userId) => relations.current?.beginChange(userId) ?? (() => {}) }),
+    [],
+  );
   return <LiveContext value={actions}>{children}</LiveContext>;
 }

@@ -92,14 +92,16 @@ interface RelationsWatcher {
 }
 
 interface RelationsWatch {
-  /** Handles a change that this client has made. */
-  onChanged: (user: RelationPartsFragment) => void;
+  /** Called before this client changes a relation; the returned function is called with the result, if any. */
+  beginChange: (userId: string) => (user?: RelationPartsFragment | null) => void;
   stop: () => void;
 }
 
 export function watchRelations(client: Client, { onFollowed, onMissed }: RelationsWatcher): RelationsWatch {
-  /** The relations after this client's changes, by user: an event reports each of them, too. */
+  // An event reports each of this client's changes, too: before or after the response, which has the viewer's counts.
+  const changing = new Set<string>();
   const changed = new Map<string, RelationPartsFragment["relation"]>();
+  const isOwn = ({ id, relation }: RelationPartsFragment) => changing.has(id) || isSame(relation, changed.get(id));
 
   const handle = ({ id, relation }: RelationPartsFragment) => {
     const since = followedJustNow(relation);
@@ -109,7 +111,7 @@ export function watchRelations(client: Client, { onFollowed, onMissed }: Relatio
     begin: () => client.subscription(RelationChanges, {}),
     onData: ({ relationChanged }) => {
       const user = readFragment(RelationParts, relationChanged.user);
-      if (!isSame(user.relation, changed.get(user.id))) void readCounts(client, "network-only");
+      if (!isOwn(user)) void readCounts(client, "network-only");
       handle(user);
     },
   });
@@ -121,9 +123,14 @@ export function watchRelations(client: Client, { onFollowed, onMissed }: Relatio
     });
   });
   return {
-    onChanged: (user) => {
-      changed.set(user.id, user.relation);
-      handle(user);
+    beginChange: (userId) => {
+      changing.add(userId);
+      return (user) => {
+        changing.delete(userId);
+        if (!user) return;
+        changed.set(userId, user.relation);
+        handle(user);
+      };
     },
     stop: () => {
       stopWatching();

@@ -193,6 +193,7 @@ fn a_visitor_of_the_demo_finds_its_way() {
         "a post arrived at a follower who had the page open",
         "deleted posts were removed for the author and the follower",
         "after a lost connection the timeline resumed",
+        "a part that could not be loaded left the rest of its page",
         "too far behind to resume, the timeline was refetched and continued",
         "0 console errors, 0 requests to other origins",
     ] {
