@@ -7,14 +7,11 @@ import { watchRelations } from "./watchRelations";
 import { watchTimeline } from "./watchTimeline";
 
 interface LiveActions {
-  /**
-   * Called before this client changes a relation; the returned function is called with the result, and brings the posts
-   * of a newly followed user into the home timeline.
-   */
-  beginChange: (userId: string) => (user?: RelationPartsFragment | null) => void;
+  /** Handles a change that this client has made: brings the posts of a newly followed user into the home timeline. */
+  onChanged: (user: RelationPartsFragment) => void;
 }
 
-const LiveContext = createContext<LiveActions>({ beginChange: () => () => {} });
+const LiveContext = createContext<LiveActions>({ onChanged: () => {} });
 
 export const useLive = () => useContext(LiveContext);
 
@@ -32,9 +29,6 @@ export function Live({ children }: { children: ReactNode }) {
     };
   }, [client]);
 
-  const actions = useMemo<LiveActions>(
-    () => ({ beginChange: (userId) => relations.current?.beginChange(userId) ?? (() => {}) }),
-    [],
-  );
+  const actions = useMemo<LiveActions>(() => ({ onChanged: (user) => relations.current?.onChanged(user) }), []);
   return <LiveContext value={actions}>{children}</LiveContext>;
 }

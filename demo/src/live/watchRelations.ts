@@ -12,6 +12,16 @@ const RelationChanges = graphql(`
   subscription RelationChanges {
     relationChanged {
       id
+      viewer {
+        id
+        user {
+          id
+          following(first: 1) {
+            totalCount
+          }
+          ...Counts
+        }
+      }
       user {
         id
         followers(first: 1) {
@@ -35,7 +45,7 @@ const RelationsOf = graphql(`
   }
 `);
 
-/** The viewer's counts. Payloads have them, but events do not. */
+/** The viewer's counts. Payloads and events have them, but events missed without a connection are not sent later. */
 const ViewerCounts = graphql(`
   query ViewerCounts {
     viewer {
@@ -81,9 +91,6 @@ function followedJustNow(relation: RelationPartsFragment["relation"]): string | 
   return Date.parse(followingSince) >= Date.parse(followerSince) ? followingSince : null;
 }
 
-const isSame = (one: RelationPartsFragment["relation"], other: RelationPartsFragment["relation"] | undefined) =>
-  one?.followingSince === other?.followingSince && one?.followerSince === other?.followerSince;
-
 interface RelationsWatcher {
   /** Called when the viewer follows a user, in this or another client. */
   onFollowed: (userId: string, since: string) => void;
@@ -92,28 +99,19 @@ interface RelationsWatcher {
 }
 
 interface RelationsWatch {
-  /** Called before this client changes a relation; the returned function is called with the result, if any. */
-  beginChange: (userId: string) => (user?: RelationPartsFragment | null) => void;
+  /** Handles a change that this client has made. */
+  onChanged: (user: RelationPartsFragment) => void;
   stop: () => void;
 }
 
 export function watchRelations(client: Client, { onFollowed, onMissed }: RelationsWatcher): RelationsWatch {
-  // An event reports each of this client's changes, too: before or after the response, which has the viewer's counts.
-  const changing = new Set<string>();
-  const changed = new Map<string, RelationPartsFragment["relation"]>();
-  const isOwn = ({ id, relation }: RelationPartsFragment) => changing.has(id) || isSame(relation, changed.get(id));
-
-  const handle = ({ id, relation }: RelationPartsFragment) => {
+  const onChanged = ({ id, relation }: RelationPartsFragment) => {
     const since = followedJustNow(relation);
     if (since !== null) onFollowed(id, since);
   };
   const stopWatching = keepWatching({
     begin: () => client.subscription(RelationChanges, {}),
-    onData: ({ relationChanged }) => {
-      const user = readFragment(RelationParts, relationChanged.user);
-      if (!isOwn(user)) void readCounts(client, "network-only");
-      handle(user);
-    },
+    onData: ({ relationChanged }) => onChanged(readFragment(RelationParts, relationChanged.user)),
   });
   const stopFollowing = connection.store.subscribe(() => {
     if (connection.store.get() !== "back") return;
@@ -123,15 +121,7 @@ export function watchRelations(client: Client, { onFollowed, onMissed }: Relatio
     });
   });
   return {
-    beginChange: (userId) => {
-      changing.add(userId);
-      return (user) => {
-        changing.delete(userId);
-        if (!user) return;
-        changed.set(userId, user.relation);
-        handle(user);
-      };
-    },
+    onChanged,
     stop: () => {
       stopWatching();
       stopFollowing();

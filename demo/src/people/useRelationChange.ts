@@ -61,18 +61,21 @@ export function useRelationChange(user: { id: string; displayName: string }) {
   const [isUnderWay, setUnderWay] = useState(false);
   const [, follow] = useMutation(Follow);
   const [, unfollow] = useMutation(Unfollow);
-  const { beginChange } = useLive();
+  const { onChanged } = useLive();
 
   const change = async (isFollowing: boolean) => {
     if (isUnderWay) return;
     setUnderWay(true);
-    const endChange = beginChange(user.id);
     const { data, error } = await (isFollowing ? unfollow : follow)({ input: { userId: user.id } });
     setUnderWay(false);
-    endChange(readFragment(RelationParts, data?.change?.user));
     const userErrors = readFragment(UserErrorParts, data?.change?.userErrors ?? []);
     const reason = error ? explain(error) : userErrors.map(({ message }) => message).join(" ");
-    if (reason) notices.show(`${user.displayName} could not be ${isFollowing ? "unfollowed" : "followed"}. ${reason}`);
+    if (reason) {
+      notices.show(`${user.displayName} could not be ${isFollowing ? "unfollowed" : "followed"}. ${reason}`);
+      return;
+    }
+    const changed = readFragment(RelationParts, data?.change?.user);
+    if (changed) onChanged(changed);
   };
   return { isUnderWay, change };
 }

@@ -6,12 +6,14 @@ use async_graphql::parser::types::Field;
 use async_graphql::resolver_utils::EnumType as _;
 use async_graphql::{Enum, ID, Object};
 
+use crate::app::error::{Error, Rejection};
 use crate::graphql::context::Scope;
 use crate::graphql::directive::{CacheControlScope::Private, cache_control};
 use crate::graphql::id::GlobalId;
 use crate::graphql::preloaded::{Json, One, Preloaded, Source, memory, object};
 use crate::graphql::types::scalar::DateTime;
 use crate::graphql::types::user::User;
+use crate::graphql::types::viewer::Viewer;
 use crate::model;
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
@@ -53,6 +55,13 @@ impl Relation {
     /// The relation's id, for caches: it is the same wherever the viewer sees the relation. `node` does not look it up.
     async fn id(&self) -> ID {
         self.global_id()
+    }
+
+    /// The viewer, whose counts a change of the relation changes.
+    #[expect(clippy::unused_async, reason = "the library requires it")]
+    async fn viewer(&self) -> Result<Viewer, Error> {
+        let viewer = self.scope().and_then(Viewer::of);
+        viewer.ok_or(Error::Rejected(Rejection::Unauthenticated))
     }
 
     /// The other user in the relation.

@@ -7,6 +7,7 @@ mod cache;
 pub(crate) mod caching;
 pub(crate) mod cold;
 pub(crate) mod delivery;
+mod errors;
 pub(crate) mod execution;
 pub(crate) mod fields;
 pub(crate) mod input;

@@ -8,9 +8,11 @@ use std::path::Path;
 const DEFENDED: [&[&str]; 1] = [&[
     "graphql::types::connection::follow",
     "graphql::types::connection::post",
+    "graphql::types::connection::timeline",
     "graphql::types::post",
     "graphql::types::relation",
     "graphql::types::user",
+    "graphql::types::viewer",
 ]];
 
 /// Returns the modules of the crate by path, such as `store::post`, each with its code outside tests.
