@@ -225,9 +225,11 @@ impl Archive {
 
     /// Counts the live posts in each range.
     pub async fn count_within(&self, ranges: &[CountRange]) -> Result<Vec<u64>, Error> {
+        /// Number of posts that a database counts in the time of one plain statement.
+        const COUNTED_PER_STATEMENT: u64 = 10_000;
         let excluding = ranges.iter().map(|range| range.excluded.len().div_ceil(MOST_ROWS)).sum::<usize>();
         budget::spend(Resource::Statements, (ranges.len() + excluding) as u64)?;
-        self.ask("archive: count within", ANSWER, async |lease| {
+        let counts = self.ask("archive: count within", ANSWER, async |lease| {
             on!(lease, |connection, Sql| {
                 let mut counts = Vec::with_capacity(ranges.len());
                 for range in ranges {
@@ -245,8 +247,10 @@ impl Archive {
                 }
                 Ok(counts)
             })
-        })
-        .await
+        });
+        let counts: Vec<u64> = counts.await?;
+        budget::spend(Resource::Statements, counts.iter().sum::<u64>() / COUNTED_PER_STATEMENT)?;
+        Ok(counts)
     }
 
     /// Counts the live posts.

@@ -2,6 +2,7 @@
 //!
 //! Not here: HTTP status codes (`http::response`).
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use async_graphql::resolver_utils::EnumType as _;
@@ -212,6 +213,7 @@ pub(super) fn finish(response: Response, request_id: &str, limit: u64) -> Graphq
     let mut retry_after = None;
     let mut code = Code::Internal;
     let mut fault = None;
+    let errors = without_repeats(errors);
     let left_out = errors.len().saturating_sub(MOST_FIELD_ERRORS);
     let shown = errors.into_iter().take(MOST_FIELD_ERRORS).map(|error| {
         let Some(cause) = error.source::<Error>() else {
@@ -234,6 +236,14 @@ pub(super) fn finish(response: Response, request_id: &str, limit: u64) -> Graphq
         errors.push(coded(ServerError::new(message, None), code));
     }
     GraphqlResponse::Executed { data, errors, fault, retry_after, limit }
+}
+
+/// Removes the second error of a field. A list whose fields could not be loaded together has them resolved one by one,
+/// and some may have failed before (`graphql::preloaded`).
+fn without_repeats(mut errors: Vec<ServerError>) -> Vec<ServerError> {
+    let mut paths = HashSet::new();
+    errors.retain(|error| error.path.is_empty() || paths.insert(format!("{:?}", error.path)));
+    errors
 }
 
 /// An error in the form sent to clients.

@@ -29,7 +29,7 @@ pub(super) type Decode<T> = Box<dyn FnOnce(&Answer) -> Result<T, Error> + Send>;
 /// members that the script reads.
 const SCRIPT_WEIGHT: u64 = 3;
 /// Number of members that Redis reads in the time of one simple command: about two microseconds.
-const MEMBERS_PER_COMMAND: u64 = 5;
+pub(super) const MEMBERS_PER_COMMAND: u64 = 5;
 /// Number of sorted-set members that Redis looks up in the time of one simple command.
 const PROBES_PER_COMMAND: u64 = 3;
 

@@ -7,12 +7,13 @@
 
 use redis::{FromRedisValue, ParsingError, Value};
 
+use crate::budget::{self, Resource};
 use crate::model::clock::{Period, Timestamp};
 use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Page, Window};
 use crate::model::post::{Content, Delivery, Platform, Post};
-use crate::store::command::{Builder, Command, call, command, each, several};
+use crate::store::command::{Builder, Command, MEMBERS_PER_COMMAND, call, command, each, several};
 use crate::store::draft::{Attempt, Draft, Note};
 use crate::store::error::Error;
 use crate::store::key::Keys;
@@ -364,7 +365,7 @@ pub struct Cold {
 pub fn page(keys: &Keys, author: UserId, window: &Window<PostId>) -> Command<PostPage> {
     let page = call(&script::POSTS_PAGE).key(&keys.posts(author)).key(&keys.cold(author));
     let page = windowed(page.key(&keys.gone(author)), window).arg(MOST_GONE);
-    page.reply::<PageParts>().read_by(read_page).map(|parts| Ok(page_of(parts)))
+    page.reply::<PageParts>().read_by(|answer| read_page(answer.reply())).map(|parts| Ok(page_of(parts)))
 }
 
 /// Reads a page of an author's posts that were created in a period, in `O(n)` for `n` hot posts. Fails if their
@@ -378,9 +379,21 @@ pub fn page_within(
     let page = call(&script::POSTS_PAGE).key(&keys.posts(author)).key(&keys.cold(author));
     let page = page.key(&keys.gone(author)).key(&keys.post_times(author));
     let page = limited(windowed(page, window).arg(MOST_GONE), period);
-    page.reply::<Option<PageParts>>()
-        .read_by(|answer| if answer.reply().is_null() { Some(None) } else { read_page(answer).map(Some) })
-        .map(|parts| parts.map(page_of).ok_or_else(Error::times_unknown))
+    let read = |answer: &Answer| {
+        let mut parts = answer.reply().elements()?;
+        let (examined, page) = (parts.next()?.count()?, read_page(parts.next()?)?);
+        Some(Some((examined, page)))
+    };
+    page.reply::<Option<(u64, PageParts)>>().read_by(read).map(|reply| {
+        let (examined, parts) = reply.ok_or_else(Error::times_unknown)?;
+        spend_on(examined)?;
+        Ok(page_of(parts))
+    })
+}
+
+/// Charges the reading of the times of a list of posts to the current operation's budget.
+fn spend_on(examined: u64) -> Result<(), Error> {
+    Ok(budget::spend(Resource::Commands, examined / MEMBERS_PER_COMMAND)?)
 }
 
 /// Adds a period's ends to the arguments.
@@ -392,8 +405,8 @@ fn limited(builder: Builder, Period { since, until }: Period) -> Builder {
 /// The parts of a page as the script returns them.
 type PageParts = (bool, bool, Vec<Id>, u64, u64, Vec<Id>, Vec<Id>);
 
-fn read_page(answer: &Answer) -> Option<PageParts> {
-    let mut parts = answer.reply().elements()?;
+fn read_page(reply: Reply<'_>) -> Option<PageParts> {
+    let mut parts = reply.elements()?;
     let mut next = || parts.next();
     let (has_previous, has_next) = (next()?.integer()? == 1, next()?.integer()? == 1);
     let (found, greatest, count) = (read_ids(next()?)?, next()?.count()?, next()?.count()?);
@@ -462,8 +475,9 @@ pub struct CountWithin {
 pub fn count_within(keys: &Keys, author: UserId, period: Period) -> Command<CountWithin> {
     let count = call(&script::COUNT_POSTS_WITHIN).key(&keys.posts(author)).key(&keys.cold(author));
     let count = limited(count.key(&keys.gone(author)).key(&keys.post_times(author)), period);
-    count.reply::<Option<(u64, u64, Vec<Id>)>>().map(|parts| {
-        let (hot, greatest, excluded) = parts.ok_or_else(Error::times_unknown)?;
+    count.reply::<Option<(u64, u64, Vec<Id>, u64)>>().map(|parts| {
+        let (hot, greatest, excluded, examined) = parts.ok_or_else(Error::times_unknown)?;
+        spend_on(examined)?;
         Ok(CountWithin { hot, greatest, excluded: ids(excluded) })
     })
 }

@@ -16,9 +16,6 @@ const RelationChanges = graphql(`
         id
         user {
           id
-          following(first: 1) {
-            totalCount
-          }
           ...Counts
         }
       }

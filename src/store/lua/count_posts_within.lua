@@ -3,7 +3,8 @@
 -- KEYS[3]  deleted posts that may still be in the archive: a sorted set      KEYS[4]  the posts' creation times: a list
 -- ARGV[1]  the period's first millisecond or ''     ARGV[2]  the first millisecond after the period or ''
 -- Returns  { the number of hot posts, the greatest cold post or 0 if no cold post is in the period,
---            { posts that may be in the archive although they are hot or deleted } }; nil if the times are unknown
+--            { posts that may be in the archive although they are hot or deleted }, the number of posts in the list };
+--            nil if the times are unknown
 local since = tonumber(ARGV[1])
 local ids = posts_within(KEYS[1], KEYS[4], since, tonumber(ARGV[2]))
 if not ids then return nil end
@@ -17,4 +18,4 @@ if greatest > 0 then
     if tonumber(id) <= greatest then excluded[#excluded + 1] = id end
   end
 end
-return { #ids, string.format('%.0f', greatest), excluded }
+return { #ids, string.format('%.0f', greatest), excluded, redis.call('LLEN', KEYS[1]) }

@@ -9,7 +9,8 @@
 -- Returns  { has_previous (0 or 1), has_next (0 or 1), { the posts }, the greatest cold post or 0,
 --            the number of cold posts, excluding deleted posts, { deleted posts within the page's range, in the page's
 --            direction from the position }, { deleted posts on the other side of the position, nearest first } };
---            nil if the creation times are unknown. For a period, the number of cold posts is 0: unknown
+--            for a period, { the number of posts in the list, the page as above, in which the number of cold posts is 0:
+--            unknown }, or nil if the creation times are unknown
 local size, from, most = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 
 -- Length below which a list is read completely. Most lists are shorter, and a binary search would take more commands.
@@ -58,6 +59,6 @@ elseif greatest > 0 then
   beside = up(print(from or 0), print(math.min(below - 1, greatest)))
   if from and not has_next then behind = down(print(math.min(from, greatest)), '0') end
 end
-return {
-  has_previous and 1 or 0, has_next and 1 or 0, ids, print(greatest), count, beside, behind
-}
+local answer = { has_previous and 1 or 0, has_next and 1 or 0, ids, print(greatest), count, beside, behind }
+if KEYS[4] then return { redis.call('LLEN', KEYS[1]), answer } end
+return answer

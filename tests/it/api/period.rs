@@ -276,3 +276,20 @@ async fn a_check_finds_and_repairs_wrong_times() {
         assert_eq!(world.data(None, POSTS, variables).await["user"]["posts"]["totalCount"], 3);
     }
 }
+
+#[tokio::test]
+async fn reading_the_times_of_many_posts_is_charged_to_the_budget() {
+    let world = World::with(&["--graphql-command-limit", "1000"]).await;
+    let person = world.register("ada").await;
+    let author = user_of(&world, &person).await;
+    publish_at(&world, author, &[Graph::time(0); 900]).await;
+    let pages = |period: &str| {
+        let page = |size| format!("a{size}: posts(first: {size}{period}) {{ nodes {{ id }} }} ");
+        format!("{{ user(by: {{ username: \"ada\" }}) {{ {} }} }}", (1..9).map(page).collect::<String>())
+    };
+    world.data(None, &pages(""), Value::Null).await;
+    world.data(None, &pages(", createdAt: {}"), Value::Null).await;
+    let response =
+        world.ask(None, &pages(", createdAt: { since: \"2000-01-01T00:00:00Z\" }"), Value::Null).await;
+    assert_eq!((codes(&response), &response["data"]), (vec!["QUERY_TOO_COMPLEX"], &Value::Null));
+}

@@ -240,7 +240,7 @@ async fn a_change_takes_effect_though_its_payload_exceeds_the_budget() {
     let response = world.ask(Some(&people[0].token), mutation, json!({ "id": people[1].id })).await;
     assert_eq!(
         (codes(&response), &response["data"]),
-        (vec!["QUERY_TOO_COMPLEX"], &json!({ "follow": { "user": null } }))
+        (vec!["QUERY_TOO_COMPLEX"], &json!({ "follow": { "user": { "posts": null } } }))
     );
     assert_eq!(response["errors"][0]["path"][0], "follow");
     let query = "{ viewer { user { following { totalCount } } } }";
