@@ -29,7 +29,7 @@ const createCache = () =>
           following: relayStylePagination(),
           mutuals: relayStylePagination(),
           knownFollowers: relayStylePagination(),
-          posts: relayStylePagination(["since", "until"]),
+          posts: relayStylePagination(["createdAt"]),
         },
       },
       Viewer: { fields: { timeline: relayStylePagination() } },
