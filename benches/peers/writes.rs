@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use fanfold::store::key::Keys;
+use fanfold::store::key::{Hash, Key, Keys};
+use redis::{Connection, RedisResult};
 
 use crate::ground::Redis;
 use crate::world::World;
@@ -26,12 +27,13 @@ impl Writes {
         thread::spawn(move || {
             for user in users.iter().cycle() {
                 thread::sleep(PAUSE);
-                if switch.load(Ordering::Relaxed) {
-                    let key = keys.user(*user);
-                    let name: String =
-                        redis::cmd("HGET").arg(&key).arg("display_name").query(&mut connection).unwrap();
-                    let write = redis::cmd("HSET").arg(&key).arg("display_name").arg(name).to_owned();
-                    write.exec(&mut connection).unwrap();
+                if !switch.load(Ordering::Relaxed) {
+                    continue;
+                }
+                match write_again(&mut connection, &keys.user(*user)) {
+                    // Redis ends before this thread does.
+                    Err(error) if error.is_io_error() => return,
+                    written => written.unwrap(),
                 }
             }
         });
@@ -42,4 +44,10 @@ impl Writes {
     pub(crate) fn turn(&self, is_on: bool) {
         self.is_on.store(is_on, Ordering::Relaxed);
     }
+}
+
+/// Writes a user's record with its present content.
+fn write_again(connection: &mut Connection, record: &Key<Hash>) -> RedisResult<()> {
+    let name: String = redis::cmd("HGET").arg(record).arg("display_name").query(connection)?;
+    redis::cmd("HSET").arg(record).arg("display_name").arg(name).exec(connection)
 }

@@ -147,7 +147,8 @@ impl App {
         Ok(counts)
     }
 
-    /// Publishes posts, given in chronological order. Makes five round trips for any number of posts; a
+    /// Publishes posts, given in chronological order, and not earlier than the posts that their authors already have:
+    /// pages of a period rely on ids and times growing together. Makes five round trips for any number of posts; a
     /// thousand posts per call is a good batch size.
     pub async fn import_posts(&self, posts: &[NewPost]) -> Result<Vec<PostId>, Error> {
         self.publish_all(posts).await

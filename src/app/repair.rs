@@ -36,17 +36,9 @@ impl App {
     pub async fn keep_repairing(&self) {
         let mut rounds = tokio::time::interval(ROUND);
         rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut has_times = false;
         loop {
             rounds.tick().await;
-            let round = async {
-                if !has_times {
-                    self.write_missing_times().await?;
-                    has_times = true;
-                }
-                self.repair().await
-            };
-            if let Err(error) = round.await {
+            if let Err(error) = self.repair().await {
                 tracing::warn!(error = &error as &dyn std::error::Error, "a repair round failed; retrying");
             }
         }

@@ -182,7 +182,7 @@ impl<L: Load> Visible<'_, L> {
     }
 
     /// Returns the numbers of these users' posts that were created in a period. Makes one round trip, plus one query if
-    /// a period that is not all time reaches into the archive.
+    /// the period is limited and reaches into the archive.
     pub async fn post_counts(
         &self,
         authors: impl Iterator<Item = UserId>,

@@ -32,8 +32,6 @@ use crate::gate::{Gate, Moment};
 pub const LOG_DIRECTIVES: [&str; 3] =
     ["sqlx_postgres::options=off", "sqlx_mysql::options=off", "sqlx::postgres::notice=off"];
 
-/// Timeout for opening the archive.
-const OPEN: Duration = Duration::from_secs(20);
 /// Timeout for closing the archive.
 const CLOSE: Duration = Duration::from_secs(2);
 /// Timeout for a query.
@@ -182,9 +180,8 @@ impl Shared {
             Some(under_way) if !has_failed(under_way) => under_way.clone(),
             _ => {
                 let target = Arc::clone(&self.target);
-                let attempt = tokio::spawn(async move {
-                    tokio::time::timeout(OPEN, target.open()).await.unwrap_or(Err(Error::Slow))
-                });
+                // Without a timeout: the migration of a large archive takes long, and would begin again.
+                let attempt = tokio::spawn(async move { target.open().await });
                 let attempt = async { attempt.await.unwrap_or(Err(Error::Slow)) }.boxed().shared();
                 opening.insert(attempt).clone()
             }

@@ -22,6 +22,8 @@ use sqlx::{ConnectOptions, Connection, SqlSafeStr as _};
 use crate::archive::error::Error;
 use crate::config::ArchiveConfig;
 
+/// Timeout for the first connection.
+const OPEN: Duration = Duration::from_secs(20);
 /// Timeout for creating a connection or waiting for a free connection.
 const CONNECT: Duration = Duration::from_secs(3);
 /// Timeout for SQLite to wait for another process to finish writing.
@@ -243,7 +245,7 @@ impl Target {
                 Pool::Sqlite(pool_options!(SqlitePoolOptions, self.connections).connect_lazy_with(options))
             }
             Options::Mysql(options) => {
-                let mut connection = options.connect().await?;
+                let mut connection = in_time(options.connect()).await?;
                 if let Err(error) = migrate(&mut connection, MYSQL).await {
                     // In MySQL, each statement of a migration is a transaction of its own. A process killed
                     // between two statements leaves a marker that blocks other processes. The migrations are
@@ -269,7 +271,7 @@ impl Target {
                 Pool::Mysql(pool.connect_lazy_with(options.clone()))
             }
             Options::Postgres(options) => {
-                let mut connection = options.connect().await?;
+                let mut connection = in_time(options.connect()).await?;
                 migrate(&mut connection, POSTGRES).await?;
                 connection.close().await?;
                 let options = PgConnectOptions::clone(options);
@@ -350,6 +352,11 @@ async fn try_to_make_file(options: &SqliteConnectOptions) -> Result<(), Error> {
     let mut connection = options.connect().await?;
     migrate(&mut connection, SQLITE).await?;
     Ok(connection.close().await?)
+}
+
+/// Connects to a database within [`OPEN`].
+async fn in_time<C>(connecting: impl Future<Output = Result<C, sqlx::Error>>) -> Result<C, Error> {
+    Ok(tokio::time::timeout(OPEN, connecting).await.map_err(|_| Error::Slow)??)
 }
 
 /// Migrates the tables to the current schema. Not every kind of database prevents concurrent migrations; the

@@ -19,7 +19,7 @@ const MOST_FIELD_ERRORS: usize = 100;
 /// The message of internal errors.
 const BROKEN: &str = "Internal error. It has been logged.";
 
-/// Delay that clients are told to wait if Redis or the archive is unavailable.
+/// Delay before a retry if Redis or the archive is unavailable.
 const UNAVAILABLE_FOR: Duration = Duration::from_secs(1);
 
 /// The code of an error in `errors`, as its `extensions.code`. No field has this type: it is for clients that handle
@@ -44,9 +44,9 @@ pub enum Code {
     Unauthenticated,
     /// Pages of this origin may not use the API, the host name is not accepted, or the document is not trusted.
     Forbidden,
-    /// No document has this hash. Send the document with its hash.
+    /// No document has this hash. Send the document with its hash, unless the server accepts only trusted documents.
     PersistedQueryNotFound,
-    /// Persisted queries are off, or only trusted documents are accepted.
+    /// Persisted queries are off. Send documents in full.
     PersistedQueryNotSupported,
     /// Not enough tokens are left in the client's bucket. Retry after `extensions.retryAfterSeconds`.
     RateLimited,
@@ -186,6 +186,9 @@ impl RequestError {
     /// Creates a request error from an application error that prevents the whole request from being executed.
     #[must_use]
     pub fn of(error: &Error, request_id: &str) -> Self {
+        if let Error::Broken(broken) = error {
+            log(broken, request_id);
+        }
         Self::from(show(error, request_id))
     }
 }
@@ -211,6 +214,7 @@ pub(super) fn over(exceeded: &Exceeded, limit: u64) -> GraphqlResponse {
 pub(super) fn finish(response: Response, request_id: &str, limit: u64) -> GraphqlResponse {
     let Response { data, errors, .. } = response;
     let mut retry_after = None;
+    let mut logged = HashSet::new();
     let mut code = Code::Internal;
     let mut fault = None;
     let errors = without_repeats(errors);
@@ -222,6 +226,11 @@ pub(super) fn finish(response: Response, request_id: &str, limit: u64) -> Graphq
             fault.get_or_insert(code);
             return coded(error, code);
         };
+        if let Error::Broken(broken) = cause
+            && logged.insert(broken.to_string())
+        {
+            log(broken, request_id);
+        }
         let shown = show(cause, request_id);
         code = shown.code;
         fault.get_or_insert(code);
@@ -277,8 +286,12 @@ pub fn whole_seconds(delay: Duration) -> u64 {
     u64::try_from(delay.as_millis().div_ceil(1_000)).unwrap_or(u64::MAX).max(1)
 }
 
-/// Maps an error to its code and message. No other function does so. Logs the cause of a server error once and does not
-/// send the cause to the client.
+/// Logs a server error, whose cause is not sent to the client.
+fn log(broken: &Broken, request_id: &str) {
+    tracing::error!(request_id, error = broken as &dyn std::error::Error, "a request failed");
+}
+
+/// Maps an error to its code and message. No other function does so.
 fn show<'a>(error: &Error, request_id: &'a str) -> Shown<'a> {
     let plain = |code, message: &str| Shown {
         code,
@@ -307,7 +320,6 @@ fn show<'a>(error: &Error, request_id: &'a str) -> Shown<'a> {
             plain(Code::BadUserInput, &messages.join(" "))
         }
         Error::Broken(broken) => {
-            tracing::error!(request_id, error = broken as &dyn std::error::Error, "a request failed");
             let shown = match broken {
                 Broken::Unreachable(_) | Broken::ArchiveAway(_) | Broken::Late => {
                     let message = "The data is temporarily unavailable. Try again in a moment.";

@@ -31,7 +31,7 @@ impl Error {
     }
 
     /// Creates the error for posts whose creation times have not been written yet.
-    pub(super) fn times_unknown() -> Self {
+    pub(crate) fn times_unknown() -> Self {
         let error = (ErrorKind::Client, "the creation times of an author's posts are not written yet");
         Self::Unavailable(Arc::new(error.into()))
     }

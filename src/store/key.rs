@@ -6,7 +6,7 @@
 //!
 //! | key | kind | holds |
 //! |---|---|---|
-//! | `ff:{g}:layout` | hash | store-wide settings: `name_shards`, the number of username index shards, fixed on first use; `archive`, the archive's identity; `post_hot_limit`, the last hot limit for which all excess posts were queued for the archive; `timeline_strategy`, the timeline strategy in force; `timeline_generation`, its generation number; `post_times`, 1 once every author has `posts:times` |
+//! | `ff:{g}:layout` | hash | store-wide settings: `name_shards`, the number of username index shards, fixed on first use; `archive`, the archive's identity; `post_hot_limit`, the last hot limit for which all excess posts were queued for the archive; `timeline_strategy`, the timeline strategy in force; `timeline_generation`, its generation number |
 //! | `ff:{g}:next:user`, `ff:{g}:next:post` | counter | the last id issued |
 //! | `ff:{g}:probe` | string | time of the last write probe, for `/readyz`. Expires after a minute |
 //! | `ff:{g}:publishing` | sorted set | notes on posts that have an id but are neither visible nor revoked yet, by id; see [`crate::store::draft`] |
@@ -23,7 +23,7 @@
 //! | `ff:{u7}:find:N`, `…:a`, `…:b` | sorted set, temporary | a page of users and its intersections with `following` and `followers`; N is a nonce |
 //! | `ff:{p9}:post` | hash | `author`, `content`, `created_at`, `platform`, `delivery`; or a tombstone: `author`, `deleted`, and `settled` (1 once the archive has recorded the deletion, 2 if the post was never visible) |
 //! | `ff:{u7}:posts` | list | user 7's hot posts, in descending order of id |
-//! | `ff:{u7}:posts:times` | list | creation time of each post in `posts`, in the same order; see `store/lua/part/times.lua` |
+//! | `ff:{u7}:posts:times` | list | creation time and last bits of the id of each post in `posts`, in the same order; see `store/lua/part/times.lua` |
 //! | `ff:{u7}:recent` | sorted set | user 7's twenty newest posts, by id |
 //! | `ff:{u7}:cold` | hash | summary of user 7's cold posts, which have left `posts` for the archive: `greatest`, the greatest id ever archived; `count`, the number of cold posts; `latest`, the latest creation time ever archived, absent if not known |
 //! | `ff:{u7}:gone` | sorted set | user 7's deleted posts that may still be in the archive, by id |

@@ -368,14 +368,15 @@ pub fn page(keys: &Keys, author: UserId, window: &Window<PostId>) -> Command<Pos
     page.reply::<PageParts>().read_by(|answer| read_page(answer.reply())).map(|parts| Ok(page_of(parts)))
 }
 
-/// Reads a page of an author's posts that were created in a period, in `O(n)` for `n` hot posts. Fails if their
-/// creation times are unknown. The number of cold posts in the period is unknown, which a count of 0 means.
+/// Reads a page of an author's posts that were created in a period in `O(log n + page)`, plus the posts created up to a
+/// day before and after the period. Returns `None` if the creation times are unknown. The number of cold posts in the
+/// period is unknown, which a count of 0 means.
 pub fn page_within(
     keys: &Keys,
     author: UserId,
     window: &Window<PostId>,
     period: Period,
-) -> Command<PostPage> {
+) -> Command<Option<PostPage>> {
     let page = call(&script::POSTS_PAGE).key(&keys.posts(author)).key(&keys.cold(author));
     let page = page.key(&keys.gone(author)).key(&keys.post_times(author));
     let page = limited(windowed(page, window).arg(MOST_GONE), period);
@@ -384,16 +385,22 @@ pub fn page_within(
         let (examined, page) = (parts.next()?.count()?, read_page(parts.next()?)?);
         Some(Some((examined, page)))
     };
-    page.reply::<Option<(u64, PageParts)>>().read_by(read).map(|reply| {
-        let (examined, parts) = reply.ok_or_else(Error::times_unknown)?;
+    let page = page.reply::<Option<(u64, PageParts)>>().read_by(read).walking(FEW_TIMES);
+    page.map(|reply| {
+        let Some((examined, parts)) = reply else { return Ok(None) };
         spend_on(examined)?;
-        Ok(page_of(parts))
+        Ok(Some(page_of(parts)))
     })
 }
 
-/// Charges the reading of the times of a list of posts to the current operation's budget.
+/// Number of creation times that a search examines for an author who publishes some twenty posts a day. It is charged
+/// before the search.
+const FEW_TIMES: usize = 100;
+
+/// Charges the times that a search examined in addition to [`FEW_TIMES`] to the current operation's budget.
 fn spend_on(examined: u64) -> Result<(), Error> {
-    Ok(budget::spend(Resource::Commands, examined / MEMBERS_PER_COMMAND)?)
+    let more = examined.saturating_sub(FEW_TIMES as u64);
+    Ok(budget::spend(Resource::Commands, more / MEMBERS_PER_COMMAND)?)
 }
 
 /// Adds a period's ends to the arguments.
@@ -470,51 +477,42 @@ pub struct CountWithin {
     pub excluded: Vec<PostId>,
 }
 
-/// Counts an author's hot posts that were created in a period, in `O(n)` for `n` hot posts. Fails if their creation
-/// times are unknown.
-pub fn count_within(keys: &Keys, author: UserId, period: Period) -> Command<CountWithin> {
+/// Counts an author's hot posts that were created in a period in `O(log n)`, plus the posts created up to a day before
+/// and after both of its ends. Returns `None` if the creation times are unknown.
+pub fn count_within(keys: &Keys, author: UserId, period: Period) -> Command<Option<CountWithin>> {
     let count = call(&script::COUNT_POSTS_WITHIN).key(&keys.posts(author)).key(&keys.cold(author));
     let count = limited(count.key(&keys.gone(author)).key(&keys.post_times(author)), period);
-    count.reply::<Option<(u64, u64, Vec<Id>, u64)>>().map(|parts| {
-        let (hot, greatest, excluded, examined) = parts.ok_or_else(Error::times_unknown)?;
-        spend_on(examined)?;
-        Ok(CountWithin { hot, greatest, excluded: ids(excluded) })
+    count.reply::<Option<(u64, u64, u64, Vec<Id>)>>().walking(FEW_TIMES).map(|parts| {
+        let Some((examined, hot, greatest, excluded)) = parts else { return Ok(None) };
+        spend_on(examined + excluded.len() as u64)?;
+        Ok(Some(CountWithin { hot, greatest, excluded: ids(excluded) }))
     })
 }
 
-/// Returns an author's hot posts, and the number of their known creation times.
-pub fn listed(keys: &Keys, author: UserId) -> Command<(Vec<PostId>, u64)> {
+/// An author's hot posts, and the stored elements of their creation times.
+pub type Timed = (Vec<PostId>, Vec<String>);
+
+/// Reads an author's hot posts and the stored elements of their creation times, in list order.
+pub fn timed(keys: &Keys, author: UserId) -> Command<Timed> {
     let posts = command("LRANGE").key(&keys.posts(author)).arg(0).arg(-1);
-    let times = command("LLEN").key(&keys.post_times(author));
-    several::<(Vec<Id>, u64)>(&[posts, times]).map(|(posts, times)| Ok((ids(posts), times)))
+    let times = command("LRANGE").key(&keys.post_times(author)).arg(0).arg(-1);
+    several::<(Vec<Id>, Vec<String>)>(&[posts, times]).map(|(posts, times)| Ok((ids(posts), times)))
 }
 
-/// Returns the creation times of the author's hot posts, in list order; `None` for a time that is not a number.
-pub fn times(keys: &Keys, author: UserId) -> Command<Vec<Option<Timestamp>>> {
-    let times = command("LRANGE").key(&keys.post_times(author)).arg(0).arg(-1).reply::<Vec<String>>();
-    let time = |text: String| text.parse().ok().map(Timestamp::from_millis);
-    times.map(move |times| Ok(times.into_iter().map(time).collect()))
+/// Returns the stored element of a post's creation time, as `store/lua/part/times.lua` writes it.
+#[must_use]
+pub fn time_element(post: PostId, time: Timestamp) -> String {
+    let bits = i64::try_from(post.get() % 1_024).unwrap_or(0);
+    (time.as_millis() * 1_024 + bits).to_string()
 }
 
 /// Writes the creation times of an author's hot posts, unless the posts have changed since they were read. Returns
 /// true if the times were written.
-pub fn write_times(keys: &Keys, author: UserId, posts: &[(PostId, Option<Timestamp>)]) -> Command<bool> {
+pub fn write_times(keys: &Keys, author: UserId, posts: &[(PostId, Timestamp)]) -> Command<bool> {
     let write = call(&script::WRITE_TIMES).key(&keys.posts(author)).key(&keys.post_times(author));
-    let write = write.arg(posts.len()).args(posts.iter().map(|(post, _)| post.get()));
-    let time = |(_, time): &(PostId, Option<Timestamp>)| {
-        time.map_or(String::new(), |time| time.as_millis().to_string())
-    };
-    write.args(posts.iter().map(time)).reply()
-}
-
-/// Returns true if every author's hot posts have creation times.
-pub fn has_all_times(keys: &Keys) -> Command<bool> {
-    command("HEXISTS").key(&keys.layout()).arg("post_times").reply()
-}
-
-/// Records that every author's hot posts have creation times.
-pub fn note_all_times(keys: &Keys) -> Command<i64> {
-    command("HSET").key(&keys.layout()).arg("post_times").arg(1).reply()
+    let write = write.key(&keys.cold(author)).arg(posts.len());
+    let write = write.args(posts.iter().map(|(post, _)| post.get()));
+    write.args(posts.iter().map(|(_, time)| time.as_millis())).reply()
 }
 
 /// Counts an author's hot and cold posts.
@@ -538,5 +536,11 @@ mod tests {
             assert_eq!(parse_delivery(text), Some(delivery));
         }
         assert_eq!(parse_delivery("pushed:x"), None);
+    }
+
+    #[test]
+    fn the_element_of_a_time_has_the_last_bits_of_the_id() {
+        let element = |id, millis| time_element(PostId::new(id).unwrap(), Timestamp::from_millis(millis));
+        assert_eq!(element(1_025, 1_795_163_400_123), (1_795_163_400_123_i64 * 1_024 + 1).to_string());
     }
 }

@@ -38,7 +38,7 @@ scripts! {
     COLD_AND_LISTED = "cold_and_listed";
     CORRECT_COLD = "correct_cold";
     COUNT_POSTS = "count_posts";
-    COUNT_POSTS_WITHIN = "part/times" "count_posts_within";
+    COUNT_POSTS_WITHIN = "part/ids" "part/times" "count_posts_within";
     CREATE_POST = "create_post";
     CREATE_USER = "create_user";
     DELETE_POST = "part/revoke" "part/ids" "part/times" "part/timeline" "part/signal" "part/remove" "delete_post";
@@ -65,7 +65,7 @@ scripts! {
     OPEN_SESSION = "part/signal" "open_session";
     OPEN_TIMELINE = "part/ids" "part/timeline" "open_timeline";
     PAGE = "page";
-    POSTS_PAGE = "part/ids" "part/times" "posts_page";
+    POSTS_PAGE = "part/ids" "part/times" "part/page_within" "posts_page";
     PUBLISH_POST = "part/ids" "part/times" "part/timeline" "part/signal" "part/deliver" "publish_post";
     PULL = "pull";
     REMOVE_ARCHIVED_POSTS = "part/ids" "part/times" "remove_archived_posts";
@@ -89,7 +89,7 @@ scripts! {
     WATERMARK = "watermark";
     WRITE_FOLLOW = "part/signal" "write_follow";
     WRITE_REGION = "write_region";
-    WRITE_TIMES = "write_times";
+    WRITE_TIMES = "part/times" "write_times";
 }
 
 impl Script {

@@ -96,11 +96,12 @@ impl Read for PostPage {
     fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
         let Self { author, window, period } = *self;
         let page = requests.push(match period {
-            Period::ALL => post::page(requests.keys(), author, &window),
+            Period::ALL => post::page(requests.keys(), author, &window).map(|page| Ok(Some(page))),
             period => post::page_within(requests.keys(), author, &window, period),
         });
         Pending::cold(move |responses| {
             let page = responses.replies.take(page)?;
+            let page = page.ok_or_else(|| responses.lack_times(author))?;
             let joint = Joint::new(author, window, period, page, &mut responses.wanted.ranges);
             Ok(move |found: &Found| Ok(Arc::new(joint.join(&found.ranges)?)))
         })
@@ -127,7 +128,9 @@ impl Read for PostCount {
         }
         let count = requests.push(post::count_within(requests.keys(), author, period));
         Pending::cold(move |responses| {
-            let CountWithin { hot, greatest, excluded } = responses.replies.take(count)?;
+            let count = responses.replies.take(count)?;
+            let CountWithin { hot, greatest, excluded } =
+                count.ok_or_else(|| responses.lack_times(author))?;
             let counts = &mut responses.wanted.counts;
             let cold = (greatest > 0).then(|| {
                 counts.push(CountRange { author, upto: greatest, period, excluded });

@@ -1,4 +1,4 @@
-//! Writes the creation times of hot posts anew: of posts that an earlier version published without them, and of posts
+//! Writes the creation times of hot posts again: of posts that an earlier version published without them, and of posts
 //! whose times are wrong.
 //!
 //! Publishing, deleting and archiving a post keep the times (`store/lua/part/times.lua`).
@@ -8,62 +8,28 @@ use crate::app::error::Error;
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::store::batch::Batch;
-use crate::store::post::{self, Record};
+use crate::store::post::{self, Record, Timed, time_element};
 use crate::store::unreadable::readable;
-use crate::store::user;
 
-/// Maximum number of authors per batch.
-const AUTHORS: u64 = 500;
 /// Maximum number of records per batch.
 const RECORDS: usize = 1_000;
 /// Number of attempts to write the times of an author who keeps publishing.
 const ATTEMPTS: usize = 5;
 
-/// An author's hot posts, in list order, each with the creation time in its record; `None` for a post without a record.
-type Timed = Vec<(PostId, Option<Timestamp>)>;
-
 impl App {
-    /// Writes the missing creation times of all authors' hot posts, once per store. Makes one round trip if that has
-    /// been done.
-    pub(in crate::app) async fn write_missing_times(&self) -> Result<(), Error> {
-        if post::has_all_times(self.keys()).send("times: all", self.store()).await? {
-            return Ok(());
-        }
-        let last = user::last_id(self.keys()).send("times: authors", self.store()).await?;
-        for first in (1..=last).step_by(usize::try_from(AUTHORS).unwrap_or(usize::MAX)) {
-            let authors: Vec<UserId> =
-                (first..=last.min(first + AUTHORS - 1)).filter_map(UserId::new).collect();
-            for (author, (posts, times)) in self.listed_posts(&authors).await? {
-                if posts.len() as u64 != times {
-                    self.write_times(author).await?;
-                }
-            }
-        }
-        post::note_all_times(self.keys()).send("times: note all", self.store()).await?;
-        Ok(())
-    }
-
-    /// Returns the hot posts of these authors, and the number of their creation times. Omits unreadable lists. Makes one
-    /// round trip.
-    async fn listed_posts(&self, authors: &[UserId]) -> Result<Vec<(UserId, (Vec<PostId>, u64))>, Error> {
-        let mut batch = Batch::new("times: listed");
-        let read = |&author: &UserId| batch.push(post::listed(self.keys(), author));
-        let tickets: Vec<_> = authors.iter().map(read).collect();
-        let mut replies = batch.send(self.store()).await?;
-        let mut found = Vec::with_capacity(authors.len());
-        for (&author, ticket) in authors.iter().zip(tickets) {
-            if let Some(listed) = replies.take_readable(ticket, "posts", author.get())? {
-                found.push((author, listed));
-            }
-        }
-        Ok(found)
-    }
-
-    /// Writes the creation times of an author's hot posts. Makes two round trips, plus one per [`RECORDS`] posts.
-    async fn write_times(&self, author: UserId) -> Result<(), Error> {
+    /// Writes the creation times of an author's hot posts. Makes two round trips, plus one per [`RECORDS`] posts. Leaves
+    /// them unknown if the author's posts keep changing.
+    pub(in crate::app) async fn write_times(&self, author: UserId) -> Result<(), Error> {
         for _ in 0..ATTEMPTS {
-            let timed = self.timed_posts(author).await?;
-            let write = post::write_times(self.keys(), author, &timed);
+            let (posts, _) = post::timed(self.keys(), author).send("times: posts", self.store()).await?;
+            let times = self.read_times(&posts).await?;
+            // A post without a record is not shown. The time of its neighbor keeps the order.
+            let mut last = times.iter().flatten().next().copied().unwrap_or(Timestamp::from_millis(0));
+            let timed = posts.into_iter().zip(times).map(|(post, time)| {
+                last = time.unwrap_or(last);
+                (post, last)
+            });
+            let write = post::write_times(self.keys(), author, &timed.collect::<Vec<_>>());
             if write.send("times: write", self.store()).await? {
                 break;
             }
@@ -71,31 +37,31 @@ impl App {
         Ok(())
     }
 
-    async fn timed_posts(&self, author: UserId) -> Result<Timed, Error> {
-        let (posts, _) = post::listed(self.keys(), author).send("times: posts", self.store()).await?;
-        let mut timed = Vec::with_capacity(posts.len());
+    /// Reads the creation times in the records of these posts; `None` for a post without a record.
+    async fn read_times(&self, posts: &[PostId]) -> Result<Vec<Option<Timestamp>>, Error> {
+        let mut times = Vec::with_capacity(posts.len());
         for posts in posts.chunks(RECORDS) {
             let read = post::read_all(self.keys(), posts.to_vec());
             for (id, record) in read.send("times: records", self.store()).await? {
-                let time = match readable(record, "post", id.get())? {
+                times.push(match readable(record, "post", id.get())? {
                     Some(Record::Live(post)) => Some(post.created_at),
                     _ => None,
-                };
-                timed.push((id, time));
+                });
             }
         }
-        Ok(timed)
+        Ok(times)
     }
 
-    /// Counts these authors whose hot posts have wrong creation times. With `repair`, writes the times anew.
+    /// Counts these authors whose hot posts have wrong creation times. With `repair`, writes the times again.
     pub(in crate::app) async fn check_times(&self, authors: &[UserId], repair: bool) -> Result<u64, Error> {
         let mut faults = 0;
-        for (author, (posts, times)) in self.listed_posts(authors).await? {
-            if posts.is_empty() && times == 0 {
+        for (author, timed) in self.timed_posts(authors).await? {
+            if self.is_right(&timed).await? {
                 continue;
             }
             // A server may have written between the two reads.
-            if self.has_right_times(author).await? || self.has_right_times(author).await? {
+            let again = post::timed(self.keys(), author).send("check: times", self.store()).await?;
+            if self.is_right(&again).await? {
                 continue;
             }
             faults += 1;
@@ -106,12 +72,26 @@ impl App {
         Ok(faults)
     }
 
-    async fn has_right_times(&self, author: UserId) -> Result<bool, Error> {
-        let times = post::times(self.keys(), author).send("check: times", self.store()).await?;
-        let timed = self.timed_posts(author).await?;
-        let is_right = |((_, expected), time): (&(PostId, Option<Timestamp>), &Option<Timestamp>)| {
-            expected.is_none() || expected == time
+    /// Returns the hot posts of these authors with their times. Omits unreadable lists. Makes one round trip.
+    async fn timed_posts(&self, authors: &[UserId]) -> Result<Vec<(UserId, Timed)>, Error> {
+        let mut batch = Batch::new("check: times");
+        let read = |&author: &UserId| batch.push(post::timed(self.keys(), author));
+        let tickets: Vec<_> = authors.iter().map(read).collect();
+        let mut replies = batch.send(self.store()).await?;
+        let mut found = Vec::with_capacity(authors.len());
+        for (&author, ticket) in authors.iter().zip(tickets) {
+            if let Some(timed) = replies.take_readable(ticket, "posts", author.get())? {
+                found.push((author, timed));
+            }
+        }
+        Ok(found)
+    }
+
+    async fn is_right(&self, (posts, elements): &Timed) -> Result<bool, Error> {
+        let times = self.read_times(posts).await?;
+        let is_right = |((post, time), element): ((&PostId, &Option<Timestamp>), &String)| {
+            time.is_none_or(|time| time_element(*post, time) == *element)
         };
-        Ok(times.len() == timed.len() && timed.iter().zip(&times).all(is_right))
+        Ok(posts.len() == elements.len() && posts.iter().zip(&times).zip(elements).all(is_right))
     }
 }

@@ -16,16 +16,18 @@ mod cached;
 mod shared;
 
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use futures::FutureExt as _;
 use futures::future::join;
 
 use crate::app::App;
 use crate::app::archive::{Found, Wanted};
 use crate::app::error::Error;
+use crate::budget;
 use crate::config::RulesConfig;
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
@@ -34,7 +36,7 @@ use crate::store::batch::{Batch, Replies, Ticket};
 use crate::store::cached::Missed;
 use crate::store::command::Command;
 use crate::store::key::Keys;
-use crate::store::{name, user};
+use crate::store::{self, name, user};
 
 use self::cached::Missing;
 pub use self::cached::{HolderTicket, UserTicket};
@@ -139,12 +141,21 @@ pub struct Responses {
     shared: SharedReplies,
     missed: Result<Missed, Error>,
     pub(in crate::app) wanted: Wanted,
+    /// Authors whose hot posts have no creation times.
+    untimed: BTreeSet<UserId>,
 }
 
 impl Responses {
     /// Returns the time at which decoding of the replies began.
     pub(in crate::app) fn now(&self) -> Timestamp {
         self.now
+    }
+
+    /// Records that an author's hot posts have no creation times. They are written, and the read is repeated. Returns
+    /// the error of the read if they are still missing then.
+    pub(in crate::app) fn lack_times(&mut self, author: UserId) -> Error {
+        self.untimed.insert(author);
+        store::error::Error::times_unknown().into()
     }
 }
 
@@ -319,8 +330,32 @@ impl<T> Hash for Shared<T> {
 
 impl App {
     /// Performs all of these reads. Makes one round trip, at the same time another one for what the cache lacks,
-    /// and then at most one query of each kind if the archive is needed.
+    /// and then at most one query of each kind if the archive is needed. Reads them again if an earlier version has
+    /// published posts without their creation times.
     pub async fn read_all(&self, reads: &[AnyRead]) -> HashMap<AnyRead, AnyResult> {
+        let (results, untimed) = self.read_once(reads).await;
+        if untimed.is_empty() {
+            return results;
+        }
+        let write = async {
+            for author in untimed {
+                self.write_times(author).await?;
+            }
+            Ok::<(), Error>(())
+        };
+        // This benefits all later reads, so this operation's budget does not limit it.
+        match budget::unlimited(write).boxed().await {
+            Ok(()) => self.read_once(reads).boxed().await.0,
+            Err(error) => {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(error, "the creation times of an author's posts could not be written");
+                results
+            }
+        }
+    }
+
+    /// Performs all of these reads once. Also returns the authors whose hot posts have no creation times.
+    async fn read_once(&self, reads: &[AnyRead]) -> (HashMap<AnyRead, AnyResult>, BTreeSet<UserId>) {
         let mut requests = Requests {
             app: self,
             batch: Batch::new("read"),
@@ -335,18 +370,21 @@ impl App {
             Ok(replies) => replies,
             Err(error) => {
                 let error = Error::from(error);
-                return reads.iter().map(|read| (read.clone(), AnyResult(Err(error.clone())))).collect();
+                let failed = |read: &AnyRead| (read.clone(), AnyResult(Err(error.clone())));
+                return (reads.iter().map(failed).collect(), BTreeSet::new());
             }
         };
         let shared = shared.take(self, &mut replies).await;
         let now = self.now();
-        let mut responses = Responses { now, replies, shared, missed, wanted: Wanted::default() };
+        let (wanted, untimed) = (Wanted::default(), BTreeSet::new());
+        let mut responses = Responses { now, replies, shared, missed, wanted, untimed };
         let decoded: Vec<_> = pending.into_iter().map(|pending| pending.decode(&mut responses)).collect();
         let found = self.ask_archive(responses.wanted).await;
         let complete = |decoded: Result<Decoded<AnyValue>, Error>| {
             AnyResult(decoded.and_then(|decoded| decoded.complete(&found)))
         };
-        reads.iter().cloned().zip(decoded.into_iter().map(complete)).collect()
+        let results = reads.iter().cloned().zip(decoded.into_iter().map(complete)).collect();
+        (results, responses.untimed)
     }
 }
 

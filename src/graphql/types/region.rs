@@ -99,7 +99,7 @@ pub(in crate::graphql) struct RegionShare {
 }
 
 impl RegionShare {
-    /// Creates a region's share of a sample of `of` users, each of whom stands for `weight` users.
+    /// Creates a region's share of a sample of `of` users, each of whom represents `weight` users.
     pub(in crate::graphql) fn new(Share { region, count }: Share, of: usize, weight: u64) -> Self {
         Self { region: region.map(Region), count: number(count * weight), share: ratio(count, of) }
     }

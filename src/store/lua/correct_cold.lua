@@ -11,4 +11,6 @@ if not string.match(count, '^%d+$') then count = '' end
 local is_as_read = count == ARGV[1] and (cold[2] or '0') == ARGV[2]
 if not is_as_read or redis.call('ZCARD', KEYS[2]) ~= tonumber(ARGV[3]) then return 0 end
 redis.call('HSET', KEYS[1], 'count', ARGV[4], 'greatest', ARGV[5])
+-- The archive may have later posts than those that were noted.
+redis.call('HDEL', KEYS[1], 'latest')
 return 1

@@ -9,25 +9,28 @@
 -- Returns  { has_previous (0 or 1), has_next (0 or 1), { the posts }, the greatest cold post or 0,
 --            the number of cold posts, excluding deleted posts, { deleted posts within the page's range, in the page's
 --            direction from the position }, { deleted posts on the other side of the position, nearest first } };
---            for a period, { the number of posts in the list, the page as above, in which the number of cold posts is 0:
+--            for a period, { the number of times examined, the page as above, in which the number of cold posts is 0:
 --            unknown }, or nil if the creation times are unknown
 local size, from, most = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 
 -- Length below which a list is read completely. Most lists are shorter, and a binary search would take more commands.
 local SHORT = 64
-local length, ids, first, last
 local since, till = tonumber(ARGV[5]), tonumber(ARGV[6])
-local head = KEYS[4] and posts_within(KEYS[1], KEYS[4], since, till)
-if KEYS[4] and not head then return nil end
-head = head or redis.call('LRANGE', KEYS[1], 0, SHORT - 1)
-if KEYS[4] or #head < SHORT then
-  length = #head
-  ids, first, last = page_of(head, ARGV[1], size, from)
+local ids, has_previous, has_next
+if KEYS[4] then
+  ids, has_previous, has_next = page_within(KEYS[1], KEYS[4], ARGV[1], size, from, since, till)
+  if not ids then return nil end
 else
-  length = redis.call('LLEN', KEYS[1])
-  ids, first, last = page(KEYS[1], length, ARGV[1], size, from)
+  local head = redis.call('LRANGE', KEYS[1], 0, SHORT - 1)
+  local length, first, last = #head
+  if #head < SHORT then
+    ids, first, last = page_of(head, ARGV[1], size, from)
+  else
+    length = redis.call('LLEN', KEYS[1])
+    ids, first, last = page(KEYS[1], length, ARGV[1], size, from)
+  end
+  has_previous, has_next = first > 0, last + 1 < length
 end
-local has_previous, has_next = first > 0, last + 1 < length
 local cold = redis.call('HMGET', KEYS[2], 'greatest', 'count', 'latest')
 local count = string.format('%.0f', math.max(0, tonumber(cold[2]) or 0))
 local greatest = tonumber(cold[1]) or 0
@@ -60,5 +63,5 @@ elseif greatest > 0 then
   if from and not has_next then behind = down(print(math.min(from, greatest)), '0') end
 end
 local answer = { has_previous and 1 or 0, has_next and 1 or 0, ids, print(greatest), count, beside, behind }
-if KEYS[4] then return { redis.call('LLEN', KEYS[1]), answer } end
+if KEYS[4] then return { examined, answer } end
 return answer

@@ -22,7 +22,7 @@ end
 local timed = is_timed(KEYS[2], KEYS[6])
 local at, is_new = insert(KEYS[2], length, id)
 if is_new then
-  if timed then insert_time(KEYS[6], at, ARGV[7]) else redis.call('DEL', KEYS[6]) end
+  if timed then insert_time(KEYS[6], at, id, ARGV[7]) else redis.call('DEL', KEYS[6]) end
 end
 redis.call('ZADD', KEYS[3], id, text)
 redis.call('ZREMRANGEBYRANK', KEYS[3], 0, -1 - tonumber(ARGV[4]))

@@ -1,6 +1,7 @@
 -- Writes the creation times of an author's hot posts, unless the posts have changed since they were read.
 -- KEYS[1]  the posts: a list      KEYS[2]  their creation times: a list
--- ARGV[1]  the number of posts    ARGV[2…] the posts, then the time of each, '' if unknown
+-- KEYS[3]  the summary of cold posts: a hash, whose latest time may come from wrong times
+-- ARGV[1]  the number of posts    ARGV[2…] the posts, then the time of each
 -- Returns  1 if written, 0 if the posts have changed
 local count = tonumber(ARGV[1])
 local ids = redis.call('LRANGE', KEYS[1], 0, -1)
@@ -9,9 +10,8 @@ for index, id in ipairs(ids) do
   if id ~= ARGV[1 + index] then return 0 end
 end
 redis.call('DEL', KEYS[2])
--- A command takes a limited number of arguments from a table.
-for first = 1, count, 1000 do
-  local last = math.min(count, first + 999)
-  redis.call('RPUSH', KEYS[2], unpack(ARGV, 1 + count + first, 1 + count + last))
+for index, id in ipairs(ids) do
+  redis.call('RPUSH', KEYS[2], element(tonumber(id), tonumber(ARGV[1 + count + index])))
 end
+redis.call('HDEL', KEYS[3], 'latest')
 return 1
