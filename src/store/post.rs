@@ -377,7 +377,7 @@ pub fn page_within(
     window: &Window<PostId>,
     period: Period,
 ) -> Command<Option<PostPage>> {
-    let page = call(&script::POSTS_PAGE).key(&keys.posts(author)).key(&keys.cold(author));
+    let page = call(&script::POSTS_PAGE_WITHIN).key(&keys.posts(author)).key(&keys.cold(author));
     let page = page.key(&keys.gone(author)).key(&keys.post_times(author));
     let page = limited(windowed(page, window).arg(MOST_GONE), period);
     let read = |answer: &Answer| {

@@ -65,7 +65,9 @@ scripts! {
     OPEN_SESSION = "part/signal" "open_session";
     OPEN_TIMELINE = "part/ids" "part/timeline" "open_timeline";
     PAGE = "page";
-    POSTS_PAGE = "part/ids" "part/times" "part/page_within" "posts_page";
+    POSTS_PAGE = "part/ids" "posts_page";
+    // Each call of a script creates the functions of its parts, which most pages do not need.
+    POSTS_PAGE_WITHIN = "part/ids" "part/times" "part/page_within" "posts_page";
     PUBLISH_POST = "part/ids" "part/times" "part/timeline" "part/signal" "part/deliver" "publish_post";
     PULL = "pull";
     REMOVE_ARCHIVED_POSTS = "part/ids" "part/times" "remove_archived_posts";

@@ -1,7 +1,7 @@
 -- Reads a page of an author's hot posts, and the summary of the cold posts.
 -- KEYS[1]  the posts: a list      KEYS[2]  the summary of cold posts: a hash
 -- KEYS[3]  deleted posts that may still be in the archive: a sorted set
--- KEYS[4]  the posts' creation times: a list, only if the page is limited to a period
+-- KEYS[4]  the posts' creation times: a list, only if the page is limited to a period, which requires `page_within`
 -- ARGV[1]  'forward' or 'backward'     ARGV[2]  size
 -- ARGV[3]  the post below or above which the page lies, or '' for the first or the last page
 -- ARGV[4]  maximum number of deleted posts on each side
