@@ -16,7 +16,7 @@ use crate::model::id::{PostId, UserId};
 use crate::model::secret::{Password, PasswordHash};
 use crate::store::batch::Batch;
 use crate::store::name::{self, Holder};
-use crate::store::post;
+use crate::store::post_list;
 use crate::store::relation::Followed;
 
 /// The result of importing users.
@@ -140,7 +140,7 @@ impl App {
         let mut counts = Vec::with_capacity(authors.len());
         for authors in authors.chunks(1_000) {
             let mut batch = Batch::new("import: posts");
-            let tickets = authors.iter().map(|&author| batch.push(post::count(self.keys(), author)));
+            let tickets = authors.iter().map(|&author| batch.push(post_list::count(self.keys(), author)));
             let tickets = tickets.collect();
             counts.extend(batch.send(self.store()).await?.take_all(tickets)?);
         }

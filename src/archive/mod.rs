@@ -8,6 +8,7 @@ mod dialect;
 pub mod error;
 mod pool;
 pub mod post;
+pub mod range;
 mod visit;
 
 use std::path::Path;

@@ -70,7 +70,7 @@ async fn terminal_closed(hangup: &mut Option<Hangup>) {
 /// An operator sends SIGHUP to a service that runs in the background, which must not end. The system sends it to a
 /// server that was started in a terminal window when the window is closed. That server must end: no one would expect it
 /// to keep its port, its data directory and its Redis. A process loses its terminal before it receives this signal, so
-/// the two cases can be told apart.
+/// the two cases can be distinguished.
 struct Hangup {
     signal: Signal,
     ends_with_terminal: bool,

@@ -25,7 +25,7 @@ pub mod name;
 mod peer;
 pub mod pool;
 pub mod post;
-mod post_list;
+pub mod post_list;
 pub mod region;
 pub mod relation;
 mod reply;

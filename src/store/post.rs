@@ -1,24 +1,23 @@
-//! Storage of posts. Each post is a small hash in its own slot; the author's slot holds lists of post ids.
+//! Storage of posts. Each post is a small hash in its own slot; the author's slot holds lists of post ids, which these
+//! commands change.
 //!
 //! A deleted post leaves a *tombstone*: a hash that records the author but no content.
 //!
-//! Not here: the state of a post being published (`store::draft`), the order of the steps (`app::post`),
-//! timelines (`store::timeline`).
+//! Not here: the state of a post being published (`store::draft`), reading the lists (`store::post_list`), the
+//! order of the steps (`app::post`), timelines (`store::timeline`).
 
 use redis::{FromRedisValue, ParsingError, Value};
 
-use crate::budget::{self, Resource};
-use crate::model::clock::{Period, Timestamp};
+use crate::model::clock::Timestamp;
 use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
-use crate::model::page::{Direction, Page, Window};
 use crate::model::post::{Content, Delivery, Platform, Post};
-use crate::store::command::{Builder, Command, MEMBERS_PER_COMMAND, call, command, each, several};
+use crate::store::command::{Builder, Command, call, command, each};
 use crate::store::draft::{Attempt, Draft, Note};
 use crate::store::error::Error;
 use crate::store::key::Keys;
-use crate::store::post_list::{Id, ids, read_ids, windowed};
-use crate::store::reply::{Answer, Reply};
+use crate::store::post_list::{Id, ids};
+use crate::store::reply::Reply;
 use crate::store::script;
 use crate::store::timeline::REMOVED_MILLIS;
 use crate::store::user::REVOKED_MILLIS;
@@ -328,198 +327,6 @@ pub fn find(keys: &Keys, author: UserId, id: PostId) -> Command<Location> {
     call(&script::FIND_POST).key(&keys.posts(author)).key(&keys.cold(author)).arg(id.get()).reply()
 }
 
-/// A page of an author's hot posts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PostPage {
-    /// Page of post ids. `has_previous` and `has_next` refer to the hot list only.
-    pub page: Page<PostId>,
-    /// Summary of the cold posts. A post that is neither cold nor in the list is not visible.
-    pub cold: Cold,
-    /// Deleted posts near the page that may still be in the archive.
-    pub gone: Gone,
-}
-
-/// Deleted posts near a page's position that may still be in the archive: at most [`MOST_GONE`] on each side.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Gone {
-    /// Posts within the page's range, in the page's direction.
-    pub beside: Vec<PostId>,
-    /// Posts on the other side of the position, nearest first.
-    pub behind: Vec<PostId>,
-}
-
-/// Maximum number of deleted posts returned on each side of a page's position. This limit is reached only if
-/// no mover is running.
-pub const MOST_GONE: usize = 200;
-
-/// Summary of an author's cold posts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Cold {
-    /// Greatest id of all posts that ever became cold; 0 if none did.
-    pub greatest: u64,
-    /// Number of cold posts, excluding deleted posts.
-    pub count: u64,
-}
-
-/// Reads a page of an author's posts in `O(log n + page)`.
-pub fn page(keys: &Keys, author: UserId, window: &Window<PostId>) -> Command<PostPage> {
-    let page = call(&script::POSTS_PAGE).key(&keys.posts(author)).key(&keys.cold(author));
-    let page = windowed(page.key(&keys.gone(author)), window).arg(MOST_GONE);
-    page.reply::<PageParts>().read_by(|answer| read_page(answer.reply())).map(|parts| Ok(page_of(parts)))
-}
-
-/// Reads a page of an author's posts that were created in a period in `O(log n + page)`, plus the posts created up to a
-/// day before and after the period. Returns `None` if the creation times are unknown. The number of cold posts in the
-/// period is unknown, which a count of 0 means.
-pub fn page_within(
-    keys: &Keys,
-    author: UserId,
-    window: &Window<PostId>,
-    period: Period,
-) -> Command<Option<PostPage>> {
-    let page = call(&script::POSTS_PAGE_WITHIN).key(&keys.posts(author)).key(&keys.cold(author));
-    let page = page.key(&keys.gone(author)).key(&keys.post_times(author));
-    let page = limited(windowed(page, window).arg(MOST_GONE), period);
-    let read = |answer: &Answer| {
-        let mut parts = answer.reply().elements()?;
-        let (examined, page) = (parts.next()?.count()?, read_page(parts.next()?)?);
-        Some(Some((examined, page)))
-    };
-    let page = page.reply::<Option<(u64, PageParts)>>().read_by(read).walking(FEW_TIMES);
-    page.map(|reply| {
-        let Some((examined, parts)) = reply else { return Ok(None) };
-        spend_on(examined)?;
-        Ok(Some(page_of(parts)))
-    })
-}
-
-/// Number of creation times that a search examines for an author who publishes some twenty posts a day. It is charged
-/// before the search.
-const FEW_TIMES: usize = 100;
-
-/// Charges the times that a search examined in addition to [`FEW_TIMES`] to the current operation's budget.
-fn spend_on(examined: u64) -> Result<(), Error> {
-    let more = examined.saturating_sub(FEW_TIMES as u64);
-    Ok(budget::spend(Resource::Commands, more / MEMBERS_PER_COMMAND)?)
-}
-
-/// Adds a period's ends to the arguments.
-fn limited(builder: Builder, Period { since, until }: Period) -> Builder {
-    let end = |time: Option<Timestamp>| time.map_or(String::new(), |time| time.as_millis().to_string());
-    builder.arg(end(since)).arg(end(until))
-}
-
-/// The parts of a page as the script returns them.
-type PageParts = (bool, bool, Vec<Id>, u64, u64, Vec<Id>, Vec<Id>);
-
-fn read_page(reply: Reply<'_>) -> Option<PageParts> {
-    let mut parts = reply.elements()?;
-    let mut next = || parts.next();
-    let (has_previous, has_next) = (next()?.integer()? == 1, next()?.integer()? == 1);
-    let (found, greatest, count) = (read_ids(next()?)?, next()?.count()?, next()?.count()?);
-    Some((has_previous, has_next, found, greatest, count, read_ids(next()?)?, read_ids(next()?)?))
-}
-
-fn page_of((has_previous, has_next, found, greatest, count, beside, behind): PageParts) -> PostPage {
-    let page = Page { entries: ids(found).into(), has_previous, has_next };
-    let gone = Gone { beside: ids(beside), behind: ids(behind) };
-    PostPage { page, cold: Cold { greatest, count }, gone }
-}
-
-/// The information in Redis about an author's first post in one direction: the newest or the oldest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Nearest {
-    /// First post of the hot list in this direction.
-    pub hot: Option<PostId>,
-    /// The cold post with the greatest id.
-    pub cold: Option<PostId>,
-}
-
-impl Nearest {
-    /// Returns true if the author has no posts.
-    #[must_use]
-    pub fn has_no_posts(&self) -> bool {
-        self.hot.is_none() && self.cold.is_none()
-    }
-
-    /// Returns a bound before which the author has no posts in this direction; `None` if no bound is known or
-    /// the author has no posts.
-    #[must_use]
-    pub fn bound(&self, direction: Direction) -> Option<PostId> {
-        match direction {
-            Direction::Forward => self.hot.max(self.cold),
-            Direction::Backward => self.hot.filter(|_| self.cold.is_none()),
-        }
-    }
-}
-
-/// Reads the information about an author's first post in one direction. Far cheaper than reading a page.
-pub fn nearest(keys: &Keys, author: UserId, direction: Direction) -> Command<Nearest> {
-    let index = match direction {
-        Direction::Forward => 0,
-        Direction::Backward => -1,
-    };
-    // The order matters: if a post becomes cold between the two reads, at least one of them finds it.
-    let hot = command("LINDEX").key(&keys.posts(author)).arg(index);
-    let cold = command("HGET").key(&keys.cold(author)).arg("greatest");
-    several::<(Option<Id>, Option<u64>)>(&[hot, cold])
-        .map(|(hot, cold)| Ok(Nearest { hot: hot.map(|Id(id)| id), cold: cold.and_then(PostId::new) }))
-}
-
-/// The number of an author's hot posts in a period, and what is needed to count the cold ones.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CountWithin {
-    /// Number of hot posts in the period.
-    pub hot: u64,
-    /// Greatest id of the cold posts; 0 if no cold post is in the period.
-    pub greatest: u64,
-    /// Posts that may be in the archive although they are hot or deleted.
-    pub excluded: Vec<PostId>,
-}
-
-/// Counts an author's hot posts that were created in a period in `O(log n)`, plus the posts created up to a day before
-/// and after both of its ends. Returns `None` if the creation times are unknown.
-pub fn count_within(keys: &Keys, author: UserId, period: Period) -> Command<Option<CountWithin>> {
-    let count = call(&script::COUNT_POSTS_WITHIN).key(&keys.posts(author)).key(&keys.cold(author));
-    let count = limited(count.key(&keys.gone(author)).key(&keys.post_times(author)), period);
-    count.reply::<Option<(u64, u64, u64, Vec<Id>)>>().walking(FEW_TIMES).map(|parts| {
-        let Some((examined, hot, greatest, excluded)) = parts else { return Ok(None) };
-        spend_on(examined + excluded.len() as u64)?;
-        Ok(Some(CountWithin { hot, greatest, excluded: ids(excluded) }))
-    })
-}
-
-/// An author's hot posts, and the stored elements of their creation times.
-pub type Timed = (Vec<PostId>, Vec<String>);
-
-/// Reads an author's hot posts and the stored elements of their creation times, in list order.
-pub fn timed(keys: &Keys, author: UserId) -> Command<Timed> {
-    let posts = command("LRANGE").key(&keys.posts(author)).arg(0).arg(-1);
-    let times = command("LRANGE").key(&keys.post_times(author)).arg(0).arg(-1);
-    several::<(Vec<Id>, Vec<String>)>(&[posts, times]).map(|(posts, times)| Ok((ids(posts), times)))
-}
-
-/// Returns the stored element of a post's creation time, as `store/lua/part/times.lua` writes it.
-#[must_use]
-pub fn time_element(post: PostId, time: Timestamp) -> String {
-    let bits = i64::try_from(post.get() % 1_024).unwrap_or(0);
-    (time.as_millis() * 1_024 + bits).to_string()
-}
-
-/// Writes the creation times of an author's hot posts, unless the posts have changed since they were read. Returns
-/// true if the times were written.
-pub fn write_times(keys: &Keys, author: UserId, posts: &[(PostId, Timestamp)]) -> Command<bool> {
-    let write = call(&script::WRITE_TIMES).key(&keys.posts(author)).key(&keys.post_times(author));
-    let write = write.key(&keys.cold(author)).arg(posts.len());
-    let write = write.args(posts.iter().map(|(post, _)| post.get()));
-    write.args(posts.iter().map(|(_, time)| time.as_millis())).reply()
-}
-
-/// Counts an author's hot and cold posts.
-pub fn count(keys: &Keys, author: UserId) -> Command<u64> {
-    call(&script::COUNT_POSTS).key(&keys.posts(author)).key(&keys.cold(author)).reply()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -536,11 +343,5 @@ mod tests {
             assert_eq!(parse_delivery(text), Some(delivery));
         }
         assert_eq!(parse_delivery("pushed:x"), None);
-    }
-
-    #[test]
-    fn the_element_of_a_time_has_the_last_bits_of_the_id() {
-        let element = |id, millis| time_element(PostId::new(id).unwrap(), Timestamp::from_millis(millis));
-        assert_eq!(element(1_025, 1_795_163_400_123), (1_795_163_400_123_i64 * 1_024 + 1).to_string());
     }
 }

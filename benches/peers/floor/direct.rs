@@ -15,6 +15,7 @@ use fanfold::store::Store;
 use fanfold::store::batch::Batch;
 use fanfold::store::name::{self, Holder};
 use fanfold::store::post::{self, Record};
+use fanfold::store::post_list;
 use fanfold::store::timeline::{self, Sources};
 use fanfold::store::{relation, session, user};
 
@@ -109,7 +110,7 @@ impl Commands for Direct {
 
     async fn posts_of(&self, authors: &[UserId]) -> Vec<Vec<PostId>> {
         let mut batch = Batch::new("floor");
-        let page = |author: &UserId| batch.push(post::page(self.store.keys(), *author, &Self::first(3)));
+        let page = |author: &UserId| batch.push(post_list::page(self.store.keys(), *author, &Self::first(3)));
         let pages = authors.iter().map(page).collect();
         let pages = batch.send(&self.store).await.unwrap().take_all(pages).unwrap();
         pages.into_iter().map(|page| page.page.entries.to_vec()).collect()

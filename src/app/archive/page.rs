@@ -6,12 +6,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::app::error::Error;
-use crate::archive::post::Range;
+use crate::archive::range::Range;
 use crate::model::clock::Period;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Page, Window};
 use crate::model::post::Post;
-use crate::store::post::{Cold, MOST_GONE, PostPage};
+use crate::store::post_list::{Cold, MOST_GONE, PostPage};
 
 /// A post in a list: its id or, from the archive, the whole post.
 #[derive(Clone, Debug)]
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
     use crate::model::clock::Timestamp;
     use crate::model::post::Delivery;
-    use crate::store::post::Gone;
+    use crate::store::post_list::Gone;
 
     fn id(number: u64) -> PostId {
         PostId::new(number).unwrap()

@@ -7,7 +7,8 @@ use futures::future::join4;
 
 use crate::app::App;
 use crate::app::error::Error;
-use crate::archive::post::{CountRange, Range, Row};
+use crate::archive::post::Row;
+use crate::archive::range::{CountRange, Range};
 use crate::model::clock::Day;
 use crate::model::id::PostId;
 use crate::model::post::Post;

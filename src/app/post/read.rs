@@ -5,13 +5,14 @@ use std::sync::Arc;
 use crate::app::archive::{Found, Joint, Listed};
 use crate::app::error::Error;
 use crate::app::read::{Pending, Read, Requests, Responses, Shared};
-use crate::archive::post::CountRange;
+use crate::archive::range::CountRange;
 use crate::model::clock::Period;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Window};
 use crate::model::post::Post;
 use crate::store;
-use crate::store::post::{self, CountWithin, Record};
+use crate::store::post::{self, Record};
+use crate::store::post_list::{self, CountWithin};
 use crate::store::unreadable::readable;
 
 /// Contents of posts; `None` for posts that do not exist and for unreadable records. Posts already read with their list
@@ -96,8 +97,8 @@ impl Read for PostPage {
     fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
         let Self { author, window, period } = *self;
         let page = requests.push(match period {
-            Period::ALL => post::page(requests.keys(), author, &window).map(|page| Ok(Some(page))),
-            period => post::page_within(requests.keys(), author, &window, period),
+            Period::ALL => post_list::page(requests.keys(), author, &window).map(|page| Ok(Some(page))),
+            period => post_list::page_within(requests.keys(), author, &window, period),
         });
         Pending::cold(move |responses| {
             let page = responses.replies.take(page)?;
@@ -123,10 +124,10 @@ impl Read for PostCount {
     fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
         let Self { author, period } = *self;
         if period == Period::ALL {
-            let count = requests.push(post::count(requests.keys(), author));
+            let count = requests.push(post_list::count(requests.keys(), author));
             return Pending::hot(move |responses| Ok(responses.replies.take(count)?));
         }
-        let count = requests.push(post::count_within(requests.keys(), author, period));
+        let count = requests.push(post_list::count_within(requests.keys(), author, period));
         Pending::cold(move |responses| {
             let count = responses.replies.take(count)?;
             let CountWithin { hot, greatest, excluded } =

@@ -8,7 +8,8 @@ use crate::app::error::Error;
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::store::batch::Batch;
-use crate::store::post::{self, Record, Timed, time_element};
+use crate::store::post::{self, Record};
+use crate::store::post_list::{self, Timed, time_element};
 use crate::store::unreadable::readable;
 
 /// Maximum number of records per batch.
@@ -21,7 +22,7 @@ impl App {
     /// them unknown if the author's posts keep changing.
     pub(in crate::app) async fn write_times(&self, author: UserId) -> Result<(), Error> {
         for _ in 0..ATTEMPTS {
-            let (posts, _) = post::timed(self.keys(), author).send("times: posts", self.store()).await?;
+            let (posts, _) = post_list::timed(self.keys(), author).send("times: posts", self.store()).await?;
             let times = self.read_times(&posts).await?;
             // A post without a record is not shown. The time of its neighbor keeps the order.
             let mut last = times.iter().flatten().next().copied().unwrap_or(Timestamp::from_millis(0));
@@ -29,7 +30,7 @@ impl App {
                 last = time.unwrap_or(last);
                 (post, last)
             });
-            let write = post::write_times(self.keys(), author, &timed.collect::<Vec<_>>());
+            let write = post_list::write_times(self.keys(), author, &timed.collect::<Vec<_>>());
             if write.send("times: write", self.store()).await? {
                 break;
             }
@@ -60,7 +61,7 @@ impl App {
                 continue;
             }
             // A server may have written between the two reads.
-            let again = post::timed(self.keys(), author).send("check: times", self.store()).await?;
+            let again = post_list::timed(self.keys(), author).send("check: times", self.store()).await?;
             if self.is_right(&again).await? {
                 continue;
             }
@@ -75,7 +76,7 @@ impl App {
     /// Returns the hot posts of these authors with their times. Omits unreadable lists. Makes one round trip.
     async fn timed_posts(&self, authors: &[UserId]) -> Result<Vec<(UserId, Timed)>, Error> {
         let mut batch = Batch::new("check: times");
-        let read = |&author: &UserId| batch.push(post::timed(self.keys(), author));
+        let read = |&author: &UserId| batch.push(post_list::timed(self.keys(), author));
         let tickets: Vec<_> = authors.iter().map(read).collect();
         let mut replies = batch.send(self.store()).await?;
         let mut found = Vec::with_capacity(authors.len());

@@ -14,7 +14,7 @@ use crate::model::id::{PostId, UserId};
 use crate::model::mark::Mark;
 use crate::model::page::{Direction, Window};
 use crate::store::batch::Batch;
-use crate::store::post::{self, Nearest, PostPage};
+use crate::store::post_list::{self, Nearest, PostPage};
 
 /// Minimum number of posts read per author when a merge has several authors.
 const FEWEST: usize = 20;
@@ -131,7 +131,7 @@ impl App {
         direction: Direction,
     ) -> Result<Vec<(UserId, Nearest)>, Error> {
         let mut batch = Batch::new("timeline: nearest");
-        let read = |&author: &UserId| batch.push(post::nearest(self.keys(), author, direction));
+        let read = |&author: &UserId| batch.push(post_list::nearest(self.keys(), author, direction));
         let tickets: Vec<_> = authors.iter().map(read).collect();
         let mut replies = batch.send(self.store()).await?;
         let take = |(&author, ticket): (&UserId, _)| {
@@ -154,7 +154,8 @@ impl App {
     ) -> Result<Vec<(UserId, Part)>, Error> {
         let window = |from| Window { direction, size: limit, from };
         let mut batch = Batch::new(step);
-        let read = |&(author, from): &(UserId, _)| batch.push(post::page(self.keys(), author, &window(from)));
+        let read =
+            |&(author, from): &(UserId, _)| batch.push(post_list::page(self.keys(), author, &window(from)));
         let tickets: Vec<_> = open.iter().map(read).collect();
         let mut replies = batch.send(self.store()).await?;
 

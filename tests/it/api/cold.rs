@@ -415,7 +415,7 @@ async fn only_the_deleted_posts_near_the_page_are_read() {
     let gone = async |direction, from: Option<u64>| {
         let window = Window { direction, size: 10, from: from.and_then(PostId::new) };
         let store = world.app.store();
-        let page = store::post::page(store.keys(), author, &window).send("test", store).await.unwrap();
+        let page = store::post_list::page(store.keys(), author, &window).send("test", store).await.unwrap();
         (page.gone.beside.len(), page.gone.behind.len())
     };
     assert_eq!(gone(Direction::Forward, Some(901)).await, (0, 0), "the page is hot");

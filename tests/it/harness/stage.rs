@@ -12,7 +12,7 @@ use fanfold::app::post::read::PostCount;
 use fanfold::app::read::Load as _;
 use fanfold::app::viewer::Viewer;
 use fanfold::archive::Archive;
-use fanfold::archive::post::Range;
+use fanfold::archive::range::Range;
 use fanfold::gate::Moment;
 use fanfold::model::clock::Period;
 use fanfold::model::id::{PostId, UserId};

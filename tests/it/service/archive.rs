@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use fanfold::archive::error::Error;
-use fanfold::archive::post::{Range, Row};
+use fanfold::archive::post::Row;
+use fanfold::archive::range::Range;
 use fanfold::model::clock::{Period, Timestamp};
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::Direction;
