@@ -170,8 +170,8 @@ impl<L: Load> Visible<'_, L> {
         self.load.load(PostPage { author, window, period }).await
     }
 
-    /// Returns pages of several users' posts that were created in a period, in the order of the requests. Makes one round
-    /// trip, plus one query if a page continues in the archive.
+    /// Returns pages of several users' posts that were created in a period, in the order of the requests. Makes one
+    /// round trip, plus one query if a page continues in the archive.
     pub async fn post_pages(
         &self,
         pages: impl Iterator<Item = (UserId, Window<PostId>)>,

@@ -15,8 +15,8 @@ pub(super) const DEFAULT_SIZE: usize = 20;
 const MOST: usize = 100;
 
 /// Declares an object whose fields are connections. Each field has the four paging arguments, which its resolver
-/// receives as one [`Paging`], and then its own optional arguments, each with its description. List a field's other directives in `@[…]`. Flatten the declared object into the object
-/// that owns the connections.
+/// receives as one [`Paging`], and then its own optional arguments, each with its description. List a field's other
+/// directives in `@[…]`. Flatten the declared object into the object that owns the connections.
 macro_rules! connections {
     (impl $object:ident {
         $($(#[$meta:meta])* $(@[$($directive:tt)*])?

@@ -1,8 +1,8 @@
 //! Checks stored data for consistency, and repairs it.
 //!
 //! Compares both directions of every edge, the name index with the users, the creation times of hot posts with their
-//! records, and each user's archived post count with the archive. A server may be writing concurrently, so the check reads suspect data again before it
-//! counts a fault. An operation with an intent is in progress, and is not a fault.
+//! records, and each user's archived post count with the archive. A server may be writing concurrently, so the check
+//! reads suspect data again before it counts a fault. An operation with an intent is in progress, and is not a fault.
 
 mod cold;
 
