@@ -227,7 +227,7 @@ pub(super) fn finish(response: Response, request_id: &str, limit: u64) -> Graphq
             return coded(error, code);
         };
         if let Error::Broken(broken) = cause
-            && logged.insert(broken.to_string())
+            && logged.insert(format!("{broken:?}"))
         {
             log(broken, request_id);
         }
