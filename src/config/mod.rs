@@ -180,6 +180,14 @@ pub struct TimelineConfig {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=3_650))]
     pub timeline_activity: u32,
 
+    /// Maximum age of the watermark and the list of stars that timeline reads share, in milliseconds.
+    ///
+    /// For so long, a timeline may lack the first post of an author whose number of followers has just exceeded
+    /// --timeline-push-limit, published through another server. All timelines read them from one slot of Redis.
+    #[arg(long, value_name = "MILLISECONDS", env = "FANFOLD_TIMELINE_WATERMARK_AGE", default_value_t = 10)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=1_000))]
+    pub timeline_watermark_age: u32,
+
     /// Maximum posts published per author per hour.
     ///
     /// A retry with the same idempotency key does not count. Imports are not limited.

@@ -97,7 +97,7 @@ fn follower(viewer: UserId, user: UserId, profile: &Profile) -> Follower<'_> {
     Follower { username, display_name, relation: relation(viewer, user, *status) }
 }
 
-/// Answers the nested feed, in six round trips.
+/// Answers the nested feed, in five round trips, or six if the watermark must be read.
 pub(super) async fn timeline(store: &impl Commands, viewer: UserId) -> String {
     store.watermark().await;
     let page = store.timeline(viewer).await;

@@ -19,7 +19,7 @@ use fanfold::store::post_list;
 use fanfold::store::timeline::{self, Sources};
 use fanfold::store::{relation, session, user};
 
-use crate::floor::store::{Commands, LIFETIMES, Post, Profile, status};
+use crate::floor::store::{Commands, LIFETIMES, Post, Profile, Recent, status};
 
 #[derive(Parser)]
 struct Knobs {
@@ -34,6 +34,7 @@ pub(super) struct Direct {
     /// Generation of the timeline strategy.
     generation: u64,
     rng: Rng,
+    watermark: Recent,
 }
 
 impl Direct {
@@ -43,7 +44,7 @@ impl Direct {
         let store = Store::open(&Knobs::parse_from(options).data.redis).await.unwrap();
         let enter = timeline::enter_strategy(store.keys(), "hybrid");
         let generation = enter.send("floor", &store).await.unwrap();
-        Self { store, strategy, generation, rng: Rng::from_system() }
+        Self { store, strategy, generation, rng: Rng::from_system(), watermark: Recent::default() }
     }
 
     fn first<P>(size: usize) -> Window<P> {
@@ -87,7 +88,9 @@ impl Commands for Direct {
     }
 
     async fn watermark(&self) {
-        timeline::watermark(self.store.keys(), "").send("floor", &self.store).await.unwrap();
+        if self.watermark.is_due() {
+            timeline::watermark(self.store.keys(), "").send("floor", &self.store).await.unwrap();
+        }
     }
 
     async fn timeline(&self, owner: UserId) -> Vec<PostId> {

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 use std::str::{FromStr, from_utf8};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use clap::ValueEnum as _;
 use fanfold::config::RelationStrategy;
@@ -29,6 +31,9 @@ const POSTS_PAGE: &str = script!("part/ids" "posts_page");
 /// Lifetime of a timeline in seconds, and of the record of a removal in milliseconds.
 pub(super) const LIFETIMES: [u64; 2] = [1_814_400, 86_400_000];
 
+/// Fanfold's default of `--timeline-watermark-age`.
+const WATERMARK_AGE: Duration = Duration::from_millis(10);
+
 /// The commands of the floor, over one of the clients of Redis.
 pub(super) trait Commands: Send + Sync + 'static {
     /// Returns true if a token has a session that has not expired.
@@ -43,7 +48,8 @@ pub(super) trait Commands: Send + Sync + 'static {
     /// Returns users in the given order.
     fn profiles(&self, viewer: UserId, users: &[UserId]) -> impl Future<Output = Vec<Profile>> + Send;
 
-    /// Reads the watermark, which a timeline whose authors are all pushed does not depend on.
+    /// Reads the watermark, which a timeline whose authors are all pushed does not depend on, unless it has been read
+    /// within the last few milliseconds.
     fn watermark(&self) -> impl Future<Output = ()> + Send;
 
     /// Returns the 21 newest posts of a timeline. One more than the page shows whether there is another page.
@@ -66,6 +72,23 @@ pub(super) struct Store {
     rng: Rng,
     /// Digests of the scripts, in the order of `open`.
     scripts: [String; 3],
+    watermark: Recent,
+}
+
+/// Time of the last read of the watermark.
+#[derive(Default)]
+pub(super) struct Recent(Mutex<Option<Instant>>);
+
+impl Recent {
+    /// Returns true if the watermark must be read again, by the caller.
+    pub(super) fn is_due(&self) -> bool {
+        let mut last = self.0.lock().unwrap();
+        let is_due = last.is_none_or(|last| last.elapsed() > WATERMARK_AGE);
+        if is_due {
+            *last = Some(Instant::now());
+        }
+        is_due
+    }
 }
 
 /// A user as a response shows them.
@@ -117,6 +140,7 @@ impl Store {
             generation: generation.unwrap(),
             rng: Rng::from_system(),
             scripts,
+            watermark: Recent::default(),
         }
     }
 
@@ -217,6 +241,9 @@ impl Commands for Store {
     }
 
     async fn watermark(&self) {
+        if !self.watermark.is_due() {
+            return;
+        }
         self.send(|commands| {
             let call = commands.cmd("EVALSHA").arg(&self.scripts[0]).arg(4);
             call.arg(self.keys.next_post()).arg(self.keys.publishing());

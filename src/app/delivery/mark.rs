@@ -55,7 +55,7 @@ impl App {
                 None => mark.reading.lock().await,
             },
         };
-        let (watermark, _) = self.watermark().await?;
+        let (watermark, _) = self.watermark(self.recently()).await?;
         let mut batch = Batch::new("delivered mark");
         let least = |partition| batch.push(fanout::least_open(self.keys(), partition));
         let tickets = (0..FANOUT_PARTITIONS).map(least).collect();

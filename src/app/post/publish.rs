@@ -285,7 +285,7 @@ impl App {
     /// does not advance past that post either, because its note is still present.
     async fn make_stars(&self, authors: &[UserId]) -> Result<(), Error> {
         // Under the pull strategy, every post is pulled, whether or not its author is a star.
-        if self.0.rules.timeline.timeline_strategy != TimelineStrategy::Hybrid {
+        if authors.is_empty() || self.0.rules.timeline.timeline_strategy != TimelineStrategy::Hybrid {
             return Ok(());
         }
         let mut batch = Batch::new("publish: star");
@@ -293,6 +293,7 @@ impl App {
             |&author: &UserId| batch.push(timeline::make_star(self.keys(), author, self.rng().nonce()));
         let tickets = authors.iter().map(make).collect();
         batch.send(self.store()).await?.take_all(tickets)?;
+        self.0.process.strategy.forget_watermark();
         Ok(())
     }
 

@@ -140,7 +140,7 @@ impl App {
     async fn all_seen(&self, owner: UserId) -> Result<Seen, Error> {
         let mark = self.delivered_mark().await?;
         let newest = Window { direction: Direction::Forward, size: MOST_BEHIND, from: None };
-        let Part { nonce, view, at } = self.refresh(owner, &newest).await?;
+        let Part { nonce, view, at } = self.refresh(owner, &newest, self.recently()).await?;
         // Delivery may be far behind. The watch does not send late posts below the thousandth newest post, or
         // below the floor if there are too many late posts.
         let last = view.posts.get(MOST_BEHIND - 1).map_or(Mark::START, |last| Mark::at(*last));

@@ -135,7 +135,7 @@ impl App {
         let Some(removals) = removed.send("live: removed", self.store()).await? else { return resync() };
         let size = MOST_BEHIND + seen.beyond.len() + 1;
         let above = Window { direction: Direction::Backward, size, from: seen.upto.last() };
-        let Part { nonce: Some(_), view, .. } = self.refresh(owner, &above).await? else {
+        let Part { nonce: Some(_), view, .. } = self.refresh(owner, &above, began).await? else {
             return Err(Broken::GaveUp("watching a timeline that cannot be stored").into());
         };
         let late = self.late_posts(owner, seen.upto, view.floor).await?;

@@ -5,8 +5,8 @@
 //! posts of *stars* (authors with a large number of followers), and workers push all other posts.
 //!
 //! A read runs these steps, in this order:
-//! 1. Read the watermark, and with it the list of stars. Every post up to the watermark is visible or never
-//!    will be.
+//! 1. Read the watermark, and with it the list of stars, unless the process has just read them. Every post up
+//!    to the watermark is visible or never will be.
 //! 2. Open the timeline, creating it if necessary. In the same round trip, read the followed users from whom
 //!    to pull.
 //! 3. Pull posts. A timeline that is not filled yet (or was filled under another strategy) receives the
@@ -51,6 +51,7 @@ use crate::model::user::UserFields;
 use crate::store::relation;
 use crate::store::timeline::{self, MOST_NAMED, Merge, Nonce, Opened, Pull, Sources, View};
 use std::collections::HashSet;
+use tokio::time::Instant;
 
 /// Maximum number of attempts to read a timeline that disappears during the read.
 const ATTEMPTS: usize = 5;
@@ -120,7 +121,7 @@ impl App {
         let TimelineQuery { window, author, .. } = query;
         // Read one additional post, to detect further posts.
         let wanted = Window { size: window.size + 1, ..window };
-        let Part { nonce, view, at } = self.refresh(owner, &wanted).await?;
+        let Part { nonce, view, at } = self.refresh(owner, &wanted, self.recently()).await?;
         let nonce = nonce.as_ref();
         let found = self.collect(owner, nonce, wanted, Some(view), author);
         let back = async {
@@ -165,10 +166,11 @@ impl App {
         Ok(!self.collect(owner, nonce, behind, None, UserFields::NONE).await?.is_empty())
     }
 
-    /// Runs steps 1 to 4. Returns a part of the timeline. If the store is not writable, returns an empty part
-    /// with a floor above all posts, so that the caller collects all posts from the authors.
-    async fn refresh(&self, owner: UserId, window: &Window<PostId>) -> Result<Part, Error> {
-        match self.try_to_refresh(owner, window).await {
+    /// Runs steps 1 to 4. Returns a part of the timeline, with the posts of all authors who were stars at
+    /// `needed`. If the store is not writable, returns an empty part with a floor above all posts, so that the
+    /// caller collects all posts from the authors.
+    async fn refresh(&self, owner: UserId, window: &Window<PostId>, needed: Instant) -> Result<Part, Error> {
+        match self.try_to_refresh(owner, window, needed).await {
             Err(Error::Broken(Broken::Unreachable(error))) if error.is_read_only() => {
                 Ok(Part { nonce: None, view: View { floor: Mark::END, posts: Vec::new() }, at: None })
             }
@@ -176,7 +178,12 @@ impl App {
         }
     }
 
-    async fn try_to_refresh(&self, owner: UserId, window: &Window<PostId>) -> Result<Part, Error> {
+    async fn try_to_refresh(
+        &self,
+        owner: UserId,
+        window: &Window<PostId>,
+        needed: Instant,
+    ) -> Result<Part, Error> {
         let generation = self.generation().await?;
         for _ in 0..ATTEMPTS {
             if self.0.rules.timeline.timeline_strategy == TimelineStrategy::Push {
@@ -185,7 +192,7 @@ impl App {
                     return Ok(opened.into());
                 }
             }
-            let (watermark, stars) = self.watermark().await?;
+            let (watermark, stars) = self.watermark(needed).await?;
             let opened = self.open_to_pull(owner, generation, &stars.authors, window).await?;
             let is_full = opened.mark.is_none();
             // Filling a timeline benefits all later reads, so this operation's budget does not limit it.
@@ -329,7 +336,7 @@ impl App {
         };
         match view {
             Some(view) => Ok(view),
-            None => Ok(self.refresh(owner, window).await?.view),
+            None => Ok(self.refresh(owner, window, self.recently()).await?.view),
         }
     }
 

@@ -1,12 +1,24 @@
 //! Reads the data of the timeline strategy in force: its generation, the watermark and the stars.
+//!
+//! Every timeline read starts with the watermark and the stars, which all users share. Reads therefore share a pair that
+//! is at most a few milliseconds old, so that the number of servers, and not the number of reads, determines the load
+//! on the slot that holds them.
+//!
+//! # Why
+//! A stale pair is safe: a reader that misses a new star's post does not move its mark past that post, because the post
+//! counted as being published when the pair was read. A subscriber, however, is woken once for the post, so its pair must
+//! be newer than the signal. A process that makes a star forgets its pair, so that its next reads see the star's post.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 use tokio::sync::OnceCell;
+use tokio::time::Instant;
 
 use crate::app::App;
 use crate::app::error::Error;
+use crate::budget;
 use crate::model::id::UserId;
 use crate::model::mark::Mark;
 use crate::store::timeline;
@@ -18,6 +30,44 @@ pub(in crate::app) struct Strategy {
     generation: OnceCell<u64>,
     /// The stars, as of the last read.
     stars: RwLock<Arc<Stars>>,
+    /// The last read of the watermark and the stars, which may not have ended yet.
+    last: Mutex<Option<Arc<WatermarkRead>>>,
+}
+
+/// A watermark, with the stars read at the same time.
+type Watermark = (Mark, Arc<Stars>);
+
+/// A read of the watermark and the stars, shared by several timeline reads.
+struct WatermarkRead {
+    began: Instant,
+    result: OnceCell<Result<Watermark, Error>>,
+}
+
+impl WatermarkRead {
+    fn begin() -> Arc<Self> {
+        Arc::new(Self { began: Instant::now(), result: OnceCell::new() })
+    }
+
+    /// Returns true if the read began no earlier than `needed`, and has not failed.
+    fn serves(&self, needed: Instant) -> bool {
+        self.began >= needed && !matches!(self.result.get(), Some(Err(_)))
+    }
+}
+
+impl Strategy {
+    /// Returns a read that began no earlier than `needed`: the last one, or a new one.
+    fn read_since(&self, needed: Instant) -> Arc<WatermarkRead> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        match last.as_ref().filter(|read| read.serves(needed)) {
+            Some(read) => Arc::clone(read),
+            None => Arc::clone(last.insert(WatermarkRead::begin())),
+        }
+    }
+
+    /// Has the next caller read the watermark and the stars again.
+    pub(in crate::app) fn forget_watermark(&self) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
 }
 
 /// A version of the list of stars.
@@ -37,8 +87,22 @@ impl App {
         Ok(*self.0.process.strategy.generation.get_or_try_init(enter).await?)
     }
 
-    /// Runs step 1 of a timeline read: returns the watermark and the stars. Makes one round trip.
-    pub(in crate::app) async fn watermark(&self) -> Result<(Mark, Arc<Stars>), Error> {
+    /// Runs step 1 of a timeline read: returns the watermark and the stars, read no earlier than `needed`. Makes one
+    /// round trip, or none if another caller has read them since.
+    pub(in crate::app) async fn watermark(&self, needed: Instant) -> Result<Watermark, Error> {
+        let read = self.0.process.strategy.read_since(needed);
+        // The result serves other operations too, so this operation's budget does not limit it.
+        read.result.get_or_init(|| Box::pin(budget::unlimited(self.read_watermark()))).await.clone()
+    }
+
+    /// Returns the time since which a watermark is recent enough for a timeline read.
+    pub(in crate::app) fn recently(&self) -> Instant {
+        let age = Duration::from_millis(self.0.rules.timeline.timeline_watermark_age.into());
+        let now = Instant::now();
+        now.checked_sub(age).unwrap_or(now)
+    }
+
+    async fn read_watermark(&self) -> Result<Watermark, Error> {
         let stars = &self.0.process.strategy.stars;
         let known = Arc::clone(&stars.read().unwrap_or_else(PoisonError::into_inner));
         let read = timeline::watermark(self.keys(), &known.version);

@@ -9,10 +9,11 @@ use fanfold::model::id::UserId;
 use fanfold::model::page::Direction;
 use fanfold::model::post::Content;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::harness::graph::Graph;
 use crate::harness::walk::walk;
-use crate::harness::world::{Person, World, deliver_all};
+use crate::harness::world::{Person, WATERMARK_AGE, World, deliver_all};
 
 /// A world in which `star` has very many followers, who follow each other, and a viewer.
 async fn world(options: &[&str]) -> (World, Person) {
@@ -33,7 +34,11 @@ async fn cost(world: &World, viewer: &Person, query: &str) -> (u64, BTreeMap<Str
     world.redis.raw::<String>(&["CONFIG", "RESETSTAT"]);
     let before = world.app.store().round_trips();
     world.data(Some(&viewer.token), query, Value::Null).await;
-    let trips = world.app.store().round_trips() - before - 1;
+    (world.app.store().round_trips() - before - 1, counted(world))
+}
+
+/// Returns the number of calls of each command that Redis has counted.
+fn counted(world: &World) -> BTreeMap<String, u64> {
     let stats: String = world.redis.raw(&["INFO", "commandstats"]);
     let line = |line: &str| {
         let (command, rest) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
@@ -42,7 +47,7 @@ async fn cost(world: &World, viewer: &Person, query: &str) -> (u64, BTreeMap<Str
         let is_quiet = quiet.iter().any(|name| command.starts_with(name));
         (!is_quiet).then(|| (command, rest.split(',').next().unwrap().parse().unwrap()))
     };
-    (trips, stats.lines().filter_map(line).collect())
+    stats.lines().filter_map(line).collect()
 }
 
 fn commands<const N: usize>(commands: [(&str, u64); N]) -> BTreeMap<String, u64> {
@@ -237,6 +242,25 @@ async fn a_page_of_the_timeline_costs_the_same_regardless_of_its_size_and_of_the
         }
     }
     assert_eq!(costs, [5; 6], "the watermark, the timeline, the star, the posts, the authors");
+}
+
+#[tokio::test]
+async fn timelines_read_at_the_same_time_share_the_watermark() {
+    let world = World::with(&[WATERMARK_AGE, "10"]).await;
+    let viewer = world.register("viewer").await;
+    world.publish(&viewer, "news").await;
+    let query = "{ viewer { timeline(first: 1) { nodes { content } } } }";
+    cost(&world, &viewer, query).await;
+    world.redis.raw::<String>(&["CONFIG", "RESETSTAT"]);
+    let began = Instant::now();
+    for _ in 0..100 {
+        let reads = (0..10).map(|_| world.data(Some(&viewer.token), query, Value::Null));
+        futures::future::join_all(reads).await;
+    }
+    // The script of the watermark is the only one that looks for the first post being published.
+    let watermarks = counted(&world)["zrange"];
+    let most = began.elapsed().as_millis() / 10 + 1;
+    assert!(u128::from(watermarks) <= most, "{watermarks} watermarks for 1,000 timelines, at most {most}");
 }
 
 #[tokio::test]

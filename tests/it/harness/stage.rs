@@ -22,7 +22,7 @@ use proptest::prelude::*;
 use crate::harness::screen::{Screen, watch};
 use crate::harness::sql::{self, Database, Kind};
 use crate::harness::walk::{read_posts, walk, walk_posts};
-use crate::harness::world::{World, app, archive_all, deliver_all};
+use crate::harness::world::{WATERMARK_AGE, World, app, archive_all, deliver_all};
 use crate::service::turnstile::{self, Actor, Event};
 
 pub(crate) const STRATEGIES: [&str; 3] = ["hybrid", "push", "pull"];
@@ -90,6 +90,13 @@ async fn small(world: &World, strategy: &str, capacity: &str, more: &[&str]) -> 
     app(&world.redis, &world.clock, &[&options, more].concat()).await
 }
 
+/// The same, with reads that share a watermark for the longest time that can be configured.
+async fn stale(world: &World, strategy: &str, capacity: &str, more: &[&str]) -> App {
+    let app = small(world, strategy, capacity, &[more, &[WATERMARK_AGE, "1000"]].concat()).await;
+    app.open_archive().await.unwrap();
+    app
+}
+
 /// A way to make the archive fail, at once and for all processes.
 struct Outage {
     url: String,
@@ -114,6 +121,8 @@ impl Outage {
 pub(crate) struct Stage {
     pub(crate) world: World,
     pub(crate) app: App,
+    /// The application of readers, each of whom reads the watermark once and then never again.
+    stale: App,
     pub(crate) database: Database,
     archive: Archive,
     outage: Arc<Outage>,
@@ -140,13 +149,15 @@ impl Stage {
         let options = ["--archive-url", &database.url, "--post-hot-limit", hot];
         let app = small(&world, strategy, capacity, &options).await;
         app.open_archive().await.unwrap();
-        Self { world, app, database, archive, outage, viewers, results: Arc::default() }
+        let stale = stale(&world, strategy, capacity, &options).await;
+        Self { world, app, stale, database, archive, outage, viewers, results: Arc::default() }
     }
 
     /// The same world under another strategy.
     pub(crate) async fn changed(self, strategy: &str) -> Self {
         let options = ["--archive-url", &self.database.url];
-        Self { app: small(&self.world, strategy, "5", &options).await, ..self }
+        let app = small(&self.world, strategy, "5", &options).await;
+        Self { app, stale: stale(&self.world, strategy, "5", &options).await, ..self }
     }
 
     /// Removes everything but the users and their sessions.
@@ -213,7 +224,7 @@ impl Stage {
                         results.lock().unwrap().wrong.push(format!("{user} has read {read:?}"));
                     }
                 };
-                Actor::begin(&self.app, work).await
+                Actor::begin(&self.stale, work).await
             }
             Call::Deliver => {
                 let work = async move |app: App| {
@@ -255,7 +266,7 @@ impl Stage {
             Call::Watch(user) => {
                 let viewer = viewer(user);
                 let work = async move |app: App| watch(&app, &viewer, user, &results).await;
-                Actor::begin(&self.app, work).await
+                Actor::begin(&self.stale, work).await
             }
             Call::Outage => self.begin_outage().await,
         }

@@ -152,9 +152,17 @@ impl Options {
     }
 
     fn at(url: &str, directory: &str, options: &[&str]) -> Self {
-        Self::parse_from(["test", "--redis-url", url, "--data-dir", directory].iter().chain(options))
+        let mut all = vec!["test", "--redis-url", url, "--data-dir", directory];
+        // Every read reads the watermark itself, unless a test says otherwise, so that its round trips can be counted.
+        if !options.contains(&WATERMARK_AGE) {
+            all.extend([WATERMARK_AGE, "0"]);
+        }
+        Self::parse_from(all.iter().chain(options))
     }
 }
+
+/// The option that lets timeline reads share a watermark.
+pub(crate) const WATERMARK_AGE: &str = "--timeline-watermark-age";
 
 /// A Redis, an application over it, and the router of its server.
 pub(crate) struct World {

@@ -11,7 +11,7 @@ use fanfold::model::post::Content;
 use serde_json::{Value, json};
 
 use crate::harness::graph::Graph;
-use crate::harness::world::{Person, World, archive_all, codes};
+use crate::harness::world::{Person, WATERMARK_AGE, World, archive_all, codes};
 
 /// Returns the number of commands that Redis has executed, including those in scripts.
 fn executed(world: &World) -> u64 {
@@ -148,7 +148,7 @@ async fn one_page_of_a_timeline_under_many_aliases_is_read_once() {
 
 #[tokio::test]
 async fn many_pages_far_down_a_timeline_stay_within_the_limit_of_commands() {
-    let (world, reader) = reader(&["--graphql-command-limit", "1000"]).await;
+    let (world, reader) = reader(&["--graphql-command-limit", "1000", WATERMARK_AGE, "1000"]).await;
     let token = Some(&*reader.token);
     let first = "{ viewer { timeline(first: 60) { edges { cursor } } } }";
     let data = world.data(token, first, Value::Null).await;

@@ -158,6 +158,23 @@ async fn the_posts_of_a_star_reach_watchers() {
 }
 
 #[tokio::test]
+async fn a_new_star_reaches_watchers_whose_server_has_just_read_the_stars() {
+    let redis = Redis::start();
+    let options = ["--timeline-push-limit", "1", "--timeline-watermark-age", "1000"];
+    let (one, other) = (Server::over(&redis, &options), Server::over(&redis, &options));
+    let [ada, ben, eve] = ["ada", "ben", "eve"].map(|name| one.token(name));
+    for token in [&ada, &eve] {
+        follow(&one, token, "ben");
+    }
+    let mut socket = Socket::acknowledged(&other, Some(&ada)).await;
+    socket.subscribe("t", TIMELINE, Value::Null).await;
+    assert!(socket.is_silent().await);
+    other.ask_as(&ada, "{ viewer { timeline { pageInfo { startCursor } } } }");
+    publish(&one, &ben, "one");
+    assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["post"]["content"], "one");
+}
+
+#[tokio::test]
 async fn relations_are_watched_from_both_sides() {
     let redis = Redis::start();
     let (one, other) = (Server::over(&redis, &[]), Server::over(&redis, &[]));
