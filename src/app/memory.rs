@@ -92,7 +92,7 @@ impl App {
             sampler.visits().await?,
             sampler.regions().await?,
         ];
-        let redis_bytes = memory::total_bytes().send("memory: total", self.store()).await?;
+        let redis_bytes = self.store().memory_used().await?;
         Ok(Usage { footprints, redis_bytes: redis_bytes.unwrap_or_default() })
     }
 }

@@ -156,7 +156,7 @@ fn begin_duties(config: &DutyConfig, app: &App, stopping: &watch::Receiver<bool>
     let (listening, until) = (app.clone(), stopping.clone());
     duties.spawn(keep("listen", stopping.clone(), move || {
         let (app, until) = (listening.clone(), until.clone());
-        async move { work_until(until, app.keep_listening()).await }
+        async move { Box::pin(work_until(until, app.keep_listening())).await }
     }));
     if config.deliver == Switch::On {
         duties.spawn(keep_delivering(app.clone(), stopping.clone()));

@@ -1,8 +1,8 @@
 //! Sends batches: many commands in one round trip.
 //!
 //! All commands go to Redis through this module, which sends independent commands together. On a single
-//! server, a batch is one pipeline. On a cluster, a batch would be one pipeline per slot group, sent in
-//! parallel. Hence **no command of a batch may depend on another command of the same batch**.
+//! server, a batch is one pipeline. On a cluster, a batch is one pipeline per master, sent in parallel
+//! (`store::distribution`). Hence **no command of a batch may depend on another command of the same batch**.
 
 use tracing::Instrument as _;
 
@@ -88,7 +88,7 @@ async fn send(name: &'static str, mut bodies: Vec<Body>, store: &Store) -> Resul
     let mut answers = Vec::new();
     loop {
         let rest = bodies.split_off(portion(&bodies));
-        answers.extend(Portion::of(bodies).send(name, store).await?);
+        answers.extend(Portion::of(bodies, store.keys().is_sharded()).send(name, store).await?);
         if rest.is_empty() {
             return Ok(Replies { answers });
         }
@@ -129,12 +129,12 @@ struct Portion {
 }
 
 impl Portion {
-    fn of(mut bodies: Vec<Body>) -> Self {
+    fn of(mut bodies: Vec<Body>, is_sharded: bool) -> Self {
         let mut pipeline = Pipeline::default();
         for body in &mut bodies {
             match body {
-                Body::Script { script, keys, arguments } => {
-                    pipeline.push(&script.by_digest(*keys, arguments));
+                Body::Script { script, tag, keys, arguments } => {
+                    pipeline.push(&script.by_digest(is_sharded, *keys, arguments), *tag);
                 }
                 Body::Single(commands)
                 | Body::Several(commands)
@@ -181,10 +181,10 @@ async fn retry_unknown_scripts(
 ) -> Result<(), Error> {
     let (mut pipeline, mut unknown) = (Pipeline::default(), Vec::new());
     for (body, answer) in bodies.iter().zip(answers) {
-        if let Body::Script { script, keys, arguments } = body
+        if let Body::Script { script, tag, keys, arguments } = body
             && answer.reply().error_code() == Some(b"NOSCRIPT")
         {
-            pipeline.push(&script.by_source(*keys, arguments));
+            pipeline.push(&script.by_source(store.keys().is_sharded(), *keys, arguments), *tag);
             unknown.push(answer);
         }
     }

@@ -271,6 +271,10 @@ fn subject(keys: &Keys, key: &[u8]) -> Option<Subject> {
 }
 
 impl Listener for Tracking {
+    fn is_tracking(&self) -> bool {
+        true
+    }
+
     fn receive(&mut self, message: Reply<'_>) {
         let Some(mut parts) = message.elements() else { return };
         if parts.next().and_then(Reply::string) != Some(b"invalidate") {

@@ -11,6 +11,7 @@ use crate::model::session::Session;
 use crate::model::user::{User, UserFields, Username};
 use crate::store::batch::Batch;
 use crate::store::cache::{Cache, Entry, Load, Subject};
+use crate::store::deployment::Deployment;
 use crate::store::error::Error;
 use crate::store::name::{self, Holder};
 use crate::store::session::{self, StoredSession};
@@ -35,9 +36,10 @@ pub struct Missed {
 impl Cached {
     /// Opens a cache of at most this size in bytes. Fails if the server cannot track keys.
     pub(super) async fn open(store: &Store, prefix: &str, bytes: u64) -> Result<Self, OpenError> {
-        let cache = Cache::new(bytes, prefix, Arc::clone(store.pool.peer()));
-        let pool = store.pool.tracking(cache.clone()).await?;
-        Ok(Self { cache, store: Store { pool, ..store.clone() } })
+        let Deployment::Single(pool) = &store.deployment else { return Err(OpenError::CacheOfCluster) };
+        let cache = Cache::new(bytes, prefix, Arc::clone(pool.peer()));
+        let deployment = Deployment::Single(Box::new(pool.tracking(cache.clone()).await?));
+        Ok(Self { cache, store: Store { deployment, ..store.clone() } })
     }
 }
 

@@ -44,6 +44,7 @@ pub(super) enum Body {
     Transaction(Pipeline),
     Script {
         script: &'static Script,
+        tag: Option<Tag>,
         keys: usize,
         arguments: Arguments,
     },
@@ -129,9 +130,10 @@ impl Builder {
     pub(super) fn reply<T: FromRedisValue + 'static>(self) -> Command<T> {
         let (body, weight) = match self.script {
             Some(script) => {
-                (Body::Script { script, keys: self.keys, arguments: self.arguments }, SCRIPT_WEIGHT)
+                let Self { arguments, keys, tag, .. } = self;
+                (Body::Script { script, tag, keys, arguments }, SCRIPT_WEIGHT)
             }
-            None => (Body::Single(Pipeline::of(&self.arguments)), 1),
+            None => (Body::Single(Pipeline::of(&self.arguments, self.tag)), 1),
         };
         Command { body, decode: Box::new(read), weight }
     }
@@ -144,7 +146,7 @@ pub(super) fn transaction<T: FromRedisValue + 'static>(commands: &[Builder]) -> 
     pipeline.push_name("MULTI");
     pipeline.append(&mut of_one_tag(commands));
     pipeline.push_name("EXEC");
-    Command { body: Body::Transaction(pipeline), decode: Box::new(read), weight }
+    Command { body: Body::Transaction(pipeline.unite()), decode: Box::new(read), weight }
 }
 
 /// Combines commands of one tag, sent together but not atomically. The reply is the list of the commands'
@@ -152,7 +154,7 @@ pub(super) fn transaction<T: FromRedisValue + 'static>(commands: &[Builder]) -> 
 /// accepts read-only commands combined this way.
 pub(super) fn several<T: FromRedisValue + 'static>(commands: &[Builder]) -> Command<T> {
     let weight = commands.len() as u64;
-    Command { body: Body::Several(of_one_tag(commands)), decode: Box::new(read), weight }
+    Command { body: Body::Several(of_one_tag(commands).unite()), decode: Box::new(read), weight }
 }
 
 /// Returns the commands, after checking that their keys all have the same tag.
@@ -170,7 +172,7 @@ fn of_one_tag(commands: &[Builder]) -> Pipeline {
 pub(super) fn pipeline(commands: &[Builder]) -> Pipeline {
     let mut pipeline = Pipeline::default();
     for command in commands {
-        pipeline.push(&command.arguments);
+        pipeline.push(&command.arguments, command.tag);
     }
     pipeline
 }
@@ -185,8 +187,9 @@ pub(super) fn each<I: Send + 'static, T: 'static>(
 ) -> Command<Vec<(I, Result<T, Error>)>> {
     let (mut pipeline, mut arguments) = (Pipeline::default(), Arguments::default());
     for (index, item) in items.iter().enumerate() {
-        Builder { arguments, .. } = build(Builder::begin(name, arguments), item);
-        pipeline.push(&arguments);
+        let tag;
+        Builder { arguments, tag, .. } = build(Builder::begin(name, arguments), item);
+        pipeline.push(&arguments, tag);
         if index == 0 {
             pipeline.reserve(items.len());
         }

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::Mutex;
 
 use crate::store::command::{command, pipeline};
+use crate::store::deployment::Deployment;
 use crate::store::error::Error;
 use crate::store::key::Keys;
-use crate::store::pool::Pool;
 use crate::store::reply::Reply;
 
 /// Timeout of `WAITAOF`, in milliseconds. Redis syncs the append-only file at least every second.
@@ -20,16 +20,16 @@ const TIMEOUT: u64 = 2_000;
 
 /// A dedicated connection, used to wait until writes are on disk.
 pub(super) struct Durable {
-    pool: Pool,
+    deployment: Deployment,
     requested: AtomicU64,
     /// Number of requests fulfilled so far.
     fulfilled: Mutex<u64>,
 }
 
 impl Durable {
-    /// Creates an instance that uses the pool's only connection.
-    pub(super) fn new(pool: Pool) -> Self {
-        Self { pool, requested: AtomicU64::new(0), fulfilled: Mutex::new(0) }
+    /// Creates an instance that uses these connections, of which there is one.
+    pub(super) fn new(deployment: Deployment) -> Self {
+        Self { deployment, requested: AtomicU64::new(0), fulfilled: Mutex::new(0) }
     }
 
     /// Waits until all previous writes are on disk. Returns false if Redis does not confirm this in time;
@@ -43,7 +43,7 @@ impl Durable {
         let upto = self.requested.load(Ordering::SeqCst);
         let write = command("SET").key(&keys.probe()).arg("").arg("EX").arg(60);
         let wait = command("WAITAOF").arg(1).arg(0).arg(TIMEOUT);
-        let replies = self.pool.exchange(pipeline(&[write, wait])).await?;
+        let replies = self.deployment.exchange(pipeline(&[write, wait])).await?;
         let copies = replies.iter().nth(1).and_then(Reply::elements).and_then(|mut copies| copies.next());
         let is_on_disk = copies.and_then(Reply::integer).is_some_and(|copies| copies > 0);
         if is_on_disk {

@@ -1,12 +1,14 @@
 //! Encodes commands as Redis expects them: RESP arrays of strings.
 //!
 //! A command's arguments are encoded while the command is built, each once. Commands that are sent together share one
-//! buffer.
+//! buffer, which remembers the tag of each, so that a cluster's commands can be distributed to its servers.
 
 use std::io;
 
 use bytes::Bytes;
 use redis::RedisWrite;
+
+use crate::store::key::Tag;
 
 /// The encoded arguments of one command.
 #[derive(Clone, Debug, Default)]
@@ -70,33 +72,55 @@ impl Drop for NextArgument<'_> {
 pub(super) struct Pipeline {
     bytes: Vec<u8>,
     count: usize,
+    units: Vec<Unit>,
+}
+
+/// Commands of a pipeline that are sent to one server, together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unit {
+    /// The tag of the commands' keys; `None` if they have no keys.
+    pub(super) tag: Option<Tag>,
+    /// Number of commands.
+    pub(super) commands: usize,
+    /// Number of bytes of the encoded commands.
+    pub(super) bytes: usize,
 }
 
 impl Pipeline {
     /// Creates a pipeline of one command.
-    pub(super) fn of(arguments: &Arguments) -> Self {
+    pub(super) fn of(arguments: &Arguments, tag: Option<Tag>) -> Self {
         let mut pipeline = Self::default();
-        pipeline.push(arguments);
+        pipeline.push(arguments, tag);
         pipeline
     }
 
-    /// Adds a command.
-    pub(super) fn push(&mut self, arguments: &Arguments) {
+    /// Adds a command, as a unit of its own.
+    pub(super) fn push(&mut self, arguments: &Arguments, tag: Option<Tag>) {
+        let start = self.bytes.len();
         push_head(&mut self.bytes, b'*', arguments.count);
         self.bytes.extend_from_slice(&arguments.bytes);
         self.count += 1;
+        self.units.push(Unit { tag, commands: 1, bytes: self.bytes.len() - start });
     }
 
     /// Reserves capacity for `count` commands like those so far.
     pub(super) fn reserve(&mut self, count: usize) {
         self.bytes.reserve(self.bytes.len().div_ceil(self.count.max(1)) * count);
+        self.units.reserve(count);
     }
 
     /// Adds a command that has no arguments but its name.
     pub(super) fn push_name(&mut self, name: &str) {
         let mut arguments = Arguments::default();
         arguments.write_arg(name.as_bytes());
-        self.push(&arguments);
+        self.push(&arguments, None);
+    }
+
+    /// Makes all commands so far one unit.
+    pub(super) fn unite(mut self) -> Self {
+        let tag = self.units.iter().find_map(|unit| unit.tag);
+        self.units = vec![Unit { tag, commands: self.count, bytes: self.bytes.len() }];
+        self
     }
 
     /// Adds all commands of another pipeline, which keeps only their number.
@@ -105,6 +129,11 @@ impl Pipeline {
             std::mem::swap(&mut self.bytes, &mut other.bytes);
         } else {
             self.bytes.append(&mut other.bytes);
+        }
+        if self.units.is_empty() {
+            std::mem::swap(&mut self.units, &mut other.units);
+        } else {
+            self.units.append(&mut other.units);
         }
         self.count += other.count;
     }
@@ -122,6 +151,11 @@ impl Pipeline {
     /// Returns the encoded commands.
     pub(super) fn into_bytes(self) -> Bytes {
         self.bytes.into()
+    }
+
+    /// Returns the units, in order.
+    pub(super) fn units(&self) -> &[Unit] {
+        &self.units
     }
 }
 
@@ -170,7 +204,7 @@ mod tests {
                 cmd.arg(number);
                 io::Write::write_all(&mut arguments.writer_for_next_arg(), b"a b").unwrap();
                 cmd.arg("a b");
-                pipeline.push(&arguments);
+                pipeline.push(&arguments, None);
                 expected.add_command(cmd);
             }
             prop_assert_eq!(pipeline.len(), commands.len());

@@ -36,9 +36,27 @@ impl Error {
         Self::Unavailable(Arc::new(error.into()))
     }
 
+    /// Creates the error for a slot of a cluster that no master serves.
+    pub(super) fn no_master() -> Self {
+        let error = (ErrorKind::ClusterConnectionNotFound, "no master of the cluster serves a slot");
+        Self::Unavailable(Arc::new(error.into()))
+    }
+
     /// Creates the error for a connection or response timeout.
     pub(super) fn no_answer() -> RedisError {
         (ErrorKind::Io, "Redis did not respond in time").into()
+    }
+
+    /// Returns true if Redis has rejected a transaction, as it does while the transaction's slot is moving to another
+    /// master of a cluster.
+    #[must_use]
+    pub fn is_aborted(&self) -> bool {
+        matches!(self, Self::Rejected(error) if error.code() == Some("EXECABORT"))
+    }
+
+    /// Returns true if Redis did not respond in time. It may have executed the commands, or may still do so.
+    pub(super) fn is_timeout(&self) -> bool {
+        matches!(self, Self::Unavailable(error) if error.is_timeout())
     }
 
     /// Returns true if Redis rejects further data because its memory is full. Reads still succeed.

@@ -60,7 +60,8 @@
 //! Times are in milliseconds since the Unix epoch; ids are decimal numbers.
 //!
 //! Two kinds of pub/sub channels are named like keys: `ff:{u7}:live` announces changes that affect user 7;
-//! `ff:{g}:pulled` announces authors of new posts that followers pull. See [`crate::store::signal`].
+//! `ff:{g}:pulled` announces authors of new posts that followers pull. In a cluster they are channels of sharded pub/sub,
+//! so they have slots as well. See [`crate::store::signal`].
 
 use std::fmt::{self, Write as _};
 use std::marker::PhantomData;
@@ -109,7 +110,7 @@ pub enum Packed {}
 pub enum Text {}
 /// Marker type of pub/sub channels, which are named like keys.
 #[derive(Debug)]
-enum Channel {}
+pub enum Channel {}
 
 /// A day and its number of visit shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -220,13 +221,26 @@ impl<Kind> ToRedisArgs for Key<Kind> {
 pub struct Keys {
     prefix: Arc<str>,
     name_shards: u32,
+    is_sharded: bool,
 }
 
 impl Keys {
     /// Creates a builder of keys with this prefix, for a username index with `name_shards` shards.
     #[must_use]
     pub fn new(prefix: &str, name_shards: u32) -> Self {
-        Self { prefix: prefix.into(), name_shards }
+        Self { prefix: prefix.into(), name_shards, is_sharded: false }
+    }
+
+    /// Returns the same builder for the keys of a cluster, if `is_sharded`.
+    #[must_use]
+    pub fn sharded(self, is_sharded: bool) -> Self {
+        Self { is_sharded, ..self }
+    }
+
+    /// Returns true if the keys are those of a cluster, in which a channel is in a slot, like a key.
+    #[must_use]
+    pub fn is_sharded(&self) -> bool {
+        self.is_sharded
     }
 
     /// Returns the number of username index shards.
@@ -421,14 +435,14 @@ impl Keys {
     /// Returns the channel that announces changes that affect a user. Scripts derive its name from one of the
     /// user's keys.
     #[must_use]
-    pub fn live(&self, user: UserId) -> String {
-        self.key::<Channel>(Tag::User(user), "live").name
+    pub fn live(&self, user: UserId) -> Key<Channel> {
+        self.key(Tag::User(user), "live")
     }
 
     /// Returns the channel that announces authors of new posts that followers pull.
     #[must_use]
-    pub fn pulled(&self) -> String {
-        self.key::<Channel>(Tag::Global, "pulled").name
+    pub fn pulled(&self) -> Key<Channel> {
+        self.key(Tag::Global, "pulled")
     }
 
     /// Returns the key of the publish attempt bound to one of a user's idempotency keys.
@@ -657,8 +671,8 @@ mod tests {
         assert_eq!(keys.gone(user).name(), "ff:{u7}:gone");
         assert_eq!(keys.timeline(user).name(), "ff:{u7}:timeline");
         assert_eq!(keys.removed(user).name(), "ff:{u7}:removed");
-        assert_eq!(keys.live(user), "ff:{u7}:live");
-        assert_eq!(keys.pulled(), "ff:{g}:pulled");
+        assert_eq!(keys.live(user).name(), "ff:{u7}:live");
+        assert_eq!(keys.pulled().name(), "ff:{g}:pulled");
         let digest = Digest::parse("ab").unwrap();
         assert_eq!(keys.attempt(user, digest).name(), "ff:{u7}:idem:000000000000000000000000000000ab");
         assert_eq!(keys.fanout(3).name(), "ff:{f3}:fanout");
@@ -706,7 +720,9 @@ mod tests {
         let (_, keys) = code.split_once("impl Keys {").unwrap();
         let functions: Vec<&str> =
             keys.split("pub fn ").skip(1).filter_map(|function| function.split('(').next()).collect();
-        for name in functions.iter().filter(|name| !["new", "name_shards"].contains(name)) {
+        for name in
+            functions.iter().filter(|name| !["new", "sharded", "is_sharded", "name_shards"].contains(name))
+        {
             let is_called = tests.contains(&format!("keys.{name}("));
             assert!(is_called, "the format of the key `{name}` is not tested");
         }

@@ -81,9 +81,3 @@ pub fn users_of_regions(shard: u64) -> impl Iterator<Item = UserId> {
 pub fn region_shards(last: u64) -> u64 {
     last / USERS_PER_SHARD + 1
 }
-
-/// Returns the total memory used by Redis, in bytes.
-pub fn total_bytes() -> Command<Option<u64>> {
-    let info = command("INFO").arg("memory").reply::<redis::InfoDict>();
-    info.map(|info| Ok(info.get("used_memory")))
-}

@@ -10,7 +10,10 @@ pub mod batch;
 pub mod bucket;
 mod cache;
 pub mod cached;
+mod cluster;
 pub mod command;
+mod deployment;
+mod distribution;
 pub mod draft;
 mod durable;
 mod encode;
@@ -23,7 +26,7 @@ mod metric;
 pub mod moving;
 pub mod name;
 mod peer;
-pub mod pool;
+mod pool;
 pub mod post;
 pub mod post_list;
 pub mod region;
@@ -31,9 +34,11 @@ pub mod relation;
 mod reply;
 mod script;
 pub mod session;
+mod shard;
 pub mod signal;
 pub mod throttle;
 pub mod timeline;
+mod topology;
 pub mod unreadable;
 pub mod user;
 pub mod visit;
@@ -42,25 +47,26 @@ mod wire;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use redis::{FromRedisValue as _, InfoDict};
 use tokio::time::Instant;
 
 use crate::config::RedisConfig;
 use crate::gate::{Gate, Moment};
 use crate::model::clock::Timestamp;
 use crate::store::cached::Cached;
-use crate::store::command::command;
+use crate::store::command::{command, pipeline};
+use crate::store::deployment::Deployment;
 use crate::store::durable::Durable;
 use crate::store::encode::Pipeline;
 use crate::store::error::Error;
 use crate::store::key::Keys;
-use crate::store::pool::Pool;
 use crate::store::reply::Replies;
 use crate::store::signal::SignalListener;
 
 /// The hot store of one deployment: its connections, key format and layout.
 #[derive(Clone)]
 pub struct Store {
-    pool: Pool,
+    deployment: Deployment,
     keys: Keys,
     round_trips: Arc<AtomicU64>,
     gate: Option<Arc<dyn Gate>>,
@@ -74,19 +80,21 @@ impl Store {
     /// Connects, checks that the Redis server is suitable for storing data, and reads the layout, or sets the
     /// layout of a new store. Makes several round trips.
     pub async fn open(config: &RedisConfig) -> Result<Self, OpenError> {
-        let pool = Pool::connect(config).await?;
+        let deployment = Deployment::connect(config).await?;
+        let is_sharded = matches!(deployment, Deployment::Cluster(_));
+        let keys = |name_shards| Keys::new(&config.redis_prefix, name_shards).sharded(is_sharded);
         let mut store = Self {
-            pool,
-            keys: Keys::new(&config.redis_prefix, 1),
+            deployment,
+            keys: keys(1),
             round_trips: Arc::default(),
             gate: None,
             durable: None,
             cached: None,
         };
         let can_wait = store.check_server(config.redis_allow_eviction).await?;
-        store.durable = can_wait.then(|| Arc::new(Durable::new(store.pool.apart())));
+        store.durable = can_wait.then(|| Arc::new(Durable::new(store.deployment.apart())));
         let name_shards = store.fix_layout(config.redis_expected_users).await?;
-        store.keys = Keys::new(&config.redis_prefix, name_shards);
+        store.keys = keys(name_shards);
         if config.redis_user_cache > 0 {
             let cached = Cached::open(&store, &config.redis_prefix, config.redis_user_cache).await?;
             store.cached = Some(Arc::new(cached));
@@ -103,7 +111,7 @@ impl Store {
     /// Returns a handle to the same store, with a dedicated connection.
     #[must_use]
     pub fn apart(&self) -> Self {
-        Self { pool: self.pool.apart(), ..self.clone() }
+        Self { deployment: self.deployment.apart(), ..self.clone() }
     }
 
     /// Returns the key builder.
@@ -120,13 +128,13 @@ impl Store {
 
     /// Opens the current thread's connections, which are otherwise opened by the first command.
     pub async fn connect(&self) -> Result<(), Error> {
-        Ok(self.pool.open_lane().await?)
+        Ok(self.deployment.open_lane().await?)
     }
 
     /// Returns the number of open connections in the pool.
     #[must_use]
     pub fn connections(&self) -> u32 {
-        self.pool.connections()
+        self.deployment.connections()
     }
 
     /// Checks that Redis responds and accepts writes by writing the time to a key that nothing depends on.
@@ -149,19 +157,19 @@ impl Store {
     /// time, Redis may have lost its latest writes.
     #[must_use]
     pub fn changes(&self) -> u64 {
-        self.pool.changes()
+        self.deployment.changes()
     }
 
     /// Opens a dedicated pub/sub connection.
     pub async fn listen(&self) -> Result<SignalListener, Error> {
-        SignalListener::open(self.pool.client(), self.keys.clone()).await
+        SignalListener::open(&self.deployment, self.keys.clone()).await
     }
 
     async fn exchange(&self, step: &'static str, pipeline: Pipeline) -> Result<Replies, Error> {
         self.round_trips.fetch_add(1, Ordering::Relaxed);
         // The runtime's clock suffices, because only metrics use this time.
         let began = Instant::now();
-        let answered = self.pool.exchange(pipeline).await;
+        let answered = self.deployment.exchange(pipeline).await;
         match &answered {
             Ok(_) => metric::answered(step, began.elapsed()),
             Err(_) => metric::failed(step),
@@ -178,17 +186,43 @@ impl Store {
     /// Rejects a server that is too old for Fanfold's commands or that may evict data. Returns true if the
     /// server can confirm that writes are on disk.
     async fn check_server(&self, allow_eviction: bool) -> Result<bool, OpenError> {
-        let info = command("INFO").reply::<redis::InfoDict>().send("open: info", self).await?;
-        let version: String = info.get("redis_version").unwrap_or_default();
-        if !is_at_least(&version, (6, 2)) {
-            return Err(OpenError::TooOld(version));
+        let is_cluster = self.keys.is_sharded();
+        let mut can_wait = !is_cluster;
+        for info in self.info("everything").await? {
+            let version: String = info.get("redis_version").unwrap_or_default();
+            if !is_at_least(&version, (6, 2)) {
+                return Err(OpenError::TooOld(version));
+            }
+            if is_cluster && !is_at_least(&version, (7, 0)) {
+                return Err(OpenError::ClusterTooOld(version));
+            }
+            // INFO reports the policy even to a user who may not run CONFIG.
+            let policy: String = info.get("maxmemory_policy").unwrap_or_default();
+            if policy != "noeviction" && !policy.is_empty() && !allow_eviction {
+                return Err(OpenError::Evicts(policy));
+            }
+            can_wait &= is_at_least(&version, (7, 2)) && info.get("aof_enabled") == Some(1);
         }
-        // INFO reports the policy even to a user who may not run CONFIG.
-        let policy: String = info.get("maxmemory_policy").unwrap_or_default();
-        if policy == "noeviction" || policy.is_empty() || allow_eviction {
-            return Ok(is_at_least(&version, (7, 2)) && info.get("aof_enabled") == Some(1));
-        }
-        Err(OpenError::Evicts(policy))
+        Ok(can_wait)
+    }
+
+    /// Returns what each server reports about itself. Makes one round trip.
+    async fn info(&self, section: &str) -> Result<Vec<InfoDict>, Error> {
+        let info = pipeline(&[command("INFO").arg(section)]);
+        let replies = self.deployment.ask_all(info).await?;
+        let read = |replies: Replies| {
+            let reply = replies.iter().next().unwrap_or_default();
+            reply.check()?;
+            Ok(InfoDict::from_redis_value(reply.value()?)?)
+        };
+        replies.into_iter().map(read).collect()
+    }
+
+    /// Returns the total memory that all servers use, in bytes; `None` if one of them does not report it. Makes one round
+    /// trip.
+    pub async fn memory_used(&self) -> Result<Option<u64>, Error> {
+        let servers = self.info("memory").await?;
+        Ok(servers.iter().map(|info| info.get::<u64>("used_memory")).sum())
     }
 
     /// Returns the number of username index shards. Because this number determines each name's shard, the
@@ -240,6 +274,15 @@ pub enum OpenError {
     /// Redis cannot track the keys of cached records.
     #[error("Redis cannot track keys, which --redis-user-cache requires")]
     Untracked(#[source] redis::RedisError),
+    /// None of the named servers belongs to a cluster.
+    #[error("{0} is not a node of a Redis Cluster; use redis:// or rediss:// for a single server")]
+    NoCluster(String),
+    /// The servers of a cluster lack commands that Fanfold uses.
+    #[error("Redis {0} is too old for a cluster: 7.0 or newer is required")]
+    ClusterTooOld(String),
+    /// The cache supports a single server only.
+    #[error("--redis-user-cache requires a single Redis server")]
+    CacheOfCluster,
     /// Redis lacks commands that Fanfold uses.
     #[error("Redis {0} is too old: 6.2 or newer is required")]
     TooOld(String),

@@ -11,19 +11,17 @@ use std::time::Duration;
 
 use bb8_redis::bb8::{self, ManageConnection, RunError};
 use bytes::Bytes;
-use redis::io::tcp::{TcpSettings, socket2};
-use redis::{Client, IntoConnectionInfo as _, RedisError};
+use redis::{Client, ConnectionInfo, RedisError};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-use crate::config::RedisConfig;
 use crate::store::OpenError;
 use crate::store::cache::Cache;
 use crate::store::encode::Pipeline;
 use crate::store::error::Error;
 use crate::store::peer::Peer;
 use crate::store::reply::Replies;
-use crate::store::wire::{Connection, KEEPALIVE};
+use crate::store::wire::Connection;
 use crate::worker;
 
 /// Timeout for obtaining a usable connection.
@@ -50,21 +48,22 @@ type Links = bb8::Pool<Manager>;
 
 impl Pool {
     /// Creates a pool, after connecting once so that a wrong address fails immediately, with its full cause.
-    pub(super) async fn connect(config: &RedisConfig) -> Result<Self, OpenError> {
-        let url = config.redis_url.as_ref().map_or("redis://127.0.0.1/", |url| url.expose());
-        // Installs the cryptography provider for rediss:// URLs. This process may have installed it already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let tcp = TcpSettings::default()
-            .set_nodelay(true)
-            .set_keepalive(socket2::TcpKeepalive::new().with_time(KEEPALIVE));
-        let info = url.into_connection_info().map_err(OpenError::Url)?.set_tcp_settings(tcp);
+    pub(super) async fn connect(info: ConnectionInfo, size: u32) -> Result<Self, OpenError> {
+        let address = info.addr().to_string();
         let client = Client::open(info).map_err(OpenError::Url)?;
-        let peer = Arc::<Peer>::default();
-        let address = client.get_connection_info().addr().to_string();
-        let (size, lanes, home) = (config.redis_connections, lanes(worker::MOST + 1), Handle::current());
-        let pool = Self { client, size, lanes, peer, home, cache: None };
-        pool.manager(0).connect().await.map_err(|cause| OpenError::Connect { address, cause })?;
+        let pool = Self::new(client, size, Arc::default(), Handle::current());
+        pool.check().await.map_err(|cause| OpenError::Connect { address, cause })?;
         Ok(pool)
+    }
+
+    /// Creates a pool of `size` connections for each lane. Those that all lanes share run on the runtime `home`.
+    pub(super) fn new(client: Client, size: u32, peer: Arc<Peer>, home: Handle) -> Self {
+        Self { client, size, lanes: lanes(worker::MOST + 1), peer, home, cache: None }
+    }
+
+    /// Connects once.
+    pub(super) async fn check(&self) -> Result<(), RedisError> {
+        self.manager(0).connect().await.map(drop)
     }
 
     /// Returns the connections of the current thread's lane. Opens them on first use.
@@ -106,10 +105,8 @@ impl Pool {
     /// Connects once, so that a server that cannot track keys is rejected.
     pub(super) async fn tracking(&self, cache: Cache) -> Result<Self, OpenError> {
         let pool = Self { size: 1, lanes: lanes(1), cache: Some(cache), ..self.clone() };
-        match pool.manager(0).connect().await {
-            Ok(_) => Ok(pool),
-            Err(cause) => Err(OpenError::Untracked(cause)),
-        }
+        pool.check().await.map_err(OpenError::Untracked)?;
+        Ok(pool)
     }
 
     /// Returns the number of times the server was restarted or replaced by another server.
@@ -128,11 +125,12 @@ impl Pool {
     /// command is safe to repeat.
     pub(super) async fn exchange(&self, pipeline: Pipeline) -> Result<Replies, Error> {
         let (count, bytes) = (pipeline.len(), pipeline.into_bytes());
-        let exchanged = timeout(EXCHANGE, self.exchange_with_living(bytes, count)).await;
+        let exchanged = timeout(EXCHANGE, self.send(bytes, count)).await;
         exchanged.unwrap_or_else(|_elapsed| Err(Error::no_answer().into()))
     }
 
-    async fn exchange_with_living(&self, pipeline: Bytes, count: usize) -> Result<Replies, Error> {
+    /// The same for encoded commands, of which there are `count`, and without a timeout for all attempts.
+    pub(super) async fn send(&self, pipeline: Bytes, count: usize) -> Result<Replies, Error> {
         let mut dead = 0;
         loop {
             let link = self.link().await?;

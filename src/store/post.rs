@@ -117,7 +117,9 @@ pub fn publish(
     let publish = call(&script::PUBLISH_POST).key(&keys.void(*author)).key(&keys.posts(*author));
     let publish = publish.key(&keys.recent(*author)).key(&keys.timeline(*author)).key(&keys.cold(*author));
     let publish = publish.key(&keys.post_times(*author));
-    let channel = if delivery == Delivery::Pulled { keys.pulled() } else { String::new() };
+    // In a cluster, the channel is in another slot (`store::signal::announce`).
+    let is_announced = delivery == Delivery::Pulled && !keys.is_sharded();
+    let channel = if is_announced { keys.pulled().name().to_owned() } else { String::new() };
     let described = |publish: Builder| {
         let publish = publish.arg(id.get()).arg(sizes.timeline).arg(sizes.hot).arg(RECENT);
         publish.arg(channel).arg(author.get()).arg(created_at.as_millis())

@@ -243,6 +243,36 @@ impl Replies {
         Self { received: Arc::new(Received { bytes, ends }), elements }
     }
 
+    /// Collects replies that were received apart from each other, with this number of elements in all.
+    pub(super) fn gather<'a>(replies: impl Iterator<Item = Reply<'a>>, elements: u64) -> Self {
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        for reply in replies {
+            bytes.extend_from_slice(reply.bytes);
+            ends.push(bytes.len());
+        }
+        Self::new(bytes, ends, elements)
+    }
+
+    /// Returns the number of replies.
+    pub(super) fn len(&self) -> usize {
+        self.received.ends.len()
+    }
+
+    /// Returns the number of elements in all replies.
+    pub(super) fn elements(&self) -> u64 {
+        self.elements
+    }
+
+    /// Returns true if both were received together.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.received, &other.received)
+    }
+
+    /// Returns some of the replies, one after another.
+    pub(super) fn range(&self, range: Range<usize>) -> impl Iterator<Item = Reply<'_>> {
+        range.map(|index| self.received.reply(index).unwrap_or_default())
+    }
+
     /// Returns the replies' size in memory, in bytes, once they are decoded.
     pub(super) fn size(&self) -> u64 {
         self.received.bytes.len() as u64 + self.elements * size_of::<Value>() as u64
@@ -275,7 +305,7 @@ impl Replies {
 
     /// Returns all replies, one after another.
     pub(super) fn iter(&self) -> impl Iterator<Item = Reply<'_>> {
-        (0..self.received.ends.len()).filter_map(|index| self.received.reply(index))
+        self.range(0..self.len())
     }
 }
 
@@ -326,8 +356,12 @@ impl<'a> Reply<'a> {
 
     /// Returns the code of an error reply, such as `WRONGTYPE`; `None` if the reply is no error.
     pub(super) fn error_code(self) -> Option<&'a [u8]> {
-        let message = self.element.filter(|element| matches!(element.kind, b'-' | b'!'))?.content;
-        message.split(|byte| *byte == b' ').next()
+        self.error()?.split(|byte| *byte == b' ').next()
+    }
+
+    /// Returns the message of an error reply, which begins with its code; `None` if the reply is no error.
+    pub(super) fn error(self) -> Option<&'a [u8]> {
+        Some(self.element.filter(|element| matches!(element.kind, b'-' | b'!'))?.content)
     }
 
     /// Returns the error if the reply is one.

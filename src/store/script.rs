@@ -4,24 +4,47 @@
 //!
 //! Not here: the choice between digest and source (`store::batch`).
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use redis::{RedisWrite as _, ToRedisArgs as _};
 
 use crate::store::encode::Arguments;
 
-/// A script and the digest that identifies it to Redis.
+/// A script, and the digests that identify it to Redis.
 pub(super) struct Script {
-    source: &'static str,
-    digest: LazyLock<String>,
+    single: LazyLock<Text>,
+    /// The script for a cluster.
+    sharded: LazyLock<Text>,
 }
+
+/// The source of a script, and its digest.
+struct Text {
+    source: Cow<'static, str>,
+    digest: String,
+}
+
+impl Text {
+    fn of(source: Cow<'static, str>) -> Self {
+        let digest = redis::Script::new(&source).get_hash().to_owned();
+        Self { source, digest }
+    }
+}
+
+/// The part of a script that publishes signals.
+const CHANNEL: &str = include_str!("lua/part/channel.lua");
+/// The same for a cluster.
+const CHANNEL_SHARDED: &str = include_str!("lua/part/channel_sharded.lua");
 
 macro_rules! scripts {
     ($($name:ident = $($file:literal)+;)*) => {
         $(
             pub(super) static $name: Script = {
                 const SOURCE: &str = concat!($(include_str!(concat!("lua/", $file, ".lua"))),+);
-                Script { source: SOURCE, digest: LazyLock::new(|| digest(SOURCE)) }
+                Script {
+                    single: LazyLock::new(|| Text::of(SOURCE.into())),
+                    sharded: LazyLock::new(|| Text::of(SOURCE.replace(CHANNEL, CHANNEL_SHARDED).into())),
+                }
             };
         )*
     };
@@ -30,9 +53,10 @@ macro_rules! scripts {
 // A script may include shared parts before its own source.
 scripts! {
     ADD_JOB = "part/turns" "add_job";
+    ANNOUNCE = "part/channel" "announce";
     BURY_POST = "bury_post";
     CHANGE_NAME = "change_name";
-    CHANGE_PASSWORD = "part/signal" "change_password";
+    CHANGE_PASSWORD = "part/channel" "part/signal" "change_password";
     CLAIM_ATTEMPT = "part/bucket" "claim_attempt";
     CLOSE_VISITS = "close_visits";
     COLD_AND_LISTED = "cold_and_listed";
@@ -41,45 +65,45 @@ scripts! {
     COUNT_POSTS_WITHIN = "part/ids" "part/times" "count_posts_within";
     CREATE_POST = "create_post";
     CREATE_USER = "create_user";
-    DELETE_POST = "part/revoke" "part/ids" "part/times" "part/timeline" "part/signal" "part/remove" "delete_post";
-    DELIVER = "part/ids" "part/timeline" "part/signal" "part/deliver" "deliver";
+    DELETE_POST = "part/revoke" "part/ids" "part/times" "part/timeline" "part/channel" "part/signal" "part/remove" "delete_post";
+    DELIVER = "part/ids" "part/timeline" "part/channel" "part/signal" "part/deliver" "deliver";
     DRAIN = "part/bucket" "drain";
     TAKE_TOKENS = "part/bucket" "take_tokens";
     DROP_POST = "drop_post";
-    END_SESSIONS = "part/signal" "end_sessions";
+    END_SESSIONS = "part/channel" "part/signal" "end_sessions";
     ENTER_STRATEGY = "enter_strategy";
     ERASE_POST = "erase_post";
     FIND_POST = "part/ids" "find_post";
     FINISH_JOB = "part/turns" "finish_job";
     FINISH_POSTS = "finish_posts";
-    FOLLOW = "part/signal" "follow";
+    FOLLOW = "part/channel" "part/signal" "follow";
     RETURN_TOKENS = "return_tokens";
     RETURN_JOBS = "return_jobs";
     HAND_OVER_POSTS = "hand_over_posts";
     ISSUE_POSTS = "issue_posts";
     MAKE_STAR = "make_star";
     MARK_DELIVERED = "mark_delivered";
-    MERGE_TIMELINE = "part/ids" "part/timeline" "part/signal" "merge_timeline";
+    MERGE_TIMELINE = "part/ids" "part/timeline" "part/channel" "part/signal" "merge_timeline";
     MUTUALS = "mutuals";
     NOTE_PROGRESS = "note_progress";
-    OPEN_SESSION = "part/signal" "open_session";
+    OPEN_SESSION = "part/channel" "part/signal" "open_session";
     OPEN_TIMELINE = "part/ids" "part/timeline" "open_timeline";
     PAGE = "page";
     POSTS_PAGE = "part/ids" "posts_page";
     // Each call of a script creates the functions of its parts, which most pages do not need.
     POSTS_PAGE_WITHIN = "part/ids" "part/times" "part/page_within" "posts_page";
-    PUBLISH_POST = "part/ids" "part/times" "part/timeline" "part/signal" "part/deliver" "publish_post";
+    PUBLISH_POST = "part/ids" "part/times" "part/timeline" "part/channel" "part/signal" "part/deliver" "publish_post";
     PULL = "pull";
     REMOVE_ARCHIVED_POSTS = "part/ids" "part/times" "remove_archived_posts";
     AUTHENTICATE = "part/bucket" "authenticate";
     RECORD_VIEW = "record_view";
     RECORD_VISIT = "record_visit";
     REMOVED = "removed";
-    REMOVE_ENTRY = "part/timeline" "part/signal" "part/remove" "remove_entry";
+    REMOVE_ENTRY = "part/timeline" "part/channel" "part/signal" "part/remove" "remove_entry";
     REQUEUE_JOBS = "part/turns" "requeue_jobs";
     REQUEUE_POSTS = "requeue_posts";
     RESERVE_NAME = "reserve_name";
-    REVOKE_SESSION = "part/signal" "revoke_session";
+    REVOKE_SESSION = "part/channel" "part/signal" "revoke_session";
     SETTLE_TOMBSTONE = "settle_tombstone";
     SKIP_POSTS = "skip_posts";
     TAKE_OVER_JOBS = "part/turns" "take_over_jobs";
@@ -89,25 +113,25 @@ scripts! {
     REVOKE_POST = "part/ids" "part/revoke" "revoke_post";
     REVOKE_USER = "part/revoke" "revoke_user";
     WATERMARK = "watermark";
-    WRITE_FOLLOW = "part/signal" "write_follow";
+    WRITE_FOLLOW = "part/channel" "part/signal" "write_follow";
     WRITE_REGION = "write_region";
     WRITE_TIMES = "part/times" "write_times";
 }
 
 impl Script {
+    fn text(&self, is_sharded: bool) -> &Text {
+        if is_sharded { &self.sharded } else { &self.single }
+    }
+
     /// Builds a call to the script by digest.
-    pub(super) fn by_digest(&self, keys: usize, arguments: &Arguments) -> Arguments {
-        call("EVALSHA", &self.digest, keys, arguments)
+    pub(super) fn by_digest(&self, is_sharded: bool, keys: usize, arguments: &Arguments) -> Arguments {
+        call("EVALSHA", &self.text(is_sharded).digest, keys, arguments)
     }
 
     /// Builds a call to the script by source, which also makes Redis cache the script.
-    pub(super) fn by_source(&self, keys: usize, arguments: &Arguments) -> Arguments {
-        call("EVAL", self.source, keys, arguments)
+    pub(super) fn by_source(&self, is_sharded: bool, keys: usize, arguments: &Arguments) -> Arguments {
+        call("EVAL", &self.text(is_sharded).source, keys, arguments)
     }
-}
-
-fn digest(source: &str) -> String {
-    redis::Script::new(source).get_hash().to_owned()
 }
 
 fn call(name: &str, script: &str, keys: usize, arguments: &Arguments) -> Arguments {

@@ -2,16 +2,22 @@
 //!
 //! Scripts that change data a client may be watching publish a signal on a channel
 //! (`store/lua/part/signal.lua`). A signal names the changed data but does not contain it. Signals are lost
-//! when a connection breaks, so subscribers also poll periodically and whenever they subscribe.
+//! when a connection breaks, so subscribers also poll periodically and whenever they subscribe. In a cluster, the
+//! channels are those of sharded pub/sub (`store::shard`).
 //!
 //! Not here: the subscribers and what they subscribe to (`app::live`).
 
 use futures::StreamExt as _;
+use redis::Value;
 use redis::aio::{PubSubSink, PubSubStream};
 
 use crate::model::id::UserId;
+use crate::store::command::{Command, call};
+use crate::store::deployment::Deployment;
 use crate::store::error::Error;
-use crate::store::key::Keys;
+use crate::store::key::{Channel, Key, Keys};
+use crate::store::script;
+use crate::store::shard::{Messages, Subscriptions};
 
 /// A change announced by a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +36,7 @@ pub enum Signal {
 impl Signal {
     /// Parses a message received on a channel; `None` if this version does not recognize the message.
     fn read(keys: &Keys, channel: &str, message: &str) -> Option<Self> {
-        if channel == keys.pulled() {
+        if channel == keys.pulled().name() {
             return Some(Self::Pulled(message.parse().ok()?));
         }
         let user: UserId = channel.rsplit_once("{u")?.1.split_once('}')?.0.parse().ok()?;
@@ -43,40 +49,84 @@ impl Signal {
     }
 }
 
+/// Returns a command that announces an author of a new post that followers pull; `None` if the script that makes the post
+/// visible announces the author.
+#[must_use]
+pub fn announce(keys: &Keys, author: UserId) -> Option<Command<()>> {
+    let announce = || {
+        let publish = call(&script::ANNOUNCE).key(&keys.pulled()).arg(author.get());
+        publish.reply::<Value>().map(|_| Ok(()))
+    };
+    keys.is_sharded().then(announce)
+}
+
 /// A pub/sub listener for signals.
 pub struct SignalListener {
-    sink: PubSubSink,
-    stream: PubSubStream,
-    keys: Keys,
+    source: Source,
+    /// Handle that [`SignalListener::handle`] clones.
+    handle: SubscriptionHandle,
+}
+
+/// Where messages come from.
+enum Source {
+    Single(PubSubStream),
+    Cluster(Messages),
 }
 
 /// A handle that changes the subscriptions of a [`SignalListener`].
 #[derive(Clone)]
 pub struct SubscriptionHandle {
-    sink: PubSubSink,
+    sink: Sink,
     keys: Keys,
 }
 
+#[derive(Clone)]
+enum Sink {
+    Single(PubSubSink),
+    Cluster(Box<Subscriptions>),
+}
+
 impl SignalListener {
-    pub(super) async fn open(client: &redis::Client, keys: Keys) -> Result<Self, Error> {
-        let (mut sink, stream) = client.get_async_pubsub().await?.split();
-        sink.subscribe(keys.pulled()).await?;
-        Ok(Self { sink, stream, keys })
+    /// Opens a listener without subscriptions to users.
+    pub(super) async fn open(deployment: &Deployment, keys: Keys) -> Result<Self, Error> {
+        let (sink, source) = match deployment {
+            Deployment::Single(pool) => {
+                let (sink, stream) = pool.client().get_async_pubsub().await?.split();
+                (Sink::Single(sink), Source::Single(stream))
+            }
+            Deployment::Cluster(cluster) => {
+                let (subscriptions, messages) = Subscriptions::open(cluster).await;
+                (Sink::Cluster(Box::new(subscriptions)), Source::Cluster(messages))
+            }
+        };
+        let mut handle = SubscriptionHandle { sink, keys };
+        handle.subscribe(vec![handle.keys.pulled()]).await?;
+        Ok(Self { source, handle })
     }
 
     /// Returns a handle that changes the subscriptions. A new listener subscribes to no users.
     #[must_use]
     pub fn handle(&self) -> SubscriptionHandle {
-        SubscriptionHandle { sink: self.sink.clone(), keys: self.keys.clone() }
+        self.handle.clone()
     }
 
     /// Waits for the next signal; `None` if the connection is lost.
     pub async fn next(&mut self) -> Option<Signal> {
+        let keys = &self.handle.keys;
         loop {
-            let message = self.stream.next().await?;
-            let text = std::str::from_utf8(message.get_payload_bytes()).unwrap_or_default();
-            if let Some(signal) = Signal::read(&self.keys, message.get_channel_name(), text) {
-                return Some(signal);
+            let signal = match &mut self.source {
+                Source::Single(stream) => {
+                    let message = stream.next().await?;
+                    let text = std::str::from_utf8(message.get_payload_bytes()).unwrap_or_default();
+                    Signal::read(keys, message.get_channel_name(), text)
+                }
+                Source::Cluster(messages) => {
+                    let (channel, text) = messages.next().await?;
+                    Signal::read(keys, &channel, &text)
+                }
+            };
+            if signal.is_some() {
+                return signal;
             }
         }
     }
@@ -85,22 +135,40 @@ impl SignalListener {
 impl SubscriptionHandle {
     /// Subscribes to these users. Makes one round trip.
     pub async fn subscribe_to(&mut self, users: &[UserId]) -> Result<(), Error> {
-        Ok(self.sink.subscribe(self.channels(users)).await?)
+        self.subscribe(self.channels(users)).await
+    }
+
+    async fn subscribe(&mut self, channels: Vec<Key<Channel>>) -> Result<(), Error> {
+        match &mut self.sink {
+            Sink::Single(sink) => Ok(sink.subscribe(names(&channels)).await?),
+            Sink::Cluster(subscriptions) => subscriptions.subscribe(&channels).await,
+        }
     }
 
     /// Unsubscribes from these users. Makes one round trip.
     pub async fn unsubscribe_from(&mut self, users: &[UserId]) -> Result<(), Error> {
-        Ok(self.sink.unsubscribe(self.channels(users)).await?)
+        let channels = self.channels(users);
+        match &mut self.sink {
+            Sink::Single(sink) => Ok(sink.unsubscribe(names(&channels)).await?),
+            Sink::Cluster(subscriptions) => subscriptions.unsubscribe(&channels).await,
+        }
     }
 
     /// Checks the connection. Makes one round trip.
     pub async fn ping(&mut self) -> Result<(), Error> {
-        Ok(self.sink.ping::<redis::Value>().await.map(drop)?)
+        match &mut self.sink {
+            Sink::Single(sink) => Ok(sink.ping::<Value>().await.map(drop)?),
+            Sink::Cluster(subscriptions) => subscriptions.ping().await,
+        }
     }
 
-    fn channels(&self, users: &[UserId]) -> Vec<String> {
+    fn channels(&self, users: &[UserId]) -> Vec<Key<Channel>> {
         users.iter().map(|user| self.keys.live(*user)).collect()
     }
+}
+
+fn names(channels: &[Key<Channel>]) -> Vec<&str> {
+    channels.iter().map(Key::name).collect()
 }
 
 #[cfg(test)]

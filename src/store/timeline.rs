@@ -15,7 +15,7 @@ use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::model::mark::Mark;
 use crate::model::page::Window;
-use crate::store::command::{Builder, Command, call, command, each};
+use crate::store::command::{Builder, Command, call, each};
 use crate::store::key::Keys;
 use crate::store::post_list::{Id, ids, read_ids, windowed};
 use crate::store::reply::{self, Reply};
@@ -264,11 +264,6 @@ pub fn removed(
 pub fn make_star(keys: &Keys, author: UserId, nonce: u64) -> Command<bool> {
     let make = call(&script::MAKE_STAR).key(&keys.stars()).key(&keys.stars_version());
     make.arg(author.get()).arg(format!("{nonce:x}")).reply()
-}
-
-/// Returns true if an author is a star.
-pub fn is_star(keys: &Keys, author: UserId) -> Command<bool> {
-    command("SISMEMBER").key(&keys.stars()).arg(author.get()).reply()
 }
 
 /// The watermark and the stars.

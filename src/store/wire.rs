@@ -63,6 +63,9 @@ pub(super) const KEEPALIVE: Duration = Duration::from_secs(30);
 /// Receives the messages that Redis pushes over a connection. Dropped as soon as the connection breaks, before any caller
 /// fails.
 pub(super) trait Listener: Send + 'static {
+    /// Returns true if Redis is to push a message when a key that was read over the connection changes.
+    fn is_tracking(&self) -> bool;
+
     /// Handles a message.
     fn receive(&mut self, message: Reply<'_>);
 
@@ -103,13 +106,12 @@ impl Caller {
 }
 
 impl Connection {
-    /// Connects, authenticates and selects the database. With a listener, also has Redis push a message when a key that
-    /// was read over this connection changes. Sets no time limit.
+    /// Connects, authenticates and selects the database. With a listener, has Redis push messages. Sets no time limit.
     pub(super) async fn open(
         info: &ConnectionInfo,
         listener: Option<Box<dyn Listener>>,
     ) -> Result<Self, RedisError> {
-        let is_tracking = listener.is_some();
+        let pushes = listener.as_ref().map(|listener| listener.is_tracking());
         let connection = match info.addr() {
             ConnectionAddr::Tcp(host, port) => Self::over(connect(host, *port).await?, listener),
             ConnectionAddr::TcpTls { insecure: true, .. } => {
@@ -125,7 +127,7 @@ impl Connection {
             ConnectionAddr::Unix(path) => Self::over(UnixStream::connect(path).await?, listener),
             _ => return Err((ErrorKind::InvalidClientConfig, "unknown kind of address").into()),
         };
-        connection.set_up(info, is_tracking).await?;
+        connection.set_up(info, pushes).await?;
         Ok(connection)
     }
 
@@ -139,7 +141,8 @@ impl Connection {
         Self { pipelines: sender }
     }
 
-    async fn set_up(&self, info: &ConnectionInfo, is_tracking: bool) -> Result<(), RedisError> {
+    /// Sends the first commands. `pushes` says whether keys are tracked; `None` if there is no listener.
+    async fn set_up(&self, info: &ConnectionInfo, pushes: Option<bool>) -> Result<(), RedisError> {
         let redis = info.redis_settings();
         let mut pipeline = redis::pipe();
         if let Some(password) = redis.password() {
@@ -152,9 +155,11 @@ impl Connection {
         if redis.db() != 0 {
             pipeline.cmd("SELECT").arg(redis.db());
         }
-        if is_tracking {
+        if let Some(is_tracking) = pushes {
             pipeline.cmd("HELLO").arg(3);
-            pipeline.cmd("CLIENT").arg("TRACKING").arg("ON");
+            if is_tracking {
+                pipeline.cmd("CLIENT").arg("TRACKING").arg("ON");
+            }
         }
         let required = pipeline.len();
         // Shown by CLIENT LIST. Redis before 7.2 rejects it.

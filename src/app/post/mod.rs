@@ -43,6 +43,7 @@ use crate::store::batch::Batch;
 use crate::store::fanout::{self, Kind, Task};
 use crate::store::moving;
 use crate::store::post::Sizes;
+use crate::store::signal;
 
 /// A post to be published.
 #[derive(Clone, Debug)]
@@ -71,6 +72,12 @@ impl App {
         let cold =
             cold.chunks(moving::MOST).map(|posts| batch.push(moving::queue(self.keys(), posts, self.now())));
         let cold: Vec<_> = cold.collect();
+        for author in &queue.pulled {
+            // Nobody waits for the reply: a lost signal is harmless.
+            if let Some(announce) = signal::announce(self.keys(), *author) {
+                drop(batch.push(announce));
+            }
+        }
         let mut replies = batch.send(self.store()).await?;
         replies.take_all(jobs)?;
         replies.take_all(cold)?;
@@ -78,19 +85,23 @@ impl App {
     }
 }
 
-/// Entries to add to the delivery and archiving queues.
+/// Entries to add to the delivery and archiving queues, and authors to announce.
 #[derive(Default)]
 struct Queue {
     tasks: Vec<Task>,
     cold: BTreeSet<PostId>,
+    /// Authors of posts that followers pull.
+    pulled: BTreeSet<UserId>,
 }
 
 impl Queue {
     /// Adds a newly visible post, if its delivery mode is push, and the posts that it displaced from its
     /// author's hot list.
     fn add(&mut self, author: UserId, post: PostId, delivery: Option<Delivery>, cold: Vec<PostId>) {
-        if matches!(delivery, Some(Delivery::Pushed { .. })) {
-            self.tasks.push(Task { kind: Kind::Deliver, post, author });
+        match delivery {
+            Some(Delivery::Pushed { .. }) => self.tasks.push(Task { kind: Kind::Deliver, post, author }),
+            Some(Delivery::Pulled) => drop(self.pulled.insert(author)),
+            Some(Delivery::Delivered { .. }) | None => {}
         }
         self.cold.extend(cold);
     }

@@ -41,8 +41,8 @@ struct Publication<'a> {
 /// The result of step 1, and the input of step 0, which the same round trip reads.
 struct Issued {
     drafts: Vec<Draft>,
-    /// Authors, each with the number of followers and a flag that is true for a star.
-    audiences: Vec<(UserId, u64, bool)>,
+    /// Authors, each with the number of followers.
+    audiences: Vec<(UserId, u64)>,
     /// Time until the author's bucket has a token; `None` if a token was taken or none was needed.
     wait: Option<Duration>,
 }
@@ -194,7 +194,8 @@ impl App {
         }
         let mut deliveries = HashMap::new();
         let mut new_stars = Vec::new();
-        for (author, followers, is_star) in issued.audiences {
+        for (author, followers) in issued.audiences {
+            let is_star = self.is_known_star(author);
             let delivery = self.delivery(followers, is_star);
             if delivery == Delivery::Pulled && !is_star {
                 new_stars.push(author);
@@ -233,10 +234,8 @@ impl App {
         let mut authors: Vec<UserId> = posts.iter().map(|post| post.author).collect();
         authors.sort_unstable();
         authors.dedup();
-        let audience = |&author: &UserId| {
-            let followers = batch.push(relation::count(self.keys(), author, Side::Followers));
-            (author, followers, batch.push(timeline::is_star(self.keys(), author)))
-        };
+        let audience =
+            |&author: &UserId| (author, batch.push(relation::count(self.keys(), author, Side::Followers)));
         let audiences: Vec<_> = authors.iter().map(audience).collect();
         let token = |author| {
             let bucket = self.keys().publishes_of(author);
@@ -249,9 +248,7 @@ impl App {
         if let Some(last) = drafts.last() {
             self.0.process.last_issued.fetch_max(last.id.get(), Ordering::Relaxed);
         }
-        let mut read = |(author, followers, is_star): (UserId, _, _)| {
-            Ok((author, replies.take(followers)?, replies.take(is_star)?))
-        };
+        let mut read = |(author, followers)| Ok((author, replies.take(followers)?));
         let audiences = audiences.into_iter().map(&mut read).collect::<Result<_, Error>>()?;
         let drawn = token.map(|token| replies.take(token)).transpose()?;
         Ok(Issued { drafts, audiences, wait: drawn.and_then(|drawn| drawn.wait) })
@@ -259,11 +256,9 @@ impl App {
 
     /// Runs step 0 alone, for a draft that another request created.
     async fn decide_delivery(&self, author: UserId) -> Result<Delivery, Error> {
-        let mut batch = Batch::new("publish: audience");
-        let followers = batch.push(relation::count(self.keys(), author, Side::Followers));
-        let is_star = batch.push(timeline::is_star(self.keys(), author));
-        let mut replies = batch.send(self.store()).await?;
-        let (followers, is_star) = (replies.take(followers)?, replies.take(is_star)?);
+        let followers = relation::count(self.keys(), author, Side::Followers);
+        let followers = followers.send("publish: audience", self.store()).await?;
+        let is_star = self.is_known_star(author);
         let delivery = self.delivery(followers, is_star);
         if delivery == Delivery::Pulled && !is_star {
             self.make_stars(&[author]).await?;
@@ -293,7 +288,7 @@ impl App {
             |&author: &UserId| batch.push(timeline::make_star(self.keys(), author, self.rng().nonce()));
         let tickets = authors.iter().map(make).collect();
         batch.send(self.store()).await?.take_all(tickets)?;
-        self.0.process.strategy.forget_watermark();
+        self.0.process.strategy.add_stars(authors);
         Ok(())
     }
 

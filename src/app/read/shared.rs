@@ -13,7 +13,6 @@ use crate::config::RelationStrategy;
 use crate::model::id::UserId;
 use crate::model::region::Region;
 use crate::model::relation::{Follow, Relation, Side};
-use crate::store;
 use crate::store::batch::{Batch, Replies, Ticket};
 use crate::store::region::{self, UserRegions};
 use crate::store::relation::{self, PROBE};
@@ -96,8 +95,9 @@ impl SharedRequests {
 }
 
 impl SharedTickets {
-    /// Decodes the replies. If Redis cannot write, because it is full or a replica, reads the relations with
-    /// read-only probes instead. This makes one additional round trip.
+    /// Decodes the replies. If Redis cannot write, because it is full or a replica, or if a viewer's slot is moving
+    /// to another master of a cluster, reads the relations with read-only probes instead. This makes one additional
+    /// round trip.
     pub(super) async fn take(self, app: &App, replies: &mut Replies) -> SharedReplies {
         let Self { others, relations, regions, samples } = self;
         let mut sample = |tickets| Ok(replies.take_all(tickets)?.concat());
@@ -181,18 +181,18 @@ impl App {
         replies: &mut Replies,
         others: &HashMap<UserId, Vec<UserId>>,
     ) -> Relations {
-        let mut is_read_only = false;
+        let mut needs_probes = false;
         let mut take = |replies: &mut Replies, tickets| {
             let relations = replies.take_all(tickets);
-            is_read_only |= relations.as_ref().is_err_and(store::error::Error::is_read_only);
+            needs_probes |= relations.as_ref().is_err_and(|error| error.is_read_only() || error.is_aborted());
             relations.map(|relations| relations.concat()).map_err(Error::from)
         };
         let relations: Relations =
             tickets.into_iter().map(|(viewer, tickets)| (viewer, take(replies, tickets))).collect();
-        if !is_read_only {
+        if !needs_probes {
             return relations;
         }
-        let mut batch = Batch::new("read: relations read-only");
+        let mut batch = Batch::new("read: relations by probes");
         let tickets = self.request_relations(&mut batch, others, RelationStrategy::Zmscore);
         match batch.send(self.store()).await {
             Ok(mut replies) => {

@@ -9,6 +9,7 @@
 //! counted as being published when the pair was read. A subscriber, however, is woken once for the post, so its pair must
 //! be newer than the signal. A process that makes a star forgets its pair, so that its next reads see the star's post.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -30,6 +31,8 @@ pub(in crate::app) struct Strategy {
     generation: OnceCell<u64>,
     /// The stars, as of the last read.
     stars: RwLock<Arc<Stars>>,
+    /// Authors who are known to be stars, which they remain forever.
+    known: RwLock<HashSet<UserId>>,
     /// The last read of the watermark and the stars, which may not have ended yet.
     last: Mutex<Option<Arc<WatermarkRead>>>,
 }
@@ -64,8 +67,9 @@ impl Strategy {
         }
     }
 
-    /// Has the next caller read the watermark and the stars again.
-    pub(in crate::app) fn forget_watermark(&self) {
+    /// Remembers new stars. The next timeline read reads the watermark and the stars again.
+    pub(in crate::app) fn add_stars(&self, authors: &[UserId]) {
+        self.known.write().unwrap_or_else(PoisonError::into_inner).extend(authors);
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
@@ -95,6 +99,14 @@ impl App {
         read.result.get_or_init(|| Box::pin(budget::unlimited(self.read_watermark()))).await.clone()
     }
 
+    /// Returns true if an author is a star, as far as this process knows. Makes no round trip.
+    ///
+    /// If the author has become a star through another process, a post may be pushed as well as pulled. Readers see it
+    /// once.
+    pub(in crate::app) fn is_known_star(&self, author: UserId) -> bool {
+        self.0.process.strategy.known.read().unwrap_or_else(PoisonError::into_inner).contains(&author)
+    }
+
     /// Returns the time since which a watermark is recent enough for a timeline read.
     pub(in crate::app) fn recently(&self) -> Instant {
         let age = Duration::from_millis(self.0.rules.timeline.timeline_watermark_age.into());
@@ -113,6 +125,8 @@ impl App {
         let Some(authors) = read.stars else {
             return Ok((read.mark, known));
         };
+        let strategy = &self.0.process.strategy;
+        strategy.known.write().unwrap_or_else(PoisonError::into_inner).extend(&authors);
         let current = Arc::new(Stars { version: read.version, authors });
         *stars.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&current);
         Ok((read.mark, current))

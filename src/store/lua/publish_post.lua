@@ -5,7 +5,7 @@
 -- KEYS[7]  the idempotency key, if any
 -- ARGV[1]  the post        ARGV[2]  the capacity of a timeline
 -- ARGV[3]  number of an author's posts that stay hot      ARGV[4]  number of newest posts
--- ARGV[5]  the channel that announces authors, if followers pull the post; else ''     ARGV[6]  the author
+-- ARGV[5]  the channel that announces authors, if this script is to announce this one; else ''     ARGV[6]  the author
 -- ARGV[7]  the post's creation time
 -- ARGV[8]  the expected value of the idempotency key    ARGV[9]  its new value once the post is visible
 -- Returns  { 1 if the post is or was visible, 0 if it is revoked, 3 if it became cold or is revoked,
@@ -27,7 +27,7 @@ end
 redis.call('ZADD', KEYS[3], id, text)
 redis.call('ZREMRANGEBYRANK', KEYS[3], 0, -1 - tonumber(ARGV[4]))
 deliver(KEYS[4], id, tonumber(ARGV[2]))
-if ARGV[5] ~= '' then redis.pcall('PUBLISH', ARGV[5], ARGV[6]) end
+if ARGV[5] ~= '' then publish(ARGV[5], ARGV[6]) end
 if KEYS[7] and redis.call('GET', KEYS[7]) == ARGV[8] then
   redis.call('SET', KEYS[7], ARGV[9], 'KEEPTTL')
 end

@@ -248,7 +248,8 @@ async fn a_page_of_the_timeline_costs_the_same_regardless_of_its_size_and_of_the
 async fn timelines_read_at_the_same_time_share_the_watermark() {
     let world = World::with(&[WATERMARK_AGE, "10"]).await;
     let viewer = world.register("viewer").await;
-    world.publish(&viewer, "news").await;
+    let publish = "mutation { publish(input: { content: \"news\" }) { post { id } } }";
+    world.data(Some(&viewer.token), publish, Value::Null).await;
     let query = "{ viewer { timeline(first: 1) { nodes { content } } } }";
     cost(&world, &viewer, query).await;
     world.redis.raw::<String>(&["CONFIG", "RESETSTAT"]);

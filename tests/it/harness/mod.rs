@@ -1,5 +1,6 @@
 //! Redis, SQL servers, Fanfold servers and worlds for the tests to run in.
 
+pub(crate) mod cluster;
 pub(crate) mod graph;
 pub(crate) mod screen;
 pub(crate) mod server;

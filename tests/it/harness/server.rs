@@ -41,8 +41,12 @@ impl Server {
 
     /// Starts a server over this Redis, with an archive beside it.
     pub(crate) fn over(redis: &Redis, options: &[&str]) -> Self {
-        let (url, directory) = (redis.url(), redis.directory());
-        let fixed = ["serve", "--listen", "127.0.0.1:0", "--redis-url", &url, "--data-dir", directory];
+        Self::at(&redis.url(), redis.directory(), options)
+    }
+
+    /// Starts a server over the Redis at this address, with an archive in this directory.
+    pub(crate) fn at(url: &str, directory: &str, options: &[&str]) -> Self {
+        let fixed = ["serve", "--listen", "127.0.0.1:0", "--redis-url", url, "--data-dir", directory];
         Self::start(&[&fixed, options].concat())
     }
 

@@ -83,10 +83,15 @@ impl Redis {
 
     /// Kills the server and starts an empty one on the same socket.
     pub(crate) fn restart_empty(&mut self) {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
+        self.kill();
         self.process = Self::spawn(self.directory.path(), &[]);
         self.wait();
+    }
+
+    /// Kills the server.
+    pub(crate) fn kill(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
     }
 
     /// Pauses the server, or resumes it.
@@ -119,12 +124,16 @@ impl Redis {
 
     /// Sends a command past the store, as an operator would.
     pub(crate) fn raw<T: redis::FromRedisValue>(&self, words: &[&str]) -> T {
+        self.try_raw(words).unwrap()
+    }
+
+    pub(crate) fn try_raw<T: redis::FromRedisValue>(&self, words: &[&str]) -> redis::RedisResult<T> {
         let mut connection = redis::Client::open(self.url()).unwrap().get_connection().unwrap();
         let mut command = redis::cmd(words[0]);
         for word in &words[1..] {
             command.arg(*word);
         }
-        command.query(&mut connection).unwrap()
+        command.query(&mut connection)
     }
 }
 

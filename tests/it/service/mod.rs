@@ -5,6 +5,7 @@ pub(crate) mod batch;
 pub(crate) mod budget;
 pub(crate) mod check;
 pub(crate) mod clients;
+pub(crate) mod cluster;
 pub(crate) mod command_line;
 pub(crate) mod events;
 pub(crate) mod generated;

@@ -1,0 +1,158 @@
+//! The servers of a Redis Cluster, and the slots that each of them serves.
+//!
+//! A cluster divides all keys into 16,384 slots by their hash tag
+//! (<https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/>). Each slot is served by one master.
+
+use std::fmt;
+
+use redis::ConnectionAddr;
+
+use crate::store::key::Tag;
+use crate::store::reply::Reply;
+
+/// Number of slots.
+const SLOTS: u16 = 16_384;
+
+/// The host and port of a server.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Node {
+    pub(super) host: String,
+    pub(super) port: u16,
+}
+
+impl fmt::Display for Node {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}", self.host, self.port)
+    }
+}
+
+impl Node {
+    /// Returns the node with this address; `None` for a socket in the file system.
+    pub(super) fn at(address: &ConnectionAddr) -> Option<Self> {
+        match address {
+            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
+                Some(Self { host: host.clone(), port: *port })
+            }
+            _ => None,
+        }
+    }
+
+    /// Parses `host:port`, as redirects name a node. An empty host means that of the node that redirects.
+    pub(super) fn parse(text: &str, asked: &Self) -> Option<Self> {
+        let (host, port) = text.rsplit_once(':')?;
+        Some(Self::named(host, port.parse().ok()?, asked))
+    }
+
+    /// Returns a node as another node names it. A node that does not know its own host leaves it empty, or writes `?`.
+    fn named(host: &str, port: u16, asked: &Self) -> Self {
+        let host = if matches!(host, "" | "?") { asked.host.as_str() } else { host };
+        Self { host: host.to_owned(), port }
+    }
+}
+
+/// Returns the slot of the keys with a tag.
+pub(super) fn slot(tag: Tag) -> u16 {
+    let text = tag.to_string();
+    let hashed = text.trim_start_matches('{').trim_end_matches('}');
+    crc16::State::<crc16::XMODEM>::calculate(hashed.as_bytes()) % SLOTS
+}
+
+/// The masters of a cluster, and their slots.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Topology {
+    masters: Vec<Node>,
+    /// For each slot, the index of the master that serves it.
+    owners: Vec<Option<u16>>,
+}
+
+impl Topology {
+    /// Creates the topology of a cluster of which nothing is known.
+    pub(super) fn unknown() -> Self {
+        Self { masters: Vec::new(), owners: vec![None; SLOTS.into()] }
+    }
+
+    /// Reads a node's reply to `CLUSTER SLOTS`; `None` if the reply is an error, or names no slots.
+    pub(super) fn read(reply: Reply<'_>, asked: &Node) -> Option<Self> {
+        let mut topology = Self::unknown();
+        for range in reply.elements()? {
+            let mut parts = range.elements()?;
+            let mut number = || parts.next()?.count().and_then(|number| u16::try_from(number).ok());
+            let (first, last) = (number()?, number()?.min(SLOTS - 1));
+            let mut master = parts.next()?.elements()?;
+            let host = master.next()?;
+            let port = u16::try_from(master.next()?.count()?).ok()?;
+            let node = Node::named(host.text().unwrap_or_default(), port, asked);
+            let index = topology.index_of(node)?;
+            topology.owners.get_mut(usize::from(first)..=usize::from(last))?.fill(Some(index));
+        }
+        (!topology.masters.is_empty()).then_some(topology)
+    }
+
+    fn index_of(&mut self, node: Node) -> Option<u16> {
+        let known = self.masters.iter().position(|master| *master == node);
+        let index = known.unwrap_or_else(|| {
+            self.masters.push(node);
+            self.masters.len() - 1
+        });
+        u16::try_from(index).ok()
+    }
+
+    /// Returns the masters.
+    pub(super) fn masters(&self) -> &[Node] {
+        &self.masters
+    }
+
+    /// Returns the master of a slot; `None` if no master serves it.
+    pub(super) fn owner(&self, slot: u16) -> Option<&Node> {
+        let index = (*self.owners.get(usize::from(slot))?)?;
+        self.masters.get(usize::from(index))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::id::{PostId, UserId};
+
+    fn node(host: &str, port: u16) -> Node {
+        Node { host: host.to_owned(), port }
+    }
+
+    #[test]
+    fn slots_are_those_of_redis() {
+        // As CLUSTER KEYSLOT answers.
+        assert_eq!(slot(Tag::Global), 7_233);
+        assert_eq!(slot(Tag::Fanout(0)), 6_111);
+        assert_eq!(slot(Tag::Archive), 15_495);
+        assert_eq!(slot(Tag::User(UserId::new(7).unwrap())), 12_568);
+        assert_eq!(slot(Tag::Post(PostId::new(9).unwrap())), 12_067);
+    }
+
+    #[test]
+    fn a_topology_is_read_from_the_ranges_of_slots() {
+        let text = b"*3\r\n\
+            *3\r\n:0\r\n:5460\r\n*4\r\n$9\r\n127.0.0.1\r\n:7000\r\n$2\r\nid\r\n*0\r\n\
+            *4\r\n:5461\r\n:5461\r\n*3\r\n$0\r\n\r\n:7001\r\n$2\r\nid\r\n*3\r\n$1\r\nr\r\n:7009\r\n$2\r\nid\r\n\
+            *3\r\n:16000\r\n:16383\r\n*3\r\n$-1\r\n:7000\r\n$2\r\nid\r\n";
+        let topology = Topology::read(Reply::new(text), &node("127.0.0.1", 7_001)).unwrap();
+        assert_eq!(topology.masters(), [node("127.0.0.1", 7_000), node("127.0.0.1", 7_001)]);
+        assert_eq!(topology.owner(5_460), Some(&node("127.0.0.1", 7_000)));
+        assert_eq!(topology.owner(5_461), Some(&node("127.0.0.1", 7_001)));
+        assert_eq!(topology.owner(16_383), Some(&node("127.0.0.1", 7_000)));
+        assert_eq!((topology.owner(5_462), topology.owner(SLOTS)), (None, None));
+        for text in ["*0\r\n", "-ERR This instance has cluster support disabled\r\n", "*1\r\n:1\r\n"] {
+            assert_eq!(Topology::read(Reply::new(text.as_bytes()), &node("a", 1)), None);
+        }
+    }
+
+    #[test]
+    fn redirects_name_a_host_or_leave_it_to_the_node_that_redirects() {
+        let asked = node("10.0.0.1", 7_000);
+        assert_eq!(Node::parse("10.0.0.2:7001", &asked), Some(node("10.0.0.2", 7_001)));
+        assert_eq!(Node::parse("::1:7001", &asked), Some(node("::1", 7_001)));
+        assert_eq!(Node::parse(":7001", &asked), Some(node("10.0.0.1", 7_001)));
+        for text in ["", "7001", "host:", "host:70001"] {
+            assert_eq!(Node::parse(text, &asked), None);
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! A Redis Cluster for one test.
+
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use redis::{ErrorKind, ServerErrorKind};
+
+use crate::harness::world::Redis;
+
+/// Number of slots of a cluster.
+const SLOTS: usize = 16_384;
+/// Time within which nodes agree on the state of the cluster.
+const AGREED: Duration = Duration::from_secs(30);
+
+/// A cluster of which every node is a process. Its masters have equal shares of the slots.
+pub(crate) struct Cluster {
+    pub(crate) nodes: Vec<Node>,
+}
+
+/// A node of a cluster.
+pub(crate) struct Node {
+    pub(crate) redis: Redis,
+    pub(crate) port: u16,
+}
+
+impl Node {
+    fn start() -> Self {
+        let [port, bus] = free_ports();
+        let [port_text, bus] = [port, bus].map(|port| port.to_string());
+        let options = ["--port", &port_text, "--cluster-port", &bus, "--cluster-enabled", "yes"];
+        // A quick failover, and no need for a majority of replicas.
+        let more =
+            ["--cluster-node-timeout", "2000", "--repl-diskless-sync-delay", "0", "--bind", "127.0.0.1"];
+        Self { redis: Redis::start_with(&[&options[..], &more].concat()), port }
+    }
+
+    pub(crate) fn id(&self) -> String {
+        self.redis.raw(&["CLUSTER", "MYID"])
+    }
+
+    fn is_ready(&self, nodes: usize) -> bool {
+        let info: String = self.redis.raw(&["CLUSTER", "INFO"]);
+        let is = |line: String| info.lines().any(|other| other == line);
+        is("cluster_state:ok".to_owned()) && is(format!("cluster_known_nodes:{nodes}"))
+    }
+}
+
+/// Returns two ports that no process listens on.
+fn free_ports() -> [u16; 2] {
+    let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    listeners.each_ref().map(|listener| listener.local_addr().unwrap().port())
+}
+
+impl Cluster {
+    /// Starts a cluster of this number of masters, each with `replicas` replicas. Masters come first among the nodes.
+    pub(crate) fn start(masters: usize, replicas: usize) -> Self {
+        let nodes: Vec<Node> = (0..masters * (1 + replicas)).map(|_| Node::start()).collect();
+        let cluster = Self { nodes };
+        for (index, node) in cluster.nodes.iter().enumerate() {
+            node.redis.raw::<()>(&["CLUSTER", "SET-CONFIG-EPOCH", &(index + 1).to_string()]);
+            let port = cluster.nodes[0].port.to_string();
+            let bus: u64 = config(&cluster.nodes[0].redis, "cluster-port").parse().unwrap();
+            if index > 0 {
+                node.redis.raw::<()>(&["CLUSTER", "MEET", "127.0.0.1", &port, &bus.to_string()]);
+            }
+            if index < masters {
+                let [first, last] = [index, index + 1].map(|share| share * SLOTS / masters);
+                let range = ["CLUSTER", "ADDSLOTSRANGE", &first.to_string(), &(last - 1).to_string()];
+                node.redis.raw::<()>(&range);
+            }
+        }
+        cluster.wait_until(|node| node.is_ready(cluster.nodes.len()));
+        for (index, replica) in cluster.nodes.iter().enumerate().skip(masters) {
+            replica.redis.raw::<()>(&["CLUSTER", "REPLICATE", &cluster.nodes[index % masters].id()]);
+        }
+        cluster.wait_until(|node| {
+            let state: String = node.redis.raw(&["INFO", "replication"]);
+            state.contains("role:master") || state.contains("master_link_status:up")
+        });
+        cluster
+    }
+
+    /// Waits until all nodes satisfy a condition.
+    fn wait_until(&self, mut is_true: impl FnMut(&Node) -> bool) {
+        #[allow(clippy::disallowed_methods, reason = "processes take real time")]
+        let until = Instant::now() + AGREED;
+        while !self.nodes.iter().all(&mut is_true) {
+            #[allow(clippy::disallowed_methods, reason = "processes take real time")]
+            let now = Instant::now();
+            assert!(now < until, "the nodes agree");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        let hosts: Vec<String> = self.nodes.iter().map(|node| format!("127.0.0.1:{}", node.port)).collect();
+        format!("redis-cluster://{}", hosts.join(","))
+    }
+
+    /// Returns the master that executes a command.
+    fn owner_of(&self, words: &[&str]) -> &Node {
+        let moved = ErrorKind::Server(ServerErrorKind::Moved);
+        let mut asked = &self.nodes[0];
+        while let Err(error) = asked.redis.try_raw::<redis::Value>(words) {
+            assert_eq!(error.kind(), moved, "{error}");
+            let (address, _) = error.redirect_node().unwrap();
+            asked = self.nodes.iter().find(|node| address.ends_with(&format!(":{}", node.port))).unwrap();
+        }
+        asked
+    }
+
+    /// Moves a key's slot to another master, one key after another, as `redis-cli --cluster reshard` does.
+    pub(crate) fn move_slot(&self, key: &str) {
+        let slot: u64 = self.nodes[0].redis.raw(&["CLUSTER", "KEYSLOT", key]);
+        let slot = slot.to_string();
+        let source = self.owner_of(&["EXISTS", key]);
+        let is_other = |node: &&Node| {
+            node.port != source.port
+                && node.redis.raw::<String>(&["INFO", "replication"]).contains("role:master")
+        };
+        let target = self.nodes.iter().find(is_other).unwrap();
+        target.redis.raw::<()>(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &source.id()]);
+        source.redis.raw::<()>(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &target.id()]);
+        loop {
+            let keys: Vec<String> = source.redis.raw(&["CLUSTER", "GETKEYSINSLOT", &slot, "1"]);
+            let Some(key) = keys.first() else { break };
+            let port = target.port.to_string();
+            source.redis.raw::<()>(&["MIGRATE", "127.0.0.1", &port, key, "0", "5000"]);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        for node in [target, source].into_iter().chain(&self.nodes) {
+            // A replica learns it from its master.
+            let _ = node.redis.try_raw::<()>(&["CLUSTER", "SETSLOT", &slot, "NODE", &target.id()]);
+        }
+    }
+
+    /// Returns the names and values of the masters' statistics that begin with this text.
+    pub(crate) fn statistics(&self, section: &str, start: &str) -> Vec<String> {
+        let of = |node: &Node| node.redis.raw::<String>(&["INFO", section]);
+        let lines =
+            self.nodes.iter().flat_map(|node| of(node).lines().map(str::to_owned).collect::<Vec<_>>());
+        lines.filter(|line| line.starts_with(start)).collect()
+    }
+}
+
+fn config(redis: &Redis, name: &str) -> String {
+    redis.raw::<(String, String)>(&["CONFIG", "GET", name]).1
+}

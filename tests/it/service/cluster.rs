@@ -1,0 +1,218 @@
+//! Servers over a Redis Cluster: the same responses as over a single Redis, while masters fail and slots move.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::harness::cluster::Cluster;
+use crate::harness::server::{Server, command};
+use crate::harness::world::Redis;
+use crate::service::socket::Socket;
+use crate::service::watch::{TIMELINE, follow, publish};
+
+const USERS: usize = 9;
+
+fn name(user: usize) -> String {
+    format!("user{user}")
+}
+
+/// Returns true if the first user follows the second, in the story.
+fn follows(one: usize, other: usize) -> bool {
+    one != other && (one * 7 + other * 3) % 4 < 2
+}
+
+/// Registers users who follow each other and publish, and returns their tokens. Returns once their posts are delivered.
+async fn story(server: &Server) -> Vec<String> {
+    let tokens: Vec<String> = (0..USERS).map(|user| server.token(&name(user))).collect();
+    for (one, token) in tokens.iter().enumerate() {
+        for other in (0..USERS).filter(|other| follows(one, *other)) {
+            follow(server, token, &name(other));
+        }
+    }
+    for number in 0..3 {
+        for (user, token) in tokens.iter().enumerate() {
+            let post = publish(server, token, &format!("post {number} of {}", name(user)));
+            if (number + user) % 5 == 0 {
+                let query = format!(
+                    "mutation {{ deletePost(input: {{ postId: \"{post}\" }}) {{ userErrors {{ code }} }} }}"
+                );
+                assert_eq!(server.ask_as(token, &query)["data"]["deletePost"]["userErrors"], json!([]));
+            }
+        }
+    }
+    for (user, token) in tokens.iter().enumerate() {
+        wait_for_timeline(server, token, &expected_timeline(user)).await;
+    }
+    tokens
+}
+
+/// Returns the posts that a user's timeline contains in the end, newest first.
+fn expected_timeline(user: usize) -> Vec<String> {
+    let mut posts = Vec::new();
+    for number in 0..3 {
+        for author in (0..USERS).filter(|author| *author == user || follows(user, *author)) {
+            if (number + author) % 5 != 0 {
+                posts.push(format!("post {number} of {}", name(author)));
+            }
+        }
+    }
+    posts.reverse();
+    posts
+}
+
+fn timeline(server: &Server, token: &str) -> Vec<String> {
+    let data = server.ask_as(token, "{ viewer { timeline(first: 100) { nodes { content } } } }");
+    let nodes = data["data"]["viewer"]["timeline"]["nodes"].as_array().cloned().unwrap_or_default();
+    nodes.iter().map(|node| node["content"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn wait_for_timeline(server: &Server, token: &str, expected: &[String]) {
+    for _ in 0..400 {
+        if timeline(server, token) == expected {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(timeline(server, token), expected);
+}
+
+/// Returns what each user sees of each other.
+fn views(server: &Server, tokens: &[String]) -> Vec<Value> {
+    let user = "username displayName relation { status }";
+    let list = format!("totalCount nodes {{ {user} }} pageInfo {{ hasNextPage hasPreviousPage }}");
+    let view = |viewer: usize, other: usize| {
+        let query = format!(
+            "{{ user(by: {{ username: \"{}\" }}) {{ {user} followers(first: 4) {{ {list} }}
+            following(first: 4) {{ {list} }} mutuals(first: 4) {{ {list} }} knownFollowers(first: 4) {{ {list} }}
+            posts(first: 2) {{ totalCount nodes {{ content author {{ {user} }} }} }} }} }}",
+            name(other)
+        );
+        server.ask_as(&tokens[viewer], &query)
+    };
+    (0..USERS)
+        .flat_map(|viewer| (0..USERS).map(move |other| (viewer, other)))
+        .map(|(one, other)| view(one, other))
+        .collect()
+}
+
+/// Asserts that `fanfold check` finds no fault in a cluster.
+fn check(cluster: &Cluster, directory: &TempDir) {
+    let arguments =
+        ["check", "--redis-url", &cluster.url(), "--data-dir", directory.path().to_str().unwrap()];
+    let output = command(&arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+fn serve(cluster: &Cluster, directory: &TempDir, options: &[&str]) -> Server {
+    Server::at(&cluster.url(), directory.path().to_str().unwrap(), options)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_serves_the_same_responses_as_a_single_server() {
+    let redis = Redis::start();
+    let single = Server::over(&redis, &[]);
+    let expected = views(&single, &story(&single).await);
+    let (cluster, directory) = (Cluster::start(3, 0), tempfile::tempdir().unwrap());
+    for (strategy, masters) in [("zinterstore", 3), ("zmscore", 3)] {
+        let prefix = format!("{strategy}:");
+        let directory = tempfile::tempdir().unwrap();
+        let options =
+            ["--redis-prefix", &prefix, "--relation-strategy", strategy, "--timeline-push-limit", "4"];
+        let server = serve(&cluster, &directory, &options);
+        assert_eq!(views(&server, &story(&server).await), expected);
+        assert_eq!(cluster.statistics("keyspace", "db0").len(), masters, "all masters have keys");
+    }
+    // Every command went to the master that serves its keys.
+    for error in ["CROSSSLOT", "MOVED", "ASK", "ERR"] {
+        assert_eq!(cluster.statistics("errorstats", &format!("errorstat_{error}")), [""; 0]);
+    }
+    drop(directory);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn watchers_of_a_cluster_are_told() {
+    let (cluster, directory) = (Cluster::start(3, 0), tempfile::tempdir().unwrap());
+    let options = ["--timeline-push-limit", "1"];
+    let (one, other) = (serve(&cluster, &directory, &options), serve(&cluster, &directory, &options));
+    let [ada, ben, eve] = ["ada", "ben", "eve"].map(|name| one.token(name));
+    let mut socket = Socket::acknowledged(&other, Some(&ada)).await;
+    follow(&one, &ada, "ben");
+    socket.subscribe("t", TIMELINE, Value::Null).await;
+    assert!(socket.is_silent().await);
+    // Pushed, and then pulled.
+    for (content, fan) in [("one", Some(&eve)), ("two", None), ("three", None)] {
+        publish(&one, &ben, content);
+        assert_eq!(socket.receive().await["payload"]["data"]["timeline"]["post"]["content"], content);
+        if let Some(fan) = fan {
+            follow(&one, fan, "ben");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn replicas_take_over_from_masters_that_are_killed() {
+    let (mut cluster, directory) = (Cluster::start(3, 1), tempfile::tempdir().unwrap());
+    let server = serve(&cluster, &directory, &[]);
+    let tokens = story(&server).await;
+    let mut expected = views(&server, &tokens);
+    let fan = (1..USERS).find(|user| follows(*user, 0)).unwrap();
+    let mut posts = expected_timeline(fan);
+    for master in 0..3 {
+        // Replication takes a moment.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        cluster.nodes[master].redis.kill();
+        let mut number = 0;
+        while views(&server, &tokens) != expected {
+            number += 1;
+            assert!(number < 100, "{:?}", views(&server, &tokens));
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let content = format!("after {master}");
+        publish(&server, &tokens[0], &content);
+        posts.insert(0, content);
+        wait_for_timeline(&server, &tokens[fan], &posts).await;
+        expected = views(&server, &tokens);
+    }
+    drop(server);
+    check(&cluster, &directory);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn slots_move_while_they_are_read_and_written() {
+    let (cluster, directory) = (Cluster::start(3, 0), tempfile::tempdir().unwrap());
+    let server = serve(&cluster, &directory, &[]);
+    let tokens = story(&server).await;
+    let expected = views(&server, &tokens);
+    let [star, fan] = ["star", "fan"].map(|name| server.token(name));
+    let (stop, reads, writes) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                assert_eq!(views(&server, &tokens), expected);
+                reads.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        scope.spawn(|| {
+            follow(&server, &fan, "star");
+            while !stop.load(Ordering::Relaxed) {
+                publish(&server, &star, &writes.load(Ordering::Relaxed).to_string());
+                writes.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        for user in 1..=USERS + 2 {
+            cluster.move_slot(&format!("ff:{{u{user}}}:user"));
+        }
+        for key in ["ff:{g}:layout", "ff:{f0}:fanout", "ff:{f1}:fanout", "ff:{f2}:fanout", "ff:{f3}:fanout"] {
+            cluster.move_slot(key);
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert!(reads.into_inner() > 0);
+    let posts: Vec<String> =
+        (0..writes.into_inner()).rev().take(100).map(|number| number.to_string()).collect();
+    wait_for_timeline(&server, &fan, &posts).await;
+    drop(server);
+    check(&cluster, &directory);
+}
