@@ -253,8 +253,17 @@ impl App {
     ) -> Result<Infallible, Error> {
         let listeners = &self.0.process.listeners;
         loop {
-            if timeout(PINGED, listeners.bell.notified()).await.is_err() {
-                tune(handle.ping(), false).await?;
+            let is_lost = tokio::select! {
+                () = handle.lost() => true,
+                () = listeners.bell.notified() => false,
+                () = tokio::time::sleep(PINGED) => {
+                    tune(handle.ping(), false).await?;
+                    continue;
+                }
+            };
+            if is_lost {
+                let missed = Changes { has_missed: true, ..Changes::anything() };
+                listeners.put_all(&handle.restore().await, &missed);
                 continue;
             }
             let (mut wanted, mut unwanted) = listeners.settle();

@@ -57,10 +57,11 @@ pub struct RulesConfig {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Data")]
 pub struct RedisConfig {
-    /// URL of a Redis or Valkey server, version 6.2 or newer, or of a cluster, version 7.0 or newer.
+    /// URL of a Redis or Valkey server, version 6.2 or newer, of its sentinels, or of a cluster, version 7.0 or newer.
     ///
     /// redis://user:password@host:port/db, rediss://… for TLS, or unix:/path?user=…&pass=…. A cluster has a URL such as
-    /// redis-cluster://user:password@host:port,host:port, or rediss-cluster://… for TLS. TLS trusts the system's
+    /// redis-cluster://user:password@host:port,host:port, and a master watched by Sentinel one such as
+    /// redis-sentinel://user:password@host:port,host:port/name/db. TLS trusts the system's
     /// certificates, or those in the file named by SSL_CERT_FILE. Without this option, Fanfold starts its own
     /// redis-server in the data directory.
     #[arg(long, value_name = "URL", env = "FANFOLD_REDIS_URL", hide_env_values = true)]

@@ -9,13 +9,13 @@
 //! Its cluster connection rejects pipelines of several slots. One that is aimed at a node is sent again as a whole if any
 //! of its commands is redirected.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use futures::future::join_all;
-use redis::{Client, ConnectionAddr, ConnectionInfo, RedisError, RedisWrite as _};
+use redis::{ConnectionAddr, ConnectionInfo, RedisError, RedisWrite as _};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -25,17 +25,21 @@ use crate::store::encode::{Arguments, Pipeline};
 use crate::store::error::Error;
 use crate::store::key::Tag;
 use crate::store::peer::Peer;
-use crate::store::pool::Pool;
+use crate::store::pool::{EXCHANGE, Pool, Server};
 use crate::store::reply::Replies;
 use crate::store::topology::{Node, Topology, slot};
 use crate::store::wire::{Connection, Listener};
 
 /// Time after which a command that is still redirected, or cannot reach its master, fails.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Timeout for obtaining a connection to a node. Shorter than for a single server, because a batch waits for all nodes.
+const CONNECT: Duration = Duration::from_millis(500);
 /// Pause before commands are sent again, and its maximum. It doubles each time.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
-/// Timeout for one node's answer about the topology.
-const ASKED: Duration = Duration::from_millis(500);
+/// Timeout for connecting to a node, and for its answer about the topology.
+const ASKED: Duration = Duration::from_secs(1);
+/// Age of the topology at which it is not read again.
+const FRESH: Duration = Duration::from_millis(50);
 /// Age at which the topology is read again without a reason.
 const STALE: Duration = Duration::from_secs(30);
 
@@ -95,11 +99,11 @@ impl Cluster {
         for seed in &self.state.seeds {
             let address = seed.addr().to_string();
             let Some(node) = Node::at(seed.addr()) else { continue };
-            let pool = self.pool(&node).map_err(OpenError::Url)?;
+            let pool = self.pool(&node);
             match pool.check().await {
                 Ok(()) => match self.ask(&node).await {
                     Some(topology) => {
-                        self.state.install(topology);
+                        self.state.install(Some(topology));
                         return Ok(());
                     }
                     None => failed = Some(OpenError::NoCluster(address)),
@@ -130,14 +134,14 @@ impl Cluster {
     /// Opens the connections of the current thread's lane to all masters.
     pub(super) async fn open_lane(&self) -> Result<(), RedisError> {
         for master in self.state.topology().masters() {
-            self.pool(master)?.open_lane().await?;
+            self.pool(master).open_lane().await?;
         }
         Ok(())
     }
 
     /// Reads the topology and returns it, or what was known if no node answers.
     pub(super) async fn current_topology(&self) -> Arc<Topology> {
-        self.refresh_after(&self.state.topology()).await;
+        self.refresh().await;
         self.state.topology()
     }
 
@@ -147,24 +151,29 @@ impl Cluster {
         node: &Node,
         listener: Box<dyn Listener>,
     ) -> Result<Connection, RedisError> {
-        let client = self.state.client(node)?;
-        Connection::open(client.get_connection_info(), Some(listener)).await
+        Connection::open(&self.state.info(node), Some(listener)).await
     }
 
-    /// Sends a pipeline to each master, and returns their replies.
-    pub(super) async fn ask_all(&self, pipeline: Pipeline) -> Result<Vec<Replies>, Error> {
+    /// Sends a pipeline to each master, and returns the replies of each.
+    pub(super) async fn ask_all(&self, pipeline: Pipeline) -> Vec<Result<Replies, Error>> {
         let (count, bytes) = (pipeline.len(), pipeline.into_bytes());
         let topology = self.state.topology();
-        let asked =
-            topology.masters().iter().map(async |master| self.pool(master)?.send(bytes.clone(), count).await);
-        join_all(asked).await.into_iter().collect()
+        let ask = async |master| {
+            let asked = timeout(EXCHANGE, self.pool(master).send(bytes.clone(), count)).await;
+            asked.unwrap_or_else(|_elapsed| Err(Error::no_answer().into()))
+        };
+        join_all(topology.masters().iter().map(ask)).await
     }
 
     /// Sends a pipeline and waits for its replies. What cannot be answered in time is answered by an error of its own,
     /// unless nothing can.
     pub(super) async fn exchange(&self, pipeline: Pipeline) -> Result<Replies, Error> {
         self.refresh_if_stale();
-        let mut distribution = Distribution::of(pipeline);
+        let exchanged = timeout(EXCHANGE, self.distribute(Distribution::of(pipeline))).await;
+        exchanged.unwrap_or_else(|_elapsed| Err(Error::no_answer().into()))
+    }
+
+    async fn distribute(&self, mut distribution: Distribution) -> Result<Replies, Error> {
         let began = Instant::now();
         let mut pause = PAUSE.0;
         loop {
@@ -172,41 +181,48 @@ impl Cluster {
             let groups = distribution.groups(&topology);
             let sent = join_all(groups.iter().map(|group| self.send(&distribution, group))).await;
             for (group, answered) in groups.iter().zip(sent) {
-                distribution.settle(group, answered);
+                if answered.is_err() {
+                    // Even if there is no time left for another attempt: the next caller profits.
+                    self.refresh_soon();
+                }
+                for (slot, node) in distribution.settle(group, answered) {
+                    self.state.note_owner(slot, node);
+                    self.refresh_soon();
+                }
             }
             let Some(outlook) = distribution.outlook().filter(|_| began.elapsed() < PATIENCE) else {
                 return distribution.replies();
             };
-            match outlook {
-                Outlook::Redirected => self.refresh_soon(),
-                Outlook::Waits => {
-                    sleep(pause).await;
-                    pause = (pause * 2).min(PAUSE.1);
-                    self.refresh_after(&topology).await;
-                }
+            if outlook == Outlook::LacksMaster {
+                self.refresh_soon();
+            }
+            if outlook != Outlook::Continues {
+                sleep(pause).await;
+                pause = (pause * 2).min(PAUSE.1);
             }
         }
     }
 
     async fn send(&self, distribution: &Distribution, group: &Group) -> Result<Replies, Error> {
         let (bytes, count) = distribution.encoded(group);
-        self.pool(group.node())?.send(bytes, count).await
+        self.pool(group.node()).send(bytes, count).await
     }
 
     /// Returns the connections to a node.
-    fn pool(&self, node: &Node) -> Result<Pool, RedisError> {
+    fn pool(&self, node: &Node) -> Pool {
         let mut pools = lock(&self.pools);
         if let Some(pool) = pools.get(node) {
-            return Ok(pool.clone());
+            return pool.clone();
         }
         // Nodes that have left the cluster are not connected to any more.
-        let topology = self.state.topology();
-        pools.retain(|node, _| topology.masters().contains(node));
+        let nodes = self.nodes();
+        pools.retain(|node, _| nodes.contains(node));
         let peer = Arc::clone(lock(&self.state.peers).entry(node.clone()).or_default());
-        let pool = Pool::new(self.state.client(node)?, self.size, peer, self.state.home.clone());
+        let server = Server::At(Arc::new(self.state.info(node)));
+        let pool = Pool::new(server, self.size, peer, self.state.home.clone()).within(CONNECT);
         let pool = if self.is_apart { pool.apart() } else { pool };
         pools.insert(node.clone(), pool.clone());
-        Ok(pool)
+        pool
     }
 
     /// Reads the topology again in the background if it is old.
@@ -216,35 +232,35 @@ impl Cluster {
         }
     }
 
-    /// Reads the topology again in the background.
+    /// Reads the topology again in the background, unless that is under way or has just been done.
     fn refresh_soon(&self) {
-        if self.state.is_refreshing.swap(true, Ordering::Relaxed) {
+        let is_fresh = self.state.known().at.elapsed() < FRESH;
+        if is_fresh || self.state.is_refreshing.swap(true, Ordering::Relaxed) {
             return;
         }
         let cluster = self.clone();
         self.state.home.spawn(async move {
-            let topology = cluster.state.topology();
-            cluster.refresh_after(&topology).await;
+            cluster.refresh().await;
             cluster.state.is_refreshing.store(false, Ordering::Relaxed);
         });
     }
 
-    /// Reads the topology again, unless another caller has replaced `old` meanwhile.
-    async fn refresh_after(&self, old: &Arc<Topology>) {
+    /// Reads the topology again. Callers at the same time share a read.
+    async fn refresh(&self) {
+        let asked_at = Instant::now();
         let _reading = self.state.reading.lock().await;
-        if !Arc::ptr_eq(old, &self.state.topology()) {
+        if self.state.known().at >= asked_at {
             return;
         }
+        let nodes = self.nodes();
+        let asked = join_all(nodes.iter().map(|node| Box::pin(self.ask(node)))).await;
+        self.state.install(most_frequent(asked.into_iter().flatten().collect(), &self.state.topology()));
+    }
+
+    /// Returns the masters, and the nodes that the operator has named.
+    fn nodes(&self) -> HashSet<Node> {
         let seeds = self.state.seeds.iter().filter_map(|seed| Node::at(seed.addr()));
-        let nodes: Vec<Node> = old.masters().iter().cloned().chain(seeds).collect();
-        // All are asked, because those that do not answer are those that matter here.
-        let asked = nodes.iter().map(|node| Box::pin(self.ask(node)));
-        let mut found = join_all(asked).await.into_iter().flatten();
-        if let Some(topology) = found.find(|topology| topology != &**old) {
-            self.state.install(topology);
-        } else {
-            self.state.confirm();
-        }
+        self.state.topology().masters().iter().cloned().chain(seeds).collect()
     }
 
     /// Asks a node for the topology; `None` if it does not answer in time.
@@ -254,7 +270,7 @@ impl Cluster {
             arguments.write_arg(word.as_bytes());
         }
         let pipeline = Pipeline::of(&arguments, None);
-        let sent = self.pool(node).ok()?;
+        let sent = self.pool(node);
         let replies = timeout(ASKED, sent.send(pipeline.into_bytes(), 1)).await.ok()?.ok()?;
         Topology::read(replies.iter().next()?, node)
     }
@@ -269,24 +285,32 @@ impl State {
         self.known().topology
     }
 
-    fn install(&self, topology: Topology) {
-        let global = slot(Tag::Global);
+    /// Replaces the topology. Without a new one, notes that the known one has just been confirmed.
+    fn install(&self, topology: Option<Topology>) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        let (old, new) = (known.topology.owner(global), topology.owner(global));
-        if old.is_some() && old != new {
+        known.at = Instant::now();
+        let Some(topology) = topology.filter(|topology| *topology != *known.topology) else { return };
+        let global = slot(Tag::Global);
+        if known.topology.owner(global).is_some_and(|owner| Some(owner) != topology.owner(global)) {
             self.changes.fetch_add(1, Ordering::Relaxed);
         }
-        tracing::info!(masters = topology.masters().len(), "the topology of the Redis Cluster was read");
-        *known = Known { topology: Arc::new(topology), at: Instant::now() };
+        tracing::info!(masters = topology.masters().len(), "the topology of the Redis Cluster has changed");
+        known.topology = Arc::new(topology);
     }
 
-    /// Notes that the topology has not changed.
-    fn confirm(&self) {
-        self.known.write().unwrap_or_else(PoisonError::into_inner).at = Instant::now();
+    /// Records that a slot has another owner, before anything is sent there: if it is the slot of the counters, the new
+    /// owner may have lost the last ids.
+    fn note_owner(&self, slot: u16, node: Node) {
+        if self.topology().owner(slot) != Some(&node) {
+            let at = self.known().at;
+            self.install(Some(self.topology().with_owner(slot, node)));
+            // The rest of the topology is as old as before.
+            self.known.write().unwrap_or_else(PoisonError::into_inner).at = at;
+        }
     }
 
-    /// Returns a client of a node, with the settings of the seeds.
-    fn client(&self, node: &Node) -> Result<Client, RedisError> {
+    /// Returns a node's address, with the settings of the seeds.
+    fn info(&self, node: &Node) -> ConnectionInfo {
         let Node { host, port } = node.clone();
         let info = self.seeds[0].clone();
         let address = match info.addr() {
@@ -295,10 +319,45 @@ impl State {
             }
             _ => ConnectionAddr::Tcp(host, port),
         };
-        Client::open(info.set_addr(address))
+        info.set_addr(address)
     }
+}
+
+/// Returns the topology that most nodes report; `None` if as many report the known one, or none reports any. A node that
+/// has been cut off may report an old one.
+fn most_frequent(reported: Vec<Topology>, known: &Topology) -> Option<Topology> {
+    let votes = |topology: &Topology| reported.iter().filter(|other| *other == topology).count();
+    let most = reported.iter().map(votes).max()?;
+    if votes(known) == most {
+        return None;
+    }
+    let first = reported.iter().position(|topology| votes(topology) == most)?;
+    reported.into_iter().nth(first)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn topology(owner: u16) -> Topology {
+        let node = Node { host: "host".to_owned(), port: owner };
+        Topology::unknown().with_owner(0, node)
+    }
+
+    #[test]
+    fn a_topology_is_replaced_if_more_nodes_report_another() {
+        let one = |owners: &[u16]| {
+            let reported = owners.iter().map(|owner| topology(*owner)).collect();
+            most_frequent(reported, &topology(1))
+        };
+        assert_eq!(one(&[]), None);
+        assert_eq!(one(&[1, 1, 2]), None, "one node may be cut off");
+        assert_eq!(one(&[1, 2]), None);
+        assert_eq!(one(&[2, 1, 2]), Some(topology(2)));
+        assert_eq!(one(&[3, 2, 2, 1]), Some(topology(2)));
+    }
 }

@@ -1,21 +1,24 @@
-//! The servers that hold a store's data: a single server, or a Redis Cluster.
+//! The servers that hold a store's data: a single server, which Sentinel may watch, or a Redis Cluster.
+
+use std::sync::Arc;
 
 use redis::io::tcp::{TcpSettings, socket2};
-use redis::{ConnectionInfo, IntoConnectionInfo as _, RedisError};
+use redis::{ConnectionInfo, ErrorKind, IntoConnectionInfo as _, RedisError};
 
 use crate::config::RedisConfig;
 use crate::store::OpenError;
 use crate::store::cluster::Cluster;
 use crate::store::encode::Pipeline;
 use crate::store::error::Error;
-use crate::store::pool::Pool;
+use crate::store::pool::{Pool, Server};
 use crate::store::reply::Replies;
+use crate::store::sentinel::Sentinel;
 use crate::store::wire::KEEPALIVE;
 
 /// Connections to all servers of a deployment.
 #[derive(Clone)]
 pub(super) enum Deployment {
-    /// One server.
+    /// One server, or the master that Sentinel names.
     Single(Box<Pool>),
     /// The masters of a Redis Cluster.
     Cluster(Cluster),
@@ -27,27 +30,78 @@ enum Addresses {
     Single(Box<ConnectionInfo>),
     /// Some nodes of a cluster.
     Cluster(Vec<ConnectionInfo>),
+    Sentinel(Box<Sentinel>),
 }
 
+/// The default port of sentinels.
+const SENTINEL_PORT: u16 = 26_379;
+
 impl Addresses {
-    /// Parses a URL. `redis-cluster://user:password@host:port,host:port` names nodes of a cluster, and
-    /// `rediss-cluster://` the same over TLS. Other URLs are those of the `redis` crate.
-    fn parse(url: &str) -> Result<Self, RedisError> {
-        let single = || Ok(Self::Single(Box::new(url.into_connection_info()?)));
-        let Some((scheme, rest)) = url.split_once("://") else {
-            return single();
-        };
-        let scheme = scheme.replace('+', "-");
-        let Some(scheme) = scheme.strip_suffix("-cluster") else {
-            return single();
-        };
-        let (user, hosts) = match rest.rsplit_once('@') {
-            Some((user, hosts)) => (format!("{user}@"), hosts),
+    /// Parses a URL.
+    ///
+    /// - `redis-cluster://user:password@host:port,host:port` names nodes of a cluster.
+    /// - `redis-sentinel://user:password@host:port,host:port/name/db?sentinel_username=…&sentinel_password=…` names
+    ///   sentinels, and the master that they watch. The user and the password are the master's.
+    /// - With `rediss`, connections are encrypted. All other URLs are those of the `redis` crate.
+    fn parse(url: &str, tcp: &TcpSettings) -> Result<Self, RedisError> {
+        let open = |url: &str| Ok::<_, RedisError>(url.into_connection_info()?.set_tcp_settings(tcp.clone()));
+        let (scheme, rest) = url.split_once("://").unwrap_or_default();
+        let (user, rest) = match rest.rsplit_once('@') {
+            Some((user, rest)) => (format!("{user}@"), rest),
             None => (String::new(), rest),
         };
-        let hosts = hosts.trim_end_matches('/').split(',');
-        let seed = |host: &str| format!("{scheme}://{user}{host}").into_connection_info();
-        Ok(Self::Cluster(hosts.map(seed).collect::<Result<_, _>>()?))
+        let (hosts, path) = rest.split_once('/').unwrap_or((rest, ""));
+        match scheme.replace('+', "-").rsplit_once('-') {
+            Some((scheme, "cluster")) => {
+                let seeds = hosts.split(',').map(|host| open(&format!("{scheme}://{user}{host}")));
+                Ok(Self::Cluster(seeds.collect::<Result<_, _>>()?))
+            }
+            Some((scheme, "sentinel")) => {
+                let Watched { name, db, user: sentinel_user } = Watched::parse(path)?;
+                let sentinel = |host: &str| open(&format!("{scheme}://{sentinel_user}{}", with_port(host)));
+                let sentinels = hosts.split(',').map(sentinel).collect::<Result<_, _>>()?;
+                let master = open(&format!("{scheme}://{user}master/{db}"))?;
+                Ok(Self::Sentinel(Box::new(Sentinel::new(sentinels, name, master))))
+            }
+            _ => Ok(Self::Single(Box::new(open(url)?))),
+        }
+    }
+}
+
+/// Returns a sentinel's host with its port.
+fn with_port(host: &str) -> String {
+    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
+    if has_port { host.to_owned() } else { format!("{host}:{SENTINEL_PORT}") }
+}
+
+/// The part of a sentinel URL after the hosts.
+struct Watched {
+    name: String,
+    db: String,
+    /// The user and the password of the sentinels, as in a URL.
+    user: String,
+}
+
+impl Watched {
+    /// Parses `name/db?sentinel_username=…&sentinel_password=…`, or `db?sentinelMasterId=name`.
+    fn parse(path: &str) -> Result<Self, RedisError> {
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        let option = |name: &str| {
+            query.split('&').filter_map(|option| option.split_once('=')).find(|(key, _)| *key == name)
+        };
+        let value = |name: &str| option(name).map_or("", |(_, value)| value);
+        let (name, db) = match value("sentinelMasterId") {
+            "" => path.split_once('/').unwrap_or((path, "")),
+            name => (name, path),
+        };
+        if name.is_empty() {
+            return Err((ErrorKind::InvalidClientConfig, "the URL does not name the master").into());
+        }
+        let user = match [value("sentinel_username"), value("sentinel_password")] {
+            ["", ""] => String::new(),
+            [user, password] => format!("{user}:{password}@"),
+        };
+        Ok(Self { name: name.to_owned(), db: db.trim_end_matches('/').to_owned(), user })
     }
 }
 
@@ -60,17 +114,13 @@ impl Deployment {
             .set_nodelay(true)
             .set_keepalive(socket2::TcpKeepalive::new().with_time(KEEPALIVE));
         let url = config.redis_url.as_ref().map_or("redis://127.0.0.1/", |url| url.expose());
-        match Addresses::parse(url).map_err(OpenError::Url)? {
-            Addresses::Single(info) => {
-                let info = info.set_tcp_settings(tcp);
-                let pool = Pool::connect(info, config.redis_connections).await?;
-                Ok(Self::Single(Box::new(pool)))
-            }
-            Addresses::Cluster(seeds) => {
-                let seeds = seeds.into_iter().map(|seed| seed.set_tcp_settings(tcp.clone())).collect();
-                Cluster::connect(seeds, config.redis_connections).await.map(Self::Cluster)
-            }
-        }
+        let size = config.redis_connections;
+        let server = match Addresses::parse(url, &tcp).map_err(OpenError::Url)? {
+            Addresses::Single(info) => Server::At(Arc::from(info)),
+            Addresses::Sentinel(sentinel) => Server::Watched(Arc::from(sentinel)),
+            Addresses::Cluster(seeds) => return Cluster::connect(seeds, size).await.map(Self::Cluster),
+        };
+        Ok(Self::Single(Box::new(Pool::connect(server, size).await?)))
     }
 
     /// Returns separate connections, one to each server, which all lanes share.
@@ -114,9 +164,9 @@ impl Deployment {
     }
 
     /// Sends a pipeline without keys to each server, and returns each server's replies.
-    pub(super) async fn ask_all(&self, pipeline: Pipeline) -> Result<Vec<Replies>, Error> {
+    pub(super) async fn ask_all(&self, pipeline: Pipeline) -> Vec<Result<Replies, Error>> {
         match self {
-            Self::Single(pool) => Ok(vec![pool.exchange(pipeline).await?]),
+            Self::Single(pool) => vec![pool.exchange(pipeline).await],
             Self::Cluster(cluster) => cluster.ask_all(pipeline).await,
         }
     }
@@ -126,29 +176,44 @@ impl Deployment {
 mod tests {
     use super::*;
 
+    fn described(info: &ConnectionInfo) -> String {
+        let settings = info.redis_settings();
+        let [user, password] = [settings.username(), settings.password()].map(Option::unwrap_or_default);
+        format!("{user}:{password}@{}/{}", info.addr(), settings.db())
+    }
+
     fn parsed(url: &str) -> Vec<String> {
-        match Addresses::parse(url).unwrap() {
-            Addresses::Single(info) => vec![format!("single {}", info.addr())],
-            Addresses::Cluster(seeds) => {
-                let text = |seed: &ConnectionInfo| {
-                    let settings = seed.redis_settings();
-                    let [user, password] =
-                        [settings.username(), settings.password()].map(Option::unwrap_or_default);
-                    format!("{user} {password} {}", seed.addr())
-                };
-                seeds.iter().map(text).collect()
+        match Addresses::parse(url, &TcpSettings::default()).unwrap() {
+            Addresses::Single(info) => vec![format!("single {}", described(&info))],
+            Addresses::Cluster(seeds) => seeds.iter().map(described).collect(),
+            Addresses::Sentinel(sentinel) => {
+                vec![format!("{}: {}", sentinel.addresses(), described(sentinel.settings()))]
             }
         }
     }
 
     #[test]
     fn a_url_names_a_server_or_the_nodes_of_a_cluster() {
-        assert_eq!(parsed("redis://host:7000/1"), ["single host:7000"]);
-        assert_eq!(parsed("redis-cluster://one:7000,two"), ["  one:7000", "  two:6379"]);
-        assert_eq!(parsed("redis+cluster://me:p%40ss@one:1,[::1]:2/"), ["me p@ss one:1", "me p@ss ::1:2"]);
-        assert_eq!(parsed("rediss-cluster://:pass@one:1"), [" pass one:1"]);
-        for url in ["redis-cluster://", "redis-cluster://one:1,,two", "http-cluster://one"] {
-            assert!(Addresses::parse(url).is_err(), "{url}");
+        assert_eq!(parsed("redis://host:7000/1"), ["single :@host:7000/1"]);
+        assert_eq!(parsed("redis-cluster://one:7000,two"), [":@one:7000/0", ":@two:6379/0"]);
+        assert_eq!(parsed("redis+cluster://me:p%40ss@one:1,two:2/"), ["me:p@ss@one:1/0", "me:p@ss@two:2/0"]);
+        assert_eq!(parsed("rediss-cluster://:pass@one:1"), [":pass@one:1/0"]);
+        for url in ["redis-cluster://", "redis-cluster://one:1,,two", "http-cluster://one", "nothing"] {
+            assert!(Addresses::parse(url, &TcpSettings::default()).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_url_names_sentinels_and_their_master() {
+        let one = "main (by Sentinel at one:26379, two:7): me:pass@master:6379/3";
+        for url in [
+            "redis-sentinel://me:pass@one,two:7/main/3",
+            "redis+sentinel://me:pass@one,two:7/3?sentinelMasterId=main",
+        ] {
+            assert_eq!(parsed(url), [one]);
+        }
+        for url in ["redis-sentinel://one", "redis-sentinel://one/", "redis-sentinel://one/main/x"] {
+            assert!(Addresses::parse(url, &TcpSettings::default()).is_err(), "{url}");
         }
     }
 }

@@ -1,18 +1,22 @@
 //! Distributes a pipeline to the masters of a cluster: groups its units by master, and examines the replies.
 //!
 //! The groups are sent at the same time. Each unit's replies are examined on their own, so that one unit's redirect does
-//! not repeat the others. A unit is sent again as a whole; every command is safe to repeat.
+//! not repeat the others. Every command is safe to repeat.
 //!
 //! | reply | meaning | next |
 //! |---|---|---|
-//! | `MOVED` | another master serves the slot | send to that master, read the topology |
+//! | `MOVED` | another master serves the slot | send to that master |
 //! | `ASK` | the key is already at the slot's next master | send there, after `ASKING` |
 //! | `TRYAGAIN` | of several keys, only some have moved | wait, send again |
-//! | `CLUSTERDOWN`, `LOADING`, `MASTERDOWN`, `READONLY` | a failover is under way | wait, read the topology, send again |
+//! | `CLUSTERDOWN`, `LOADING`, `MASTERDOWN`, `READONLY` | a failover is under way | wait, send again |
 //! | `UNBLOCKED` | the key has moved while the command waited for it | the same |
 //! | none, the connection broke | the master is down | the same |
 //! | none in time | the master may be executing the command | none: the command fails |
 //! | `ASK` or `TRYAGAIN` in a transaction | its keys are at two masters until the slot has moved | none: its caller reads the keys one by one |
+//!
+//! Of a unit of several commands, those before the first redirect keep their replies, and the others are sent one by one
+//! from then on. The master that a slot is moving to answers, after `ASKING`, even for a key that is still at the other
+//! master, as if there were no such key. So only a command that was itself answered with `ASK` is sent there.
 //!
 //! What cannot be answered in the end fails for its own caller only.
 
@@ -21,11 +25,13 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 
-use crate::store::encode::Pipeline;
+use crate::store::encode::{Pipeline, Unit};
 use crate::store::error::Error;
 use crate::store::reply::{Replies, Reply, Scanner};
 use crate::store::topology::{Node, Topology, slot};
 
+/// Number of redirects of a unit after which it waits, because the masters do not agree.
+const MOST_REDIRECTS: usize = 4;
 /// Command after which a node answers for a key that is moving to it.
 const ASKING: &[u8] = b"*1\r\n$6\r\nASKING\r\n";
 /// First bytes of a transaction.
@@ -49,8 +55,84 @@ struct Part {
     commands: usize,
     /// The slot of the unit's keys; `None` if it has no keys, so that any node can execute it.
     slot: Option<u16>,
+    is_transaction: bool,
     target: Target,
     progress: Progress,
+    /// The final replies so far, among those received together: those to the unit's first commands.
+    answered: Vec<(Replies, Range<usize>)>,
+    /// Number of commands with a final reply.
+    done: usize,
+    /// True if the remaining commands are sent one by one.
+    is_stepwise: bool,
+    /// Number of redirects so far.
+    redirects: usize,
+}
+
+impl Part {
+    fn is_open(&self) -> bool {
+        self.done < self.commands && !matches!(self.progress, Progress::Failed)
+    }
+
+    /// Returns the number of commands that are sent next.
+    fn next(&self) -> usize {
+        if self.is_stepwise { 1 } else { self.commands - self.done }
+    }
+
+    /// Returns the commands that are sent next.
+    fn encoded<'a>(&self, pipeline: &'a [u8]) -> &'a [u8] {
+        let unit = &pipeline[self.bytes.clone()];
+        if self.done == 0 && !self.is_stepwise {
+            return unit;
+        }
+        let ends: Vec<usize> = ends(unit).collect();
+        let start = self.done.checked_sub(1).map_or(0, |last| ends[last]);
+        &unit[start..ends[self.done + self.next() - 1]]
+    }
+
+    /// Records the replies to the commands that were sent, which begin at `first` of these.
+    fn settle(&mut self, replies: &Replies, first: usize, group: &Group) {
+        let width = group.width();
+        let count = self.next();
+        let (mut is_final, mut verdict) = (count, None);
+        for index in 0..count {
+            let reply = replies.range(first + index * width..first + (index + 1) * width).last();
+            verdict = reply.and_then(|reply| Verdict::of(reply, &group.node, self.is_transaction));
+            if verdict.is_some() {
+                is_final = index;
+                break;
+            }
+        }
+        if self.is_transaction && verdict.is_some() {
+            // It had no effect, and is sent again as a whole.
+            is_final = 0;
+        }
+        self.take(replies, first, is_final, width);
+        match verdict {
+            None => self.target = Target::Owner,
+            Some(Verdict::Wait(progress)) => (self.target, self.progress) = (Target::Owner, progress),
+            Some(Verdict::Send(target)) => {
+                self.is_stepwise |= self.commands > 1 && !self.is_transaction;
+                self.redirects += 1;
+                self.target = target;
+                if self.redirects.is_multiple_of(MOST_REDIRECTS) {
+                    (self.target, self.progress) = (Target::Owner, Progress::LacksMaster);
+                }
+            }
+        }
+    }
+
+    /// Keeps the replies to the next `count` commands. Leaves out the replies to `ASKING`.
+    fn take(&mut self, replies: &Replies, first: usize, count: usize, width: usize) {
+        if count == 0 {
+            return;
+        }
+        let range = first..first + count * width;
+        self.answered.push(match width {
+            1 => (replies.clone(), range),
+            _ => (Replies::gather(replies.range(range).skip(1).step_by(width), 0), 0..count),
+        });
+        self.done += count;
+    }
 }
 
 /// Where a unit is sent next.
@@ -64,13 +146,14 @@ enum Target {
     Asking(Node),
 }
 
+#[derive(Debug, PartialEq, Eq)]
 enum Progress {
-    /// Not sent yet, or to be sent again at once.
+    /// To be sent at once, unless all commands are done.
     Open,
-    /// To be sent again after a pause.
+    /// To be sent after a pause: the slot is moving.
     Waits,
-    /// The replies, among those received together.
-    Answered(Replies, Range<usize>),
+    /// To be sent after a pause: its master does not serve it at the moment.
+    LacksMaster,
     /// Not to be sent again.
     Failed,
 }
@@ -78,10 +161,12 @@ enum Progress {
 /// What is left to do for a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outlook {
-    /// Some units are to be sent to other nodes, at once.
-    Redirected,
+    /// Some units are to be sent at once, to other nodes or with their next command.
+    Continues,
     /// Some units are to be sent again after a pause.
     Waits,
+    /// The same, and the topology may have changed.
+    LacksMaster,
 }
 
 /// Units that are sent to a node together.
@@ -97,30 +182,30 @@ impl Group {
     pub(super) fn node(&self) -> &Node {
         &self.node
     }
+
+    /// Returns the number of replies to each command: `ASKING` has one of its own.
+    fn width(&self) -> usize {
+        if self.is_asking { 2 } else { 1 }
+    }
 }
 
-/// What replies mean for a unit.
+/// What a reply that is not final means for a unit.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
-    Final,
     Send(Target),
-    Wait,
+    Wait(Progress),
 }
 
 impl Verdict {
-    /// Judges the replies to one unit, by the first that is not final: in a transaction, the reply to `EXEC` does not say
-    /// why a command was rejected.
-    fn of<'a>(mut replies: impl Iterator<Item = Reply<'a>>, asked: &Node, is_transaction: bool) -> Self {
-        replies.find_map(|reply| Self::of_one(reply, asked, is_transaction)).unwrap_or(Self::Final)
-    }
-
-    fn of_one(reply: Reply<'_>, asked: &Node, is_transaction: bool) -> Option<Self> {
+    /// Judges one reply; `None` if it is final.
+    fn of(reply: Reply<'_>, asked: &Node, is_transaction: bool) -> Option<Self> {
         match reply.error_code()? {
             b"ASK" | b"TRYAGAIN" if is_transaction => None,
             b"MOVED" => Some(Self::Send(Target::Moved(named(reply, asked)?))),
             b"ASK" => Some(Self::Send(Target::Asking(named(reply, asked)?))),
-            b"TRYAGAIN" | b"CLUSTERDOWN" | b"LOADING" | b"MASTERDOWN" | b"READONLY" | b"UNBLOCKED" => {
-                Some(Self::Wait)
+            b"TRYAGAIN" => Some(Self::Wait(Progress::Waits)),
+            b"CLUSTERDOWN" | b"LOADING" | b"MASTERDOWN" | b"READONLY" | b"UNBLOCKED" => {
+                Some(Self::Wait(Progress::LacksMaster))
             }
             _ => None,
         }
@@ -137,33 +222,41 @@ impl Distribution {
     /// Begins to distribute a pipeline.
     pub(super) fn of(pipeline: Pipeline) -> Self {
         let mut start = 0;
-        let mut parts = Vec::with_capacity(pipeline.units().len());
-        for unit in pipeline.units() {
-            let bytes = start..start + unit.bytes;
-            start = bytes.end;
-            let (target, progress) = (Target::Owner, Progress::Open);
-            parts.push(Part { bytes, commands: unit.commands, slot: unit.tag.map(slot), target, progress });
-        }
-        Self { bytes: pipeline.into_bytes(), parts, elements: 0, failed: None }
+        let units = pipeline.units().to_vec();
+        let bytes = pipeline.into_bytes();
+        let part = |unit: Unit| {
+            let range = start..start + unit.bytes;
+            start = range.end;
+            Part {
+                is_transaction: bytes[range.clone()].starts_with(MULTI),
+                bytes: range,
+                commands: unit.commands,
+                slot: unit.tag.map(slot),
+                target: Target::Owner,
+                progress: Progress::Open,
+                answered: Vec::new(),
+                done: 0,
+                is_stepwise: false,
+                redirects: 0,
+            }
+        };
+        let parts = units.into_iter().map(part).collect();
+        Self { bytes, parts, elements: 0, failed: None }
     }
 
     /// Groups the units that are to be sent by their nodes. A unit whose slot has no master waits.
     pub(super) fn groups(&mut self, topology: &Topology) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         let mut known: HashMap<(Node, bool), usize> = HashMap::new();
-        for (index, part) in self.parts.iter_mut().enumerate() {
-            if matches!(part.progress, Progress::Answered(..) | Progress::Failed) {
-                continue;
-            }
+        for (index, part) in self.parts.iter_mut().enumerate().filter(|(_, part)| part.is_open()) {
+            let owner = || part.slot.map_or(topology.masters().first(), |slot| topology.owner(slot));
             let (node, is_asking) = match &part.target {
-                Target::Owner => {
-                    (part.slot.map_or(topology.masters().first(), |slot| topology.owner(slot)), false)
-                }
+                Target::Owner => (owner(), false),
                 Target::Moved(node) => (Some(node), false),
                 Target::Asking(node) => (Some(node), true),
             };
             let Some(node) = node.cloned() else {
-                part.progress = Progress::Waits;
+                part.progress = Progress::LacksMaster;
                 continue;
             };
             part.progress = Progress::Open;
@@ -179,45 +272,39 @@ impl Distribution {
     /// Returns a group's commands, and the number of replies to them.
     pub(super) fn encoded(&self, group: &Group) -> (Bytes, usize) {
         let parts = || group.parts.iter().map(|part| &self.parts[*part]);
-        let count = parts().map(|part| part.commands).sum();
-        if group.is_asking {
-            let mut bytes = BytesMut::new();
-            parts().for_each(|part| ask(&self.bytes[part.bytes.clone()], &mut bytes));
-            return (bytes.freeze(), 2 * count);
-        }
-        if group.parts.len() == self.parts.len() {
+        let count = parts().map(|part| part.next() * group.width()).sum();
+        if count == self.commands() && !group.is_asking {
             return (self.bytes.clone(), count);
         }
-        let mut bytes = BytesMut::with_capacity(parts().map(|part| part.bytes.len()).sum());
-        parts().for_each(|part| bytes.extend_from_slice(&self.bytes[part.bytes.clone()]));
+        let mut bytes = BytesMut::new();
+        for part in parts() {
+            let commands = part.encoded(&self.bytes);
+            if group.is_asking { ask(commands, &mut bytes) } else { bytes.extend_from_slice(commands) }
+        }
         (bytes.freeze(), count)
     }
 
-    /// Records what a group's node has answered.
-    pub(super) fn settle(&mut self, group: &Group, answered: Result<Replies, Error>) {
+    /// Records what a group's node has answered. Returns the slots that other masters serve, with these masters.
+    pub(super) fn settle(&mut self, group: &Group, answered: Result<Replies, Error>) -> Vec<(u16, Node)> {
         let replies = match answered {
             Ok(replies) => replies,
-            Err(error) => return self.fail(group, error),
+            Err(error) => {
+                self.fail(group, error);
+                return Vec::new();
+            }
         };
         self.elements += replies.elements();
-        let mut first = 0;
+        let (mut first, mut moved) = (0, Vec::new());
         for index in &group.parts {
             let part = &mut self.parts[*index];
-            let is_transaction = self.bytes[part.bytes.clone()].starts_with(MULTI);
-            // The reply to ASKING precedes that to each command.
-            let width = if group.is_asking { 2 } else { 1 };
-            let range = first..first + part.commands * width;
-            first = range.end;
-            match Verdict::of(replies.range(range.clone()), &group.node, is_transaction) {
-                Verdict::Final if group.is_asking => {
-                    let own = Replies::gather(replies.range(range).skip(1).step_by(2), 0);
-                    part.progress = Progress::Answered(own, 0..part.commands);
-                }
-                Verdict::Final => part.progress = Progress::Answered(replies.clone(), range),
-                Verdict::Send(target) => part.target = target,
-                Verdict::Wait => (part.target, part.progress) = (Target::Owner, Progress::Waits),
+            let count = part.next() * group.width();
+            part.settle(&replies, first, group);
+            first += count;
+            if let (Target::Moved(node), Some(slot)) = (&part.target, part.slot) {
+                moved.push((slot, node.clone()));
             }
         }
+        moved
     }
 
     /// Records that a group's node could not be reached, or did not answer in time.
@@ -226,41 +313,54 @@ impl Distribution {
         for part in &group.parts {
             let part = &mut self.parts[*part];
             part.target = Target::Owner;
-            part.progress = if is_lost { Progress::Failed } else { Progress::Waits };
+            part.progress = if is_lost { Progress::Failed } else { Progress::LacksMaster };
         }
         self.failed = Some(error);
     }
 
     /// Returns what is left to do; `None` if nothing is.
     pub(super) fn outlook(&self) -> Option<Outlook> {
-        let progress = || self.parts.iter().map(|part| &part.progress);
-        if progress().any(|progress| matches!(progress, Progress::Waits)) {
-            return Some(Outlook::Waits);
+        let open = || self.parts.iter().filter(|part| part.is_open());
+        let any = |progress| open().any(|part| part.progress == progress);
+        if any(Progress::LacksMaster) {
+            return Some(Outlook::LacksMaster);
         }
-        progress().any(|progress| matches!(progress, Progress::Open)).then_some(Outlook::Redirected)
+        if any(Progress::Waits) { Some(Outlook::Waits) } else { open().next().map(|_| Outlook::Continues) }
     }
 
     /// Returns all replies, in the order of the commands. The replies to units without an answer are errors. Fails if no
     /// unit has an answer.
     pub(super) fn replies(self) -> Result<Replies, Error> {
-        if let [Part { progress: Progress::Answered(replies, range), .. }, rest @ ..] = &self.parts[..] {
-            let is_together = |part: &Part| matches!(&part.progress, Progress::Answered(others, _) if others.is_same(replies));
-            if range.start == 0 && rest.iter().all(is_together) && replies.len() == self.commands() {
-                return Ok(replies.clone());
-            }
+        if let Some(replies) = self.received_together() {
+            return Ok(replies);
         }
-        let is_answered = |part: &Part| matches!(part.progress, Progress::Answered(..));
-        if let (Some(error), false) = (&self.failed, self.parts.iter().any(is_answered)) {
+        if let (Some(error), true) = (&self.failed, self.parts.iter().all(|part| part.done == 0)) {
             return Err(error.clone());
         }
         let mut all = Vec::with_capacity(self.commands());
         for part in &self.parts {
-            match &part.progress {
-                Progress::Answered(replies, range) => all.extend(replies.range(range.clone())),
-                _ => all.extend(std::iter::repeat_n(Reply::new(UNREACHABLE), part.commands)),
+            for (replies, range) in &part.answered {
+                all.extend(replies.range(range.clone()));
             }
+            all.extend(std::iter::repeat_n(Reply::new(UNREACHABLE), part.commands - part.done));
         }
         Ok(Replies::gather(all.into_iter(), self.elements))
+    }
+
+    /// Returns the replies if one node has sent all of them together, as is usual for few commands.
+    fn received_together(&self) -> Option<Replies> {
+        let (replies, _) = self.parts.first()?.answered.first()?;
+        let mut end = 0;
+        let is_next = |part: &Part| match &part.answered[..] {
+            [(others, range)]
+                if others.is_same(replies) && range.start == end && part.done == part.commands =>
+            {
+                end = range.end;
+                true
+            }
+            _ => false,
+        };
+        self.parts.iter().all(is_next).then(|| replies.clone())
     }
 
     fn commands(&self) -> usize {
@@ -268,13 +368,18 @@ impl Distribution {
     }
 }
 
-/// Appends a unit's commands, each after `ASKING`, which applies to one command.
-fn ask(unit: &[u8], bytes: &mut BytesMut) {
-    // Commands have the format of replies.
-    let (mut scanner, mut start) = (Scanner::default(), 0);
-    while let Ok(Some(end)) = scanner.end(unit) {
+/// Returns the end of each of some commands, which have the format of replies.
+fn ends(commands: &[u8]) -> impl Iterator<Item = usize> {
+    let mut scanner = Scanner::default();
+    std::iter::from_fn(move || scanner.end(commands).ok()?)
+}
+
+/// Appends commands, each after `ASKING`, which applies to one command.
+fn ask(commands: &[u8], bytes: &mut BytesMut) {
+    let mut start = 0;
+    for end in ends(commands) {
         bytes.extend_from_slice(ASKING);
-        bytes.extend_from_slice(&unit[start..end]);
+        bytes.extend_from_slice(&commands[start..end]);
         start = end;
     }
 }
@@ -347,19 +452,20 @@ mod tests {
         replies.iter().map(|reply| format!("{:?}", reply.value())).collect()
     }
 
-    /// What a node does with a group of units.
+    /// What a node does with a command.
     #[derive(Clone, Debug)]
     enum Deed {
         Answers,
         Redirects(u16),
         Asks(u16),
         Waits,
+        /// The connection breaks instead.
         Breaks,
     }
 
     fn deed() -> impl Strategy<Value = Deed> {
         prop_oneof![
-            3 => Just(Deed::Answers),
+            5 => Just(Deed::Answers),
             1 => (1..4u16).prop_map(Deed::Redirects),
             1 => (1..4u16).prop_map(Deed::Asks),
             1 => Just(Deed::Waits),
@@ -367,27 +473,58 @@ mod tests {
         ]
     }
 
+    /// Returns the replies to commands, and the commands that were answered with `ASK`. Fails if the connection breaks.
+    fn played(
+        commands: &[u8],
+        deeds: &mut impl Iterator<Item = Deed>,
+    ) -> Result<(Replies, Vec<String>), Error> {
+        let (mut lines, mut asked) = (Vec::new(), Vec::new());
+        for reply in replies(commands).iter() {
+            let own = format!("{:?}", reply.value());
+            let is_asking = own.contains("ASKING");
+            lines.push(match if is_asking { Deed::Answers } else { deeds.next().unwrap_or(Deed::Answers) } {
+                Deed::Answers => None,
+                Deed::Redirects(port) => Some(format!("-MOVED 7 host:{port}\r\n")),
+                Deed::Asks(port) => {
+                    asked.push(own);
+                    Some(format!("-ASK 7 host:{port}\r\n"))
+                }
+                Deed::Waits => Some("-TRYAGAIN\r\n".to_owned()),
+                Deed::Breaks => return Err(broken()),
+            });
+        }
+        let own = replies(commands);
+        let all = own
+            .iter()
+            .zip(&lines)
+            .map(|(own, line)| line.as_ref().map_or(own, |line| Reply::new(line.as_bytes())));
+        Ok((Replies::gather(all, 1), asked))
+    }
+
     proptest! {
         #[test]
         fn every_command_has_its_own_reply_whatever_the_nodes_do(
             units in prop::collection::vec((1..100u64, 1..4usize), 1..12),
-            deeds in prop::collection::vec(deed(), 0..30),
+            deeds in prop::collection::vec(deed(), 0..60),
         ) {
             let mut distribution = Distribution::of(pipeline(&units));
             let (expected, topology) = (replies(&pipeline(&units).into_bytes()), topology());
-            let mut deeds = deeds.into_iter();
+            let (mut deeds, mut asked) = (deeds.into_iter(), Vec::new());
             loop {
                 for group in distribution.groups(&topology) {
                     let (bytes, count) = distribution.encoded(&group);
-                    let answered = replies(&bytes);
-                    prop_assert_eq!(answered.len(), count);
-                    distribution.settle(&group, match deeds.next().unwrap_or(Deed::Answers) {
-                        Deed::Answers => Ok(answered),
-                        Deed::Redirects(port) => Ok(all_equal(&format!("MOVED 7 host:{port}"), count)),
-                        Deed::Asks(port) => Ok(all_equal(&format!("ASK 7 host:{port}"), count)),
-                        Deed::Waits => Ok(all_equal("TRYAGAIN", count)),
-                        Deed::Breaks => Err(broken()),
+                    prop_assert_eq!(replies(&bytes).len(), count);
+                    if group.is_asking {
+                        for command in replies(&bytes).iter().skip(1).step_by(2) {
+                            let command = format!("{:?}", command.value());
+                            prop_assert!(asked.contains(&command), "{} was not answered with ASK", command);
+                        }
+                    }
+                    let answered = played(&bytes, &mut deeds).map(|(replies, more)| {
+                        asked.extend(more);
+                        replies
                     });
+                    distribution.settle(&group, answered);
                 }
                 if distribution.outlook().is_none() {
                     break;
@@ -395,6 +532,20 @@ mod tests {
             }
             prop_assert_eq!(texts(&distribution.replies().unwrap()), texts(&expected));
         }
+    }
+
+    #[test]
+    fn masters_that_redirect_to_each_other_are_not_asked_without_end() {
+        let mut distribution = Distribution::of(pipeline(&[(1, 1)]));
+        let mut rounds = 0;
+        while distribution.outlook() == Some(Outlook::Continues) {
+            for group in distribution.groups(&topology()) {
+                let port = 3 - group.node.port;
+                distribution.settle(&group, Ok(all_equal(&format!("MOVED 7 host:{port}"), 1)));
+            }
+            rounds += 1;
+        }
+        assert_eq!((rounds, distribution.outlook()), (MOST_REDIRECTS, Some(Outlook::LacksMaster)));
     }
 
     /// Distributes one command of each of two users, whose slots have different masters. Returns the groups, that of the
@@ -413,7 +564,7 @@ mod tests {
         let answered = replies(&distribution.encoded(&groups[0]).0);
         distribution.settle(&groups[0], Ok(answered));
         distribution.settle(&groups[1], Ok(all_equal("MOVED 7 :9", 1)));
-        assert_eq!(distribution.outlook(), Some(Outlook::Redirected));
+        assert_eq!(distribution.outlook(), Some(Outlook::Continues));
         let groups = distribution.groups(&topology());
         let sent: Vec<_> = groups.iter().map(|group| (group.node.clone(), group.parts.len())).collect();
         assert_eq!(sent, [(node(9), 1)], "an empty host is that of the node that redirects");
@@ -425,7 +576,7 @@ mod tests {
         let answered = replies(&distribution.encoded(&groups[0]).0);
         distribution.settle(&groups[0], Ok(answered));
         distribution.settle(&groups[1], Err(broken()));
-        assert_eq!(distribution.outlook(), Some(Outlook::Waits));
+        assert_eq!(distribution.outlook(), Some(Outlook::LacksMaster));
         let replies = distribution.replies().unwrap();
         let errors: Vec<_> = replies.iter().map(Reply::error_code).collect();
         assert_eq!(errors.iter().flatten().collect::<Vec<_>>(), [b"CLUSTERDOWN"]);
@@ -466,6 +617,6 @@ mod tests {
     fn a_unit_without_a_master_waits() {
         let mut distribution = Distribution::of(pipeline(&[(1, 1)]));
         assert!(distribution.groups(&Topology::unknown()).is_empty());
-        assert_eq!(distribution.outlook(), Some(Outlook::Waits));
+        assert_eq!(distribution.outlook(), Some(Outlook::LacksMaster));
     }
 }

@@ -36,22 +36,9 @@ impl Error {
         Self::Unavailable(Arc::new(error.into()))
     }
 
-    /// Creates the error for a slot of a cluster that no master serves.
-    pub(super) fn no_master() -> Self {
-        let error = (ErrorKind::ClusterConnectionNotFound, "no master of the cluster serves a slot");
-        Self::Unavailable(Arc::new(error.into()))
-    }
-
     /// Creates the error for a connection or response timeout.
     pub(super) fn no_answer() -> RedisError {
         (ErrorKind::Io, "Redis did not respond in time").into()
-    }
-
-    /// Returns true if Redis has rejected a transaction, as it does while the transaction's slot is moving to another
-    /// master of a cluster.
-    #[must_use]
-    pub fn is_aborted(&self) -> bool {
-        matches!(self, Self::Rejected(error) if error.code() == Some("EXECABORT"))
     }
 
     /// Returns true if Redis did not respond in time. It may have executed the commands, or may still do so.
@@ -142,7 +129,7 @@ impl From<redis::ParsingError> for Error {
 }
 
 /// Returns true if an error code means that Redis rejects writes. `BUSY` reports a script that runs too long;
-/// `EXECABORT` reports a transaction with a rejected command.
+/// `EXECABORT` reports a transaction with a rejected command: in a cluster also while the transaction's slot is moving.
 fn rejects_writes(code: &str) -> bool {
     matches!(code, "OOM" | "MISCONF" | "READONLY" | "NOREPLICAS" | "EXECABORT" | "BUSY")
 }

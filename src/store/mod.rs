@@ -33,6 +33,7 @@ pub mod region;
 pub mod relation;
 mod reply;
 mod script;
+mod sentinel;
 pub mod session;
 mod shard;
 pub mod signal;
@@ -188,7 +189,13 @@ impl Store {
     async fn check_server(&self, allow_eviction: bool) -> Result<bool, OpenError> {
         let is_cluster = self.keys.is_sharded();
         let mut can_wait = !is_cluster;
-        for info in self.info("everything").await? {
+        let mut servers = self.info("everything").await;
+        if servers.iter().any(Result::is_ok) {
+            // A master of a cluster may be down.
+            servers.retain(Result::is_ok);
+        }
+        for info in servers {
+            let info = info?;
             let version: String = info.get("redis_version").unwrap_or_default();
             if !is_at_least(&version, (6, 2)) {
                 return Err(OpenError::TooOld(version));
@@ -207,10 +214,11 @@ impl Store {
     }
 
     /// Returns what each server reports about itself. Makes one round trip.
-    async fn info(&self, section: &str) -> Result<Vec<InfoDict>, Error> {
+    async fn info(&self, section: &str) -> Vec<Result<InfoDict, Error>> {
         let info = pipeline(&[command("INFO").arg(section)]);
-        let replies = self.deployment.ask_all(info).await?;
-        let read = |replies: Replies| {
+        let replies = self.deployment.ask_all(info).await;
+        let read = |replies: Result<Replies, Error>| {
+            let replies = replies?;
             let reply = replies.iter().next().unwrap_or_default();
             reply.check()?;
             Ok(InfoDict::from_redis_value(reply.value()?)?)
@@ -221,7 +229,7 @@ impl Store {
     /// Returns the total memory that all servers use, in bytes; `None` if one of them does not report it. Makes one round
     /// trip.
     pub async fn memory_used(&self) -> Result<Option<u64>, Error> {
-        let servers = self.info("memory").await?;
+        let servers: Vec<InfoDict> = self.info("memory").await.into_iter().collect::<Result<_, _>>()?;
         Ok(servers.iter().map(|info| info.get::<u64>("used_memory")).sum())
     }
 

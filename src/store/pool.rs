@@ -5,6 +5,7 @@
 //! order, so no caller needs an exclusive connection. The pool keeps a few connections open and hands out
 //! clones.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -21,19 +22,58 @@ use crate::store::encode::Pipeline;
 use crate::store::error::Error;
 use crate::store::peer::Peer;
 use crate::store::reply::Replies;
-use crate::store::wire::Connection;
+use crate::store::sentinel::{self, Sentinel};
+use crate::store::wire::{Connection, Listener};
 use crate::worker;
 
-/// Timeout for obtaining a usable connection.
+/// Default timeout for obtaining a usable connection.
 const CONNECT: Duration = Duration::from_secs(2);
 /// Timeout for all attempts at a batch. Writers rely on this bound (`app::deadline`).
-const EXCHANGE: Duration = Duration::from_secs(20);
+pub(super) const EXCHANGE: Duration = Duration::from_secs(20);
+
+/// Where a server is.
+#[derive(Clone, Debug)]
+pub(super) enum Server {
+    /// At this address.
+    At(Arc<ConnectionInfo>),
+    /// Where Sentinel says that the master is.
+    Watched(Arc<Sentinel>),
+}
+
+impl fmt::Display for Server {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::At(info) => write!(formatter, "{}", info.addr()),
+            Self::Watched(sentinel) => formatter.write_str(&sentinel.addresses()),
+        }
+    }
+}
+
+impl Server {
+    /// Returns the server's address, and the settings of connections to it.
+    async fn find(&self) -> Result<ConnectionInfo, RedisError> {
+        match self {
+            Self::At(info) => Ok(ConnectionInfo::clone(info)),
+            Self::Watched(sentinel) => sentinel.master().await,
+        }
+    }
+
+    async fn open(&self, listener: Option<Box<dyn Listener>>) -> Result<Connection, RedisError> {
+        let connection = Connection::open(&self.find().await?, listener).await?;
+        if let Self::Watched(_) = self {
+            sentinel::check_role(&connection).await?;
+        }
+        Ok(connection)
+    }
+}
 
 /// A pool of connections, each replaced when it breaks. Each lane has connections of its own, since the tasks of
 /// connections run on the thread that opens them.
 #[derive(Clone)]
 pub(super) struct Pool {
-    client: Client,
+    server: Server,
+    /// Timeout for obtaining a usable connection.
+    connect: Duration,
     /// Number of connections of each lane.
     size: u32,
     lanes: Arc<[OnceLock<Links>]>,
@@ -48,17 +88,21 @@ type Links = bb8::Pool<Manager>;
 
 impl Pool {
     /// Creates a pool, after connecting once so that a wrong address fails immediately, with its full cause.
-    pub(super) async fn connect(info: ConnectionInfo, size: u32) -> Result<Self, OpenError> {
-        let address = info.addr().to_string();
-        let client = Client::open(info).map_err(OpenError::Url)?;
-        let pool = Self::new(client, size, Arc::default(), Handle::current());
+    pub(super) async fn connect(server: Server, size: u32) -> Result<Self, OpenError> {
+        let address = server.to_string();
+        let pool = Self::new(server, size, Arc::default(), Handle::current());
         pool.check().await.map_err(|cause| OpenError::Connect { address, cause })?;
         Ok(pool)
     }
 
     /// Creates a pool of `size` connections for each lane. Those that all lanes share run on the runtime `home`.
-    pub(super) fn new(client: Client, size: u32, peer: Arc<Peer>, home: Handle) -> Self {
-        Self { client, size, lanes: lanes(worker::MOST + 1), peer, home, cache: None }
+    pub(super) fn new(server: Server, size: u32, peer: Arc<Peer>, home: Handle) -> Self {
+        Self { server, connect: CONNECT, size, lanes: lanes(worker::MOST + 1), peer, home, cache: None }
+    }
+
+    /// Returns the same pool with another timeout for obtaining a connection.
+    pub(super) fn within(self, connect: Duration) -> Self {
+        Self { connect, ..self }
     }
 
     /// Connects once.
@@ -73,7 +117,7 @@ impl Pool {
             bb8::Pool::builder()
                 .max_size(self.size)
                 .min_idle(self.size)
-                .connection_timeout(CONNECT)
+                .connection_timeout(self.connect)
                 .test_on_check_out(false)
                 .idle_timeout(None)
                 .max_lifetime(None)
@@ -83,7 +127,7 @@ impl Pool {
 
     fn manager(&self, lane: usize) -> Manager {
         let home = (lane == 0).then(|| self.home.clone());
-        Manager { client: self.client.clone(), peer: Arc::clone(&self.peer), home, cache: self.cache.clone() }
+        Manager { server: self.server.clone(), peer: Arc::clone(&self.peer), home, cache: self.cache.clone() }
     }
 
     /// Returns the state of the server.
@@ -91,9 +135,9 @@ impl Pool {
         &self.peer
     }
 
-    /// Returns the client, which creates connections outside the pool.
-    pub(super) fn client(&self) -> &Client {
-        &self.client
+    /// Returns a client of the server, which creates connections outside the pool.
+    pub(super) async fn client(&self) -> Result<Client, RedisError> {
+        Client::open(self.server.find().await?)
     }
 
     /// Returns a separate pool with a single connection to the same server, which all lanes share.
@@ -205,7 +249,7 @@ impl Link {
 
 /// The pool's connection factory, which sets timeouts.
 pub(super) struct Manager {
-    client: Client,
+    server: Server,
     peer: Arc<Peer>,
     /// The runtime that runs the connections; `None` for the caller's.
     home: Option<Handle>,
@@ -220,10 +264,10 @@ impl ManageConnection for Manager {
         // Read before connecting, so that a connection made during a replacement is itself replaced.
         let generation = self.peer.generation();
         let listener = self.cache.as_ref().map(|cache| cache.listen(generation));
-        let info = self.client.get_connection_info().clone();
+        let server = self.server.clone();
         // The timeout is part of the task, so that a task does not outlive its caller by more.
         let connecting = async move {
-            let opened = timeout(CONNECT, Connection::open(&info, listener)).await;
+            let opened = timeout(CONNECT, server.open(listener)).await;
             opened.unwrap_or_else(|_elapsed| Err(Error::no_answer()))
         };
         let connection = run_at(self.home.as_ref(), connecting).await?;

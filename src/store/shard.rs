@@ -2,66 +2,116 @@
 //! (<https://redis.io/docs/latest/develop/pubsub/#sharded-pubsub>).
 //!
 //! A channel belongs to a slot, like a key, and only the slot's master publishes on it. There is one connection to each
-//! master that has subscriptions. If one of them breaks, or a slot moves to another master, all of them end: the listener
-//! is opened again, and reads the topology.
+//! master that has subscriptions. When a master fails or a slot moves, only its channels are lost, and subscribed to again.
 //!
 //! # Why not the pub/sub of the `redis` crate
 //! It has no sharded subscriptions on a connection to one node.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
-use bytes::Bytes;
+use futures::future::join_all;
 use redis::RedisWrite as _;
 use tokio::sync::{Notify, mpsc};
+use tokio::time::{sleep, timeout};
 
 use crate::store::cluster::Cluster;
 use crate::store::encode::{Arguments, Pipeline};
 use crate::store::error::Error;
-use crate::store::key::{Channel, Key};
+use crate::store::key::Tag;
 use crate::store::reply::Reply;
-use crate::store::topology::{Node, Topology, slot};
+use crate::store::topology::{Node, slot};
 use crate::store::wire::{Connection, Listener};
 
-/// Number of messages that wait to be taken. If there are more, the listener ends.
+/// Number of messages that wait to be taken. Further messages are lost with their subscriptions.
 const MOST_WAITING: usize = 100_000;
+/// Timeout for connecting to a master and subscribing to its channels.
+const SUBSCRIBED: Duration = Duration::from_secs(2);
+/// Pause before lost channels are subscribed to again.
+const PAUSE: Duration = Duration::from_millis(500);
+/// Number of seconds without a response after which a master counts as dead.
+const MOST_SILENT: u32 = 4;
 
-/// A message with its channel.
-type Message = (String, String);
+/// A channel, with the tag that determines its slot.
+pub(super) type Channel = (Tag, String);
 
-/// What the connections of one listener share.
+/// What the connections and handles of one listener share.
 #[derive(Default)]
 struct Shared {
-    /// The channels that are subscribed to.
-    channels: Mutex<HashSet<String>>,
-    has_ended: AtomicBool,
-    /// Notification that the listener has ended.
+    state: Mutex<State>,
+    /// Notification that channels were lost.
     bell: Notify,
 }
 
+#[derive(Default)]
+struct State {
+    /// The channels that are wanted, by name.
+    channels: HashMap<String, Wanted>,
+    connections: HashMap<Node, Connection>,
+}
+
+/// A channel that is wanted.
+struct Wanted {
+    tag: Tag,
+    /// The master at which it is subscribed to; `None` if it is lost.
+    at: Option<Node>,
+}
+
 impl Shared {
-    fn channels(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn end(&self) {
-        self.has_ended.store(true, Ordering::Release);
+    /// Marks the channels of a node as lost, and forgets its connection.
+    fn lose_node(&self, node: &Node) {
+        let mut state = self.state();
+        state.connections.remove(node);
+        for wanted in state.channels.values_mut().filter(|wanted| wanted.at.as_ref() == Some(node)) {
+            wanted.at = None;
+        }
+        drop(state);
         self.bell.notify_one();
+    }
+
+    /// Marks a channel as lost, if it was subscribed to at this node: its slot has moved.
+    fn lose_channel(&self, name: &str, node: &Node) {
+        let mut state = self.state();
+        let wanted = state.channels.get_mut(name).filter(|wanted| wanted.at.as_ref() == Some(node));
+        if let Some(wanted) = wanted {
+            wanted.at = None;
+            self.bell.notify_one();
+        }
+    }
+
+    fn lost(&self) -> Vec<Channel> {
+        let state = self.state();
+        let lost = state.channels.iter().filter(|(_, wanted)| wanted.at.is_none());
+        lost.map(|(name, wanted)| (wanted.tag, name.clone())).collect()
     }
 }
 
 /// Receives what a master pushes over one connection.
 struct Receiver {
-    messages: mpsc::Sender<Message>,
-    shared: Arc<Shared>,
+    node: Node,
+    messages: mpsc::Sender<(String, String)>,
+    /// Weak, because the connection belongs to it.
+    shared: Weak<Shared>,
+    /// Number of seconds for which the master has not responded.
+    silent: u32,
 }
 
 impl Receiver {
-    /// Passes a message on. If too many wait, ends, so that subscribers read everything again.
+    /// Passes a message on. If too many wait, loses the subscriptions, so that subscribers read everything again.
     fn pass(&self, channel: &str, text: &str) {
         if self.messages.try_send((channel.to_owned(), text.to_owned())).is_err() {
-            self.shared.end();
+            self.lose_node();
+        }
+    }
+
+    fn lose_node(&self) {
+        if let Some(shared) = self.shared.upgrade() {
+            shared.lose_node(&self.node);
         }
     }
 }
@@ -76,112 +126,161 @@ impl Listener for Receiver {
         let mut parts = parts.map(|part| part.text().unwrap_or_default());
         match [parts.next(), parts.next(), parts.next()].map(Option::unwrap_or_default) {
             ["smessage", channel, text] => self.pass(channel, text),
-            // The slot has moved to another master, unless this process has unsubscribed.
-            ["sunsubscribe", channel, _] if self.shared.channels().contains(channel) => self.shared.end(),
+            ["sunsubscribe", channel, _] => {
+                if let Some(shared) = self.shared.upgrade() {
+                    shared.lose_channel(channel, &self.node);
+                }
+            }
             _ => {}
         }
     }
 
-    fn pause(&mut self) {}
+    fn pause(&mut self) {
+        self.silent += 1;
+        if self.silent == MOST_SILENT {
+            self.lose_node();
+        }
+    }
 
-    fn resume(&mut self) {}
+    fn resume(&mut self) {
+        self.silent = 0;
+    }
 }
 
 impl Drop for Receiver {
     fn drop(&mut self) {
-        self.shared.end();
+        self.lose_node();
     }
 }
 
 /// The messages of all masters.
-pub(super) struct Messages {
-    received: mpsc::Receiver<Message>,
-    shared: Arc<Shared>,
-}
+pub(super) struct Messages(mpsc::Receiver<(String, String)>);
 
 impl Messages {
-    /// Waits for the next message; `None` once a connection has ended.
-    pub(super) async fn next(&mut self) -> Option<Message> {
-        if self.shared.has_ended.load(Ordering::Acquire) {
-            return None;
-        }
-        tokio::select! {
-            message = self.received.recv() => message,
-            () = self.shared.bell.notified() => None,
-        }
+    /// Waits for the next message, and returns its channel and text; `None` once all subscriptions have been dropped.
+    pub(super) async fn next(&mut self) -> Option<(String, String)> {
+        self.0.recv().await
     }
 }
 
-/// Subscriptions at all masters.
+/// Subscriptions at all masters. Clones share them.
 #[derive(Clone)]
 pub(super) struct Subscriptions {
     cluster: Cluster,
-    /// The topology that the subscriptions follow.
-    topology: Arc<Topology>,
-    connections: HashMap<Node, Connection>,
-    messages: mpsc::Sender<Message>,
+    messages: mpsc::Sender<(String, String)>,
     shared: Arc<Shared>,
 }
 
 impl Subscriptions {
-    /// Reads the topology, and begins without subscriptions.
-    pub(super) async fn open(cluster: &Cluster) -> (Self, Messages) {
-        let (sender, receiver) = mpsc::channel(MOST_WAITING);
-        let topology = cluster.current_topology().await;
-        let (cluster, connections, shared) = (cluster.clone(), HashMap::new(), Arc::<Shared>::default());
-        let messages = Messages { received: receiver, shared: Arc::clone(&shared) };
-        (Self { cluster, topology, connections, messages: sender, shared }, messages)
+    /// Begins without subscriptions.
+    pub(super) fn open(cluster: &Cluster) -> (Self, Messages) {
+        let (messages, receiver) = mpsc::channel(MOST_WAITING);
+        (Self { cluster: cluster.clone(), messages, shared: Arc::default() }, Messages(receiver))
     }
 
-    /// Runs a command for each of these channels, at the masters of their slots.
-    async fn send(&mut self, command: &str, channels: &[Key<Channel>]) -> Result<(), Error> {
+    /// Subscribes to these channels, as far as their masters respond. Makes one round trip to each of the masters.
+    pub(super) async fn subscribe(&self, channels: Vec<Channel>) {
+        let wanted = channels.iter().map(|(tag, name)| (name.clone(), Wanted { tag: *tag, at: None }));
+        self.shared.state().channels.extend(wanted);
+        self.settle(channels).await;
+    }
+
+    /// Unsubscribes from these channels. Masters that do not respond have lost their subscriptions anyway.
+    pub(super) async fn unsubscribe(&self, channels: &[Channel]) {
         let mut pipelines: HashMap<Node, Pipeline> = HashMap::new();
+        {
+            let mut state = self.shared.state();
+            for channel in channels {
+                if let Some(Wanted { at: Some(node), .. }) = state.channels.remove(&channel.1) {
+                    push(pipelines.entry(node).or_default(), "SUNSUBSCRIBE", channel);
+                }
+            }
+        }
+        let sent = pipelines.into_iter().map(|(node, pipeline)| async move {
+            drop(timeout(SUBSCRIBED, self.send(&node, pipeline)).await);
+        });
+        join_all(sent).await;
+    }
+
+    /// Waits until channels are lost, and then for a moment.
+    pub(super) async fn wait_for_loss(&self) {
+        if self.shared.lost().is_empty() {
+            self.shared.bell.notified().await;
+        }
+        sleep(PAUSE).await;
+    }
+
+    /// Subscribes to the lost channels again, at the masters that serve them now. Returns those that are not lost any more,
+    /// on which messages may have been missed.
+    pub(super) async fn subscribe_again(&self) -> Vec<Channel> {
+        let lost = self.shared.lost();
+        self.settle(lost.clone()).await;
+        let state = self.shared.state();
+        let is_restored = |name: &String| state.channels.get(name).is_some_and(|wanted| wanted.at.is_some());
+        lost.into_iter().filter(|(_, name)| is_restored(name)).collect()
+    }
+
+    /// Subscribes to wanted channels at the masters of their slots.
+    async fn settle(&self, channels: Vec<Channel>) {
+        if channels.is_empty() {
+            return;
+        }
+        let topology = self.cluster.current_topology().await;
+        let mut of_nodes: HashMap<Node, Vec<Channel>> = HashMap::new();
         for channel in channels {
-            let owner = self.topology.owner(slot(channel.tag())).ok_or_else(Error::no_master)?;
-            let mut arguments = Arguments::default();
-            arguments.write_arg(command.as_bytes());
-            arguments.write_arg(channel.name().as_bytes());
-            pipelines.entry(owner.clone()).or_default().push(&arguments, None);
+            if let Some(owner) = topology.owner(slot(channel.0)) {
+                of_nodes.entry(owner.clone()).or_default().push(channel);
+            }
         }
-        for (node, mut pipeline) in pipelines {
-            // Redis pushes the result of these commands, and replies only to the last one.
-            pipeline.push_name("PING");
-            let connection = self.connection(&node).await?;
-            connection.send(pipeline.into_bytes(), 1).await?.iter().try_for_each(Reply::check)?;
+        join_all(of_nodes.into_iter().map(|(node, channels)| self.settle_at(node, channels))).await;
+    }
+
+    async fn settle_at(&self, node: Node, channels: Vec<Channel>) {
+        let mut pipeline = Pipeline::default();
+        for channel in &channels {
+            push(&mut pipeline, "SSUBSCRIBE", channel);
         }
+        // They count as subscribed to from now on, so that a loss in the meantime is noticed.
+        self.mark(&channels, &node);
+        if !matches!(timeout(SUBSCRIBED, self.send(&node, pipeline)).await, Ok(Ok(()))) {
+            self.shared.lose_node(&node);
+        }
+    }
+
+    fn mark(&self, channels: &[Channel], node: &Node) {
+        let mut state = self.shared.state();
+        for (_, name) in channels {
+            if let Some(wanted) = state.channels.get_mut(name) {
+                wanted.at = Some(node.clone());
+            }
+        }
+    }
+
+    /// Sends commands whose results Redis pushes, and waits until it has executed them.
+    async fn send(&self, node: &Node, mut pipeline: Pipeline) -> Result<(), Error> {
+        // Redis replies only to the last one. A rejected command has a reply as well, which breaks the connection.
+        pipeline.push_name("PING");
+        let connection = self.connection(node).await?;
+        connection.send(pipeline.into_bytes(), 1).await?.iter().try_for_each(Reply::check)?;
         Ok(())
     }
 
-    async fn connection(&mut self, node: &Node) -> Result<Connection, Error> {
-        if let Some(connection) = self.connections.get(node) {
-            return Ok(connection.clone());
+    async fn connection(&self, node: &Node) -> Result<Connection, Error> {
+        let known = self.shared.state().connections.get(node).cloned();
+        if let Some(connection) = known.filter(|connection| !connection.is_broken()) {
+            return Ok(connection);
         }
-        let receiver = Receiver { messages: self.messages.clone(), shared: Arc::clone(&self.shared) };
+        let (messages, shared) = (self.messages.clone(), Arc::downgrade(&self.shared));
+        let receiver = Receiver { node: node.clone(), messages, shared, silent: 0 };
         let connection = self.cluster.listen(node, Box::new(receiver)).await?;
-        self.connections.insert(node.clone(), connection.clone());
+        self.shared.state().connections.insert(node.clone(), connection.clone());
         Ok(connection)
     }
+}
 
-    /// Subscribes to these channels. Makes one round trip to each of their masters.
-    pub(super) async fn subscribe(&mut self, channels: &[Key<Channel>]) -> Result<(), Error> {
-        self.shared.channels().extend(channels.iter().map(|channel| channel.name().to_owned()));
-        self.send("SSUBSCRIBE", channels).await
-    }
-
-    /// Unsubscribes from these channels.
-    pub(super) async fn unsubscribe(&mut self, channels: &[Key<Channel>]) -> Result<(), Error> {
-        for channel in channels {
-            self.shared.channels().remove(channel.name());
-        }
-        self.send("SUNSUBSCRIBE", channels).await
-    }
-
-    /// Checks the connections. Makes one round trip to each master.
-    pub(super) async fn ping(&mut self) -> Result<(), Error> {
-        for connection in self.connections.values() {
-            let ping = Bytes::from_static(b"*1\r\n$4\r\nPING\r\n");
-            connection.send(ping, 1).await?.iter().try_for_each(Reply::check)?;
-        }
-        Ok(())
-    }
+fn push(pipeline: &mut Pipeline, command: &str, (_, name): &Channel) {
+    let mut arguments = Arguments::default();
+    arguments.write_arg(command.as_bytes());
+    arguments.write_arg(name.as_bytes());
+    pipeline.push(&arguments, None);
 }

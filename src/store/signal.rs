@@ -15,9 +15,9 @@ use crate::model::id::UserId;
 use crate::store::command::{Command, call};
 use crate::store::deployment::Deployment;
 use crate::store::error::Error;
-use crate::store::key::{Channel, Key, Keys};
+use crate::store::key::{Channel, Key, Keys, Tag};
 use crate::store::script;
-use crate::store::shard::{Messages, Subscriptions};
+use crate::store::shard::{self, Messages, Subscriptions};
 
 /// A change announced by a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ pub struct SubscriptionHandle {
 #[derive(Clone)]
 enum Sink {
     Single(PubSubSink),
-    Cluster(Box<Subscriptions>),
+    Cluster(Subscriptions),
 }
 
 impl SignalListener {
@@ -91,12 +91,12 @@ impl SignalListener {
     pub(super) async fn open(deployment: &Deployment, keys: Keys) -> Result<Self, Error> {
         let (sink, source) = match deployment {
             Deployment::Single(pool) => {
-                let (sink, stream) = pool.client().get_async_pubsub().await?.split();
+                let (sink, stream) = pool.client().await?.get_async_pubsub().await?.split();
                 (Sink::Single(sink), Source::Single(stream))
             }
             Deployment::Cluster(cluster) => {
-                let (subscriptions, messages) = Subscriptions::open(cluster).await;
-                (Sink::Cluster(Box::new(subscriptions)), Source::Cluster(messages))
+                let (subscriptions, messages) = Subscriptions::open(cluster);
+                (Sink::Cluster(subscriptions), Source::Cluster(messages))
             }
         };
         let mut handle = SubscriptionHandle { sink, keys };
@@ -140,26 +140,47 @@ impl SubscriptionHandle {
 
     async fn subscribe(&mut self, channels: Vec<Key<Channel>>) -> Result<(), Error> {
         match &mut self.sink {
-            Sink::Single(sink) => Ok(sink.subscribe(names(&channels)).await?),
-            Sink::Cluster(subscriptions) => subscriptions.subscribe(&channels).await,
+            Sink::Single(sink) => sink.subscribe(names(&channels)).await?,
+            Sink::Cluster(subscriptions) => subscriptions.subscribe(tagged(&channels)).await,
         }
+        Ok(())
     }
 
     /// Unsubscribes from these users. Makes one round trip.
     pub async fn unsubscribe_from(&mut self, users: &[UserId]) -> Result<(), Error> {
         let channels = self.channels(users);
         match &mut self.sink {
-            Sink::Single(sink) => Ok(sink.unsubscribe(names(&channels)).await?),
-            Sink::Cluster(subscriptions) => subscriptions.unsubscribe(&channels).await,
+            Sink::Single(sink) => sink.unsubscribe(names(&channels)).await?,
+            Sink::Cluster(subscriptions) => subscriptions.unsubscribe(&tagged(&channels)).await,
         }
+        Ok(())
     }
 
-    /// Checks the connection. Makes one round trip.
+    /// Checks the connection, which in a cluster checks itself. Makes one round trip.
     pub async fn ping(&mut self) -> Result<(), Error> {
         match &mut self.sink {
             Sink::Single(sink) => Ok(sink.ping::<Value>().await.map(drop)?),
-            Sink::Cluster(subscriptions) => subscriptions.ping().await,
+            Sink::Cluster(_) => Ok(()),
         }
+    }
+
+    /// Waits until subscriptions are lost. Only in a cluster: on a single server, the listener ends.
+    pub async fn lost(&self) {
+        match &self.sink {
+            Sink::Single(_) => std::future::pending().await,
+            Sink::Cluster(subscriptions) => subscriptions.wait_for_loss().await,
+        }
+    }
+
+    /// Subscribes again where subscriptions are lost, as far as possible. Returns the users of these subscriptions, whose
+    /// signals may have been missed.
+    pub async fn restore(&self) -> Vec<UserId> {
+        let Sink::Cluster(subscriptions) = &self.sink else { return Vec::new() };
+        let channels = subscriptions.subscribe_again().await;
+        channels
+            .into_iter()
+            .filter_map(|(tag, _)| if let Tag::User(user) = tag { Some(user) } else { None })
+            .collect()
     }
 
     fn channels(&self, users: &[UserId]) -> Vec<Key<Channel>> {
@@ -169,6 +190,10 @@ impl SubscriptionHandle {
 
 fn names(channels: &[Key<Channel>]) -> Vec<&str> {
     channels.iter().map(Key::name).collect()
+}
+
+fn tagged(channels: &[Key<Channel>]) -> Vec<shard::Channel> {
+    channels.iter().map(|channel| (channel.tag(), channel.name().to_owned())).collect()
 }
 
 #[cfg(test)]

@@ -97,6 +97,16 @@ impl Topology {
         u16::try_from(index).ok()
     }
 
+    /// Returns the topology with another master of one slot.
+    pub(super) fn with_owner(&self, slot: u16, node: Node) -> Self {
+        let mut topology = Self { masters: self.masters.clone(), owners: self.owners.clone() };
+        let index = topology.index_of(node);
+        if let Some(owner) = topology.owners.get_mut(usize::from(slot)) {
+            *owner = index;
+        }
+        topology
+    }
+
     /// Returns the masters.
     pub(super) fn masters(&self) -> &[Node] {
         &self.masters

@@ -242,7 +242,8 @@ async fn serve(
     let mut check = interval(CHECK);
     check.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut has_callers = true;
-    while has_callers || !input.waiting.is_empty() {
+    // The reply to a PING of its own keeps no connection open.
+    while has_callers || input.waiting.iter().any(|caller| caller.answer.is_some()) {
         let done = tokio::select! {
             biased;
             read = reader.read_buf(input.room()) => match read {

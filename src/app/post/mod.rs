@@ -40,6 +40,7 @@ use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::model::post::{Content, Delivery, Platform};
 use crate::store::batch::Batch;
+use crate::store::draft::{self, Draft};
 use crate::store::fanout::{self, Kind, Task};
 use crate::store::moving;
 use crate::store::post::Sizes;
@@ -63,6 +64,21 @@ impl App {
         Sizes { timeline: self.0.rules.timeline.timeline_capacity, hot: self.0.rules.timeline.post_hot_limit }
     }
 
+    /// Runs steps 4 and 5. Makes two round trips, or one if there is nothing to queue.
+    async fn finish(&self, queue: Queue, drafts: &[Draft], step: &'static str) -> Result<(), Error> {
+        let mut batch = Batch::new(step);
+        let settled = batch.push(draft::settle(self.keys(), drafts));
+        for author in &queue.pulled {
+            // A lost signal is harmless.
+            if let Some(announce) = signal::announce(self.keys(), *author) {
+                drop(batch.push(announce));
+            }
+        }
+        self.send_queue(queue).await?;
+        batch.send(self.store()).await?.take(settled)?;
+        Ok(())
+    }
+
     /// Runs step 4. Makes one round trip, or none if there is nothing to queue.
     async fn send_queue(&self, queue: Queue) -> Result<(), Error> {
         let mut batch = Batch::new("publish: queue");
@@ -72,12 +88,6 @@ impl App {
         let cold =
             cold.chunks(moving::MOST).map(|posts| batch.push(moving::queue(self.keys(), posts, self.now())));
         let cold: Vec<_> = cold.collect();
-        for author in &queue.pulled {
-            // Nobody waits for the reply: a lost signal is harmless.
-            if let Some(announce) = signal::announce(self.keys(), *author) {
-                drop(batch.push(announce));
-            }
-        }
         let mut replies = batch.send(self.store()).await?;
         replies.take_all(jobs)?;
         replies.take_all(cold)?;

@@ -287,8 +287,9 @@ impl App {
         let make =
             |&author: &UserId| batch.push(timeline::make_star(self.keys(), author, self.rng().nonce()));
         let tickets = authors.iter().map(make).collect();
+        let changes = self.store().changes();
         batch.send(self.store()).await?.take_all(tickets)?;
-        self.0.process.strategy.add_stars(authors);
+        self.0.process.strategy.add_stars(authors, changes);
         Ok(())
     }
 
@@ -327,8 +328,7 @@ impl App {
         }
         if !done.is_empty() {
             deadline.check()?;
-            self.send_queue(queue).await?;
-            draft::settle(self.keys(), &done).send("publish: settle", self.store()).await?;
+            self.finish(queue, &done, "publish: settle").await?;
         }
         Ok(published)
     }

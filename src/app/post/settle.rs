@@ -100,9 +100,8 @@ impl App {
             };
             queue.add(draft.note.author, draft.id, delivery, cold);
         }
-        self.send_queue(queue).await?;
         if !settled.is_empty() {
-            draft::settle(self.keys(), &settled).send("repair: settle", self.store()).await?;
+            self.finish(queue, &settled, "repair: settle").await?;
         }
         Ok(settled.len())
     }

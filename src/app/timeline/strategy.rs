@@ -31,10 +31,18 @@ pub(in crate::app) struct Strategy {
     generation: OnceCell<u64>,
     /// The stars, as of the last read.
     stars: RwLock<Arc<Stars>>,
-    /// Authors who are known to be stars, which they remain forever.
-    known: RwLock<HashSet<UserId>>,
+    /// Authors who are known to be stars.
+    known: RwLock<KnownStars>,
     /// The last read of the watermark and the stars, which may not have ended yet.
     last: Mutex<Option<Arc<WatermarkRead>>>,
+}
+
+/// Authors who are known to be stars, which they remain unless Redis loses its latest writes.
+#[derive(Default)]
+struct KnownStars {
+    authors: HashSet<UserId>,
+    /// Number of times that Redis had been restarted or replaced.
+    changes: u64,
 }
 
 /// A watermark, with the stars read at the same time.
@@ -67,9 +75,18 @@ impl Strategy {
         }
     }
 
+    /// Remembers stars that were made or read when Redis had been restarted this number of times.
+    fn remember(&self, authors: &[UserId], changes: u64) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.changes != changes {
+            *known = KnownStars { authors: HashSet::new(), changes };
+        }
+        known.authors.extend(authors);
+    }
+
     /// Remembers new stars. The next timeline read reads the watermark and the stars again.
-    pub(in crate::app) fn add_stars(&self, authors: &[UserId]) {
-        self.known.write().unwrap_or_else(PoisonError::into_inner).extend(authors);
+    pub(in crate::app) fn add_stars(&self, authors: &[UserId], changes: u64) {
+        self.remember(authors, changes);
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
@@ -104,7 +121,8 @@ impl App {
     /// If the author has become a star through another process, a post may be pushed as well as pulled. Readers see it
     /// once.
     pub(in crate::app) fn is_known_star(&self, author: UserId) -> bool {
-        self.0.process.strategy.known.read().unwrap_or_else(PoisonError::into_inner).contains(&author)
+        let known = self.0.process.strategy.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.changes == self.store().changes() && known.authors.contains(&author)
     }
 
     /// Returns the time since which a watermark is recent enough for a timeline read.
@@ -115,7 +133,7 @@ impl App {
     }
 
     async fn read_watermark(&self) -> Result<Watermark, Error> {
-        let stars = &self.0.process.strategy.stars;
+        let (stars, changes) = (&self.0.process.strategy.stars, self.store().changes());
         let known = Arc::clone(&stars.read().unwrap_or_else(PoisonError::into_inner));
         let read = timeline::watermark(self.keys(), &known.version);
         let read = read.send("timeline: watermark", self.store()).await?;
@@ -125,8 +143,7 @@ impl App {
         let Some(authors) = read.stars else {
             return Ok((read.mark, known));
         };
-        let strategy = &self.0.process.strategy;
-        strategy.known.write().unwrap_or_else(PoisonError::into_inner).extend(&authors);
+        self.0.process.strategy.remember(&authors, changes);
         let current = Arc::new(Stars { version: read.version, authors });
         *stars.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&current);
         Ok((read.mark, current))

@@ -250,6 +250,7 @@ async fn timelines_read_at_the_same_time_share_the_watermark() {
     let viewer = world.register("viewer").await;
     let publish = "mutation { publish(input: { content: \"news\" }) { post { id } } }";
     world.data(Some(&viewer.token), publish, Value::Null).await;
+    deliver_all(&world.app).await;
     let query = "{ viewer { timeline(first: 1) { nodes { content } } } }";
     cost(&world, &viewer, query).await;
     world.redis.raw::<String>(&["CONFIG", "RESETSTAT"]);

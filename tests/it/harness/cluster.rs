@@ -45,9 +45,9 @@ impl Node {
     }
 }
 
-/// Returns two ports that no process listens on.
-fn free_ports() -> [u16; 2] {
-    let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+/// Returns ports that no process listens on.
+pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
+    let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
     listeners.each_ref().map(|listener| listener.local_addr().unwrap().port())
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod cluster;
 pub(crate) mod graph;
 pub(crate) mod screen;
+pub(crate) mod sentinel;
 pub(crate) mod server;
 pub(crate) mod sql;
 pub(crate) mod stage;

@@ -50,7 +50,7 @@ impl Clock for ManualClock {
 }
 
 /// Returns the installed program: Redis or Valkey.
-fn program() -> &'static str {
+pub(crate) fn program() -> &'static str {
     let runs = |name: &&str| Command::new(name).arg("--version").stdout(Stdio::null()).status().is_ok();
     ["redis-server", "valkey-server"].into_iter().find(runs).expect("`make setup` installs one of them")
 }

@@ -15,6 +15,7 @@ pub(crate) mod observe;
 pub(crate) mod password;
 pub(crate) mod permissions;
 pub(crate) mod rate_limit;
+pub(crate) mod sentinel;
 pub(crate) mod serving;
 pub(crate) mod share;
 pub(crate) mod socket;

@@ -22,11 +22,11 @@ const LAYERS: [(&str, &[&str]); 13] = [
 ];
 
 /// Each foreign crate that has a home, and the places where it may be named.
-const HOMES: [(&str, &[&str]); 37] = [
+const HOMES: [(&str, &[&str]); 38] = [
     ("redis", &["store", "managed"]),
     ("bb8_redis", &["store"]),
     ("sqlx", &["archive"]),
-    ("rustls", &["store/pool.rs", "store/wire.rs"]),
+    ("rustls", &["store/deployment.rs", "store/wire.rs"]),
     ("argon2", &["app/password"]),
     ("async_graphql", &["graphql", "http/executed.rs", "http/print.rs", "http/response.rs"]),
     ("async_graphql_axum", &["http/executed.rs"]),
@@ -35,7 +35,8 @@ const HOMES: [(&str, &[&str]); 37] = [
     ("quick_cache", &["graphql/document", "store/cache.rs"]),
     ("dataloader", &["graphql/loader.rs"]),
     ("axum", &["http"]),
-    ("bytes", &["store/encode.rs", "store/pool.rs", "store/wire.rs"]),
+    ("bytes", &["store/distribution.rs", "store/encode.rs", "store/pool.rs", "store/wire.rs"]),
+    ("crc16", &["store/topology.rs"]),
     ("clap", &["config", "cli", "main.rs"]),
     ("hyper", &["http/connection.rs", "http/websocket.rs"]),
     ("hyper_rustls", &["cli/trace.rs"]),

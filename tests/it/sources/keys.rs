@@ -70,7 +70,8 @@ const UNCHECKED: [(&str, &[&str]); 6] = [
 
 /// Returns the methods that build keys.
 fn methods() -> Vec<&'static str> {
-    let lines = SOURCE.lines().map(str::trim).filter(|line| line.contains("-> Key<"));
+    let lines =
+        SOURCE.lines().map(str::trim).filter(|line| line.contains("-> Key<") && !line.contains("Channel"));
     let name = |line: &'static str| Some(line.strip_prefix("pub fn ")?.split(['(', '<']).next().unwrap());
     // `names_with` is the shard of a name.
     lines.filter_map(name).filter(|name| *name != "names_with").collect()
