@@ -263,7 +263,8 @@ impl App {
             };
             if is_lost {
                 let missed = Changes { has_missed: true, ..Changes::anything() };
-                listeners.put_all(&handle.restore().await, &missed);
+                let users = handle.restore().await.unwrap_or_else(|| listeners.users());
+                listeners.put_all(&users, &missed);
                 continue;
             }
             let (mut wanted, mut unwanted) = listeners.settle();

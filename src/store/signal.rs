@@ -172,15 +172,17 @@ impl SubscriptionHandle {
         }
     }
 
-    /// Subscribes again where subscriptions are lost, as far as possible. Returns the users of these subscriptions, whose
-    /// signals may have been missed.
-    pub async fn restore(&self) -> Vec<UserId> {
-        let Sink::Cluster(subscriptions) = &self.sink else { return Vec::new() };
+    /// Subscribes again where subscriptions are lost, as far as possible. Returns the users whose signals may have been
+    /// missed; `None` if those of any user may.
+    pub async fn restore(&self) -> Option<Vec<UserId>> {
+        let Sink::Cluster(subscriptions) = &self.sink else { return Some(Vec::new()) };
         let channels = subscriptions.subscribe_again().await;
-        channels
-            .into_iter()
-            .filter_map(|(tag, _)| if let Tag::User(user) = tag { Some(user) } else { None })
-            .collect()
+        let user = |(tag, _)| match tag {
+            Tag::User(user) => Some(user),
+            // A post that any user may pull.
+            _ => None,
+        };
+        channels.into_iter().map(user).collect()
     }
 
     fn channels(&self, users: &[UserId]) -> Vec<Key<Channel>> {

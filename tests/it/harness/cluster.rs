@@ -38,6 +38,10 @@ impl Node {
         self.redis.raw(&["CLUSTER", "MYID"])
     }
 
+    fn is_master(&self) -> bool {
+        self.redis.raw::<String>(&["INFO", "replication"]).contains("role:master")
+    }
+
     fn is_ready(&self, nodes: usize) -> bool {
         let info: String = self.redis.raw(&["CLUSTER", "INFO"]);
         let is = |line: String| info.lines().any(|other| other == line);
@@ -92,13 +96,18 @@ impl Cluster {
         }
     }
 
+    /// Waits until every slot has a master again.
+    pub(crate) fn wait_for_owners(&self) {
+        self.wait_until(|node| node.redis.raw::<String>(&["CLUSTER", "INFO"]).contains("cluster_state:ok"));
+    }
+
     pub(crate) fn url(&self) -> String {
         let hosts: Vec<String> = self.nodes.iter().map(|node| format!("127.0.0.1:{}", node.port)).collect();
         format!("redis-cluster://{}", hosts.join(","))
     }
 
     /// Returns the master that executes a command.
-    fn owner_of(&self, words: &[&str]) -> &Node {
+    pub(crate) fn owner_of(&self, words: &[&str]) -> &Node {
         let moved = ErrorKind::Server(ServerErrorKind::Moved);
         let mut asked = &self.nodes[0];
         while let Err(error) = asked.redis.try_raw::<redis::Value>(words) {
@@ -111,27 +120,24 @@ impl Cluster {
 
     /// Moves a key's slot to another master, one key after another, as `redis-cli --cluster reshard` does.
     pub(crate) fn move_slot(&self, key: &str) {
+        let moving = self.begin_to_move_slot(key);
+        while let [key] = &moving.keys(1)[..] {
+            moving.move_key(key);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        moving.end();
+    }
+
+    /// Begins to move a key's slot to another master. No key is moved yet.
+    pub(crate) fn begin_to_move_slot(&self, key: &str) -> Moving<'_> {
         let slot: u64 = self.nodes[0].redis.raw(&["CLUSTER", "KEYSLOT", key]);
         let slot = slot.to_string();
         let source = self.owner_of(&["EXISTS", key]);
-        let is_other = |node: &&Node| {
-            node.port != source.port
-                && node.redis.raw::<String>(&["INFO", "replication"]).contains("role:master")
-        };
+        let is_other = |node: &&Node| node.port != source.port && node.is_master();
         let target = self.nodes.iter().find(is_other).unwrap();
         target.redis.raw::<()>(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &source.id()]);
         source.redis.raw::<()>(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &target.id()]);
-        loop {
-            let keys: Vec<String> = source.redis.raw(&["CLUSTER", "GETKEYSINSLOT", &slot, "1"]);
-            let Some(key) = keys.first() else { break };
-            let port = target.port.to_string();
-            source.redis.raw::<()>(&["MIGRATE", "127.0.0.1", &port, key, "0", "5000"]);
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        for node in [target, source].into_iter().chain(&self.nodes) {
-            // A replica learns it from its master.
-            let _ = node.redis.try_raw::<()>(&["CLUSTER", "SETSLOT", &slot, "NODE", &target.id()]);
-        }
+        Moving { slot, source, target, nodes: &self.nodes }
     }
 
     /// Returns the names and values of the masters' statistics that begin with this text.
@@ -140,6 +146,37 @@ impl Cluster {
         let lines =
             self.nodes.iter().flat_map(|node| of(node).lines().map(str::to_owned).collect::<Vec<_>>());
         lines.filter(|line| line.starts_with(start)).collect()
+    }
+}
+
+/// A slot on its way from one master to another.
+pub(crate) struct Moving<'a> {
+    slot: String,
+    source: &'a Node,
+    target: &'a Node,
+    nodes: &'a [Node],
+}
+
+impl Moving<'_> {
+    /// Returns at most this number of keys that have not been moved.
+    fn keys(&self, most: usize) -> Vec<String> {
+        self.source.redis.raw(&["CLUSTER", "GETKEYSINSLOT", &self.slot, &most.to_string()])
+    }
+
+    pub(crate) fn move_key(&self, key: &str) {
+        let port = self.target.port.to_string();
+        self.source.redis.raw::<()>(&["MIGRATE", "127.0.0.1", &port, key, "0", "5000"]);
+    }
+
+    /// Moves the remaining keys, and tells all nodes.
+    pub(crate) fn end(self) {
+        for key in self.keys(1_000) {
+            self.move_key(&key);
+        }
+        for node in [self.target, self.source].into_iter().chain(self.nodes) {
+            // A replica learns it from its master.
+            let _ = node.redis.try_raw::<()>(&["CLUSTER", "SETSLOT", &self.slot, "NODE", &self.target.id()]);
+        }
     }
 }
 

@@ -218,3 +218,70 @@ async fn slots_move_while_they_are_read_and_written() {
     drop(server);
     check(&cluster, &directory);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn relations_and_lists_answer_while_a_slot_is_half_moved() {
+    let cluster = Cluster::start(3, 0);
+    for strategy in ["zinterstore", "zmscore"] {
+        let (prefix, directory) = (format!("{strategy}:"), tempfile::tempdir().unwrap());
+        let server =
+            serve(&cluster, &directory, &["--redis-prefix", &prefix, "--relation-strategy", strategy]);
+        let tokens = story(&server).await;
+        let query = "{ users: viewer { user { followers(first: 20) { totalCount nodes { username relation { status } } }
+            following(first: 20) { totalCount nodes { username relation { status } } } } } }";
+        let expected = server.ask_as(&tokens[0], query);
+        // The first user has the id 1.
+        for moved in ["following", "followers"] {
+            let moving = cluster.begin_to_move_slot(&format!("{prefix}{{u1}}:user"));
+            moving.move_key(&format!("{prefix}{{u1}}:{moved}"));
+            assert_eq!(server.ask_as(&tokens[0], query), expected, "{strategy}, with {moved} moved");
+            moving.end();
+            assert_eq!(server.ask_as(&tokens[0], query), expected);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn watchers_are_told_after_their_slots_have_moved_and_their_masters_have_failed() {
+    let (mut cluster, directory) = (Cluster::start(3, 1), tempfile::tempdir().unwrap());
+    let server = serve(&cluster, &directory, &["--timeline-push-limit", "1"]);
+    let [ada, ben, eve, kim] = ["ada", "ben", "eve", "kim"].map(|name| server.token(name));
+    // One author is pushed, and the other is a star.
+    for (token, author) in [(&ada, "ben"), (&ada, "eve"), (&kim, "eve")] {
+        follow(&server, token, author);
+    }
+    let mut socket = Socket::acknowledged(&server, Some(&ada)).await;
+    socket.subscribe("t", TIMELINE, Value::Null).await;
+    assert!(socket.is_silent().await);
+    let mut number = 0;
+    for key in ["ff:{u1}:user", "ff:{g}:layout"] {
+        cluster.move_slot(key);
+        tell(&server, &mut socket, [&ben, &eve], &mut number).await;
+    }
+    for key in ["ff:{u1}:user", "ff:{g}:layout"] {
+        // Replication takes a moment.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let port = cluster.owner_of(&["EXISTS", key]).port;
+        let master = cluster.nodes.iter_mut().find(|node| node.port == port).unwrap();
+        master.redis.kill();
+        cluster.nodes.retain(|node| node.port != port);
+        cluster.wait_for_owners();
+        tell(&server, &mut socket, [&ben, &eve], &mut number).await;
+    }
+}
+
+/// Publishes as each of these authors, and asserts that the watcher is told.
+async fn tell(server: &Server, socket: &mut Socket, authors: [&String; 2], number: &mut usize) {
+    for author in authors {
+        *number += 1;
+        let query = format!(
+            "mutation {{ publish(input: {{ content: \"{number}\", idempotencyKey: \"{number}\" }}) {{ post {{ id }} }} }}"
+        );
+        // The server learns of a failover when it sends something.
+        while server.ask_as(author, &query)["data"]["publish"]["post"]["id"].is_null() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let event = socket.receive().await;
+        assert_eq!(event["payload"]["data"]["timeline"]["post"]["content"], number.to_string(), "{event}");
+    }
+}
