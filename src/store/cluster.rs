@@ -6,8 +6,8 @@
 //! Not here: how a pipeline is distributed and what a reply means for it (`store::distribution`).
 //!
 //! # Why not the client of the `redis` crate
-//! Its cluster connection rejects pipelines of several slots. One that is aimed at a node is sent again as a whole if any
-//! of its commands is redirected.
+//! Its cluster connection rejects pipelines of several slots. One that is aimed at a node is retried as a whole if any of
+//! its commands is redirected.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -34,7 +34,7 @@ use crate::store::wire::{Connection, Listener};
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Timeout for obtaining a connection to a node. Shorter than for a single server, because a batch waits for all nodes.
 const CONNECT: Duration = Duration::from_millis(500);
-/// Pause before commands are sent again, and its maximum. It doubles each time.
+/// Pause before a retry, and its maximum. It doubles each time.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
 /// Timeout for connecting to a node, and for its answer about the topology.
 const ASKED: Duration = Duration::from_secs(1);

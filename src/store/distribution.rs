@@ -7,8 +7,8 @@
 //! |---|---|---|
 //! | `MOVED` | another master serves the slot | send to that master |
 //! | `ASK` | the key is already at the slot's next master | send there, after `ASKING` |
-//! | `TRYAGAIN` | of several keys, only some have moved | wait, send again |
-//! | `CLUSTERDOWN`, `LOADING`, `MASTERDOWN`, `READONLY` | a failover is under way | wait, send again |
+//! | `TRYAGAIN` | of several keys, only some have moved | wait, retry |
+//! | `CLUSTERDOWN`, `LOADING`, `MASTERDOWN`, `READONLY` | a failover is under way | wait, retry |
 //! | `UNBLOCKED` | the key has moved while the command waited for it | the same |
 //! | none, the connection broke | the master is down | the same |
 //! | none in time | the master may be executing the command | none: the command fails |
@@ -103,7 +103,7 @@ impl Part {
             }
         }
         if self.is_transaction && verdict.is_some() {
-            // It had no effect, and is sent again as a whole.
+            // It had no effect, and is retried as a whole.
             is_final = 0;
         }
         self.take(replies, first, is_final, width);
@@ -146,15 +146,16 @@ enum Target {
     Asking(Node),
 }
 
+/// When a unit is sent next.
 #[derive(Debug, PartialEq, Eq)]
 enum Progress {
     /// To be sent at once, unless all commands are done.
     Open,
-    /// To be sent after a pause: the slot is moving.
+    /// To be retried after a pause: the slot is moving.
     Waits,
-    /// To be sent after a pause: its master does not serve it at the moment.
+    /// To be retried after a pause: its master does not serve it at the moment.
     LacksMaster,
-    /// Not to be sent again.
+    /// Not to be retried.
     Failed,
 }
 
@@ -163,7 +164,7 @@ enum Progress {
 pub(super) enum Outlook {
     /// Some units are to be sent at once, to other nodes or with their next command.
     Continues,
-    /// Some units are to be sent again after a pause.
+    /// Some units are to be retried after a pause.
     Waits,
     /// The same, and the topology may have changed.
     LacksMaster,

@@ -111,7 +111,7 @@ impl FromRedisValue for Attempt {
 /// Issues post ids, none below `least`, and records a note for each post. If sent twice, leaves surplus notes,
 /// which the repairer removes.
 pub fn issue(keys: &Keys, least: u64, notes: Vec<Note>) -> Command<Vec<Draft>> {
-    let issue = call(&script::ISSUE_POSTS).key(&keys.next_post()).key(&keys.publishing());
+    let issue = call(&script::ISSUE_POSTS).key(&keys.next_post()).key(&keys.publishing()).key(&keys.issuer());
     let issue = issue.arg(least).args(notes.iter().map(Note::to_string));
     issue.reply::<u64>().map(|first| {
         let draft = |(id, note)| Some(Draft { id: PostId::new(id)?, note });

@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | `ff:{g}:layout` | hash | store-wide settings: `name_shards`, the number of username index shards, fixed on first use; `archive`, the archive's identity; `post_hot_limit`, the last hot limit for which all excess posts were queued for the archive; `timeline_strategy`, the timeline strategy in force; `timeline_generation`, its generation number |
 //! | `ff:{g}:next:user`, `ff:{g}:next:post` | counter | the last id issued |
+//! | `ff:{g}:issuer` | string | in a cluster, the node that has issued the last post id |
 //! | `ff:{g}:probe` | string | time of the last write probe, for `/readyz`. Expires after a minute |
 //! | `ff:{g}:publishing` | sorted set | notes on posts that have an id but are neither visible nor revoked yet, by id; see [`crate::store::draft`] |
 //! | `ff:{g}:stars` | set | authors whose posts are not pushed; followers pull them (fan-out on read) |
@@ -265,6 +266,12 @@ impl Keys {
     #[must_use]
     pub fn next_post(&self) -> Key<Counter> {
         self.key(Tag::Global, "next:post")
+    }
+
+    /// Returns the key of the node that has issued the last post id, in a cluster.
+    #[must_use]
+    pub fn issuer(&self) -> Key<Text> {
+        self.key(Tag::Global, "issuer")
     }
 
     /// Returns the key that the readiness probe writes, to check that Redis accepts writes.
@@ -672,6 +679,7 @@ mod tests {
         assert_eq!(keys.timeline(user).name(), "ff:{u7}:timeline");
         assert_eq!(keys.removed(user).name(), "ff:{u7}:removed");
         assert_eq!(keys.live(user).name(), "ff:{u7}:live");
+        assert_eq!(keys.issuer().name(), "ff:{g}:issuer");
         assert_eq!(keys.pulled().name(), "ff:{g}:pulled");
         let digest = Digest::parse("ab").unwrap();
         assert_eq!(keys.attempt(user, digest).name(), "ff:{u7}:idem:000000000000000000000000000000ab");

@@ -262,7 +262,8 @@ fn is_at_least(version: &str, least: (u32, u32)) -> bool {
 pub enum OpenError {
     /// The URL is invalid.
     #[error(
-        "invalid Redis URL: expected redis://, rediss:// or unix:, as in redis://user:password@host:6379/0"
+        "invalid Redis URL: expected redis://, redis-cluster://, redis-sentinel://, each also as rediss, or unix:, as in \
+         redis://user:password@host:6379/0"
     )]
     Url(#[source] redis::RedisError),
     /// The connection failed or timed out.

@@ -31,10 +31,16 @@ impl Text {
     }
 }
 
-/// The part of a script that publishes signals.
-const CHANNEL: &str = include_str!("lua/part/channel.lua");
-/// The same for a cluster.
-const CHANNEL_SHARDED: &str = include_str!("lua/part/channel_sharded.lua");
+/// Parts of scripts, and what replaces them in a cluster.
+const SHARDED: [(&str, &str); 2] = [
+    (include_str!("lua/part/channel.lua"), include_str!("lua/part/channel_sharded.lua")),
+    (include_str!("lua/part/issuer.lua"), include_str!("lua/part/issuer_sharded.lua")),
+];
+
+/// Returns a script's source for a cluster.
+fn sharded(source: &str) -> String {
+    SHARDED.iter().fold(source.to_owned(), |source, (part, sharded)| source.replace(part, sharded))
+}
 
 macro_rules! scripts {
     ($($name:ident = $($file:literal)+;)*) => {
@@ -43,7 +49,7 @@ macro_rules! scripts {
                 const SOURCE: &str = concat!($(include_str!(concat!("lua/", $file, ".lua"))),+);
                 Script {
                     single: LazyLock::new(|| Text::of(SOURCE.into())),
-                    sharded: LazyLock::new(|| Text::of(SOURCE.replace(CHANNEL, CHANNEL_SHARDED).into())),
+                    sharded: LazyLock::new(|| Text::of(sharded(SOURCE).into())),
                 }
             };
         )*
@@ -80,7 +86,7 @@ scripts! {
     RETURN_TOKENS = "return_tokens";
     RETURN_JOBS = "return_jobs";
     HAND_OVER_POSTS = "hand_over_posts";
-    ISSUE_POSTS = "issue_posts";
+    ISSUE_POSTS = "part/issuer" "issue_posts";
     MAKE_STAR = "make_star";
     MARK_DELIVERED = "mark_delivered";
     MERGE_TIMELINE = "part/ids" "part/timeline" "part/channel" "part/signal" "merge_timeline";

@@ -285,3 +285,57 @@ async fn tell(server: &Server, socket: &mut Socket, authors: [&String; 2], numbe
         assert_eq!(event["payload"]["data"]["timeline"]["post"]["content"], number.to_string(), "{event}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ids_are_not_issued_again_after_a_failover_that_has_lost_some() {
+    let (mut cluster, directory) = (Cluster::start(3, 1), tempfile::tempdir().unwrap());
+    let options = ["--timeline-push-limit", "1", "--publishes-per-author", "100000"];
+    let old = serve(&cluster, &directory, &options);
+    let [ada, ben, eve, kim] = ["ada", "ben", "eve", "kim"].map(|name| old.token(name));
+    // One author is pushed, and the other is a star.
+    for (token, author) in [(&ada, "ben"), (&ada, "eve"), (&kim, "eve")] {
+        follow(&old, token, author);
+    }
+    publish(&old, &eve, "star");
+    // The replica of the master that issues ids misses what happens now.
+    let port = cluster.owner_of(&["EXISTS", "ff:{g}:layout"]).port;
+    let master = cluster.nodes.iter().position(|node| node.port == port).unwrap();
+    let replica = master + 3;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    cluster.nodes[replica].redis.pause(true);
+    for number in 0..200 {
+        publish(&old, &ben, &format!("lost {number}"));
+    }
+    // The reader's timeline has passed these ids.
+    wait_until_first(&old, &ada, "lost 199").await;
+    cluster.nodes[master].redis.kill();
+    cluster.nodes[replica].redis.pause(false);
+    cluster.nodes[replica].redis.raw::<()>(&["CLUSTER", "FAILOVER", "TAKEOVER"]);
+    cluster.nodes.remove(master);
+    cluster.wait_for_owners();
+    let new = serve(&cluster, &directory, &options);
+    for (server, author, content) in
+        [(&new, &ben, "new"), (&old, &ben, "old"), (&new, &eve, "new star"), (&old, &eve, "old star")]
+    {
+        let query = format!(
+            "mutation {{ publish(input: {{ content: \"{content}\", idempotencyKey: \"{content}\" }}) {{ post {{ id }} }} }}"
+        );
+        while server.ask_as(author, &query)["data"]["publish"]["post"]["id"].is_null() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        for reader in [&old, &new] {
+            wait_until_first(reader, &ada, content).await;
+        }
+    }
+}
+
+/// Waits until a post is the newest of a timeline, which is in the order of ids.
+async fn wait_until_first(server: &Server, token: &str, content: &str) {
+    for _ in 0..400 {
+        if timeline(server, token).first().is_some_and(|first| first == content) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(timeline(server, token)[0], content);
+}

@@ -30,7 +30,7 @@ const UNCHECKED: [(&str, &[&str]); 6] = [
     ),
     (
         "a setting, a counter or a probe",
-        &["layout", "next_user", "next_post", "probe", "fanout_served", "moved"],
+        &["layout", "next_user", "next_post", "issuer", "probe", "fanout_served", "moved"],
     ),
     ("derived, and rebuilt when it is missing", &["recent", "timeline"]),
     ("expires", &["void", "removed", "attempt", "audience", "known_addresses"]),
