@@ -12,7 +12,7 @@
 //! | `ff:{g}:probe` | string | time of the last write probe, for `/readyz`. Expires after a minute |
 //! | `ff:{g}:publishing` | sorted set | notes on posts that have an id but are neither visible nor revoked yet, by id; see [`crate::store::draft`] |
 //! | `ff:{g}:stars` | set | authors whose posts are not pushed; followers pull them (fan-out on read) |
-//! | `ff:{g}:stars:version` | string | nonce that changes with each new star |
+//! | `ff:{g}:stars:numbered` | sorted set | the same authors, numbered in the order in which they became stars |
 //! | `ff:name:{n12}` | hash, sharded | username → user id; `?7` while user 7 is being created |
 //! | `ff:{i3}:intents` | sorted set | unfinished operations, by start time; see [`crate::store::intent`] |
 //! | `ff:{u7}:user` | hash | `username`, `display_name`, `bio`, `created_at` |
@@ -292,10 +292,10 @@ impl Keys {
         self.key(Tag::Global, "stars")
     }
 
-    /// Returns the key of the stars' version.
+    /// Returns the key of the stars' numbers.
     #[must_use]
-    pub fn stars_version(&self) -> Key<Text> {
-        self.key(Tag::Global, "stars:version")
+    pub fn numbered_stars(&self) -> Key<SortedSet> {
+        self.key(Tag::Global, "stars:numbered")
     }
 
     /// Returns the key of a username index shard.
@@ -669,7 +669,7 @@ mod tests {
         assert_eq!(keys.probe().name(), "ff:{g}:probe");
         assert_eq!(keys.publishing().name(), "ff:{g}:publishing");
         assert_eq!(keys.stars().name(), "ff:{g}:stars");
-        assert_eq!(keys.stars_version().name(), "ff:{g}:stars:version");
+        assert_eq!(keys.numbered_stars().name(), "ff:{g}:stars:numbered");
         assert_eq!(keys.post(post).name(), "ff:{p9}:post");
         assert_eq!(keys.posts(user).name(), "ff:{u7}:posts");
         assert_eq!(keys.post_times(user).name(), "ff:{u7}:posts:times");

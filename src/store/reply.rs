@@ -192,11 +192,12 @@ fn integer(text: &[u8]) -> Option<i64> {
         return None;
     }
     if digits.len() <= FITS {
-        let (mut number, mut is_number) = (0, true);
+        let (mut number, mut is_number) = (0_i64, true);
         for digit in digits {
             let digit = digit.wrapping_sub(b'0');
             is_number &= digit < 10;
-            number = number * 10 + i64::from(digit);
+            // Overflows only if some of the bytes are not digits.
+            number = number.wrapping_mul(10).wrapping_add(i64::from(digit));
         }
         return is_number.then_some(if is_negative { -number } else { number });
     }
@@ -570,7 +571,9 @@ mod tests {
         for number in [0, 1, -1, i64::MAX, i64::MIN] {
             assert_eq!(integer(number.to_string().as_bytes()), Some(number));
         }
-        for text in ["", "-", "1a", " 1", "9223372036854775808", "-9223372036854775809", "1.5"] {
+        for text in
+            ["", "-", "1a", " 1", "9223372036854775808", "-9223372036854775809", "1.5", "//////////////////"]
+        {
             assert_eq!(integer(text.as_bytes()), None, "{text}");
         }
     }

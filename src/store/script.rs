@@ -87,7 +87,7 @@ scripts! {
     RETURN_JOBS = "return_jobs";
     HAND_OVER_POSTS = "hand_over_posts";
     ISSUE_POSTS = "part/issuer" "issue_posts";
-    MAKE_STAR = "make_star";
+    MAKE_STAR = "part/stars" "make_star";
     MARK_DELIVERED = "mark_delivered";
     MERGE_TIMELINE = "part/ids" "part/timeline" "part/channel" "part/signal" "merge_timeline";
     MUTUALS = "mutuals";
@@ -118,7 +118,7 @@ scripts! {
     TOUCH_SESSION = "touch_session";
     REVOKE_POST = "part/ids" "part/revoke" "revoke_post";
     REVOKE_USER = "part/revoke" "revoke_user";
-    WATERMARK = "watermark";
+    WATERMARK = "part/stars" "watermark";
     WRITE_FOLLOW = "part/channel" "part/signal" "write_follow";
     WRITE_REGION = "write_region";
     WRITE_TIMES = "part/times" "write_times";

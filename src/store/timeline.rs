@@ -261,9 +261,8 @@ pub fn removed(
 }
 
 /// Makes an author a star, permanently.
-pub fn make_star(keys: &Keys, author: UserId, nonce: u64) -> Command<bool> {
-    let make = call(&script::MAKE_STAR).key(&keys.stars()).key(&keys.stars_version());
-    make.arg(author.get()).arg(format!("{nonce:x}")).reply()
+pub fn make_star(keys: &Keys, author: UserId) -> Command<bool> {
+    call(&script::MAKE_STAR).key(&keys.stars()).key(&keys.numbered_stars()).arg(author.get()).reply()
 }
 
 /// The watermark and the stars.
@@ -271,23 +270,19 @@ pub fn make_star(keys: &Keys, author: UserId, nonce: u64) -> Command<bool> {
 pub struct Watermark {
     /// Mark up to which every post is visible or never will be.
     pub mark: Mark,
-    /// Version of the set of stars.
-    pub version: String,
-    /// The stars; `None` if the caller already knows the current version.
-    pub stars: Option<Vec<UserId>>,
+    /// Number of the last star.
+    pub last_star: u64,
+    /// The stars after the last one that the caller knows.
+    pub new_stars: Vec<UserId>,
 }
 
-/// Atomically reads the watermark and the stars.
-pub fn watermark(keys: &Keys, known_version: &str) -> Command<Watermark> {
+/// Atomically reads the watermark and the stars after number `known`.
+pub fn watermark(keys: &Keys, known: u64) -> Command<Watermark> {
     let read = call(&script::WATERMARK).key(&keys.next_post()).key(&keys.publishing());
-    let read = read.key(&keys.stars()).key(&keys.stars_version()).arg(known_version);
-    read.reply::<Vec<Value>>().map(|answer| {
-        let mut answer = answer.into_iter();
-        let mut next = || answer.next().unwrap_or_default();
-        let (mark, version) = (u64::from_redis_value(next())?, String::from_redis_value(next())?);
-        let stars: Option<Vec<Source>> = Option::from_redis_value(next())?;
-        let stars = stars.map(|stars| stars.into_iter().map(|Source(user)| user).collect());
-        Ok(Watermark { mark: Mark::new(mark), version, stars })
+    let read = read.key(&keys.stars()).key(&keys.numbered_stars()).arg(known);
+    read.reply::<(u64, u64, Vec<Source>)>().map(|(mark, last_star, stars)| {
+        let new_stars = stars.into_iter().map(|Source(user)| user).collect();
+        Ok(Watermark { mark: Mark::new(mark), last_star, new_stars })
     })
 }
 

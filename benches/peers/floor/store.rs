@@ -24,7 +24,7 @@ macro_rules! script {
     };
 }
 
-const WATERMARK: &str = script!("watermark");
+const WATERMARK: &str = script!("part/stars" "watermark");
 const OPEN_TIMELINE: &str = script!("part/ids" "part/timeline" "open_timeline");
 const POSTS_PAGE: &str = script!("part/ids" "posts_page");
 
@@ -247,7 +247,7 @@ impl Commands for Store {
         self.send(|commands| {
             let call = commands.cmd("EVALSHA").arg(&self.scripts[0]).arg(4);
             call.arg(self.keys.next_post()).arg(self.keys.publishing());
-            call.arg(self.keys.stars()).arg(self.keys.stars_version()).arg("");
+            call.arg(self.keys.stars()).arg(self.keys.numbered_stars()).arg(0);
         })
         .await;
     }

@@ -284,8 +284,7 @@ impl App {
             return Ok(());
         }
         let mut batch = Batch::new("publish: star");
-        let make =
-            |&author: &UserId| batch.push(timeline::make_star(self.keys(), author, self.rng().nonce()));
+        let make = |&author: &UserId| batch.push(timeline::make_star(self.keys(), author));
         let tickets = authors.iter().map(make).collect();
         let changes = self.store().changes();
         batch.send(self.store()).await?.take_all(tickets)?;

@@ -91,10 +91,14 @@ impl Strategy {
     }
 }
 
-/// A version of the list of stars.
+/// The stars up to a number.
 #[derive(Default)]
 pub(in crate::app) struct Stars {
-    version: String,
+    /// The number of the last star.
+    last: u64,
+    /// Number of times that Redis had been restarted or replaced. If it has been since, it may have lost stars, and given
+    /// their numbers to others.
+    changes: u64,
     pub(super) authors: Vec<UserId>,
 }
 
@@ -134,18 +138,29 @@ impl App {
 
     async fn read_watermark(&self) -> Result<Watermark, Error> {
         let (stars, changes) = (&self.0.process.strategy.stars, self.store().changes());
-        let known = Arc::clone(&stars.read().unwrap_or_else(PoisonError::into_inner));
-        let read = timeline::watermark(self.keys(), &known.version);
-        let read = read.send("timeline: watermark", self.store()).await?;
+        let mut known = Arc::clone(&stars.read().unwrap_or_else(PoisonError::into_inner));
+        if known.changes != changes {
+            known = Arc::new(Stars { changes, ..Stars::default() });
+        }
+        let read = async |known: &Stars| {
+            let read = timeline::watermark(self.keys(), known.last);
+            read.send("timeline: watermark", self.store()).await
+        };
+        let mut found = read(&known).await?;
+        if found.last_star < known.last {
+            // Redis has lost stars, which has not been noticed otherwise yet.
+            known = Arc::new(Stars { changes, ..Stars::default() });
+            found = read(&known).await?;
+        }
         // After a failover that resets the id counter to an older value, the server must not reissue ids that
         // readers have passed.
-        self.0.process.last_issued.fetch_max(read.mark.get(), Ordering::Relaxed);
-        let Some(authors) = read.stars else {
-            return Ok((read.mark, known));
-        };
-        self.0.process.strategy.remember(&authors, changes);
-        let current = Arc::new(Stars { version: read.version, authors });
-        *stars.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&current);
-        Ok((read.mark, current))
+        self.0.process.last_issued.fetch_max(found.mark.get(), Ordering::Relaxed);
+        if found.last_star > known.last {
+            self.0.process.strategy.remember(&found.new_stars, changes);
+            let authors = [&known.authors[..], &found.new_stars].concat();
+            known = Arc::new(Stars { last: found.last_star, changes, authors });
+        }
+        *stars.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&known);
+        Ok((found.mark, known))
     }
 }

@@ -1,10 +1,20 @@
--- Reads the stars and the watermark, up to which every post is visible or never will be.
+-- Reads the watermark, up to which every post is visible or never will be, and the stars that the caller does not know.
 -- KEYS[1]  the last id issued      KEYS[2]  posts being published: a sorted set, scored by id
--- KEYS[3]  the stars: a set        KEYS[4]  the version of that set
--- ARGV[1]  the known version
--- Returns  { the watermark, the current version, { the stars } or nil if the known version is current }
+-- KEYS[3]  the stars: a set        KEYS[4]  the stars by number: a sorted set
+-- ARGV[1]  the number of the last star that the caller knows; 0 for none
+-- Returns  { the watermark, the number of the last star, { the stars with greater numbers than that in ARGV[1] } }
 local first = redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
 local mark = first[2] and string.format('%.0f', first[2] - 1) or redis.call('GET', KEYS[1]) or '0'
-local version = redis.call('GET', KEYS[4]) or ''
-if version == ARGV[1] then return { mark, version } end
-return { mark, version, redis.call('SMEMBERS', KEYS[3]) }
+local last = last_number(KEYS[4])
+if redis.call('SCARD', KEYS[3]) ~= redis.call('ZCARD', KEYS[4]) then
+  -- The stars of an earlier version have no numbers.
+  for _, author in ipairs(redis.call('SMEMBERS', KEYS[3])) do
+    if not redis.call('ZSCORE', KEYS[4], author) then
+      last = last + 1
+      redis.call('ZADD', KEYS[4], last, author)
+    end
+  end
+end
+local number = string.format('%.0f', last)
+if number == ARGV[1] then return { mark, number, {} } end
+return { mark, number, redis.call('ZRANGEBYSCORE', KEYS[4], '(' .. ARGV[1], '+inf') }

@@ -266,6 +266,32 @@ async fn timelines_read_at_the_same_time_share_the_watermark() {
 }
 
 #[tokio::test]
+async fn of_very_many_stars_only_a_new_one_is_read() {
+    let world = World::with(&["--timeline-push-limit", "1"]).await;
+    let people = world.people(3).await;
+    for follower in &people[1..] {
+        world.follow(follower, &people[0]).await;
+    }
+    let script = "for star = 10, 100009 do redis.call('SADD', KEYS[1], star) redis.call('ZADD', KEYS[2], star, star) end";
+    world.redis.raw::<()>(&["EVAL", script, "2", "ff:{g}:stars", "ff:{g}:stars:numbered"]);
+    let bytes = || {
+        let stats: redis::InfoDict = world.redis.raw(&["INFO", "stats"]);
+        stats.get::<u64>("total_net_output_bytes").unwrap()
+    };
+    let read = async || {
+        let before = bytes();
+        let query = "{ viewer { timeline(first: 1) { nodes { content } } } }";
+        (world.data(Some(&people[1].token), query, Value::Null).await, bytes() - before)
+    };
+    assert!(read().await.1 > 500_000, "all stars");
+    let publish = "mutation { publish(input: { content: \"news\" }) { post { id } } }";
+    world.data(Some(&people[0].token), publish, Value::Null).await;
+    let (data, bytes) = read().await;
+    assert_eq!(data["viewer"]["timeline"]["nodes"][0]["content"], "news");
+    assert!(bytes < 20_000, "{bytes} bytes");
+}
+
+#[tokio::test]
 async fn merging_pulled_posts_costs_one_round_trip() {
     let (world, viewer) = feed(5).await;
     cost(&world, &viewer, FEED).await;
