@@ -252,20 +252,24 @@ impl App {
         mut heard: HashSet<UserId>,
     ) -> Result<Infallible, Error> {
         let listeners = &self.0.process.listeners;
+        let mut pings = tokio::time::interval(PINGED);
+        let watched = handle.clone();
+        // This future lives on from turn to turn, because subscribers come and go more often than it ends.
+        let mut lost = std::pin::pin!(watched.lost());
         loop {
-            let is_lost = tokio::select! {
-                () = handle.lost() => true,
-                () = listeners.bell.notified() => false,
-                () = tokio::time::sleep(PINGED) => {
+            tokio::select! {
+                () = &mut lost => {
+                    lost.set(watched.lost());
+                    let missed = Changes { has_missed: true, ..Changes::anything() };
+                    let users = handle.restore().await.unwrap_or_else(|| listeners.users());
+                    listeners.put_all(&users, &missed);
+                    continue;
+                }
+                _ = pings.tick() => {
                     tune(handle.ping(), false).await?;
                     continue;
                 }
-            };
-            if is_lost {
-                let missed = Changes { has_missed: true, ..Changes::anything() };
-                let users = handle.restore().await.unwrap_or_else(|| listeners.users());
-                listeners.put_all(&users, &missed);
-                continue;
+                () = listeners.bell.notified() => {}
             }
             let (mut wanted, mut unwanted) = listeners.settle();
             wanted.retain(|user| heard.insert(*user));

@@ -31,7 +31,7 @@ use crate::store::topology::{Node, Topology, slot};
 use crate::store::wire::{Connection, Listener};
 
 /// Time after which a command that is still redirected, or cannot reach its master, fails.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// Timeout for obtaining a connection to a node. Shorter than for a single server, because a batch waits for all nodes.
 const CONNECT: Duration = Duration::from_millis(500);
 /// Pause before a retry, and its maximum. It doubles each time.
@@ -139,10 +139,24 @@ impl Cluster {
         Ok(())
     }
 
-    /// Reads the topology and returns it, or what was known if no node answers.
-    pub(super) async fn current_topology(&self) -> Arc<Topology> {
-        self.refresh().await;
+    /// Returns the topology, as far as it is known.
+    pub(super) fn topology(&self) -> Arc<Topology> {
         self.state.topology()
+    }
+
+    /// Reads the topology again. Callers at the same time share a read.
+    pub(super) async fn refresh(&self) {
+        let asked_at = Instant::now();
+        let _reading = self.state.reading.lock().await;
+        if self.state.known().at >= asked_at {
+            return;
+        }
+        let topology = self.state.topology();
+        let mut reported = self.ask_each(topology.masters()).await;
+        if reported.len() <= topology.masters().len() / 2 {
+            reported.extend(self.ask_each(&self.seeds()).await);
+        }
+        self.state.install(most_frequent(reported, &topology));
     }
 
     /// Opens a connection to a node, outside the pools, over which the node pushes messages.
@@ -190,7 +204,7 @@ impl Cluster {
                     self.refresh_soon();
                 }
             }
-            let Some(outlook) = distribution.outlook().filter(|_| began.elapsed() < PATIENCE) else {
+            let Some(outlook) = distribution.outlook().filter(|_| began.elapsed() < TIMEOUT) else {
                 return distribution.replies();
             };
             if outlook == Outlook::LacksMaster {
@@ -245,22 +259,20 @@ impl Cluster {
         });
     }
 
-    /// Reads the topology again. Callers at the same time share a read.
-    async fn refresh(&self) {
-        let asked_at = Instant::now();
-        let _reading = self.state.reading.lock().await;
-        if self.state.known().at >= asked_at {
-            return;
-        }
-        let nodes = self.nodes();
-        let asked = join_all(nodes.iter().map(|node| Box::pin(self.ask(node)))).await;
-        self.state.install(most_frequent(asked.into_iter().flatten().collect(), &self.state.topology()));
+    /// Asks nodes for the topology. Leaves out those that do not respond in time.
+    async fn ask_each(&self, nodes: &[Node]) -> Vec<Topology> {
+        let asked = nodes.iter().map(|node| Box::pin(self.ask(node)));
+        join_all(asked).await.into_iter().flatten().collect()
+    }
+
+    /// Returns the nodes that the operator has named.
+    fn seeds(&self) -> Vec<Node> {
+        self.state.seeds.iter().filter_map(|seed| Node::at(seed.addr())).collect()
     }
 
     /// Returns the masters, and the nodes that the operator has named.
     fn nodes(&self) -> HashSet<Node> {
-        let seeds = self.state.seeds.iter().filter_map(|seed| Node::at(seed.addr()));
-        self.state.topology().masters().iter().cloned().chain(seeds).collect()
+        self.state.topology().masters().iter().cloned().chain(self.seeds()).collect()
     }
 
     /// Asks a node for the topology; `None` if it does not answer in time.

@@ -1,7 +1,7 @@
 //! Encodes commands as Redis expects them: RESP arrays of strings.
 //!
 //! A command's arguments are encoded while the command is built, each once. Commands that are sent together share one
-//! buffer, which remembers the tag of each, so that a cluster's commands can be distributed to its servers.
+//! buffer, which records the tag of each, so that a cluster's commands can be distributed to its servers.
 
 use std::io;
 

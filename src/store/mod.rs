@@ -189,7 +189,7 @@ impl Store {
     async fn check_server(&self, allow_eviction: bool) -> Result<bool, OpenError> {
         let is_cluster = self.keys.is_sharded();
         let mut can_wait = !is_cluster;
-        let mut servers = self.info("everything").await;
+        let mut servers = self.info("default").await;
         if servers.iter().any(Result::is_ok) {
             // A master of a cluster may be down.
             servers.retain(Result::is_ok);

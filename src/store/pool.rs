@@ -59,11 +59,17 @@ impl Server {
     }
 
     async fn open(&self, listener: Option<Box<dyn Listener>>) -> Result<Connection, RedisError> {
-        let connection = Connection::open(&self.find().await?, listener).await?;
-        if let Self::Watched(_) = self {
-            sentinel::check_role(&connection).await?;
+        let info = self.find().await?;
+        let Self::Watched(sentinel) = self else { return Connection::open(&info, listener).await };
+        let opened = async {
+            let connection = Connection::open(&info, listener).await?;
+            sentinel::check_role(&connection).await.map(|()| connection)
+        };
+        let opened = opened.await;
+        if opened.is_err() {
+            sentinel.skip();
         }
-        Ok(connection)
+        opened
     }
 }
 

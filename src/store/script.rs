@@ -59,7 +59,6 @@ macro_rules! scripts {
 // A script may include shared parts before its own source.
 scripts! {
     ADD_JOB = "part/turns" "add_job";
-    ANNOUNCE = "part/channel" "announce";
     BURY_POST = "bury_post";
     CHANGE_NAME = "change_name";
     CHANGE_PASSWORD = "part/channel" "part/signal" "change_password";

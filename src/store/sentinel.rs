@@ -24,14 +24,14 @@ pub(super) struct Sentinel {
     name: String,
     /// Settings of connections to the master, whose address is replaced.
     master: ConnectionInfo,
-    /// Index of the sentinel that has responded last.
-    last: AtomicUsize,
+    /// Index of the sentinel to ask first: the one that has responded last.
+    next: AtomicUsize,
 }
 
 impl Sentinel {
     /// Creates a group of sentinels. Connections to the master get the settings of `master`.
     pub(super) fn new(sentinels: Vec<ConnectionInfo>, name: String, master: ConnectionInfo) -> Self {
-        Self { sentinels, name, master, last: AtomicUsize::default() }
+        Self { sentinels, name, master, next: AtomicUsize::default() }
     }
 
     /// Returns the addresses of the sentinels, and the name of the master.
@@ -48,19 +48,26 @@ impl Sentinel {
 
     /// Asks the sentinels for the master, beginning with the one that has responded last. Fails with the last one's cause.
     pub(super) async fn master(&self) -> Result<ConnectionInfo, RedisError> {
-        let first = self.last.load(Ordering::Relaxed);
+        let first = self.next.load(Ordering::Relaxed);
         let mut failed = Error::no_answer();
         for index in (0..self.sentinels.len()).map(|step| (first + step) % self.sentinels.len()) {
             match timeout(ASKED, self.ask(&self.sentinels[index])).await {
                 Ok(Ok((host, port))) => {
-                    self.last.store(index, Ordering::Relaxed);
+                    self.next.store(index, Ordering::Relaxed);
                     return Ok(self.master.clone().set_addr(self.address(host, port)));
                 }
                 Ok(Err(error)) => failed = error,
                 Err(_elapsed) => failed = Error::no_answer(),
             }
+            self.skip();
         }
         Err(failed)
+    }
+
+    /// Asks the next sentinel first from now on: this one does not respond, or has named a server that is not a master.
+    pub(super) fn skip(&self) {
+        let next = |index: usize| Some((index + 1) % self.sentinels.len());
+        let _ = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     }
 
     /// Asks one sentinel for the master's host and port.
@@ -71,8 +78,7 @@ impl Sentinel {
         let reply = connection.query(&pipeline).await?.pop().unwrap_or(Value::Nil);
         let address = Option::<(String, u16)>::from_redis_value(reply.extract_error()?)?;
         address.ok_or_else(|| {
-            (ErrorKind::InvalidClientConfig, "the sentinels know no master of this name", self.name.clone())
-                .into()
+            (ErrorKind::Io, "the sentinels know no master of this name", self.name.clone()).into()
         })
     }
 

@@ -21,7 +21,7 @@ use crate::store::encode::{Arguments, Pipeline};
 use crate::store::error::Error;
 use crate::store::key::Tag;
 use crate::store::reply::Reply;
-use crate::store::topology::{Node, slot};
+use crate::store::topology::{Node, Topology, slot};
 use crate::store::wire::{Connection, Listener};
 
 /// Number of messages that wait to be taken. Further messages are lost with their subscriptions.
@@ -48,14 +48,23 @@ struct Shared {
 struct State {
     /// The channels that are wanted, by name.
     channels: HashMap<String, Wanted>,
-    connections: HashMap<Node, Connection>,
+    connections: HashMap<Node, Numbered>,
+    /// Number of the last connection.
+    last: u64,
 }
 
 /// A channel that is wanted.
 struct Wanted {
     tag: Tag,
-    /// The master at which it is subscribed to; `None` if it is lost.
-    at: Option<Node>,
+    /// Number of the connection over which it is subscribed to; `None` if it is lost.
+    over: Option<u64>,
+}
+
+/// A connection with its number, which distinguishes it from earlier ones to the same node.
+#[derive(Clone)]
+struct Numbered {
+    number: u64,
+    connection: Connection,
 }
 
 impl Shared {
@@ -63,37 +72,55 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Marks the channels of a node as lost, and forgets its connection.
-    fn lose_node(&self, node: &Node) {
+    /// Marks the channels of a connection as lost, and drops the connection.
+    fn lose_connection(&self, number: u64) {
         let mut state = self.state();
-        state.connections.remove(node);
-        for wanted in state.channels.values_mut().filter(|wanted| wanted.at.as_ref() == Some(node)) {
-            wanted.at = None;
+        state.connections.retain(|_, connection| connection.number != number);
+        for wanted in state.channels.values_mut().filter(|wanted| wanted.over == Some(number)) {
+            wanted.over = None;
         }
         drop(state);
         self.bell.notify_one();
     }
 
-    /// Marks a channel as lost, if it was subscribed to at this node: its slot has moved.
-    fn lose_channel(&self, name: &str, node: &Node) {
+    /// Marks a channel as lost, if it was subscribed to over this connection: its slot has moved.
+    fn lose_channel(&self, name: &str, number: u64) {
         let mut state = self.state();
-        let wanted = state.channels.get_mut(name).filter(|wanted| wanted.at.as_ref() == Some(node));
+        let wanted = state.channels.get_mut(name).filter(|wanted| wanted.over == Some(number));
         if let Some(wanted) = wanted {
-            wanted.at = None;
+            wanted.over = None;
+            self.bell.notify_one();
+        }
+    }
+
+    /// Marks the channels as lost that are subscribed to at another node than the master of their slot.
+    fn lose_misplaced(&self, topology: &Topology) {
+        let mut state = self.state();
+        let State { channels, connections, .. } = &mut *state;
+        let mut has_lost = false;
+        for wanted in channels.values_mut().filter(|wanted| wanted.over.is_some()) {
+            let owner = topology.owner(slot(wanted.tag)).and_then(|owner| connections.get(owner));
+            if owner.map(|connection| connection.number) != wanted.over {
+                wanted.over = None;
+                has_lost = true;
+            }
+        }
+        if has_lost {
             self.bell.notify_one();
         }
     }
 
     fn lost(&self) -> Vec<Channel> {
         let state = self.state();
-        let lost = state.channels.iter().filter(|(_, wanted)| wanted.at.is_none());
+        let lost = state.channels.iter().filter(|(_, wanted)| wanted.over.is_none());
         lost.map(|(name, wanted)| (wanted.tag, name.clone())).collect()
     }
 }
 
 /// Receives what a master pushes over one connection.
 struct Receiver {
-    node: Node,
+    /// Number of the connection.
+    number: u64,
     messages: mpsc::Sender<(String, String)>,
     /// Weak, because the connection belongs to it.
     shared: Weak<Shared>,
@@ -105,13 +132,13 @@ impl Receiver {
     /// Passes a message on. If too many wait, loses the subscriptions, so that subscribers read everything again.
     fn pass(&self, channel: &str, text: &str) {
         if self.messages.try_send((channel.to_owned(), text.to_owned())).is_err() {
-            self.lose_node();
+            self.lose();
         }
     }
 
-    fn lose_node(&self) {
+    fn lose(&self) {
         if let Some(shared) = self.shared.upgrade() {
-            shared.lose_node(&self.node);
+            shared.lose_connection(self.number);
         }
     }
 }
@@ -128,7 +155,7 @@ impl Listener for Receiver {
             ["smessage", channel, text] => self.pass(channel, text),
             ["sunsubscribe", channel, _] => {
                 if let Some(shared) = self.shared.upgrade() {
-                    shared.lose_channel(channel, &self.node);
+                    shared.lose_channel(channel, self.number);
                 }
             }
             _ => {}
@@ -138,7 +165,7 @@ impl Listener for Receiver {
     fn pause(&mut self) {
         self.silent += 1;
         if self.silent == MOST_SILENT {
-            self.lose_node();
+            self.lose();
         }
     }
 
@@ -149,7 +176,7 @@ impl Listener for Receiver {
 
 impl Drop for Receiver {
     fn drop(&mut self) {
-        self.lose_node();
+        self.lose();
     }
 }
 
@@ -180,24 +207,29 @@ impl Subscriptions {
 
     /// Subscribes to these channels, as far as their masters respond. Makes one round trip to each of the masters.
     pub(super) async fn subscribe(&self, channels: Vec<Channel>) {
-        let wanted = channels.iter().map(|(tag, name)| (name.clone(), Wanted { tag: *tag, at: None }));
+        let wanted = channels.iter().map(|(tag, name)| (name.clone(), Wanted { tag: *tag, over: None }));
         self.shared.state().channels.extend(wanted);
         self.settle(channels).await;
     }
 
     /// Unsubscribes from these channels. Masters that do not respond have lost their subscriptions anyway.
     pub(super) async fn unsubscribe(&self, channels: &[Channel]) {
-        let mut pipelines: HashMap<Node, Pipeline> = HashMap::new();
+        let mut pipelines: HashMap<u64, (Connection, Pipeline)> = HashMap::new();
         {
             let mut state = self.shared.state();
             for channel in channels {
-                if let Some(Wanted { at: Some(node), .. }) = state.channels.remove(&channel.1) {
-                    push(pipelines.entry(node).or_default(), "SUNSUBSCRIBE", channel);
+                let wanted = state.channels.remove(&channel.1);
+                let over = wanted.and_then(|wanted| wanted.over);
+                let connection =
+                    state.connections.values().find(|connection| Some(connection.number) == over);
+                if let Some(Numbered { number, connection }) = connection {
+                    let new = || (connection.clone(), Pipeline::default());
+                    push(&mut pipelines.entry(*number).or_insert_with(new).1, "SUNSUBSCRIBE", channel);
                 }
             }
         }
-        let sent = pipelines.into_iter().map(|(node, pipeline)| async move {
-            drop(timeout(SUBSCRIBED, self.send(&node, pipeline)).await);
+        let sent = pipelines.into_values().map(|(connection, pipeline)| async move {
+            drop(timeout(SUBSCRIBED, send(&connection, pipeline)).await);
         });
         join_all(sent).await;
     }
@@ -213,19 +245,18 @@ impl Subscriptions {
     /// Subscribes to the lost channels again, at the masters that serve them now. Returns those that are not lost any more,
     /// on which messages may have been missed.
     pub(super) async fn subscribe_again(&self) -> Vec<Channel> {
+        self.cluster.refresh().await;
         let lost = self.shared.lost();
         self.settle(lost.clone()).await;
         let state = self.shared.state();
-        let is_restored = |name: &String| state.channels.get(name).is_some_and(|wanted| wanted.at.is_some());
+        let is_restored =
+            |name: &String| state.channels.get(name).is_some_and(|wanted| wanted.over.is_some());
         lost.into_iter().filter(|(_, name)| is_restored(name)).collect()
     }
 
     /// Subscribes to wanted channels at the masters of their slots.
     async fn settle(&self, channels: Vec<Channel>) {
-        if channels.is_empty() {
-            return;
-        }
-        let topology = self.cluster.current_topology().await;
+        let topology = self.cluster.topology();
         let mut of_nodes: HashMap<Node, Vec<Channel>> = HashMap::new();
         for channel in channels {
             if let Some(owner) = topology.owner(slot(channel.0)) {
@@ -236,46 +267,61 @@ impl Subscriptions {
     }
 
     async fn settle_at(&self, node: Node, channels: Vec<Channel>) {
+        let Ok(Ok(Numbered { number, connection })) = timeout(SUBSCRIBED, self.connection(&node)).await
+        else {
+            return;
+        };
         let mut pipeline = Pipeline::default();
         for channel in &channels {
             push(&mut pipeline, "SSUBSCRIBE", channel);
         }
         // They count as subscribed to from now on, so that a loss in the meantime is noticed.
-        self.mark(&channels, &node);
-        if !matches!(timeout(SUBSCRIBED, self.send(&node, pipeline)).await, Ok(Ok(()))) {
-            self.shared.lose_node(&node);
+        self.mark(&channels, number);
+        if !matches!(timeout(SUBSCRIBED, send(&connection, pipeline)).await, Ok(Ok(()))) {
+            self.shared.lose_connection(number);
         }
     }
 
-    fn mark(&self, channels: &[Channel], node: &Node) {
+    fn mark(&self, channels: &[Channel], number: u64) {
         let mut state = self.shared.state();
         for (_, name) in channels {
             if let Some(wanted) = state.channels.get_mut(name) {
-                wanted.at = Some(node.clone());
+                wanted.over = Some(number);
             }
         }
     }
 
-    /// Sends commands whose results Redis pushes, and waits until it has executed them.
-    async fn send(&self, node: &Node, mut pipeline: Pipeline) -> Result<(), Error> {
-        // Redis replies only to the last one. A rejected command has a reply as well, which breaks the connection.
-        pipeline.push_name("PING");
-        let connection = self.connection(node).await?;
-        connection.send(pipeline.into_bytes(), 1).await?.iter().try_for_each(Reply::check)?;
-        Ok(())
+    /// Returns the connection to a node. Opens it on first use.
+    async fn connection(&self, node: &Node) -> Result<Numbered, Error> {
+        let number = {
+            let mut state = self.shared.state();
+            let known = state.connections.get(node).filter(|known| !known.connection.is_broken());
+            if let Some(known) = known {
+                return Ok(known.clone());
+            }
+            state.last += 1;
+            state.last
+        };
+        let (messages, shared) = (self.messages.clone(), Arc::downgrade(&self.shared));
+        let receiver = Receiver { number, messages, shared, silent: 0 };
+        let connection = self.cluster.listen(node, Box::new(receiver)).await?;
+        let numbered = Numbered { number, connection };
+        self.shared.state().connections.insert(node.clone(), numbered.clone());
+        Ok(numbered)
     }
 
-    async fn connection(&self, node: &Node) -> Result<Connection, Error> {
-        let known = self.shared.state().connections.get(node).cloned();
-        if let Some(connection) = known.filter(|connection| !connection.is_broken()) {
-            return Ok(connection);
-        }
-        let (messages, shared) = (self.messages.clone(), Arc::downgrade(&self.shared));
-        let receiver = Receiver { node: node.clone(), messages, shared, silent: 0 };
-        let connection = self.cluster.listen(node, Box::new(receiver)).await?;
-        self.shared.state().connections.insert(node.clone(), connection.clone());
-        Ok(connection)
+    /// Notices channels whose slots have other masters now. Makes no round trip.
+    pub(super) fn check(&self) {
+        self.shared.lose_misplaced(&self.cluster.topology());
     }
+}
+
+/// Sends commands whose results Redis pushes, and waits until Redis has executed them.
+async fn send(connection: &Connection, mut pipeline: Pipeline) -> Result<(), Error> {
+    // Redis replies only to the last one. A rejected command has a reply as well, which breaks the connection.
+    pipeline.push_name("PING");
+    connection.send(pipeline.into_bytes(), 1).await?.iter().try_for_each(Reply::check)?;
+    Ok(())
 }
 
 fn push(pipeline: &mut Pipeline, command: &str, (_, name): &Channel) {

@@ -12,11 +12,10 @@ use redis::Value;
 use redis::aio::{PubSubSink, PubSubStream};
 
 use crate::model::id::UserId;
-use crate::store::command::{Command, call};
+use crate::store::command::{Command, command};
 use crate::store::deployment::Deployment;
 use crate::store::error::Error;
 use crate::store::key::{Channel, Key, Keys, Tag};
-use crate::store::script;
 use crate::store::shard::{self, Messages, Subscriptions};
 
 /// A change announced by a signal.
@@ -54,8 +53,8 @@ impl Signal {
 #[must_use]
 pub fn announce(keys: &Keys, author: UserId) -> Option<Command<()>> {
     let announce = || {
-        let publish = call(&script::ANNOUNCE).key(&keys.pulled()).arg(author.get());
-        publish.reply::<Value>().map(|_| Ok(()))
+        let publish = command("SPUBLISH").key(&keys.pulled()).arg(author.get());
+        publish.reply::<u64>().map(|_| Ok(()))
     };
     keys.is_sharded().then(announce)
 }
@@ -156,11 +155,14 @@ impl SubscriptionHandle {
         Ok(())
     }
 
-    /// Checks the connection, which in a cluster checks itself. Makes one round trip.
+    /// Checks the connection. Makes one round trip; in a cluster, where connections check themselves, none.
     pub async fn ping(&mut self) -> Result<(), Error> {
         match &mut self.sink {
             Sink::Single(sink) => Ok(sink.ping::<Value>().await.map(drop)?),
-            Sink::Cluster(_) => Ok(()),
+            Sink::Cluster(subscriptions) => {
+                subscriptions.check();
+                Ok(())
+            }
         }
     }
 

@@ -272,17 +272,20 @@ pub struct Watermark {
     pub mark: Mark,
     /// Number of the last star.
     pub last_star: u64,
-    /// The stars after the last one that the caller knows.
+    /// Number of the last star that the caller knows; 0 if `new_stars` has all stars.
+    pub known_star: u64,
+    /// The stars after the last one that the caller knows, in the order of their numbers.
     pub new_stars: Vec<UserId>,
 }
 
-/// Atomically reads the watermark and the stars after number `known`.
-pub fn watermark(keys: &Keys, known: u64) -> Command<Watermark> {
+/// Atomically reads the watermark and the stars after the star `known`, which has the number `number`.
+pub fn watermark(keys: &Keys, known: Option<UserId>, number: u64) -> Command<Watermark> {
     let read = call(&script::WATERMARK).key(&keys.next_post()).key(&keys.publishing());
-    let read = read.key(&keys.stars()).key(&keys.numbered_stars()).arg(known);
-    read.reply::<(u64, u64, Vec<Source>)>().map(|(mark, last_star, stars)| {
+    let read = read.key(&keys.stars()).key(&keys.numbered_stars());
+    let read = read.arg(known.map_or(0, UserId::get)).arg(number);
+    read.reply::<(u64, u64, u64, Vec<Source>)>().map(|(mark, last_star, known_star, stars)| {
         let new_stars = stars.into_iter().map(|Source(user)| user).collect();
-        Ok(Watermark { mark: Mark::new(mark), last_star, new_stars })
+        Ok(Watermark { mark: Mark::new(mark), last_star, known_star, new_stars })
     })
 }
 

@@ -97,6 +97,11 @@ struct Caller {
 }
 
 impl Caller {
+    /// Returns true unless the caller has given up. The connection's own PING has no caller.
+    fn waits(&self) -> bool {
+        self.answer.as_ref().is_some_and(|answer| !answer.is_closed())
+    }
+
     fn answer(self, answer: Result<Replies, RedisError>) {
         if let Some(caller) = self.answer {
             // The caller may have given up.
@@ -242,8 +247,7 @@ async fn serve(
     let mut check = interval(CHECK);
     check.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut has_callers = true;
-    // The reply to a PING of its own keeps no connection open.
-    while has_callers || input.waiting.iter().any(|caller| caller.answer.is_some()) {
+    while has_callers || input.waiting.iter().any(Caller::waits) {
         let done = tokio::select! {
             biased;
             read = reader.read_buf(input.room()) => match read {
@@ -395,8 +399,18 @@ impl Input {
 mod tests {
     use futures::future::join_all;
     use tokio::io::{DuplexStream, duplex};
+    use tokio::time::timeout;
 
     use super::*;
+
+    #[tokio::test]
+    async fn a_connection_ends_if_its_caller_gives_up_before_the_server_responds() {
+        let (connection, mut server) = connected(1 << 10);
+        drop(timeout(Duration::from_millis(10), numbers(&connection, 0, 1)).await);
+        drop(connection);
+        let mut received = Vec::new();
+        timeout(Duration::from_secs(5), server.read_to_end(&mut received)).await.unwrap().unwrap();
+    }
 
     /// Returns a connection, and the server's end of it.
     fn connected(buffer: usize) -> (Connection, DuplexStream) {

@@ -89,7 +89,7 @@ impl Commands for Direct {
 
     async fn watermark(&self) {
         if self.watermark.is_due() {
-            timeline::watermark(self.store.keys(), 0).send("floor", &self.store).await.unwrap();
+            timeline::watermark(self.store.keys(), None, 0).send("floor", &self.store).await.unwrap();
         }
     }
 

@@ -247,7 +247,7 @@ impl Commands for Store {
         self.send(|commands| {
             let call = commands.cmd("EVALSHA").arg(&self.scripts[0]).arg(4);
             call.arg(self.keys.next_post()).arg(self.keys.publishing());
-            call.arg(self.keys.stars()).arg(self.keys.numbered_stars()).arg(0);
+            call.arg(self.keys.stars()).arg(self.keys.numbered_stars()).arg(0).arg(0);
         })
         .await;
     }

@@ -75,8 +75,8 @@ impl Strategy {
         }
     }
 
-    /// Remembers stars that were made or read when Redis had been restarted this number of times.
-    fn remember(&self, authors: &[UserId], changes: u64) {
+    /// Adds authors who were stars when Redis had been restarted this number of times.
+    fn add_known(&self, authors: &[UserId], changes: u64) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if known.changes != changes {
             *known = KnownStars { authors: HashSet::new(), changes };
@@ -84,9 +84,9 @@ impl Strategy {
         known.authors.extend(authors);
     }
 
-    /// Remembers new stars. The next timeline read reads the watermark and the stars again.
+    /// Adds new stars. The next timeline read reads the watermark and the stars again.
     pub(in crate::app) fn add_stars(&self, authors: &[UserId], changes: u64) {
-        self.remember(authors, changes);
+        self.add_known(authors, changes);
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
@@ -96,9 +96,7 @@ impl Strategy {
 pub(in crate::app) struct Stars {
     /// The number of the last star.
     last: u64,
-    /// Number of times that Redis had been restarted or replaced. If it has been since, it may have lost stars, and given
-    /// their numbers to others.
-    changes: u64,
+    /// The stars, in the order of their numbers.
     pub(super) authors: Vec<UserId>,
 }
 
@@ -138,29 +136,20 @@ impl App {
 
     async fn read_watermark(&self) -> Result<Watermark, Error> {
         let (stars, changes) = (&self.0.process.strategy.stars, self.store().changes());
-        let mut known = Arc::clone(&stars.read().unwrap_or_else(PoisonError::into_inner));
-        if known.changes != changes {
-            known = Arc::new(Stars { changes, ..Stars::default() });
-        }
-        let read = async |known: &Stars| {
-            let read = timeline::watermark(self.keys(), known.last);
-            read.send("timeline: watermark", self.store()).await
-        };
-        let mut found = read(&known).await?;
-        if found.last_star < known.last {
-            // Redis has lost stars, which has not been noticed otherwise yet.
-            known = Arc::new(Stars { changes, ..Stars::default() });
-            found = read(&known).await?;
-        }
+        let known = Arc::clone(&stars.read().unwrap_or_else(PoisonError::into_inner));
+        let read = timeline::watermark(self.keys(), known.authors.last().copied(), known.last);
+        let read = read.send("timeline: watermark", self.store()).await?;
         // After a failover that resets the id counter to an older value, the server must not reissue ids that
         // readers have passed.
-        self.0.process.last_issued.fetch_max(found.mark.get(), Ordering::Relaxed);
-        if found.last_star > known.last {
-            self.0.process.strategy.remember(&found.new_stars, changes);
-            let authors = [&known.authors[..], &found.new_stars].concat();
-            known = Arc::new(Stars { last: found.last_star, changes, authors });
+        self.0.process.last_issued.fetch_max(read.mark.get(), Ordering::Relaxed);
+        if read.last_star == known.last && read.known_star == known.last {
+            return Ok((read.mark, known));
         }
-        *stars.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&known);
-        Ok((found.mark, known))
+        self.0.process.strategy.add_known(&read.new_stars, changes);
+        let before = if read.known_star == 0 { &[] } else { &known.authors[..] };
+        let authors = [before, &read.new_stars].concat();
+        let current = Arc::new(Stars { last: read.last_star, authors });
+        *stars.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&current);
+        Ok((read.mark, current))
     }
 }

@@ -1,6 +1,7 @@
 //! A Redis Cluster for one test.
 
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use redis::{ErrorKind, ServerErrorKind};
@@ -38,6 +39,16 @@ impl Node {
         self.redis.raw(&["CLUSTER", "MYID"])
     }
 
+    pub(crate) fn wait_until_master(&self) {
+        for _ in 0..500 {
+            if self.is_master() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("the replica takes over");
+    }
+
     fn is_master(&self) -> bool {
         self.redis.raw::<String>(&["INFO", "replication"]).contains("role:master")
     }
@@ -49,10 +60,17 @@ impl Node {
     }
 }
 
-/// Returns ports that no process listens on.
+/// Returns ports that no process listens on. They are below those that the system gives to outgoing connections.
 pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
-    let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    listeners.each_ref().map(|listener| listener.local_addr().unwrap().port())
+    static NEXT: AtomicU16 = AtomicU16::new(21_000);
+    [(); N].map(|()| {
+        loop {
+            let port = NEXT.fetch_add(1, Ordering::Relaxed);
+            if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+                break port;
+            }
+        }
+    })
 }
 
 impl Cluster {
@@ -96,9 +114,19 @@ impl Cluster {
         }
     }
 
-    /// Waits until every slot has a master again.
+    /// Waits until every slot has a master among these nodes, according to each of them.
     pub(crate) fn wait_for_owners(&self) {
-        self.wait_until(|node| node.redis.raw::<String>(&["CLUSTER", "INFO"]).contains("cluster_state:ok"));
+        let is_here = |line: &str| {
+            let port = line.split([':', '@']).nth(1).and_then(|port| port.parse().ok());
+            self.nodes.iter().any(|node| Some(node.port) == port)
+        };
+        self.wait_until(|node| {
+            let nodes: String = node.redis.raw(&["CLUSTER", "NODES"]);
+            // A line ends with the slots that a master serves, after `connected`.
+            let has_slots = |line: &&str| line.contains(" master ") && !line.ends_with("connected");
+            let state: String = node.redis.raw(&["CLUSTER", "INFO"]);
+            state.contains("cluster_state:ok") && nodes.lines().filter(has_slots).all(is_here)
+        });
     }
 
     pub(crate) fn url(&self) -> String {

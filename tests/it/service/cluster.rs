@@ -179,6 +179,15 @@ async fn replicas_take_over_from_masters_that_are_killed() {
     check(&cluster, &directory);
 }
 
+/// Stops threads when it is dropped.
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slots_move_while_they_are_read_and_written() {
     let (cluster, directory) = (Cluster::start(3, 0), tempfile::tempdir().unwrap());
@@ -203,13 +212,14 @@ async fn slots_move_while_they_are_read_and_written() {
                 writes.fetch_add(1, Ordering::Relaxed);
             }
         });
+        // Even if this thread panics, the others end.
+        let _stop = StopOnDrop(&stop);
         for user in 1..=USERS + 2 {
             cluster.move_slot(&format!("ff:{{u{user}}}:user"));
         }
         for key in ["ff:{g}:layout", "ff:{f0}:fanout", "ff:{f1}:fanout", "ff:{f2}:fanout", "ff:{f3}:fanout"] {
             cluster.move_slot(key);
         }
-        stop.store(true, Ordering::Relaxed);
     });
     assert!(reads.into_inner() > 0);
     let posts: Vec<String> =
@@ -274,13 +284,7 @@ async fn watchers_are_told_after_their_slots_have_moved_and_their_masters_have_f
 async fn tell(server: &Server, socket: &mut Socket, authors: [&String; 2], number: &mut usize) {
     for author in authors {
         *number += 1;
-        let query = format!(
-            "mutation {{ publish(input: {{ content: \"{number}\", idempotencyKey: \"{number}\" }}) {{ post {{ id }} }} }}"
-        );
-        // The server learns of a failover when it sends something.
-        while server.ask_as(author, &query)["data"]["publish"]["post"]["id"].is_null() {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+        publish_in_the_end(server, author, &number.to_string()).await;
         let event = socket.receive().await;
         assert_eq!(event["payload"]["data"]["timeline"]["post"]["content"], number.to_string(), "{event}");
     }
@@ -303,30 +307,43 @@ async fn ids_are_not_issued_again_after_a_failover_that_has_lost_some() {
     let replica = master + 3;
     tokio::time::sleep(Duration::from_millis(500)).await;
     cluster.nodes[replica].redis.pause(true);
+    cluster.nodes[master].redis.raw::<i64>(&["CLIENT", "KILL", "TYPE", "replica"]);
     for number in 0..200 {
         publish(&old, &ben, &format!("lost {number}"));
     }
     // The reader's timeline has passed these ids.
     wait_until_first(&old, &ada, "lost 199").await;
+    let last: u64 = cluster.nodes[master].redis.raw(&["GET", "ff:{g}:next:post"]);
     cluster.nodes[master].redis.kill();
     cluster.nodes[replica].redis.pause(false);
     cluster.nodes[replica].redis.raw::<()>(&["CLUSTER", "FAILOVER", "TAKEOVER"]);
+    cluster.nodes[replica].wait_until_master();
+    let found: u64 = cluster.nodes[replica].redis.raw(&["GET", "ff:{g}:next:post"]);
+    assert!(found <= last - 200, "{found} of {last}: the ids are lost");
     cluster.nodes.remove(master);
     cluster.wait_for_owners();
     let new = serve(&cluster, &directory, &options);
     for (server, author, content) in
         [(&new, &ben, "new"), (&old, &ben, "old"), (&new, &eve, "new star"), (&old, &eve, "old star")]
     {
-        let query = format!(
-            "mutation {{ publish(input: {{ content: \"{content}\", idempotencyKey: \"{content}\" }}) {{ post {{ id }} }} }}"
-        );
-        while server.ask_as(author, &query)["data"]["publish"]["post"]["id"].is_null() {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+        publish_in_the_end(server, author, content).await;
         for reader in [&old, &new] {
             wait_until_first(reader, &ada, content).await;
         }
     }
+}
+
+/// Publishes a post, and retries while a failover is under way.
+async fn publish_in_the_end(server: &Server, token: &str, content: &str) {
+    let input = format!("content: \"{content}\", idempotencyKey: \"{content}\"");
+    let query = format!("mutation {{ publish(input: {{ {input} }}) {{ post {{ id }} }} }}");
+    for _ in 0..200 {
+        if server.ask_as(token, &query)["data"]["publish"]["post"]["id"].is_string() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("{}", server.ask_as(token, &query));
 }
 
 /// Waits until a post is the newest of a timeline, which is in the order of ids.
