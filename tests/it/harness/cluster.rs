@@ -32,21 +32,12 @@ impl Node {
         // A quick failover, and no need for a majority of replicas.
         let more =
             ["--cluster-node-timeout", "2000", "--repl-diskless-sync-delay", "0", "--bind", "127.0.0.1"];
-        Self { redis: Redis::start_with(&[&options[..], &more].concat()), port }
+        let fixed = ["--cluster-allow-replica-migration", "no"];
+        Self { redis: Redis::start_with(&[&options[..], &more, &fixed].concat()), port }
     }
 
     pub(crate) fn id(&self) -> String {
         self.redis.raw(&["CLUSTER", "MYID"])
-    }
-
-    pub(crate) fn wait_until_master(&self) {
-        for _ in 0..500 {
-            if self.is_master() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        panic!("the replica takes over");
     }
 
     fn is_master(&self) -> bool {
@@ -112,6 +103,21 @@ impl Cluster {
             assert!(now < until, "the nodes agree");
             std::thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    /// Waits until a replica of the master at this port has received all that the master has sent.
+    pub(crate) fn wait_for_replica_of(&self, port: u16) {
+        let master = self.nodes.iter().find(|node| node.port == port).unwrap();
+        for _ in 0..1_500 {
+            let state: redis::InfoDict = master.redis.raw(&["INFO", "replication"]);
+            let offset: u64 = state.get("master_repl_offset").unwrap();
+            let replica: String = state.get("slave0").unwrap_or_default();
+            if replica.contains("state=online") && replica.contains(&format!(",offset={offset},")) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("the replica of {port} follows its master");
     }
 
     /// Waits until every slot has a master among these nodes, according to each of them.
