@@ -27,7 +27,7 @@ impl From<String> for SecretUrl {
 
 impl fmt::Debug for SecretUrl {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let secret = self.0.contains('@') || self.0.contains("pass=");
+        let secret = self.0.contains('@') || self.0.contains("pass");
         formatter.write_str(if secret { "***" } else { &self.0 })
     }
 }

@@ -122,7 +122,7 @@ fn a_failure_reports_its_cause_and_place_and_a_remedy() {
     let cases: [(&[&str], i32, &str); 6] = [
         (&["serve", "--redis-url", &nowhere, "--listen", "127.0.0.1:0"], 1, "cannot connect to Redis at"),
         (&["import", "/no/such/file", "--redis-url", &nowhere], 1, "cannot read /no/such/file"),
-        (&["check", "--redis-url", "http://x"], 1, "expected redis://, rediss:// or unix:"),
+        (&["check", "--redis-url", "http://x"], 1, "expected redis://, redis-cluster://"),
         (&["serve", "--relation-strategy", "x"], 2, "possible values: zinterstore, zmscore"),
         (&["demo", "--users", "1", "--redis-url", &nowhere], 2, "1 is not in 2..=1000000"),
         (
@@ -141,8 +141,15 @@ fn a_failure_reports_its_cause_and_place_and_a_remedy() {
 
 #[test]
 fn a_password_in_a_url_is_not_printed() {
-    for url in ["redis://ada:topsecret@127.0.0.1:1/", "reds://ada:topsecret@h", "redis://ada:topsecret@h:x/"]
-    {
+    let urls = [
+        "redis://ada:topsecret@127.0.0.1:1/",
+        "reds://ada:topsecret@h",
+        "redis://ada:topsecret@h:x/",
+        "redis-cluster://ada:topsecret@127.0.0.1:1,127.0.0.1:x",
+        "redis-cluster://ada:topsecret@127.0.0.1:1",
+        "redis-sentinel://127.0.0.1:1/main?sentinel_password=topsecret",
+    ];
+    for url in urls {
         let output = fanfold(&["check", "--redis-url", url]);
         assert_eq!(output.status.code(), Some(1));
         assert!(!text(&output.stderr).contains("topsecret"), "{}", text(&output.stderr));
