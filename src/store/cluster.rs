@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use futures::future::join_all;
-use redis::{ConnectionAddr, ConnectionInfo, RedisError, RedisWrite as _};
+use redis::{ConnectionInfo, RedisError, RedisWrite as _};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -28,7 +28,7 @@ use crate::store::peer::Peer;
 use crate::store::pool::{EXCHANGE, Pool, Server};
 use crate::store::reply::Replies;
 use crate::store::topology::{Node, Topology, slot};
-use crate::store::wire::{Connection, Listener};
+use crate::store::wire::{self, Connection, Listener};
 
 /// Time after which a command that is still redirected, or cannot reach its master, fails.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -297,11 +297,29 @@ impl State {
         self.known().topology
     }
 
-    /// Replaces the topology. Without a new one, notes that the known one has just been confirmed.
-    fn install(&self, topology: Option<Topology>) {
+    /// Records what nodes report now: another topology, or `None` if the known one is confirmed.
+    fn install(&self, reported: Option<Topology>) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.at = Instant::now();
-        let Some(topology) = topology.filter(|topology| *topology != *known.topology) else { return };
+        if let Some(topology) = reported {
+            self.replace(&mut known, topology);
+        }
+    }
+
+    /// Records that a slot has another owner, before anything is sent there: if it is the slot of the counters, the new
+    /// owner may have lost the last ids. The rest of the topology stays as old as it is.
+    fn note_owner(&self, slot: u16, node: Node) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.topology.owner(slot) != Some(&node) {
+            let topology = known.topology.with_owner(slot, node);
+            self.replace(&mut known, topology);
+        }
+    }
+
+    fn replace(&self, known: &mut Known, topology: Topology) {
+        if topology == *known.topology {
+            return;
+        }
         let global = slot(Tag::Global);
         if known.topology.owner(global).is_some_and(|owner| Some(owner) != topology.owner(global)) {
             self.changes.fetch_add(1, Ordering::Relaxed);
@@ -310,28 +328,9 @@ impl State {
         known.topology = Arc::new(topology);
     }
 
-    /// Records that a slot has another owner, before anything is sent there: if it is the slot of the counters, the new
-    /// owner may have lost the last ids.
-    fn note_owner(&self, slot: u16, node: Node) {
-        if self.topology().owner(slot) != Some(&node) {
-            let at = self.known().at;
-            self.install(Some(self.topology().with_owner(slot, node)));
-            // The rest of the topology is as old as before.
-            self.known.write().unwrap_or_else(PoisonError::into_inner).at = at;
-        }
-    }
-
     /// Returns a node's address, with the settings of the seeds.
     fn info(&self, node: &Node) -> ConnectionInfo {
-        let Node { host, port } = node.clone();
-        let info = self.seeds[0].clone();
-        let address = match info.addr() {
-            ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
-                ConnectionAddr::TcpTls { host, port, insecure: *insecure, tls_params: tls_params.clone() }
-            }
-            _ => ConnectionAddr::Tcp(host, port),
-        };
-        info.set_addr(address)
+        wire::at(&self.seeds[0], node.host.clone(), node.port)
     }
 }
 

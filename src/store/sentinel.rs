@@ -7,11 +7,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use redis::{ConnectionAddr, ConnectionInfo, ErrorKind, FromRedisValue as _, RedisError, Value};
+use redis::{ConnectionInfo, ErrorKind, FromRedisValue as _, RedisError, Value};
 use tokio::time::timeout;
 
 use crate::store::error::Error;
-use crate::store::wire::Connection;
+use crate::store::wire::{self, Connection};
 
 /// Timeout of one sentinel's response.
 const ASKED: Duration = Duration::from_millis(500);
@@ -54,7 +54,7 @@ impl Sentinel {
             match timeout(ASKED, self.ask(&self.sentinels[index])).await {
                 Ok(Ok((host, port))) => {
                     self.next.store(index, Ordering::Relaxed);
-                    return Ok(self.master.clone().set_addr(self.address(host, port)));
+                    return Ok(wire::at(&self.master, host, port));
                 }
                 Ok(Err(error)) => failed = error,
                 Err(_elapsed) => failed = Error::no_answer(),
@@ -80,15 +80,6 @@ impl Sentinel {
         address.ok_or_else(|| {
             (ErrorKind::Io, "the sentinels know no master of this name", self.name.clone()).into()
         })
-    }
-
-    fn address(&self, host: String, port: u16) -> ConnectionAddr {
-        match self.master.addr() {
-            ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
-                ConnectionAddr::TcpTls { host, port, insecure: *insecure, tls_params: tls_params.clone() }
-            }
-            _ => ConnectionAddr::Tcp(host, port),
-        }
     }
 }
 

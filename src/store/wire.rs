@@ -202,6 +202,17 @@ impl Connection {
     }
 }
 
+/// Returns the settings of a connection, for a server at another host and port.
+pub(super) fn at(settings: &ConnectionInfo, host: String, port: u16) -> ConnectionInfo {
+    let address = match settings.addr() {
+        ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
+            ConnectionAddr::TcpTls { host, port, insecure: *insecure, tls_params: tls_params.clone() }
+        }
+        _ => ConnectionAddr::Tcp(host, port),
+    };
+    settings.clone().set_addr(address)
+}
+
 fn broken() -> RedisError {
     io::Error::new(io::ErrorKind::BrokenPipe, "the connection to Redis broke").into()
 }
