@@ -48,7 +48,12 @@ impl App {
     /// notes examined. The next round retries operations that could not be repaired; they do not block other
     /// operations.
     pub async fn repair(&self) -> Result<usize, Error> {
-        self.finish_recovery().await?;
+        let recovered = self.finish_recovery().await;
+        if let Err(error) = &recovered
+            && self.gives_up_after(error)
+        {
+            return recovered.map(|()| 0);
+        }
         let latest = self.now().minus(REPAIRED_AFTER);
         let mut seen = 0;
         // Partitions left to read, each with the number of intents to skip: those already examined and not
@@ -58,6 +63,19 @@ impl App {
             let pages = self.read_intents(&open, latest).await?;
             let mut rest = Vec::new();
             for ((partition, kept), page) in open.into_iter().zip(pages) {
+                let page = match page {
+                    Ok(page) => page,
+                    Err(error) if self.gives_up_after(&error) => return Err(error),
+                    Err(error) => {
+                        let error = &error as &dyn std::error::Error;
+                        tracing::warn!(
+                            error,
+                            partition,
+                            "unfinished operations cannot be read; retrying later"
+                        );
+                        continue;
+                    }
+                };
                 let found = page.len();
                 seen += found;
                 let dropped = self.redo(page).await?;
@@ -67,16 +85,23 @@ impl App {
             }
             open = rest;
         }
-        Ok(seen + self.repair_publishing().await?)
+        let settled = self.repair_publishing().await?;
+        recovered.map(|()| seen + settled)
     }
 
-    async fn read_intents(&self, open: &[(u32, usize)], latest: Timestamp) -> Result<Vec<Vec<Noted>>, Error> {
+    /// Returns the intents of several partitions. In a cluster, some may be unavailable.
+    async fn read_intents(
+        &self,
+        open: &[(u32, usize)],
+        latest: Timestamp,
+    ) -> Result<Vec<Result<Vec<Noted>, Error>>, Error> {
         let mut batch = Batch::new("repair: intents");
         let read = |&(partition, kept): &(u32, usize)| {
             batch.push(intent::begun_by(self.keys(), partition, latest, kept, PAGE))
         };
-        let tickets = open.iter().map(read).collect();
-        Ok(batch.send(self.store()).await?.take_all(tickets)?)
+        let tickets: Vec<_> = open.iter().map(read).collect();
+        let mut replies = batch.send(self.store()).await?;
+        Ok(tickets.into_iter().map(|ticket| replies.take(ticket).map_err(Error::from)).collect())
     }
 
     /// Repeats operations, and drops the intents of completed operations that are old enough to be abandoned.
@@ -104,7 +129,7 @@ impl App {
             match redone {
                 Ok(()) if is_abandoned => done.push(intent),
                 Ok(()) => {}
-                Err(error) if error.is_unreachable() => return Err(error),
+                Err(error) if self.gives_up_after(&error) => return Err(error),
                 Err(error) => {
                     let (error, operation) = (&error as &dyn std::error::Error, &intent.operation);
                     tracing::error!(
@@ -140,7 +165,7 @@ impl App {
         let all: Vec<Edge> = edges.iter().copied().collect();
         match self.repair_edges(&all).await {
             Ok(()) => return Ok(HashSet::new()),
-            Err(error) if error.is_unreachable() => return Err(error),
+            Err(error) if self.gives_up_after(&error) => return Err(error),
             Err(_) => {}
         }
         let mut torn = HashSet::new();
@@ -152,6 +177,12 @@ impl App {
             }
         }
         Ok(torn)
+    }
+
+    /// Returns true if no further operation of the round can be repaired after this error. In a cluster, others' data may be
+    /// on masters that are reachable.
+    pub(super) fn gives_up_after(&self, error: &Error) -> bool {
+        error.is_unreachable() && !self.keys().is_sharded()
     }
 
     /// Settles a name if its user exists. Makes one round trip, plus one if the user exists.

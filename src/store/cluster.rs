@@ -10,6 +10,8 @@
 //! its commands is redirected.
 
 use std::collections::{HashMap, HashSet};
+use std::io::{self, ErrorKind};
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
@@ -30,16 +32,22 @@ use crate::store::reply::Replies;
 use crate::store::topology::{Node, Topology, slot};
 use crate::store::wire::{self, Connection, Listener};
 
-/// Time after which a command that is still redirected, or cannot reach its master, fails.
+/// Time after which a command that is still redirected fails, and time since which a master must have been unreachable
+/// for a command to fail at its first attempt.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// Timeout for obtaining a connection to a node. Shorter than for a single server, because a batch waits for all nodes.
 const CONNECT: Duration = Duration::from_millis(500);
+/// Time between two attempts to reach a master that has been unreachable for longer.
+const TRIED: Duration = Duration::from_millis(250);
 /// Pause before a retry, and its maximum. It doubles each time.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
 /// Timeout for connecting to a node, and for its answer about the topology.
 const ASKED: Duration = Duration::from_secs(1);
 /// Age of the topology at which it is not read again.
 const FRESH: Duration = Duration::from_millis(50);
+/// Time after which the topology is read again because a node has not replied, in case another node has taken over.
+/// Longer than a worker blocks for a job.
+const SILENT: Duration = Duration::from_millis(2_500);
 /// Age at which the topology is read again without a reason.
 const STALE: Duration = Duration::from_secs(30);
 
@@ -195,11 +203,12 @@ impl Cluster {
             let groups = distribution.groups(&topology);
             let sent = join_all(groups.iter().map(|group| self.send(&distribution, group))).await;
             for (group, answered) in groups.iter().zip(sent) {
+                let may_retry = answered.is_ok() || self.outage_of(group.node()) < TIMEOUT;
                 if answered.is_err() {
                     // Even if there is no time left for another attempt: the next caller profits.
                     self.refresh_soon();
                 }
-                for (slot, node) in distribution.settle(group, answered) {
+                for (slot, node) in distribution.settle(group, answered, may_retry) {
                     self.state.note_owner(slot, node);
                     self.refresh_soon();
                 }
@@ -217,9 +226,38 @@ impl Cluster {
         }
     }
 
+    /// Sends a group's commands to its node. Gives up if the node ceases to be a master.
     async fn send(&self, distribution: &Distribution, group: &Group) -> Result<Replies, Error> {
+        let pool = self.pool(group.node());
+        let outage = pool.peer().outage();
+        if outage.duration() > TIMEOUT && outage.has_failed_within(TRIED) {
+            return Err(unreachable());
+        }
         let (bytes, count) = distribution.encoded(group);
-        self.pool(group.node()).send(bytes, count).await
+        let answered = self.await_reply(group.node(), pin!(pool.send(bytes, count))).await;
+        outage.note(answered.is_ok());
+        answered
+    }
+
+    async fn await_reply(
+        &self,
+        node: &Node,
+        mut reply: Pin<&mut impl Future<Output = Result<Replies, Error>>>,
+    ) -> Result<Replies, Error> {
+        loop {
+            if let Ok(answered) = timeout(SILENT, reply.as_mut()).await {
+                return answered;
+            }
+            self.refresh_soon();
+            if !self.state.topology().masters().contains(node) {
+                return Err(unreachable());
+            }
+        }
+    }
+
+    /// Returns the time for which a node has been unreachable.
+    fn outage_of(&self, node: &Node) -> Duration {
+        self.pool(node).peer().outage().duration()
     }
 
     /// Returns the connections to a node.
@@ -332,6 +370,11 @@ impl State {
     fn info(&self, node: &Node) -> ConnectionInfo {
         wire::at(&self.seeds[0], node.host.clone(), node.port)
     }
+}
+
+/// Creates the error for a node that cannot be reached.
+fn unreachable() -> Error {
+    RedisError::from(io::Error::from(ErrorKind::ConnectionReset)).into()
 }
 
 /// Returns the topology that most nodes report; `None` if as many report the known one, or none reports any. A node that

@@ -10,7 +10,7 @@
 //! | `TRYAGAIN` | of several keys, only some have moved | wait, retry |
 //! | `CLUSTERDOWN`, `LOADING`, `MASTERDOWN`, `READONLY` | a failover is under way | wait, retry |
 //! | `UNBLOCKED` | the key has moved while the command waited for it | the same |
-//! | none, the connection broke | the master is down | the same |
+//! | none, the connection broke | the master is down | the same, unless the master has been unreachable for a while |
 //! | none in time | the master may be executing the command | none: the command fails |
 //! | `ASK` or `TRYAGAIN` in a transaction | its keys are at two masters until the slot has moved | none: its caller reads the keys one by one |
 //!
@@ -36,9 +36,6 @@ const MOST_REDIRECTS: usize = 4;
 const ASKING: &[u8] = b"*1\r\n$6\r\nASKING\r\n";
 /// First bytes of a transaction.
 const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
-/// Reply to a command that could not be sent to its master.
-const UNREACHABLE: &[u8] = b"-CLUSTERDOWN the master of the slot is unreachable\r\n";
-
 /// A pipeline that is being distributed.
 pub(super) struct Distribution {
     bytes: Bytes,
@@ -87,6 +84,15 @@ impl Part {
         let ends: Vec<usize> = ends(unit).collect();
         let start = self.done.checked_sub(1).map_or(0, |last| ends[last]);
         &unit[start..ends[self.done + self.next() - 1]]
+    }
+
+    /// Returns the reply to the commands that could not be sent to their master; nothing if all commands have replies.
+    fn unreachable(&self) -> String {
+        match self.slot {
+            _ if self.done == self.commands => String::new(),
+            Some(slot) => format!("-CLUSTERDOWN the master of slot {slot} is unreachable\r\n"),
+            None => "-CLUSTERDOWN no master is reachable\r\n".to_owned(),
+        }
     }
 
     /// Records the replies to the commands that were sent, which begin at `first` of these.
@@ -285,12 +291,18 @@ impl Distribution {
         (bytes.freeze(), count)
     }
 
-    /// Records what a group's node has answered. Returns the slots that other masters serve, with these masters.
-    pub(super) fn settle(&mut self, group: &Group, answered: Result<Replies, Error>) -> Vec<(u16, Node)> {
+    /// Records what a group's node has answered. Unless it `may_retry`, the commands of a node that could not be reached
+    /// fail. Returns the slots that other masters serve, with these masters.
+    pub(super) fn settle(
+        &mut self,
+        group: &Group,
+        answered: Result<Replies, Error>,
+        may_retry: bool,
+    ) -> Vec<(u16, Node)> {
         let replies = match answered {
             Ok(replies) => replies,
             Err(error) => {
-                self.fail(group, error);
+                self.fail(group, error, may_retry);
                 return Vec::new();
             }
         };
@@ -309,8 +321,8 @@ impl Distribution {
     }
 
     /// Records that a group's node could not be reached, or did not answer in time.
-    fn fail(&mut self, group: &Group, error: Error) {
-        let is_lost = error.is_timeout();
+    fn fail(&mut self, group: &Group, error: Error, may_retry: bool) {
+        let is_lost = error.is_timeout() || !may_retry;
         for part in &group.parts {
             let part = &mut self.parts[*part];
             part.target = Target::Owner;
@@ -338,12 +350,14 @@ impl Distribution {
         if let (Some(error), true) = (&self.failed, self.parts.iter().all(|part| part.done == 0)) {
             return Err(error.clone());
         }
+        let unreachable: Vec<String> = self.parts.iter().map(Part::unreachable).collect();
         let mut all = Vec::with_capacity(self.commands());
-        for part in &self.parts {
+        for (part, unreachable) in self.parts.iter().zip(&unreachable) {
             for (replies, range) in &part.answered {
                 all.extend(replies.range(range.clone()));
             }
-            all.extend(std::iter::repeat_n(Reply::new(UNREACHABLE), part.commands - part.done));
+            let unreachable = Reply::new(unreachable.as_bytes());
+            all.extend(std::iter::repeat_n(unreachable, part.commands - part.done));
         }
         Ok(Replies::gather(all.into_iter(), self.elements))
     }
@@ -525,7 +539,7 @@ mod tests {
                         asked.extend(more);
                         replies
                     });
-                    distribution.settle(&group, answered);
+                    distribution.settle(&group, answered, true);
                 }
                 if distribution.outlook().is_none() {
                     break;
@@ -542,7 +556,7 @@ mod tests {
         while distribution.outlook() == Some(Outlook::Continues) {
             for group in distribution.groups(&topology()) {
                 let port = 3 - group.node.port;
-                distribution.settle(&group, Ok(all_equal(&format!("MOVED 7 host:{port}"), 1)));
+                distribution.settle(&group, Ok(all_equal(&format!("MOVED 7 host:{port}"), 1)), true);
             }
             rounds += 1;
         }
@@ -563,8 +577,8 @@ mod tests {
     fn a_redirect_repeats_only_the_redirected_unit() {
         let (mut distribution, groups) = two();
         let answered = replies(&distribution.encoded(&groups[0]).0);
-        distribution.settle(&groups[0], Ok(answered));
-        distribution.settle(&groups[1], Ok(all_equal("MOVED 7 :9", 1)));
+        distribution.settle(&groups[0], Ok(answered), true);
+        distribution.settle(&groups[1], Ok(all_equal("MOVED 7 :9", 1)), true);
         assert_eq!(distribution.outlook(), Some(Outlook::Continues));
         let groups = distribution.groups(&topology());
         let sent: Vec<_> = groups.iter().map(|group| (group.node.clone(), group.parts.len())).collect();
@@ -575,8 +589,8 @@ mod tests {
     fn a_master_that_is_down_fails_its_own_commands_only() {
         let (mut distribution, groups) = two();
         let answered = replies(&distribution.encoded(&groups[0]).0);
-        distribution.settle(&groups[0], Ok(answered));
-        distribution.settle(&groups[1], Err(broken()));
+        distribution.settle(&groups[0], Ok(answered), true);
+        distribution.settle(&groups[1], Err(broken()), true);
         assert_eq!(distribution.outlook(), Some(Outlook::LacksMaster));
         let replies = distribution.replies().unwrap();
         let errors: Vec<_> = replies.iter().map(Reply::error_code).collect();
@@ -584,7 +598,7 @@ mod tests {
 
         let (mut distribution, groups) = two();
         for group in &groups {
-            distribution.settle(group, Err(broken()));
+            distribution.settle(group, Err(broken()), true);
         }
         assert!(distribution.replies().is_err(), "nothing was answered");
     }
@@ -594,7 +608,16 @@ mod tests {
         let (mut distribution, groups) = two();
         for group in &groups {
             let elapsed = std::io::Error::from(std::io::ErrorKind::TimedOut);
-            distribution.settle(group, Err(redis::RedisError::from(elapsed).into()));
+            distribution.settle(group, Err(redis::RedisError::from(elapsed).into()), true);
+        }
+        assert_eq!(distribution.outlook(), None);
+    }
+
+    #[test]
+    fn nothing_is_retried_while_a_master_stays_unreachable() {
+        let (mut distribution, groups) = two();
+        for group in &groups {
+            distribution.settle(group, Err(broken()), false);
         }
         assert_eq!(distribution.outlook(), None);
     }
@@ -610,7 +633,7 @@ mod tests {
         let lines = ["+OK", "-ASK 7 host:2", "-EXECABORT Transaction discarded because of previous errors."];
         let lines = lines.map(|line| format!("{line}\r\n"));
         let replies = Replies::gather(lines.iter().map(|line| Reply::new(line.as_bytes())), 3);
-        distribution.settle(&group, Ok(replies));
+        distribution.settle(&group, Ok(replies), true);
         assert_eq!(distribution.outlook(), None);
     }
 

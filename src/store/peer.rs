@@ -30,6 +30,45 @@ pub(super) struct Peer {
     run_id: Mutex<String>,
     /// Number of times the run id has changed.
     changes: AtomicU64,
+    outage: Outage,
+}
+
+/// The failures since a server was last reached.
+#[derive(Default)]
+pub(super) struct Outage(Mutex<Option<Failures>>);
+
+/// The times of the first and the last failed attempt.
+#[derive(Clone, Copy)]
+struct Failures {
+    first: Instant,
+    last: Instant,
+}
+
+impl Outage {
+    /// Records whether a pipeline was answered.
+    pub(super) fn note(&self, is_answered: bool) {
+        let now = Instant::now();
+        let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *failures = match &*failures {
+            _ if is_answered => None,
+            Some(Failures { first, .. }) => Some(Failures { first: *first, last: now }),
+            None => Some(Failures { first: now, last: now }),
+        };
+    }
+
+    /// Returns the time since the first failure; zero if the last pipeline was answered.
+    pub(super) fn duration(&self) -> Duration {
+        self.failures().map_or(Duration::ZERO, |failures| failures.first.elapsed())
+    }
+
+    /// Returns true if an attempt failed within this time.
+    pub(super) fn has_failed_within(&self, time: Duration) -> bool {
+        self.failures().is_some_and(|failures| failures.last.elapsed() < time)
+    }
+
+    fn failures(&self) -> Option<Failures> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The last replacement of all connections.
@@ -42,6 +81,11 @@ impl Peer {
     /// Returns the generation of new connections.
     pub(super) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Relaxed)
+    }
+
+    /// Returns how long the server has been unreachable.
+    pub(super) fn outage(&self) -> &Outage {
+        &self.outage
     }
 
     /// Returns the number of times the server was restarted or replaced by another server.
@@ -98,4 +142,22 @@ impl Peer {
 /// Returns true if a reply shows that the server is not a master, or not ready yet.
 fn is_of_replica(reply: Reply<'_>) -> bool {
     matches!(reply.error_code(), Some(b"READONLY" | b"MASTERDOWN" | b"LOADING"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_outage_lasts_from_the_first_failure_to_the_next_reply() {
+        let outage = Outage::default();
+        for (is_answered, expected) in [(true, 0), (false, 0), (false, 1), (false, 2), (true, 0), (false, 0)]
+        {
+            outage.note(is_answered);
+            assert_eq!(outage.duration().as_secs(), expected);
+            assert_eq!(outage.has_failed_within(Duration::from_secs(1)), !is_answered);
+            tokio::time::advance(Duration::from_secs(1)).await;
+            assert!(!outage.has_failed_within(Duration::from_secs(1)));
+        }
+    }
 }

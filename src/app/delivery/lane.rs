@@ -1,19 +1,21 @@
 //! Advances a worker's jobs of one kind together.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use crate::app::App;
+use crate::app::delivery::active::{Active, State};
 use crate::app::error::Error;
 use crate::model::id::UserId;
-use crate::model::page::{Direction, Page, Position, Window};
-use crate::model::relation::{Follow, Side};
+use crate::model::page::Page;
+use crate::model::relation::Follow;
 use crate::store::batch::{Batch, Ticket};
 use crate::store::command::Command;
 use crate::store::error::Error as StoreError;
-use crate::store::fanout::{self, Job, Kind, Progress, Queue, TakenOver, Task};
-use crate::store::{post, relation, timeline};
+use crate::store::fanout::{self, Job, Kind, Queue, TakenOver, Task};
+use crate::store::{post, timeline};
 
 /// Minimum number of followers per chunk, regardless of the number of jobs that a worker holds.
 const LEAST_CHUNK: usize = 25;
@@ -23,6 +25,8 @@ const CHUNK: usize = 1_000;
 /// Maximum number of followers per round for an author with several jobs. Limits how long an author's series
 /// of posts delays other authors.
 const AUTHOR_SHARE: usize = 100;
+/// Pause before a retry of what was unavailable. In the meantime, the lane's other jobs advance.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// The jobs that advance in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,38 +47,17 @@ pub(super) struct Lane {
     jobs: Vec<Active>,
     /// True if the lane takes no further jobs until these jobs finish or make progress.
     is_closed: bool,
-}
-
-/// A job held by a worker.
-struct Active {
-    id: String,
-    task: Task,
-    progress: Progress,
-    state: State,
-}
-
-/// The next step of a job. The state changes only when a step succeeds, so that the worker retries failed
-/// steps.
-enum State {
-    /// Read the next followers.
-    Read,
-    /// Push to these followers' timelines.
-    Push(Page<Follow>),
-    /// Record the chunk, in which the job wrote `received` timelines. `are_last` is true if no followers are
-    /// left.
-    Note { received: u64, are_last: bool },
-    /// Remove the job from the queue.
-    Finish,
-    /// Release the job, which cannot currently proceed.
-    Failed,
-    /// Drop the job, which another worker has taken over.
-    Gone,
+    /// Time at which the lane retries what was unavailable.
+    retries_at: Instant,
+    /// Why jobs could not proceed when the lane last tried; `None` if all could.
+    unavailable: Option<StoreError>,
 }
 
 impl Lane {
     /// Creates a lane that holds up to `room` jobs.
     pub(super) fn new(queue: Queue, room: usize) -> Self {
-        Self { queue, room, jobs: Vec::new(), is_closed: false }
+        let retries_at = Instant::now();
+        Self { queue, room, jobs: Vec::new(), is_closed: false, retries_at, unavailable: None }
     }
 
     /// Returns true if the lane holds a job that must run alone.
@@ -94,7 +77,18 @@ impl Lane {
     /// Returns true if the lane holds a job that is `due`.
     pub(super) fn has(&self, due: Due) -> bool {
         let shares = Shares::of(&self.jobs, 0);
-        self.jobs.iter().any(|job| shares.is_due(job, due))
+        let retries = self.until_retry().is_zero();
+        self.jobs.iter().any(|job| job.is_ready(retries) && shares.is_due(job, due))
+    }
+
+    /// Returns the time until the lane retries what was unavailable.
+    pub(super) fn until_retry(&self) -> Duration {
+        self.retries_at.saturating_duration_since(Instant::now())
+    }
+
+    /// Fails if jobs could not proceed when the lane last tried.
+    pub(super) fn check_available(&self) -> Result<(), Error> {
+        self.unavailable.clone().map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// Clears the lane. Returns the command that gives all of this worker's jobs back to the queue.
@@ -150,10 +144,12 @@ impl Lane {
         let mut replies = batch.send(app.store()).await?;
         replies.take_all(unknown)?;
         for (id, task, progress) in begun {
-            let mut job = Active { id, task, progress: Progress::default(), state: State::Read };
-            match job.possible(replies.take(progress))? {
-                Some(progress) => job.progress = progress.unwrap_or_default(),
-                None => job.state = State::Failed,
+            let mut job = Active::new(id, task);
+            if let Some(progress) = job.possible(replies.take(progress)) {
+                job.resume(progress.unwrap_or_default());
+            }
+            if let Some(error) = job.unavailable {
+                return Err(error.into());
             }
             self.jobs.push(job);
         }
@@ -170,20 +166,43 @@ impl Lane {
         due: Due,
     ) -> Result<(), Error> {
         let shares = Shares::of(&self.jobs, budget);
-        let resting: Vec<_> = self.jobs.extract_if(.., |job| !shares.is_due(job, due)).collect();
-        let advanced = self.advance_all(app, name, &shares).await;
+        let retries = self.until_retry().is_zero();
+        let rests = |job: &mut Active| !job.is_ready(retries) || !shares.is_due(job, due);
+        let resting: Vec<_> = self.jobs.extract_if(.., rests).collect();
+        let advanced = self.advance_all(app, name, &shares, retries).await;
+        self.note_unavailable(retries);
         self.jobs.extend(resting);
         advanced
     }
 
-    async fn advance_all(&mut self, app: &App, name: &str, shares: &Shares) -> Result<(), Error> {
+    async fn advance_all(
+        &mut self,
+        app: &App,
+        name: &str,
+        shares: &Shares,
+        retries: bool,
+    ) -> Result<(), Error> {
+        self.jobs.iter_mut().for_each(|job| job.is_held_back = false);
         self.read(app, shares).await?;
-        self.push(app).await?;
+        self.push(app, retries).await?;
         self.note(app, name, shares).await?;
         self.finish(app).await?;
         self.release(app).await?;
         self.jobs.retain(|job| !matches!(job.state, State::Gone));
         Ok(())
+    }
+
+    /// Schedules the next retry if something was unavailable in a round that `retries`.
+    fn note_unavailable(&mut self, retries: bool) {
+        let unavailable = self.jobs.iter_mut().filter_map(|job| job.unavailable.take()).last();
+        if let Some(error) = unavailable.as_ref().filter(|_| retries) {
+            self.retries_at = Instant::now() + PAUSE;
+            let error = error as &dyn std::error::Error;
+            tracing::warn!(error, "some timelines are unavailable; delivering to others, and retrying");
+        }
+        if retries || unavailable.is_some() {
+            self.unavailable = unavailable;
+        }
     }
 
     async fn read(&mut self, app: &App, shares: &Shares) -> Result<(), Error> {
@@ -196,15 +215,22 @@ impl Lane {
         }
         let mut replies = batch.send(app.store()).await?;
         for (ticket, job) in reads {
-            job.state = job.possible(replies.take(ticket))?.map_or(State::Failed, State::Push);
+            match job.possible(replies.take(ticket)) {
+                Some(page) => job.state = State::Push(page),
+                None if job.is_held_back => job.state = State::Note { received: 0, are_last: false },
+                None => {}
+            }
         }
         Ok(())
     }
 
-    /// Adds each job's post to the timelines of a chunk of followers, or removes it from them. Skips
-    /// timelines that cannot be written.
-    async fn push(&mut self, app: &App) -> Result<(), Error> {
-        let existing = self.existing_timelines(app).await?;
+    /// Adds each job's post to the timelines of a chunk of followers, or removes it from them; if the lane `retries`, also
+    /// those of the followers left over. Skips timelines that cannot be written.
+    async fn push(&mut self, app: &App, retries: bool) -> Result<(), Error> {
+        // Push the smallest chunk first, so that it does not wait for larger chunks in this round.
+        self.jobs.sort_by_key(Active::chunk);
+        let owners: Vec<_> = self.jobs.iter().map(|job| job.owners(retries)).collect();
+        let existing = existing_timelines(app, &owners).await?;
         let mut batch = Batch::new("deliver: timelines");
         let mut push = |task: Task, owner: UserId| {
             let command = match task.kind {
@@ -217,25 +243,21 @@ impl Lane {
             (owner, batch.push(command))
         };
         let mut pushed = Vec::new();
-        let mut jobs: Vec<&mut Active> = self.jobs.iter_mut().collect();
-        // Push the smallest chunk first, so that it does not wait for larger chunks in this round.
-        jobs.sort_by_key(|job| job.chunk());
-        for job in jobs {
-            if let State::Push(page) = &job.state {
-                let owners = page.entries.iter().map(|follow| follow.user);
-                let owners = owners.filter(|owner| existing.contains(owner));
-                let tickets: Vec<_> = owners.map(|owner| push(job.task, owner)).collect();
-                pushed.push((tickets, job));
-            }
+        for (job, owners) in self.jobs.iter_mut().zip(owners) {
+            let owners = owners.into_iter().filter(|owner| existing.contains(owner));
+            let tickets: Vec<_> = owners.map(|owner| push(job.task, owner)).collect();
+            pushed.push((job, tickets));
         }
         let mut replies = batch.send(app.store()).await?;
-        for (tickets, job) in pushed {
-            let mut received = 0;
+        for (job, tickets) in pushed {
+            let (mut received, mut unreachable) = (0, Vec::new());
             for (user, ticket) in tickets {
                 match replies.take(ticket) {
                     Ok(has_received) => received += u64::from(has_received),
-                    // Redis is out of memory or unresponsive: retry the whole batch.
-                    Err(error @ StoreError::Unavailable(_)) => return Err(error.into()),
+                    Err(error @ StoreError::Unavailable(_)) => {
+                        job.unavailable = Some(error);
+                        unreachable.push(user);
+                    }
                     Err(error) => {
                         let error = &error as &dyn std::error::Error;
                         tracing::error!(
@@ -245,26 +267,9 @@ impl Lane {
                     }
                 }
             }
-            job.note_pushed(received);
+            job.note_pushed(retries, received, &unreachable);
         }
         Ok(())
-    }
-
-    /// Returns the followers in the current chunks who have a timeline. Most users have none, and neither kind of job
-    /// has anything to do for them.
-    async fn existing_timelines(&self, app: &App) -> Result<HashSet<UserId>, Error> {
-        let pages = self.jobs.iter().filter_map(|job| match &job.state {
-            State::Push(page) => Some(&page.entries),
-            _ => None,
-        });
-        let mut batch = Batch::new("deliver: existing timelines");
-        let look = |followers: &Arc<[Follow]>| {
-            let owners = followers.iter().map(|follow| follow.user).collect();
-            batch.push(timeline::existing(app.keys(), owners))
-        };
-        let tickets = pages.map(look).collect();
-        let existing = batch.send(app.store()).await?.take_all(tickets)?;
-        Ok(existing.into_iter().flatten().collect())
     }
 
     /// Records each job's progress. Also reads the next chunk of each unfinished job, and marks the posts of
@@ -274,13 +279,14 @@ impl Lane {
         let mut notes = Vec::new();
         for job in &mut self.jobs {
             let State::Note { received, are_last } = job.state else { continue };
-            let Active { id, task, progress, .. } = &*job;
-            let note = fanout::note_progress(app.keys(), name, id, task, progress, received);
+            let note = fanout::note_progress(app.keys(), name, &job.id, &job.task, job.recorded(), received);
             let note = batch.push(note);
-            let then = match (are_last, task.kind) {
+            let then = match (are_last, job.task.kind) {
+                _ if job.waits_for_left_over(are_last) => Then::Wait { are_last },
                 (false, _) => Then::Next(batch.push(job.followers(app, shares.chunk_of(job)))),
                 (true, Kind::Deliver) => {
-                    Then::Mark(batch.push(post::mark_delivered(app.keys(), task.post, progress.served)))
+                    let mark = post::mark_delivered(app.keys(), job.task.post, job.recorded().served);
+                    Then::Mark(batch.push(mark))
                 }
                 (true, Kind::Remove) => Then::Nothing,
             };
@@ -288,21 +294,26 @@ impl Lane {
         }
         let mut replies = batch.send(app.store()).await?;
         for (note, then, job) in notes {
-            let is_mine = job.possible(replies.take(note))?;
-            job.state = match (is_mine, then) {
-                (None, _) => State::Failed,
-                (Some(false), Then::Next(_)) => State::Gone,
-                (Some(true), Then::Next(page)) => {
+            let Some(is_mine) = job.possible(replies.take(note)) else { continue };
+            match then {
+                Then::Next(_) | Then::Wait { .. } if !is_mine => job.state = State::Gone,
+                Then::Next(page) => {
                     // The job makes progress, so it need not run alone.
                     self.is_closed = false;
-                    job.possible(replies.take(page))?.map_or(State::Failed, State::Push)
+                    job.state = State::Read;
+                    if let Some(page) = job.possible(replies.take(page)) {
+                        job.state = State::Push(page);
+                    }
                 }
-                (Some(_), Then::Mark(mark)) => {
-                    job.possible(replies.take(mark))?;
-                    State::Finish
+                Then::Wait { are_last } => job.wait_for_left_over(are_last),
+                Then::Mark(mark) => {
+                    job.state = State::Note { received: 0, are_last: true };
+                    if job.possible(replies.take(mark)).is_some() {
+                        job.state = State::Finish;
+                    }
                 }
-                (Some(_), Then::Nothing) => State::Finish,
-            };
+                Then::Nothing => job.state = State::Finish,
+            }
         }
         Ok(())
     }
@@ -328,6 +339,15 @@ impl Lane {
         self.jobs.retain(|job| !matches!(job.state, State::Failed));
         Ok(())
     }
+}
+
+/// Returns those who have a timeline. Most users have none, and neither kind of job has anything to do for them.
+async fn existing_timelines(app: &App, owners: &[Vec<UserId>]) -> Result<HashSet<UserId>, Error> {
+    let mut batch = Batch::new("deliver: existing timelines");
+    let look = |owners: &Vec<UserId>| batch.push(timeline::existing(app.keys(), owners.clone()));
+    let tickets = owners.iter().filter(|owners| !owners.is_empty()).map(look).collect();
+    let existing = batch.send(app.store()).await?.take_all(tickets)?;
+    Ok(existing.into_iter().flatten().collect())
 }
 
 /// The division of a round's followers among authors and their jobs.
@@ -370,51 +390,13 @@ impl Shares {
 enum Then {
     /// The command that reads the next followers.
     Next(Ticket<Page<Follow>>),
+    /// None: the job waits for a retry of the followers left over.
+    Wait {
+        are_last: bool,
+    },
     /// The command that marks the post as delivered to all followers.
     Mark(Ticket<bool>),
     Nothing,
-}
-
-impl Active {
-    /// Returns the command that reads the next followers, oldest follow first. The list is newest first, so
-    /// these followers precede the cursor.
-    fn followers(&self, app: &App, size: usize) -> Command<Page<Follow>> {
-        let window = Window { direction: Direction::Backward, size, from: self.progress.cursor };
-        relation::page(app.keys(), self.task.author, Side::Followers, &window)
-    }
-
-    /// Returns the number of followers in the current chunk.
-    fn chunk(&self) -> usize {
-        match &self.state {
-            State::Push(page) => page.entries.len(),
-            _ => 0,
-        }
-    }
-
-    /// Returns the reply, or `None` if this job cannot proceed. Fails if the store is unavailable. In that
-    /// case, the worker retries the step, and the attempt does not count as a failure.
-    fn possible<T>(&self, answer: Result<T, StoreError>) -> Result<Option<T>, Error> {
-        match answer {
-            Ok(answer) => Ok(Some(answer)),
-            Err(error @ StoreError::Unavailable(_)) => Err(error.into()),
-            Err(error) => {
-                let Task { post, author, .. } = self.task;
-                let error = &error as &dyn std::error::Error;
-                tracing::error!(error, %post, %author, "the delivery job of a post cannot proceed; retrying later");
-                Ok(None)
-            }
-        }
-    }
-
-    /// Advances the cursor past the current chunk, in which the job wrote `received` timelines.
-    fn note_pushed(&mut self, received: u64) {
-        let State::Push(page) = &self.state else { return };
-        self.progress.served += page.entries.len() as u64;
-        if let Some(newest) = page.entries.first() {
-            self.progress.cursor = Some(Position::from(*newest));
-        }
-        self.state = State::Note { received, are_last: !page.has_previous };
-    }
 }
 
 fn millis(duration: Duration) -> u64 {

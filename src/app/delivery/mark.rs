@@ -20,6 +20,7 @@ use tokio::sync::Mutex;
 
 use crate::app::App;
 use crate::app::error::Error;
+use crate::app::timeline::Freshness;
 use crate::model::mark::Mark;
 use crate::store::batch::Batch;
 use crate::store::fanout;
@@ -44,9 +45,19 @@ impl App {
         (known > Mark::START).then_some(known)
     }
 
-    /// Refreshes and returns the mark. During a concurrent refresh, returns the cached value if there is one.
-    /// Makes at most two round trips.
+    /// Refreshes and returns the mark. During a concurrent refresh, returns the cached value if there is one. If the store is
+    /// unavailable, in a cluster perhaps only some partitions of it, returns the last value read. Makes at most two
+    /// round trips.
     pub(in crate::app) async fn delivered_mark(&self) -> Result<Mark, Error> {
+        match self.refresh_delivered_mark().await {
+            Err(error) if error.is_unreachable() => {
+                Ok(Mark::new(self.0.process.delivered_mark.known.load(Ordering::Relaxed)))
+            }
+            refreshed => refreshed,
+        }
+    }
+
+    async fn refresh_delivered_mark(&self) -> Result<Mark, Error> {
         let mark = &self.0.process.delivered_mark;
         let _reading = match mark.reading.try_lock() {
             Ok(reading) => reading,
@@ -55,7 +66,7 @@ impl App {
                 None => mark.reading.lock().await,
             },
         };
-        let (watermark, _) = self.watermark(self.recently()).await?;
+        let (watermark, _) = self.watermark(Freshness::Recent).await?;
         let mut batch = Batch::new("delivered mark");
         let least = |partition| batch.push(fanout::least_open(self.keys(), partition));
         let tickets = (0..FANOUT_PARTITIONS).map(least).collect();

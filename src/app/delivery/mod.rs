@@ -14,11 +14,13 @@
 //! Only a few jobs per author are in the queue. The author's other jobs are held back until these are done
 //! (`store/lua/part/turns.lua`). Each round pushes to the same number of followers per author. Deliveries for
 //! an author who publishes frequently therefore do not delay other authors either, and pause while other
-//! authors publish. While a worker delivers posts, it removes deleted posts slowly, because these are already
+//! authors publish. In a cluster, deliveries go on while some followers' timelines are unreachable (`active`). While a
+//! worker delivers posts, it removes deleted posts slowly, because these are already
 //! hidden.
 //!
 //! Not here: the storage of jobs (`store::fanout`), and their creation (`app::post`).
 
+mod active;
 mod lane;
 pub(super) mod mark;
 pub mod progress;
@@ -254,19 +256,25 @@ impl Worker {
     /// Returns the maximum time to wait for a new job while all current jobs pause; `None` if a job may
     /// advance.
     fn rest(&self) -> Option<Duration> {
-        let rest = self.pace.rest();
-        let is_resting = !rest.is_zero() && self.sweeps.is_empty() && !self.deliveries.has(Due::Single);
+        if self.sweeps.has(Due::All) || self.deliveries.has(Due::Single) {
+            return None;
+        }
+        let until_retry = self.deliveries.until_retry().max(self.sweeps.until_retry()).min(IDLE_WAIT);
+        let rest = if self.deliveries.has(Due::Crowded) { self.pace.rest() } else { until_retry };
         // Redis blocks for whole milliseconds; 0 means forever.
-        is_resting.then_some(rest.max(Duration::from_millis(1)))
+        (!rest.is_zero()).then_some(rest.max(Duration::from_millis(1)))
     }
 
-    /// Runs until no jobs are left. Takes over jobs whose worker has been silent for `idle_for`.
+    /// Runs until no jobs are left. Takes over jobs whose worker has been silent for `idle_for`. Fails if timelines are
+    /// unavailable.
     pub async fn drain(&mut self, idle_for: Duration) -> Result<(), Error> {
         loop {
             // Only a worker that held no jobs before the turn has looked for jobs of every kind.
             let was_idle = self.is_idle();
             self.pace = Pace::new();
             let has_taken = self.turn(Some(idle_for), None).await?;
+            self.deliveries.check_available()?;
+            self.sweeps.check_available()?;
             if was_idle && !has_taken {
                 return Ok(());
             }

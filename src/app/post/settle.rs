@@ -41,7 +41,7 @@ impl App {
     /// number of settled drafts.
     async fn settle_all(&self, drafts: &[Draft]) -> Result<usize, Error> {
         match self.settle_some(drafts).await {
-            Err(error) if !error.is_unreachable() => {}
+            Err(error) if !self.gives_up_after(&error) => {}
             settled => return settled,
         }
         let mut settled = 0;

@@ -23,9 +23,9 @@ use tokio::time::Instant;
 use crate::app::App;
 use crate::app::error::{Broken, Error};
 use crate::app::live::Listener;
-use crate::app::timeline::Part;
 use crate::app::timeline::look::{MOST_BEHIND, TimelineLook, TimelineLooks};
 use crate::app::timeline::seen::Seen;
+use crate::app::timeline::{Freshness, Part};
 use crate::app::viewer::Viewer;
 use crate::app::visibility::VisiblePost;
 use crate::model::id::{PostId, UserId};
@@ -140,7 +140,7 @@ impl App {
     async fn all_seen(&self, owner: UserId) -> Result<Seen, Error> {
         let mark = self.delivered_mark().await?;
         let newest = Window { direction: Direction::Forward, size: MOST_BEHIND, from: None };
-        let Part { nonce, view, at } = self.refresh(owner, &newest, self.recently()).await?;
+        let Part { nonce, view, at } = self.refresh(owner, &newest, Freshness::Recent).await?;
         // Delivery may be far behind. The watch does not send late posts below the thousandth newest post, or
         // below the floor if there are too many late posts.
         let last = view.posts.get(MOST_BEHIND - 1).map_or(Mark::START, |last| Mark::at(*last));

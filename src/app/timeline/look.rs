@@ -18,8 +18,8 @@ use tokio::time::Instant;
 
 use crate::app::App;
 use crate::app::error::{Broken, Error, Rejection};
-use crate::app::timeline::Part;
 use crate::app::timeline::seen::Seen;
+use crate::app::timeline::{Freshness, Part};
 use crate::app::visibility::VisiblePost;
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
@@ -135,7 +135,8 @@ impl App {
         let Some(removals) = removed.send("live: removed", self.store()).await? else { return resync() };
         let size = MOST_BEHIND + seen.beyond.len() + 1;
         let above = Window { direction: Direction::Backward, size, from: seen.upto.last() };
-        let Part { nonce: Some(_), view, .. } = self.refresh(owner, &above, began).await? else {
+        let Part { nonce: Some(_), view, .. } = self.refresh(owner, &above, Freshness::Since(began)).await?
+        else {
             return Err(Broken::GaveUp("watching a timeline that cannot be stored").into());
         };
         let late = self.late_posts(owner, seen.upto, view.floor).await?;

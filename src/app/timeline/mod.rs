@@ -32,7 +32,9 @@ mod pull;
 pub mod seen;
 mod strategy;
 
-pub(super) use self::strategy::Strategy;
+use std::collections::HashSet;
+
+pub(super) use self::strategy::{Freshness, Strategy};
 use crate::app::App;
 use crate::app::archive::Listed;
 use crate::app::error::{Broken, Error};
@@ -50,8 +52,6 @@ use crate::model::relation::Side;
 use crate::model::user::UserFields;
 use crate::store::relation;
 use crate::store::timeline::{self, MOST_NAMED, Merge, Nonce, Opened, Pull, Sources, View};
-use std::collections::HashSet;
-use tokio::time::Instant;
 
 /// Maximum number of attempts to read a timeline that disappears during the read.
 const ATTEMPTS: usize = 5;
@@ -121,7 +121,7 @@ impl App {
         let TimelineQuery { window, author, .. } = query;
         // Read one additional post, to detect further posts.
         let wanted = Window { size: window.size + 1, ..window };
-        let Part { nonce, view, at } = self.refresh(owner, &wanted, self.recently()).await?;
+        let Part { nonce, view, at } = self.refresh(owner, &wanted, Freshness::Recent).await?;
         let nonce = nonce.as_ref();
         let found = self.collect(owner, nonce, wanted, Some(view), author);
         let back = async {
@@ -166,11 +166,16 @@ impl App {
         Ok(!self.collect(owner, nonce, behind, None, UserFields::NONE).await?.is_empty())
     }
 
-    /// Runs steps 1 to 4. Returns a part of the timeline, with the posts of all authors who were stars at
-    /// `needed`. If the store is not writable, returns an empty part with a floor above all posts, so that the
-    /// caller collects all posts from the authors.
-    async fn refresh(&self, owner: UserId, window: &Window<PostId>, needed: Instant) -> Result<Part, Error> {
-        match self.try_to_refresh(owner, window, needed).await {
+    /// Runs steps 1 to 4. Returns a part of the timeline, with the posts of all authors who were stars when
+    /// the watermark was read. If the store is not writable, returns an empty part with a floor above all
+    /// posts, so that the caller collects all posts from the authors.
+    async fn refresh(
+        &self,
+        owner: UserId,
+        window: &Window<PostId>,
+        freshness: Freshness,
+    ) -> Result<Part, Error> {
+        match self.try_to_refresh(owner, window, freshness).await {
             Err(Error::Broken(Broken::Unreachable(error))) if error.is_read_only() => {
                 Ok(Part { nonce: None, view: View { floor: Mark::END, posts: Vec::new() }, at: None })
             }
@@ -182,7 +187,7 @@ impl App {
         &self,
         owner: UserId,
         window: &Window<PostId>,
-        needed: Instant,
+        freshness: Freshness,
     ) -> Result<Part, Error> {
         let generation = self.generation().await?;
         for _ in 0..ATTEMPTS {
@@ -192,7 +197,7 @@ impl App {
                     return Ok(opened.into());
                 }
             }
-            let (watermark, stars) = self.watermark(needed).await?;
+            let (watermark, stars) = self.watermark(freshness).await?;
             let opened = self.open_to_pull(owner, generation, &stars.authors, window).await?;
             let is_full = opened.mark.is_none();
             // Filling a timeline benefits all later reads, so this operation's budget does not limit it.
@@ -336,7 +341,7 @@ impl App {
         };
         match view {
             Some(view) => Ok(view),
-            None => Ok(self.refresh(owner, window, self.recently()).await?.view),
+            None => Ok(self.refresh(owner, window, Freshness::Recent).await?.view),
         }
     }
 

@@ -8,6 +8,9 @@
 //! A stale pair is safe: a reader that misses a new star's post does not move its mark past that post, because the post
 //! counted as being published when the pair was read. A subscriber, however, is woken once for the post, so its pair must
 //! be newer than the signal. A process that makes a star forgets its pair, so that its next reads see the star's post.
+//!
+//! In a cluster, timelines can therefore be read while the master of the shared slot is unreachable: with the last pair
+//! that was read.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -35,6 +38,17 @@ pub(in crate::app) struct Strategy {
     known: RwLock<KnownStars>,
     /// The last read of the watermark and the stars, which may not have ended yet.
     last: Mutex<Option<Arc<WatermarkRead>>>,
+    /// The watermark and the stars, as of the last read that succeeded.
+    latest: RwLock<Option<Watermark>>,
+}
+
+/// The age of the watermark that a caller accepts.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::app) enum Freshness {
+    /// A few milliseconds; any age while the watermark cannot be read.
+    Recent,
+    /// Read no earlier than at this time.
+    Since(Instant),
 }
 
 /// Authors who are known to be stars, which they remain unless Redis loses its latest writes.
@@ -110,12 +124,24 @@ impl App {
         Ok(*self.0.process.strategy.generation.get_or_try_init(enter).await?)
     }
 
-    /// Runs step 1 of a timeline read: returns the watermark and the stars, read no earlier than `needed`. Makes one
-    /// round trip, or none if another caller has read them since.
-    pub(in crate::app) async fn watermark(&self, needed: Instant) -> Result<Watermark, Error> {
-        let read = self.0.process.strategy.read_since(needed);
+    /// Runs step 1 of a timeline read: returns the watermark and the stars. Makes one round trip, or none if another
+    /// caller has read them recently enough.
+    pub(in crate::app) async fn watermark(&self, freshness: Freshness) -> Result<Watermark, Error> {
+        let strategy = &self.0.process.strategy;
+        let read = match freshness {
+            Freshness::Recent => strategy.read_since(self.recently()),
+            Freshness::Since(needed) => strategy.read_since(needed),
+        };
         // The result serves other operations too, so this operation's budget does not limit it.
-        read.result.get_or_init(|| Box::pin(budget::unlimited(self.read_watermark()))).await.clone()
+        let read =
+            read.result.get_or_init(|| Box::pin(budget::unlimited(self.read_watermark()))).await.clone();
+        match (read, freshness) {
+            (Err(error), Freshness::Recent) if error.is_unreachable() => {
+                let latest = strategy.latest.read().unwrap_or_else(PoisonError::into_inner);
+                latest.clone().ok_or(error)
+            }
+            (read, _) => read,
+        }
     }
 
     /// Returns true if an author is a star, as far as this process knows. Makes no round trip.
@@ -128,13 +154,21 @@ impl App {
     }
 
     /// Returns the time since which a watermark is recent enough for a timeline read.
-    pub(in crate::app) fn recently(&self) -> Instant {
+    fn recently(&self) -> Instant {
         let age = Duration::from_millis(self.0.rules.timeline.timeline_watermark_age.into());
         let now = Instant::now();
         now.checked_sub(age).unwrap_or(now)
     }
 
     async fn read_watermark(&self) -> Result<Watermark, Error> {
+        let watermark = self.read_new_stars().await?;
+        let latest = &self.0.process.strategy.latest;
+        *latest.write().unwrap_or_else(PoisonError::into_inner) = Some(watermark.clone());
+        Ok(watermark)
+    }
+
+    /// Reads the watermark, and the stars that this process does not know yet.
+    async fn read_new_stars(&self) -> Result<Watermark, Error> {
         let (stars, changes) = (&self.0.process.strategy.stars, self.store().changes());
         let known = Arc::clone(&stars.read().unwrap_or_else(PoisonError::into_inner));
         let read = timeline::watermark(self.keys(), known.authors.last().copied(), known.last);

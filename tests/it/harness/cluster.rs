@@ -16,24 +16,34 @@ const AGREED: Duration = Duration::from_secs(30);
 /// A cluster of which every node is a process. Its masters have equal shares of the slots.
 pub(crate) struct Cluster {
     pub(crate) nodes: Vec<Node>,
+    masters: usize,
 }
 
 /// A node of a cluster.
 pub(crate) struct Node {
     pub(crate) redis: Redis,
     pub(crate) port: u16,
+    options: Vec<String>,
 }
 
 impl Node {
-    fn start() -> Self {
+    fn start(options: &[&str]) -> Self {
         let [port, bus] = free_ports();
         let [port_text, bus] = [port, bus].map(|port| port.to_string());
-        let options = ["--port", &port_text, "--cluster-port", &bus, "--cluster-enabled", "yes"];
+        let own = ["--port", &port_text, "--cluster-port", &bus, "--cluster-enabled", "yes"];
         // A quick failover, and no need for a majority of replicas.
         let more =
             ["--cluster-node-timeout", "2000", "--repl-diskless-sync-delay", "0", "--bind", "127.0.0.1"];
         let fixed = ["--cluster-allow-replica-migration", "no"];
-        Self { redis: Redis::start_with(&[&options[..], &more, &fixed].concat()), port }
+        let options = [&own[..], &more, &fixed, options].concat();
+        let redis = Redis::start_with(&options);
+        Self { redis, port, options: options.into_iter().map(str::to_owned).collect() }
+    }
+
+    /// Starts the node again, after it was killed, with the files that it has left.
+    pub(crate) fn restart(&mut self) {
+        let options: Vec<&str> = self.options.iter().map(String::as_str).collect();
+        self.redis.restart(&options);
     }
 
     pub(crate) fn id(&self) -> String {
@@ -67,8 +77,13 @@ pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
 impl Cluster {
     /// Starts a cluster of this number of masters, each with `replicas` replicas. Masters come first among the nodes.
     pub(crate) fn start(masters: usize, replicas: usize) -> Self {
-        let nodes: Vec<Node> = (0..masters * (1 + replicas)).map(|_| Node::start()).collect();
-        let cluster = Self { nodes };
+        Self::start_with(masters, replicas, &[])
+    }
+
+    /// The same, with more options of each server.
+    pub(crate) fn start_with(masters: usize, replicas: usize, options: &[&str]) -> Self {
+        let nodes: Vec<Node> = (0..masters * (1 + replicas)).map(|_| Node::start(options)).collect();
+        let cluster = Self { nodes, masters };
         for (index, node) in cluster.nodes.iter().enumerate() {
             node.redis.raw::<()>(&["CLUSTER", "SET-CONFIG-EPOCH", &(index + 1).to_string()]);
             let port = cluster.nodes[0].port.to_string();
@@ -138,6 +153,12 @@ impl Cluster {
     pub(crate) fn url(&self) -> String {
         let hosts: Vec<String> = self.nodes.iter().map(|node| format!("127.0.0.1:{}", node.port)).collect();
         format!("redis-cluster://{}", hosts.join(","))
+    }
+
+    /// Returns the position of the node that was given a key's slot when the cluster was started.
+    pub(crate) fn share_of(&self, key: &str) -> usize {
+        let slot: usize = self.nodes[0].redis.raw(&["CLUSTER", "KEYSLOT", key]);
+        (0..self.masters).rfind(|share| share * SLOTS / self.masters <= slot).unwrap()
     }
 
     /// Returns the master that executes a command.

@@ -88,6 +88,12 @@ impl Redis {
         self.wait();
     }
 
+    /// Starts the server again, after it was killed, with the files that it has left.
+    pub(crate) fn restart(&mut self, options: &[&str]) {
+        self.process = Self::spawn(self.directory.path(), options);
+        self.wait();
+    }
+
     /// Kills the server.
     pub(crate) fn kill(&mut self) {
         self.process.kill().unwrap();

@@ -178,6 +178,103 @@ async fn replicas_take_over_from_masters_that_are_killed() {
     check(&cluster, &directory);
 }
 
+/// A user of a test, and where their data is.
+struct Placed {
+    token: String,
+    /// Position of the master of the user's slot.
+    master: usize,
+    /// Position of the master of the deliveries of the user's posts.
+    deliveries: usize,
+}
+
+/// Starts a cluster of masters that keep their data when they are killed. While one is down, the others serve their slots.
+fn lasting_cluster() -> Cluster {
+    Cluster::start_with(3, 0, &["--appendonly", "yes", "--cluster-require-full-coverage", "no"])
+}
+
+/// Registers users, who get the ids from 1.
+fn placed(cluster: &Cluster, server: &Server, count: usize) -> Vec<Placed> {
+    let place = |id: usize| Placed {
+        token: server.token(&name(id)),
+        master: cluster.share_of(&format!("ff:{{u{id}}}:user")),
+        deliveries: cluster.share_of(&format!("ff:{{f{}}}:fanout", id % 4)),
+    };
+    (1..=count).map(place).collect()
+}
+
+/// Publishes a post that is stored by another master than this one.
+fn publish_elsewhere(cluster: &Cluster, master: usize, server: &Server, token: &str, content: &str) {
+    let counter = "ff:{g}:next:post";
+    let global = &cluster.nodes[cluster.share_of(counter)].redis;
+    let next = || global.raw::<Option<u64>>(&["GET", counter]).unwrap_or(0) + 1;
+    while cluster.share_of(&format!("ff:{{p{}}}:post", next())) == master {
+        // Not every id that is issued is used.
+        global.raw::<u64>(&["INCR", counter]);
+    }
+    publish(server, token, content);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deliveries_to_other_masters_go_on_while_one_is_down() {
+    let (mut cluster, directory) = (lasting_cluster(), tempfile::tempdir().unwrap());
+    let server = serve(&cluster, &directory, &[]);
+    let users = placed(&cluster, &server, 20);
+    // Neither the first master, which this test asks, nor that of the counters.
+    let down = 3 - cluster.share_of("ff:{g}:layout");
+    let author = users.iter().position(|user| user.master != down && user.deliveries != down).unwrap();
+    let fans: Vec<&Placed> = users.iter().filter(|user| user.token != users[author].token).collect();
+    for fan in &fans {
+        follow(&server, &fan.token, &name(author + 1));
+        assert_eq!(timeline(&server, &fan.token), [""; 0]);
+    }
+    let (away, here): (Vec<_>, Vec<_>) = fans.into_iter().partition(|fan| fan.master == down);
+    assert!(!away.is_empty() && !here.is_empty());
+    cluster.nodes[down].redis.kill();
+    let mut expected = Vec::new();
+    for number in 0..3 {
+        expected.insert(0, number.to_string());
+        publish_elsewhere(&cluster, down, &server, &users[author].token, &number.to_string());
+        for fan in &here {
+            wait_for_timeline(&server, &fan.token, &expected).await;
+        }
+    }
+    for fan in &away {
+        let response = server.ask_as(&fan.token, "{ viewer { timeline { nodes { content } } } }");
+        assert_eq!(response["errors"][0]["extensions"]["code"], "UNAVAILABLE");
+    }
+    cluster.nodes[down].restart();
+    for fan in &away {
+        wait_for_timeline(&server, &fan.token, &expected).await;
+    }
+    drop(server);
+    check(&cluster, &directory);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn timelines_are_read_while_the_master_of_the_watermark_is_down() {
+    let (mut cluster, directory) = (lasting_cluster(), tempfile::tempdir().unwrap());
+    let server = serve(&cluster, &directory, &["--timeline-push-limit", "1"]);
+    let users = placed(&cluster, &server, 20);
+    let down = cluster.share_of("ff:{g}:layout");
+    let here: Vec<usize> = (0..users.len()).filter(|user| users[*user].master != down).collect();
+    let [pushed, star, fan, other] = here[..4] else { panic!("too few users elsewhere") };
+    for (follower, author) in [(fan, pushed), (fan, star), (other, star)] {
+        follow(&server, &users[follower].token, &name(author + 1));
+    }
+    publish_elsewhere(&cluster, down, &server, &users[pushed].token, "pushed");
+    publish_elsewhere(&cluster, down, &server, &users[star].token, "pulled");
+    let expected = ["pulled".to_owned(), "pushed".to_owned()];
+    wait_for_timeline(&server, &users[fan].token, &expected).await;
+    cluster.nodes[down].redis.kill();
+    for _ in 0..20 {
+        assert_eq!(timeline(&server, &users[fan].token), expected);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    cluster.nodes[down].restart();
+    publish_in_the_end(&server, &users[star].token, "later").await;
+    wait_until_first(&server, &users[fan].token, "later").await;
+}
+
 /// Stops threads when it is dropped.
 struct StopOnDrop<'a>(&'a AtomicBool);
 
