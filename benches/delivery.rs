@@ -17,7 +17,6 @@ mod times;
 use std::time::{Duration, Instant};
 
 use fanfold::app::App;
-use fanfold::app::delivery::PARTITIONS;
 use fanfold::app::import::ImportFollow;
 use fanfold::app::viewer::Viewer;
 use fanfold::model::clock::Timestamp;
@@ -191,7 +190,7 @@ impl Bench {
 
 /// Registers an author in the same partition as another author.
 async fn same_partition(app: &App, other: &Viewer) -> Viewer {
-    let partition = |viewer: &Viewer| viewer.user().unwrap().get() % u64::from(PARTITIONS);
+    let partition = |viewer: &Viewer| viewer.user().unwrap().get() % u64::from(app.delivery_partitions());
     for number in 0.. {
         let name = format!("busy{number}");
         let made = app.register(&name, "correct horse", None, None, None).await.unwrap().viewer;

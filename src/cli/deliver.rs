@@ -9,7 +9,6 @@ use futures::future::join_all;
 use tokio::sync::watch;
 
 use crate::app::App;
-use crate::app::delivery::PARTITIONS;
 use crate::cli::signal::nothing_to_reload;
 use crate::cli::{Beside, Data, Outcome, Signals, begin_log, keep, say, stop_on_signal, stopped};
 use crate::config::{DataConfig, LogConfig};
@@ -67,5 +66,5 @@ pub(super) async fn keep_delivering(app: App, stopping: watch::Receiver<bool>) {
         let (app, until) = (app.clone(), stopping.clone());
         keep("delivery", stopping.clone(), move || app.worker(partition).apart().work(stopped(until.clone())))
     };
-    join_all((0..PARTITIONS).map(work)).await;
+    join_all((0..app.delivery_partitions()).map(work)).await;
 }

@@ -100,6 +100,14 @@ pub struct RedisConfig {
     #[arg(value_parser = clap::value_parser!(u64).range(1..=10_000_000_000))]
     pub redis_expected_users: u64,
 
+    /// Number of partitions of the queues of deliveries [default: 4, 16 for a cluster].
+    ///
+    /// Takes effect when the store is first used, and is fixed from then on. In a cluster, the partitions are on different
+    /// masters. Each server process has a worker, with connections of its own, for each partition.
+    #[arg(long, value_name = "N", env = "FANFOLD_REDIS_DELIVERY_PARTITIONS")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub redis_delivery_partitions: Option<u32>,
+
     /// Accept a Redis server whose maxmemory-policy evicts data.
     #[arg(long, env = "FANFOLD_REDIS_ALLOW_EVICTION")]
     pub redis_allow_eviction: bool,

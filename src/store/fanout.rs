@@ -15,7 +15,7 @@ use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::Position;
 use crate::store::command::{Builder, Command, call, command, several};
-use crate::store::key::{FANOUT_PARTITIONS, Key, Keys, Stream};
+use crate::store::key::{Key, Keys, Stream};
 use crate::store::post_list::{Id, ids};
 use crate::store::script;
 
@@ -59,8 +59,8 @@ pub struct Task {
 
 impl Task {
     /// Returns the task's queue.
-    fn queue(&self) -> Queue {
-        let partition = self.author.get() % u64::from(FANOUT_PARTITIONS);
+    fn queue(&self, keys: &Keys) -> Queue {
+        let partition = self.author.get() % u64::from(keys.fanout_partitions());
         Queue { kind: self.kind, partition: u32::try_from(partition).unwrap_or(0) }
     }
 
@@ -75,14 +75,15 @@ impl Task {
 pub struct Queue {
     /// Kind of the jobs.
     pub kind: Kind,
-    /// Partition number, below [`FANOUT_PARTITIONS`].
+    /// Partition number, below [`Keys::fanout_partitions`].
     pub partition: u32,
 }
 
 impl Queue {
     /// Returns all queues: first the push queues, then the removal queues.
-    pub fn all() -> impl Iterator<Item = Self> {
-        let of_kind = |kind| (0..FANOUT_PARTITIONS).map(move |partition| Self { kind, partition });
+    pub fn all(keys: &Keys) -> impl Iterator<Item = Self> {
+        let partitions = 0..keys.fanout_partitions();
+        let of_kind = |kind| partitions.clone().map(move |partition| Self { kind, partition });
         of_kind(Kind::Deliver).chain(of_kind(Kind::Remove))
     }
 
@@ -170,7 +171,7 @@ fn turns(builder: Builder, keys: &Keys, partition: u32) -> Builder {
 /// Adds a job. Holds a push job back while several of its author's jobs are in the stream. A job added twice
 /// runs twice, which is harmless.
 pub fn add(keys: &Keys, task: &Task) -> Command<String> {
-    let queue = task.queue();
+    let queue = task.queue(keys);
     match task.kind {
         Kind::Deliver => {
             let add = call(&script::ADD_JOB).key(&queue.stream(keys));
@@ -250,7 +251,7 @@ pub fn release(keys: &Keys, queue: Queue, job: &str, has_failed: bool) -> Comman
 
 /// Returns a task's progress; `None` if the task has not started or is finished.
 pub fn progress(keys: &Keys, task: &Task) -> Command<Option<Progress>> {
-    command("HGET").key(&keys.fanout_progress(task.queue().partition)).arg(task.field()).reply()
+    command("HGET").key(&keys.fanout_progress(task.queue(keys).partition)).arg(task.field()).reply()
 }
 
 /// Records a job's progress, and adds `served` to the total number of timelines written. Returns false if
@@ -263,7 +264,7 @@ pub fn note_progress(
     progress: &Progress,
     served: u64,
 ) -> Command<bool> {
-    let queue = task.queue();
+    let queue = task.queue(keys);
     let note = call(&script::NOTE_PROGRESS).key(&queue.stream(keys));
     let note = note.key(&keys.fanout_progress(queue.partition)).key(&keys.fanout_served(queue.partition));
     note.arg(GROUP).arg(worker).arg(job).arg(task.field()).arg(progress.to_string()).arg(served).reply()
@@ -271,7 +272,7 @@ pub fn note_progress(
 
 /// Removes a finished job from its queue.
 pub fn finish(keys: &Keys, job: &str, task: &Task) -> Command<bool> {
-    let queue = task.queue();
+    let queue = task.queue(keys);
     let finish = call(&script::FINISH_JOB).key(&queue.stream(keys));
     let finish = finish.key(&keys.fanout_progress(queue.partition)).key(&keys.fanout_open(queue.partition));
     let finish = turns(finish, keys, queue.partition);

@@ -6,7 +6,7 @@
 //!
 //! | key | kind | holds |
 //! |---|---|---|
-//! | `ff:{g}:layout` | hash | store-wide settings: `name_shards`, the number of username index shards, fixed on first use; `archive`, the archive's identity; `post_hot_limit`, the last hot limit for which all excess posts were queued for the archive; `timeline_strategy`, the timeline strategy in force; `timeline_generation`, its generation number |
+//! | `ff:{g}:layout` | hash | store-wide settings: `name_shards`, the number of username index shards, and `fanout_partitions`, the number of delivery job partitions (4 if missing), both fixed on first use; `archive`, the archive's identity; `post_hot_limit`, the last hot limit for which all excess posts were queued for the archive; `timeline_strategy`, the timeline strategy in force; `timeline_generation`, its generation number |
 //! | `ff:{g}:next:user`, `ff:{g}:next:post` | counter | the last id issued |
 //! | `ff:{g}:issuer` | string | in a cluster, the node that has issued the last post id |
 //! | `ff:{g}:probe` | string | time of the last write probe, for `/readyz`. Expires after a minute |
@@ -79,8 +79,8 @@ use crate::model::user::Username;
 /// Number of intent partitions. Part of the stored format.
 pub const INTENT_PARTITIONS: u32 = 16;
 
-/// Number of delivery job partitions. A job's author determines the partition. Part of the stored format.
-pub const FANOUT_PARTITIONS: u32 = 4;
+/// Number of delivery job partitions of stores whose layout does not contain it. Part of the stored format.
+pub const FIRST_FANOUT_PARTITIONS: u32 = 4;
 
 /// Marker type of keys that hold a hash.
 #[derive(Debug)]
@@ -222,6 +222,7 @@ impl<Kind> ToRedisArgs for Key<Kind> {
 pub struct Keys {
     prefix: Arc<str>,
     name_shards: u32,
+    fanout_partitions: u32,
     is_sharded: bool,
 }
 
@@ -229,7 +230,14 @@ impl Keys {
     /// Creates a builder of keys with this prefix, for a username index with `name_shards` shards.
     #[must_use]
     pub fn new(prefix: &str, name_shards: u32) -> Self {
-        Self { prefix: prefix.into(), name_shards, is_sharded: false }
+        let fanout_partitions = FIRST_FANOUT_PARTITIONS;
+        Self { prefix: prefix.into(), name_shards, fanout_partitions, is_sharded: false }
+    }
+
+    /// Returns the same builder, for this number of delivery job partitions.
+    #[must_use]
+    pub fn with_fanout_partitions(self, fanout_partitions: u32) -> Self {
+        Self { fanout_partitions, ..self }
     }
 
     /// Returns the same builder for the keys of a cluster, if `is_sharded`.
@@ -248,6 +256,12 @@ impl Keys {
     #[must_use]
     pub fn name_shards(&self) -> u32 {
         self.name_shards
+    }
+
+    /// Returns the number of delivery job partitions. A job's author determines its partition.
+    #[must_use]
+    pub fn fanout_partitions(&self) -> u32 {
+        self.fanout_partitions
     }
 
     /// Returns the key of the layout, which holds the store-wide settings.

@@ -55,12 +55,12 @@ use crate::config::RedisConfig;
 use crate::gate::{Gate, Moment};
 use crate::model::clock::Timestamp;
 use crate::store::cached::Cached;
-use crate::store::command::{command, pipeline};
+use crate::store::command::{command, pipeline, several};
 use crate::store::deployment::Deployment;
 use crate::store::durable::Durable;
 use crate::store::encode::Pipeline;
 use crate::store::error::Error;
-use crate::store::key::Keys;
+use crate::store::key::{FIRST_FANOUT_PARTITIONS, Keys};
 use crate::store::reply::Replies;
 use crate::store::signal::SignalListener;
 
@@ -83,10 +83,10 @@ impl Store {
     pub async fn open(config: &RedisConfig) -> Result<Self, OpenError> {
         let deployment = Deployment::connect(config).await?;
         let is_sharded = matches!(deployment, Deployment::Cluster(_));
-        let keys = |name_shards| Keys::new(&config.redis_prefix, name_shards).sharded(is_sharded);
+        let first = Keys::new(&config.redis_prefix, 1).sharded(is_sharded);
         let mut store = Self {
             deployment,
-            keys: keys(1),
+            keys: first,
             round_trips: Arc::default(),
             gate: None,
             durable: None,
@@ -94,8 +94,9 @@ impl Store {
         };
         let can_wait = store.check_server(config.redis_allow_eviction).await?;
         store.durable = can_wait.then(|| Arc::new(Durable::new(store.deployment.apart())));
-        let name_shards = store.fix_layout(config.redis_expected_users).await?;
-        store.keys = keys(name_shards);
+        let StoreLayout { name_shards, fanout_partitions } = store.fix_layout(config).await?;
+        let keys = Keys::new(&config.redis_prefix, name_shards).sharded(is_sharded);
+        store.keys = keys.with_fanout_partitions(fanout_partitions);
         if config.redis_user_cache > 0 {
             let cached = Cached::open(&store, &config.redis_prefix, config.redis_user_cache).await?;
             store.cached = Some(Arc::new(cached));
@@ -233,22 +234,53 @@ impl Store {
         Ok(servers.iter().map(|info| info.get::<u64>("used_memory")).sum())
     }
 
-    /// Returns the number of username index shards. Because this number determines each name's shard, the
-    /// first process that opens the store fixes it; later values of `expected_users` have no effect.
-    async fn fix_layout(&self, expected_users: u64) -> Result<u32, OpenError> {
+    /// Returns the layout. Because it determines where each name and job is, the first process that opens the store fixes
+    /// it; later values of the options have no effect.
+    async fn fix_layout(&self, config: &RedisConfig) -> Result<StoreLayout, OpenError> {
+        if let Some(layout) = self.read_layout().await? {
+            return Ok(layout);
+        }
+        let wanted = StoreLayout::wanted(config, self.keys.is_sharded());
+        let fix = |field: &str, value: u32| command("HSETNX").key(&self.keys.layout()).arg(field).arg(value);
+        // The number of shards comes last: a layout that has it is complete.
+        let fix =
+            [fix("fanout_partitions", wanted.fanout_partitions), fix("name_shards", wanted.name_shards)];
+        several::<(bool, bool)>(&fix).send("open: fix layout", self).await?;
+        // Another process may have fixed the layout first.
+        Ok(self.read_layout().await?.unwrap_or(wanted))
+    }
+
+    async fn read_layout(&self) -> Result<Option<StoreLayout>, Error> {
+        let read = command("HMGET").key(&self.keys.layout()).arg("name_shards").arg("fanout_partitions");
+        let read = read.reply::<(Option<u32>, Option<u32>)>().send("open: read layout", self).await?;
+        Ok(match read {
+            (None, _) => None,
+            (Some(name_shards), partitions) => {
+                // Stores of earlier versions lack the number of partitions.
+                let fanout_partitions = partitions.unwrap_or(FIRST_FANOUT_PARTITIONS).max(1);
+                Some(StoreLayout { name_shards: name_shards.max(1), fanout_partitions })
+            }
+        })
+    }
+}
+
+/// The settings of a store that are fixed when it is first used.
+struct StoreLayout {
+    name_shards: u32,
+    fanout_partitions: u32,
+}
+
+impl StoreLayout {
+    /// Returns the layout of a new store.
+    fn wanted(config: &RedisConfig, is_cluster: bool) -> Self {
         /// Average number of names per shard. Twice that number still fits in a listpack.
         const NAMES_PER_SHARD: u64 = 64;
-        let wanted = expected_users.div_ceil(NAMES_PER_SHARD).next_power_of_two().max(16);
-        let wanted = u32::try_from(wanted).unwrap_or(1 << 31);
-        let layout = self.keys.layout();
-        let read = || command("HGET").key(&layout).arg("name_shards").reply::<Option<u32>>();
-        if let Some(shards) = read().send("open: read layout", self).await? {
-            return Ok(shards.max(1));
-        }
-        let fix = command("HSETNX").key(&layout).arg("name_shards").arg(wanted);
-        fix.reply::<bool>().send("open: fix layout", self).await?;
-        // Another process may have fixed the number first.
-        Ok(read().send("open: read layout", self).await?.unwrap_or(wanted).max(1))
+        /// Default number of delivery job partitions in a cluster.
+        const FANOUT_PARTITIONS: u32 = 16;
+        let name_shards = config.redis_expected_users.div_ceil(NAMES_PER_SHARD).next_power_of_two().max(16);
+        let name_shards = u32::try_from(name_shards).unwrap_or(1 << 31);
+        let usual = if is_cluster { FANOUT_PARTITIONS } else { FIRST_FANOUT_PARTITIONS };
+        Self { name_shards, fanout_partitions: config.redis_delivery_partitions.unwrap_or(usual) }
     }
 }
 

@@ -24,7 +24,6 @@ use crate::app::timeline::Freshness;
 use crate::model::mark::Mark;
 use crate::store::batch::Batch;
 use crate::store::fanout;
-use crate::store::key::FANOUT_PARTITIONS;
 
 /// Interval of background refreshes.
 const ROUND: Duration = Duration::from_secs(1);
@@ -69,7 +68,7 @@ impl App {
         let (watermark, _) = self.watermark(Freshness::Recent).await?;
         let mut batch = Batch::new("delivered mark");
         let least = |partition| batch.push(fanout::least_open(self.keys(), partition));
-        let tickets = (0..FANOUT_PARTITIONS).map(least).collect();
+        let tickets = (0..self.keys().fanout_partitions()).map(least).collect();
         let open = batch.send(self.store()).await?.take_all(tickets)?;
         let delivered = open.into_iter().flatten().map(Mark::before).fold(watermark, Mark::min);
         mark.known.store(delivered.get(), Ordering::Relaxed);

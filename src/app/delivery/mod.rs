@@ -36,10 +36,6 @@ use crate::model::clock::Timestamp;
 use crate::store::batch::Batch;
 use crate::store::draft;
 use crate::store::fanout::{self, Kind, Queue};
-use crate::store::key::FANOUT_PARTITIONS;
-
-/// Number of partitions. A job's author determines its partition.
-pub const PARTITIONS: u32 = FANOUT_PARTITIONS;
 
 /// Approximate maximum number of followers per round, over all jobs. A round exceeds it if the jobs' minimum
 /// chunks add up to more.
@@ -81,10 +77,16 @@ pub struct Backlog {
 }
 
 impl App {
+    /// Returns the number of partitions. A job's author determines its partition.
+    #[must_use]
+    pub fn delivery_partitions(&self) -> u32 {
+        self.keys().fanout_partitions()
+    }
+
     /// Creates a worker for each partition.
     #[must_use]
     pub fn workers(&self) -> Vec<Worker> {
-        (0..PARTITIONS).map(|partition| self.worker(partition)).collect()
+        (0..self.delivery_partitions()).map(|partition| self.worker(partition)).collect()
     }
 
     /// Creates a worker for `partition`.
@@ -98,7 +100,7 @@ impl App {
         /// Maximum number of jobs per batch.
         const COUNT: usize = 1_000;
         let mut requeued = 0;
-        for partition in 0..PARTITIONS {
+        for partition in 0..self.delivery_partitions() {
             loop {
                 let requeue = fanout::requeue(self.keys(), partition, COUNT);
                 let count = requeue.send("deliver: requeue", self.store()).await?;
@@ -119,8 +121,8 @@ impl App {
             let waiting = batch.push(fanout::waiting(keys, queue));
             (queue.kind, waiting, batch.push(fanout::oldest(keys, queue)))
         };
-        let queues: Vec<_> = Queue::all().map(read).collect();
-        let partitions: Vec<_> = (0..PARTITIONS)
+        let queues: Vec<_> = Queue::all(keys).map(read).collect();
+        let partitions: Vec<_> = (0..self.delivery_partitions())
             .map(|partition| {
                 (batch.push(fanout::served(keys, partition)), batch.push(fanout::failed(keys, partition)))
             })

@@ -367,3 +367,40 @@ async fn a_wrong_count_holds_no_jobs_back() {
     assert_eq!((scene.received(), scene.jobs().await), (40, (0, 0)));
     assert_eq!(scene.world.redis.raw::<u64>(&["EXISTS", "ff:{f1}:fanout:ready"]), 0);
 }
+
+#[tokio::test]
+async fn a_store_keeps_the_number_of_partitions_that_it_was_created_with() {
+    // The layout of a store of an earlier version does not contain the number.
+    for (created_with, is_old, expected) in [("4", true, 4), ("4", false, 4), ("16", false, 16)] {
+        let push = ["--timeline-strategy", "push"];
+        let world = World::with(&[&push[..], &["--redis-delivery-partitions", created_with]].concat()).await;
+        let people = world.people(12).await;
+        let (reader, authors) = people.split_first().unwrap();
+        world.redis.raw::<u64>(&["RPUSH", "ff:{u1}:timeline", "=1:0:1:0"]);
+        for author in authors {
+            world.follow(reader, author).await;
+        }
+        if is_old {
+            world.redis.raw::<u64>(&["HDEL", "ff:{g}:layout", "fanout_partitions"]);
+        }
+        let options = [&push[..], &["--redis-delivery-partitions", "16"]].concat();
+        let reopened = app(&world.redis, &world.clock, &options).await;
+        assert_eq!(reopened.delivery_partitions(), expected);
+        for app in [&world.app, &reopened] {
+            for author in authors {
+                let author = app.authenticate(&author.token).await.unwrap();
+                app.publish(&author, "hello", None, None).await.unwrap();
+            }
+        }
+        let streams: Vec<String> = world.redis.raw(&["KEYS", "ff:{f*}:fanout"]);
+        assert_eq!(streams.len(), authors.len().min(expected as usize));
+        deliver_all(&reopened).await;
+        let backlog = reopened.backlog().await.unwrap();
+        assert_eq!((backlog.jobs, backlog.failed), (0, 0));
+        let mut posts: Vec<String> = world.redis.raw(&["LRANGE", "ff:{u1}:timeline", "0", "-2"]);
+        posts.sort_unstable();
+        posts.dedup();
+        assert_eq!(posts.len(), 2 * authors.len());
+        assert_eq!(world.redis.raw::<usize>(&["LLEN", "ff:{u1}:timeline"]), 2 * authors.len() + 1);
+    }
+}
