@@ -98,14 +98,14 @@ fn views(server: &Server, tokens: &[String]) -> Vec<Value> {
 }
 
 /// Asserts that `fanfold check` finds no fault in a cluster.
-fn check(cluster: &Cluster, directory: &TempDir) {
+pub(crate) fn check(cluster: &Cluster, directory: &TempDir) {
     let arguments =
         ["check", "--redis-url", &cluster.url(), "--data-dir", directory.path().to_str().unwrap()];
     let output = command(&arguments).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
-fn serve(cluster: &Cluster, directory: &TempDir, options: &[&str]) -> Server {
+pub(crate) fn serve(cluster: &Cluster, directory: &TempDir, options: &[&str]) -> Server {
     Server::at(&cluster.url(), directory.path().to_str().unwrap(), options)
 }
 

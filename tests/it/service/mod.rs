@@ -20,6 +20,7 @@ pub(crate) mod serving;
 pub(crate) mod share;
 pub(crate) mod socket;
 pub(crate) mod stock;
+pub(crate) mod storm;
 pub(crate) mod telemetry;
 pub(crate) mod trusted;
 pub(crate) mod turnstile;
