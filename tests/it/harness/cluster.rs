@@ -173,11 +173,15 @@ impl Cluster {
         asked
     }
 
-    /// Moves a key's slot to another master, one key after another, as `redis-cli --cluster reshard` does.
+    /// Moves a key's slot to another master, ten keys at a time, as `redis-cli --cluster reshard` does.
     pub(crate) fn move_slot(&self, key: &str) {
         let moving = self.begin_to_move_slot(key);
-        while let [key] = &moving.keys(1)[..] {
-            moving.move_key(key);
+        loop {
+            let keys = moving.keys(10);
+            if keys.is_empty() {
+                break;
+            }
+            moving.move_keys(&keys);
             std::thread::sleep(Duration::from_millis(10));
         }
         moving.end();
@@ -219,14 +223,21 @@ impl Moving<'_> {
     }
 
     pub(crate) fn move_key(&self, key: &str) {
+        self.move_keys(&[key.to_owned()]);
+    }
+
+    fn move_keys(&self, keys: &[String]) {
         let port = self.target.port.to_string();
-        self.source.redis.raw::<()>(&["MIGRATE", "127.0.0.1", &port, key, "0", "5000"]);
+        let migrate = ["MIGRATE", "127.0.0.1", &port, "", "0", "5000", "KEYS"];
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        self.source.redis.raw::<()>(&[&migrate[..], &keys].concat());
     }
 
     /// Moves the remaining keys, and tells all nodes.
     pub(crate) fn end(self) {
-        for key in self.keys(1_000) {
-            self.move_key(&key);
+        let keys = self.keys(1_000);
+        if !keys.is_empty() {
+            self.move_keys(&keys);
         }
         for node in [self.target, self.source].into_iter().chain(self.nodes) {
             // A replica learns it from its master.

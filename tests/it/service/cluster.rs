@@ -14,7 +14,7 @@ use crate::service::watch::{TIMELINE, follow, publish};
 
 const USERS: usize = 9;
 
-fn name(user: usize) -> String {
+pub(crate) fn name(user: usize) -> String {
     format!("user{user}")
 }
 
@@ -24,7 +24,7 @@ fn follows(one: usize, other: usize) -> bool {
 }
 
 /// Registers users who follow each other and publish, and returns their tokens. Returns once their posts are delivered.
-async fn story(server: &Server) -> Vec<String> {
+pub(crate) async fn story(server: &Server) -> Vec<String> {
     let tokens: Vec<String> = (0..USERS).map(|user| server.token(&name(user))).collect();
     for (one, token) in tokens.iter().enumerate() {
         for other in (0..USERS).filter(|other| follows(one, *other)) {

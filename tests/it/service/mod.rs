@@ -18,6 +18,7 @@ pub(crate) mod rate_limit;
 pub(crate) mod sentinel;
 pub(crate) mod serving;
 pub(crate) mod share;
+pub(crate) mod slots;
 pub(crate) mod socket;
 pub(crate) mod stock;
 pub(crate) mod storm;

@@ -1,0 +1,238 @@
+//! What the nodes of a cluster receive: commands with keys of one slot, and no more of them than needed.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::harness::cluster::Cluster;
+use crate::harness::server::{Server, command, eventually};
+use crate::harness::world::{PASSWORD, Redis};
+use crate::service::cluster::{name, serve, story};
+use crate::service::socket::Socket;
+use crate::service::watch::{TIMELINE, follow, publish};
+
+/// Reports each command that a node executes, also those within scripts, until the node ends.
+fn monitor(port: u16) -> Receiver<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream.write_all(b"MONITOR\r\n").unwrap();
+    let mut lines = BufReader::new(stream).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "+OK");
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    receiver
+}
+
+/// A command as a node reports it: `+1700000000.000000 [0 127.0.0.1:5000] "GET" "ff:{u7}:user"`.
+struct Reported<'a> {
+    /// True if a script executed it.
+    is_of_script: bool,
+    name: String,
+    /// The hash tags of its keys and channels.
+    tags: BTreeSet<&'a str>,
+}
+
+impl<'a> Reported<'a> {
+    fn read(line: &'a str) -> Self {
+        let (head, words) = line.split_once("] ").unwrap_or((line, ""));
+        let mut words = words.split("\" \"").map(|word| word.trim_matches('"'));
+        let name = words.next().unwrap_or_default().to_ascii_uppercase();
+        // Keys and channels begin with the prefix. The source of a script does not.
+        let tag = |word: &'a str| Some(word.strip_prefix("ff:")?.split_once('}')?.0);
+        Self { is_of_script: head.ends_with("lua"), name, tags: words.filter_map(tag).collect() }
+    }
+}
+
+/// Asserts that each command, with those of its script, has keys of one slot.
+fn check_commands(lines: &[String]) {
+    assert!(!lines.is_empty());
+    let mut script: BTreeSet<&str> = BTreeSet::new();
+    for line in lines {
+        let Reported { is_of_script, name, mut tags } = Reported::read(line);
+        if is_of_script {
+            script.extend(&tags);
+            assert!(script.len() <= 1, "a script with keys of several slots: {line}");
+        } else {
+            script.clone_from(&tags);
+        }
+        tags.clear();
+        assert_ne!(name, "PUBLISH", "{line}");
+        assert!(script.len() <= 1, "keys of several slots: {line}");
+    }
+}
+
+/// Requests each field of the API that reads or writes the store.
+async fn request_everything(server: &Server) {
+    let users: Vec<String> = story(server).await;
+    let mut socket = Socket::acknowledged(server, Some(&users[0])).await;
+    socket.subscribe("t", TIMELINE, Value::Null).await;
+    let relations =
+        "subscription { relationChanged { status viewer { user { username } } user { username } } }";
+    socket.subscribe("r", relations, Value::Null).await;
+    assert!(socket.is_silent().await);
+    let id = |user: usize| {
+        let query = format!("{{ user(by: {{ username: \"{}\" }}) {{ id }} }}", name(user));
+        server.ask(&query)["data"]["user"]["id"].as_str().unwrap().to_owned()
+    };
+    let (ada, ben) = (id(0), id(1));
+    let post = publish(server, &users[1], "everything");
+    let login = format!(
+        "mutation {{ login(input: {{ username: \"{}\", password: \"{PASSWORD}\", label: \"other\" }}) {{ token }} }}",
+        name(0)
+    );
+    let sign_in = || server.ask(&login)["data"]["login"]["token"].as_str().unwrap().to_owned();
+    let (other, third, fourth) = (sign_in(), sign_in(), sign_in());
+    let sessions_query = "{ viewer { sessions { id isCurrent } } }";
+    let sessions = server.ask_as(&third, sessions_query);
+    let sessions = sessions["data"]["viewer"]["sessions"].as_array().unwrap();
+    let session = &sessions.iter().find(|session| session["isCurrent"] == true).unwrap()["id"];
+    let user = "username displayName bio createdAt isViewer relation { status followingSince followerSince }
+        region { country { code } subdivision { code } }";
+    let page = |field: &str| format!("{field}(first: 2) {{ totalCount nodes {{ {user} }} }}");
+    let lists = ["followers", "following", "mutuals", "knownFollowers"].map(page).join(" ");
+    let posts = "{ totalCount nodes { content platform delivery { __typename } author { username } } }";
+    let requests = [
+        format!("{{ viewer {{ id user {{ {user} }} timeline(first: 3) {posts_of} audience {{ totalCount: __typename regions {{ count: __typename }} }} }} }}", posts_of = "{ nodes { content author { relation { status } } } }"),
+        format!("{{ node(id: \"{ada}\") {{ id }} nodes(ids: [\"{ada}\", \"{post}\"]) {{ id }} post(id: \"{post}\") {{ content }} rateLimit {{ __typename }} }}"),
+        format!("{{ user(by: {{ id: \"{ben}\" }}) {{ {user} {lists} followersByRegion {{ __typename }} posts(first: 2) {posts} }} }}"),
+        format!("{{ user(by: {{ id: \"{ben}\" }}) {{ posts(createdAt: {{ since: \"2020-01-01T00:00:00Z\" }}) {posts} }} }}"),
+        format!("{{ relations(userIds: [\"{ada}\", \"{ben}\"]) {{ status }} visits {{ __typename }} countries {{ code }} }}"),
+        format!("mutation {{ removeFollower(input: {{ userId: \"{ben}\" }}) {{ userErrors {{ code }} }} }}"),
+        format!("mutation {{ follow(input: {{ userId: \"{ben}\" }}) {{ userErrors {{ code }} }} }}"),
+        format!("mutation {{ unfollow(input: {{ userId: \"{ben}\" }}) {{ userErrors {{ code }} }} }}"),
+        "mutation { updateProfile(input: { displayName: \"Ada\", bio: \"b\", region: { country: \"DE\" } }) { userErrors { code } } }".to_owned(),
+        format!("mutation {{ revokeSession(input: {{ sessionId: {session} }}) {{ userErrors {{ code }} }} }}"),
+        "mutation { publish(input: { content: \"own\", platform: \"test\", idempotencyKey: \"k\" }) { post { id } } }".to_owned(),
+    ];
+    for request in &requests {
+        let response = server.ask_as(&users[0], request);
+        assert_eq!(response["errors"], Value::Null, "{request}: {response}");
+    }
+    let delete =
+        format!("mutation {{ deletePost(input: {{ postId: \"{post}\" }}) {{ userErrors {{ code }} }} }}");
+    let change = format!(
+        "mutation {{ changePassword(input: {{ currentPassword: \"{PASSWORD}\", newPassword: \"another horse\" }}) {{ token }} }}"
+    );
+    let logout = "mutation { logout { __typename } }".to_owned();
+    let everywhere = "mutation { logoutEverywhere { __typename } }".to_owned();
+    for (token, request) in
+        [(&users[1], &delete), (&other, &logout), (&fourth, &change), (&users[2], &everywhere)]
+    {
+        let response = server.ask_as(token, request);
+        assert_eq!(response["errors"], Value::Null, "{request}: {response}");
+    }
+    let others = [&login, &delete, &change, &logout, &everywhere].map(String::as_str);
+    check_fields(&(requests.join(" ") + &others.join(" ") + sessions_query + relations + TIMELINE));
+}
+
+/// Asserts that documents request all fields that read or write the store.
+fn check_fields(documents: &str) {
+    let schema = include_str!("../../../schema.graphql");
+    for root in ["Query", "Mutation", "Subscription", "Viewer", "User"] {
+        let fields = schema.split_once(&format!("\ntype {root} ")).unwrap().1.split_once("\n}").unwrap().0;
+        let mut fields = fields.lines().filter_map(|line| {
+            let line = line.strip_prefix("  ")?;
+            let end = line.find(|letter: char| !letter.is_alphanumeric())?;
+            line[end..].starts_with(['(', ':']).then(|| &line[..end])
+        });
+        // Users are registered by the story.
+        let missing = fields.find(|field| *field != "register" && !documents.contains(field));
+        assert_eq!(missing, None, "a field of {root} is not requested");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_commands_have_keys_of_one_slot() {
+    let cluster = Cluster::start(3, 1);
+    let monitors: Vec<_> = cluster.nodes.iter().map(|node| monitor(node.port)).collect();
+    for (prefix, strategy) in [("ff:", "zinterstore"), ("ff:two:", "zmscore")] {
+        let directory = tempfile::tempdir().unwrap();
+        let options = ["--redis-prefix", prefix, "--relation-strategy", strategy];
+        let more = ["--timeline-push-limit", "4", "--post-hot-limit", "1"];
+        let server = serve(&cluster, &directory, &[options, more].concat());
+        request_everything(&server).await;
+        // The repairer, the mover and the workers have had their turns.
+        tokio::time::sleep(Duration::from_secs(6)).await;
+        drop(server);
+        let (url, directory) = (cluster.url(), directory.path().to_str().unwrap());
+        let check =
+            ["check", "--repair", "--redis-url", &url, "--redis-prefix", prefix, "--data-dir", directory];
+        let output = command(&check).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+    for error in ["CROSSSLOT", "MOVED", "ASK"] {
+        assert_eq!(cluster.statistics("errorstats", &format!("errorstat_{error}")), [""; 0]);
+    }
+    assert_eq!(cluster.statistics("commandstats", "cmdstat_publish:"), [""; 0]);
+    drop(cluster);
+    for monitor in monitors {
+        check_commands(&monitor.into_iter().collect::<Vec<_>>());
+    }
+}
+
+#[test]
+#[should_panic(expected = "a script with keys of several slots")]
+fn a_channel_in_another_slot_than_the_keys_of_its_script_is_found() {
+    let lines = [
+        r#"+1.0 [0 127.0.0.1:5000] "EVALSHA" "1f2e" "1" "ff:{u7}:timeline" "3""#,
+        r#"+1.0 [0 lua] "RPUSH" "ff:{u7}:timeline" "3""#,
+        r#"+1.0 [0 lua] "SPUBLISH" "ff:{g}:pulled" "7""#,
+    ];
+    check_commands(&lines.map(str::to_owned));
+}
+
+/// Returns the total duration of the commands with a key of the counters that a node has logged, in microseconds. Leaves
+/// out the commands within scripts, whose durations are part of the scripts'.
+fn time_at_counters(node: &Redis) -> u64 {
+    let entries: Vec<Vec<redis::Value>> = node.raw(&["SLOWLOG", "GET", "-1"]);
+    let duration = |entry: &Vec<redis::Value>| {
+        let words: Vec<Vec<u8>> = redis::from_redis_value(entry[3].clone()).unwrap();
+        let is_whole = [b"EVALSHA".as_slice(), b"ZREM"].contains(&words[0].as_slice());
+        let is_counted = is_whole && words.iter().any(|word| word.starts_with(b"ff:{g}"));
+        is_counted.then(|| redis::from_redis_value::<u64>(entry[2].clone()).unwrap())
+    };
+    entries.iter().filter_map(duration).sum()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn publishing_to_nobody_who_listens_sends_no_signals_and_two_commands_to_the_counters() {
+    const FOLLOWERS: usize = 40;
+    const POSTS: usize = 250;
+    let log = ["--slowlog-log-slower-than", "0", "--slowlog-max-len", "100000"];
+    let (cluster, directory) = (Cluster::start_with(3, 0, &log), tempfile::tempdir().unwrap());
+    // Neither the watermark nor the archive is read meanwhile.
+    let server = serve(&cluster, &directory, &["--publishes-per-author", "1000000", "--archive", "off"]);
+    let author = server.token("author");
+    for follower in 0..FOLLOWERS {
+        let token = server.token(&name(follower));
+        follow(&server, &token, "author");
+        let opened = server.ask_as(&token, "{ viewer { timeline { nodes { content } } } }");
+        assert_eq!(opened["errors"], Value::Null);
+    }
+    let counters = &cluster.nodes[cluster.share_of("ff:{g}:layout")];
+    let reported = monitor(counters.port);
+    counters.redis.raw::<()>(&["SLOWLOG", "RESET"]);
+    for post in 0..POSTS {
+        publish(&server, &author, &post.to_string());
+    }
+    let time = time_at_counters(&counters.redis);
+    let lines: Vec<String> = reported.try_iter().collect();
+    let reported = lines.iter().map(|line| Reported::read(line));
+    let commands = reported.filter(|reported| !reported.is_of_script && reported.tags.contains("{g"));
+    let commands: Vec<String> = commands.map(|reported| reported.name).collect();
+    let delivered = format!("fanfold_deliveries_total {}", FOLLOWERS * POSTS);
+    assert!(eventually(|| server.send("GET /metrics", "").1.lines().any(|line| line == delivered)));
+    for statistic in ["cmdstat_spublish:", "cmdstat_publish:"] {
+        assert_eq!(cluster.statistics("commandstats", statistic), [""; 0], "signals to nobody");
+    }
+    for node in &cluster.nodes {
+        let info: String = node.redis.raw(&["CLUSTER", "INFO"]);
+        assert!(!info.contains("publish"), "the nodes send each other signals: {info}");
+    }
+    println!("{} commands to the counters, which took {time} microseconds", commands.len());
+    // The repairer and the delivered mark also read them, at most a few times a second.
+    assert!((2 * POSTS..2 * POSTS + 100).contains(&commands.len()), "{commands:?}");
+}
