@@ -45,6 +45,7 @@ pub mod user;
 pub mod visit;
 mod wire;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -63,6 +64,10 @@ use crate::store::error::Error;
 use crate::store::key::{FIRST_FANOUT_PARTITIONS, Keys};
 use crate::store::reply::Replies;
 use crate::store::signal::SignalListener;
+
+/// Value of `hash-max-listpack-value` with which Redis stores all posts and bios in the compact encoding: no post is longer
+/// than 2,000 characters of four bytes.
+const LONGEST_COMPACT: u64 = 8_192;
 
 /// The hot store of one deployment: its connections, key format and layout.
 #[derive(Clone)]
@@ -93,6 +98,7 @@ impl Store {
             cached: None,
         };
         let can_wait = store.check_server(config.redis_allow_eviction).await?;
+        store.check_encoding().await;
         store.durable = can_wait.then(|| Arc::new(Durable::new(store.deployment.apart())));
         let StoreLayout { name_shards, fanout_partitions } = store.fix_layout(config).await?;
         let keys = Keys::new(&config.redis_prefix, name_shards).sharded(is_sharded);
@@ -214,6 +220,24 @@ impl Store {
         Ok(can_wait)
     }
 
+    /// Logs a hint if a server stores posts or bios in the larger of the two encodings that Redis has for hashes. Skips
+    /// servers whose settings may not be read. Makes one round trip.
+    async fn check_encoding(&self) {
+        // All versions know this name, the older of the option's two names.
+        let read = pipeline(&[command("CONFIG").arg("GET").arg("hash-max-ziplist-value")]);
+        let servers = self.deployment.ask_all(read).await;
+        let limits: Vec<u64> = servers.into_iter().filter_map(|replies| setting(&replies.ok()?)).collect();
+        let low: Vec<u64> = limits.iter().copied().filter(|limit| *limit < LONGEST_COMPACT).collect();
+        if let Some(least) = low.iter().min() {
+            tracing::warn!(
+                "hash-max-listpack-value is {least} on {} of {} Redis servers: set it to {LONGEST_COMPACT}, so that posts, \
+                 accounts and sessions take less memory",
+                low.len(),
+                limits.len()
+            );
+        }
+    }
+
     /// Returns what each server reports about itself. Makes one round trip.
     async fn info(&self, section: &str) -> Vec<Result<InfoDict, Error>> {
         let info = pipeline(&[command("INFO").arg(section)]);
@@ -282,6 +306,12 @@ impl StoreLayout {
         let usual = if is_cluster { FANOUT_PARTITIONS } else { FIRST_FANOUT_PARTITIONS };
         Self { name_shards, fanout_partitions: config.redis_delivery_partitions.unwrap_or(usual) }
     }
+}
+
+/// Returns the value of the setting that `CONFIG GET` has found; `None` if the user may not run this command.
+fn setting(replies: &Replies) -> Option<u64> {
+    let settings = replies.iter().next()?.value().ok()?;
+    HashMap::<String, u64>::from_redis_value(settings).ok()?.into_values().next()
 }
 
 fn is_at_least(version: &str, least: (u32, u32)) -> bool {
