@@ -49,6 +49,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use futures::future::join;
 use redis::{FromRedisValue as _, InfoDict};
 use tokio::time::Instant;
 
@@ -97,9 +98,9 @@ impl Store {
             durable: None,
             cached: None,
         };
-        let can_wait = store.check_server(config.redis_allow_eviction).await?;
-        store.check_encoding().await;
-        store.durable = can_wait.then(|| Arc::new(Durable::new(store.deployment.apart())));
+        let checks = join(store.check_server(config.redis_allow_eviction), store.check_encoding());
+        let (can_wait, ()) = checks.await;
+        store.durable = can_wait?.then(|| Arc::new(Durable::new(store.deployment.apart())));
         let StoreLayout { name_shards, fanout_partitions } = store.fix_layout(config).await?;
         let keys = Keys::new(&config.redis_prefix, name_shards).sharded(is_sharded);
         store.keys = keys.with_fanout_partitions(fanout_partitions);
@@ -220,8 +221,8 @@ impl Store {
         Ok(can_wait)
     }
 
-    /// Logs a hint if a server stores posts or bios in the larger of the two encodings that Redis has for hashes. Skips
-    /// servers whose settings may not be read. Makes one round trip.
+    /// Logs a warning if a server stores posts in the larger of the two encodings that Redis has for hashes. Skips servers
+    /// that do not let their settings be read. Makes one round trip.
     async fn check_encoding(&self) {
         // All versions know this name, the older of the option's two names.
         let read = pipeline(&[command("CONFIG").arg("GET").arg("hash-max-ziplist-value")]);
