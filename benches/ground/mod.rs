@@ -35,6 +35,11 @@ pub(crate) struct Redis {
 impl Redis {
     /// Starts a server on a TCP port or, without one, on a unix socket.
     pub(crate) fn start(port: Option<u16>) -> Self {
+        Self::start_with(port, &[])
+    }
+
+    /// Starts a server with further options.
+    pub(crate) fn start_with(port: Option<u16>, options: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let program = ["redis-server", "valkey-server"]
             .into_iter()
@@ -44,6 +49,7 @@ impl Redis {
             .current_dir(directory.path())
             .args(["--port", &port.unwrap_or(0).to_string(), "--bind", "127.0.0.1"])
             .args(["--unixsocket", "redis.sock", "--save", ""])
+            .args(options)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .spawn()
