@@ -1,11 +1,15 @@
-//! The README and its plot show what `make bench` has measured.
+//! The README, its plot and the capacity page show what `make bench` has measured.
 
+#[path = "../../../benches/capacity/report.rs"]
+mod capacity;
 #[path = "../../../benches/peers/report.rs"]
 mod report;
 
 use self::report::{Measured, in_page, plot};
 
 const MEASURED: &str = include_str!("../../../benches/peers/measured.json");
+const CAPACITY: &str = include_str!("../../../benches/capacity/measured.json");
+const CAPACITY_PAGE: &str = include_str!("../../../docs/capacity.md");
 const README: &str = include_str!("../../../README.md");
 const PLOT: &str = include_str!("../../../docs/performance.svg");
 
@@ -14,6 +18,13 @@ fn the_readme_shows_the_committed_measurements() {
     let measured: Measured = serde_json::from_str(MEASURED).unwrap();
     assert_eq!(in_page(README, &measured), README, "`make bench` writes both");
     assert_eq!(plot(&measured), PLOT, "`make bench` writes both");
+}
+
+#[test]
+fn the_capacity_page_shows_the_committed_measurements() {
+    let measured: capacity::Measured = serde_json::from_str(CAPACITY).unwrap();
+    let page = capacity::in_page(CAPACITY_PAGE, &measured);
+    assert_eq!(page, CAPACITY_PAGE, "`cargo bench --bench capacity -- --write` writes both");
 }
 
 #[test]
