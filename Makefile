@@ -13,7 +13,7 @@ DATA := fanfold-data
 help:
 	@echo "make run      build, create a demo world if there is no data, and serve it"
 	@echo "make test     run every check: format, lints, licences, docs, tests"
-	@echo "make bench    measure performance, and write the figures in the README"
+	@echo "make bench    measure performance, and write the figures in the README and in docs"
 	@echo "make web      build the playground and the demo client, which the server embeds"
 	@echo "make schema   regenerate schema.graphql after a change to the API"
 	@echo "make picture  take the picture of the demo client in the README"
