@@ -1,8 +1,8 @@
 //! `/metrics`: the metrics of this process and of the queues, in the Prometheus text format.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::extract::State;
@@ -42,6 +42,7 @@ static RECORDER: LazyLock<Option<PrometheusHandle>> = LazyLock::new(|| {
     };
     let builder = buckets(PrometheusBuilder::new(), "fanfold_request_seconds", &REQUEST_SECONDS)?;
     let builder = buckets(builder, "fanfold_redis_seconds", &REDIS_SECONDS)?;
+    let builder = buckets(builder, "fanfold_redis_node_seconds", &REDIS_SECONDS)?;
     let builder = buckets(builder, "fanfold_loader_reads", &READS)?;
     let builder = buckets(builder, "fanfold_operation_cost", &USED)?;
     let builder = buckets(builder, "fanfold_operation_used", &USED)?;
@@ -67,6 +68,20 @@ static RECORDER: LazyLock<Option<PrometheusHandle>> = LazyLock::new(|| {
     );
     describe_gauge!("fanfold_redis_up", "1 if Redis responds, otherwise 0.");
     describe_gauge!("fanfold_redis_connections", "Connections to Redis.");
+    describe_gauge!("fanfold_redis_masters", "Masters of the Redis Cluster.");
+    describe_gauge!(
+        "fanfold_redis_node_up",
+        "1 if a master was reached when it was last tried, otherwise 0."
+    );
+    describe_histogram!("fanfold_redis_node_seconds", "Duration of round trips to each node, in seconds.");
+    describe_counter!(
+        "fanfold_redis_redirects_total",
+        "Replies of nodes that were not final, by kind: moved, ask, try again, unavailable."
+    );
+    describe_counter!(
+        "fanfold_redis_topology_changes_total",
+        "Changes of the topology of the Redis Cluster."
+    );
     describe_gauge!("fanfold_archive_connections", "Connections to the archive.");
     describe_gauge!("fanfold_documents_cached", "Cached parsed documents.");
     describe_gauge!("fanfold_persisted_cached", "Cached persisted queries.");
@@ -169,11 +184,29 @@ fn show_process(server: &Server) {
     gauge!("fanfold_documents_cached").set(number(documents as u64));
     gauge!("fanfold_persisted_cached").set(number(persisted as u64));
     gauge!("fanfold_redis_connections").set(app.store().connections());
+    show_masters(&app.store().masters());
     gauge!("fanfold_archive_connections").set(app.archive_connections());
     gauge!("fanfold_passwords_waiting").set(number(app.waiting_passwords() as u64));
     gauge!("fanfold_sockets").set(number(server.seats.taken() as u64));
     gauge!("fanfold_uptime_seconds").set(server.began.elapsed().as_secs_f64());
     gauge!("fanfold_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
+}
+
+/// Shows the masters of a cluster, if there is one. The metric of a server that is no longer a master becomes NaN.
+fn show_masters(masters: &[(String, bool)]) {
+    static SHOWN: LazyLock<Mutex<BTreeSet<String>>> = LazyLock::new(Mutex::default);
+    if masters.is_empty() {
+        return;
+    }
+    gauge!("fanfold_redis_masters").set(number(masters.len() as u64));
+    let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    for node in std::mem::take(&mut *shown) {
+        gauge!("fanfold_redis_node_up", "node" => node).set(f64::NAN);
+    }
+    for (node, is_up) in masters {
+        gauge!("fanfold_redis_node_up", "node" => node.clone()).set(f64::from(u8::from(*is_up)));
+        shown.insert(node.clone());
+    }
 }
 
 /// Sets the queues' metrics to NaN, since stale values would be mistaken for current values.

@@ -26,6 +26,7 @@ use crate::store::distribution::{Distribution, Group, Outlook};
 use crate::store::encode::{Arguments, Pipeline};
 use crate::store::error::Error;
 use crate::store::key::Tag;
+use crate::store::metric;
 use crate::store::peer::Peer;
 use crate::store::pool::{EXCHANGE, Pool, Server};
 use crate::store::reply::Replies;
@@ -139,6 +140,13 @@ impl Cluster {
         lock(&self.pools).values().map(Pool::connections).sum()
     }
 
+    /// Returns the masters, and whether each was reached when it was last tried.
+    pub(super) fn masters(&self) -> Vec<(Node, bool)> {
+        let topology = self.state.topology();
+        let is_up = |node: &Node| self.outage_of(node).is_zero();
+        topology.masters().iter().map(|node| (node.clone(), is_up(node))).collect()
+    }
+
     /// Opens the connections of the current thread's lane to all masters.
     pub(super) async fn open_lane(&self) -> Result<(), RedisError> {
         for master in self.state.topology().masters() {
@@ -234,7 +242,11 @@ impl Cluster {
             return Err(unreachable());
         }
         let (bytes, count) = distribution.encoded(group);
+        let began = Instant::now();
         let answered = self.await_reply(group.node(), pin!(pool.send(bytes, count))).await;
+        if answered.is_ok() {
+            metric::node_answered(group.node(), began.elapsed());
+        }
         outage.note(answered.is_ok());
         answered
     }
@@ -362,6 +374,7 @@ impl State {
         if known.topology.owner(global).is_some_and(|owner| Some(owner) != topology.owner(global)) {
             self.changes.fetch_add(1, Ordering::Relaxed);
         }
+        metric::topology_changed();
         tracing::info!(masters = topology.masters().len(), "the topology of the Redis Cluster has changed");
         known.topology = Arc::new(topology);
     }

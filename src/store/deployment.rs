@@ -147,6 +147,17 @@ impl Deployment {
         }
     }
 
+    /// Returns the addresses of a cluster's masters, and whether each was reached when it was last tried; nothing for other
+    /// deployments.
+    pub(super) fn masters(&self) -> Vec<(String, bool)> {
+        match self {
+            Self::Single(_) => Vec::new(),
+            Self::Cluster(cluster) => {
+                cluster.masters().into_iter().map(|(node, is_up)| (node.to_string(), is_up)).collect()
+            }
+        }
+    }
+
     /// Opens the connections of the current thread's lane.
     pub(super) async fn open_lane(&self) -> Result<(), RedisError> {
         match self {

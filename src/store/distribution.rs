@@ -27,6 +27,7 @@ use bytes::{Bytes, BytesMut};
 
 use crate::store::encode::{Pipeline, Unit};
 use crate::store::error::Error;
+use crate::store::metric;
 use crate::store::reply::{Replies, Reply, Scanner};
 use crate::store::topology::{Node, Topology, slot};
 
@@ -113,6 +114,9 @@ impl Part {
             is_final = 0;
         }
         self.take(replies, first, is_final, width);
+        if let Some(verdict) = &verdict {
+            metric::redirected(verdict.kind());
+        }
         match verdict {
             None => self.target = Target::Owner,
             Some(Verdict::Wait(progress)) => (self.target, self.progress) = (Target::Owner, progress),
@@ -204,6 +208,16 @@ enum Verdict {
 }
 
 impl Verdict {
+    /// Returns the kind of the reply, for metrics.
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Send(Target::Asking(_)) => "ask",
+            Self::Send(_) => "moved",
+            Self::Wait(Progress::Waits) => "try again",
+            Self::Wait(_) => "unavailable",
+        }
+    }
+
     /// Judges one reply; `None` if it is final.
     fn of(reply: Reply<'_>, asked: &Node, is_transaction: bool) -> Option<Self> {
         match reply.error_code()? {

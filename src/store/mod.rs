@@ -146,11 +146,28 @@ impl Store {
         self.deployment.connections()
     }
 
-    /// Checks that Redis responds and accepts writes by writing the time to a key that nothing depends on.
-    /// Makes one round trip.
+    /// Returns the addresses of a cluster's masters, and whether each was reached when it was last tried; nothing if there
+    /// is a single server.
+    #[must_use]
+    pub fn masters(&self) -> Vec<(String, bool)> {
+        self.deployment.masters()
+    }
+
+    /// Checks that Redis responds and accepts writes by writing the time to a key that nothing depends on; in a cluster,
+    /// also that most masters respond. Makes one round trip; in a cluster, two at the same time.
     pub async fn probe(&self, now: Timestamp) -> Result<(), Error> {
         let probe = command("SET").key(&self.keys.probe()).arg(now.as_millis()).arg("EX").arg(60);
-        probe.reply::<String>().send("probe", self).await.map(drop)
+        let probe = probe.reply::<String>().send("probe", self);
+        if !self.keys.is_sharded() {
+            return probe.await.map(drop);
+        }
+        let (probed, pinged) = join(probe, self.deployment.ask_all(pipeline(&[command("PING")]))).await;
+        probed?;
+        let (up, down): (Vec<_>, Vec<_>) = pinged.into_iter().partition(Result::is_ok);
+        match down.into_iter().find_map(Result::err) {
+            Some(error) if up.len() <= self.masters().len() / 2 => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Waits until all previous writes are on disk, so that they survive a Redis crash. Does nothing if Redis

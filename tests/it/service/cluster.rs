@@ -238,6 +238,14 @@ async fn deliveries_to_other_masters_go_on_while_one_is_down() {
             wait_for_timeline(&server, &fan.token, &expected).await;
         }
     }
+    // The process is ready as long as most masters respond.
+    assert_eq!(server.send("GET /readyz", "").0, 200);
+    let (_, metrics) = server.send("GET /metrics", "");
+    for (index, node) in cluster.nodes.iter().enumerate() {
+        let is_up = u8::from(index != down);
+        let line = format!("fanfold_redis_node_up{{node=\"127.0.0.1:{}\"}} {is_up}", node.port);
+        assert!(metrics.lines().any(|other| other == line), "{line}: {metrics}");
+    }
     for fan in &away {
         let response = server.ask_as(&fan.token, "{ viewer { timeline { nodes { content } } } }");
         assert_eq!(response["errors"][0]["extensions"]["code"], "UNAVAILABLE");
@@ -266,6 +274,7 @@ async fn timelines_are_read_while_the_master_of_the_watermark_is_down() {
     let expected = ["pulled".to_owned(), "pushed".to_owned()];
     wait_for_timeline(&server, &users[fan].token, &expected).await;
     cluster.nodes[down].redis.kill();
+    assert_eq!(server.send("GET /readyz", "").0, 503);
     for _ in 0..20 {
         assert_eq!(timeline(&server, &users[fan].token), expected);
         tokio::time::sleep(Duration::from_millis(100)).await;

