@@ -17,6 +17,7 @@ pub(crate) mod permissions;
 pub(crate) mod rate_limit;
 pub(crate) mod sentinel;
 pub(crate) mod serving;
+pub(crate) mod set_up;
 pub(crate) mod settings;
 pub(crate) mod share;
 pub(crate) mod slots;
