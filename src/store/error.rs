@@ -64,6 +64,18 @@ impl Error {
             Self::Corrupt(_) | Self::OverBudget(_) => false,
         }
     }
+
+    /// Returns true if Valkey rejected the `EXEC` of a transaction whose slot is moving; Redis rejects its commands, and
+    /// then replies `EXECABORT`. Commands for single keys succeed.
+    #[must_use]
+    pub fn is_divided(&self) -> bool {
+        match self {
+            Self::Unavailable(error) | Self::Rejected(error) => {
+                error.code().is_some_and(|code| matches!(code, "ASK" | "TRYAGAIN"))
+            }
+            Self::Corrupt(_) | Self::OverBudget(_) => false,
+        }
+    }
 }
 
 impl Error {
@@ -105,6 +117,7 @@ impl From<RedisError> for Error {
             ErrorKind::Server(kind) => matches!(
                 kind,
                 ServerErrorKind::BusyLoading
+                    | ServerErrorKind::Ask
                     | ServerErrorKind::TryAgain
                     | ServerErrorKind::ClusterDown
                     | ServerErrorKind::MasterDown

@@ -13,7 +13,6 @@ use crate::config::RelationStrategy;
 use crate::model::id::UserId;
 use crate::model::region::Region;
 use crate::model::relation::{Follow, Relation, Side};
-use crate::store;
 use crate::store::batch::{Batch, Replies, Ticket};
 use crate::store::region::{self, UserRegions};
 use crate::store::relation::{self, PROBE};
@@ -185,7 +184,7 @@ impl App {
         let mut needs_probes = false;
         let mut take = |replies: &mut Replies, tickets| {
             let relations = replies.take_all(tickets);
-            needs_probes |= relations.as_ref().is_err_and(store::error::Error::is_read_only);
+            needs_probes |= relations.as_ref().is_err_and(|error| error.is_read_only() || error.is_divided());
             relations.map(|relations| relations.concat()).map_err(Error::from)
         };
         let relations: Relations =
