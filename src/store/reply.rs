@@ -362,7 +362,8 @@ impl<'a> Reply<'a> {
 
     /// Returns the message of an error reply, which begins with its code; `None` if the reply is no error.
     pub(super) fn error(self) -> Option<&'a [u8]> {
-        Some(self.element.filter(|element| matches!(element.kind, b'-' | b'!'))?.content)
+        let element = self.element.filter(|element| matches!(element.kind, b'-' | b'!'))?;
+        Some(rejection_in_script(element.content).unwrap_or(element.content))
     }
 
     /// Returns the error if the reply is one.
@@ -418,6 +419,14 @@ impl<'a> Reply<'a> {
     }
 }
 
+/// Returns the error of a command that Redis 6.2 rejected in a script, such as `READONLY`; `None` for other messages.
+/// Newer versions reply with the error itself.
+fn rejection_in_script(message: &[u8]) -> Option<&[u8]> {
+    let rest = message.strip_prefix(b"ERR Error running script")?;
+    let start = rest.windows(3).position(|window| window == b": -")?;
+    Some(&rest[start + 3..])
+}
+
 /// The elements of an array, or replies one after another.
 #[derive(Clone, Debug)]
 pub(super) struct Elements<'a> {
@@ -441,6 +450,9 @@ impl Elements<'_> {
                 let values = std::iter::from_fn(|| children.value()).collect::<Result<_, _>>();
                 (self.bytes, self.left) = (children.bytes, self.left - 1);
                 return Some(values.map(Value::Array));
+            }
+            b'-' if let Some(message) = rejection_in_script(element.content) => {
+                redis::parse_redis_value(&[b"-", message, b"\r\n"].concat())
             }
             // Rare in RESP2.
             _ => return self.next().map(|reply| redis::parse_redis_value(reply.bytes)),
@@ -586,5 +598,20 @@ mod tests {
         assert_eq!((number.text(), text.text(), null.text()), (None, Some("12"), None));
         assert_eq!((null.is_null(), text.is_null()), (true, false));
         assert_eq!((error.error_code(), text.error_code()), (Some(&b"WRONGTYPE"[..]), None));
+    }
+
+    #[test]
+    fn an_error_in_a_script_of_an_old_version_has_the_code_of_its_command() {
+        let script = "-ERR Error running script (call to f_897a): @user_script:1:";
+        for (rest, code) in [
+            (" @user_script: 1: -READONLY You can't write against a read only replica.", "READONLY"),
+            (" @user_script: 1: -OOM command not allowed when used memory > 'maxmemory'.", "OOM"),
+            (" WRONGTYPE Operation against a key holding the wrong kind of value", "ERR"),
+        ] {
+            let bytes = format!("{script}{rest}\r\n");
+            let reply = Reply::new(bytes.as_bytes());
+            assert_eq!(reply.error_code(), Some(code.as_bytes()));
+            assert_eq!(reply.check().unwrap_err().code(), Some(code), "{rest}");
+        }
     }
 }
