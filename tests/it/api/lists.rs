@@ -17,7 +17,7 @@ use rand::seq::{IndexedRandom as _, IteratorRandom as _};
 use serde_json::{Value, json};
 
 use crate::harness::graph::{Graph, Model};
-use crate::harness::world::{PASSWORD, World, model_config};
+use crate::harness::world::{PASSWORD, World, cases, model_config};
 
 const LISTS: [&str; 4] = ["followers", "following", "mutuals", "knownFollowers"];
 
@@ -315,7 +315,7 @@ async fn a_listed_user_without_a_record_is_left_out_and_the_page_filled_up() {
 }
 
 proptest! {
-    #![proptest_config(model_config(256))]
+    #![proptest_config(model_config(cases(256)))]
 
     /// The page that Redis cuts is the page that plain code cuts from the whole list: with ties, and with cursors of
     /// entries that exist, that are gone, that have another time, and that never existed.

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use tokio::runtime::Runtime;
 
 use crate::harness::sql::Kind;
-use crate::harness::stage::{Call, STRATEGIES, Scenario, Stage};
-use crate::harness::world::model_config;
+use crate::harness::stage::{Call, Scenario, Stage, strategies};
+use crate::harness::world::{cases, model_config};
 use crate::service::turnstile::events;
 
 fn scenarios() -> impl Strategy<Value = Scenario> {
@@ -33,7 +33,7 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
 }
 
 proptest! {
-    #![proptest_config(model_config(300))]
+    #![proptest_config(model_config(cases(300)))]
 
     #[test]
     fn every_user_sees_each_post_once_wherever_calls_are_interrupted(scenario in scenarios(), events in events()) {
@@ -41,7 +41,7 @@ proptest! {
             let runtime = Runtime::new().unwrap();
             let set = async || {
                 let mut stages = Vec::new();
-                for strategy in STRATEGIES {
+                for strategy in strategies() {
                     stages.push(Stage::with_archive(Kind::Sqlite, strategy, "3", "2").await);
                 }
                 stages

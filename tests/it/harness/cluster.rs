@@ -4,9 +4,9 @@ use std::net::TcpListener;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
-use redis::{ErrorKind, ServerErrorKind};
+use redis::{ErrorKind, RedisResult, ServerErrorKind, Value};
 
-use crate::harness::world::Redis;
+use crate::harness::instance::Instance;
 
 /// Number of slots of a cluster.
 const SLOTS: usize = 16_384;
@@ -21,7 +21,7 @@ pub(crate) struct Cluster {
 
 /// A node of a cluster.
 pub(crate) struct Node {
-    pub(crate) redis: Redis,
+    pub(crate) redis: Instance,
     pub(crate) port: u16,
     options: Vec<String>,
 }
@@ -36,7 +36,7 @@ impl Node {
             ["--cluster-node-timeout", "2000", "--repl-diskless-sync-delay", "0", "--bind", "127.0.0.1"];
         let fixed = ["--cluster-allow-replica-migration", "no"];
         let options = [&own[..], &more, &fixed, options].concat();
-        let redis = Redis::start_with(&options);
+        let redis = Instance::start(&options);
         Self { redis, port, options: options.into_iter().map(str::to_owned).collect() }
     }
 
@@ -61,12 +61,14 @@ impl Node {
     }
 }
 
-/// Returns ports that no process listens on. They are below those that the system gives to outgoing connections.
+/// Returns ports that no process listens on. They are below those that the system gives to outgoing connections. Test
+/// processes that run at the same time begin at different ports.
 pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
-    static NEXT: AtomicU16 = AtomicU16::new(21_000);
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 21_000 + (std::process::id() % 100 * 100) as u16;
     [(); N].map(|()| {
         loop {
-            let port = NEXT.fetch_add(1, Ordering::Relaxed);
+            let port = first + NEXT.fetch_add(1, Ordering::Relaxed);
             if TcpListener::bind(("127.0.0.1", port)).is_ok() {
                 break port;
             }
@@ -163,14 +165,30 @@ impl Cluster {
 
     /// Returns the master that executes a command.
     pub(crate) fn owner_of(&self, words: &[&str]) -> &Node {
-        let moved = ErrorKind::Server(ServerErrorKind::Moved);
+        let (node, reply) = self.execute(words);
+        reply.unwrap();
+        node
+    }
+
+    /// Sends a command past the store to the master of its key.
+    pub(crate) fn try_raw(&self, words: &[&str]) -> RedisResult<Value> {
+        self.execute(words).1
+    }
+
+    /// Sends a command to any node, follows redirects, and returns the last node and its reply.
+    fn execute(&self, words: &[&str]) -> (&Node, RedisResult<Value>) {
         let mut asked = &self.nodes[0];
-        while let Err(error) = asked.redis.try_raw::<redis::Value>(words) {
-            assert_eq!(error.kind(), moved, "{error}");
-            let (address, _) = error.redirect_node().unwrap();
-            asked = self.nodes.iter().find(|node| address.ends_with(&format!(":{}", node.port))).unwrap();
+        loop {
+            let reply = asked.redis.try_raw(words);
+            match &reply {
+                Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::Moved) => {
+                    let (address, _) = error.redirect_node().unwrap();
+                    let is_named = |node: &&Node| address.ends_with(&format!(":{}", node.port));
+                    asked = self.nodes.iter().find(is_named).unwrap();
+                }
+                _ => return (asked, reply),
+            }
         }
-        asked
     }
 
     /// Moves a key's slot to another master, ten keys at a time, as `redis-cli --cluster reshard` does.
@@ -196,7 +214,7 @@ impl Cluster {
         let target = self.nodes.iter().find(is_other).unwrap();
         target.redis.raw::<()>(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &source.id()]);
         source.redis.raw::<()>(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &target.id()]);
-        Moving { slot, source, target, nodes: &self.nodes }
+        Moving { key: key.to_owned(), slot, source, target, nodes: &self.nodes }
     }
 
     /// Returns the names and values of the masters' statistics that begin with this text.
@@ -210,6 +228,8 @@ impl Cluster {
 
 /// A slot on its way from one master to another.
 pub(crate) struct Moving<'a> {
+    /// A key of the slot.
+    key: String,
     slot: String,
     source: &'a Node,
     target: &'a Node,
@@ -239,13 +259,33 @@ impl Moving<'_> {
         if !keys.is_empty() {
             self.move_keys(&keys);
         }
-        for node in [self.target, self.source].into_iter().chain(self.nodes) {
-            // A replica learns it from its master.
-            let _ = node.redis.try_raw::<()>(&["CLUSTER", "SETSLOT", &self.slot, "NODE", &self.target.id()]);
+        loop {
+            let target = self.target.id();
+            for node in [self.target, self.source].into_iter().chain(self.nodes) {
+                // A replica learns it from its master.
+                let _ = node.redis.try_raw::<()>(&["CLUSTER", "SETSLOT", &self.slot, "NODE", &target]);
+            }
+            // If the slot has moved to and fro within milliseconds, a late message may undo the move at one of the nodes.
+            let agree = || {
+                std::thread::sleep(Duration::from_millis(20));
+                self.nodes.iter().all(|node| self.is_moved_according_to(node))
+            };
+            if agree() && agree() {
+                return;
+            }
+        }
+    }
+
+    fn is_moved_according_to(&self, node: &Node) -> bool {
+        match node.redis.try_raw::<Value>(&["EXISTS", &self.key]) {
+            Ok(_) => node.port == self.target.port,
+            Err(error) => error
+                .redirect_node()
+                .is_some_and(|(address, _)| address.ends_with(&format!(":{}", self.target.port))),
         }
     }
 }
 
-fn config(redis: &Redis, name: &str) -> String {
+fn config(redis: &Instance, name: &str) -> String {
     redis.raw::<(String, String)>(&["CONFIG", "GET", name]).1
 }

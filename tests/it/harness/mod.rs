@@ -1,7 +1,10 @@
 //! Redis, SQL servers, Fanfold servers and worlds for the tests to run in.
 
 pub(crate) mod cluster;
+pub(crate) mod deployment;
 pub(crate) mod graph;
+pub(crate) mod instance;
+mod merge;
 pub(crate) mod screen;
 pub(crate) mod sentinel;
 pub(crate) mod server;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::harness::cluster::free_ports;
-use crate::harness::world::{Redis, program};
+use crate::harness::instance::{Instance, program};
 
 /// Name of the master.
 const NAME: &str = "main";
@@ -15,7 +15,7 @@ const NAME: &str = "main";
 /// Two servers and their sentinels.
 pub(crate) struct Watched {
     /// The first master, and its replica.
-    pub(crate) servers: [Redis; 2],
+    pub(crate) servers: [Instance; 2],
     ports: [u16; 2],
     sentinels: [Child; 3],
     sentinel_ports: [u16; 3],
@@ -27,9 +27,9 @@ impl Watched {
         let ports: [u16; 2] = free_ports();
         let [first, second] = ports.map(|port| port.to_string());
         let bound = ["--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0"];
-        let master = Redis::start_with(&[&["--port", &first][..], &bound].concat());
+        let master = Instance::start(&[&["--port", &first][..], &bound].concat());
         let replica = ["--port", &second, "--replicaof", "127.0.0.1", &first];
-        let replica = Redis::start_with(&[&replica[..], &bound].concat());
+        let replica = Instance::start(&[&replica[..], &bound].concat());
         let (directory, sentinel_ports) = (tempfile::tempdir().unwrap(), free_ports());
         let sentinels = sentinel_ports.map(|port| sentinel(&directory, port, ports[0]));
         let watched = Self { servers: [master, replica], ports, sentinels, sentinel_ports, directory };
@@ -74,9 +74,10 @@ impl Watched {
     pub(crate) fn clients_of(&self, server: usize) -> Vec<String> {
         let clients: String = self.servers[server].raw(&["CLIENT", "LIST"]);
         let is_other = |line: &&str| {
-            let words =
-                ["name=sentinel-", "cmd=client|list", "cmd=replconf", "cmd=psync", "flags=M", "flags=S"];
-            !words.iter().any(|word| line.contains(word))
+            // Redis 6.2 omits the `|list`.
+            let this = ["cmd=client|list", "cmd=client user"];
+            let words = ["name=sentinel-", "cmd=replconf", "cmd=psync", "flags=M", "flags=S"];
+            !this.iter().chain(&words).any(|word| line.contains(word))
         };
         clients.lines().filter(is_other).map(str::to_owned).collect()
     }

@@ -19,6 +19,7 @@ use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::Direction;
 use proptest::prelude::*;
 
+use crate::harness::deployment::is_on_cluster;
 use crate::harness::screen::{Screen, watch};
 use crate::harness::sql::{self, Database, Kind};
 use crate::harness::walk::{read_posts, walk, walk_posts};
@@ -26,6 +27,12 @@ use crate::harness::world::{WATERMARK_AGE, World, app, archive_all, deliver_all}
 use crate::service::turnstile::{self, Actor, Event};
 
 pub(crate) const STRATEGIES: [&str; 3] = ["hybrid", "push", "pull"];
+
+/// Returns the strategies of tests that take long: on a cluster only the first one, which both pushes and pulls.
+pub(crate) fn strategies() -> &'static [&'static str] {
+    if is_on_cluster() { &STRATEGIES[..1] } else { &STRATEGIES }
+}
+
 const USERS: u64 = 4;
 
 /// A call, or an event, in the world.

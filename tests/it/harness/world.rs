@@ -1,8 +1,6 @@
 //! The harness: a world for each test.
 
 use std::fmt::Write as _;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -22,9 +20,11 @@ use fanfold::store::Store;
 use http_body_util::BodyExt as _;
 use proptest::prelude::ProptestConfig;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::sync::watch;
 use tower::ServiceExt as _;
+
+pub(crate) use crate::harness::deployment::Redis;
+use crate::harness::deployment::is_on_cluster;
 
 /// A clock that only the test advances.
 pub(crate) struct ManualClock(AtomicI64);
@@ -46,107 +46,6 @@ impl ManualClock {
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(self.0.load(Ordering::SeqCst))
-    }
-}
-
-/// Returns the installed program: Redis or Valkey.
-pub(crate) fn program() -> &'static str {
-    let runs = |name: &&str| Command::new(name).arg("--version").stdout(Stdio::null()).status().is_ok();
-    ["redis-server", "valkey-server"].into_iter().find(runs).expect("`make setup` installs one of them")
-}
-
-/// A Redis for one test, on a socket in a directory of its own, removed with the test.
-pub(crate) struct Redis {
-    process: Child,
-    directory: TempDir,
-}
-
-impl Redis {
-    pub(crate) fn start() -> Self {
-        Self::start_with(&[])
-    }
-
-    pub(crate) fn start_with(options: &[&str]) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let process = Self::spawn(directory.path(), options);
-        let redis = Self { process, directory };
-        redis.wait();
-        redis
-    }
-
-    fn spawn(directory: &Path, options: &[&str]) -> Child {
-        let mut command = Command::new(program());
-        command.current_dir(directory).args(["--port", "0", "--unixsocket", "redis.sock", "--save", ""]);
-        command.args(options).stdin(Stdio::null()).stdout(Stdio::null());
-        command.spawn().unwrap()
-    }
-
-    /// Kills the server and starts an empty one on the same socket.
-    pub(crate) fn restart_empty(&mut self) {
-        self.kill();
-        self.process = Self::spawn(self.directory.path(), &[]);
-        self.wait();
-    }
-
-    /// Starts the server again, after it was killed, with the files that it has left.
-    pub(crate) fn restart(&mut self, options: &[&str]) {
-        self.process = Self::spawn(self.directory.path(), options);
-        self.wait();
-    }
-
-    /// Kills the server.
-    pub(crate) fn kill(&mut self) {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
-    }
-
-    /// Pauses the server, or resumes it.
-    pub(crate) fn pause(&self, pause: bool) {
-        let signal = if pause { "-STOP" } else { "-CONT" };
-        assert!(
-            Command::new("kill").args([signal, &self.process.id().to_string()]).status().unwrap().success()
-        );
-    }
-
-    pub(crate) fn url(&self) -> String {
-        format!("unix:{}", self.directory.path().join("redis.sock").display())
-    }
-
-    /// Returns the directory of its files.
-    pub(crate) fn directory(&self) -> &str {
-        self.directory.path().to_str().unwrap()
-    }
-
-    fn wait(&self) {
-        let client = redis::Client::open(self.url()).unwrap();
-        for _ in 0..500 {
-            if client.get_connection().is_ok() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        panic!("redis-server is not ready");
-    }
-
-    /// Sends a command past the store, as an operator would.
-    pub(crate) fn raw<T: redis::FromRedisValue>(&self, words: &[&str]) -> T {
-        self.try_raw(words).unwrap()
-    }
-
-    pub(crate) fn try_raw<T: redis::FromRedisValue>(&self, words: &[&str]) -> redis::RedisResult<T> {
-        let mut connection = redis::Client::open(self.url()).unwrap().get_connection().unwrap();
-        let mut command = redis::cmd(words[0]);
-        for word in &words[1..] {
-            command.arg(*word);
-        }
-        command.query(&mut connection)
-    }
-}
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
 
@@ -181,11 +80,12 @@ pub(crate) const WATERMARK_AGE: &str = "--timeline-watermark-age";
 
 /// A Redis, an application over it, and the router of its server.
 pub(crate) struct World {
-    pub(crate) redis: Redis,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) app: App,
     router: Router,
     _running: watch::Sender<bool>,
+    /// Last, so that it outlives its users.
+    pub(crate) redis: Redis,
 }
 
 /// A signed-in user.
@@ -213,7 +113,7 @@ impl World {
         let (running, stopping) = watch::channel(false);
         let Options { http, graphql, .. } = Options::new(&redis, options);
         let router = fanfold::http::router(Api::open(app.clone(), graphql).unwrap(), http, stopping);
-        Self { redis, clock, app, router, _running: running }
+        Self { clock, app, router, _running: running, redis }
     }
 
     /// Sends a request to the router and returns the response.
@@ -331,8 +231,10 @@ pub(crate) fn crowd() -> u64 {
     from_env("FANFOLD_TEST_CROWD").unwrap_or(1_000_000)
 }
 
-/// Returns the number of cases of a model test: `usual`, unless the environment sets another.
+/// Returns the number of cases of a model test: `usual`, unless the environment sets another. A run on a cluster has
+/// fewer: what it adds is another way to the same commands.
 pub(crate) fn cases(usual: u32) -> u32 {
+    let usual = if is_on_cluster() { usual.div_ceil(4) } else { usual };
     from_env("FANFOLD_TEST_CASES").unwrap_or(usual)
 }
 

@@ -31,7 +31,7 @@ impl Cable {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let (is_bad, rng) = (Arc::<AtomicBool>::default(), Arc::new(Rng::from_seed(seed)));
-        let (bad, path) = (Arc::clone(&is_bad), redis.url().trim_start_matches("unix:").to_owned());
+        let (bad, path) = (Arc::clone(&is_bad), redis.socket());
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let Ok(server) = UnixStream::connect(&path) else { return };

@@ -30,7 +30,7 @@ impl Address {
     fn of(redis: &Redis) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (target, accepted) = (Arc::new(Mutex::new(socket(redis))), Arc::<AtomicU64>::default());
+        let (target, accepted) = (Arc::new(Mutex::new(redis.socket())), Arc::<AtomicU64>::default());
         let (to, count) = (Arc::clone(&target), Arc::clone(&accepted));
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
@@ -43,16 +43,12 @@ impl Address {
     }
 
     fn lead_to(&self, redis: &Redis) {
-        *self.target.lock().unwrap() = socket(redis);
+        *self.target.lock().unwrap() = redis.socket();
     }
 
     fn accepted(&self) -> u64 {
         self.accepted.load(Ordering::Relaxed)
     }
-}
-
-fn socket(redis: &Redis) -> String {
-    redis.url().trim_start_matches("unix:").to_owned()
 }
 
 fn forward(client: TcpStream, server: UnixStream) {

@@ -30,9 +30,9 @@ async fn audience(redis: &Redis, followers: usize) -> (App, UserId) {
     let graph =
         Graph { users: followers + 1, follows: (1..=followers).map(|follower| (follower, 0)).collect() };
     let ids = graph.load(&app, None).await;
-    // Timelines as they are after their owners have read them, with nothing to read.
-    let open =
-        "for user = ARGV[1], ARGV[2] do redis.call('RPUSH', 'ff:{u' .. user .. '}:timeline', '=1:0:1:0') end";
+    // Timelines as they are after their owners have read them, with nothing to read. Each master of a cluster creates
+    // those in its slots.
+    let open = "for user = ARGV[1], ARGV[2] do redis.pcall('RPUSH', 'ff:{u' .. user .. '}:timeline', '=1:0:1:0') end";
     redis.raw::<()>(&["EVAL", open, "0", "2", &(followers + 1).to_string()]);
     (app, ids[0])
 }
@@ -55,7 +55,7 @@ fn until_begun(redis: &Redis) {
 fn receivers(redis: &Redis, followers: usize, post: PostId) -> (u64, u64) {
     let count = "local once, more = 0, 0
         for user = 2, ARGV[1] + 1 do
-            local list, found = redis.call('LRANGE', 'ff:{u' .. user .. '}:timeline', 0, -2), 0
+            local list, found = redis.pcall('LRANGE', 'ff:{u' .. user .. '}:timeline', 0, -2), 0
             for _, post in ipairs(list) do if post == ARGV[2] then found = found + 1 end end
             if found == 1 then once = once + 1 elseif found > 1 then more = more + 1 end
         end

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use tokio::runtime::Runtime;
 
 use crate::harness::sql::Kind;
-use crate::harness::stage::{Call, STRATEGIES, Scenario, Stage};
+use crate::harness::stage::{Call, STRATEGIES, Scenario, Stage, strategies};
 use crate::harness::world::{cases, deliver_all, model_config};
 use crate::service::turnstile::{Event, events};
 
@@ -194,7 +194,7 @@ proptest! {
             let runtime = Runtime::new().unwrap();
             let set = async || {
                 let mut stages = Vec::new();
-                for strategy in STRATEGIES {
+                for strategy in strategies() {
                     stages.push(Stage::with_archive(Kind::Sqlite, strategy, "50", "50").await);
                 }
                 stages.push(Stage::with_archive(Kind::Sqlite, "hybrid", "3", "2").await);

@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::runtime::{Handle, Runtime};
 
 use crate::harness::sql::{Database, Kind};
-use crate::harness::world::{Person, World, cases, model_config};
+use crate::harness::world::{Person, Redis, World, cases, model_config};
 use crate::service::turnstile::Actor;
 
 const PEOPLE: usize = 7;
@@ -62,17 +62,13 @@ struct Visited {
 }
 
 /// Returns whether a shard of this day, or the day itself, has been closed.
-fn is_closed(url: &str, day: i64) -> bool {
-    let mut redis = redis::Client::open(url).unwrap().get_connection().unwrap();
-    let keys: Vec<String> =
-        redis::cmd("KEYS").arg(format!("ff:{{v{day}.*}}:visit")).query(&mut redis).unwrap();
-    let mut is_marked =
-        |key: &String| redis::cmd("SISMEMBER").arg(key).arg(0).query::<bool>(&mut redis).unwrap();
-    keys.iter().any(&mut is_marked)
+fn is_closed(redis: &Redis, day: i64) -> bool {
+    let keys: Vec<String> = redis.raw(&["KEYS", &format!("ff:{{v{day}.*}}:visit")]);
+    keys.iter().any(|key| redis.raw(&["SISMEMBER", key, "0"]))
 }
 
 struct Stage {
-    world: World,
+    world: Arc<World>,
     database: Database,
     people: Vec<Person>,
     visited: Arc<Mutex<Vec<Visited>>>,
@@ -87,7 +83,7 @@ impl Stage {
         let world = World::with(&options).await;
         let people = world.people(PEOPLE).await;
         world.app.open_archive().await.unwrap();
-        Self { world, database, people, visited: Arc::default() }
+        Self { world: Arc::new(world), database, people, visited: Arc::default() }
     }
 
     fn today(&self) -> i64 {
@@ -113,7 +109,7 @@ impl Stage {
             Call::Visit(visitors) => {
                 let (clock, visited) = (Arc::clone(&self.world.clock), Arc::clone(&self.visited));
                 let today = move || Day::of(clock.now()).number();
-                let url = self.world.redis.url();
+                let world = Arc::clone(&self.world);
                 let tokens: Vec<(usize, String)> =
                     visitors.iter().map(|&person| (person, self.people[person].token.clone())).collect();
                 let work = async move |app: App| {
@@ -121,7 +117,7 @@ impl Stage {
                         let first = today();
                         app.authenticate(&token).await.unwrap();
                         // A late visit counts on the next day if its day was closed meanwhile, and only then.
-                        let last = if is_closed(&url, first) { today() + 1 } else { today() };
+                        let last = if is_closed(&world.redis, first) { today() + 1 } else { today() };
                         visited.lock().unwrap().push(Visited { person, days: (first, last) });
                     }
                 };

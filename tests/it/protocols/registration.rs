@@ -13,7 +13,7 @@ use fanfold::model::user::{Bio, Username};
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 
-use crate::harness::world::{PASSWORD, World, model_config};
+use crate::harness::world::{PASSWORD, World, cases, model_config};
 use crate::service::turnstile::{self, Actor, Event, events};
 
 const NAMES: [&str; 2] = ["ada", "bob"];
@@ -101,7 +101,7 @@ fn check(world: &World, confirmed: &[(&'static str, UserId)]) -> Result<(), Test
 }
 
 proptest! {
-    #![proptest_config(model_config(400))]
+    #![proptest_config(model_config(cases(400)))]
 
     #[test]
     fn a_name_leads_to_one_user_or_to_none(claims in claims(), events in events()) {

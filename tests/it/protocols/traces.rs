@@ -9,7 +9,7 @@ use std::time::Duration;
 use fanfold::gate::Moment;
 
 use crate::harness::stage::Call::{self, Delete, Deliver, Expire, Follow, Publish, Read, Unfollow};
-use crate::harness::stage::{STRATEGIES, Stage};
+use crate::harness::stage::{STRATEGIES, Stage, strategies};
 use crate::harness::world::{archive_all, deliver_all};
 
 const R: u64 = 1;
@@ -60,7 +60,7 @@ async fn hold_everywhere(strategy: &str, setup: &[Call], held: Call, meanwhile: 
 }
 
 async fn hold_everywhere_by_all(setup: &[Call], held: Call, meanwhile: &[Call]) {
-    for strategy in STRATEGIES {
+    for strategy in strategies() {
         hold_everywhere(strategy, setup, held, meanwhile).await;
     }
 }

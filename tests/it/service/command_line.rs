@@ -2,8 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
+use std::net::TcpListener;
 use std::process::{Command, Output};
 
+use crate::harness::cluster::free_ports;
+use crate::harness::server::eventually;
 use crate::harness::world::Redis;
 
 fn fanfold(arguments: &[&str]) -> Output {
@@ -163,6 +166,29 @@ fn a_redis_that_may_evict_data_is_rejected_unless_allowed() {
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("maxmemory-policy is allkeys-lru"));
     assert!(fanfold(&["check", "--redis-allow-eviction", "--redis-url", &redis.url()]).status.success());
+}
+
+#[test]
+fn a_cluster_is_rejected_in_a_sentence_if_its_version_is_too_old() {
+    // In old versions, the number of the bus's port is fixed: 10,000 more.
+    let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
+    let port = (0..1_000).map(|_| free_ports::<1>()[0]).find(|port| is_free(port + 10_000)).unwrap();
+    let text_of_port = port.to_string();
+    let options = ["--port", &text_of_port, "--cluster-enabled", "yes", "--bind", "127.0.0.1"];
+    let redis = Redis::start_with(&options);
+    let slots: Vec<String> = (0..16_384).map(|slot| slot.to_string()).collect();
+    let add = ["CLUSTER", "ADDSLOTS"].into_iter().chain(slots.iter().map(String::as_str));
+    redis.raw::<()>(&add.collect::<Vec<_>>());
+    let is_ok = || redis.raw::<String>(&["CLUSTER", "INFO"]).contains("cluster_state:ok");
+    assert!(eventually(is_ok));
+    let server: redis::InfoDict = redis.raw(&["INFO", "server"]);
+    let version: String = server.get("redis_version").unwrap();
+    let output = fanfold(&["check", "--redis-url", &format!("redis-cluster://127.0.0.1:{port}")]);
+    if version.starts_with("6.") {
+        let message = format!("Redis {version} is too old for a cluster: 7.0 or newer is required");
+        assert!(text(&output.stderr).contains(&message), "{}", text(&output.stderr));
+    }
+    assert_eq!(output.status.success(), !version.starts_with("6."), "{}", text(&output.stderr));
 }
 
 #[test]

@@ -198,6 +198,7 @@ fn time_at_counters(node: &Redis) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[allow(clippy::print_stdout, reason = "the figures of a run, for its reader")]
 async fn publishing_to_nobody_who_listens_sends_no_signals_and_two_commands_to_the_counters() {
     const FOLLOWERS: usize = 40;
     const POSTS: usize = 250;

@@ -291,6 +291,7 @@ fn slots() -> usize {
 const OPTIONS: [&str; 4] = ["--publishes-per-author", "1000000", "--timeline-push-limit", "20"];
 
 /// Asserts that every reader received every post, that nothing is left to deliver, and that the data is consistent.
+#[allow(clippy::print_stdout, reason = "the figures of a run, for its reader")]
 fn assert_settled(report: &Report, server: Server, cluster: &Cluster, directory: &TempDir) {
     println!("{}", report.describe());
     assert_eq!(report.faults, [""; 0]);
@@ -325,6 +326,7 @@ async fn no_request_fails_while_slots_move_to_and_fro() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[allow(clippy::print_stdout, reason = "the figures of a run, for its reader")]
 async fn requests_fail_for_seconds_only_when_a_master_is_killed() {
     /// Time between two kills. On a machine with nothing else to do, an outage takes less than six seconds.
     const PAUSE: Duration = Duration::from_secs(11);

@@ -5,4 +5,5 @@ pub(crate) mod document;
 pub(crate) mod figures;
 pub(crate) mod house;
 pub(crate) mod keys;
+mod left_out;
 pub(crate) mod schema;

@@ -1,0 +1,107 @@
+//! A Redis server as a process.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use redis::{Cmd, FromRedisValue, RedisResult};
+use tempfile::TempDir;
+
+/// Returns the installed program: Redis or Valkey.
+pub(crate) fn program() -> &'static str {
+    let runs = |name: &&str| Command::new(name).arg("--version").stdout(Stdio::null()).status().is_ok();
+    ["redis-server", "valkey-server"].into_iter().find(runs).expect("`make setup` installs one of them")
+}
+
+/// A server on a socket in a directory of its own. Dropping it ends the server and removes the directory.
+pub(crate) struct Instance {
+    process: Child,
+    directory: TempDir,
+}
+
+impl Instance {
+    pub(crate) fn start(options: &[&str]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let process = Self::spawn(directory.path(), options);
+        let instance = Self { process, directory };
+        instance.wait();
+        instance
+    }
+
+    fn spawn(directory: &Path, options: &[&str]) -> Child {
+        let mut command = Command::new(program());
+        command.current_dir(directory).args(["--port", "0", "--unixsocket", "redis.sock", "--save", ""]);
+        command.args(options).stdin(Stdio::null()).stdout(Stdio::null());
+        command.spawn().unwrap()
+    }
+
+    /// Kills the server and starts an empty one on the same socket.
+    pub(crate) fn restart_empty(&mut self) {
+        self.kill();
+        self.process = Self::spawn(self.directory.path(), &[]);
+        self.wait();
+    }
+
+    /// Starts the server again, after it was killed, with the files that it has left.
+    pub(crate) fn restart(&mut self, options: &[&str]) {
+        self.process = Self::spawn(self.directory.path(), options);
+        self.wait();
+    }
+
+    /// Kills the server.
+    pub(crate) fn kill(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+
+    /// Pauses the server, or resumes it.
+    pub(crate) fn pause(&self, pause: bool) {
+        let signal = if pause { "-STOP" } else { "-CONT" };
+        assert!(Command::new("kill").args([signal, &self.pid().to_string()]).status().unwrap().success());
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("unix:{}", self.directory.path().join("redis.sock").display())
+    }
+
+    /// Returns the directory of its files.
+    pub(crate) fn directory(&self) -> &str {
+        self.directory.path().to_str().unwrap()
+    }
+
+    fn wait(&self) {
+        let client = redis::Client::open(self.url()).unwrap();
+        for _ in 0..500 {
+            if client.get_connection().is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("{} is not ready", program());
+    }
+
+    /// Sends a command past the store, as an operator would.
+    pub(crate) fn raw<T: FromRedisValue>(&self, words: &[&str]) -> T {
+        self.try_raw(words).unwrap()
+    }
+
+    pub(crate) fn try_raw<T: FromRedisValue>(&self, words: &[&str]) -> RedisResult<T> {
+        let mut connection = redis::Client::open(self.url())?.get_connection()?;
+        let mut command = Cmd::new();
+        for word in words {
+            command.arg(*word);
+        }
+        command.query(&mut connection)
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
