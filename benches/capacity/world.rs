@@ -16,7 +16,7 @@ use fanfold::model::session::Label;
 use fanfold::model::user::{Bio, Username};
 use fanfold::store::batch::Batch;
 use fanfold::store::command::Command;
-use fanfold::store::key::{FANOUT_PARTITIONS, Key, Keys, SortedSet};
+use fanfold::store::key::{Key, Keys, SortedSet};
 use fanfold::store::{audience, memory, post, region, timeline, visit};
 use redis::{Connection, InfoDict, cmd};
 use tokio::time::sleep;
@@ -187,7 +187,7 @@ impl<'a> World<'a> {
     /// Deletes the delivery jobs, which exist only until the posts are delivered.
     fn drop_jobs(&mut self) {
         let keys = self.app.store().keys();
-        for partition in 0..FANOUT_PARTITIONS {
+        for partition in 0..keys.fanout_partitions() {
             let names = [
                 keys.fanout(partition).name().to_owned(),
                 keys.fanout_open(partition).name().to_owned(),
