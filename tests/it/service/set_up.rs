@@ -7,8 +7,8 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::harness::cluster::free_ports;
+use crate::harness::instance::program;
 use crate::harness::server::{Server, command};
-use crate::harness::world::program;
 
 const PAGE: &str = include_str!("../../../docs/cluster.md");
 

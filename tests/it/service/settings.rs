@@ -9,9 +9,9 @@ use crate::harness::world::Redis;
 
 const SETTING: &str = "hash-max-listpack-value";
 
-/// Sets the limit of the compact encoding by the older of its two names, which all versions know.
-fn set_limit(redis: &Redis, limit: &str) {
-    redis.raw::<String>(&["CONFIG", "SET", "hash-max-ziplist-value", limit]);
+/// Returns the command that sets the limit of the compact encoding, by the older of its two names, which all versions know.
+fn set_limit(limit: &str) -> [&str; 4] {
+    ["CONFIG", "SET", "hash-max-ziplist-value", limit]
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn a_redis_that_stores_posts_in_its_larger_encoding_is_reported_at_start() {
     assert!(matches!(warnings[..], [line] if line.contains("WARN")), "{log}");
     assert!(warnings[0].contains("is 64 on 1 of 1 Redis servers"), "{log}");
     assert!(warnings[0].contains("set it to 8192"), "{log}");
-    set_limit(&redis, "8192");
+    redis.raw::<String>(&set_limit("8192"));
     assert!(!Logged::start(&redis, &[]).log().contains(SETTING));
 }
 
@@ -45,9 +45,9 @@ fn fanfolds_own_redis_stores_posts_in_the_compact_encoding() {
 fn every_master_of_a_cluster_is_checked() {
     let (cluster, directory) = (Cluster::start(3, 0), tempfile::tempdir().unwrap());
     for node in &cluster.nodes[..2] {
-        set_limit(&node.redis, "8192");
+        node.redis.raw::<String>(&set_limit("8192"));
     }
-    set_limit(&cluster.nodes[2].redis, "100");
+    cluster.nodes[2].redis.raw::<String>(&set_limit("100"));
     let options = ["--redis-url", &cluster.url(), "--data-dir", directory.path().to_str().unwrap()];
     let log = log_of_server(&options);
     assert!(log.contains(&format!("{SETTING} is 100 on 1 of 3 Redis servers")), "{log}");

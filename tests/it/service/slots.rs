@@ -9,8 +9,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::harness::cluster::Cluster;
+use crate::harness::instance::Instance;
 use crate::harness::server::{Server, command, eventually};
-use crate::harness::world::{PASSWORD, Redis};
+use crate::harness::world::PASSWORD;
 use crate::service::cluster::{name, serve, story};
 use crate::service::socket::Socket;
 use crate::service::watch::{TIMELINE, follow, publish};
@@ -186,7 +187,7 @@ fn a_channel_in_another_slot_than_the_keys_of_its_script_is_found() {
 
 /// Returns the total duration of the commands with a key of the counters that a node has logged, in microseconds. Leaves
 /// out the commands within scripts, whose durations are part of the scripts'.
-fn time_at_counters(node: &Redis) -> u64 {
+fn time_at_counters(node: &Instance) -> u64 {
     let entries: Vec<Vec<redis::Value>> = node.raw(&["SLOWLOG", "GET", "-1"]);
     let duration = |entry: &Vec<redis::Value>| {
         let words: Vec<Vec<u8>> = redis::from_redis_value(entry[3].clone()).unwrap();
