@@ -205,13 +205,30 @@ impl Cluster {
         moving.end();
     }
 
-    /// Begins to move a key's slot to another master. No key is moved yet.
-    pub(crate) fn begin_to_move_slot(&self, key: &str) -> Moving<'_> {
+    /// Returns true if the servers can move a slot as a whole: those of Valkey 9 can.
+    pub(crate) fn moves_slots_as_a_whole(&self) -> bool {
+        self.nodes[0].redis.raw::<String>(&["INFO", "server"]).contains("valkey_version:9")
+    }
+
+    /// Moves a key's slot to another master, as a whole.
+    pub(crate) fn move_slot_as_a_whole(&self, key: &str) {
+        let (slot, source, target) = self.move_of(key);
+        let migrate = ["CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", &slot, &slot, "NODE", &target.id()];
+        source.redis.raw::<()>(&migrate);
+        self.wait_until(|node| is_moved(key, node, target));
+    }
+
+    /// Returns a key's slot, its master, and another master.
+    fn move_of(&self, key: &str) -> (String, &Node, &Node) {
         let slot: u64 = self.nodes[0].redis.raw(&["CLUSTER", "KEYSLOT", key]);
-        let slot = slot.to_string();
         let source = self.owner_of(&["EXISTS", key]);
         let is_other = |node: &&Node| node.port != source.port && node.is_master();
-        let target = self.nodes.iter().find(is_other).unwrap();
+        (slot.to_string(), source, self.nodes.iter().find(is_other).unwrap())
+    }
+
+    /// Begins to move a key's slot to another master. No key is moved yet.
+    pub(crate) fn begin_to_move_slot(&self, key: &str) -> Moving<'_> {
+        let (slot, source, target) = self.move_of(key);
         target.redis.raw::<()>(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &source.id()]);
         source.redis.raw::<()>(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &target.id()]);
         Moving { key: key.to_owned(), slot, source, target, nodes: &self.nodes }
@@ -268,20 +285,22 @@ impl Moving<'_> {
             // If the slot has moved to and fro within milliseconds, a late message may undo the move at one of the nodes.
             let agree = || {
                 std::thread::sleep(Duration::from_millis(20));
-                self.nodes.iter().all(|node| self.is_moved_according_to(node))
+                self.nodes.iter().all(|node| is_moved(&self.key, node, self.target))
             };
             if agree() && agree() {
                 return;
             }
         }
     }
+}
 
-    fn is_moved_according_to(&self, node: &Node) -> bool {
-        match node.redis.try_raw::<Value>(&["EXISTS", &self.key]) {
-            Ok(_) => node.port == self.target.port,
-            Err(error) => error
-                .redirect_node()
-                .is_some_and(|(address, _)| address.ends_with(&format!(":{}", self.target.port))),
+/// Returns true if a key's slot belongs to the target, according to a node.
+fn is_moved(key: &str, node: &Node, target: &Node) -> bool {
+    match node.redis.try_raw::<Value>(&["EXISTS", key]) {
+        Ok(_) => node.port == target.port,
+        Err(error) => {
+            let port = format!(":{}", target.port);
+            error.redirect_node().is_some_and(|(address, _)| address.ends_with(&port))
         }
     }
 }
