@@ -29,7 +29,7 @@ use crate::store::key::Tag;
 use crate::store::metric;
 use crate::store::peer::Peer;
 use crate::store::pool::{EXCHANGE, Pool, Server};
-use crate::store::reply::Replies;
+use crate::store::reply::{Replies, Reply};
 use crate::store::topology::{Node, Topology, slot};
 use crate::store::wire::{self, Connection, Listener};
 
@@ -195,8 +195,19 @@ impl Cluster {
         join_all(topology.masters().iter().map(ask)).await
     }
 
-    /// Sends a pipeline and waits for its replies. What cannot be answered in time is answered by an error of its own,
-    /// unless nothing can.
+    /// Returns true if most masters respond within a second.
+    pub(super) async fn mostly_responds(&self) -> bool {
+        let topology = self.state.topology();
+        let ping = async |node| {
+            let ping = Pipeline::of(&words(&["PING"]), None).into_bytes();
+            let replies = timeout(ASKED, self.pool(node).send(ping, 1)).await.ok()?.ok()?;
+            replies.iter().next()?.check().ok()
+        };
+        let pinged = join_all(topology.masters().iter().map(ping)).await;
+        2 * pinged.iter().flatten().count() > pinged.len()
+    }
+
+    /// Sends a pipeline and waits for its replies. What cannot be answered in time is answered by an error of its own.
     pub(super) async fn exchange(&self, pipeline: Pipeline) -> Result<Replies, Error> {
         self.refresh_if_stale();
         let exchanged = timeout(EXCHANGE, self.distribute(Distribution::of(pipeline))).await;
@@ -211,7 +222,7 @@ impl Cluster {
             let groups = distribution.groups(&topology);
             let sent = join_all(groups.iter().map(|group| self.send(&distribution, group))).await;
             for (group, answered) in groups.iter().zip(sent) {
-                let may_retry = answered.is_ok() || self.outage_of(group.node()) < TIMEOUT;
+                let may_retry = self.outage_of(group.node()) < TIMEOUT;
                 if answered.is_err() {
                     // Even if there is no time left for another attempt: the next caller profits.
                     self.refresh_soon();
@@ -222,7 +233,7 @@ impl Cluster {
                 }
             }
             let Some(outlook) = distribution.outlook().filter(|_| began.elapsed() < TIMEOUT) else {
-                return distribution.replies();
+                return Ok(distribution.replies());
             };
             if outlook == Outlook::LacksMaster {
                 self.refresh_soon();
@@ -238,7 +249,7 @@ impl Cluster {
     async fn send(&self, distribution: &Distribution, group: &Group) -> Result<Replies, Error> {
         let pool = self.pool(group.node());
         let outage = pool.peer().outage();
-        if outage.duration() > TIMEOUT && outage.has_failed_within(TRIED) {
+        if !outage.may_try(TIMEOUT, TRIED) {
             return Err(unreachable());
         }
         let (bytes, count) = distribution.encoded(group);
@@ -247,7 +258,7 @@ impl Cluster {
         if answered.is_ok() {
             metric::node_answered(group.node(), began.elapsed());
         }
-        outage.note(answered.is_ok());
+        outage.note(answered.as_ref().is_ok_and(|replies| !replies.iter().all(is_of_failover)));
         answered
     }
 
@@ -327,11 +338,7 @@ impl Cluster {
 
     /// Asks a node for the topology; `None` if it does not answer in time.
     async fn ask(&self, node: &Node) -> Option<Topology> {
-        let mut arguments = Arguments::default();
-        for word in ["CLUSTER", "SLOTS"] {
-            arguments.write_arg(word.as_bytes());
-        }
-        let pipeline = Pipeline::of(&arguments, None);
+        let pipeline = Pipeline::of(&words(&["CLUSTER", "SLOTS"]), None);
         let sent = self.pool(node);
         let replies = timeout(ASKED, sent.send(pipeline.into_bytes(), 1)).await.ok()?.ok()?;
         Topology::read(replies.iter().next()?, node)
@@ -385,9 +392,22 @@ impl State {
     }
 }
 
+/// Returns true if a reply shows that the node does not serve the slot at the moment.
+fn is_of_failover(reply: Reply<'_>) -> bool {
+    matches!(reply.error_code(), Some(b"CLUSTERDOWN" | b"LOADING" | b"MASTERDOWN"))
+}
+
 /// Creates the error for a node that cannot be reached.
 fn unreachable() -> Error {
     RedisError::from(io::Error::from(ErrorKind::ConnectionReset)).into()
+}
+
+fn words(words: &[&str]) -> Arguments {
+    let mut arguments = Arguments::default();
+    for word in words {
+        arguments.write_arg(word.as_bytes());
+    }
+    arguments
 }
 
 /// Returns the topology that most nodes report; `None` if as many report the known one, or none reports any. A node that

@@ -158,6 +158,14 @@ impl Deployment {
         }
     }
 
+    /// Returns true if most masters of a cluster respond within a second; true for other deployments.
+    pub(super) async fn mostly_responds(&self) -> bool {
+        match self {
+            Self::Single(_) => true,
+            Self::Cluster(cluster) => cluster.mostly_responds().await,
+        }
+    }
+
     /// Opens the connections of the current thread's lane.
     pub(super) async fn open_lane(&self) -> Result<(), RedisError> {
         match self {

@@ -43,8 +43,6 @@ pub(super) struct Distribution {
     parts: Vec<Part>,
     /// Number of elements in all replies so far.
     elements: u64,
-    /// The cause of the last failure of a connection.
-    failed: Option<Error>,
 }
 
 /// A unit of the pipeline, and what has become of it.
@@ -92,7 +90,7 @@ impl Part {
         match self.slot {
             _ if self.done == self.commands => String::new(),
             Some(slot) => format!("-CLUSTERDOWN the master of slot {slot} is unreachable\r\n"),
-            None => "-CLUSTERDOWN no master is reachable\r\n".to_owned(),
+            None => "-CLUSTERDOWN the master of a command without keys is unreachable\r\n".to_owned(),
         }
     }
 
@@ -262,7 +260,7 @@ impl Distribution {
             }
         };
         let parts = units.into_iter().map(part).collect();
-        Self { bytes, parts, elements: 0, failed: None }
+        Self { bytes, parts, elements: 0 }
     }
 
     /// Groups the units that are to be sent by their nodes. A unit whose slot has no master waits.
@@ -305,8 +303,8 @@ impl Distribution {
         (bytes.freeze(), count)
     }
 
-    /// Records what a group's node has answered. Unless it `may_retry`, the commands of a node that could not be reached
-    /// fail. Returns the slots that other masters serve, with these masters.
+    /// Records what a group's node has answered. Unless it `may_retry`, the commands that the node does not serve at the
+    /// moment fail, as do those of a node that could not be reached. Returns the slots that other masters serve, with these masters.
     pub(super) fn settle(
         &mut self,
         group: &Group,
@@ -316,7 +314,7 @@ impl Distribution {
         let replies = match answered {
             Ok(replies) => replies,
             Err(error) => {
-                self.fail(group, error, may_retry);
+                self.fail(group, &error, may_retry);
                 return Vec::new();
             }
         };
@@ -326,6 +324,9 @@ impl Distribution {
             let part = &mut self.parts[*index];
             let count = part.next() * group.width();
             part.settle(&replies, first, group);
+            if !may_retry && part.progress == Progress::LacksMaster {
+                part.progress = Progress::Failed;
+            }
             first += count;
             if let (Target::Moved(node), Some(slot)) = (&part.target, part.slot) {
                 moved.push((slot, node.clone()));
@@ -335,14 +336,13 @@ impl Distribution {
     }
 
     /// Records that a group's node could not be reached, or did not answer in time.
-    fn fail(&mut self, group: &Group, error: Error, may_retry: bool) {
+    fn fail(&mut self, group: &Group, error: &Error, may_retry: bool) {
         let is_lost = error.is_timeout() || !may_retry;
         for part in &group.parts {
             let part = &mut self.parts[*part];
             part.target = Target::Owner;
             part.progress = if is_lost { Progress::Failed } else { Progress::LacksMaster };
         }
-        self.failed = Some(error);
     }
 
     /// Returns what is left to do; `None` if nothing is.
@@ -355,14 +355,10 @@ impl Distribution {
         if any(Progress::Waits) { Some(Outlook::Waits) } else { open().next().map(|_| Outlook::Continues) }
     }
 
-    /// Returns all replies, in the order of the commands. The replies to units without an answer are errors. Fails if no
-    /// unit has an answer.
-    pub(super) fn replies(self) -> Result<Replies, Error> {
+    /// Returns all replies, in the order of the commands. The replies to units without an answer are errors.
+    pub(super) fn replies(self) -> Replies {
         if let Some(replies) = self.received_together() {
-            return Ok(replies);
-        }
-        if let (Some(error), true) = (&self.failed, self.parts.iter().all(|part| part.done == 0)) {
-            return Err(error.clone());
+            return replies;
         }
         let unreachable: Vec<String> = self.parts.iter().map(Part::unreachable).collect();
         let mut all = Vec::with_capacity(self.commands());
@@ -373,7 +369,7 @@ impl Distribution {
             let unreachable = Reply::new(unreachable.as_bytes());
             all.extend(std::iter::repeat_n(unreachable, part.commands - part.done));
         }
-        Ok(Replies::gather(all.into_iter(), self.elements))
+        Replies::gather(all.into_iter(), self.elements)
     }
 
     /// Returns the replies if one node has sent all of them together, as is usual for few commands.
@@ -559,7 +555,7 @@ mod tests {
                     break;
                 }
             }
-            prop_assert_eq!(texts(&distribution.replies().unwrap()), texts(&expected));
+            prop_assert_eq!(texts(&distribution.replies()), texts(&expected));
         }
     }
 
@@ -606,7 +602,7 @@ mod tests {
         distribution.settle(&groups[0], Ok(answered), true);
         distribution.settle(&groups[1], Err(broken()), true);
         assert_eq!(distribution.outlook(), Some(Outlook::LacksMaster));
-        let replies = distribution.replies().unwrap();
+        let replies = distribution.replies();
         let errors: Vec<_> = replies.iter().map(Reply::error_code).collect();
         assert_eq!(errors.iter().flatten().collect::<Vec<_>>(), [b"CLUSTERDOWN"]);
 
@@ -614,7 +610,8 @@ mod tests {
         for group in &groups {
             distribution.settle(group, Err(broken()), true);
         }
-        assert!(distribution.replies().is_err(), "nothing was answered");
+        let replies = distribution.replies();
+        assert!(replies.iter().all(|reply| reply.error_code() == Some(b"CLUSTERDOWN")));
     }
 
     #[test]
@@ -628,11 +625,10 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_retried_while_a_master_stays_unreachable() {
+    fn nothing_is_retried_while_a_master_stays_unreachable_or_does_not_serve_its_slots() {
         let (mut distribution, groups) = two();
-        for group in &groups {
-            distribution.settle(group, Err(broken()), false);
-        }
+        distribution.settle(&groups[0], Err(broken()), false);
+        distribution.settle(&groups[1], Ok(all_equal("LOADING loading", 1)), false);
         assert_eq!(distribution.outlook(), None);
     }
 

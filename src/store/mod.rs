@@ -158,16 +158,9 @@ impl Store {
     pub async fn probe(&self, now: Timestamp) -> Result<(), Error> {
         let probe = command("SET").key(&self.keys.probe()).arg(now.as_millis()).arg("EX").arg(60);
         let probe = probe.reply::<String>().send("probe", self);
-        if !self.keys.is_sharded() {
-            return probe.await.map(drop);
-        }
-        let (probed, pinged) = join(probe, self.deployment.ask_all(pipeline(&[command("PING")]))).await;
+        let (probed, mostly_responds) = join(probe, self.deployment.mostly_responds()).await;
         probed?;
-        let (up, down): (Vec<_>, Vec<_>) = pinged.into_iter().partition(Result::is_ok);
-        match down.into_iter().find_map(Result::err) {
-            Some(error) if up.len() <= self.masters().len() / 2 => Err(error),
-            _ => Ok(()),
-        }
+        if mostly_responds { Ok(()) } else { Err(Error::no_answer().into()) }
     }
 
     /// Waits until all previous writes are on disk, so that they survive a Redis crash. Does nothing if Redis

@@ -8,7 +8,7 @@
 //! id reveals this.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use redis::{FromRedisValue as _, InfoDict};
@@ -37,7 +37,7 @@ pub(super) struct Peer {
 #[derive(Default)]
 pub(super) struct Outage(Mutex<Option<Failures>>);
 
-/// The times of the first and the last failed attempt.
+/// The time of the first failed attempt, and of the last attempt.
 #[derive(Clone, Copy)]
 struct Failures {
     first: Instant,
@@ -48,7 +48,7 @@ impl Outage {
     /// Records whether a pipeline was answered.
     pub(super) fn note(&self, is_answered: bool) {
         let now = Instant::now();
-        let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failures = self.failures();
         *failures = match &*failures {
             _ if is_answered => None,
             Some(Failures { first, .. }) => Some(Failures { first: *first, last: now }),
@@ -58,16 +58,23 @@ impl Outage {
 
     /// Returns the time since the first failure; zero if the last pipeline was answered.
     pub(super) fn duration(&self) -> Duration {
-        self.failures().map_or(Duration::ZERO, |failures| failures.first.elapsed())
+        self.failures().as_ref().map_or(Duration::ZERO, |failures| failures.first.elapsed())
     }
 
-    /// Returns true if an attempt failed within this time.
-    pub(super) fn has_failed_within(&self, time: Duration) -> bool {
-        self.failures().is_some_and(|failures| failures.last.elapsed() < time)
+    /// Returns true if the caller may try to reach the server. If the outage is longer than `patience`, one caller may in
+    /// each `interval`, so that the others do not wait in vain.
+    pub(super) fn may_try(&self, patience: Duration, interval: Duration) -> bool {
+        let mut failures = self.failures();
+        let Some(failures) = &mut *failures else { return true };
+        if failures.first.elapsed() > patience && failures.last.elapsed() < interval {
+            return false;
+        }
+        failures.last = Instant::now();
+        true
     }
 
-    fn failures(&self) -> Option<Failures> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn failures(&self) -> MutexGuard<'_, Option<Failures>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -155,9 +162,21 @@ mod tests {
         {
             outage.note(is_answered);
             assert_eq!(outage.duration().as_secs(), expected);
-            assert_eq!(outage.has_failed_within(Duration::from_secs(1)), !is_answered);
             tokio::time::advance(Duration::from_secs(1)).await;
-            assert!(!outage.has_failed_within(Duration::from_secs(1)));
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_a_while_one_caller_at_a_time_tries_to_reach_the_server() {
+        let outage = Outage::default();
+        let may_try = || outage.may_try(Duration::from_secs(2), Duration::from_secs(1));
+        outage.note(false);
+        assert!(may_try() && may_try());
+        tokio::time::advance(Duration::from_secs(3)).await;
+        assert!(may_try() && !may_try());
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(may_try() && !may_try());
+        outage.note(true);
+        assert!(may_try() && may_try());
     }
 }

@@ -15,6 +15,8 @@ use crate::store::relation;
 
 /// Number of followers left over at which a job reads no further followers.
 const MOST_LEFT_OVER: usize = 10_000;
+/// Maximum number of followers left over that a job retries per round.
+const MOST_RETRIED: usize = 500;
 
 /// A job held by a worker.
 pub(super) struct Active {
@@ -41,8 +43,7 @@ pub(super) enum State {
     /// Push to these followers' timelines.
     Push(Page<Follow>),
     /// Record the progress, after the job wrote `received` timelines. `are_last` is true if no followers are
-    /// left to read. A job whose followers could not be read records its progress too, so that no other worker takes
-    /// it over.
+    /// left to read.
     Note { received: u64, are_last: bool },
     /// Remove the job from the queue.
     Finish,
@@ -102,10 +103,15 @@ impl Active {
         !self.left_over.is_empty() && (are_last || self.left_over.len() >= MOST_LEFT_OVER)
     }
 
+    /// Returns how many of the followers left over a round retries.
+    fn retried(&self, retries: bool) -> usize {
+        if retries { self.left_over.len().min(MOST_RETRIED) } else { 0 }
+    }
+
     /// Returns the followers to push to: the current chunk, and if the lane `retries`, those left over.
     pub(super) fn owners(&self, retries: bool) -> Vec<UserId> {
         let State::Push(page) = &self.state else { return Vec::new() };
-        let left_over = if retries { &self.left_over[..] } else { &[] };
+        let left_over = &self.left_over[..self.retried(retries)];
         left_over.iter().copied().chain(page.entries.iter().map(|follow| follow.user)).collect()
     }
 
@@ -117,9 +123,7 @@ impl Active {
         if let Some(newest) = page.entries.first() {
             self.progress.cursor = Some(Position::from(*newest));
         }
-        if retries {
-            self.left_over.clear();
-        }
+        self.left_over.drain(..self.retried(retries));
         self.left_over.extend(unreachable);
         if self.left_over.is_empty() {
             self.recorded = self.progress;
@@ -127,7 +131,8 @@ impl Active {
         self.state = State::Note { received, are_last: !page.has_previous };
     }
 
-    /// Waits for the lane's next retry of the followers left over.
+    /// Waits for the lane's next retry of the followers left over. Until then, the job only records its progress, so that
+    /// no other worker takes it over.
     pub(super) fn wait_for_left_over(&mut self, are_last: bool) {
         self.is_held_back = true;
         self.state = State::Push(Page { entries: [].into(), has_previous: !are_last, has_next: false });

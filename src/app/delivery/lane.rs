@@ -25,6 +25,8 @@ const CHUNK: usize = 1_000;
 /// Maximum number of followers per round for an author with several jobs. Limits how long an author's series
 /// of posts delays other authors.
 const AUTHOR_SHARE: usize = 100;
+/// Maximum number of jobs, as a multiple of the room, if some wait for data that is unavailable.
+const WAITING_SHARE: usize = 4;
 /// Pause before a retry of what was unavailable. In the meantime, the lane's other jobs advance.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -71,7 +73,14 @@ impl Lane {
 
     /// Returns true if the lane has no room for another job.
     pub(super) fn is_full(&self) -> bool {
-        self.jobs.len() >= self.room
+        self.room_left() == 0
+    }
+
+    /// Returns how many further jobs the lane has room for. Those that wait for unavailable data take little of it.
+    fn room_left(&self) -> usize {
+        let active = self.jobs.iter().filter(|job| !job.is_held_back).count();
+        let all = (self.room * WAITING_SHARE).saturating_sub(self.jobs.len());
+        self.room.saturating_sub(active).min(all)
     }
 
     /// Returns true if the lane holds a job that is `due`.
@@ -109,7 +118,7 @@ impl Lane {
     ) -> Result<usize, Error> {
         let mut taken = Vec::new();
         self.is_closed = self.is_closed();
-        let room = if self.is_closed { 0 } else { self.room.saturating_sub(self.jobs.len()) };
+        let room = if self.is_closed { 0 } else { self.room_left() };
         if let Some(idle_for) = idle_for.filter(|_| room > 0) {
             let held = self.jobs.iter().chain(&beside.jobs).map(|job| job.id.as_str());
             let take = fanout::take_over(app.keys(), self.queue, name, millis(idle_for), room, held);
@@ -217,7 +226,8 @@ impl Lane {
         for (ticket, job) in reads {
             match job.possible(replies.take(ticket)) {
                 Some(page) => job.state = State::Push(page),
-                None if job.is_held_back => job.state = State::Note { received: 0, are_last: false },
+                // Those left over are reached, and the progress is recorded, even so.
+                None if job.is_held_back => job.wait_for_left_over(false),
                 None => {}
             }
         }
@@ -305,7 +315,10 @@ impl Lane {
                         job.state = State::Push(page);
                     }
                 }
-                Then::Wait { are_last } => job.wait_for_left_over(are_last),
+                Then::Wait { are_last } => {
+                    self.is_closed = false;
+                    job.wait_for_left_over(are_last);
+                }
                 Then::Mark(mark) => {
                     job.state = State::Note { received: 0, are_last: true };
                     if job.possible(replies.take(mark)).is_some() {
@@ -341,7 +354,7 @@ impl Lane {
     }
 }
 
-/// Returns those who have a timeline. Most users have none, and neither kind of job has anything to do for them.
+/// Returns the owners whose timelines exist. Most users have none, and neither kind of job has anything to do for them.
 async fn existing_timelines(app: &App, owners: &[Vec<UserId>]) -> Result<HashSet<UserId>, Error> {
     let mut batch = Batch::new("deliver: existing timelines");
     let look = |owners: &Vec<UserId>| batch.push(timeline::existing(app.keys(), owners.clone()));

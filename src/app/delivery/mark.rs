@@ -31,7 +31,7 @@ const ROUND: Duration = Duration::from_secs(1);
 /// This process's cache of the delivered mark.
 #[derive(Default)]
 pub(in crate::app) struct DeliveredMark {
-    /// Last value read; 0 before the first read.
+    /// One more than the last value read; 0 before the first read.
     known: AtomicU64,
     /// Lock held during a refresh.
     reading: Mutex<()>,
@@ -40,18 +40,16 @@ pub(in crate::app) struct DeliveredMark {
 impl App {
     /// Returns the cached mark; `None` before the first read. Makes no round trip.
     pub(in crate::app) fn known_delivered_mark(&self) -> Option<Mark> {
-        let known = Mark::new(self.0.process.delivered_mark.known.load(Ordering::Relaxed));
-        (known > Mark::START).then_some(known)
+        let known = self.0.process.delivered_mark.known.load(Ordering::Relaxed);
+        known.checked_sub(1).map(Mark::new)
     }
 
     /// Refreshes and returns the mark. During a concurrent refresh, returns the cached value if there is one. If the store is
-    /// unavailable, in a cluster perhaps only some partitions of it, returns the last value read. Makes at most two
-    /// round trips.
+    /// unavailable, in a cluster perhaps only some partitions of it, returns the last value read, if any. Makes at
+    /// most two round trips.
     pub(in crate::app) async fn delivered_mark(&self) -> Result<Mark, Error> {
         match self.refresh_delivered_mark().await {
-            Err(error) if error.is_unreachable() => {
-                Ok(Mark::new(self.0.process.delivered_mark.known.load(Ordering::Relaxed)))
-            }
+            Err(error) if error.is_unreachable() => self.known_delivered_mark().ok_or(error),
             refreshed => refreshed,
         }
     }
@@ -71,7 +69,7 @@ impl App {
         let tickets = (0..self.keys().fanout_partitions()).map(least).collect();
         let open = batch.send(self.store()).await?.take_all(tickets)?;
         let delivered = open.into_iter().flatten().map(Mark::before).fold(watermark, Mark::min);
-        mark.known.store(delivered.get(), Ordering::Relaxed);
+        mark.known.store(delivered.get() + 1, Ordering::Relaxed);
         Ok(delivered)
     }
 

@@ -163,7 +163,12 @@ impl App {
     async fn read_watermark(&self) -> Result<Watermark, Error> {
         let watermark = self.read_new_stars().await?;
         let latest = &self.0.process.strategy.latest;
-        *latest.write().unwrap_or_else(PoisonError::into_inner) = Some(watermark.clone());
+        let mut latest = latest.write().unwrap_or_else(PoisonError::into_inner);
+        // Reads may end in another order than they began.
+        let is_newer = |(mark, stars): &Watermark| *mark <= watermark.0 && stars.last <= watermark.1.last;
+        if latest.as_ref().is_none_or(is_newer) {
+            *latest = Some(watermark.clone());
+        }
         Ok(watermark)
     }
 

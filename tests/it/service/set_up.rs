@@ -1,12 +1,13 @@
 //! The set-ups of `docs/cluster.md`, executed as they stand there, on other ports.
 
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::harness::cluster::free_ports;
 use crate::harness::instance::program;
 use crate::harness::server::{Server, command};
 
@@ -20,12 +21,26 @@ struct SetUp {
     serve: Vec<String>,
 }
 
+/// Returns ports that no process listens on, and neither on the ports of their cluster buses, which are 10,000 above.
+fn ports_with_buses<const N: usize>() -> [u16; N] {
+    static NEXT: AtomicU16 = AtomicU16::new(17_000);
+    let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
+    [(); N].map(|()| {
+        loop {
+            let port = NEXT.fetch_add(1, Ordering::Relaxed);
+            if is_free(port) && is_free(port + 10_000) {
+                break port;
+            }
+        }
+    })
+}
+
 impl SetUp {
     /// Executes the commands below a heading, up to that which starts Fanfold. `documented` are the ports they use.
     fn execute<const N: usize>(heading: &str, documented: [u16; N]) -> Self {
         let section = PAGE.split_once(&format!("\n## {heading}\n")).unwrap().1;
         let mut script = section.split_once("```sh\n").unwrap().1.split_once("```").unwrap().0.to_owned();
-        let ports: [u16; N] = free_ports();
+        let ports: [u16; N] = ports_with_buses();
         for (documented, port) in documented.into_iter().zip(ports) {
             let documented = documented.to_string();
             assert!(script.contains(&documented), "{documented} is not in the set-up");

@@ -15,6 +15,7 @@ const README: &str = include_str!("../../../README.md");
 const CLIENTS: &str = include_str!("../../../docs/clients.md");
 const OPERATING: &str = include_str!("../../../docs/operating.md");
 const CAPACITY: &str = include_str!("../../../docs/capacity.md");
+const CLUSTER: &str = include_str!("../../../docs/cluster.md");
 const CONTRIBUTING: &str = include_str!("../../../CONTRIBUTING.md");
 
 /// A block of code in a page.
@@ -162,7 +163,7 @@ fn the_page_for_clients_lists_every_error_code() {
 #[test]
 fn the_files_that_the_pages_link_to_exist() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let pages = [("docs", CLIENTS), ("docs", OPERATING), ("docs", CAPACITY)];
+    let pages = [("docs", CLIENTS), ("docs", OPERATING), ("docs", CAPACITY), ("docs", CLUSTER)];
     for (directory, page) in [(".", README), (".", CONTRIBUTING)].into_iter().chain(pages) {
         let links = page.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link);
         let is_file = |link: &&str| !link.contains("://") && !link.starts_with('#');
