@@ -4,6 +4,10 @@
 //! and retries those left over before it ends. Its recorded progress stays before the first of them, so that a worker
 //! that takes the job over retries them too.
 
+use std::time::Duration;
+
+use tokio::time::Instant;
+
 use crate::app::App;
 use crate::model::id::UserId;
 use crate::model::page::{Direction, Page, Position, Window};
@@ -17,6 +21,8 @@ use crate::store::relation;
 const MOST_LEFT_OVER: usize = 10_000;
 /// Maximum number of followers left over that a job retries per round.
 const MOST_RETRIED: usize = 500;
+/// Pause before a retry of what was unavailable. In the meantime, other jobs advance.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// A job held by a worker.
 pub(super) struct Active {
@@ -29,10 +35,12 @@ pub(super) struct Active {
     recorded: Progress,
     /// Followers before the cursor whose timelines could not be reached.
     left_over: Vec<UserId>,
-    /// True if the job waits for the lane's next retry.
+    /// True if the job can do nothing before its next retry.
     pub(super) is_held_back: bool,
-    /// The cause, if something was unavailable to the job.
-    pub(super) unavailable: Option<StoreError>,
+    /// Time of the job's next retry of what was unavailable.
+    retries_at: Instant,
+    /// The cause, if something was unavailable in the job's last attempt.
+    unavailable: Option<StoreError>,
 }
 
 /// The next step of a job. The state changes only when a step succeeds, so that the worker retries failed
@@ -63,6 +71,7 @@ impl Active {
             recorded: Progress::default(),
             left_over: Vec::new(),
             is_held_back: false,
+            retries_at: Instant::now(),
             unavailable: None,
         }
     }
@@ -72,9 +81,34 @@ impl Active {
         (self.progress, self.recorded) = (progress, progress);
     }
 
-    /// Returns true if the job may advance. A job that is held back may only if the lane `retries`.
-    pub(super) fn is_ready(&self, retries: bool) -> bool {
-        !self.is_held_back || retries
+    /// Returns true if the job retries what was unavailable in a round that begins `now`.
+    pub(super) fn retries(&self, now: Instant) -> bool {
+        self.retries_at <= now
+    }
+
+    /// Returns how long the job is held back.
+    pub(super) fn rest(&self, now: Instant) -> Duration {
+        if self.is_held_back { self.retries_at.saturating_duration_since(now) } else { Duration::ZERO }
+    }
+
+    /// Begins a round.
+    pub(super) fn begin_round(&mut self, now: Instant) {
+        self.is_held_back = false;
+        if self.retries(now) {
+            self.unavailable = None;
+        }
+    }
+
+    /// Ends a round that began at this time. Schedules the next retry if something was unavailable.
+    pub(super) fn end_round(&mut self, began: Instant) {
+        if self.unavailable.is_some() && self.retries(began) {
+            self.retries_at = Instant::now() + PAUSE;
+        }
+    }
+
+    /// Returns why something was unavailable in the job's last attempt; `None` if nothing was.
+    pub(super) fn unavailable(&self) -> Option<&StoreError> {
+        self.unavailable.as_ref()
     }
 
     /// Returns the command that reads the next followers, oldest follow first. The list is newest first, so
@@ -103,35 +137,42 @@ impl Active {
         !self.left_over.is_empty() && (are_last || self.left_over.len() >= MOST_LEFT_OVER)
     }
 
-    /// Returns how many of the followers left over a round retries.
-    fn retried(&self, retries: bool) -> usize {
-        if retries { self.left_over.len().min(MOST_RETRIED) } else { 0 }
+    /// Returns how many of the followers left over a round that begins `now` retries.
+    fn retried(&self, now: Instant) -> usize {
+        if self.retries(now) { self.left_over.len().min(MOST_RETRIED) } else { 0 }
     }
 
-    /// Returns the followers to push to: the current chunk, and if the lane `retries`, those left over.
-    pub(super) fn owners(&self, retries: bool) -> Vec<UserId> {
+    /// Returns the followers to push to: the current chunk, and those left over if the job retries.
+    pub(super) fn owners(&self, now: Instant) -> Vec<UserId> {
         let State::Push(page) = &self.state else { return Vec::new() };
-        let left_over = &self.left_over[..self.retried(retries)];
+        let left_over = &self.left_over[..self.retried(now)];
         left_over.iter().copied().chain(page.entries.iter().map(|follow| follow.user)).collect()
     }
 
     /// Advances the cursor past the current chunk, in which the job wrote `received` timelines. Keeps the followers whose
-    /// timelines were `unreachable`.
-    pub(super) fn note_pushed(&mut self, retries: bool, received: u64, unreachable: &[UserId]) {
+    /// timelines were unreachable, with the cause.
+    pub(super) fn note_pushed(
+        &mut self,
+        now: Instant,
+        received: u64,
+        unreachable: &[UserId],
+        cause: Option<StoreError>,
+    ) {
         let State::Push(page) = &self.state else { return };
         self.progress.served += page.entries.len() as u64;
         if let Some(newest) = page.entries.first() {
             self.progress.cursor = Some(Position::from(*newest));
         }
-        self.left_over.drain(..self.retried(retries));
+        self.left_over.drain(..self.retried(now));
         self.left_over.extend(unreachable);
+        self.unavailable = cause.or_else(|| self.unavailable.take());
         if self.left_over.is_empty() {
             self.recorded = self.progress;
         }
         self.state = State::Note { received, are_last: !page.has_previous };
     }
 
-    /// Waits for the lane's next retry of the followers left over. Until then, the job only records its progress, so that
+    /// Waits for the next retry of the followers left over. Until then, the job only records its progress, so that
     /// no other worker takes it over.
     pub(super) fn wait_for_left_over(&mut self, are_last: bool) {
         self.is_held_back = true;

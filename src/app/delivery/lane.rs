@@ -27,8 +27,6 @@ const CHUNK: usize = 1_000;
 const AUTHOR_SHARE: usize = 100;
 /// Maximum number of jobs, as a multiple of the room, if some wait for data that is unavailable.
 const WAITING_SHARE: usize = 4;
-/// Pause before a retry of what was unavailable. In the meantime, the lane's other jobs advance.
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// The jobs that advance in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,17 +47,12 @@ pub(super) struct Lane {
     jobs: Vec<Active>,
     /// True if the lane takes no further jobs until these jobs finish or make progress.
     is_closed: bool,
-    /// Time at which the lane retries what was unavailable.
-    retries_at: Instant,
-    /// Why jobs could not proceed when the lane last tried; `None` if all could.
-    unavailable: Option<StoreError>,
 }
 
 impl Lane {
     /// Creates a lane that holds up to `room` jobs.
     pub(super) fn new(queue: Queue, room: usize) -> Self {
-        let retries_at = Instant::now();
-        Self { queue, room, jobs: Vec::new(), is_closed: false, retries_at, unavailable: None }
+        Self { queue, room, jobs: Vec::new(), is_closed: false }
     }
 
     /// Returns true if the lane holds a job that must run alone.
@@ -86,18 +79,20 @@ impl Lane {
     /// Returns true if the lane holds a job that is `due`.
     pub(super) fn has(&self, due: Due) -> bool {
         let shares = Shares::of(&self.jobs, 0);
-        let retries = self.until_retry().is_zero();
-        self.jobs.iter().any(|job| job.is_ready(retries) && shares.is_due(job, due))
+        let now = Instant::now();
+        self.jobs.iter().any(|job| job.rest(now).is_zero() && shares.is_due(job, due))
     }
 
-    /// Returns the time until the lane retries what was unavailable.
-    pub(super) fn until_retry(&self) -> Duration {
-        self.retries_at.saturating_duration_since(Instant::now())
+    /// Returns the time until one of the jobs may advance; `None` if there is no job.
+    pub(super) fn rest(&self) -> Option<Duration> {
+        let now = Instant::now();
+        self.jobs.iter().map(|job| job.rest(now)).min()
     }
 
-    /// Fails if jobs could not proceed when the lane last tried.
+    /// Fails if a job could not proceed in its last attempt, because something was unavailable.
     pub(super) fn check_available(&self) -> Result<(), Error> {
-        self.unavailable.clone().map_or(Ok(()), |error| Err(error.into()))
+        let unavailable = self.jobs.iter().find_map(Active::unavailable);
+        unavailable.map_or(Ok(()), |error| Err(error.clone().into()))
     }
 
     /// Clears the lane. Returns the command that gives all of this worker's jobs back to the queue.
@@ -157,8 +152,8 @@ impl Lane {
             if let Some(progress) = job.possible(replies.take(progress)) {
                 job.resume(progress.unwrap_or_default());
             }
-            if let Some(error) = job.unavailable {
-                return Err(error.into());
+            if let Some(error) = job.unavailable() {
+                return Err(error.clone().into());
             }
             self.jobs.push(job);
         }
@@ -175,11 +170,11 @@ impl Lane {
         due: Due,
     ) -> Result<(), Error> {
         let shares = Shares::of(&self.jobs, budget);
-        let retries = self.until_retry().is_zero();
-        let rests = |job: &mut Active| !job.is_ready(retries) || !shares.is_due(job, due);
+        let now = Instant::now();
+        let rests = |job: &mut Active| !job.rest(now).is_zero() || !shares.is_due(job, due);
         let resting: Vec<_> = self.jobs.extract_if(.., rests).collect();
-        let advanced = self.advance_all(app, name, &shares, retries).await;
-        self.note_unavailable(retries);
+        let advanced = self.advance_all(app, name, &shares, now).await;
+        self.end_round(now);
         self.jobs.extend(resting);
         advanced
     }
@@ -189,11 +184,11 @@ impl Lane {
         app: &App,
         name: &str,
         shares: &Shares,
-        retries: bool,
+        now: Instant,
     ) -> Result<(), Error> {
-        self.jobs.iter_mut().for_each(|job| job.is_held_back = false);
+        self.jobs.iter_mut().for_each(|job| job.begin_round(now));
         self.read(app, shares).await?;
-        self.push(app, retries).await?;
+        self.push(app, now).await?;
         self.note(app, name, shares).await?;
         self.finish(app).await?;
         self.release(app).await?;
@@ -201,17 +196,14 @@ impl Lane {
         Ok(())
     }
 
-    /// Schedules the next retry if something was unavailable in a round that `retries`.
-    fn note_unavailable(&mut self, retries: bool) {
-        let unavailable = self.jobs.iter_mut().filter_map(|job| job.unavailable.take()).last();
-        if let Some(error) = unavailable.as_ref().filter(|_| retries) {
-            self.retries_at = Instant::now() + PAUSE;
+    /// Ends a round that began at this time, and reports what was unavailable when it was retried.
+    fn end_round(&mut self, began: Instant) {
+        let mut retried = self.jobs.iter().filter(|job| job.retries(began));
+        if let Some(error) = retried.find_map(Active::unavailable) {
             let error = error as &dyn std::error::Error;
             tracing::warn!(error, "some timelines are unavailable; delivering to others, and retrying");
         }
-        if retries || unavailable.is_some() {
-            self.unavailable = unavailable;
-        }
+        self.jobs.iter_mut().for_each(|job| job.end_round(began));
     }
 
     async fn read(&mut self, app: &App, shares: &Shares) -> Result<(), Error> {
@@ -234,12 +226,12 @@ impl Lane {
         Ok(())
     }
 
-    /// Adds each job's post to the timelines of a chunk of followers, or removes it from them; if the lane `retries`, also
+    /// Adds each job's post to the timelines of a chunk of followers, or removes it from them; if the job retries, also
     /// those of the followers left over. Skips timelines that cannot be written.
-    async fn push(&mut self, app: &App, retries: bool) -> Result<(), Error> {
+    async fn push(&mut self, app: &App, now: Instant) -> Result<(), Error> {
         // Push the smallest chunk first, so that it does not wait for larger chunks in this round.
         self.jobs.sort_by_key(Active::chunk);
-        let owners: Vec<_> = self.jobs.iter().map(|job| job.owners(retries)).collect();
+        let owners: Vec<_> = self.jobs.iter().map(|job| job.owners(now)).collect();
         let existing = existing_timelines(app, &owners).await?;
         let mut batch = Batch::new("deliver: timelines");
         let mut push = |task: Task, owner: UserId| {
@@ -260,12 +252,12 @@ impl Lane {
         }
         let mut replies = batch.send(app.store()).await?;
         for (job, tickets) in pushed {
-            let (mut received, mut unreachable) = (0, Vec::new());
+            let (mut received, mut unreachable, mut cause) = (0, Vec::new(), None);
             for (user, ticket) in tickets {
                 match replies.take(ticket) {
                     Ok(has_received) => received += u64::from(has_received),
                     Err(error @ StoreError::Unavailable(_)) => {
-                        job.unavailable = Some(error);
+                        cause = Some(error);
                         unreachable.push(user);
                     }
                     Err(error) => {
@@ -277,7 +269,7 @@ impl Lane {
                     }
                 }
             }
-            job.note_pushed(retries, received, &unreachable);
+            job.note_pushed(now, received, &unreachable, cause);
         }
         Ok(())
     }

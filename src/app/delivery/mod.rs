@@ -261,8 +261,9 @@ impl Worker {
         if self.sweeps.has(Due::All) || self.deliveries.has(Due::Single) {
             return None;
         }
-        let until_retry = self.deliveries.until_retry().max(self.sweeps.until_retry()).min(IDLE_WAIT);
-        let rest = if self.deliveries.has(Due::Crowded) { self.pace.rest() } else { until_retry };
+        let held_back = [&self.deliveries, &self.sweeps].into_iter().filter_map(Lane::rest).min();
+        let is_paced = self.deliveries.has(Due::Crowded);
+        let rest = if is_paced { self.pace.rest() } else { held_back.unwrap_or(IDLE_WAIT) };
         // Redis blocks for whole milliseconds; 0 means forever.
         (!rest.is_zero()).then_some(rest.max(Duration::from_millis(1)))
     }
