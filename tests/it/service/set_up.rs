@@ -62,7 +62,7 @@ impl SetUp {
         let mut shell = Command::new("sh");
         shell.args(["-eu", "-c", &script]).current_dir(self.directory()).stdin(Stdio::null());
         let output = shell.output().unwrap();
-        assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stdout));
+        assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
     fn directory(&self) -> &Path {
