@@ -221,8 +221,7 @@ impl Cluster {
             let topology = self.state.topology();
             let groups = distribution.groups(&topology);
             let sent = join_all(groups.iter().map(|group| self.send(&distribution, group))).await;
-            for (group, answered) in groups.iter().zip(sent) {
-                let may_retry = self.outage_of(group.node()) < TIMEOUT;
+            for (group, (answered, may_retry)) in groups.iter().zip(sent) {
                 if answered.is_err() {
                     // Even if there is no time left for another attempt: the next caller profits.
                     self.refresh_soon();
@@ -245,12 +244,13 @@ impl Cluster {
         }
     }
 
-    /// Sends a group's commands to its node. Gives up if the node ceases to be a master.
-    async fn send(&self, distribution: &Distribution, group: &Group) -> Result<Replies, Error> {
+    /// Sends a group's commands to its node. Gives up if the node ceases to be a master. Also returns false if the node has
+    /// been unreachable for so long that the commands are not retried.
+    async fn send(&self, distribution: &Distribution, group: &Group) -> (Result<Replies, Error>, bool) {
         let pool = self.pool(group.node());
         let outage = pool.peer().outage();
         if !outage.may_try(TIMEOUT, TRIED) {
-            return Err(unreachable());
+            return (Err(unreachable()), false);
         }
         let (bytes, count) = distribution.encoded(group);
         let began = Instant::now();
@@ -259,7 +259,7 @@ impl Cluster {
             metric::node_answered(group.node(), began.elapsed());
         }
         outage.note(answered.as_ref().is_ok_and(|replies| !replies.iter().all(is_of_failover)));
-        answered
+        (answered, outage.duration() < TIMEOUT)
     }
 
     async fn await_reply(
