@@ -16,6 +16,7 @@ mod intent;
 pub mod live;
 pub mod memory;
 mod once;
+mod own_writes;
 mod password;
 mod per_user;
 pub mod post;
@@ -41,6 +42,7 @@ use tokio::sync::OnceCell;
 use crate::app::delivery::mark::DeliveredMark;
 use crate::app::live::Listeners;
 use crate::app::once::Once;
+use crate::app::own_writes::Consistency;
 use crate::app::password::Passwords;
 use crate::app::per_user::PerUser;
 use crate::app::recovery::Recovery;
@@ -71,7 +73,7 @@ pub enum Readiness {
 
 /// The application: the rules, applied to one store and one archive. Cheap to clone.
 #[derive(Clone)]
-pub struct App(Arc<Parts>);
+pub struct App(Arc<Parts>, Consistency);
 
 struct Parts {
     store: Store,
@@ -122,18 +124,21 @@ impl App {
         let rng = Arc::new(rng);
         let passwords = Passwords::new(&rules.account, Arc::clone(&rng));
         let repairer_token = rng.nonce();
-        Self(Arc::new(Parts {
-            store,
-            clock,
-            rng,
-            rules,
-            archive,
-            is_stuck: Arc::default(),
-            bound: Arc::default(),
-            passwords,
-            process: ProcessState::default(),
-            repairer_token,
-        }))
+        Self(
+            Arc::new(Parts {
+                store,
+                clock,
+                rng,
+                rules,
+                archive,
+                is_stuck: Arc::default(),
+                bound: Arc::default(),
+                passwords,
+                process: ProcessState::default(),
+                repairer_token,
+            }),
+            Consistency::Latest,
+        )
     }
 
     /// Returns a copy of the application that acts as a new process: its in-memory state is empty. The copy's round
@@ -147,18 +152,21 @@ impl App {
     /// archive.
     fn over(&self, store: Store, archive: Archive) -> Self {
         let Parts { clock, rng, rules, is_stuck, bound, passwords, .. } = &*self.0;
-        Self(Arc::new(Parts {
-            store,
-            clock: Arc::clone(clock),
-            rng: Arc::clone(rng),
-            rules: rules.clone(),
-            archive,
-            is_stuck: Arc::clone(is_stuck),
-            bound: Arc::clone(bound),
-            passwords: passwords.clone(),
-            process: ProcessState::default(),
-            repairer_token: rng.nonce(),
-        }))
+        Self(
+            Arc::new(Parts {
+                store,
+                clock: Arc::clone(clock),
+                rng: Arc::clone(rng),
+                rules: rules.clone(),
+                archive,
+                is_stuck: Arc::clone(is_stuck),
+                bound: Arc::clone(bound),
+                passwords: passwords.clone(),
+                process: ProcessState::default(),
+                repairer_token: rng.nonce(),
+            }),
+            Consistency::Latest,
+        )
     }
 
     /// Returns the hot store.

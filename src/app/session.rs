@@ -165,8 +165,13 @@ impl App {
             expires_at: self.0.rules.account.session_end(now, now),
             label: label.clone(),
         };
-        let viewer =
-            Viewer::SignedIn(SignedIn { user, session: session.id, day: Day::of(now), token: token.hash() });
+        let viewer = Viewer::SignedIn(SignedIn {
+            user,
+            session: session.id,
+            day: Day::of(now),
+            has_written: true,
+            token: token.hash(),
+        });
         let stored = StoredSession { token: token.hash(), session };
         (Opened { token, viewer }, stored)
     }

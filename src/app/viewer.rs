@@ -50,6 +50,8 @@ pub struct SignedIn {
     pub session: SessionId,
     /// Day of the request, in UTC.
     pub day: Day,
+    /// True if replicas may lack writes of the user.
+    pub(super) has_written: bool,
     pub(super) token: TokenHash,
 }
 
@@ -74,7 +76,8 @@ impl Viewer {
 
 impl App {
     /// Authenticates a session token and counts the user as one of today's visitors. Makes one round trip (none if the
-    /// session is cached), plus one every few minutes of use and on the first use of a day.
+    /// session is cached), plus one every few minutes of use and on the first use of a day; if replicas are read,
+    /// another one at the same time.
     ///
     /// Rejects a token without a live session, instead of treating the caller as anonymous.
     pub async fn authenticate(&self, token: &str) -> Result<Viewer, Error> {
@@ -120,10 +123,11 @@ impl App {
     ) -> Result<(Viewer, Option<RateLimit>), Error> {
         let bad = || Error::Rejected(Rejection::BadToken);
         let now = self.now();
-        let read = self.read_session(user, &hash, charge, now).await?;
+        let (read, has_written) =
+            join(self.read_session(user, &hash, charge, now), self.has_written(user)).await;
         let is_live = |session: &Session| self.0.rules.account.is_live(session, now);
-        let (session, rate_limit) = read.filter(|(session, _)| is_live(session)).ok_or_else(bad)?;
-        let signed_in = SignedIn { user, session: session.id, day: Day::of(now), token: hash };
+        let (session, rate_limit) = read?.filter(|(session, _)| is_live(session)).ok_or_else(bad)?;
+        let signed_in = SignedIn { user, session: session.id, day: Day::of(now), has_written, token: hash };
         if rate_limit.is_some_and(|rate_limit| rate_limit.wait.is_some()) {
             return Ok((Viewer::SignedIn(signed_in), rate_limit));
         }

@@ -108,6 +108,13 @@ pub struct RedisConfig {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=256))]
     pub redis_delivery_partitions: Option<u32>,
 
+    /// Read replicas of a Redis Cluster that are less than five seconds behind.
+    ///
+    /// Queries read others' records, posts and follow lists from them, and show these up to five seconds late. What a user
+    /// has written shows to that user at once.
+    #[arg(long, env = "FANFOLD_REDIS_REPLICA_READS")]
+    pub redis_replica_reads: bool,
+
     /// Accept a Redis server whose maxmemory-policy evicts data.
     #[arg(long, env = "FANFOLD_REDIS_ALLOW_EVICTION")]
     pub redis_allow_eviction: bool,

@@ -29,7 +29,7 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use async_graphql::{Request, SDLExportOptions, ValidationMode};
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, join};
 use futures::stream::{Stream, StreamExt as _, unfold};
 use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
@@ -258,7 +258,8 @@ impl Api {
         if let Err(error) = check_rate_limit(&caller) {
             return GraphqlResponse::Rejected(error);
         }
-        let scope = Arc::new(Scope::new(self.app.clone(), caller, Arc::clone(budget)));
+        let app = if plan.reads() { self.app.for_query(&caller.viewer) } else { self.app.clone() };
+        let scope = Arc::new(Scope::new(app, caller, Arc::clone(budget)));
         let summary = plan.summary();
         let span = tracing::trace_span!(
             "execute",
@@ -292,7 +293,8 @@ impl Api {
     async fn mutate(&self, plan: Plan, scope: Arc<Scope>, request_id: &str) -> GraphqlResponse {
         let (api, name, timeout) = (self.clone(), request_id.to_owned(), self.config.mutation_timeout());
         let writing = async move {
-            let response = api.run(plan, &scope, &name).await;
+            let noting = api.app.note_write(scope.viewer());
+            let ((), response) = join(noting, api.run(plan, &scope, &name)).await;
             scope.record_views(&api.tasks).await;
             response
         };

@@ -69,6 +69,7 @@ static RECORDER: LazyLock<Option<PrometheusHandle>> = LazyLock::new(|| {
     describe_gauge!("fanfold_redis_up", "1 if Redis responds, otherwise 0.");
     describe_gauge!("fanfold_redis_connections", "Connections to Redis.");
     describe_gauge!("fanfold_redis_masters", "Masters of the Redis Cluster.");
+    describe_gauge!("fanfold_redis_replicas", "Masters of which a replica is read.");
     describe_gauge!(
         "fanfold_redis_node_up",
         "1 if a master was reached when it was last tried, otherwise 0."

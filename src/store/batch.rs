@@ -8,10 +8,12 @@ use tracing::Instrument as _;
 
 use crate::budget::{self, Resource};
 use crate::gate::Moment;
+use crate::model::id::UserId;
 use crate::store::Store;
 use crate::store::command::{Body, Command, Decode};
-use crate::store::encode::Pipeline;
+use crate::store::encode::{Masters, Pipeline};
 use crate::store::error::Error;
+use crate::store::key::Tag;
 use crate::store::reply::{self, Answer};
 
 /// A set of commands to send together.
@@ -20,6 +22,7 @@ pub struct Batch {
     bodies: Vec<Body>,
     /// Budget cost of the commands.
     weight: u64,
+    masters: Masters,
 }
 
 /// A claim on one reply of a batch.
@@ -38,7 +41,7 @@ impl Batch {
     /// Creates an empty batch. The name identifies the operation and its step, for gates, logs and metrics.
     #[must_use]
     pub fn new(name: &'static str) -> Self {
-        Self { name, bodies: Vec::new(), weight: 0 }
+        Self { name, bodies: Vec::new(), weight: 0, masters: Masters::Always }
     }
 
     /// Returns true if there is nothing to send.
@@ -52,6 +55,11 @@ impl Batch {
         self.weight += command.weight;
         self.bodies.push(command.body);
         Ticket { index: self.bodies.len() - 1, decode: command.decode }
+    }
+
+    /// Lets replicas execute the commands whose replies may lag, except those with keys of this user.
+    pub fn allow_replicas(&mut self, except: Option<UserId>) {
+        self.masters = Masters::Of(except.map(Tag::User));
     }
 
     /// Sends the commands and waits for all replies. Makes one round trip; none if the batch is empty.
@@ -74,7 +82,9 @@ impl Batch {
             "db.system.name" = "redis",
             "db.operation.batch.size" = self.bodies.len(),
         );
-        let answered = send(self.name, self.bodies, store).instrument(span).await;
+        // Boxed because batches are sent within many other futures.
+        let sent = Box::pin(send(self.name, self.bodies, self.masters, store));
+        let answered = sent.instrument(span).await;
         store.pass(Moment::After, self.name).await;
         answered
     }
@@ -84,11 +94,16 @@ impl Batch {
 const PORTION: usize = 4_000;
 
 /// Sends commands in portions.
-async fn send(name: &'static str, mut bodies: Vec<Body>, store: &Store) -> Result<Replies, Error> {
+async fn send(
+    name: &'static str,
+    mut bodies: Vec<Body>,
+    masters: Masters,
+    store: &Store,
+) -> Result<Replies, Error> {
     let mut answers = Vec::new();
     loop {
         let rest = bodies.split_off(portion(&bodies));
-        answers.extend(Portion::of(bodies, store.keys().is_sharded()).send(name, store).await?);
+        answers.extend(Portion::of(bodies, masters, store.keys().is_sharded()).send(name, store).await?);
         if rest.is_empty() {
             return Ok(Replies { answers });
         }
@@ -129,7 +144,7 @@ struct Portion {
 }
 
 impl Portion {
-    fn of(mut bodies: Vec<Body>, is_sharded: bool) -> Self {
+    fn of(mut bodies: Vec<Body>, masters: Masters, is_sharded: bool) -> Self {
         let mut pipeline = Pipeline::default();
         for body in &mut bodies {
             match body {
@@ -142,7 +157,7 @@ impl Portion {
                 | Body::Transaction(commands) => pipeline.append(commands),
             }
         }
-        Self { bodies, pipeline }
+        Self { bodies, pipeline: pipeline.with_masters(masters) }
     }
 
     async fn send(self, step: &'static str, store: &Store) -> Result<Vec<Answer>, Error> {

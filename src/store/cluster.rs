@@ -29,6 +29,7 @@ use crate::store::key::Tag;
 use crate::store::metric;
 use crate::store::peer::Peer;
 use crate::store::pool::{EXCHANGE, Pool, Server};
+use crate::store::replica::{PATIENCE, Replicas};
 use crate::store::reply::{Replies, Reply};
 use crate::store::topology::{Node, Topology, slot};
 use crate::store::wire::{self, Connection, Listener};
@@ -61,6 +62,8 @@ pub(super) struct Cluster {
     size: u32,
     /// True if all lanes share the connections.
     is_apart: bool,
+    /// The replicas to read; `None` if only masters are read.
+    replicas: Option<Replicas>,
 }
 
 /// What all sets of connections to one cluster share.
@@ -97,9 +100,15 @@ impl Cluster {
             peers: Mutex::default(),
             changes: AtomicU64::default(),
         };
-        let cluster = Self { state: Arc::new(state), pools: Arc::default(), size, is_apart: false };
+        let state = Arc::new(state);
+        let cluster = Self { state, pools: Arc::default(), size, is_apart: false, replicas: None };
         cluster.read_first().await?;
         Ok(cluster)
+    }
+
+    /// Returns the same connections, to the masters of which replicas are read as well.
+    pub(super) fn reading(self, replicas: Replicas) -> Self {
+        Self { replicas: Some(replicas), ..self }
     }
 
     /// Reads the topology from the first seed that answers. Fails with the last seed's cause.
@@ -125,7 +134,7 @@ impl Cluster {
 
     /// Returns a separate set with a single connection to each master, which all lanes share.
     pub(super) fn apart(&self) -> Self {
-        Self { pools: Arc::default(), size: 1, is_apart: true, ..self.clone() }
+        Self { pools: Arc::default(), size: 1, is_apart: true, replicas: None, ..self.clone() }
     }
 
     /// Returns the number of times a server was restarted, replaced or promoted, as far as this process knows.
@@ -153,6 +162,11 @@ impl Cluster {
             self.pool(master).open_lane().await?;
         }
         Ok(())
+    }
+
+    /// Returns true if replicas are read.
+    pub(super) fn reads_replicas(&self) -> bool {
+        self.replicas.is_some()
     }
 
     /// Returns the topology, as far as it is known.
@@ -217,12 +231,16 @@ impl Cluster {
     async fn distribute(&self, mut distribution: Distribution) -> Result<Replies, Error> {
         let began = Instant::now();
         let mut pause = PAUSE.0;
+        if let Some(replicas) = &self.replicas {
+            let topology = self.state.topology();
+            distribution.prefer_replicas(|slot| replicas.of(topology.owner(slot)?));
+        }
         loop {
             let topology = self.state.topology();
             let groups = distribution.groups(&topology);
             let sent = join_all(groups.iter().map(|group| self.send(&distribution, group))).await;
             for (group, (answered, may_retry)) in groups.iter().zip(sent) {
-                if answered.is_err() {
+                if answered.is_err() && !group.is_replica() {
                     // Even if there is no time left for another attempt: the next caller profits.
                     self.refresh_soon();
                 }
@@ -247,6 +265,9 @@ impl Cluster {
     /// Sends a group's commands to its node. Gives up if the node ceases to be a master. Also returns false if the node has
     /// been unreachable for so long that the commands are not retried.
     async fn send(&self, distribution: &Distribution, group: &Group) -> (Result<Replies, Error>, bool) {
+        if let Some(replicas) = self.replicas.as_ref().filter(|_| group.is_replica()) {
+            return (send_to_replica(replicas, distribution, group).await, true);
+        }
         let pool = self.pool(group.node());
         let outage = pool.peer().outage();
         if !outage.may_try(TIMEOUT, TRIED) {
@@ -338,10 +359,19 @@ impl Cluster {
 
     /// Asks a node for the topology; `None` if it does not answer in time.
     async fn ask(&self, node: &Node) -> Option<Topology> {
-        let pipeline = Pipeline::of(&words(&["CLUSTER", "SLOTS"]), None);
-        let sent = self.pool(node);
-        let replies = timeout(ASKED, sent.send(pipeline.into_bytes(), 1)).await.ok()?.ok()?;
+        let replies = ask(&self.pool(node), &["CLUSTER", "SLOTS"]).await?;
         Topology::read(replies.iter().next()?, node)
+    }
+
+    /// Asks a master something about replication; `None` if it does not answer in time.
+    pub(super) async fn ask_master(&self, master: &Node, command: &[&str]) -> Option<Replies> {
+        ask(&self.pool(master), command).await
+    }
+
+    /// Creates connections to a replica.
+    pub(super) fn pool_of_replica(&self, replica: &Node) -> Pool {
+        let server = Server::Replica(Arc::new(self.state.info(replica)));
+        Pool::new(server, self.size, Arc::default(), self.state.home.clone()).within(CONNECT)
     }
 }
 
@@ -390,6 +420,29 @@ impl State {
     fn info(&self, node: &Node) -> ConnectionInfo {
         wire::at(&self.seeds[0], node.host.clone(), node.port)
     }
+}
+
+/// Sends a group's commands to its replica, which is not read for a while if it does not answer in time.
+async fn send_to_replica(
+    replicas: &Replicas,
+    distribution: &Distribution,
+    group: &Group,
+) -> Result<Replies, Error> {
+    let (bytes, count) = distribution.encoded(group);
+    let answered = match replicas.pool(group.node()) {
+        Some(pool) => timeout(PATIENCE, pool.send(bytes, count)).await.ok().and_then(Result::ok),
+        None => None,
+    };
+    if answered.is_none() {
+        replicas.forget(group.node());
+    }
+    answered.ok_or_else(unreachable)
+}
+
+/// Sends one command without keys; `None` if the node does not answer in time.
+pub(super) async fn ask(pool: &Pool, command: &[&str]) -> Option<Replies> {
+    let pipeline = Pipeline::of(&words(command), None);
+    timeout(ASKED, pool.send(pipeline.into_bytes(), 1)).await.ok()?.ok()
 }
 
 /// Returns true if a reply shows that the node does not serve the slot at the moment.

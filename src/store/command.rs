@@ -60,6 +60,15 @@ impl<T> Command<T> {
         Command { body, decode: Box::new(move |answer| turn(decode(answer)?)), weight }
     }
 
+    /// Allows replies that lag behind the last writes, so that replicas may execute the command
+    /// (`Batch::allow_replicas`). A reply without data is read again from the master.
+    pub(super) fn may_lag(mut self) -> Self {
+        if let Body::Single(pipeline) | Body::Each(pipeline) = &mut self.body {
+            pipeline.let_lag();
+        }
+        self
+    }
+
     /// Adds the budget cost of reading `members` members of a set or list.
     pub(super) fn walking(self, members: usize) -> Self {
         Self { weight: self.weight + members as u64 / MEMBERS_PER_COMMAND, ..self }

@@ -10,7 +10,9 @@ use crate::store::OpenError;
 use crate::store::cluster::Cluster;
 use crate::store::encode::Pipeline;
 use crate::store::error::Error;
+use crate::store::lag;
 use crate::store::pool::{Pool, Server};
+use crate::store::replica::Replicas;
 use crate::store::reply::Replies;
 use crate::store::sentinel::Sentinel;
 use crate::store::wire::KEEPALIVE;
@@ -68,6 +70,13 @@ impl Addresses {
     }
 }
 
+/// Returns the same connections to a cluster, which also read replicas.
+fn reading_replicas(cluster: Cluster) -> Cluster {
+    let replicas = Replicas::default();
+    lag::watch(&cluster, &replicas);
+    cluster.reading(replicas)
+}
+
 /// Returns a sentinel's host with its port.
 fn with_port(host: &str) -> String {
     let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
@@ -118,8 +127,18 @@ impl Deployment {
         let server = match Addresses::parse(url, &tcp).map_err(OpenError::Url)? {
             Addresses::Single(info) => Server::At(Arc::from(info)),
             Addresses::Sentinel(sentinel) => Server::Watched(Arc::from(sentinel)),
-            Addresses::Cluster(seeds) => return Cluster::connect(seeds, size).await.map(Self::Cluster),
+            Addresses::Cluster(seeds) => {
+                let cluster = Cluster::connect(seeds, size).await?;
+                return Ok(Self::Cluster(if config.redis_replica_reads {
+                    reading_replicas(cluster)
+                } else {
+                    cluster
+                }));
+            }
         };
+        if config.redis_replica_reads {
+            return Err(OpenError::ReplicasOfSingle);
+        }
         Ok(Self::Single(Box::new(Pool::connect(server, size).await?)))
     }
 
@@ -155,6 +174,14 @@ impl Deployment {
             Self::Cluster(cluster) => {
                 cluster.masters().into_iter().map(|(node, is_up)| (node.to_string(), is_up)).collect()
             }
+        }
+    }
+
+    /// Returns true if replicas are read.
+    pub(super) fn reads_replicas(&self) -> bool {
+        match self {
+            Self::Single(_) => false,
+            Self::Cluster(cluster) => cluster.reads_replicas(),
         }
     }
 

@@ -14,6 +14,9 @@
 //! | none in time | the master may be executing the command | none: the command fails |
 //! | `ASK` or `TRYAGAIN` in a transaction | its keys are at two masters until the slot has moved | none: its caller reads the keys one by one |
 //!
+//! Commands whose replies may lag are sent to a replica first, if there is one to read. Whatever the replica does not answer
+//! with data is sent to the master.
+//!
 //! Of a unit of several commands, those before the first redirect keep their replies, and the others are sent one by one
 //! from then on. The master that a slot is moving to answers, after `ASKING`, even for a key that is still at the other
 //! master, as if there were no such key. So only a command that was itself answered with `ASK` is sent there.
@@ -52,6 +55,7 @@ struct Part {
     /// The slot of the unit's keys; `None` if it has no keys, so that any node can execute it.
     slot: Option<u16>,
     is_transaction: bool,
+    may_lag: bool,
     target: Target,
     progress: Progress,
     /// The final replies so far, among those received together: those to the unit's first commands.
@@ -97,6 +101,9 @@ impl Part {
     /// Records the replies to the commands that were sent, which begin at `first` of these.
     fn settle(&mut self, replies: &Replies, first: usize, group: &Group) {
         let width = group.width();
+        if group.is_replica {
+            return self.settle_lagging(replies, first);
+        }
         let count = self.next();
         let (mut is_final, mut verdict) = (count, None);
         for index in 0..count {
@@ -129,6 +136,17 @@ impl Part {
         }
     }
 
+    /// Records the replies of a replica, if all of them have data. Otherwise, the master is asked.
+    fn settle_lagging(&mut self, replies: &Replies, first: usize) {
+        let count = self.next();
+        self.target = Target::Owner;
+        if replies.range(first..first + count).any(is_without_data) {
+            metric::redirected("replica");
+        } else {
+            self.take(replies, first, count, 1);
+        }
+    }
+
     /// Keeps the replies to the next `count` commands. Leaves out the replies to `ASKING`.
     fn take(&mut self, replies: &Replies, first: usize, count: usize, width: usize) {
         if count == 0 {
@@ -148,6 +166,8 @@ impl Part {
 enum Target {
     /// To the master of its slot, as far as known.
     Owner,
+    /// To a replica of that master.
+    Replica(Node),
     /// To the master that another master has named.
     Moved(Node),
     /// To the master that the slot is moving to.
@@ -182,6 +202,7 @@ pub(super) enum Outlook {
 pub(super) struct Group {
     node: Node,
     is_asking: bool,
+    is_replica: bool,
     /// The units' positions in the pipeline.
     parts: Vec<usize>,
 }
@@ -190,6 +211,11 @@ impl Group {
     /// Returns the node that the group is sent to.
     pub(super) fn node(&self) -> &Node {
         &self.node
+    }
+
+    /// Returns true if the node is a replica.
+    pub(super) fn is_replica(&self) -> bool {
+        self.is_replica
     }
 
     /// Returns the number of replies to each command: `ASKING` has one of its own.
@@ -241,9 +267,9 @@ impl Distribution {
     /// Begins to distribute a pipeline.
     pub(super) fn of(pipeline: Pipeline) -> Self {
         let mut start = 0;
-        let units = pipeline.units().to_vec();
+        let units = pipeline.units().iter().map(|unit| (*unit, pipeline.may_lag(unit))).collect::<Vec<_>>();
         let bytes = pipeline.into_bytes();
-        let part = |unit: Unit| {
+        let part = |(unit, may_lag): (Unit, bool)| {
             let range = start..start + unit.bytes;
             start = range.end;
             Part {
@@ -251,6 +277,7 @@ impl Distribution {
                 bytes: range,
                 commands: unit.commands,
                 slot: unit.tag.map(slot),
+                may_lag,
                 target: Target::Owner,
                 progress: Progress::Open,
                 answered: Vec::new(),
@@ -263,24 +290,34 @@ impl Distribution {
         Self { bytes, parts, elements: 0 }
     }
 
+    /// Sends the commands whose replies may lag to replicas first: those that `replica` returns for their slots.
+    pub(super) fn prefer_replicas(&mut self, replica: impl Fn(u16) -> Option<Node>) {
+        for part in self.parts.iter_mut().filter(|part| part.may_lag) {
+            if let Some(node) = part.slot.and_then(&replica) {
+                part.target = Target::Replica(node);
+            }
+        }
+    }
+
     /// Groups the units that are to be sent by their nodes. A unit whose slot has no master waits.
     pub(super) fn groups(&mut self, topology: &Topology) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
-        let mut known: HashMap<(Node, bool), usize> = HashMap::new();
+        let mut known: HashMap<(Node, bool, bool), usize> = HashMap::new();
         for (index, part) in self.parts.iter_mut().enumerate().filter(|(_, part)| part.is_open()) {
             let owner = || part.slot.map_or(topology.masters().first(), |slot| topology.owner(slot));
-            let (node, is_asking) = match &part.target {
-                Target::Owner => (owner(), false),
-                Target::Moved(node) => (Some(node), false),
-                Target::Asking(node) => (Some(node), true),
+            let (node, is_asking, is_replica) = match &part.target {
+                Target::Owner => (owner(), false, false),
+                Target::Replica(node) => (Some(node), false, true),
+                Target::Moved(node) => (Some(node), false, false),
+                Target::Asking(node) => (Some(node), true, false),
             };
             let Some(node) = node.cloned() else {
                 part.progress = Progress::LacksMaster;
                 continue;
             };
             part.progress = Progress::Open;
-            let group = *known.entry((node.clone(), is_asking)).or_insert_with(|| {
-                groups.push(Group { node, is_asking, parts: Vec::new() });
+            let group = *known.entry((node.clone(), is_asking, is_replica)).or_insert_with(|| {
+                groups.push(Group { node, is_asking, is_replica, parts: Vec::new() });
                 groups.len() - 1
             });
             groups[group].parts.push(index);
@@ -335,13 +372,17 @@ impl Distribution {
         moved
     }
 
-    /// Records that a group's node could not be reached, or did not answer in time.
+    /// Records that a group's node could not be reached, or did not answer in time. The master is asked instead of a replica.
     fn fail(&mut self, group: &Group, error: &Error, may_retry: bool) {
         let is_lost = error.is_timeout() || !may_retry;
         for part in &group.parts {
             let part = &mut self.parts[*part];
             part.target = Target::Owner;
-            part.progress = if is_lost { Progress::Failed } else { Progress::LacksMaster };
+            part.progress = match group.is_replica {
+                true => Progress::Open,
+                false if is_lost => Progress::Failed,
+                false => Progress::LacksMaster,
+            };
         }
     }
 
@@ -393,6 +434,14 @@ impl Distribution {
     }
 }
 
+/// Returns true if a reply is an error, or shows no data: a replica may not have received them yet.
+fn is_without_data(reply: Reply<'_>) -> bool {
+    let mut elements = reply.elements().into_iter().flatten().peekable();
+    reply.error_code().is_some()
+        || reply.is_null()
+        || elements.peek().is_some() && elements.all(Reply::is_null)
+}
+
 /// Returns the end of each of some commands, which have the format of replies.
 fn ends(commands: &[u8]) -> impl Iterator<Item = usize> {
     let mut scanner = Scanner::default();
@@ -416,7 +465,7 @@ mod tests {
 
     use super::*;
     use crate::model::id::UserId;
-    use crate::store::encode::Arguments;
+    use crate::store::encode::{Arguments, Masters};
     use crate::store::key::Tag;
 
     fn node(port: u16) -> Node {
@@ -593,6 +642,44 @@ mod tests {
         let groups = distribution.groups(&topology());
         let sent: Vec<_> = groups.iter().map(|group| (group.node.clone(), group.parts.len())).collect();
         assert_eq!(sent, [(node(9), 1)], "an empty host is that of the node that redirects");
+    }
+
+    #[test]
+    fn what_a_replica_does_not_answer_with_data_is_sent_to_the_master() {
+        let node = |port| Node { host: "replica".to_owned(), port };
+        let answers: [&[u8]; 5] = [
+            b"$1\r\na\r\n",
+            b"*2\r\n$-1\r\n$1\r\na\r\n",
+            b"*0\r\n",
+            b"*2\r\n$-1\r\n$-1\r\n",
+            b"-LOADING\r\n",
+        ];
+        for (answer, is_final) in answers.into_iter().zip([true, true, true, false, false]) {
+            let mut pipeline = pipeline(&[(1, 1), (2, 1)]);
+            pipeline.let_lag();
+            let mut distribution = Distribution::of(pipeline.with_masters(Masters::Of(Some(tag(2)))));
+            distribution.prefer_replicas(|_| Some(node(9)));
+            let groups = distribution.groups(&topology());
+            let [one, other] = &groups[..] else { panic!("two groups") };
+            let (replica, master) = if one.is_replica() { (one, other) } else { (other, one) };
+            assert_eq!((&replica.node, master.is_replica()), (&node(9), false), "a tag may require masters");
+            distribution.settle(master, Ok(all_equal("OK", 1)), true);
+            distribution.settle(replica, Ok(Replies::gather([Reply::new(answer)].into_iter(), 1)), true);
+            assert_eq!(distribution.outlook().is_none(), is_final, "{answer:?}");
+            assert!(distribution.groups(&topology()).iter().all(|group| !group.is_replica()));
+        }
+    }
+
+    #[test]
+    fn the_master_is_asked_instead_of_a_replica_that_is_down() {
+        let mut pipeline = pipeline(&[(1, 1)]);
+        pipeline.let_lag();
+        let mut distribution = Distribution::of(pipeline.with_masters(Masters::Of(None)));
+        distribution.prefer_replicas(|_| Some(Node { host: "replica".to_owned(), port: 9 }));
+        let group = distribution.groups(&topology()).pop().unwrap();
+        distribution.settle(&group, Err(broken()), true);
+        assert_eq!(distribution.outlook(), Some(Outlook::Continues));
+        assert!(!distribution.groups(&topology())[0].is_replica());
     }
 
     #[test]

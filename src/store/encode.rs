@@ -73,6 +73,17 @@ pub(super) struct Pipeline {
     bytes: Vec<u8>,
     count: usize,
     units: Vec<Unit>,
+    masters: Masters,
+}
+
+/// The commands that masters must execute, although their replies may lag.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Masters {
+    /// All commands.
+    #[default]
+    Always,
+    /// Those with keys of this tag.
+    Of(Option<Tag>),
 }
 
 /// Commands of a pipeline that are sent to one server, together.
@@ -84,6 +95,8 @@ pub(super) struct Unit {
     pub(super) commands: usize,
     /// Number of bytes of the encoded commands.
     pub(super) bytes: usize,
+    /// True if the replies may lag behind the last writes.
+    pub(super) may_lag: bool,
 }
 
 impl Pipeline {
@@ -100,7 +113,7 @@ impl Pipeline {
         push_head(&mut self.bytes, b'*', arguments.count);
         self.bytes.extend_from_slice(&arguments.bytes);
         self.count += 1;
-        self.units.push(Unit { tag, commands: 1, bytes: self.bytes.len() - start });
+        self.units.push(Unit { tag, commands: 1, bytes: self.bytes.len() - start, may_lag: false });
     }
 
     /// Reserves capacity for `count` commands like those so far.
@@ -119,8 +132,23 @@ impl Pipeline {
     /// Makes all commands so far one unit.
     pub(super) fn unite(mut self) -> Self {
         let tag = self.units.iter().find_map(|unit| unit.tag);
-        self.units = vec![Unit { tag, commands: self.count, bytes: self.bytes.len() }];
+        self.units = vec![Unit { tag, commands: self.count, bytes: self.bytes.len(), may_lag: false }];
         self
+    }
+
+    /// Marks the commands so far, which only read, as commands whose replies may lag.
+    pub(super) fn let_lag(&mut self) {
+        self.units.iter_mut().for_each(|unit| unit.may_lag = true);
+    }
+
+    /// Sets which commands masters must execute.
+    pub(super) fn with_masters(self, masters: Masters) -> Self {
+        Self { masters, ..self }
+    }
+
+    /// Returns true if a replica may execute a unit's commands.
+    pub(super) fn may_lag(&self, unit: &Unit) -> bool {
+        unit.may_lag && matches!(self.masters, Masters::Of(tag) if tag != unit.tag || tag.is_none())
     }
 
     /// Adds all commands of another pipeline, which keeps only their number.

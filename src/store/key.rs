@@ -18,6 +18,7 @@
 //! | `ff:{u7}:user` | hash | `username`, `display_name`, `bio`, `created_at` |
 //! | `ff:{u7}:secret` | hash | `password`: the password hash, a PHC string |
 //! | `ff:{u7}:sessions` | hash | session token's SHA-256 → session; see [`crate::store::session`] |
+//! | `ff:{u7}:written` | string | exists if user 7 has written lately; see [`crate::store::written`]. Expires after seconds |
 //! | `ff:{u7}:void` | sorted set | items that must never be created in this slot, by time of revocation: `user`, the user's record; `9`, post 9; `deleted:9`, post 9 after its deletion. Expires after a day |
 //! | `ff:{u7}:following` | sorted set | users that user 7 follows, by follow time: the source of truth for an edge |
 //! | `ff:{u7}:followers` | sorted set | user 7's followers, by follow time: the mirror |
@@ -386,6 +387,12 @@ impl Keys {
         self.key(Tag::User(user), "void")
     }
 
+    /// Returns the key that exists if a user has written lately.
+    #[must_use]
+    pub fn written(&self, user: UserId) -> Key<Text> {
+        self.key(Tag::User(user), "written")
+    }
+
     /// Returns the key of the users that a user follows.
     #[must_use]
     pub fn following(&self, user: UserId) -> Key<SortedSet> {
@@ -687,6 +694,7 @@ mod tests {
         assert_eq!(keys.post(post).name(), "ff:{p9}:post");
         assert_eq!(keys.posts(user).name(), "ff:{u7}:posts");
         assert_eq!(keys.post_times(user).name(), "ff:{u7}:posts:times");
+        assert_eq!(keys.written(user).name(), "ff:{u7}:written");
         assert_eq!(keys.recent(user).name(), "ff:{u7}:recent");
         assert_eq!(keys.cold(user).name(), "ff:{u7}:cold");
         assert_eq!(keys.gone(user).name(), "ff:{u7}:gone");

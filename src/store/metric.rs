@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use metrics::{Histogram, counter, histogram};
+use metrics::{Histogram, counter, gauge, histogram};
 
 use crate::store::topology::Node;
 
@@ -42,6 +42,11 @@ pub(super) fn node_answered(node: &Node, took: Duration) {
 /// Counts a reply of a cluster's node that was not final, by what it means.
 pub(super) fn redirected(kind: &'static str) {
     counter!("fanfold_redis_redirects_total", "kind" => kind).increment(1);
+}
+
+/// Records the number of masters of which a replica is read.
+pub(super) fn replicas_read(count: usize) {
+    gauge!("fanfold_redis_replicas").set(u32::try_from(count).unwrap_or(u32::MAX));
 }
 
 /// Counts a change of a cluster's topology.

@@ -21,6 +21,7 @@ pub mod error;
 pub mod fanout;
 pub mod intent;
 pub mod key;
+mod lag;
 pub mod memory;
 mod metric;
 pub mod moving;
@@ -31,6 +32,7 @@ pub mod post;
 pub mod post_list;
 pub mod region;
 pub mod relation;
+mod replica;
 mod reply;
 mod script;
 mod sentinel;
@@ -44,6 +46,7 @@ pub mod unreadable;
 pub mod user;
 pub mod visit;
 mod wire;
+pub mod written;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -151,6 +154,12 @@ impl Store {
     #[must_use]
     pub fn masters(&self) -> Vec<(String, bool)> {
         self.deployment.masters()
+    }
+
+    /// Returns true if replicas execute commands whose replies may lag.
+    #[must_use]
+    pub fn reads_replicas(&self) -> bool {
+        self.deployment.reads_replicas()
     }
 
     /// Checks that Redis responds and accepts writes by writing the time to a key that nothing depends on; in a cluster,
@@ -362,6 +371,9 @@ pub enum OpenError {
     /// The servers of a cluster lack commands that Fanfold uses.
     #[error("Redis {0} is too old for a cluster: 7.0 or newer is required")]
     ClusterTooOld(String),
+    /// Only the replicas of a cluster are read.
+    #[error("--redis-replica-reads requires a Redis Cluster")]
+    ReplicasOfSingle,
     /// The cache supports a single server only.
     #[error("--redis-user-cache requires a single Redis server")]
     CacheOfCluster,

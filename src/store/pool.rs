@@ -36,6 +36,8 @@ pub(super) const EXCHANGE: Duration = Duration::from_secs(20);
 pub(super) enum Server {
     /// At this address.
     At(Arc<ConnectionInfo>),
+    /// A replica at this address, in a cluster.
+    Replica(Arc<ConnectionInfo>),
     /// Where Sentinel says that the master is.
     Watched(Arc<Sentinel>),
 }
@@ -43,7 +45,7 @@ pub(super) enum Server {
 impl fmt::Display for Server {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::At(info) => write!(formatter, "{}", info.addr()),
+            Self::At(info) | Self::Replica(info) => write!(formatter, "{}", info.addr()),
             Self::Watched(sentinel) => formatter.write_str(&sentinel.addresses()),
         }
     }
@@ -53,14 +55,21 @@ impl Server {
     /// Returns the server's address, and the settings of connections to it.
     async fn find(&self) -> Result<ConnectionInfo, RedisError> {
         match self {
-            Self::At(info) => Ok(ConnectionInfo::clone(info)),
+            Self::At(info) | Self::Replica(info) => Ok(ConnectionInfo::clone(info)),
             Self::Watched(sentinel) => sentinel.master().await,
         }
     }
 
     async fn open(&self, listener: Option<Box<dyn Listener>>) -> Result<Connection, RedisError> {
         let info = self.find().await?;
-        let Self::Watched(sentinel) = self else { return Connection::open(&info, listener).await };
+        let Self::Watched(sentinel) = self else {
+            let connection = Connection::open(&info, listener).await?;
+            if matches!(self, Self::Replica(_)) {
+                // Without this command, a replica redirects all readers to its master.
+                connection.query(redis::pipe().cmd("READONLY")).await?;
+            }
+            return Ok(connection);
+        };
         let opened = async {
             let connection = Connection::open(&info, listener).await?;
             sentinel::check_role(&connection).await.map(|()| connection)

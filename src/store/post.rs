@@ -189,7 +189,7 @@ pub type ReadPost = (PostId, Result<Record, Error>);
 /// Reads the stored state of posts, as [`read`] does for one post.
 pub fn read_all(keys: &Keys, ids: Vec<PostId>) -> Command<Vec<ReadPost>> {
     let build = |read: Builder, id: &PostId| read.key(&keys.post(*id)).args(FIELDS).arg("settled");
-    each("HMGET", ids, build, |id, row| record(*id, row))
+    each("HMGET", ids, build, |id, row| record(*id, row)).may_lag()
 }
 
 /// Reads a row of a record.

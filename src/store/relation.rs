@@ -119,7 +119,7 @@ fn outermost_page(keys: &Keys, user: UserId, side: Side, window: &Window<Positio
         Direction::Backward => (-1 - i64::try_from(size).unwrap_or(i64::MAX - 1), -1),
     };
     let range = command("ZREVRANGE").key(&list(keys, user, side)).arg(start).arg(stop).arg("WITHSCORES");
-    range.reply().read_by(|answer| Follows::read(answer.reply())).walking(size).map(
+    range.reply().read_by(|answer| Follows::read(answer.reply())).walking(size).may_lag().map(
         move |Follows(mut follows)| {
             let more = follows.len() > size;
             match direction {
@@ -138,7 +138,7 @@ fn outermost_page(keys: &Keys, user: UserId, side: Side, window: &Window<Positio
 
 /// Returns the number of users in a list.
 pub fn count(keys: &Keys, user: UserId, side: Side) -> Command<u64> {
-    command("ZCARD").key(&list(keys, user, side)).reply()
+    command("ZCARD").key(&list(keys, user, side)).reply::<u64>().may_lag()
 }
 
 /// Reads up to `count` entries of a list, newest first, from rank `start`. For full traversals.

@@ -3,6 +3,7 @@
 //! A cluster divides all keys into 16,384 slots by their hash tag
 //! (<https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/>). Each slot is served by one master.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use redis::ConnectionAddr;
@@ -43,6 +44,14 @@ impl Node {
         Some(Self::named(host, port.parse().ok()?, asked))
     }
 
+    /// Reads a node as `CLUSTER SLOTS` lists it: host, port and more.
+    fn read(reply: Reply<'_>, asked: &Self) -> Option<Self> {
+        let mut parts = reply.elements()?;
+        let host = parts.next()?;
+        let port = u16::try_from(parts.next()?.count()?).ok()?;
+        Some(Self::named(host.text().unwrap_or_default(), port, asked))
+    }
+
     /// Returns a node as another node names it. A node that does not know its own host leaves it empty, or writes `?`.
     fn named(host: &str, port: u16, asked: &Self) -> Self {
         let host = if matches!(host, "" | "?") { asked.host.as_str() } else { host };
@@ -55,6 +64,17 @@ pub(super) fn slot(tag: Tag) -> u16 {
     let text = tag.to_string();
     let hashed = text.trim_start_matches('{').trim_end_matches('}');
     crc16::State::<crc16::XMODEM>::calculate(hashed.as_bytes()) % SLOTS
+}
+
+/// Reads the replicas of each master from a node's reply to `CLUSTER SLOTS`; `None` if the reply is an error.
+pub(super) fn replicas(reply: Reply<'_>, asked: &Node) -> Option<HashMap<Node, Vec<Node>>> {
+    let mut replicas: HashMap<Node, Vec<Node>> = HashMap::new();
+    for range in reply.elements()? {
+        let mut nodes = range.elements()?.skip(2).map(|node| Node::read(node, asked));
+        let master = nodes.next()??;
+        replicas.insert(master, nodes.collect::<Option<_>>()?);
+    }
+    Some(replicas)
 }
 
 /// The masters of a cluster, and their slots.
@@ -78,10 +98,7 @@ impl Topology {
             let mut parts = range.elements()?;
             let mut number = || parts.next()?.count().and_then(|number| u16::try_from(number).ok());
             let (first, last) = (number()?, number()?.min(SLOTS - 1));
-            let mut master = parts.next()?.elements()?;
-            let host = master.next()?;
-            let port = u16::try_from(master.next()?.count()?).ok()?;
-            let node = Node::named(host.text().unwrap_or_default(), port, asked);
+            let node = Node::read(parts.next()?, asked)?;
             let index = topology.index_of(node)?;
             topology.owners.get_mut(usize::from(first)..=usize::from(last))?.fill(Some(index));
         }
@@ -150,6 +167,8 @@ mod tests {
         assert_eq!(topology.owner(5_461), Some(&node("127.0.0.1", 7_001)));
         assert_eq!(topology.owner(16_383), Some(&node("127.0.0.1", 7_000)));
         assert_eq!((topology.owner(5_462), topology.owner(SLOTS)), (None, None));
+        let replicas = replicas(Reply::new(text), &node("127.0.0.1", 7_001)).unwrap();
+        assert_eq!(replicas[&node("127.0.0.1", 7_001)], [node("r", 7_009)]);
         for text in ["*0\r\n", "-ERR This instance has cluster support disabled\r\n", "*1\r\n:1\r\n"] {
             assert_eq!(Topology::read(Reply::new(text.as_bytes()), &node("a", 1)), None);
         }

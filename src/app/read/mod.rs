@@ -365,6 +365,7 @@ impl App {
         let pending: Vec<_> = reads.iter().map(|read| read.0.request(&mut requests)).collect();
         let Requests { mut batch, shared, missed, .. } = requests;
         let shared = shared.push(self, &mut batch);
+        self.1.apply(&mut batch);
         let (sent, missed) = join(batch.send(self.store()), missed.read(self.store())).await;
         let mut replies = match sent {
             Ok(replies) => replies,

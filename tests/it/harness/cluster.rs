@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use redis::{ErrorKind, RedisResult, ServerErrorKind, Value};
 
 use crate::harness::instance::Instance;
+use crate::harness::replication::Proxy;
 
 /// Number of slots of a cluster.
 const SLOTS: usize = 16_384;
@@ -22,7 +23,10 @@ pub(crate) struct Cluster {
 /// A node of a cluster.
 pub(crate) struct Node {
     pub(crate) redis: Instance,
+    /// The port that the nodes know: that of the proxy, if there is one.
     pub(crate) port: u16,
+    /// The proxy to this node.
+    pub(crate) proxy: Option<Proxy>,
     options: Vec<String>,
 }
 
@@ -37,7 +41,15 @@ impl Node {
         let fixed = ["--cluster-allow-replica-migration", "no"];
         let options = [&own[..], &more, &fixed, options].concat();
         let redis = Instance::start(&options);
-        Self { redis, port, options: options.into_iter().map(str::to_owned).collect() }
+        Self { redis, port, proxy: None, options: options.into_iter().map(str::to_owned).collect() }
+    }
+
+    /// Starts a node that the others know by the port of a proxy.
+    fn start_behind_proxy() -> Self {
+        let [announced] = free_ports();
+        let node = Self::start(&["--cluster-announce-port", &announced.to_string()]);
+        let proxy = Some(Proxy::start(announced, node.port));
+        Self { port: announced, proxy, ..node }
     }
 
     /// Starts the node again, after it was killed, with the files that it has left.
@@ -84,7 +96,17 @@ impl Cluster {
 
     /// The same, with more options of each server.
     pub(crate) fn start_with(masters: usize, replicas: usize, options: &[&str]) -> Self {
-        let nodes: Vec<Node> = (0..masters * (1 + replicas)).map(|_| Node::start(options)).collect();
+        Self::form((0..masters * (1 + replicas)).map(|_| Node::start(options)).collect(), masters)
+    }
+
+    /// Starts a cluster in which each master has one replica, which follows it through a proxy.
+    pub(crate) fn start_behind_proxies(masters: usize) -> Self {
+        let nodes = (0..masters).map(|_| Node::start_behind_proxy());
+        Self::form(nodes.chain((0..masters).map(|_| Node::start(&[]))).collect(), masters)
+    }
+
+    /// Makes a cluster of nodes. The first ones are the masters, and the others have equal shares of them.
+    fn form(nodes: Vec<Node>, masters: usize) -> Self {
         let cluster = Self { nodes, masters };
         for (index, node) in cluster.nodes.iter().enumerate() {
             node.redis.raw::<()>(&["CLUSTER", "SET-CONFIG-EPOCH", &(index + 1).to_string()]);

@@ -18,7 +18,7 @@ use crate::service::socket::Socket;
 use crate::service::watch::{TIMELINE, follow, publish};
 
 /// Reports each command that a node executes, also those within scripts, until the node ends.
-fn monitor(port: u16) -> Receiver<String> {
+pub(crate) fn monitor(port: u16) -> Receiver<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     stream.write_all(b"MONITOR\r\n").unwrap();
     let mut lines = BufReader::new(stream).lines();

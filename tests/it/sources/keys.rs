@@ -33,7 +33,7 @@ const UNCHECKED: [(&str, &[&str]); 6] = [
         &["layout", "next_user", "next_post", "issuer", "probe", "fanout_served", "moved"],
     ),
     ("derived, and rebuilt when it is missing", &["recent", "timeline"]),
-    ("expires", &["void", "removed", "attempt", "audience", "known_addresses"]),
+    ("expires", &["void", "written", "removed", "attempt", "audience", "known_addresses"]),
     (
         "a bucket, which expires",
         &[
