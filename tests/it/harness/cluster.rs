@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use redis::{ErrorKind, RedisResult, ServerErrorKind, Value};
 
 use crate::harness::instance::Instance;
-use crate::harness::replication::Proxy;
+use crate::harness::proxy::Proxy;
 
 /// Number of slots of a cluster.
 const SLOTS: usize = 16_384;
@@ -23,33 +23,38 @@ pub(crate) struct Cluster {
 /// A node of a cluster.
 pub(crate) struct Node {
     pub(crate) redis: Instance,
-    /// The port that the nodes know: that of the proxy, if there is one.
+    /// The port that the cluster names: that of the proxy, if the node is behind one.
     pub(crate) port: u16,
-    /// The proxy to this node.
-    pub(crate) proxy: Option<Proxy>,
+    proxy: Option<Proxy>,
     options: Vec<String>,
 }
 
 impl Node {
-    fn start(options: &[&str]) -> Self {
-        let [port, bus] = free_ports();
-        let [port_text, bus] = [port, bus].map(|port| port.to_string());
-        let own = ["--port", &port_text, "--cluster-port", &bus, "--cluster-enabled", "yes"];
+    fn start(options: &[&str], is_behind_proxy: bool) -> Self {
+        let [own, bus] = free_ports();
+        let proxy = is_behind_proxy.then(|| Proxy::before(own));
+        let port = proxy.as_ref().map_or(own, |proxy| proxy.port);
+        let [own, bus, announced] = [own, bus, port].map(|port| port.to_string());
+        let own = [
+            ["--port", &own],
+            ["--cluster-port", &bus],
+            ["--cluster-announce-port", &announced],
+            ["--cluster-announce-bus-port", &bus],
+            ["--cluster-enabled", "yes"],
+        ]
+        .concat();
         // A quick failover, and no need for a majority of replicas.
         let more =
             ["--cluster-node-timeout", "2000", "--repl-diskless-sync-delay", "0", "--bind", "127.0.0.1"];
         let fixed = ["--cluster-allow-replica-migration", "no"];
         let options = [&own[..], &more, &fixed, options].concat();
         let redis = Instance::start(&options);
-        Self { redis, port, proxy: None, options: options.into_iter().map(str::to_owned).collect() }
+        Self { redis, port, proxy, options: options.into_iter().map(str::to_owned).collect() }
     }
 
-    /// Starts a node that the others know by the port of a proxy.
-    fn start_behind_proxy() -> Self {
-        let [announced] = free_ports();
-        let node = Self::start(&["--cluster-announce-port", &announced.to_string()]);
-        let proxy = Some(Proxy::start(announced, node.port));
-        Self { port: announced, proxy, ..node }
+    /// Returns the proxy before the node, in a cluster behind proxies.
+    pub(crate) fn proxy(&self) -> &Proxy {
+        self.proxy.as_ref().expect("the cluster is behind proxies")
     }
 
     /// Starts the node again, after it was killed, with the files that it has left.
@@ -96,17 +101,16 @@ impl Cluster {
 
     /// The same, with more options of each server.
     pub(crate) fn start_with(masters: usize, replicas: usize, options: &[&str]) -> Self {
-        Self::form((0..masters * (1 + replicas)).map(|_| Node::start(options)).collect(), masters)
+        Self::form(masters, (0..masters * (1 + replicas)).map(|_| Node::start(options, false)).collect())
     }
 
-    /// Starts a cluster in which each master has one replica, which follows it through a proxy.
-    pub(crate) fn start_behind_proxies(masters: usize) -> Self {
-        let nodes = (0..masters).map(|_| Node::start_behind_proxy());
-        Self::form(nodes.chain((0..masters).map(|_| Node::start(&[]))).collect(), masters)
+    /// The same, with a proxy before each node, through which clients and replicas connect to it.
+    pub(crate) fn start_behind_proxies(masters: usize, replicas: usize, options: &[&str]) -> Self {
+        Self::form(masters, (0..masters * (1 + replicas)).map(|_| Node::start(options, true)).collect())
     }
 
-    /// Makes a cluster of nodes. The first ones are the masters, and the others have equal shares of them.
-    fn form(nodes: Vec<Node>, masters: usize) -> Self {
+    /// Makes a cluster of nodes that know nothing of each other.
+    fn form(masters: usize, nodes: Vec<Node>) -> Self {
         let cluster = Self { nodes, masters };
         for (index, node) in cluster.nodes.iter().enumerate() {
             node.redis.raw::<()>(&["CLUSTER", "SET-CONFIG-EPOCH", &(index + 1).to_string()]);
@@ -167,8 +171,8 @@ impl Cluster {
         };
         self.wait_until(|node| {
             let nodes: String = node.redis.raw(&["CLUSTER", "NODES"]);
-            // A line ends with the slots that a master serves, after `connected`.
-            let has_slots = |line: &&str| line.contains(" master ") && !line.ends_with("connected");
+            // A line ends with the slots that a master serves, whether or not it is suspected to have failed.
+            let has_slots = |line: &&str| line.split(' ').nth(8).is_some();
             let state: String = node.redis.raw(&["CLUSTER", "INFO"]);
             state.contains("cluster_state:ok") && nodes.lines().filter(has_slots).all(is_here)
         });

@@ -5,7 +5,7 @@ pub(crate) mod deployment;
 pub(crate) mod graph;
 pub(crate) mod instance;
 mod merge;
-pub(crate) mod replication;
+pub(crate) mod proxy;
 pub(crate) mod screen;
 pub(crate) mod sentinel;
 pub(crate) mod server;

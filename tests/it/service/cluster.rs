@@ -179,8 +179,8 @@ async fn replicas_take_over_from_masters_that_are_killed() {
 }
 
 /// A user of a test, and where their data is.
-struct Placed {
-    token: String,
+pub(crate) struct Placed {
+    pub(crate) token: String,
     /// Position of the master of the user's slot.
     master: usize,
     /// Position of the master of the deliveries of the user's posts.
@@ -189,7 +189,7 @@ struct Placed {
 
 impl Placed {
     /// Returns true if the user can publish without this master.
-    fn is_served_without(&self, master: usize) -> bool {
+    pub(crate) fn is_served_without(&self, master: usize) -> bool {
         self.master != master && self.deliveries != master
     }
 }
@@ -200,7 +200,7 @@ fn lasting_cluster() -> Cluster {
 }
 
 /// Registers users, who get the ids from 1.
-fn placed(cluster: &Cluster, server: &Server, count: usize) -> Vec<Placed> {
+pub(crate) fn placed(cluster: &Cluster, server: &Server, count: usize) -> Vec<Placed> {
     let place = |id: usize| Placed {
         token: server.token(&name(id)),
         master: cluster.share_of(&format!("ff:{{u{id}}}:user")),
@@ -454,13 +454,13 @@ async fn ids_are_not_issued_again_by_a_node_that_has_lost_some() {
     }
 }
 
-/// Publishes a post, and retries while a failover is under way.
-async fn publish_in_the_end(server: &Server, token: &str, content: &str) {
+/// Publishes a post, and retries while a failover is under way. Returns its id.
+pub(crate) async fn publish_in_the_end(server: &Server, token: &str, content: &str) -> String {
     let input = format!("content: \"{content}\", idempotencyKey: \"{content}\"");
     let query = format!("mutation {{ publish(input: {{ {input} }}) {{ post {{ id }} }} }}");
     for _ in 0..200 {
-        if server.ask_as(token, &query)["data"]["publish"]["post"]["id"].is_string() {
-            return;
+        if let Some(id) = server.ask_as(token, &query)["data"]["publish"]["post"]["id"].as_str() {
+            return id.to_owned();
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
@@ -468,7 +468,7 @@ async fn publish_in_the_end(server: &Server, token: &str, content: &str) {
 }
 
 /// Waits until a post is the newest of a timeline, which is in the order of ids.
-async fn wait_until_first(server: &Server, token: &str, content: &str) {
+pub(crate) async fn wait_until_first(server: &Server, token: &str, content: &str) {
     for _ in 0..400 {
         if timeline(server, token).first().is_some_and(|first| first == content) {
             return;

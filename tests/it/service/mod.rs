@@ -10,6 +10,7 @@ pub(crate) mod command_line;
 pub(crate) mod events;
 pub(crate) mod generated;
 pub(crate) mod handshake;
+pub(crate) mod lagging;
 pub(crate) mod memory;
 pub(crate) mod observe;
 pub(crate) mod password;

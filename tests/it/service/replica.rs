@@ -55,7 +55,7 @@ fn change(server: &Server, token: &str, mutation: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn replicas_that_lag_are_read_but_hide_neither_posts_nor_own_writes() {
-    let (cluster, directory) = (Cluster::start_behind_proxies(3), tempfile::tempdir().unwrap());
+    let (cluster, directory) = (Cluster::start_behind_proxies(3, 1, &[]), tempfile::tempdir().unwrap());
     let serve = || serve(&cluster, &directory, &["--redis-replica-reads"]);
     let (one, other) = (serve(), serve());
     let [ada, ben, eve] = ["ada", "ben", "eve"].map(|name| one.token(name));
@@ -72,7 +72,7 @@ async fn replicas_that_lag_are_read_but_hide_neither_posts_nor_own_writes() {
     assert!(eventually(|| is_read(&one)) && eventually(|| is_read(&other)), "replicas are read");
 
     for node in &cluster.nodes[..3] {
-        node.proxy.as_ref().unwrap().hold_back(Duration::from_secs(2));
+        node.proxy().delay_replication(Duration::from_secs(2));
     }
     // Replicas that lag are still read.
     tokio::time::sleep(Duration::from_secs(4)).await;

@@ -1,0 +1,168 @@
+//! A TCP proxy before a Redis server. It delays or holds back what the server sends: to its replicas, or to its clients.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The command by which a replica begins to replicate, as Redis encodes it.
+const BEGIN_TO_REPLICATE: &[u8] = b"$5\r\nPSYNC\r\n";
+
+/// A port that leads to a server. It is served until the process ends; while the server is down, connections are closed.
+pub(crate) struct Proxy {
+    pub(crate) port: u16,
+    delays: Arc<Delays>,
+}
+
+/// The delays in force, for the data of all connections that is not delivered yet.
+#[derive(Default)]
+struct Delays {
+    current: Mutex<Current>,
+    changed: Condvar,
+}
+
+struct Current {
+    /// Time after which clients receive what the server has sent.
+    clients: Duration,
+    /// The same for replicas; `None` if what the server sends them is held back.
+    replicas: Option<Duration>,
+}
+
+impl Default for Current {
+    fn default() -> Self {
+        Self { clients: Duration::ZERO, replicas: Some(Duration::ZERO) }
+    }
+}
+
+/// The state of a connection.
+#[derive(Default)]
+struct Connection {
+    /// True if it is that of a replica.
+    replicates: AtomicBool,
+    /// True if the server has closed it.
+    is_closed: AtomicBool,
+}
+
+/// Data from the server, and the time at which it was received.
+type Piece = (Instant, Vec<u8>);
+
+impl Proxy {
+    /// Starts a proxy before the server at this port of the machine.
+    pub(crate) fn before(server: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let delays = Arc::<Delays>::default();
+        let shared = Arc::clone(&delays);
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                if let Ok(server) = TcpStream::connect(("127.0.0.1", server)) {
+                    forward(&client, &server, &shared);
+                }
+            }
+        });
+        Self { port, delays }
+    }
+
+    /// Delays all that the server sends to its clients.
+    pub(crate) fn delay_replies(&self, delay: Duration) {
+        self.delays.change(|current| current.clients = delay);
+    }
+
+    /// Delays all that the server sends to its replicas.
+    pub(crate) fn delay_replication(&self, delay: Duration) {
+        self.delays.change(|current| current.replicas = Some(delay));
+    }
+
+    /// Holds back all that the server sends to its replicas until it is released. If the server dies, it is lost.
+    pub(crate) fn hold_back_replication(&self) {
+        self.delays.change(|current| current.replicas = None);
+    }
+
+    /// Delivers what was held back, and from now on everything without delay.
+    pub(crate) fn release_replication(&self) {
+        self.delay_replication(Duration::ZERO);
+    }
+}
+
+impl Delays {
+    fn change(&self, change: impl FnOnce(&mut Current)) {
+        change(&mut self.current.lock().unwrap());
+        self.changed.notify_all();
+    }
+
+    /// Waits until data is due that was received at this time. Returns false if it must not be delivered: what a replica
+    /// has not received when its master dies is lost.
+    fn wait(&self, received: Instant, connection: &Connection) -> bool {
+        let mut current = self.current.lock().unwrap();
+        loop {
+            let replicates = connection.replicates.load(Ordering::Relaxed);
+            if replicates && connection.is_closed.load(Ordering::Relaxed) {
+                return false;
+            }
+            let delay = if replicates { current.replicas } else { Some(current.clients) };
+            current = match delay.map(|delay| delay.saturating_sub(received.elapsed())) {
+                Some(Duration::ZERO) => return true,
+                Some(left) => self.changed.wait_timeout(current, left).unwrap().0,
+                None => self.changed.wait(current).unwrap(),
+            };
+        }
+    }
+}
+
+fn forward(client: &TcpStream, server: &TcpStream, delays: &Arc<Delays>) {
+    let ends = || {
+        [client, server].map(|end| {
+            end.set_nodelay(true).unwrap();
+            end.try_clone().unwrap()
+        })
+    };
+    let ([to_client, from_server], ends, (sender, pieces)) = (ends(), ends(), mpsc::channel());
+    let [one, two, three] = [(); 3].map({
+        let connection = Arc::<Connection>::default();
+        move |()| (Arc::clone(&connection), Arc::clone(delays))
+    });
+    thread::spawn(move || forward_requests(ends, &one.0));
+    thread::spawn(move || receive(from_server, &sender, &two.0, &two.1));
+    thread::spawn(move || deliver(to_client, pieces, &three.0, &three.1));
+}
+
+/// Forwards what the client sends, at once.
+fn forward_requests([mut client, mut server]: [TcpStream; 2], connection: &Connection) {
+    let mut bytes = [0; 16 << 10];
+    while let Ok(count @ 1..) = client.read(&mut bytes) {
+        let bytes = &bytes[..count];
+        if bytes.windows(BEGIN_TO_REPLICATE.len()).any(|part| part == BEGIN_TO_REPLICATE) {
+            connection.replicates.store(true, Ordering::Relaxed);
+        }
+        if server.write_all(bytes).is_err() {
+            break;
+        }
+    }
+    let _ = server.shutdown(Shutdown::Both);
+}
+
+/// Receives what the server sends, however long it takes to deliver it.
+fn receive(mut server: TcpStream, pieces: &Sender<Piece>, connection: &Connection, delays: &Delays) {
+    let mut bytes = [0; 16 << 10];
+    while let Ok(count @ 1..) = server.read(&mut bytes) {
+        #[allow(clippy::disallowed_methods, reason = "processes take real time")]
+        let received = Instant::now();
+        if pieces.send((received, bytes[..count].to_vec())).is_err() {
+            break;
+        }
+    }
+    delays.change(|_| connection.is_closed.store(true, Ordering::Relaxed));
+}
+
+/// Delivers what the server has sent, each piece when it is due.
+fn deliver(mut client: TcpStream, pieces: Receiver<Piece>, connection: &Connection, delays: &Delays) {
+    for (received, piece) in pieces {
+        if !delays.wait(received, connection) || client.write_all(&piece).is_err() {
+            break;
+        }
+    }
+    let _ = client.shutdown(Shutdown::Both);
+}
