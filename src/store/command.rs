@@ -61,7 +61,7 @@ impl<T> Command<T> {
     }
 
     /// Allows replies that lag behind the last writes, so that replicas may execute the command
-    /// (`Batch::allow_replicas`). A reply without data is read again from the master.
+    /// (`Batch::allow_replicas`). A reply without data is read again from the master. Scripts always run on masters.
     pub(super) fn may_lag(mut self) -> Self {
         if let Body::Single(pipeline) | Body::Each(pipeline) = &mut self.body {
             pipeline.let_lag();
