@@ -79,13 +79,17 @@ impl Redis {
 
     /// Opens an application on this Redis, with an archive in the same directory.
     pub(crate) async fn app(&self, options: &[&str]) -> App {
-        let (url, directory) = (self.url(), self.directory());
-        let fixed = ["bench", "--redis-url", &url, "--data-dir", directory];
-        let DataConfig { redis, rules, archive } = Knobs::parse_from(fixed.iter().chain(options)).data;
-        let archive = Archive::new(&archive, &redis.data_dir).unwrap();
-        let store = Store::open(&redis).await.unwrap();
-        App::new(store, archive, Arc::new(SystemClock), Rng::from_seed(1), rules)
+        app_at(&self.url(), self.directory(), options).await
     }
+}
+
+/// Opens an application on the Redis at this address, with an archive in this directory.
+pub(crate) async fn app_at(url: &str, directory: &str, options: &[&str]) -> App {
+    let fixed = ["bench", "--redis-url", url, "--data-dir", directory];
+    let DataConfig { redis, rules, archive } = Knobs::parse_from(fixed.iter().chain(options)).data;
+    let archive = Archive::new(&archive, &redis.data_dir).unwrap();
+    let store = Store::open(&redis).await.unwrap();
+    App::new(store, archive, Arc::new(SystemClock), Rng::from_seed(1), rules)
 }
 
 impl Drop for Redis {

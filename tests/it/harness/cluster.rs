@@ -82,7 +82,7 @@ impl Node {
 /// processes that run at the same time begin at different ports.
 pub(crate) fn free_ports<const N: usize>() -> [u16; N] {
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    let first = 21_000 + (std::process::id() % 100 * 100) as u16;
+    let first = 21_000 + u16::try_from(std::process::id() % 100 * 100).unwrap();
     [(); N].map(|()| {
         loop {
             let port = first + NEXT.fetch_add(1, Ordering::Relaxed);
