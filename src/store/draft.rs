@@ -108,6 +108,12 @@ impl FromRedisValue for Attempt {
     }
 }
 
+/// Records the node that is going to issue the first post id of a new store, in a cluster. Returns false if one was recorded
+/// before.
+pub(super) fn set_issuer(keys: &Keys) -> Command<bool> {
+    call(&script::SET_ISSUER).key(&keys.issuer()).reply()
+}
+
 /// Issues post ids, none below `least`, and records a note for each post. If sent twice, leaves surplus notes,
 /// which the repairer removes.
 pub fn issue(keys: &Keys, least: u64, notes: Vec<Note>) -> Command<Vec<Draft>> {

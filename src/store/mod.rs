@@ -285,6 +285,10 @@ impl Store {
             return Ok(layout);
         }
         let wanted = StoreLayout::wanted(config, self.keys.is_sharded());
+        if self.keys.is_sharded() {
+            // Before the layout, so that a replica that has the layout has the issuer as well.
+            draft::set_issuer(&self.keys).send("open: set issuer", self).await?;
+        }
         let fix = |field: &str, value: u32| command("HSETNX").key(&self.keys.layout()).arg(field).arg(value);
         // The number of shards comes last: a layout that has it is complete.
         let fix =

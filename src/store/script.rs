@@ -109,6 +109,7 @@ scripts! {
     REQUEUE_POSTS = "requeue_posts";
     RESERVE_NAME = "reserve_name";
     REVOKE_SESSION = "part/channel" "part/signal" "revoke_session";
+    SET_ISSUER = "set_issuer";
     SETTLE_TOMBSTONE = "settle_tombstone";
     SKIP_POSTS = "skip_posts";
     TAKE_OVER_JOBS = "part/turns" "take_over_jobs";
