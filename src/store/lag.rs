@@ -23,7 +23,7 @@ const EXAMINED: Duration = Duration::from_secs(1);
 /// Command that reports how far a node is.
 const REPLICATION: [&str; 2] = ["INFO", "replication"];
 
-/// Examines the replicas of all masters, in the background, until nobody reads them.
+/// Examines the replicas of all masters, in the background, until the last handle to them is dropped.
 pub(super) fn watch(cluster: &Cluster, replicas: &Replicas) {
     let watch = Watch { cluster: cluster.clone(), offsets: HashMap::new(), pools: HashMap::new() };
     tokio::spawn(watch.run(replicas.downgrade()));

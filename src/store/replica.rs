@@ -22,7 +22,7 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(500);
 #[derive(Clone, Default)]
 pub(super) struct Replicas(Arc<RwLock<HashMap<Node, Replica>>>);
 
-/// The same, for as long as somebody reads them.
+/// A weak handle to the replicas that are read.
 pub(super) struct WeakReplicas(Weak<RwLock<HashMap<Node, Replica>>>);
 
 /// A replica, and the connections to it.
@@ -54,14 +54,14 @@ impl Replicas {
         chosen.retain(|_, replica| replica.node != *node);
     }
 
-    /// Returns a handle that does not keep the replicas.
+    /// Returns a weak handle.
     pub(super) fn downgrade(&self) -> WeakReplicas {
         WeakReplicas(Arc::downgrade(&self.0))
     }
 }
 
 impl WeakReplicas {
-    /// Sets the replicas that are read. Returns false if nobody reads them any more.
+    /// Replaces the replicas that are read. Returns false if all handles have been dropped.
     pub(super) fn set(&self, replicas: HashMap<Node, Replica>) -> bool {
         let Some(chosen) = self.0.upgrade() else { return false };
         *chosen.write().unwrap_or_else(PoisonError::into_inner) = replicas;
