@@ -1,5 +1,6 @@
 //! Measures the same page of followers on a cluster and on a single server, in turns: its latency while each node responds
-//! late, and the CPU time of the server without such a delay.
+//! late, and the CPU time of the server without such a delay. Then measures it while the slot of another user is half
+//! moved, and while no slot is.
 //!
 //! `cargo bench` measures; `cargo test` only checks that the bench works, in one short round.
 
@@ -29,6 +30,7 @@ mod times;
 #[path = "peers/usage.rs"]
 mod usage;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use fanfold::app::App;
@@ -37,7 +39,7 @@ use fanfold::model::clock::Timestamp;
 use tempfile::TempDir;
 
 use crate::ground::{Redis, app_at, is_measured};
-use crate::harness::cluster::{Cluster, Node, free_ports};
+use crate::harness::cluster::{Cluster, Moving, Node, free_ports};
 use crate::harness::proxy::Proxy;
 use crate::load::{Exchange, ask, load};
 use crate::people::users;
@@ -51,6 +53,8 @@ const FOLLOWERS: usize = 1_000;
 const FOLLOWED: usize = 500;
 /// Time after which a client receives what a node has sent.
 const DELAY: Duration = Duration::from_millis(5);
+/// Number of requests of a user of a moving slot per second.
+const RATE: u32 = 20;
 
 /// A server over a Redis that has the user `star` and a viewer.
 struct Site {
@@ -58,7 +62,7 @@ struct Site {
     server: Server,
     /// The page, requested by the viewer.
     exchange: Exchange,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 impl Site {
@@ -72,7 +76,7 @@ impl Site {
         let request = requests::request(query, &format!("authorization: Bearer {token}\r\n"));
         let expected = ask(&server.address, std::slice::from_ref(&request)).await.remove(0);
         assert!(expected.starts_with(b"{\"data\":{\"user\":{"), "{}", String::from_utf8_lossy(&expected));
-        Self { name, server, exchange: Exchange { request, expected }, _directory: directory }
+        Self { name, server, exchange: Exchange { request, expected }, directory }
     }
 }
 
@@ -88,6 +92,47 @@ async fn build(app: &App) -> String {
     let times = (1..).map(Timestamp::from_millis);
     app.import_follows(times.zip(followers.chain(followed)).map(follow).collect()).await.unwrap();
     viewer.token.expose()
+}
+
+/// Registers a user with posts and followers. Returns the name of one of the user's keys, and requests of the user: some
+/// only read lists, and the others wait while the user's slot is half moved.
+async fn other_user(app: &App) -> (String, Vec<Vec<u8>>) {
+    let opened = app.register("other", "correct horse", None, None, None).await.unwrap();
+    let (other, token) = (opened.viewer.user().unwrap(), opened.token.expose());
+    for content in ["one", "two", "three"] {
+        app.publish(&opened.viewer, content, Some("bench"), None).await.unwrap();
+    }
+    let lists = "{ viewer { user { followers(first: 20) { totalCount nodes { username } }
+        posts(first: 20) { totalCount nodes { content } } } } }";
+    let timeline = "{ viewer { timeline(first: 20) { nodes { content } } } }";
+    let authorization = format!("authorization: Bearer {token}\r\n");
+    let requests = [lists, timeline].map(|query| requests::request(query, &authorization));
+    (app.store().keys().posts(other).name().to_owned(), requests.into())
+}
+
+/// Measures the page with and without a half-moved slot, in turns, while a user of that slot sends requests.
+async fn compare_moving(site: &Site, cluster: &Cluster, rounds: usize, time: Duration) -> [Times; 2] {
+    let directory = site.directory.path().to_str().unwrap();
+    let (key, requests) = other_user(&app_at(&cluster.url(), directory, &[]).await).await;
+    let (address, requests) = (&site.server.address, Arc::new(requests));
+    let mut times = [(); 2].map(|()| Times::default());
+    for round in 0..=rounds {
+        for (is_moving, times) in [false, true].into_iter().zip(&mut times) {
+            let moving = is_moving.then(|| cluster.begin_to_move_slot(&key));
+            if let Some(moving) = &moving {
+                moving.move_key(&key);
+            }
+            let others = requests::send_at_rate(address, RATE, time, Arc::clone(&requests));
+            let page = std::slice::from_ref(&site.exchange);
+            let (load, _) = tokio::join!(load(address, page, 1, time), others);
+            moving.into_iter().for_each(Moving::end);
+            // The first round is a warm-up.
+            if round > 0 {
+                times.0.extend(load.requests);
+            }
+        }
+    }
+    times
 }
 
 /// Measures both sites in turns, over one connection each. Returns for each the durations of its requests, and the
@@ -138,14 +183,20 @@ async fn main() {
         for proxy in cluster.nodes.iter().map(Node::proxy).chain([&proxy]) {
             proxy.delay_replies(DELAY);
         }
-        let [single, cluster] = compare(&sites, rounds, time).await;
-        print(&sites, "a page, each node 5 ms late", [&single.0, &cluster.0]);
+        let measured = compare(&sites, rounds, time).await;
+        print(&sites, "a page, each node 5 ms late", measured.each_ref().map(|(times, _)| times));
         drop(redis);
     }
     let [port] = free_ports();
     let (redis, cluster) = (Redis::start(Some(port)), Cluster::start(MASTERS, 0));
     let sites = [Site::new("single server", &redis.url()).await, Site::new("cluster", &cluster.url()).await];
-    let [single, cluster] = compare(&sites, rounds, time).await;
-    print(&sites, "a page", [&single.0, &cluster.0]);
-    print(&sites, "CPU time of the server per page", [&single.1, &cluster.1]);
+    let measured = compare(&sites, rounds, time).await;
+    print(&sites, "a page", measured.each_ref().map(|(times, _)| times));
+    print(&sites, "CPU time of the server per page", measured.each_ref().map(|(_, used)| used));
+    let times = compare_moving(&sites[1], &cluster, rounds, time).await;
+    for (times, what) in times.iter().zip(["no slot moves", "the slot of another user is half moved"]) {
+        times.print(&format!("a page, {what}"));
+    }
+    let [still, moving] = times.map(|times| times.quantile(99));
+    println!("99 %: {still:.2} and {moving:.2}, half moved : still = {:.2}", moving / still);
 }

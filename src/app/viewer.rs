@@ -14,7 +14,6 @@ use crate::model::clock::{Day, Timestamp};
 use crate::model::id::UserId;
 use crate::model::secret::{Token, TokenHash};
 use crate::model::session::{Session, SessionId};
-use crate::store;
 use crate::store::command::Command;
 use crate::store::session::{self, StoredSession};
 
@@ -151,8 +150,8 @@ impl App {
         if let Some(charge) = charge {
             let read = session::read_and_take(self.keys(), user, token, charge.limit(), charge.cost, now);
             let read = read.send("authenticate", self.store()).await;
-            // Apply no limit if the store is not writable.
-            if !read.as_ref().is_err_and(store::error::Error::is_read_only) {
+            // Apply no limit if the store is not writable, or while the user's slot moves.
+            if !read.as_ref().is_err_and(|error| error.is_read_only() || error.is_divided()) {
                 return Ok(read?.map(|(session, taken)| (session, Some(charge.rate_limit(taken, now)))));
             }
         }

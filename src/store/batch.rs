@@ -10,8 +10,8 @@ use crate::budget::{self, Resource};
 use crate::gate::Moment;
 use crate::model::id::UserId;
 use crate::store::Store;
-use crate::store::command::{Body, Command, Decode};
-use crate::store::encode::{Masters, Pipeline};
+use crate::store::command::{Body, Command, Decode, Divided, MEMBERS_PER_COMMAND};
+use crate::store::encode::{Arguments, Masters, Pipeline};
 use crate::store::error::Error;
 use crate::store::key::Tag;
 use crate::store::reply::{self, Answer};
@@ -148,8 +148,8 @@ impl Portion {
         let mut pipeline = Pipeline::default();
         for body in &mut bodies {
             match body {
-                Body::Script { script, tag, keys, arguments } => {
-                    pipeline.push(&script.by_digest(is_sharded, *keys, arguments), *tag);
+                Body::Script { script, tag, keys, arguments, divided } => {
+                    push_call(&mut pipeline, &script.by_digest(is_sharded, *keys, arguments), *tag, divided);
                 }
                 Body::Single(commands)
                 | Body::Several(commands)
@@ -166,7 +166,16 @@ impl Portion {
         let mut answers =
             answers(&bodies, &replies).ok_or_else(|| Error::corrupt("fewer replies than commands"))?;
         retry_unknown_scripts(&bodies, step, store, &mut answers).await?;
+        read_apart(bodies, step, store, &mut answers).await?;
         Ok(answers)
+    }
+}
+
+/// Adds a call of a script.
+fn push_call(pipeline: &mut Pipeline, call: &Arguments, tag: Option<Tag>, divided: &Divided) {
+    pipeline.push(call, tag);
+    if !matches!(divided, Divided::Waits) {
+        pipeline.fail_if_divided();
     }
 }
 
@@ -196,10 +205,11 @@ async fn retry_unknown_scripts(
 ) -> Result<(), Error> {
     let (mut pipeline, mut unknown) = (Pipeline::default(), Vec::new());
     for (body, answer) in bodies.iter().zip(answers) {
-        if let Body::Script { script, tag, keys, arguments } = body
+        if let Body::Script { script, tag, keys, arguments, divided } = body
             && answer.reply().error_code() == Some(b"NOSCRIPT")
         {
-            pipeline.push(&script.by_source(store.keys().is_sharded(), *keys, arguments), *tag);
+            let call = script.by_source(store.keys().is_sharded(), *keys, arguments);
+            push_call(&mut pipeline, &call, *tag, divided);
             unknown.push(answer);
         }
     }
@@ -209,6 +219,36 @@ async fn retry_unknown_scripts(
     let replies = exchange(step, pipeline, store).await?;
     for (index, answer) in unknown.into_iter().enumerate() {
         *answer = replies.one(index).ok_or_else(|| Error::corrupt("fewer replies than commands"))?;
+    }
+    Ok(())
+}
+
+/// Reads the keys of scripts one by one, if the keys are divided between two masters of a cluster: in one exchange for all
+/// such scripts. Spends what their commands and the members of their replies cost.
+async fn read_apart(
+    bodies: Vec<Body>,
+    step: &'static str,
+    store: &Store,
+    answers: &mut [Answer],
+) -> Result<(), Error> {
+    let (mut pipeline, mut apart) = (Pipeline::default(), Vec::new());
+    for (body, answer) in bodies.into_iter().zip(answers) {
+        if let Body::Script { divided: Divided::ReadsApart(build), .. } = body
+            && answer.reply().error_code() == Some(b"TRYAGAIN")
+        {
+            let first = pipeline.len();
+            pipeline.append(&mut build());
+            apart.push((answer, first, pipeline.len() - first));
+        }
+    }
+    if apart.is_empty() {
+        return Ok(());
+    }
+    budget::spend(Resource::Commands, pipeline.len() as u64)?;
+    let replies = exchange(step, pipeline, store).await?;
+    budget::spend(Resource::Commands, replies.elements() / MEMBERS_PER_COMMAND)?;
+    for (answer, first, count) in apart {
+        *answer = replies.list(first, count).ok_or_else(|| Error::corrupt("fewer replies than commands"))?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use redis::{FromRedisValue, RedisWrite as _, ToRedisArgs, Value};
 
 use crate::store::encode::{Arguments, Pipeline};
 use crate::store::error::Error;
-use crate::store::key::{Key, Tag};
+use crate::store::key::{Key, Keys, Tag};
 use crate::store::reply::{Answer, Reply};
 use crate::store::script::Script;
 
@@ -47,7 +47,53 @@ pub(super) enum Body {
         tag: Option<Tag>,
         keys: usize,
         arguments: Arguments,
+        divided: Divided,
     },
+}
+
+/// What becomes of a script while its keys are divided between two masters of a cluster, because their slot is moving.
+pub(super) enum Divided {
+    /// The script is retried, and fails after a while.
+    Waits,
+    /// The script fails at once, without an effect, and its caller sends other commands.
+    Fails,
+    /// Commands for single keys are sent instead. They are built only then.
+    ReadsApart(Box<dyn FnOnce() -> Pipeline + Send + Sync>),
+}
+
+impl<T: 'static> Command<T> {
+    /// Makes a script fail at once with [`Error::is_divided`], without an effect, if its keys are divided between two
+    /// masters. Its caller then sends other commands.
+    pub(super) fn failing_if_divided(mut self) -> Self {
+        if let Body::Script { divided, .. } = &mut self.body {
+            *divided = Divided::Fails;
+        }
+        self
+    }
+
+    /// Adds to a script that only reads the commands that read its keys one by one, which the next round trip sends
+    /// instead if the keys are divided between two masters. `join` computes the result from their replies.
+    ///
+    /// The commands are executed in this order, but not atomically: the data may change in between. So `build` must
+    /// choose an order in which whatever moves from one key to another is found in at least one of them.
+    pub(super) fn or_apart<Parts: FromRedisValue>(
+        self,
+        keys: &Keys,
+        build: impl FnOnce(&Keys) -> Vec<Builder> + Send + Sync + 'static,
+        join: impl FnOnce(Parts) -> Result<T, Error> + Send + 'static,
+    ) -> Self {
+        let Self { mut body, decode, weight } = self;
+        let Body::Script { divided, .. } = &mut body else { return Self { body, decode, weight } };
+        if !keys.is_sharded() {
+            // On a single server, no slots move.
+            return Self { body, decode, weight };
+        }
+        let keys = keys.clone();
+        *divided = Divided::ReadsApart(Box::new(move || of_one_tag(&build(&keys)).unite()));
+        let decode =
+            move |answer: &Answer| if answer.is_list() { join(read(answer)?) } else { decode(answer) };
+        Self { body, decode: Box::new(decode), weight }
+    }
 }
 
 impl<T> Command<T> {
@@ -140,7 +186,7 @@ impl Builder {
         let (body, weight) = match self.script {
             Some(script) => {
                 let Self { arguments, keys, tag, .. } = self;
-                (Body::Script { script, tag, keys, arguments }, SCRIPT_WEIGHT)
+                (Body::Script { script, tag, keys, arguments, divided: Divided::Waits }, SCRIPT_WEIGHT)
             }
             None => (Body::Single(Pipeline::of(&self.arguments, self.tag)), 1),
         };

@@ -13,6 +13,10 @@
 //! | none, the connection broke | the master is down | the same, unless the master has been unreachable for a while |
 //! | none in time | the master may be executing the command | none: the command fails |
 //! | `ASK` or `TRYAGAIN` in a transaction | its keys are at two masters until the slot has moved | none: its caller reads the keys one by one |
+//! | `TRYAGAIN` to a script that fails if its keys are divided | the same | the same |
+//!
+//! Redis counts a key that does not exist as one that has moved. So nearly every script with several keys is answered
+//! with `TRYAGAIN` until its slot has moved, even before the first key has.
 //!
 //! Commands whose replies may lag are sent to a replica first, if there is one to read. Whatever the replica does not answer
 //! with data is sent to the master.
@@ -34,7 +38,7 @@ use crate::store::metric;
 use crate::store::reply::{Replies, Reply, Scanner};
 use crate::store::topology::{Node, Topology, slot};
 
-/// Number of redirects of a unit after which it waits, because the masters do not agree.
+/// Number of redirects of a command after which its unit waits, because the masters do not agree.
 const MOST_REDIRECTS: usize = 4;
 /// Command after which a node answers for a key that is moving to it.
 const ASKING: &[u8] = b"*1\r\n$6\r\nASKING\r\n";
@@ -50,12 +54,11 @@ pub(super) struct Distribution {
 
 /// A unit of the pipeline, and what has become of it.
 struct Part {
+    unit: Unit,
     bytes: Range<usize>,
-    commands: usize,
     /// The slot of the unit's keys; `None` if it has no keys, so that any node can execute it.
     slot: Option<u16>,
     is_transaction: bool,
-    may_lag: bool,
     target: Target,
     progress: Progress,
     /// The final replies so far, among those received together: those to the unit's first commands.
@@ -64,18 +67,18 @@ struct Part {
     done: usize,
     /// True if the remaining commands are sent one by one.
     is_stepwise: bool,
-    /// Number of redirects so far.
+    /// Number of redirects since the last final reply.
     redirects: usize,
 }
 
 impl Part {
     fn is_open(&self) -> bool {
-        self.done < self.commands && !matches!(self.progress, Progress::Failed)
+        self.done < self.unit.commands && !matches!(self.progress, Progress::Failed)
     }
 
     /// Returns the number of commands that are sent next.
     fn next(&self) -> usize {
-        if self.is_stepwise { 1 } else { self.commands - self.done }
+        if self.is_stepwise { 1 } else { self.unit.commands - self.done }
     }
 
     /// Returns the commands that are sent next.
@@ -92,7 +95,7 @@ impl Part {
     /// Returns the reply to the commands that could not be sent to their master; nothing if all commands have replies.
     fn unreachable(&self) -> String {
         match self.slot {
-            _ if self.done == self.commands => String::new(),
+            _ if self.done == self.unit.commands => String::new(),
             Some(slot) => format!("-CLUSTERDOWN the master of slot {slot} is unreachable\r\n"),
             None => "-CLUSTERDOWN the master of a command without keys is unreachable\r\n".to_owned(),
         }
@@ -108,7 +111,7 @@ impl Part {
         let (mut is_final, mut verdict) = (count, None);
         for index in 0..count {
             let reply = replies.range(first + index * width..first + (index + 1) * width).last();
-            verdict = reply.and_then(|reply| Verdict::of(reply, &group.node, self.is_transaction));
+            verdict = reply.and_then(|reply| Verdict::of(reply, &group.node, self));
             if verdict.is_some() {
                 is_final = index;
                 break;
@@ -118,6 +121,10 @@ impl Part {
             // It had no effect, and is retried as a whole.
             is_final = 0;
         }
+        if is_final > 0 {
+            // The masters agree so far. The next commands have keys of their own, and redirects of their own.
+            self.redirects = 0;
+        }
         self.take(replies, first, is_final, width);
         if let Some(verdict) = &verdict {
             metric::redirected(verdict.kind());
@@ -126,7 +133,7 @@ impl Part {
             None => self.target = Target::Owner,
             Some(Verdict::Wait(progress)) => (self.target, self.progress) = (Target::Owner, progress),
             Some(Verdict::Send(target)) => {
-                self.is_stepwise |= self.commands > 1 && !self.is_transaction;
+                self.is_stepwise |= self.unit.commands > 1 && !self.is_transaction;
                 self.redirects += 1;
                 self.target = target;
                 if self.redirects.is_multiple_of(MOST_REDIRECTS) {
@@ -242,10 +249,12 @@ impl Verdict {
         }
     }
 
-    /// Judges one reply; `None` if it is final.
-    fn of(reply: Reply<'_>, asked: &Node, is_transaction: bool) -> Option<Self> {
+    /// Judges one reply to a part; `None` if it is final.
+    fn of(reply: Reply<'_>, asked: &Node, part: &Part) -> Option<Self> {
         match reply.error_code()? {
-            b"ASK" | b"TRYAGAIN" if is_transaction => None,
+            b"ASK" | b"TRYAGAIN" if part.is_transaction => None,
+            // A script that is answered with `ASK` may have all its keys at the next master, which replies `TRYAGAIN` if not.
+            b"TRYAGAIN" if part.unit.fails_if_divided => None,
             b"MOVED" => Some(Self::Send(Target::Moved(named(reply, asked)?))),
             b"ASK" => Some(Self::Send(Target::Asking(named(reply, asked)?))),
             b"TRYAGAIN" => Some(Self::Wait(Progress::Waits)),
@@ -267,17 +276,17 @@ impl Distribution {
     /// Begins to distribute a pipeline.
     pub(super) fn of(pipeline: Pipeline) -> Self {
         let mut start = 0;
-        let units = pipeline.units().iter().map(|unit| (*unit, pipeline.may_lag(unit))).collect::<Vec<_>>();
+        let may_lag = |unit: &Unit| Unit { may_lag: pipeline.may_lag(unit), ..*unit };
+        let units = pipeline.units().iter().map(may_lag).collect::<Vec<_>>();
         let bytes = pipeline.into_bytes();
-        let part = |(unit, may_lag): (Unit, bool)| {
+        let part = |unit: Unit| {
             let range = start..start + unit.bytes;
             start = range.end;
             Part {
+                unit,
                 is_transaction: bytes[range.clone()].starts_with(MULTI),
                 bytes: range,
-                commands: unit.commands,
                 slot: unit.tag.map(slot),
-                may_lag,
                 target: Target::Owner,
                 progress: Progress::Open,
                 answered: Vec::new(),
@@ -292,7 +301,7 @@ impl Distribution {
 
     /// Sends the commands whose replies may lag to replicas first: those that `replica` returns for their slots.
     pub(super) fn prefer_replicas(&mut self, replica: impl Fn(u16) -> Option<Node>) {
-        for part in self.parts.iter_mut().filter(|part| part.may_lag) {
+        for part in self.parts.iter_mut().filter(|part| part.unit.may_lag) {
             if let Some(node) = part.slot.and_then(&replica) {
                 part.target = Target::Replica(node);
             }
@@ -408,7 +417,7 @@ impl Distribution {
                 all.extend(replies.range(range.clone()));
             }
             let unreachable = Reply::new(unreachable.as_bytes());
-            all.extend(std::iter::repeat_n(unreachable, part.commands - part.done));
+            all.extend(std::iter::repeat_n(unreachable, part.unit.commands - part.done));
         }
         Replies::gather(all.into_iter(), self.elements)
     }
@@ -419,7 +428,7 @@ impl Distribution {
         let mut end = 0;
         let is_next = |part: &Part| match &part.answered[..] {
             [(others, range)]
-                if others.is_same(replies) && range.start == end && part.done == part.commands =>
+                if others.is_same(replies) && range.start == end && part.done == part.unit.commands =>
             {
                 end = range.end;
                 true
@@ -430,7 +439,7 @@ impl Distribution {
     }
 
     fn commands(&self) -> usize {
-        self.parts.iter().map(|part| part.commands).sum()
+        self.parts.iter().map(|part| part.unit.commands).sum()
     }
 }
 
@@ -732,6 +741,63 @@ mod tests {
         let replies = Replies::gather(lines.iter().map(|line| Reply::new(line.as_bytes())), 3);
         distribution.settle(&group, Ok(replies), true);
         assert_eq!(distribution.outlook(), None);
+    }
+
+    /// Returns a call of a script that fails if its keys are divided, and a command that waits.
+    fn divisible() -> Pipeline {
+        let mut pipeline = Pipeline::default();
+        pipeline.push(&arguments(&["EVALSHA", "digest", "2", "posts", "cold"]), Some(tag(1)));
+        pipeline.fail_if_divided();
+        pipeline.push(&arguments(&["EVALSHA", "digest", "2", "posts", "gone"]), Some(tag(1)));
+        pipeline
+    }
+
+    fn lines(lines: &[&str]) -> Replies {
+        let lines: Vec<String> = lines.iter().map(|line| format!("{line}\r\n")).collect();
+        Replies::gather(lines.iter().map(|line| Reply::new(line.as_bytes())), 1)
+    }
+
+    #[test]
+    fn a_script_whose_keys_are_divided_fails_at_once_if_it_is_to() {
+        let mut distribution = Distribution::of(divisible());
+        let group = distribution.groups(&topology()).pop().unwrap();
+        distribution.settle(&group, Ok(lines(&["-TRYAGAIN divided", "-TRYAGAIN divided"])), true);
+        assert_eq!(distribution.outlook(), Some(Outlook::Waits));
+        let group = distribution.groups(&topology()).pop().unwrap();
+        assert_eq!(group.parts, [1], "only the other command is retried");
+        distribution.settle(&group, Ok(lines(&[":7"])), true);
+        assert_eq!(distribution.outlook(), None);
+        let replies = distribution.replies();
+        assert_eq!(replies.iter().next().unwrap().error_code(), Some(&b"TRYAGAIN"[..]));
+    }
+
+    #[test]
+    fn a_script_whose_keys_have_left_their_master_is_sent_to_the_next_one_before_it_fails() {
+        for (answer, code) in [(":7", None), ("-TRYAGAIN divided", Some(&b"TRYAGAIN"[..]))] {
+            let mut distribution = Distribution::of(divisible());
+            let group = distribution.groups(&topology()).pop().unwrap();
+            distribution.settle(&group, Ok(lines(&["-ASK 7 host:9", ":7"])), true);
+            assert_eq!(distribution.outlook(), Some(Outlook::Continues));
+            let group = distribution.groups(&topology()).pop().unwrap();
+            assert_eq!((group.node.clone(), group.is_asking), (node(9), true));
+            distribution.settle(&group, Ok(lines(&["+OK", answer])), true);
+            assert_eq!(distribution.outlook(), None);
+            assert_eq!(distribution.replies().iter().next().unwrap().error_code(), code);
+        }
+    }
+
+    #[test]
+    fn commands_for_many_keys_of_a_moving_slot_are_read_without_a_pause() {
+        const COMMANDS: usize = 2 * MOST_REDIRECTS;
+        let mut distribution = Distribution::of(pipeline(&[(1, COMMANDS)]));
+        while let Some(outlook) = distribution.outlook() {
+            assert_eq!(outlook, Outlook::Continues);
+            let group = distribution.groups(&topology()).pop().unwrap();
+            let (bytes, count) = distribution.encoded(&group);
+            let answered = if group.is_asking { replies(&bytes) } else { all_equal("ASK 7 host:9", count) };
+            distribution.settle(&group, Ok(answered), true);
+        }
+        assert_eq!(distribution.replies().len(), COMMANDS);
     }
 
     #[test]

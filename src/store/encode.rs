@@ -97,6 +97,14 @@ pub(super) struct Unit {
     pub(super) bytes: usize,
     /// True if the replies may lag behind the last writes.
     pub(super) may_lag: bool,
+    /// True if the commands are not to be retried while their keys are divided between two masters.
+    pub(super) fails_if_divided: bool,
+}
+
+impl Unit {
+    fn of(tag: Option<Tag>, commands: usize, bytes: usize) -> Self {
+        Self { tag, commands, bytes, may_lag: false, fails_if_divided: false }
+    }
 }
 
 impl Pipeline {
@@ -113,7 +121,14 @@ impl Pipeline {
         push_head(&mut self.bytes, b'*', arguments.count);
         self.bytes.extend_from_slice(&arguments.bytes);
         self.count += 1;
-        self.units.push(Unit { tag, commands: 1, bytes: self.bytes.len() - start, may_lag: false });
+        self.units.push(Unit::of(tag, 1, self.bytes.len() - start));
+    }
+
+    /// Makes the last command fail at once while its keys are divided between two masters.
+    pub(super) fn fail_if_divided(&mut self) {
+        if let Some(unit) = self.units.last_mut() {
+            unit.fails_if_divided = true;
+        }
     }
 
     /// Reserves capacity for `count` commands like those so far.
@@ -132,7 +147,7 @@ impl Pipeline {
     /// Makes all commands so far one unit.
     pub(super) fn unite(mut self) -> Self {
         let tag = self.units.iter().find_map(|unit| unit.tag);
-        self.units = vec![Unit { tag, commands: self.count, bytes: self.bytes.len(), may_lag: false }];
+        self.units = vec![Unit::of(tag, self.count, self.bytes.len())];
         self
     }
 

@@ -65,8 +65,9 @@ impl Error {
         }
     }
 
-    /// Returns true if Valkey rejected the `EXEC` of a transaction whose slot is moving; Redis rejects its commands, and
-    /// then replies `EXECABORT`. Commands for single keys succeed.
+    /// Returns true if a master of a cluster rejected a script whose keys are divided between two masters, or if Valkey
+    /// rejected the `EXEC` of such a transaction; Redis rejects its commands, and then replies `EXECABORT`. Commands for
+    /// single keys succeed.
     #[must_use]
     pub fn is_divided(&self) -> bool {
         match self {

@@ -1,5 +1,17 @@
 //! Lists of post ids: their form in replies, and pages and counts of the lists of authors.
 //!
+//! A script has a second form, for the time in which its keys are divided between two masters of a cluster: commands that
+//! read the keys one by one, and code that computes from their replies what the script returns. The commands are not
+//! atomic, so their order matters:
+//!
+//! - The list of posts is read before the summary of cold posts. A post that becomes cold in between is in the list that
+//!   was read, and perhaps also in the archive. Pages contain it once, since those who merge them drop duplicates, and
+//!   the excluded posts of a count contain it. Only a total count may count it twice.
+//! - The deleted posts are read last. A post that is deleted in between is one of them, or its deletion has reached the
+//!   archive; if it is in the list that was read, its record says that it is deleted.
+//! - A post that is published in between is missing, as if it had been published after the read.
+//! - Creation times that do not belong to the posts read before them are unknown.
+//!
 //! Not here: changes of these lists (`store::post`, `store::moving`), and timelines (`store::timeline`).
 
 use redis::{FromRedisValue, ParsingError, Value};
@@ -10,7 +22,7 @@ use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Page, Window};
 use crate::store::command::{Builder, Command, MEMBERS_PER_COMMAND, call, command, several};
 use crate::store::error::Error;
-use crate::store::key::Keys;
+use crate::store::key::{Key, Keys, List};
 use crate::store::reply::{Answer, Reply};
 use crate::store::script;
 
@@ -78,7 +90,16 @@ pub struct Cold {
 pub fn page(keys: &Keys, author: UserId, window: &Window<PostId>) -> Command<PostPage> {
     let page = call(&script::POSTS_PAGE).key(&keys.posts(author)).key(&keys.cold(author));
     let page = windowed(page.key(&keys.gone(author)), window).arg(MOST_GONE);
-    page.reply::<PageParts>().read_by(|answer| read_page(answer.reply())).map(|parts| Ok(page_of(parts)))
+    let page = page.reply::<PageParts>().read_by(|answer| read_page(answer.reply()));
+    let window = *window;
+    let apart = move |keys: &Keys| vec![all(&keys.posts(author)), summary(keys, author), gone(keys, author)];
+    page.map(|parts| Ok(page_of(parts))).or_apart(
+        keys,
+        apart,
+        move |(posts, Summary { cold, .. }, gone): (Vec<Id>, _, Vec<Id>)| {
+            Ok(PostPage::cut(&ids(posts), &window, cold, &ids(gone)))
+        },
+    )
 }
 
 /// Reads a page of an author's posts that were created in a period in `O(log n + page)`, plus the posts created up to a
@@ -99,11 +120,20 @@ pub fn page_within(
         Some(Some((examined, page)))
     };
     let page = page.reply::<Option<(u64, PageParts)>>().read_by(read).walking(FEW_TIMES);
-    page.map(|reply| {
+    let page = page.map(|reply| {
         let Some((examined, parts)) = reply else { return Ok(None) };
         spend_on(examined)?;
         Ok(Some(page_of(parts)))
-    })
+    });
+    let window = *window;
+    let cut = move |(posts, times, summary, gone): PartsWithin| {
+        let cut = |posts: Vec<_>| {
+            let cold = Cold { greatest: summary.greatest_within(period), count: 0 };
+            PostPage::cut(&posts, &window, cold, &ids(gone))
+        };
+        Ok(created_in(period, &ids(posts), &times).map(cut))
+    };
+    page.or_apart(keys, move |keys| parts_within(keys, author), cut)
 }
 
 /// Number of creation times that a search examines for an author who publishes some twenty posts a day. It is charged
@@ -120,6 +150,102 @@ fn spend_on(examined: u64) -> Result<(), Error> {
 fn limited(builder: Builder, Period { since, until }: Period) -> Builder {
     let end = |time: Option<Timestamp>| time.map_or(String::new(), |time| time.as_millis().to_string());
     builder.arg(end(since)).arg(end(until))
+}
+
+/// All parts of an author's posts: the list, the stored elements of its creation times, the summary of cold posts, and the
+/// deleted posts.
+type PartsWithin = (Vec<Id>, Vec<i64>, Summary, Vec<Id>);
+
+/// Builds the commands that read all parts of an author's posts one by one.
+fn parts_within(keys: &Keys, author: UserId) -> Vec<Builder> {
+    let lists = [all(&keys.posts(author)), all(&keys.post_times(author))];
+    lists.into_iter().chain([summary(keys, author), gone(keys, author)]).collect()
+}
+
+fn all(list: &Key<List>) -> Builder {
+    command("LRANGE").key(list).arg(0).arg(-1)
+}
+
+fn summary(keys: &Keys, author: UserId) -> Builder {
+    command("HMGET").key(&keys.cold(author)).arg("greatest").arg("count").arg("latest")
+}
+
+fn gone(keys: &Keys, author: UserId) -> Builder {
+    command("ZRANGE").key(&keys.gone(author)).arg(0).arg(-1)
+}
+
+/// The summary of an author's cold posts.
+struct Summary {
+    cold: Cold,
+    /// The latest creation time of all cold posts, if it is known.
+    latest: Option<Timestamp>,
+}
+
+impl FromRedisValue for Summary {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        let (greatest, count, latest) = FromRedisValue::from_redis_value(value)?;
+        let cold = Cold { greatest: number(greatest), count: number(count) };
+        let latest = Option::<String>::and_then(latest, |latest| latest.parse().ok());
+        Ok(Self { cold, latest: latest.map(Timestamp::from_millis) })
+    }
+}
+
+impl Summary {
+    /// Returns the greatest id of the cold posts; 0 if none of them is in the period.
+    fn greatest_within(&self, period: Period) -> u64 {
+        let is_before = period.since.zip(self.latest).is_some_and(|(since, latest)| latest < since);
+        if is_before { 0 } else { self.cold.greatest }
+    }
+}
+
+/// Returns a stored number; 0 if it is missing or corrupt.
+fn number(stored: Option<String>) -> u64 {
+    stored.and_then(|stored| stored.parse().ok()).unwrap_or(0)
+}
+
+/// Returns the posts that were created in a period, in list order; `None` if the times do not belong to the posts.
+fn created_in(period: Period, posts: &[PostId], times: &[i64]) -> Option<Vec<PostId>> {
+    let belongs = |(post, time): (&PostId, &i64)| time.rem_euclid(1_024).unsigned_abs() == post.get() % 1_024;
+    if posts.len() != times.len() || !posts.iter().zip(times).all(belongs) {
+        return None;
+    }
+    let is_in = |time: i64| period.contains(Timestamp::from_millis(time.div_euclid(1_024)));
+    Some(posts.iter().zip(times).filter(|(_, time)| is_in(**time)).map(|(post, _)| *post).collect())
+}
+
+impl PostPage {
+    /// Cuts a page from an author's whole list, as `store/lua/posts_page.lua` does.
+    fn cut(posts: &[PostId], window: &Window<PostId>, cold: Cold, gone: &[PostId]) -> Self {
+        let page = Page::of(posts, window);
+        let gone = if cold.greatest > 0 { Gone::near(&page, window, &cold, gone) } else { Gone::default() };
+        Self { page, cold, gone }
+    }
+}
+
+impl Gone {
+    /// Selects those of an author's deleted posts that are near a page. `gone` is in ascending order.
+    fn near(page: &Page<PostId>, window: &Window<PostId>, cold: &Cold, gone: &[PostId]) -> Self {
+        let Cold { greatest, count } = *cold;
+        let from = window.from.map(PostId::get);
+        let between = |above: u64, upto: u64| {
+            gone.iter().copied().filter(move |post| above < post.get() && post.get() <= upto)
+        };
+        let up = |above, upto| between(above, upto).take(MOST_GONE).collect();
+        let down = |upto, above| between(above, upto).rev().take(MOST_GONE).collect();
+        if window.direction == Direction::Forward {
+            let last = page.entries.last().map_or(0, |last| last.get());
+            // A full page above all cold posts does not depend on deleted cold posts.
+            let is_above = page.entries.len() == window.size && last > greatest && count > 0;
+            let upto = from.map_or(greatest, |from| greatest.min(from - 1));
+            let beside = if is_above { Vec::new() } else { down(upto, if page.has_next { last } else { 0 }) };
+            let behind = from.filter(|_| !page.has_previous).map(|from| up(from - 1, greatest));
+            return Self { beside, behind: behind.unwrap_or_default() };
+        }
+        let first = page.entries.first().filter(|_| page.has_previous);
+        let upto = first.map_or(greatest, |first| greatest.min(first.get() - 1));
+        let behind = from.filter(|_| !page.has_next).map(|from| down(greatest.min(from), 0));
+        Self { beside: up(from.unwrap_or(0), upto), behind: behind.unwrap_or_default() }
+    }
 }
 
 /// The parts of a page as the script returns them.
@@ -195,11 +321,21 @@ pub struct CountWithin {
 pub fn count_within(keys: &Keys, author: UserId, period: Period) -> Command<Option<CountWithin>> {
     let count = call(&script::COUNT_POSTS_WITHIN).key(&keys.posts(author)).key(&keys.cold(author));
     let count = limited(count.key(&keys.gone(author)).key(&keys.post_times(author)), period);
-    count.reply::<Option<(u64, u64, u64, Vec<Id>)>>().walking(FEW_TIMES).map(|parts| {
+    let count = count.reply::<Option<(u64, u64, u64, Vec<Id>)>>().walking(FEW_TIMES).map(|parts| {
         let Some((examined, hot, greatest, excluded)) = parts else { return Ok(None) };
         spend_on(examined + excluded.len() as u64)?;
         Ok(Some(CountWithin { hot, greatest, excluded: ids(excluded) }))
-    })
+    });
+    let join = move |(posts, times, summary, gone): PartsWithin| {
+        let (posts, greatest) = (ids(posts), summary.greatest_within(period));
+        let count = |hot: Vec<PostId>| {
+            let may_be_archived = |post: &PostId| post.get() <= greatest;
+            let excluded = ids(gone).into_iter().chain(posts.iter().copied()).filter(may_be_archived);
+            CountWithin { hot: hot.len() as u64, greatest, excluded: excluded.collect() }
+        };
+        Ok(created_in(period, &posts, &times).map(count))
+    };
+    count.or_apart(keys, move |keys| parts_within(keys, author), join)
 }
 
 /// An author's hot posts, and the stored elements of their creation times.
@@ -230,7 +366,12 @@ pub fn write_times(keys: &Keys, author: UserId, posts: &[(PostId, Timestamp)]) -
 
 /// Counts an author's hot and cold posts.
 pub fn count(keys: &Keys, author: UserId) -> Command<u64> {
-    call(&script::COUNT_POSTS).key(&keys.posts(author)).key(&keys.cold(author)).reply()
+    let count = call(&script::COUNT_POSTS).key(&keys.posts(author)).key(&keys.cold(author)).reply();
+    let apart = move |keys: &Keys| {
+        let cold = command("HGET").key(&keys.cold(author)).arg("count");
+        vec![command("LLEN").key(&keys.posts(author)), cold]
+    };
+    count.or_apart(keys, apart, |(hot, cold): (u64, _)| Ok(hot + number(cold)))
 }
 
 #[cfg(test)]

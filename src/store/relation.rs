@@ -162,12 +162,13 @@ pub type Mutuals = Result<Vec<Follow>, TooMany>;
 pub struct TooMany(pub usize);
 
 /// Reads a user's mutuals, most recently followed first, unless the user follows more than `most` users.
-/// Takes `O(n log n)` for a user who follows `n` users: Redis walks the smaller set and probes the larger set.
+/// Takes `O(n log n)` for a user who follows `n` users: Redis walks the smaller set and probes the larger set. Fails with
+/// [`Error::is_divided`](crate::store::error::Error::is_divided) while the two sets are at two masters of a cluster.
 pub fn mutuals(keys: &Keys, user: UserId, most: usize) -> Command<Mutuals> {
     let read = call(&script::MUTUALS).key(&keys.following(user)).key(&keys.followers(user)).arg(most);
     // Redis looks up each member, and the script returns it.
     let read = read.reply::<(usize, Follows)>().walking(most).probing(2 * most);
-    read.map(move |(following, Follows(mut follows))| {
+    read.failing_if_divided().map(move |(following, Follows(mut follows))| {
         if following > most {
             return Ok(Err(TooMany(following)));
         }

@@ -331,6 +331,11 @@ impl Answer {
         self.received.reply(self.replies.start).unwrap_or_default()
     }
 
+    /// Returns true if the replies form a list.
+    pub(super) fn is_list(&self) -> bool {
+        self.is_list
+    }
+
     /// Returns the answer as a tree of values: several replies form an array.
     pub(super) fn value(&self) -> Result<Value, RedisError> {
         if self.is_list {

@@ -61,7 +61,8 @@ pub fn read(keys: &Keys, user: UserId, token: &TokenHash) -> Command<Option<Sess
 }
 
 /// Reads the session of a session token, and takes `amount` tokens from the bucket that limits the user's
-/// query cost. Takes none if the session does not exist or has expired.
+/// query cost. Takes none if the session does not exist or has expired. Fails with
+/// [`Error::is_divided`](crate::store::error::Error::is_divided) while the two keys are at two masters of a cluster.
 pub fn read_and_take(
     keys: &Keys,
     user: UserId,
@@ -72,9 +73,10 @@ pub fn read_and_take(
 ) -> Command<Option<(Session, Taken)>> {
     let read = call(&script::AUTHENTICATE).key(&keys.sessions(user)).key(&keys.cost_of(user));
     let read = bucket::taking(read.arg(token.as_bytes()).arg(now.as_millis()), limit, amount);
-    read.reply::<(Option<Session>, u64, u64)>().map(move |(session, wait, full)| {
-        Ok(session.map(|session| (session, Taken::read(limit, wait, full))))
-    })
+    let read = read.reply::<(Option<Session>, u64, u64)>().failing_if_divided();
+    read.map(
+        move |(session, wait, full)| Ok(session.map(|session| (session, Taken::read(limit, wait, full)))),
+    )
 }
 
 /// Reads all of a user's sessions with their token hashes, expired or not, in no particular order.

@@ -15,7 +15,7 @@ use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::model::mark::Mark;
 use crate::model::page::Window;
-use crate::store::command::{Builder, Command, call, each};
+use crate::store::command::{Builder, Command, call, command, each};
 use crate::store::key::Keys;
 use crate::store::post_list::{Id, ids, read_ids, windowed};
 use crate::store::reply::{self, Reply};
@@ -204,9 +204,36 @@ pub struct Pulled {
 pub fn pull(keys: &Keys, author: UserId, mark: Mark, limit: usize) -> Command<Pulled> {
     let pull = call(&script::PULL).key(&keys.recent(author)).key(&keys.posts(author)).key(&keys.cold(author));
     let pull = pull.arg(mark.get()).arg(limit).reply::<(u64, u64, Vec<Id>)>();
-    pull.map(|(beyond, cold, posts)| {
+    let pull = pull.map(|(beyond, cold, posts)| {
         Ok(Pulled { posts: ids(posts), beyond: PostId::new(beyond), cold: Mark::new(cold) })
+    });
+    // The list comes before the summary, in case a post becomes cold between the two reads.
+    let apart = move |keys: &Keys| {
+        let recent = command("ZREVRANGE").key(&keys.recent(author)).arg(0).arg(-1);
+        let posts = command("LRANGE").key(&keys.posts(author)).arg(0).arg(limit);
+        vec![recent, posts, command("HGET").key(&keys.cold(author)).arg("greatest")]
+    };
+    pull.or_apart(keys, apart, move |(recent, posts, greatest): (Vec<Id>, Vec<Id>, Option<u64>)| {
+        Ok(Pulled::of(&ids(recent), &ids(posts), Mark::new(greatest.unwrap_or(0)), mark, limit))
     })
+}
+
+impl Pulled {
+    /// Selects an author's posts above a mark from their newest posts, the first posts of the list and the greatest cold
+    /// post, as the script does.
+    fn of(recent: &[PostId], posts: &[PostId], greatest: Mark, mark: Mark, limit: usize) -> Self {
+        let above = |posts: &[PostId]| -> Vec<PostId> {
+            posts.iter().copied().take_while(|post| !mark.covers(*post)).collect()
+        };
+        let newest = above(recent);
+        if newest.len() < recent.len() && newest.len() <= limit {
+            return Self { posts: newest, ..Self::default() };
+        }
+        let mut posts = above(posts);
+        let beyond = posts.get(limit).copied();
+        posts.truncate(limit);
+        Self { posts, beyond, cold: if greatest > mark { greatest } else { Mark::START } }
+    }
 }
 
 /// Returns the owners in `owners` whose timeline exists. For a missing timeline, this is faster than a script that does

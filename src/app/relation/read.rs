@@ -1,8 +1,9 @@
 //! Reads of relations, and of lists of followers and followed users.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::app::error::Error;
+use crate::app::error::{Broken, Error};
 use crate::app::read::{Load, Pending, Read, Requests, Shared};
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
@@ -205,12 +206,25 @@ fn stored(kind: ListKind) -> Option<Side> {
 async fn mutuals(load: &impl Load, user: UserId) -> Result<Arc<[Follow]>, Error> {
     let mut most = FEW_FOLLOWED;
     loop {
-        match load.load(Mutuals { user, most }).await? {
-            Ok(mutuals) => return Ok(mutuals),
+        match load.load(Mutuals { user, most }).await {
+            Ok(Ok(mutuals)) => return Ok(mutuals),
             // The user may follow more users in the meantime.
-            Err(TooMany(following)) => most = following + FEW_FOLLOWED,
+            Ok(Err(TooMany(following))) => most = following + FEW_FOLLOWED,
+            Err(Error::Broken(Broken::Unreachable(error))) if error.is_divided() => {
+                return mutuals_apart(load, user).await;
+            }
+            Err(error) => return Err(error),
         }
     }
+}
+
+/// Returns the same list, but reads the two sets one after the other, because they are at two masters of a cluster while
+/// the user's slot moves. Makes two round trips.
+async fn mutuals_apart(load: &impl Load, user: UserId) -> Result<Arc<[Follow]>, Error> {
+    let following = load.load(Following(user)).await?;
+    let followers = load.load(FollowersAmong { user, among: Shared(Arc::clone(&following)) }).await?;
+    let followers: HashSet<UserId> = followers.iter().map(|follow| follow.user).collect();
+    Ok(following.iter().filter(|follow| followers.contains(&follow.user)).copied().collect())
 }
 
 /// Returns the users who follow `user` and whom the viewer follows. Makes one round trip, plus one per loader to read

@@ -281,7 +281,7 @@ pub(crate) struct Moving<'a> {
 
 impl Moving<'_> {
     /// Returns at most this number of keys that have not been moved.
-    fn keys(&self, most: usize) -> Vec<String> {
+    pub(crate) fn keys(&self, most: usize) -> Vec<String> {
         self.source.redis.raw(&["CLUSTER", "GETKEYSINSLOT", &self.slot, &most.to_string()])
     }
 

@@ -9,6 +9,7 @@ pub(crate) mod cluster;
 pub(crate) mod command_line;
 pub(crate) mod events;
 pub(crate) mod generated;
+pub(crate) mod half_moved;
 pub(crate) mod handshake;
 pub(crate) mod lagging;
 pub(crate) mod memory;
