@@ -1,8 +1,11 @@
-//! Measures the same page of followers on a cluster and on a single server, in turns: its latency while each node responds
-//! late, and the CPU time of the server without such a delay. Then measures it while the slot of another user is half
-//! moved, and while no slot is.
+//! Measures on a cluster, and writes the figures of `docs/cluster.md`:
+//! - The same page of followers on the cluster and on a single server, in turns: its latency while each node responds
+//!   late, and the CPU time of the server without such a delay.
+//! - The page while the slot of another user is half moved, and while no slot is.
+//! - Deliveries to followers who listen and who do not, and how soon listeners are woken after a failover.
 //!
-//! `cargo bench` measures; `cargo test` only checks that the bench works, in one short round.
+//! `cargo bench` measures, with `--write` also writes the page; `cargo test` only checks that the bench works, in one short
+//! round.
 
 #![allow(clippy::unwrap_used, reason = "a bench that cannot go on shall panic")]
 #![allow(clippy::print_stdout, reason = "this is what it is for")]
@@ -17,10 +20,16 @@ mod harness {
     pub(crate) mod instance;
     pub(crate) mod proxy;
 }
+#[path = "cluster/listeners.rs"]
+mod listeners;
 #[path = "peers/load.rs"]
 mod load;
+#[path = "cluster/page.rs"]
+mod page;
 #[path = "ground/people.rs"]
 mod people;
+#[path = "cluster/report.rs"]
+mod report;
 #[path = "ground/requests.rs"]
 mod requests;
 #[path = "ground/server.rs"]
@@ -30,173 +39,118 @@ mod times;
 #[path = "peers/usage.rs"]
 mod usage;
 
-use std::sync::Arc;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fanfold::app::App;
-use fanfold::app::import::ImportFollow;
-use fanfold::model::clock::Timestamp;
-use tempfile::TempDir;
-
-use crate::ground::{Redis, app_at, is_measured};
-use crate::harness::cluster::{Cluster, Moving, Node, free_ports};
+use crate::ground::{Redis, is_measured};
+use crate::harness::cluster::{Cluster, Node, free_ports};
 use crate::harness::proxy::Proxy;
-use crate::load::{Exchange, ask, load};
-use crate::people::users;
-use crate::server::Server;
+use crate::listeners::Audience;
+use crate::page::{Site, compare, compare_moving};
+use crate::report::{Comparison, Failover, Measured};
 use crate::times::Times;
 
-/// Number of masters of the cluster.
+/// Number of masters of a cluster.
 const MASTERS: usize = 3;
-/// Number of the user's followers, and of those whom the viewer follows too.
-const FOLLOWERS: usize = 1_000;
-const FOLLOWED: usize = 500;
 /// Time after which a client receives what a node has sent.
 const DELAY: Duration = Duration::from_millis(5);
-/// Number of requests of a user of a moving slot per second.
-const RATE: u32 = 20;
+const PAGE: &str = "docs/cluster.md";
+const MEASUREMENTS: &str = "benches/cluster/measured.json";
 
-/// A server over a Redis that has the user `star` and a viewer.
-struct Site {
-    name: &'static str,
-    server: Server,
-    /// The page, requested by the viewer.
-    exchange: Exchange,
-    directory: TempDir,
+/// How much is measured.
+struct Effort {
+    /// Number of rounds in which a page is requested, and the time of each.
+    rounds: usize,
+    time: Duration,
+    /// Number of followers who listen, and of posts that are delivered to them in a round.
+    followers: usize,
+    posts: usize,
 }
 
-impl Site {
-    async fn new(name: &'static str, url: &str) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().to_str().unwrap();
-        let token = build(&app_at(url, path, &[]).await).await;
-        let server = Server::at(url, path, &[]);
-        let query = "{ user(by: { username: \"star\" }) { followers(first: 50) {
-            nodes { displayName relation { status } } } } }";
-        let request = requests::request(query, &format!("authorization: Bearer {token}\r\n"));
-        let expected = ask(&server.address, std::slice::from_ref(&request)).await.remove(0);
-        assert!(expected.starts_with(b"{\"data\":{\"user\":{"), "{}", String::from_utf8_lossy(&expected));
-        Self { name, server, exchange: Exchange { request, expected }, directory }
+/// Measures the page on both deployments while each node responds late.
+async fn late(effort: &Effort) -> Comparison {
+    let [port] = free_ports();
+    let (redis, cluster) = (Redis::start(Some(port)), Cluster::start_behind_proxies(MASTERS, 0, &[]));
+    let proxy = Proxy::before(port);
+    let single = Site::new(&format!("redis://127.0.0.1:{}", proxy.port)).await;
+    let sites = [single, Site::new(&cluster.url()).await];
+    for proxy in cluster.nodes.iter().map(Node::proxy).chain([&proxy]) {
+        proxy.delay_replies(DELAY);
     }
+    let times = compare(&sites, effort.rounds, effort.time).await.map(|(times, _)| times.quantile(50));
+    drop(redis);
+    of_deployments("Page of 50 followers, each node responds 5 ms late, median", times)
 }
 
-/// Creates the users and their follows. Returns the viewer's session token.
-async fn build(app: &App) -> String {
-    let [star, viewer] = ["star", "viewer"].map(|name| app.register(name, "correct horse", None, None, None));
-    let (star, viewer) = (star.await.unwrap(), viewer.await.unwrap());
-    let [star, reader] = [&star, &viewer].map(|opened| opened.viewer.user().unwrap());
-    let fans = users(app, FOLLOWERS).await;
-    let followers = fans.iter().map(|fan| (*fan, star));
-    let followed = fans[FOLLOWERS - FOLLOWED..].iter().map(|fan| (reader, *fan));
-    let follow = |(at, (follower, followee))| ImportFollow { follower, followee, at };
-    let times = (1..).map(Timestamp::from_millis);
-    app.import_follows(times.zip(followers.chain(followed)).map(follow).collect()).await.unwrap();
-    viewer.token.expose()
+/// Compares a single server with a cluster, in milliseconds.
+fn of_deployments(what: &str, [single, cluster]: [f64; 2]) -> Comparison {
+    Comparison::new(what, " ms", [("single server", single), ("cluster", cluster)])
 }
 
-/// Registers a user with posts and followers. Returns the name of one of the user's keys, and requests of the user: some
-/// only read lists, and the others wait while the user's slot is half moved.
-async fn other_user(app: &App) -> (String, Vec<Vec<u8>>) {
-    let opened = app.register("other", "correct horse", None, None, None).await.unwrap();
-    let (other, token) = (opened.viewer.user().unwrap(), opened.token.expose());
-    for content in ["one", "two", "three"] {
-        app.publish(&opened.viewer, content, Some("bench"), None).await.unwrap();
+/// Measures the page on both deployments, and on the cluster also while a slot moves.
+async fn pages(effort: &Effort) -> Vec<Comparison> {
+    let [port] = free_ports();
+    let (redis, cluster) = (Redis::start(Some(port)), Cluster::start(MASTERS, 0));
+    let sites = [Site::new(&redis.url()).await, Site::new(&cluster.url()).await];
+    let measured = compare(&sites, effort.rounds, effort.time).await;
+    let quantiles = |times: [&Times; 2], percent| times.map(|times| times.quantile(percent));
+    let times = quantiles(measured.each_ref().map(|(times, _)| times), 50);
+    let mut comparisons = vec![of_deployments("The same without a delay, on one machine, median", times)];
+    // There is no /proc everywhere.
+    let used = measured.each_ref().map(|(_, used)| used);
+    if used.iter().all(|used| !used.0.is_empty()) {
+        comparisons.push(of_deployments("CPU time of the server per page, median", quantiles(used, 50)));
     }
-    let lists = "{ viewer { user { followers(first: 20) { totalCount nodes { username } }
-        posts(first: 20) { totalCount nodes { content } } } } }";
-    let timeline = "{ viewer { timeline(first: 20) { nodes { content } } } }";
-    let authorization = format!("authorization: Bearer {token}\r\n");
-    let requests = [lists, timeline].map(|query| requests::request(query, &authorization));
-    (app.store().keys().posts(other).name().to_owned(), requests.into())
+    let times = compare_moving(&sites[1], &cluster, effort.rounds, effort.time).await;
+    let [still, moving] = quantiles(times.each_ref(), 99);
+    let sides = [("no slot moves", still), ("another user's slot is half moved", moving)];
+    comparisons.push(Comparison::new("The page, 99 %", " ms", sides));
+    comparisons
 }
 
-/// Measures the page with and without a half-moved slot, in turns, while a user of that slot sends requests.
-async fn compare_moving(site: &Site, cluster: &Cluster, rounds: usize, time: Duration) -> [Times; 2] {
-    let directory = site.directory.path().to_str().unwrap();
-    let (key, requests) = other_user(&app_at(&cluster.url(), directory, &[]).await).await;
-    let (address, requests) = (&site.server.address, Arc::new(requests));
-    let mut times = [(); 2].map(|()| Times::default());
-    for round in 0..=rounds {
-        for (is_moving, times) in [false, true].into_iter().zip(&mut times) {
-            let moving = is_moving.then(|| cluster.begin_to_move_slot(&key));
-            if let Some(moving) = &moving {
-                moving.move_key(&key);
-            }
-            let others = requests::send_at_rate(address, RATE, time, Arc::clone(&requests));
-            let page = std::slice::from_ref(&site.exchange);
-            let (load, _) = tokio::join!(load(address, page, 1, time), others);
-            moving.into_iter().for_each(Moving::end);
-            // The first round is a warm-up.
-            if round > 0 {
-                times.0.extend(load.requests);
-            }
-        }
-    }
-    times
+/// Measures deliveries on a cluster with replicas.
+async fn deliveries(effort: &Effort) -> (Comparison, Failover) {
+    let (mut cluster, directory) = (Cluster::start(MASTERS, 1), tempfile::tempdir().unwrap());
+    let path = directory.path().to_str().unwrap();
+    let audience = Audience::new(&cluster, path, effort.followers).await;
+    let [alone, beside] = audience.compare(effort.rounds, effort.posts).await;
+    let listening = format!("{} followers listen", effort.followers);
+    let sides = [("nobody listens", alone), (&listening[..], beside)];
+    let comparison = Comparison::new("Deliveries per second, median", "", sides);
+    (comparison, audience.fail_over(&mut cluster).await)
 }
 
-/// Measures both sites in turns, over one connection each. Returns for each the durations of its requests, and the
-/// server's CPU time of each round per request.
-async fn compare(sites: &[Site; 2], rounds: usize, time: Duration) -> [(Times, Times); 2] {
-    let mut measured = [(); 2].map(|()| (Times::default(), Times::default()));
-    assert_eq!(sites[0].exchange.expected, sites[1].exchange.expected);
-    for round in 0..=rounds {
-        for (site, (times, used)) in sites.iter().zip(&mut measured) {
-            let cpu = || usage::cpu(site.server.process.id());
-            let before = cpu();
-            let load = load(&site.server.address, std::slice::from_ref(&site.exchange), 1, time).await;
-            let requests = u32::try_from(load.requests.len()).unwrap();
-            // The first round is a warm-up.
-            if round > 0 {
-                times.0.extend(load.requests);
-                used.0
-                    .extend(before.zip(cpu()).map(|(before, after)| after.saturating_sub(before) / requests));
-            }
-        }
-    }
-    measured
-}
-
-/// Prints the times of both sites, and the ratio of their medians.
-fn print(sites: &[Site; 2], what: &str, times: [&Times; 2]) {
-    if times.iter().any(|times| times.0.is_empty()) {
-        return println!("{what}: not measured, there is no /proc");
-    }
-    for (site, times) in sites.iter().zip(times) {
-        times.print(&format!("{what}, {}", site.name));
-    }
-    let [single, cluster] = times.map(|times| times.quantile(50));
-    println!("cluster : single = {:.2} (medians)", cluster / single);
+/// Returns the version of Redis.
+fn version() -> String {
+    let redis = Redis::start(None);
+    let mut connection = redis.client().get_connection().unwrap();
+    let info: redis::InfoDict = redis::cmd("INFO").arg("server").query(&mut connection).unwrap();
+    info.get("redis_version").unwrap()
 }
 
 #[tokio::main]
 async fn main() {
-    let (rounds, time) =
-        if is_measured() { (10, Duration::from_secs(1)) } else { (1, Duration::from_millis(100)) };
-    println!("milliseconds {:>47} {:>9} {:>9}", "median", "90 %", "most");
-    {
-        let [port] = free_ports();
-        let (redis, cluster) = (Redis::start(Some(port)), Cluster::start_behind_proxies(MASTERS, 0, &[]));
-        let proxy = Proxy::before(port);
-        let single = Site::new("single server", &format!("redis://127.0.0.1:{}", proxy.port)).await;
-        let sites = [single, Site::new("cluster", &cluster.url()).await];
-        for proxy in cluster.nodes.iter().map(Node::proxy).chain([&proxy]) {
-            proxy.delay_replies(DELAY);
-        }
-        let measured = compare(&sites, rounds, time).await;
-        print(&sites, "a page, each node 5 ms late", measured.each_ref().map(|(times, _)| times));
-        drop(redis);
+    let effort = if is_measured() {
+        Effort { rounds: 10, time: Duration::from_secs(1), followers: 10_000, posts: 20 }
+    } else {
+        Effort { rounds: 1, time: Duration::from_millis(100), followers: 20, posts: 2 }
+    };
+    let mut comparisons = vec![late(&effort).await];
+    comparisons.extend(pages(&effort).await);
+    let (delivered, failover) = deliveries(&effort).await;
+    comparisons.push(delivered);
+    let day = jiff::Timestamp::now().strftime("%F").to_string();
+    let measured = Measured { day, redis: version(), comparisons, failover };
+    println!("{}", report::section(&measured));
+    if std::env::args().any(|argument| argument == "--write") {
+        let json = serde_json::to_string_pretty(&measured).unwrap();
+        fs::write(path(MEASUREMENTS), json + "\n").unwrap();
+        let page = fs::read_to_string(path(PAGE)).unwrap();
+        fs::write(path(PAGE), report::in_page(&page, &measured)).unwrap();
     }
-    let [port] = free_ports();
-    let (redis, cluster) = (Redis::start(Some(port)), Cluster::start(MASTERS, 0));
-    let sites = [Site::new("single server", &redis.url()).await, Site::new("cluster", &cluster.url()).await];
-    let measured = compare(&sites, rounds, time).await;
-    print(&sites, "a page", measured.each_ref().map(|(times, _)| times));
-    print(&sites, "CPU time of the server per page", measured.each_ref().map(|(_, used)| used));
-    let times = compare_moving(&sites[1], &cluster, rounds, time).await;
-    for (times, what) in times.iter().zip(["no slot moves", "the slot of another user is half moved"]) {
-        times.print(&format!("a page, {what}"));
-    }
-    let [still, moving] = times.map(|times| times.quantile(99));
-    println!("99 %: {still:.2} and {moving:.2}, half moved : still = {:.2}", moving / still);
+}
+
+fn path(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(file)
 }
