@@ -48,7 +48,7 @@ use crate::harness::cluster::{Cluster, Node, free_ports};
 use crate::harness::proxy::Proxy;
 use crate::listeners::Audience;
 use crate::page::{Site, compare, compare_moving};
-use crate::report::{Comparison, Failover, Measured};
+use crate::report::{Comparison, Failover, Measured, Side};
 use crate::times::Times;
 
 /// Number of masters of a cluster.
@@ -83,9 +83,14 @@ async fn late(effort: &Effort) -> Comparison {
     of_deployments("Page of 50 followers, each node responds 5 ms late, median", times)
 }
 
+fn comparison(what: &str, unit: &str, sides: [(&str, f64); 2]) -> Comparison {
+    let sides = sides.map(|(name, value)| Side { name: name.to_owned(), value });
+    Comparison { what: what.to_owned(), unit: unit.to_owned(), sides }
+}
+
 /// Compares a single server with a cluster, in milliseconds.
 fn of_deployments(what: &str, [single, cluster]: [f64; 2]) -> Comparison {
-    Comparison::new(what, " ms", [("single server", single), ("cluster", cluster)])
+    comparison(what, " ms", [("single server", single), ("cluster", cluster)])
 }
 
 /// Measures the page on both deployments, and on the cluster also while a slot moves.
@@ -105,7 +110,7 @@ async fn pages(effort: &Effort) -> Vec<Comparison> {
     let times = compare_moving(&sites[1], &cluster, effort.rounds, effort.time).await;
     let [still, moving] = quantiles(times.each_ref(), 99);
     let sides = [("no slot moves", still), ("another user's slot is half moved", moving)];
-    comparisons.push(Comparison::new("The page, 99 %", " ms", sides));
+    comparisons.push(comparison("The page, 99 %", " ms", sides));
     comparisons
 }
 
@@ -117,8 +122,8 @@ async fn deliveries(effort: &Effort) -> (Comparison, Failover) {
     let [alone, beside] = audience.compare(effort.rounds, effort.posts).await;
     let listening = format!("{} followers listen", effort.followers);
     let sides = [("nobody listens", alone), (&listening[..], beside)];
-    let comparison = Comparison::new("Deliveries per second, median", "", sides);
-    (comparison, audience.fail_over(&mut cluster).await)
+    let delivered = comparison("Deliveries per second, median", "", sides);
+    (delivered, audience.fail_over(&mut cluster).await)
 }
 
 /// Returns the version of Redis.

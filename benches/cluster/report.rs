@@ -32,11 +32,6 @@ pub(crate) struct Side {
 }
 
 impl Comparison {
-    pub(crate) fn new(what: &str, unit: &str, [one, other]: [(&str, f64); 2]) -> Self {
-        let side = |(name, value): (&str, f64)| Side { name: name.to_owned(), value };
-        Self { what: what.to_owned(), unit: unit.to_owned(), sides: [side(one), side(other)] }
-    }
-
     /// Returns the second value relative to the first.
     fn ratio(&self) -> f64 {
         self.sides[1].value / self.sides[0].value
