@@ -103,6 +103,7 @@ pub enum Field {
     Password,
     DisplayName,
     Bio,
+    AvatarUrl,
     Label,
     CurrentPassword,
     NewPassword,
@@ -258,6 +259,11 @@ impl Faults {
             Err((Part::Subdivision, violation)) => (Field::Subdivision, Err(violation)),
         };
         self.check(field, checked)
+    }
+
+    /// Returns true if no violation is recorded.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Returns an error with all recorded violations. Call this after any check has returned `None`.

@@ -20,7 +20,7 @@ pub use crate::config::account::AccountConfig;
 pub use crate::config::budget::BudgetConfig;
 pub use crate::config::client::ClientConfig;
 pub use crate::config::value::SecretUrl;
-use crate::config::value::{collector, host, key_prefix, network, origin};
+use crate::config::value::{collector, host, key_prefix, media_host, network, origin};
 
 /// Options of all commands that read or write data.
 #[derive(Args, Clone, Debug)]
@@ -51,6 +51,9 @@ pub struct RulesConfig {
     /// Visits and profile views.
     #[command(flatten)]
     pub visit: VisitConfig,
+    /// Pictures.
+    #[command(flatten)]
+    pub media: MediaConfig,
 }
 
 /// Options of Redis and the data directory.
@@ -167,6 +170,20 @@ pub enum RelationStrategy {
     Zinterstore,
     /// Look up each user of the page in the viewer's lists, without writes.
     Zmscore,
+}
+
+/// Options of pictures, which are stored elsewhere.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Media")]
+pub struct MediaConfig {
+    /// Hosts that users' pictures may be on, such as pictures.example.org, separated by commas; without this option, users
+    /// have no pictures.
+    ///
+    /// Clients load the pictures from these hosts, which thus receive the addresses of readers. The server does not
+    /// connect to them.
+    #[arg(long, value_name = "HOSTS", env = "FANFOLD_MEDIA_HOSTS", value_delimiter = ',')]
+    #[arg(value_parser = media_host)]
+    pub media_hosts: Vec<String>,
 }
 
 /// Options of posts and timelines.

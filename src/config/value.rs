@@ -60,6 +60,18 @@ pub(super) fn host(text: &str) -> Result<String, String> {
     Ok(host)
 }
 
+/// Parses a host in the form in which URLs have it: ASCII, without the default port. Content security policies name it.
+pub(super) fn media_host(text: &str) -> Result<String, String> {
+    let host = host(text)?;
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
+    if !host.bytes().all(allowed) || host.ends_with(":443") {
+        return Err("a host of pictures has an ASCII name, such as pictures.example.org or \
+            xn--bcher-kva.example, and a port only if it is not 443"
+            .to_owned());
+    }
+    Ok(host)
+}
+
 /// Parses a network in CIDR notation, or a single address.
 pub(super) fn network(text: &str) -> Result<IpNet, String> {
     let text = text.trim();
@@ -121,6 +133,16 @@ mod tests {
         assert_eq!(host("[::1]").as_deref(), Ok("[::1]"));
         for text in ["", "https://a.example", "a.example/", "*.a.example"] {
             assert!(host(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_host_of_pictures_is_written_as_in_urls() {
+        assert_eq!(media_host(" Pictures.example:8443").as_deref(), Ok("pictures.example:8443"));
+        for text in
+            ["", "bücher.example", "a.example:443", "a.example; script-src *", "a.example'", "*.example"]
+        {
+            assert!(media_host(text).is_err(), "{text:?}");
         }
     }
 

@@ -129,6 +129,12 @@ impl Plan {
 }
 
 impl Api {
+    /// Returns the hosts that users' pictures may be on.
+    #[must_use]
+    pub fn media_hosts(&self) -> &[String] {
+        &self.app.rules().media.media_hosts
+    }
+
     /// Opens the API over an application. Reads the files of trusted documents, if configured.
     pub fn open(app: App, config: GraphqlConfig) -> Result<Self, TrustedError> {
         let documents = Arc::new(Documents::open(&sdl(), &config)?);

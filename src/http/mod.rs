@@ -33,6 +33,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::HeaderValue;
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use tokio::net::TcpListener;
@@ -65,6 +66,8 @@ struct Server {
     api: Api,
     config: HttpConfig,
     contract: Contract,
+    /// Content Security Policy of the demo client.
+    demo_policy: HeaderValue,
     began: Instant,
     health: Health,
     /// The stop signal: true once the server is about to stop.
@@ -80,7 +83,8 @@ impl Server {
         let seats = Seats::new(&config);
         let (contract, began, tasks) = (Contract::new(), Instant::now(), TaskTracker::new());
         let health = Health::default();
-        Self { api, config, contract, began, health, stopping, seats, tasks }
+        let demo_policy = page::demo_policy(api.media_hosts());
+        Self { api, config, contract, demo_policy, began, health, stopping, seats, tasks }
     }
 
     /// Prepares a request's document for execution. Counts a rejected document and charges the client's address for it.

@@ -3,18 +3,21 @@
 //! `make web` builds them into `web/`, with each file compressed. A release build embeds these files in the program;
 //! other builds read them at run time. A program that was built without them serves a plain page.
 //!
-//! **Invariant:** a page sends requests to no other host, and no other page may frame it.
+//! **Invariant:** a page sends requests to no other host, except for users' pictures on hosts that the operator allows, and
+//! no other page may frame it.
 
 use std::borrow::Cow;
 use std::io::Read as _;
+use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::extract::Path;
+use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use flate2::read::GzDecoder;
 use rust_embed::{Embed, EmbeddedFile};
 
+use crate::http::Server;
 use crate::http::accept::{self, MediaType};
 use crate::http::response::{self, Failure};
 
@@ -24,15 +27,19 @@ const WITHOUT_DEMO: &str =
     "This build does not include the demo client. Run `make web`, then build the server again.\n";
 
 /// Content Security Policy of the plain page, which is one file with inline styles and an inline script.
-const PLAIN_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
-                            connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+static PLAIN_POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; \
+     form-action 'none'; frame-ancestors 'none'",
+);
 /// Content Security Policy of the playground, whose editor writes inline styles and embeds fonts in its style sheet.
-const PLAYGROUND_POLICY: &str = "default-src 'none'; script-src 'self'; worker-src 'self'; \
-                                 style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; \
-                                 connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+static PLAYGROUND_POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+     font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+);
+/// Content Security Policy of the demo client, except for the sources of images.
 const DEMO_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
-                           img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; \
-                           form-action 'self'; frame-ancestors 'none'";
+                           font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; \
+                           frame-ancestors 'none'; img-src 'self' data:";
 
 /// Subfolder of each page for files whose names contain a hash of their content.
 const ASSETS: &str = "assets/";
@@ -42,24 +49,31 @@ const ASSETS: &str = "assets/";
 #[folder = "web/"]
 struct Files;
 
+/// Returns the Content Security Policy of the demo client, which shows pictures from these hosts.
+pub(super) fn demo_policy(media_hosts: &[String]) -> HeaderValue {
+    let with_host = |policy: String, host: &String| policy + " https://" + host;
+    let policy = media_hosts.iter().fold(DEMO_POLICY.to_owned(), with_host);
+    HeaderValue::try_from(policy).unwrap_or_else(|_| unreachable!("hosts are ASCII"))
+}
+
 /// `/`: serves the playground.
 pub(super) async fn playground(headers: HeaderMap) -> Response {
     match file("playground/index.html", &headers) {
-        Some(page) => with_policy(page, PLAYGROUND_POLICY),
-        None => with_policy(response::text("text/html; charset=utf-8", PLAIN), PLAIN_POLICY),
+        Some(page) => with_policy(page, &PLAYGROUND_POLICY),
+        None => with_policy(response::text("text/html; charset=utf-8", PLAIN), &PLAIN_POLICY),
     }
 }
 
 /// Serves a file of the playground.
 pub(super) async fn playground_file(Path(path): Path<String>, headers: HeaderMap) -> Response {
     let file = part("playground", &path, &headers);
-    file.map_or_else(not_found, |file| with_policy(file, PLAYGROUND_POLICY))
+    file.map_or_else(not_found, |file| with_policy(file, &PLAYGROUND_POLICY))
 }
 
 /// `/demo`: serves the demo client.
-pub(super) async fn demo(headers: HeaderMap) -> Response {
+pub(super) async fn demo(State(server): State<Arc<Server>>, headers: HeaderMap) -> Response {
     match file("demo/index.html", &headers) {
-        Some(page) => with_policy(page, DEMO_POLICY),
+        Some(page) => with_policy(page, &server.demo_policy),
         None => {
             (StatusCode::NOT_FOUND, response::text("text/plain; charset=utf-8", WITHOUT_DEMO)).into_response()
         }
@@ -67,11 +81,15 @@ pub(super) async fn demo(headers: HeaderMap) -> Response {
 }
 
 /// Serves a file of the demo client. Any other path is one of the client's routes, and gets the client's page.
-pub(super) async fn demo_file(Path(path): Path<String>, headers: HeaderMap) -> Response {
+pub(super) async fn demo_file(
+    State(server): State<Arc<Server>>,
+    Path(path): Path<String>,
+    headers: HeaderMap,
+) -> Response {
     match part("demo", &path, &headers) {
-        Some(file) => with_policy(file, DEMO_POLICY),
+        Some(file) => with_policy(file, &server.demo_policy),
         None if path.starts_with(ASSETS) => not_found(),
-        None => demo(headers).await,
+        None => demo(State(server), headers).await,
     }
 }
 
@@ -161,9 +179,9 @@ fn content_type(path: &str) -> Option<&'static str> {
     })
 }
 
-fn with_policy(mut page: Response, policy: &'static str) -> Response {
+fn with_policy(mut page: Response, policy: &HeaderValue) -> Response {
     let headers = page.headers_mut();
-    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
+    headers.insert(header::CONTENT_SECURITY_POLICY, policy.clone());
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     page

@@ -5,6 +5,8 @@
 use std::fmt;
 use std::ops::BitOr;
 
+use url::Url;
+
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::region::Residence;
@@ -63,6 +65,48 @@ impl From<&Username> for DisplayName {
     }
 }
 
+/// The address of a user's picture: an https URL of at most 500 characters on a host that the operator allows; empty if
+/// there is no picture.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AvatarUrl(Box<str>);
+
+impl AvatarUrl {
+    /// Parses and normalizes a URL. Fails unless it is on one of these hosts.
+    pub fn parse(text: &str, hosts: &[String]) -> Result<Self, Violation> {
+        const LONGEST: usize = 500;
+        if text.trim().is_empty() {
+            return Ok(Self::default());
+        }
+        let is_plain = |url: &Url| url.username().is_empty() && url.password().is_none();
+        let url = Url::parse(text).ok().filter(|url| url.scheme() == "https" && is_plain(url));
+        let url = url.ok_or_else(|| Violation::invalid("A picture has an https URL without credentials."))?;
+        if url.as_str().len() > LONGEST {
+            return Err(Violation::too_long(LONGEST, "The URL of a picture has at most 500 characters."));
+        }
+        if hosts.is_empty() {
+            return Err(Violation::invalid("This server does not allow pictures."));
+        }
+        if !Self::is_on(url.as_str(), hosts) {
+            let rule = format!("A picture is on one of these hosts: {}.", hosts.join(", "));
+            return Err(Violation::invalid(rule));
+        }
+        Ok(Self(String::from(url).into()))
+    }
+
+    /// Returns true if a normalized URL is on one of these hosts.
+    #[must_use]
+    pub fn is_on(url: &str, hosts: &[String]) -> bool {
+        let host = url.strip_prefix("https://").and_then(|rest| rest.split('/').next());
+        host.is_some_and(|host| hosts.iter().any(|allowed| allowed == host))
+    }
+
+    /// Returns the URL; empty if there is no picture.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 /// A user as read: the id, the username, and the requested optional fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
@@ -74,6 +118,8 @@ pub struct User {
     pub display_name: Option<String>,
     /// Bio; `None` if not requested.
     pub bio: Option<String>,
+    /// URL of the picture, empty without a picture; `None` if not requested. Its host may not be allowed any more.
+    pub avatar_url: Option<String>,
     /// Creation time of the account; `None` if not requested.
     pub created_at: Option<Timestamp>,
     /// Region that the user has stated; `None` if not requested.
@@ -88,6 +134,7 @@ impl User {
         for (present, field) in [
             (self.display_name.is_some(), UserFields::DISPLAY_NAME),
             (self.bio.is_some(), UserFields::BIO),
+            (self.avatar_url.is_some(), UserFields::AVATAR_URL),
             (self.created_at.is_some(), UserFields::CREATED_AT),
             (self.residence.is_some(), UserFields::RESIDENCE),
         ] {
@@ -114,10 +161,13 @@ impl UserFields {
     pub const CREATED_AT: Self = Self(4);
     /// The field [`User::residence`].
     pub const RESIDENCE: Self = Self(8);
+    /// The field [`User::avatar_url`].
+    pub const AVATAR_URL: Self = Self(16);
     /// All optional fields, each with its name in the API.
-    pub const ALL: [(&'static str, Self); 4] = [
+    pub const ALL: [(&'static str, Self); 5] = [
         ("displayName", Self::DISPLAY_NAME),
         ("bio", Self::BIO),
+        ("avatarUrl", Self::AVATAR_URL),
         ("createdAt", Self::CREATED_AT),
         ("region", Self::RESIDENCE),
     ];
@@ -144,6 +194,8 @@ pub struct ProfileChange {
     pub display_name: Option<DisplayName>,
     /// New bio, possibly empty.
     pub bio: Option<Bio>,
+    /// New picture; an empty URL removes it.
+    pub avatar_url: Option<AvatarUrl>,
     /// New residence; `Residence(None)` removes the region.
     pub residence: Option<Residence>,
 }
@@ -172,12 +224,46 @@ mod tests {
     }
 
     #[test]
+    fn a_picture_is_on_an_allowed_host_and_its_url_is_normalized() {
+        let hosts = ["pictures.example".to_owned(), "xn--bcher-kva.example:8443".to_owned()];
+        let parse = |text: &str| AvatarUrl::parse(text, &hosts).map(|url| url.as_str().to_owned());
+        for (text, url) in [
+            (" https://PICTURES.example:443/ä b.png?x=1 ", "https://pictures.example/%C3%A4%20b.png?x=1"),
+            ("https://bücher.example:8443", "https://xn--bcher-kva.example:8443/"),
+            ("https://pictures.example/a/../b.png", "https://pictures.example/b.png"),
+            ("  ", ""),
+        ] {
+            assert_eq!(parse(text).as_deref(), Ok(url));
+        }
+        for text in [
+            "http://pictures.example/a.png",
+            "//pictures.example/a.png",
+            "javascript:alert(1)",
+            "data:image/png;base64,AA==",
+            "https://ada@pictures.example/a.png",
+            "https://:secret@pictures.example/a.png",
+            "https://pictures.example.evil.example/a.png",
+            "https://evil.example/?pictures.example/",
+            "https://evil.example\\@pictures.example/a.png",
+            "https://pictures.example:444/a.png",
+            "https://",
+        ] {
+            assert_eq!(parse(text).map_err(|violation| violation.limit), Err(None), "{text:?}");
+        }
+        let long = format!("https://pictures.example/{}", "a".repeat(500));
+        assert_eq!(parse(&long).unwrap_err().kind, ViolationKind::TooLong);
+        let of_none = AvatarUrl::parse("https://pictures.example/a.png", &[]).unwrap_err();
+        assert_eq!(of_none.rule, "This server does not allow pictures.");
+    }
+
+    #[test]
     fn the_fields_of_a_user_are_those_that_were_read() {
         let user = User {
             id: UserId::new(1).unwrap(),
             username: "ada".into(),
             display_name: None,
             bio: Some(String::new()),
+            avatar_url: None,
             created_at: None,
             residence: None,
         };

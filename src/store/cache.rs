@@ -96,7 +96,8 @@ impl Weighter<Subject, Entry> for Size {
         OVERHEAD
             + match entry {
                 Entry::User(user) => {
-                    let texts = [Some(&user.username), user.display_name.as_ref(), user.bio.as_ref()];
+                    let optional = [&user.display_name, &user.bio, &user.avatar_url].map(Option::as_ref);
+                    let texts = optional.into_iter().chain([Some(&user.username)]);
                     texts.into_iter().flatten().map(|text| text.len() as u64).sum::<u64>()
                 }
                 Entry::Sessions(sessions) => {

@@ -15,7 +15,7 @@
 //! | `ff:{g}:stars:numbered` | sorted set | the same authors, numbered in the order in which they became stars |
 //! | `ff:name:{n12}` | hash, sharded | username → user id; `?7` while user 7 is being created |
 //! | `ff:{i3}:intents` | sorted set | unfinished operations, by start time; see [`crate::store::intent`] |
-//! | `ff:{u7}:user` | hash | `username`, `display_name`, `bio`, `created_at` |
+//! | `ff:{u7}:user` | hash | `username`, `display_name`, `bio`, `created_at`; `avatar_url`, unless it was never set |
 //! | `ff:{u7}:secret` | hash | `password`: the password hash, a PHC string |
 //! | `ff:{u7}:sessions` | hash | session token's SHA-256 → session; see [`crate::store::session`] |
 //! | `ff:{u7}:written` | string | exists if user 7 has written lately; see [`crate::store::written`]. Expires after seconds |

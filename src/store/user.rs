@@ -16,6 +16,7 @@ use crate::store::session::StoredSession;
 const USERNAME: &str = "username";
 const DISPLAY_NAME: &str = "display_name";
 const BIO: &str = "bio";
+const AVATAR_URL: &str = "avatar_url";
 const CREATED_AT: &str = "created_at";
 
 /// Retention of revocations, in milliseconds: far longer than any write takes.
@@ -46,6 +47,7 @@ pub fn read_all(keys: &Keys, users: &[UserId], fields: UserFields) -> Command<Ve
     let optional = [
         (UserFields::DISPLAY_NAME, DISPLAY_NAME),
         (UserFields::BIO, BIO),
+        (UserFields::AVATAR_URL, AVATAR_URL),
         (UserFields::CREATED_AT, CREATED_AT),
     ];
     let asked = optional.into_iter().filter(move |(field, _)| fields.contains(*field)).map(|(_, name)| name);
@@ -68,10 +70,22 @@ fn record(
     };
     let Some(username) = text()? else { return Ok(None) };
     let username = username.to_owned();
-    let mut record =
-        User { id: user, username, display_name: None, bio: None, created_at: None, residence: None };
+    let mut record = User {
+        id: user,
+        username,
+        display_name: None,
+        bio: None,
+        avatar_url: None,
+        created_at: None,
+        residence: None,
+    };
     for name in names {
-        let value = text()?.ok_or_else(|| Error::corrupt(format!("user {user} has no {name}")))?;
+        let value = text()?;
+        if name == AVATAR_URL {
+            record.avatar_url = Some(value.unwrap_or_default().to_owned());
+            continue;
+        }
+        let value = value.ok_or_else(|| Error::corrupt(format!("user {user} has no {name}")))?;
         match name {
             DISPLAY_NAME => record.display_name = Some(value.to_owned()),
             BIO => record.bio = Some(value.to_owned()),
@@ -141,7 +155,8 @@ pub fn revoke_unless_exists(keys: &Keys, user: UserId, now: Timestamp) -> Comman
 pub fn change_profile(keys: &Keys, user: UserId, change: &ProfileChange) -> Option<Command<i64>> {
     let display_name = change.display_name.as_ref().map(|name| (DISPLAY_NAME, name.as_str()));
     let bio = change.bio.as_ref().map(|bio| (BIO, bio.as_str()));
-    let mut fields = display_name.into_iter().chain(bio).peekable();
+    let avatar_url = change.avatar_url.as_ref().map(|url| (AVATAR_URL, url.as_str()));
+    let mut fields = display_name.into_iter().chain(bio).chain(avatar_url).peekable();
     fields.peek()?;
     let write = command("HSET").key(&keys.user(user));
     Some(write.args(fields.flat_map(|(name, value)| [name, value])).reply())

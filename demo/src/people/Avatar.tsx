@@ -1,8 +1,11 @@
-// The picture of a user: the initials of the name, on a colour derived from the username.
+// The picture of a user or, without one, the initials of the name on a colour derived from the username.
+
+import { useState } from "react";
 
 interface AvatarProps {
   username: string;
   displayName: string;
+  avatarUrl: string | null;
   size?: "small" | "large";
 }
 
@@ -21,10 +24,22 @@ function hue(name: string): number {
   return (hash >>> 0) % 360;
 }
 
-export function Avatar({ username, displayName, size }: AvatarProps) {
+export function Avatar({ username, displayName, avatarUrl, size }: AvatarProps) {
+  const [failedUrl, setFailedUrl] = useState<string>();
+  const hasPicture = avatarUrl !== null && avatarUrl !== failedUrl;
   return (
     <span className={`avatar ${size ?? ""}`} style={{ "--hue": hue(username) } as object} aria-hidden="true">
-      {initials(displayName)}
+      {hasPicture ? (
+        <img
+          src={avatarUrl}
+          alt=""
+          loading="lazy"
+          referrerPolicy="no-referrer"
+          onError={() => setFailedUrl(avatarUrl)}
+        />
+      ) : (
+        initials(displayName)
+      )}
     </span>
   );
 }

@@ -12,6 +12,7 @@ export const PersonRowUser = graphql(`
     username
     displayName
     bio
+    avatarUrl
     isViewer
     ...RelationParts
     ...FollowTarget

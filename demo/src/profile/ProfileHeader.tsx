@@ -17,6 +17,7 @@ export const ProfileHeaderUser = graphql(`
     username
     displayName
     bio
+    avatarUrl
     createdAt
     isViewer
     region {

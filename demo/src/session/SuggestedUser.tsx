@@ -8,6 +8,7 @@ export const SuggestedUserUser = graphql(`
   fragment SuggestedUser on User {
     username
     displayName
+    avatarUrl
   }
 `);
 

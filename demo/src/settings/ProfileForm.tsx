@@ -15,6 +15,7 @@ export const ProfileFormUser = graphql(`
     id
     displayName
     bio
+    avatarUrl
     region {
       ...RegionParts
     }
@@ -37,13 +38,14 @@ const UpdateProfile = graphql(`
   }
 `);
 
-const FIELDS = ["displayName", "bio", "country", "subdivision"];
+const FIELDS = ["displayName", "bio", "avatarUrl", "country", "subdivision"];
 
 export function ProfileForm({ user }: { user: FragmentType<typeof ProfileFormUser> }) {
   const stored = readFragment(ProfileFormUser, user);
   const region = readFragment(RegionParts, stored.region);
   const [displayName, setDisplayName] = useState(stored.displayName);
   const [bio, setBio] = useState(stored.bio);
+  const [avatarUrl, setAvatarUrl] = useState(stored.avatarUrl ?? "");
   const [codes, setCodes] = useState<RegionCodes>({
     country: region?.country.code ?? "",
     subdivision: region?.subdivision?.code ?? "",
@@ -57,7 +59,8 @@ export function ProfileForm({ user }: { user: FragmentType<typeof ProfileFormUse
     if (fetching) return;
     setMessage("");
     const region = codes.country ? { country: codes.country, subdivision: codes.subdivision || null } : null;
-    const { data, error } = await updateProfile({ input: { displayName, bio, region } });
+    const input = { displayName, bio, avatarUrl: avatarUrl.trim() || null, region };
+    const { data, error } = await updateProfile({ input });
     const newErrors = readFragment(UserErrorParts, data?.updateProfile?.userErrors ?? []);
     setUserErrors(newErrors);
     if (error) setMessage(`${explain(error)} Try again.`);
@@ -79,6 +82,18 @@ export function ProfileForm({ user }: { user: FragmentType<typeof ProfileFormUse
       </Field>
       <Field label="About you" hint="Up to 500 characters." errors={errorsAt(userErrors, "bio")}>
         {(wiring) => <textarea {...wiring} rows={3} value={bio} onChange={(event) => setBio(event.target.value)} />}
+      </Field>
+      <Field label="Picture" hint="The https address of a picture." errors={errorsAt(userErrors, "avatarUrl")}>
+        {(wiring) => (
+          <input
+            {...wiring}
+            type="url"
+            inputMode="url"
+            value={avatarUrl}
+            autoComplete="photo"
+            onChange={(event) => setAvatarUrl(event.target.value)}
+          />
+        )}
       </Field>
       <RegionFields
         codes={codes}

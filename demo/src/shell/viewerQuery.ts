@@ -10,6 +10,7 @@ export const ViewerQuery = graphql(`
         id
         username
         displayName
+        avatarUrl
       }
     }
   }

@@ -19,6 +19,7 @@ export const PostCardPost = graphql(`
       id
       username
       displayName
+      avatarUrl
       isViewer
       ...RelationParts
     }

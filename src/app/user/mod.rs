@@ -24,7 +24,7 @@ use crate::model::id::UserId;
 use crate::model::region::{Region, Residence, Table};
 use crate::model::secret::{Password, PasswordHash};
 use crate::model::session::Label;
-use crate::model::user::{Bio, DisplayName, ProfileChange, Username};
+use crate::model::user::{AvatarUrl, Bio, DisplayName, ProfileChange, Username};
 use crate::store::batch::{Batch, Ticket};
 use crate::store::intent::Operation;
 use crate::store::name::{self, Holder};
@@ -57,6 +57,8 @@ pub struct ProfileUpdate<'a> {
     pub display_name: Option<&'a str>,
     /// New bio, not yet validated.
     pub bio: Option<&'a str>,
+    /// New URL of the picture, not yet validated; empty to remove the picture.
+    pub avatar_url: Option<&'a str>,
     /// New residence, not yet validated, or removal of the residence.
     pub residence: Option<ResidenceUpdate<'a>>,
 }
@@ -71,11 +73,13 @@ pub enum ResidenceUpdate<'a> {
 }
 
 impl ProfileUpdate<'_> {
-    fn check(self) -> Result<ProfileChange, Error> {
+    fn check(self, media_hosts: &[String]) -> Result<ProfileChange, Error> {
         let mut faults = Faults::default();
         let display_name =
             self.display_name.map(|text| faults.check(Field::DisplayName, DisplayName::parse(text)));
         let bio = self.bio.map(|text| faults.check(Field::Bio, Bio::parse(text)));
+        let avatar_url =
+            self.avatar_url.map(|text| faults.check(Field::AvatarUrl, AvatarUrl::parse(text, media_hosts)));
         let residence = self.residence.map(|wish| match wish {
             ResidenceUpdate::Nowhere => Some(Residence(None)),
             ResidenceUpdate::In(country, subdivision) => {
@@ -83,14 +87,15 @@ impl ProfileUpdate<'_> {
                 Some(Residence(Some(region)))
             }
         });
-        match (display_name, bio, residence) {
-            (Some(None), _, _) | (_, Some(None), _) | (_, _, Some(None)) => Err(faults.into_error()),
-            (display_name, bio, residence) => Ok(ProfileChange {
-                display_name: display_name.flatten(),
-                bio: bio.flatten(),
-                residence: residence.flatten(),
-            }),
+        if !faults.is_empty() {
+            return Err(faults.into_error());
         }
+        Ok(ProfileChange {
+            display_name: display_name.flatten(),
+            bio: bio.flatten(),
+            avatar_url: avatar_url.flatten(),
+            residence: residence.flatten(),
+        })
     }
 }
 
@@ -179,7 +184,7 @@ impl App {
     /// change, because the residence is stored separately.
     pub async fn change_profile(&self, viewer: &Viewer, wish: ProfileUpdate<'_>) -> Result<(), Error> {
         let user = viewer.signed_in()?.user;
-        let change = wish.check()?;
+        let change = wish.check(&self.0.rules.media.media_hosts)?;
         // If this write fails, the profile remains unchanged.
         if let Some(Residence(region)) = change.residence {
             region::write(self.keys(), user, region).send("change profile: region", self.store()).await?;
@@ -191,6 +196,12 @@ impl App {
             written?;
         }
         Ok(())
+    }
+
+    /// Returns the URL of a user's picture; `None` if there is no picture, or its host is not allowed any more.
+    #[must_use]
+    pub fn shown_avatar<'a>(&self, url: &'a str) -> Option<&'a str> {
+        AvatarUrl::is_on(url, &self.0.rules.media.media_hosts).then_some(url)
     }
 
     /// Creates users, running each step for all users together. Makes six round trips for any number of

@@ -19,6 +19,8 @@ pub(super) struct UpdateProfileInput {
     display_name: Option<String>,
     /// The bio: up to 500 characters of any script; cleared if empty, unchanged if null.
     bio: Option<String>,
+    /// The picture: an https URL on a host that the server allows; removed if null, unchanged if omitted.
+    avatar_url: MaybeUndefined<String>,
     /// The region: cleared if null, unchanged if omitted.
     region: MaybeUndefined<RegionInput>,
 }
@@ -42,7 +44,13 @@ impl UpdateProfileInput {
                 Some(ResidenceUpdate::In(country, subdivision.as_deref()))
             }
         };
-        ProfileUpdate { display_name: self.display_name.as_deref(), bio: self.bio.as_deref(), residence }
+        let avatar_url = match &self.avatar_url {
+            MaybeUndefined::Undefined => None,
+            MaybeUndefined::Null => Some(""),
+            MaybeUndefined::Value(url) => Some(url.as_str()),
+        };
+        let (display_name, bio) = (self.display_name.as_deref(), self.bio.as_deref());
+        ProfileUpdate { display_name, bio, avatar_url, residence }
     }
 }
 

@@ -161,6 +161,14 @@ impl User {
         self.text(record.bio.as_deref())
     }
 
+    /// The https URL of the user's picture, on a host that the server allows; null if not set.
+    async fn avatar_url(&self) -> Result<Option<String>, Error> {
+        let record = self.record(UserFields::AVATAR_URL).await?;
+        let url = record.avatar_url.as_deref().ok_or(Broken::NoRecord(self.id))?;
+        let url = self.scope.app.shown_avatar(url);
+        url.map(|url| Ok(self.scope.text(url)?.to_owned())).transpose()
+    }
+
     /// The time of registration.
     async fn created_at(&self) -> Result<DateTime, Error> {
         let record = self.record(UserFields::CREATED_AT).await?;
@@ -254,6 +262,13 @@ impl Preloaded for User {
                 memory(|user: &Self, json| json.value(&user.preloaded()?.display_name.as_deref()?))
             }
             "bio" => memory(|user: &Self, json| json.value(&user.preloaded()?.bio.as_deref()?)),
+            "avatarUrl" => memory(|user: &Self, json| {
+                let url = user.preloaded()?.avatar_url.as_deref()?;
+                match user.scope.app.shown_avatar(url) {
+                    Some(url) => json.value(&url),
+                    None => json.value(&()),
+                }
+            }),
             "createdAt" => memory(|user: &Self, json| json.scalar(&DateTime(user.preloaded()?.created_at?))),
             "isViewer" => memory(|user: &Self, json| json.value(&(user.scope.viewer_id() == Some(user.id)))),
             "relation" => {

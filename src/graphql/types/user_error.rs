@@ -79,6 +79,7 @@ fn path(field: Field) -> Vec<&'static str> {
         Field::Password => "password",
         Field::DisplayName => "displayName",
         Field::Bio => "bio",
+        Field::AvatarUrl => "avatarUrl",
         Field::Label => "label",
         Field::CurrentPassword => "currentPassword",
         Field::NewPassword => "newPassword",

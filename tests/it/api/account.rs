@@ -12,7 +12,7 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 
 use crate::harness::server::Server;
-use crate::harness::world::{PASSWORD, Person, Redis, World, codes};
+use crate::harness::world::{PASSWORD, Person, Redis, World, app, codes};
 use crate::service::socket::Socket;
 use crate::service::turnstile::Actor;
 
@@ -42,6 +42,47 @@ fn user_errors(payload: &Value) -> Vec<(&str, &str)> {
     let text = |value: &'_ Value| -> &'static str { value.as_str().unwrap_or("").to_owned().leak() };
     let errors = payload["userErrors"].as_array().unwrap();
     errors.iter().map(|error| (text(&error["code"]), text(&error["field"][1]))).collect()
+}
+
+#[tokio::test]
+async fn a_picture_is_shown_while_its_host_is_allowed() {
+    let world = World::with(&["--media-hosts", "pictures.example,other.example:8443"]).await;
+    let person = world.register("ada").await;
+    let update = "mutation ($url: String) {
+        updateProfile(input: { avatarUrl: $url }) {
+            viewer { user { avatarUrl } } userErrors { code field message } } }";
+    let attempt = async |url: Value| {
+        world.data(Some(&person.token), update, json!({ "url": url })).await["updateProfile"].take()
+    };
+    let shown = |url: Value| json!({ "viewer": { "user": { "avatarUrl": url } }, "userErrors": [] });
+    let everywhere =
+        "{ user(by: { username: \"ada\" }) { avatarUrl posts { nodes { author { avatarUrl } } } } }";
+    world
+        .data(
+            Some(&person.token),
+            "mutation { publish(input: { content: \"a\" }) { post { id } } }",
+            Value::Null,
+        )
+        .await;
+    let avatars = async || {
+        let user = &world.data(None, everywhere, Value::Null).await["user"];
+        [&user["avatarUrl"], &user["posts"]["nodes"][0]["author"]["avatarUrl"]].map(Clone::clone)
+    };
+    assert_eq!(avatars().await, [Value::Null, Value::Null], "none is set");
+    let url = "https://pictures.example/ada.png";
+    assert_eq!(attempt(json!("https://PICTURES.example/ada.png ")).await, shown(json!(url)));
+    assert_eq!(avatars().await, [json!(url), json!(url)]);
+    let rejected = attempt(json!("https://evil.example/ada.png")).await;
+    assert_eq!(user_errors(&rejected), [("INVALID", "avatarUrl")]);
+    let message = "A picture is on one of these hosts: pictures.example, other.example:8443.";
+    assert_eq!(rejected["userErrors"][0]["message"], message);
+    let rejected = attempt(json!(format!("https://pictures.example/{}", "a".repeat(500)))).await;
+    assert_eq!(user_errors(&rejected), [("TOO_LONG", "avatarUrl")]);
+    assert_eq!(avatars().await, [json!(url), json!(url)], "nothing has changed");
+    let others = app(&world.redis, &world.clock, &["--media-hosts", "other.example:8443"]).await;
+    assert_eq!(others.shown_avatar(url), None, "its host is not allowed any more");
+    assert_eq!(attempt(Value::Null).await, shown(Value::Null));
+    assert_eq!(avatars().await, [Value::Null, Value::Null]);
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ async fn display_name(app: &App, id: u64) -> String {
 
 async fn rename(app: &App, token: &str, name: &str) {
     let viewer = app.authenticate(token).await.unwrap();
-    let change = ProfileUpdate { display_name: Some(name), bio: None, residence: None };
+    let change = ProfileUpdate { display_name: Some(name), ..ProfileUpdate::default() };
     app.change_profile(&viewer, change).await.unwrap();
 }
 

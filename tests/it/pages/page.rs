@@ -30,6 +30,23 @@ fn named<'a>(page: &'a str, extension: &str) -> &'a str {
 }
 
 #[tokio::test]
+async fn the_demo_may_show_pictures_from_media_hosts_alone() {
+    let images = async |options: &[&str], path| {
+        let (_, headers, _) = get(&World::with(options).await, path, &[]).await;
+        let policy = headers[header::CONTENT_SECURITY_POLICY].to_str().unwrap().to_owned();
+        let images = policy.split("; ").find_map(|part| part.strip_prefix("img-src "));
+        images.unwrap().to_owned()
+    };
+    let hosts = ["--media-hosts", "Pictures.example,other.example:8443"];
+    assert_eq!(images(&[], "/demo").await, "'self' data:");
+    let with_hosts = "'self' data: https://pictures.example https://other.example:8443";
+    for path in ["/demo", "/demo/settings"] {
+        assert_eq!(images(&hosts, path).await, with_hosts);
+    }
+    assert_eq!(images(&hosts, "/").await, "'self' data:");
+}
+
+#[tokio::test]
 async fn pages_are_sent_with_a_policy_and_their_files_may_be_cached_forever() {
     let world = World::new().await;
     for (path, elsewhere) in [("/", "/playground/assets/none.js"), ("/demo", "/demo/assets/none.js")] {

@@ -105,7 +105,7 @@ async fn request_everything(server: &Server) {
         format!("mutation {{ removeFollower(input: {{ userId: \"{ben}\" }}) {{ userErrors {{ code }} }} }}"),
         format!("mutation {{ follow(input: {{ userId: \"{ben}\" }}) {{ userErrors {{ code }} }} }}"),
         format!("mutation {{ unfollow(input: {{ userId: \"{ben}\" }}) {{ userErrors {{ code }} }} }}"),
-        "mutation { updateProfile(input: { displayName: \"Ada\", bio: \"b\", region: { country: \"DE\" } }) { userErrors { code } } }".to_owned(),
+        "mutation { updateProfile(input: { displayName: \"Ada\", bio: \"b\", avatarUrl: null, region: { country: \"DE\" } }) { userErrors { code } } }".to_owned(),
         format!("mutation {{ revokeSession(input: {{ sessionId: {session} }}) {{ userErrors {{ code }} }} }}"),
         "mutation { publish(input: { content: \"own\", platform: \"test\", idempotencyKey: \"k\" }) { post { id } } }".to_owned(),
     ];
