@@ -1,4 +1,5 @@
 -- Counts an author's hot and cold posts.
+-- `store::post_list` has a second form in Rust, for keys at two masters of a cluster.
 -- KEYS[1]  the posts: a list      KEYS[2]  the summary of cold posts: a hash
 -- ARGV[1]  none
 -- Returns  the number of posts; a corrupt cold count is taken as 0

@@ -1,4 +1,5 @@
 -- Counts an author's hot posts in a period, and returns what is needed to count the cold ones.
+-- `store::post_list` has a second form in Rust, for keys at two masters of a cluster.
 -- KEYS[1]  the posts: a list      KEYS[2]  the summary of cold posts: a hash
 -- KEYS[3]  deleted posts that may still be in the archive: a sorted set      KEYS[4]  the posts' creation times: a list
 -- ARGV[1]  the period's first millisecond or ''     ARGV[2]  the first millisecond after the period or ''

@@ -1,4 +1,5 @@
 -- Reads a page of an author's hot posts, and the summary of the cold posts.
+-- `store::post_list` has a second form in Rust, for keys at two masters of a cluster.
 -- KEYS[1]  the posts: a list      KEYS[2]  the summary of cold posts: a hash
 -- KEYS[3]  deleted posts that may still be in the archive: a sorted set
 -- KEYS[4]  the posts' creation times: a list, only if the page is limited to a period, which requires `page_within`

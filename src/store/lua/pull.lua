@@ -1,4 +1,5 @@
 -- Reads an author's posts above a mark, for a timeline into which everything up to the mark has been pulled.
+-- `store::timeline` has a second form in Rust, for keys at two masters of a cluster.
 -- KEYS[1]  the author's newest posts: a sorted set     KEYS[2]  the author's posts: a list
 -- KEYS[3]  the summary of cold posts: a hash
 -- ARGV[1]  the mark        ARGV[2]  maximum number of posts
