@@ -3,7 +3,8 @@
 //! Every node of the cluster knows the topology. It is read when the cluster is opened, from time to time, and whenever a
 //! reply or a broken connection shows that it has changed.
 //!
-//! Not here: how a pipeline is distributed and what a reply means for it (`store::distribution`).
+//! Not here: how a pipeline is distributed and what a reply means for it (`store::distribution`), and what is known of the
+//! topology (`store::known`).
 //!
 //! # Why not the client of the `redis` crate
 //! Its cluster connection rejects pipelines of several slots. One that is aimed at a node is retried as a whole if any of
@@ -12,8 +13,8 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{self, ErrorKind};
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -25,13 +26,13 @@ use crate::store::OpenError;
 use crate::store::distribution::{Distribution, Group, Outlook};
 use crate::store::encode::{Arguments, Pipeline};
 use crate::store::error::Error;
-use crate::store::key::Tag;
+use crate::store::known::{self, Known};
 use crate::store::metric;
 use crate::store::peer::Peer;
 use crate::store::pool::{EXCHANGE, Pool, Server};
 use crate::store::replica::{PATIENCE, Replicas};
 use crate::store::reply::{Replies, Reply};
-use crate::store::topology::{Node, Topology, slot};
+use crate::store::topology::{Node, Topology};
 use crate::store::wire::{self, Connection, Listener};
 
 /// Time after which a command that is still redirected fails, and time since which a master must have been unreachable
@@ -71,34 +72,23 @@ struct State {
     seeds: Vec<ConnectionInfo>,
     /// The runtime that opened the cluster.
     home: Handle,
-    known: RwLock<Known>,
+    known: Known,
     /// Lock held while the topology is read.
     reading: tokio::sync::Mutex<()>,
     is_refreshing: AtomicBool,
     peers: Mutex<HashMap<Node, Arc<Peer>>>,
-    /// Number of times the master of the global slot has changed.
-    changes: AtomicU64,
-}
-
-/// The topology, and the time at which it was read.
-#[derive(Clone)]
-struct Known {
-    topology: Arc<Topology>,
-    at: Instant,
 }
 
 impl Cluster {
     /// Connects to the cluster of which the seeds are nodes, and reads its topology.
     pub(super) async fn connect(seeds: Vec<ConnectionInfo>, size: u32) -> Result<Self, OpenError> {
-        let known = Known { topology: Arc::new(Topology::unknown()), at: Instant::now() };
         let state = State {
             seeds,
             home: Handle::current(),
-            known: RwLock::new(known),
+            known: Known::default(),
             reading: tokio::sync::Mutex::default(),
             is_refreshing: AtomicBool::default(),
             peers: Mutex::default(),
-            changes: AtomicU64::default(),
         };
         let state = Arc::new(state);
         let cluster = Self { state, pools: Arc::default(), size, is_apart: false, replicas: None };
@@ -121,7 +111,7 @@ impl Cluster {
             match pool.check().await {
                 Ok(()) => match self.ask(&node).await {
                     Some(topology) => {
-                        self.state.install(Some(topology));
+                        self.state.known.install(Some(topology));
                         return Ok(());
                     }
                     None => failed = Some(OpenError::NoCluster(address)),
@@ -141,7 +131,7 @@ impl Cluster {
     pub(super) fn changes(&self) -> u64 {
         let peers = lock(&self.state.peers);
         let restarts: u64 = peers.values().map(|peer| peer.changes()).sum();
-        restarts + self.state.changes.load(Ordering::Relaxed)
+        restarts + self.state.known.changes()
     }
 
     /// Returns the number of open connections.
@@ -151,14 +141,14 @@ impl Cluster {
 
     /// Returns the masters, and whether each was reached when it was last tried.
     pub(super) fn masters(&self) -> Vec<(Node, bool)> {
-        let topology = self.state.topology();
+        let topology = self.state.known.topology();
         let is_up = |node: &Node| self.outage_of(node).is_zero();
         topology.masters().iter().map(|node| (node.clone(), is_up(node))).collect()
     }
 
     /// Opens the connections of the current thread's lane to all masters.
     pub(super) async fn open_lane(&self) -> Result<(), RedisError> {
-        for master in self.state.topology().masters() {
+        for master in self.state.known.topology().masters() {
             self.pool(master).open_lane().await?;
         }
         Ok(())
@@ -171,22 +161,22 @@ impl Cluster {
 
     /// Returns the topology, as far as it is known.
     pub(super) fn topology(&self) -> Arc<Topology> {
-        self.state.topology()
+        self.state.known.topology()
     }
 
     /// Reads the topology again. Callers at the same time share a read.
     pub(super) async fn refresh(&self) {
         let asked_at = Instant::now();
         let _reading = self.state.reading.lock().await;
-        if self.state.known().at >= asked_at {
+        if self.state.known.read_at() >= asked_at {
             return;
         }
-        let topology = self.state.topology();
+        let topology = self.state.known.topology();
         let mut reported = self.ask_each(topology.masters()).await;
         if reported.len() <= topology.masters().len() / 2 {
             reported.extend(self.ask_each(&self.seeds()).await);
         }
-        self.state.install(most_frequent(reported, &topology));
+        self.state.known.install(known::most_frequent(reported, &topology));
     }
 
     /// Opens a connection to a node, outside the pools, over which the node pushes messages.
@@ -201,7 +191,7 @@ impl Cluster {
     /// Sends a pipeline to each master, and returns the replies of each.
     pub(super) async fn ask_all(&self, pipeline: Pipeline) -> Vec<Result<Replies, Error>> {
         let (count, bytes) = (pipeline.len(), pipeline.into_bytes());
-        let topology = self.state.topology();
+        let topology = self.state.known.topology();
         let ask = async |master| {
             let asked = timeout(EXCHANGE, self.pool(master).send(bytes.clone(), count)).await;
             asked.unwrap_or_else(|_elapsed| Err(Error::no_answer().into()))
@@ -211,7 +201,7 @@ impl Cluster {
 
     /// Returns true if most masters respond within a second.
     pub(super) async fn mostly_responds(&self) -> bool {
-        let topology = self.state.topology();
+        let topology = self.state.known.topology();
         let ping = async |node| {
             let ping = Pipeline::of(&words(&["PING"]), None).into_bytes();
             let replies = timeout(ASKED, self.pool(node).send(ping, 1)).await.ok()?.ok()?;
@@ -232,11 +222,11 @@ impl Cluster {
         let began = Instant::now();
         let mut pause = PAUSE.0;
         if let Some(replicas) = &self.replicas {
-            let topology = self.state.topology();
+            let topology = self.state.known.topology();
             distribution.prefer_replicas(|slot| replicas.of(topology.owner(slot)?));
         }
         loop {
-            let topology = self.state.topology();
+            let topology = self.state.known.topology();
             let groups = distribution.groups(&topology);
             let sent = join_all(groups.iter().map(|group| self.send(&distribution, group))).await;
             for (group, (answered, may_retry)) in groups.iter().zip(sent) {
@@ -245,7 +235,7 @@ impl Cluster {
                     self.refresh_soon();
                 }
                 for (slot, node) in distribution.settle(group, answered, may_retry) {
-                    self.state.note_owner(slot, node);
+                    self.state.known.note_owner(slot, node);
                     self.refresh_soon();
                 }
             }
@@ -293,7 +283,7 @@ impl Cluster {
                 return answered;
             }
             self.refresh_soon();
-            if !self.state.topology().masters().contains(node) {
+            if !self.state.known.topology().masters().contains(node) {
                 return Err(unreachable());
             }
         }
@@ -323,14 +313,14 @@ impl Cluster {
 
     /// Reads the topology again in the background if it is old.
     fn refresh_if_stale(&self) {
-        if self.state.known().at.elapsed() > STALE {
+        if self.state.known.read_at().elapsed() > STALE {
             self.refresh_soon();
         }
     }
 
     /// Reads the topology again in the background, unless that is under way or has just been done.
     fn refresh_soon(&self) {
-        let is_fresh = self.state.known().at.elapsed() < FRESH;
+        let is_fresh = self.state.known.read_at().elapsed() < FRESH;
         if is_fresh || self.state.is_refreshing.swap(true, Ordering::Relaxed) {
             return;
         }
@@ -354,7 +344,7 @@ impl Cluster {
 
     /// Returns the masters, and the nodes that the operator has named.
     fn nodes(&self) -> HashSet<Node> {
-        self.state.topology().masters().iter().cloned().chain(self.seeds()).collect()
+        self.state.known.topology().masters().iter().cloned().chain(self.seeds()).collect()
     }
 
     /// Asks a node for the topology; `None` if it does not answer in time.
@@ -376,46 +366,6 @@ impl Cluster {
 }
 
 impl State {
-    fn known(&self) -> Known {
-        self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn topology(&self) -> Arc<Topology> {
-        self.known().topology
-    }
-
-    /// Records what nodes report now: another topology, or `None` if the known one is confirmed.
-    fn install(&self, reported: Option<Topology>) {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        known.at = Instant::now();
-        if let Some(topology) = reported {
-            self.replace(&mut known, topology);
-        }
-    }
-
-    /// Records that a slot has another owner, before anything is sent there: if it is the slot of the counters, the new
-    /// owner may have lost the last ids. The rest of the topology stays as old as it is.
-    fn note_owner(&self, slot: u16, node: Node) {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        if known.topology.owner(slot) != Some(&node) {
-            let topology = known.topology.with_owner(slot, node);
-            self.replace(&mut known, topology);
-        }
-    }
-
-    fn replace(&self, known: &mut Known, topology: Topology) {
-        if topology == *known.topology {
-            return;
-        }
-        let global = slot(Tag::Global);
-        if known.topology.owner(global).is_some_and(|owner| Some(owner) != topology.owner(global)) {
-            self.changes.fetch_add(1, Ordering::Relaxed);
-        }
-        metric::topology_changed();
-        tracing::info!(masters = topology.masters().len(), "the topology of the Redis Cluster has changed");
-        known.topology = Arc::new(topology);
-    }
-
     /// Returns a node's address, with the settings of the seeds.
     fn info(&self, node: &Node) -> ConnectionInfo {
         wire::at(&self.seeds[0], node.host.clone(), node.port)
@@ -463,41 +413,6 @@ fn words(words: &[&str]) -> Arguments {
     arguments
 }
 
-/// Returns the topology that most nodes report; `None` if as many report the known one, or none reports any. A node that
-/// has been cut off may report an old one.
-fn most_frequent(reported: Vec<Topology>, known: &Topology) -> Option<Topology> {
-    let votes = |topology: &Topology| reported.iter().filter(|other| *other == topology).count();
-    let most = reported.iter().map(votes).max()?;
-    if votes(known) == most {
-        return None;
-    }
-    let first = reported.iter().position(|topology| votes(topology) == most)?;
-    reported.into_iter().nth(first)
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn topology(owner: u16) -> Topology {
-        let node = Node { host: "host".to_owned(), port: owner };
-        Topology::unknown().with_owner(0, node)
-    }
-
-    #[test]
-    fn a_topology_is_replaced_if_more_nodes_report_another() {
-        let one = |owners: &[u16]| {
-            let reported = owners.iter().map(|owner| topology(*owner)).collect();
-            most_frequent(reported, &topology(1))
-        };
-        assert_eq!(one(&[]), None);
-        assert_eq!(one(&[1, 1, 2]), None, "one node may be cut off");
-        assert_eq!(one(&[1, 2]), None);
-        assert_eq!(one(&[2, 1, 2]), Some(topology(2)));
-        assert_eq!(one(&[3, 2, 2, 1]), Some(topology(2)));
-    }
 }

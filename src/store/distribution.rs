@@ -104,7 +104,7 @@ impl Part {
     /// Records the replies to the commands that were sent, which begin at `first` of these.
     fn settle(&mut self, replies: &Replies, first: usize, group: &Group) {
         let width = group.width();
-        if group.is_replica {
+        if group.is_replica() {
             return self.settle_lagging(replies, first);
         }
         let count = self.next();
@@ -205,11 +205,21 @@ pub(super) enum Outlook {
     LacksMaster,
 }
 
+/// What a node is for the units that it receives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Role {
+    /// The master of their slots.
+    Master,
+    /// The master that their slots are moving to: it executes only commands after `ASKING`.
+    Importer,
+    /// A replica of their master.
+    Replica,
+}
+
 /// Units that are sent to a node together.
 pub(super) struct Group {
     node: Node,
-    is_asking: bool,
-    is_replica: bool,
+    role: Role,
     /// The units' positions in the pipeline.
     parts: Vec<usize>,
 }
@@ -222,12 +232,16 @@ impl Group {
 
     /// Returns true if the node is a replica.
     pub(super) fn is_replica(&self) -> bool {
-        self.is_replica
+        self.role == Role::Replica
+    }
+
+    fn is_importer(&self) -> bool {
+        self.role == Role::Importer
     }
 
     /// Returns the number of replies to each command: `ASKING` has one of its own.
     fn width(&self) -> usize {
-        if self.is_asking { 2 } else { 1 }
+        if self.is_importer() { 2 } else { 1 }
     }
 }
 
@@ -311,22 +325,22 @@ impl Distribution {
     /// Groups the units that are to be sent by their nodes. A unit whose slot has no master waits.
     pub(super) fn groups(&mut self, topology: &Topology) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
-        let mut known: HashMap<(Node, bool, bool), usize> = HashMap::new();
+        let mut known: HashMap<(Node, Role), usize> = HashMap::new();
         for (index, part) in self.parts.iter_mut().enumerate().filter(|(_, part)| part.is_open()) {
             let owner = || part.slot.map_or(topology.masters().first(), |slot| topology.owner(slot));
-            let (node, is_asking, is_replica) = match &part.target {
-                Target::Owner => (owner(), false, false),
-                Target::Replica(node) => (Some(node), false, true),
-                Target::Moved(node) => (Some(node), false, false),
-                Target::Asking(node) => (Some(node), true, false),
+            let (node, role) = match &part.target {
+                Target::Owner => (owner(), Role::Master),
+                Target::Replica(node) => (Some(node), Role::Replica),
+                Target::Moved(node) => (Some(node), Role::Master),
+                Target::Asking(node) => (Some(node), Role::Importer),
             };
             let Some(node) = node.cloned() else {
                 part.progress = Progress::LacksMaster;
                 continue;
             };
             part.progress = Progress::Open;
-            let group = *known.entry((node.clone(), is_asking, is_replica)).or_insert_with(|| {
-                groups.push(Group { node, is_asking, is_replica, parts: Vec::new() });
+            let group = *known.entry((node.clone(), role)).or_insert_with(|| {
+                groups.push(Group { node, role, parts: Vec::new() });
                 groups.len() - 1
             });
             groups[group].parts.push(index);
@@ -338,13 +352,13 @@ impl Distribution {
     pub(super) fn encoded(&self, group: &Group) -> (Bytes, usize) {
         let parts = || group.parts.iter().map(|part| &self.parts[*part]);
         let count = parts().map(|part| part.next() * group.width()).sum();
-        if count == self.commands() && !group.is_asking {
+        if count == self.commands() && !group.is_importer() {
             return (self.bytes.clone(), count);
         }
         let mut bytes = BytesMut::new();
         for part in parts() {
             let commands = part.encoded(&self.bytes);
-            if group.is_asking { ask(commands, &mut bytes) } else { bytes.extend_from_slice(commands) }
+            if group.is_importer() { ask(commands, &mut bytes) } else { bytes.extend_from_slice(commands) }
         }
         (bytes.freeze(), count)
     }
@@ -387,7 +401,7 @@ impl Distribution {
         for part in &group.parts {
             let part = &mut self.parts[*part];
             part.target = Target::Owner;
-            part.progress = match group.is_replica {
+            part.progress = match group.is_replica() {
                 true => Progress::Open,
                 false if is_lost => Progress::Failed,
                 false => Progress::LacksMaster,
@@ -597,7 +611,7 @@ mod tests {
                 for group in distribution.groups(&topology) {
                     let (bytes, count) = distribution.encoded(&group);
                     prop_assert_eq!(replies(&bytes).len(), count);
-                    if group.is_asking {
+                    if group.is_importer() {
                         for command in replies(&bytes).iter().skip(1).step_by(2) {
                             let command = format!("{:?}", command.value());
                             prop_assert!(asked.contains(&command), "{} was not answered with ASK", command);
@@ -779,7 +793,7 @@ mod tests {
             distribution.settle(&group, Ok(lines(&["-ASK 7 host:9", ":7"])), true);
             assert_eq!(distribution.outlook(), Some(Outlook::Continues));
             let group = distribution.groups(&topology()).pop().unwrap();
-            assert_eq!((group.node.clone(), group.is_asking), (node(9), true));
+            assert_eq!((group.node.clone(), group.is_importer()), (node(9), true));
             distribution.settle(&group, Ok(lines(&["+OK", answer])), true);
             assert_eq!(distribution.outlook(), None);
             assert_eq!(distribution.replies().iter().next().unwrap().error_code(), code);
@@ -794,7 +808,8 @@ mod tests {
             assert_eq!(outlook, Outlook::Continues);
             let group = distribution.groups(&topology()).pop().unwrap();
             let (bytes, count) = distribution.encoded(&group);
-            let answered = if group.is_asking { replies(&bytes) } else { all_equal("ASK 7 host:9", count) };
+            let answered =
+                if group.is_importer() { replies(&bytes) } else { all_equal("ASK 7 host:9", count) };
             distribution.settle(&group, Ok(answered), true);
         }
         assert_eq!(distribution.replies().len(), COMMANDS);

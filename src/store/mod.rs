@@ -21,6 +21,7 @@ pub mod error;
 pub mod fanout;
 pub mod intent;
 pub mod key;
+mod known;
 mod lag;
 pub mod memory;
 mod metric;
