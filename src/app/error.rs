@@ -87,6 +87,8 @@ pub enum Reason {
     Oneself,
     /// The user has reached the follow limit.
     FollowLimit,
+    /// The user has reached the limit of the list.
+    ListLimit,
     /// The object belongs to another user.
     NotYours,
     /// The idempotency key was already used for a different post.
@@ -109,6 +111,7 @@ pub enum Field {
     NewPassword,
     SessionId,
     UserId,
+    Until,
     Content,
     Platform,
     IdempotencyKey,

@@ -1,7 +1,7 @@
-//! Bulk import of users, follows and posts, in the same steps as individual writes.
+//! Bulk import of users, follows, mutes and posts, in the same steps as individual writes.
 //!
-//! Imports of users and follows are idempotent: an existing name keeps its user, and an existing follow keeps
-//! its time. To complete an interrupted import of users or follows, run it again.
+//! Imports of users, follows and mutes are idempotent: an existing name keeps its user, and an existing follow or mute
+//! keeps its time (a mute loses its end). To complete an interrupted import of these, run it again.
 
 use std::ops::AddAssign;
 
@@ -13,8 +13,10 @@ use crate::app::throttle::source;
 use crate::app::user::{Created, NewAccount};
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
+use crate::model::relation::{Mute, MuteScope};
 use crate::model::secret::{Password, PasswordHash};
 use crate::store::batch::Batch;
+use crate::store::exclusion;
 use crate::store::name::{self, Holder};
 use crate::store::post_list;
 use crate::store::relation::Followed;
@@ -133,6 +135,22 @@ impl App {
             }
         }
         Ok(imported)
+    }
+
+    /// Writes mutes without an end: pairs of a user and another whom they mute since `at`. Mutes beyond the limit are left
+    /// out. Makes two round trips for any number of mutes; none for no mutes.
+    pub async fn import_mutes(&self, mutes: &[(UserId, UserId)], at: Timestamp) -> Result<(), Error> {
+        if mutes.is_empty() {
+            return Ok(());
+        }
+        self.enter_exclusions().await?;
+        let limit = self.0.rules.relation.relation_mute_limit;
+        let mute = Mute { since: at, until: None, scope: MuteScope::All };
+        let mut batch = Batch::new("import: mutes");
+        let write = |&(user, other): &_| batch.push(exclusion::mute(self.keys(), user, other, mute, limit));
+        let tickets = mutes.iter().map(write).collect();
+        batch.send(self.store()).await?.take_all(tickets)?;
+        Ok(())
     }
 
     /// Returns each user's number of posts. Makes one round trip per thousand users.

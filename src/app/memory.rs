@@ -80,11 +80,12 @@ impl Footprint {
 }
 
 impl App {
-    /// Measures memory usage. Takes about 25 round trips, regardless of the amount of data.
+    /// Measures memory usage. Takes about 30 round trips, regardless of the amount of data.
     pub async fn measure_memory(&self) -> Result<Usage, Error> {
         let sampler = Sampler::new(self).await?;
         let footprints = vec![
             sampler.follows().await?,
+            sampler.mutes().await?,
             sampler.timelines().await?,
             sampler.users().await?,
             sampler.names().await?,
@@ -128,6 +129,12 @@ impl<'a> Sampler<'a> {
         let usage = |user: &UserId| memory::follows(self.keys(), *user, side);
         let sample = self.sample(self.users.iter().map(usage)).await?;
         Ok(self.footprint_of_users("follow", &sample))
+    }
+
+    async fn mutes(&self) -> Result<Footprint, Error> {
+        let usage = |user: &UserId| memory::mutes(self.keys(), *user);
+        let sample = self.sample(self.users.iter().map(usage)).await?;
+        Ok(self.footprint_of_users("mute", &sample))
     }
 
     async fn timelines(&self) -> Result<Footprint, Error> {

@@ -11,6 +11,7 @@ pub mod check;
 mod deadline;
 pub mod delivery;
 pub mod error;
+mod exclusion;
 pub mod import;
 mod intent;
 pub mod live;
@@ -40,6 +41,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use tokio::sync::OnceCell;
 
 use crate::app::delivery::mark::DeliveredMark;
+use crate::app::exclusion::ExclusionCache;
 use crate::app::live::Listeners;
 use crate::app::once::Once;
 use crate::app::own_writes::Consistency;
@@ -92,7 +94,6 @@ struct Parts {
 }
 
 /// In-memory state of this process, lost when the process exits: caches, subscribers and marks.
-#[derive(Default)]
 struct ProcessState {
     /// Cache of the timeline strategy in force.
     strategy: Strategy,
@@ -110,11 +111,31 @@ struct ProcessState {
     allowances: PerUser<tokio::sync::Mutex<()>>,
     /// Cached delivered mark, as last read from Redis.
     delivered_mark: DeliveredMark,
+    /// Cached exclusions of recent viewers.
+    exclusions: ExclusionCache,
     /// Greatest post id that this process has issued or read as a watermark. Clients may hold cursors up to this id, so
     /// this id and all smaller ids must not be reissued.
     last_issued: AtomicU64,
     /// State of the post counter's recovery after a Redis restart.
     recovery: Recovery,
+}
+
+impl ProcessState {
+    fn new(rules: &RulesConfig) -> Self {
+        Self {
+            strategy: Strategy::default(),
+            visits: Visits::default(),
+            visitor_counts: Counts::default(),
+            views: Once::default(),
+            listeners: Listeners::default(),
+            looks: PerUser::default(),
+            allowances: PerUser::default(),
+            delivered_mark: DeliveredMark::default(),
+            exclusions: ExclusionCache::new(rules.relation.relation_exclusion_cache),
+            last_issued: AtomicU64::default(),
+            recovery: Recovery::default(),
+        }
+    }
 }
 
 impl App {
@@ -124,6 +145,7 @@ impl App {
         let rng = Arc::new(rng);
         let passwords = Passwords::new(&rules.account, Arc::clone(&rng));
         let repairer_token = rng.nonce();
+        let process = ProcessState::new(&rules);
         Self(
             Arc::new(Parts {
                 store,
@@ -134,7 +156,7 @@ impl App {
                 is_stuck: Arc::default(),
                 bound: Arc::default(),
                 passwords,
-                process: ProcessState::default(),
+                process,
                 repairer_token,
             }),
             Consistency::Latest,
@@ -162,7 +184,7 @@ impl App {
                 is_stuck: Arc::clone(is_stuck),
                 bound: Arc::clone(bound),
                 passwords: passwords.clone(),
-                process: ProcessState::default(),
+                process: ProcessState::new(rules),
                 repairer_token: rng.nonce(),
             }),
             Consistency::Latest,

@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::app::error::{Error, Faults, Field, Reason, Rejection};
 use crate::app::read::{Pending, Read, Requests};
 use crate::app::throttle::{Attempt, admit, source, source_of};
-use crate::app::viewer::{SignedIn, Viewer};
+use crate::app::viewer::{KnownVersion, SignedIn, Viewer};
 use crate::model::address::Address;
 use crate::model::clock::Day;
 use crate::model::digest::Digest;
@@ -92,7 +92,8 @@ impl App {
             let ending = self.welcome(user, &attempt).await?;
             let (opened, stored) = self.new_session(user, &label);
             let open = session::open(self.keys(), user, &verified, &stored, &ending);
-            if self.write_sessions(user, "login: open", open).await? {
+            if let Some(exclusions) = self.write_sessions(user, "login: open", open).await? {
+                opened.viewer.signed_in()?.exclusions.set(exclusions);
                 return Ok(opened);
             }
         }
@@ -169,6 +170,7 @@ impl App {
             user,
             session: session.id,
             day: Day::of(now),
+            exclusions: KnownVersion::default(),
             has_written: true,
             token: token.hash(),
         });

@@ -2,6 +2,8 @@
 //!
 //! Not here: extraction of the token from the request (`http::auth`).
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::future::join;
@@ -11,11 +13,12 @@ use crate::app::charge::{Charge, RateLimit};
 use crate::app::error::{Error, Rejection};
 use crate::model::address::Address;
 use crate::model::clock::{Day, Timestamp};
+use crate::model::exclusion::Version;
 use crate::model::id::UserId;
 use crate::model::secret::{Token, TokenHash};
 use crate::model::session::{Session, SessionId};
 use crate::store::command::Command;
-use crate::store::session::{self, StoredSession};
+use crate::store::session::{self, Authentication, StoredSession};
 
 /// Minimum interval between updates of a session's last-seen time, and so the precision of that time.
 const SEEN_WITHIN: Duration = Duration::from_mins(5);
@@ -49,9 +52,31 @@ pub struct SignedIn {
     pub session: SessionId,
     /// Day of the request, in UTC.
     pub day: Day,
+    /// Version of the user's exclusions.
+    pub(super) exclusions: KnownVersion,
     /// True if replicas may lack writes of the user.
     pub(super) has_written: bool,
     pub(super) token: TokenHash,
+}
+
+/// The last known version of a viewer's exclusions. Clones share it, so that all parts of an operation see the writes of
+/// the operation.
+#[derive(Clone, Debug, Default)]
+pub(super) struct KnownVersion(Arc<AtomicU64>);
+
+impl KnownVersion {
+    pub(super) fn new(version: Option<Version>) -> Self {
+        Self(Arc::new(AtomicU64::new(version.map_or(0, Version::get))))
+    }
+
+    /// Returns the version; `None` if the viewer has never had exclusions.
+    pub(super) fn get(&self) -> Option<Version> {
+        Version::new(self.0.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn set(&self, version: Option<Version>) {
+        self.0.store(version.map_or(0, Version::get), Ordering::Relaxed);
+    }
 }
 
 impl Viewer {
@@ -125,8 +150,11 @@ impl App {
         let (read, has_written) =
             join(self.read_session(user, &hash, charge, now), self.has_written(user)).await;
         let is_live = |session: &Session| self.0.rules.account.is_live(session, now);
-        let (session, rate_limit) = read?.filter(|(session, _)| is_live(session)).ok_or_else(bad)?;
-        let signed_in = SignedIn { user, session: session.id, day: Day::of(now), has_written, token: hash };
+        let (Authentication { session, exclusions }, rate_limit) =
+            read?.filter(|(found, _)| is_live(&found.session)).ok_or_else(bad)?;
+        let exclusions = KnownVersion::new(exclusions);
+        let day = Day::of(now);
+        let signed_in = SignedIn { user, session: session.id, day, exclusions, has_written, token: hash };
         if rate_limit.is_some_and(|rate_limit| rate_limit.wait.is_some()) {
             return Ok((Viewer::SignedIn(signed_in), rate_limit));
         }
@@ -146,16 +174,16 @@ impl App {
         token: &TokenHash,
         charge: Option<Charge>,
         now: Timestamp,
-    ) -> Result<Option<(Session, Option<RateLimit>)>, Error> {
+    ) -> Result<Option<(Authentication, Option<RateLimit>)>, Error> {
         if let Some(charge) = charge {
             let read = session::read_and_take(self.keys(), user, token, charge.limit(), charge.cost, now);
             let read = read.send("authenticate", self.store()).await;
             // Apply no limit if the store is not writable, or while the user's slot moves.
             if !read.as_ref().is_err_and(|error| error.is_read_only() || error.is_divided()) {
-                return Ok(read?.map(|(session, taken)| (session, Some(charge.rate_limit(taken, now)))));
+                return Ok(read?.map(|(found, taken)| (found, Some(charge.rate_limit(taken, now)))));
             }
         }
-        Ok(self.store().session(user, token).await?.map(|session| (session, None)))
+        Ok(self.store().session(user, token).await?.map(|found| (found, None)))
     }
 
     async fn mark_seen(&self, signed_in: &SignedIn, session: Session, now: Timestamp) -> Result<(), Error> {
@@ -169,7 +197,7 @@ impl App {
         self.write_sessions(signed_in.user, "mark seen", touch).await.map(drop)
     }
 
-    /// Performs a write to a user's sessions. Makes one round trip.
+    /// Performs a write to a user's sessions, or to the version of the user's exclusions beside them. Makes one round trip.
     pub(super) async fn write_sessions<T>(
         &self,
         user: UserId,

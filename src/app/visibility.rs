@@ -6,12 +6,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use futures::future::try_join;
+
+use crate::app::App;
 use crate::app::archive::Listed;
 use crate::app::error::Error;
 use crate::app::post::read::{PostCount, PostPage, PostRecords};
 use crate::app::read::{Load, Many, Shared};
 use crate::app::relation::read::{FollowCount, FollowPage, RelationTo, Relations, UserList};
 use crate::app::user::read::{UserByName, UserRecord, UserRecords};
+use crate::app::viewer::{SignedIn, Viewer};
 use crate::model::clock::Period;
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Position, Window};
@@ -21,10 +25,12 @@ use crate::model::user::{User, UserFields, Username};
 
 /// The users and posts that a viewer may see.
 pub struct Visible<'a, L> {
+    /// The application, which caches the viewers' exclusions.
+    pub app: &'a App,
     /// The loader that performs the reads.
     pub load: &'a L,
-    /// The viewer; `None` if anonymous.
-    pub viewer: Option<UserId>,
+    /// The viewer.
+    pub viewer: &'a Viewer,
 }
 
 /// The user data to read.
@@ -68,13 +74,17 @@ fn may_see(surface: Surface, viewer: Option<UserId>, author: &VisibleUser) -> bo
     match surface {
         Surface::Timeline => {
             let is_own = viewer == Some(author.record.id);
-            is_own || author.relation.is_some_and(|relation| relation.following_since.is_some())
+            is_own || author.relation.is_some_and(|relation| relation.is_in_timeline())
         }
         Surface::Elsewhere => true,
     }
 }
 
 impl<L: Load> Visible<'_, L> {
+    fn signed_in(&self) -> Option<&SignedIn> {
+        self.viewer.signed_in().ok()
+    }
+
     /// Returns the id of the user with this name; `None` if there is no such user. Makes one round trip.
     pub async fn user_by_name(&self, username: Username) -> Result<Option<UserId>, Error> {
         self.load.load(UserByName(username)).await
@@ -97,27 +107,28 @@ impl<L: Load> Visible<'_, L> {
         }
         let users = Shared(users);
         let records = UserRecords { users: users.clone(), fields: selection.fields };
-        let user = |record: &Option<Arc<User>>, relation| {
+        let visible = |record: &Option<Arc<User>>, relation| {
             Some(VisibleUser { record: Arc::clone(record.as_ref()?), relation })
         };
-        match self.viewer.filter(|_| selection.relation) {
-            Some(viewer) => {
-                let relations = Relations { viewer, others: users };
-                let (records, relations) = self.load.load_both(records, relations).await?;
-                let pairs = records.iter().zip(relations.iter());
-                Ok(pairs.map(|(record, relation)| user(record, Some(*relation))).collect())
-            }
-            None => Ok(self.load.load(records).await?.iter().map(|record| user(record, None)).collect()),
-        }
+        let Some(viewer) = self.signed_in().filter(|_| selection.relation) else {
+            return Ok(self.load.load(records).await?.iter().map(|record| visible(record, None)).collect());
+        };
+        let relations = Relations { viewer: viewer.user, others: users.clone() };
+        let reads = self.load.load_both(records, relations);
+        let ((records, relations), exclusions) = try_join(reads, self.app.exclusions(viewer)).await?;
+        let now = self.app.now();
+        let relations = users.0.iter().zip(relations.iter());
+        let relations = relations.map(|(user, relation)| relation.with_mute(exclusions.mute_of(*user, now)));
+        Ok(records.iter().zip(relations).map(|(record, relation)| visible(record, Some(relation))).collect())
     }
 
     /// Returns the relation between the viewer and another user; `None` for an anonymous viewer. Makes no
     /// round trip for an anonymous viewer; otherwise one.
     pub async fn relation(&self, other: UserId) -> Result<Option<Relation>, Error> {
-        match self.viewer {
-            Some(viewer) => self.load.load(RelationTo { viewer, other }).await.map(Some),
-            None => Ok(None),
-        }
+        let Some(viewer) = self.signed_in() else { return Ok(None) };
+        let relation = self.load.load(RelationTo { viewer: viewer.user, other });
+        let (relation, exclusions) = try_join(relation, self.app.exclusions(viewer)).await?;
+        Ok(Some(relation.with_mute(exclusions.mute_of(other, self.app.now()))))
     }
 
     /// Returns these posts with their authors, in the same order; `None` for posts that do not exist, or that
@@ -133,9 +144,10 @@ impl<L: Load> Visible<'_, L> {
         }
         let posts = self.load.load(PostRecords(Shared(posts))).await?;
         let authors = self.authors(&posts, author).await?;
+        let viewer = self.viewer.user();
         let visible = |post: &Option<Arc<Post>>| {
             let post = Arc::clone(post.as_ref()?);
-            let author = authors.get(&post.author).filter(|author| may_see(surface, self.viewer, author))?;
+            let author = authors.get(&post.author).filter(|author| may_see(surface, viewer, author))?;
             Some(VisiblePost { post, author: author.clone() })
         };
         Ok(posts.iter().map(visible).collect())
@@ -203,7 +215,7 @@ impl<L: Load> Visible<'_, L> {
         list: UserList,
         window: Window<Position>,
     ) -> Result<Arc<Page<Follow>>, Error> {
-        list.page(self.load, self.viewer, window).await
+        list.page(self.load, self.viewer.user(), window).await
     }
 
     /// Returns pages of several stored lists of one kind, in the order of the requests. Makes one round trip.
@@ -227,6 +239,21 @@ impl<L: Load> Visible<'_, L> {
 
     /// Returns the length of a list of users. Makes as many round trips as [`UserList::count`].
     pub async fn user_count(&self, list: UserList) -> Result<u64, Error> {
-        list.count(self.load, self.viewer).await
+        list.count(self.load, self.viewer.user()).await
+    }
+
+    /// Returns a page of the users whom the viewer mutes. Makes at most one round trip.
+    pub async fn muted_page(&self, window: Window<Position>) -> Result<Arc<Page<Position>>, Error> {
+        Ok(Arc::new(Page::of(&self.muted().await?, &window)))
+    }
+
+    /// Returns the number of users whom the viewer mutes. Makes at most one round trip.
+    pub async fn muted_count(&self) -> Result<u64, Error> {
+        Ok(self.muted().await?.len() as u64)
+    }
+
+    async fn muted(&self) -> Result<Vec<Position>, Error> {
+        let exclusions = self.app.exclusions(self.viewer.signed_in()?).await?;
+        Ok(exclusions.muted(self.app.now()))
     }
 }

@@ -19,7 +19,7 @@ use crate::model::post::{Content, Platform};
 use crate::model::secret::{Password, PasswordHash};
 use crate::model::user::{Bio, DisplayName, Username};
 
-/// Creates a demo world: people with names and bios who follow each other and post.
+/// Creates a demo world: people with names and bios who follow each other, mute some of those they follow, and post.
 ///
 /// As in real networks, most people have some followers, and a few have a large share of all followers. The same number
 /// of users and the same seed create the same world. There is always a user called ada. Running the command again
@@ -81,7 +81,16 @@ fn world(users: usize, seed: u64, most: usize, password: &PasswordHash) -> World
     };
     // Posts use a separate generator, so that the number of posts does not change the people.
     let posts = posts(StdRng::seed_from_u64(seed.wrapping_add(1)), users.len());
-    World { users, follows, time: Box::new(time), posts }
+    // So do mutes.
+    let mutes = mutes(StdRng::seed_from_u64(seed.wrapping_add(2)), &follows);
+    World { users, follows, time: Box::new(time), mutes, posts }
+}
+
+/// Returns pairs of a user and a followed user whom they mute: one of ada's follows, and one in a hundred of the others'.
+fn mutes(mut rng: StdRng, follows: &[(u32, u32)]) -> Vec<(u32, u32)> {
+    let of_ada = follows.iter().find(|(follower, _)| *follower == 0);
+    let others = follows.iter().filter(|(follower, _)| *follower != 0 && rng.random_bool(0.01));
+    of_ada.into_iter().chain(others).copied().collect()
 }
 
 /// Returns all posts, in chronological order. Some people post often, many now and then, and some never.

@@ -152,6 +152,7 @@ impl Graph {
             users,
             follows: self.edges,
             time: Box::new(time),
+            mutes: Vec::new(),
             posts: Sayings { count: 0, sayings: Box::new(std::iter::empty()) },
         })
     }

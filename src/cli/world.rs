@@ -13,20 +13,22 @@ use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::post::{Content, Platform};
 
-/// Maximum number of users or follows written per call.
+/// Maximum number of users, follows or mutes written per call.
 const CHUNK: usize = 5_000;
 /// Maximum number of posts written per call.
 const POSTS: usize = 1_000;
 /// Timeout after which a silent delivery worker is presumed dead, and its jobs are taken over.
 const ABANDONED_AFTER: Duration = Duration::from_secs(5);
 
-/// A world: users, their follows and their posts.
+/// A world: users, their follows, mutes and posts.
 pub(super) struct World {
     pub(super) users: Vec<NewAccount>,
     /// Pairs of follower and followed user, as indices into `users`.
     pub(super) follows: Vec<(u32, u32)>,
     /// Function that returns the time of a follow, given its index in `follows`.
     pub(super) time: Box<dyn Fn(usize) -> Timestamp + Send + Sync>,
+    /// Pairs of a user and another whom they mute, as indices into `users`.
+    pub(super) mutes: Vec<(u32, u32)>,
     pub(super) posts: Sayings,
 }
 
@@ -51,6 +53,7 @@ pub(super) struct Loaded {
     created: usize,
     follows: usize,
     imported: ImportedFollows,
+    mutes: usize,
     posts: usize,
     published: usize,
     took: Duration,
@@ -84,9 +87,16 @@ impl World {
             bar.inc(chunk.len() as u64);
         }
         bar.finish_and_clear();
+        let last = (self.time)(follows.saturating_sub(1));
+        let mutes: Vec<_> =
+            self.mutes.iter().map(|(user, other)| (ids[*user as usize], ids[*other as usize])).collect();
+        for chunk in mutes.chunks(CHUNK) {
+            app.import_mutes(chunk, last).await?;
+        }
+        let mutes = mutes.len();
         let published = publish(app, &ids, self.posts).await?;
         let took = app.now().since(began);
-        Ok(Loaded { users, created, follows, imported, posts, published, took })
+        Ok(Loaded { users, created, follows, imported, mutes, posts, published, took })
     }
 }
 
@@ -127,12 +137,15 @@ async fn publish(app: &App, ids: &[UserId], Sayings { count, mut sayings }: Sayi
 
 impl fmt::Display for Loaded {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { users, created, follows, imported, posts, published, took } = self;
+        let Self { users, created, follows, imported, mutes, posts, published, took } = self;
         let ImportedFollows { added, already, rejected } = imported;
         writeln!(formatter, "users:   {users}, of which {created} are new")?;
         write!(formatter, "follows: {follows}, of which {added} are new, {already} were there")?;
         if *rejected > 0 {
             write!(formatter, ", {rejected} exceeded the follow limit")?;
+        }
+        if *mutes > 0 {
+            write!(formatter, "\nmutes:   {mutes}")?;
         }
         if *posts > 0 {
             write!(formatter, "\nposts:   {posts}, of which {published} are new")?;

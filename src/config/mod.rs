@@ -161,6 +161,21 @@ pub struct RelationConfig {
     #[arg(long, value_name = "N", env = "FANFOLD_RELATION_FOLLOW_LIMIT", default_value_t = 5_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub relation_follow_limit: u32,
+
+    /// Maximum number of users that one user can mute.
+    #[arg(long, value_name = "N", env = "FANFOLD_RELATION_MUTE_LIMIT", default_value_t = 5_000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub relation_mute_limit: u32,
+
+    /// Maximum size of this process's cache of the users whom viewers have muted, in bytes.
+    #[arg(
+        long,
+        value_name = "BYTES",
+        env = "FANFOLD_RELATION_EXCLUSION_CACHE",
+        default_value_t = 67_108_864
+    )]
+    #[arg(value_parser = clap::value_parser!(u64).range(0..=1_099_511_627_776))]
+    pub relation_exclusion_cache: u64,
 }
 
 /// An algorithm that looks up the viewer's relations to a page of users.

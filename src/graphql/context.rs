@@ -95,7 +95,7 @@ impl Scope {
 
     /// Returns a handle for loading the users and posts that the viewer may see.
     pub(super) fn visible(&self) -> Visible<'_, Loader> {
-        Visible { load: &self.loader, viewer: self.viewer_id() }
+        Visible { app: &self.app, load: &self.loader, viewer: self.viewer() }
     }
 
     /// Returns the id of the signed-in user, if any.

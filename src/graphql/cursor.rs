@@ -25,7 +25,7 @@ const FORMAT: u8 = 1;
 /// Number of bytes before the position.
 const HEAD: usize = 10;
 /// The range of valid list codes.
-const CODES: std::ops::RangeInclusive<u8> = 1..=6;
+const CODES: std::ops::RangeInclusive<u8> = 1..=7;
 
 /// A list whose positions are encoded as cursors.
 pub(super) trait List: Copy {
@@ -57,15 +57,49 @@ impl List for UserList {
     }
 
     fn print_position(place: &Position) -> Vec<u8> {
-        [place.at.as_millis().to_be_bytes(), place.user.get().to_be_bytes()].concat()
+        print_entry(place)
     }
 
     fn parse_position(bytes: &[u8]) -> Option<Position> {
-        let (at, user) = bytes.split_first_chunk()?;
-        let user = u64::from_be_bytes(user.try_into().ok()?);
-        let at = Timestamp::from_millis(i64::from_be_bytes(*at));
-        Some(Position { at, user: UserId::new(user)? })
+        parse_entry(bytes)
     }
+}
+
+/// The users whom a viewer mutes, as a list with cursors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MutedList {
+    pub(super) owner: UserId,
+}
+
+impl List for MutedList {
+    type Position = Position;
+
+    fn code(self) -> u8 {
+        7
+    }
+
+    fn owner(self) -> UserId {
+        self.owner
+    }
+
+    fn print_position(place: &Position) -> Vec<u8> {
+        print_entry(place)
+    }
+
+    fn parse_position(bytes: &[u8]) -> Option<Position> {
+        parse_entry(bytes)
+    }
+}
+
+fn print_entry(place: &Position) -> Vec<u8> {
+    [place.at.as_millis().to_be_bytes(), place.user.get().to_be_bytes()].concat()
+}
+
+fn parse_entry(bytes: &[u8]) -> Option<Position> {
+    let (at, user) = bytes.split_first_chunk()?;
+    let user = u64::from_be_bytes(user.try_into().ok()?);
+    let at = Timestamp::from_millis(i64::from_be_bytes(*at));
+    Some(Position { at, user: UserId::new(user)? })
 }
 
 /// A user's posts, as a list with cursors.
@@ -200,6 +234,7 @@ pub(super) fn code_of(object: &str, field: &str) -> Option<u8> {
         ("User", "knownFollowers") => 4,
         ("User", "posts") => 5,
         ("Viewer" | "Subscription", "timeline") => 6,
+        ("Viewer", "muted") => 7,
         _ => return None,
     })
 }
@@ -221,7 +256,7 @@ fn is_place(code: u8, bytes: &[u8]) -> bool {
     match code {
         5 => PostList::parse_position(bytes).is_some(),
         6 => TimelineList::parse_position(bytes).is_some(),
-        _ => UserList::parse_position(bytes).is_some(),
+        _ => parse_entry(bytes).is_some(),
     }
 }
 

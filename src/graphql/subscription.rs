@@ -69,8 +69,8 @@ impl Subscription {
         Ok(until_it_fails(watch, next))
     }
 
-    /// The relation between the viewer and another user, sent each time either user follows or unfollows the other,
-    /// from now on. Requires a signed-in viewer.
+    /// The relation between the viewer and another user, sent each time either user follows or unfollows the other, or
+    /// the viewer mutes or unmutes the other, from now on. Requires a signed-in viewer.
     #[expect(clippy::unused_async, reason = "the library requires it")]
     async fn relation_changed(
         &self,
@@ -85,6 +85,7 @@ impl Subscription {
             loop {
                 let other = Arc::new([watch.next().await?]);
                 pace.enter().await;
+                scope.app.refresh_exclusions(scope.viewer()).await?;
                 // Boxed because the futures' types nest deeper than the compiler's limit.
                 let users = User::load_all(&scope.for_event(), other, selection).boxed().await?;
                 let relation = users.into_iter().flatten().find_map(|user| user.loaded_relation());

@@ -5,6 +5,7 @@
 pub mod address;
 pub mod clock;
 pub mod digest;
+pub mod exclusion;
 pub mod id;
 pub mod mark;
 pub mod page;

@@ -29,7 +29,7 @@ impl InListOrder for PostId {
 /// still exists. Both are needed because several entries can have the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Position {
-    /// Score of the entry: the time of the follow.
+    /// Score of the entry: the time at which the user entered the list.
     pub at: Timestamp,
     /// Member of the entry: the listed user.
     pub user: UserId,

@@ -5,13 +5,15 @@
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 
-/// The relation between a viewer and another user: the two possible follows.
+/// The relation between a viewer and another user: the two possible follows, and the viewer's mute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Relation {
     /// Time at which the viewer followed the other user; `None` if the viewer does not follow them.
     pub following_since: Option<Timestamp>,
     /// Time at which the other user followed the viewer; `None` if they do not follow the viewer.
     pub follower_since: Option<Timestamp>,
+    /// The viewer's mute of the other user; `None` if there is none, or if it has ended.
+    pub mute: Option<Mute>,
 }
 
 /// The four states of a relation, as seen by the viewer.
@@ -28,6 +30,31 @@ pub enum Status {
 }
 
 impl Relation {
+    /// Returns the same relation, with the viewer's mute.
+    #[must_use]
+    pub fn with_mute(self, mute: Option<Mute>) -> Self {
+        Self { mute, ..self }
+    }
+
+    /// Returns the time of the viewer's mute.
+    #[must_use]
+    pub fn muted_since(&self) -> Option<Timestamp> {
+        self.mute.map(|mute| mute.since)
+    }
+
+    /// Returns the time at which the viewer's mute ends.
+    #[must_use]
+    pub fn muted_until(&self) -> Option<Timestamp> {
+        self.mute?.until
+    }
+
+    /// Returns true if the other user's posts belong in the viewer's home timeline.
+    #[must_use]
+    pub fn is_in_timeline(&self) -> bool {
+        let is_hidden = self.mute.is_some_and(|mute| mute.scope == MuteScope::All);
+        self.following_since.is_some() && !is_hidden
+    }
+
     /// Returns the relation's status.
     #[must_use]
     pub fn status(&self) -> Status {
@@ -37,6 +64,34 @@ impl Relation {
             (None, Some(_)) => Status::Follower,
             (Some(_), Some(_)) => Status::Mutual,
         }
+    }
+}
+
+/// What a mute hides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MuteScope {
+    /// All posts of the user.
+    All,
+    /// The user's reposts.
+    Reposts,
+}
+
+/// A viewer's mute of another user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Mute {
+    /// Time of the mute. Muting the user again does not change it.
+    pub since: Timestamp,
+    /// Time at which the mute ends; `None` if it has no end.
+    pub until: Option<Timestamp>,
+    /// What the mute hides.
+    pub scope: MuteScope,
+}
+
+impl Mute {
+    /// Returns true if the mute has not ended.
+    #[must_use]
+    pub fn is_active(&self, now: Timestamp) -> bool {
+        self.until.is_none_or(|until| until > now)
     }
 }
 

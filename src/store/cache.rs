@@ -21,14 +21,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use quick_cache::Weighter;
 
+use crate::model::exclusion::Version;
 use crate::model::id::UserId;
 use crate::model::secret::TokenHash;
-use crate::model::session::Session;
 use crate::model::user::{User, Username};
 use crate::store::key::Keys;
 use crate::store::peer::Peer;
 use crate::store::reply::Reply;
-use crate::store::session::StoredSession;
+use crate::store::session::{Authentication, StoredSession};
 use crate::store::wire::Listener;
 
 /// Estimated size of an entry beside its texts, in bytes.
@@ -81,8 +81,8 @@ pub(super) enum Subject {
 pub(super) enum Entry {
     /// A user's record with all of its fields.
     User(Arc<User>),
-    /// Some of a user's sessions.
-    Sessions(Arc<[StoredSession]>),
+    /// Some of a user's sessions, and the version of the user's exclusions.
+    Sessions { sessions: Arc<[StoredSession]>, exclusions: Option<Version> },
     /// Some usernames of a shard, and the users to whom they belong for good.
     Names(Arc<[(Username, UserId)]>),
 }
@@ -100,7 +100,7 @@ impl Weighter<Subject, Entry> for Size {
                     let texts = optional.into_iter().chain([Some(&user.username)]);
                     texts.into_iter().flatten().map(|text| text.len() as u64).sum::<u64>()
                 }
-                Entry::Sessions(sessions) => {
+                Entry::Sessions { sessions, exclusions: _ } => {
                     let size = |stored: &StoredSession| {
                         stored.session.label.as_str().len() + size_of::<StoredSession>()
                     };
@@ -134,15 +134,16 @@ impl Cache {
     pub(super) fn user(&self, user: UserId) -> Option<Arc<User>> {
         match self.get(Subject::User(user))? {
             Entry::User(user) => Some(user),
-            Entry::Sessions(_) | Entry::Names(_) => None,
+            Entry::Sessions { .. } | Entry::Names(_) => None,
         }
     }
 
     /// Returns the session of a session token of this user, if it is cached.
-    pub(super) fn session(&self, user: UserId, token: &TokenHash) -> Option<Session> {
+    pub(super) fn session(&self, user: UserId, token: &TokenHash) -> Option<Authentication> {
         match self.get(Subject::Sessions(user))? {
-            Entry::Sessions(sessions) => {
-                sessions.iter().find(|stored| stored.token == *token).map(|stored| stored.session.clone())
+            Entry::Sessions { sessions, exclusions } => {
+                let stored = sessions.iter().find(|stored| stored.token == *token)?;
+                Some(Authentication { session: stored.session.clone(), exclusions })
             }
             Entry::User(_) | Entry::Names(_) => None,
         }
@@ -152,7 +153,7 @@ impl Cache {
     pub(super) fn holder(&self, shard: u32, username: &Username) -> Option<UserId> {
         match self.get(Subject::Names(shard))? {
             Entry::Names(names) => names.iter().find(|(name, _)| name == username).map(|(_, user)| *user),
-            Entry::User(_) | Entry::Sessions(_) => None,
+            Entry::User(_) | Entry::Sessions { .. } => None,
         }
     }
 
@@ -221,8 +222,9 @@ impl Load {
             (Entry::Names(new), Some(Entry::Names(known))) => {
                 Entry::Names(merged(&new, &known, |one, other| one.0 == other.0))
             }
-            (Entry::Sessions(new), Some(Entry::Sessions(known))) => {
-                Entry::Sessions(merged(&new, &known, |one, other| one.token == other.token))
+            (Entry::Sessions { sessions, exclusions }, Some(Entry::Sessions { sessions: known, .. })) => {
+                let sessions = merged(&sessions, &known, |one, other| one.token == other.token);
+                Entry::Sessions { sessions, exclusions }
             }
             (entry, _) => entry,
         };

@@ -7,14 +7,13 @@ use std::sync::Arc;
 
 use crate::model::id::UserId;
 use crate::model::secret::TokenHash;
-use crate::model::session::Session;
 use crate::model::user::{User, UserFields, Username};
 use crate::store::batch::Batch;
 use crate::store::cache::{Cache, Entry, Load, Subject};
 use crate::store::deployment::Deployment;
 use crate::store::error::Error;
 use crate::store::name::{self, Holder};
-use crate::store::session::{self, StoredSession};
+use crate::store::session::{self, Authentication, StoredSession};
 use crate::store::user;
 use crate::store::{OpenError, Store};
 
@@ -110,24 +109,23 @@ impl Store {
         }
     }
 
-    /// Reads a token's session, expired or not; `None` if there is no such session. Makes one round trip; none if the
-    /// session is cached. If the cache's connection fails, reads over the other connections, and keeps nothing.
-    pub async fn session(&self, user: UserId, token: &TokenHash) -> Result<Option<Session>, Error> {
+    /// Reads a token's session; `None` if there is no such session. Makes one round trip; none if the session is cached. If the cache's connection fails, reads over the other connections, and keeps nothing.
+    pub async fn session(&self, user: UserId, token: &TokenHash) -> Result<Option<Authentication>, Error> {
         let read = || session::read(&self.keys, user, token);
         let Some(Cached { cache, store }) = self.cached.as_deref() else {
             return read().send("authenticate", self).await;
         };
-        if let Some(session) = cache.session(user, token) {
-            return Ok(Some(session));
+        if let Some(authentication) = cache.session(user, token) {
+            return Ok(Some(authentication));
         }
         let load = cache.load(std::iter::once(Subject::Sessions(user)));
         match read().send("authenticate", store).await {
-            Ok(session) => {
-                if let Some(session) = &session {
-                    let stored = StoredSession { token: *token, session: session.clone() };
-                    load.keep(Subject::Sessions(user), Entry::Sessions([stored].into()));
+            Ok(authentication) => {
+                if let Some(Authentication { session, exclusions }) = authentication.clone() {
+                    let sessions = [StoredSession { token: *token, session }].into();
+                    load.keep(Subject::Sessions(user), Entry::Sessions { sessions, exclusions });
                 }
-                Ok(session)
+                Ok(authentication)
             }
             Err(Error::Unavailable(_)) => read().send("authenticate", self).await,
             Err(error) => Err(error),

@@ -6,7 +6,7 @@
 //!
 //! | key | kind | holds |
 //! |---|---|---|
-//! | `ff:{g}:layout` | hash | store-wide settings: `name_shards`, the number of username index shards, and `fanout_partitions`, the number of delivery job partitions (4 if missing), both fixed on first use; `archive`, the archive's identity; `post_hot_limit`, the last hot limit for which all excess posts were queued for the archive; `timeline_strategy`, the timeline strategy in force; `timeline_generation`, its generation number |
+//! | `ff:{g}:layout` | hash | store-wide settings: `name_shards`, the number of username index shards, and `fanout_partitions`, the number of delivery job partitions (4 if missing), both fixed on first use; `archive`, the archive's identity; `post_hot_limit`, the last hot limit for which all excess posts were queued for the archive; `timeline_strategy`, the timeline strategy in force; `timeline_generation`, its generation number; `features`, the names of the features that servers must know, missing if there are none |
 //! | `ff:{g}:next:user`, `ff:{g}:next:post` | counter | the last id issued |
 //! | `ff:{g}:issuer` | string | in a cluster, the node that has issued the last post id, or that served the counter when the store was created |
 //! | `ff:{g}:probe` | string | time of the last write probe, for `/readyz`. Expires after a minute |
@@ -17,7 +17,8 @@
 //! | `ff:{i3}:intents` | sorted set | unfinished operations, by start time; see [`crate::store::intent`] |
 //! | `ff:{u7}:user` | hash | `username`, `display_name`, `bio`, `created_at`; `avatar_url`, unless it was never set |
 //! | `ff:{u7}:secret` | hash | `password`: the password hash, a PHC string |
-//! | `ff:{u7}:sessions` | hash | session token's SHA-256 → session; see [`crate::store::session`] |
+//! | `ff:{u7}:sessions` | hash | session token's SHA-256 → session; see [`crate::store::session`]; and `exclusions`, the version of the user's exclusions; see [`crate::store::exclusion`] |
+//! | `ff:{u7}:muting` | hash | user whom user 7 has muted → mute; see [`crate::store::exclusion`] |
 //! | `ff:{u7}:written` | string | exists if user 7 has written lately; see [`crate::store::written`]. Expires after seconds |
 //! | `ff:{u7}:void` | sorted set | items that must never be created in this slot, by time of revocation: `user`, the user's record; `9`, post 9; `deleted:9`, post 9 after its deletion. Expires after a day |
 //! | `ff:{u7}:following` | sorted set | users that user 7 follows, by follow time: the source of truth for an edge |
@@ -381,6 +382,12 @@ impl Keys {
         self.key(Tag::User(user), "sessions")
     }
 
+    /// Returns the key of the mutes of a user.
+    #[must_use]
+    pub fn muting(&self, user: UserId) -> Key<Hash> {
+        self.key(Tag::User(user), "muting")
+    }
+
     /// Returns the key of the items that must never be created in a user's slot.
     #[must_use]
     pub fn void(&self, user: UserId) -> Key<SortedSet> {
@@ -682,6 +689,7 @@ mod tests {
         assert_eq!(keys.user_of(b"ff:{u7}:secret").or(keys.user_of(b"xx:{u7}:user")), None);
         assert_eq!(keys.secret(user).name(), "ff:{u7}:secret");
         assert_eq!(keys.sessions(user).name(), "ff:{u7}:sessions");
+        assert_eq!(keys.muting(user).name(), "ff:{u7}:muting");
         assert_eq!(keys.void(user).name(), "ff:{u7}:void");
         assert_eq!(keys.following(user).name(), "ff:{u7}:following");
         assert_eq!(keys.followers(user).name(), "ff:{u7}:followers");

@@ -40,6 +40,11 @@ pub fn follows(keys: &Keys, user: UserId, side: Side) -> Command<Option<KeyUsage
     usage(&list(keys, user, side), "ZCARD", 0)
 }
 
+/// Measures the mutes of a user.
+pub fn mutes(keys: &Keys, user: UserId) -> Command<Option<KeyUsage>> {
+    usage(&keys.muting(user), "HLEN", 0)
+}
+
 /// Measures a home timeline.
 pub fn timeline(keys: &Keys, user: UserId) -> Command<Option<KeyUsage>> {
     const SEAL: u64 = 1;

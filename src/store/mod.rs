@@ -18,6 +18,7 @@ pub mod draft;
 mod durable;
 mod encode;
 pub mod error;
+pub mod exclusion;
 pub mod fanout;
 pub mod intent;
 pub mod key;
@@ -61,7 +62,7 @@ use crate::config::RedisConfig;
 use crate::gate::{Gate, Moment};
 use crate::model::clock::Timestamp;
 use crate::store::cached::Cached;
-use crate::store::command::{command, pipeline, several};
+use crate::store::command::{call, command, pipeline, several};
 use crate::store::deployment::Deployment;
 use crate::store::durable::Durable;
 use crate::store::encode::Pipeline;
@@ -69,6 +70,12 @@ use crate::store::error::Error;
 use crate::store::key::{FIRST_FANOUT_PARTITIONS, Keys};
 use crate::store::reply::Replies;
 use crate::store::signal::SignalListener;
+
+/// Feature of stores whose users have muted others.
+const EXCLUSIONS: &str = "exclusions";
+
+/// The features that this version knows. Earlier versions reject a store that has one they do not know.
+const FEATURES: [&str; 1] = [EXCLUSIONS];
 
 /// Value of `hash-max-listpack-value` with which Redis stores all posts and bios in the compact encoding: no post is longer
 /// than 2,000 characters of four bytes.
@@ -241,6 +248,13 @@ impl Store {
         Ok(can_wait)
     }
 
+    /// Records that the store has exclusions, so that servers of earlier versions, which do not apply them, reject it.
+    /// Call this function before the first exclusion is stored. Makes one round trip.
+    pub async fn enter_exclusions(&self) -> Result<(), Error> {
+        let add = call(&script::ADD_FEATURE).key(&self.keys.layout()).arg(EXCLUSIONS).reply::<bool>();
+        add.send("add feature", self).await.map(drop)
+    }
+
     /// Logs a warning if a server stores posts in the larger of the two encodings that Redis has for hashes. Skips servers
     /// that do not let their settings be read. Makes one round trip.
     async fn check_encoding(&self) {
@@ -299,17 +313,16 @@ impl Store {
         Ok(self.read_layout().await?.unwrap_or(wanted))
     }
 
-    async fn read_layout(&self) -> Result<Option<StoreLayout>, Error> {
-        let read = command("HMGET").key(&self.keys.layout()).arg("name_shards").arg("fanout_partitions");
-        let read = read.reply::<(Option<u32>, Option<u32>)>().send("open: read layout", self).await?;
-        Ok(match read {
-            (None, _) => None,
-            (Some(name_shards), partitions) => {
-                // Stores of earlier versions lack the number of partitions.
-                let fanout_partitions = partitions.unwrap_or(FIRST_FANOUT_PARTITIONS).max(1);
-                Some(StoreLayout { name_shards: name_shards.max(1), fanout_partitions })
-            }
-        })
+    /// Reads the layout; `None` if the store is new. Rejects a store with features that this version does not know.
+    async fn read_layout(&self) -> Result<Option<StoreLayout>, OpenError> {
+        let fields = ["name_shards", "fanout_partitions", "features"];
+        let read = command("HMGET").key(&self.keys.layout()).args(fields);
+        let read = read.reply::<(Option<u32>, Option<u32>, Option<String>)>();
+        let (name_shards, partitions, features) = read.send("open: read layout", self).await?;
+        check_features(&features.unwrap_or_default())?;
+        // Stores of earlier versions lack the number of partitions.
+        let fanout_partitions = partitions.unwrap_or(FIRST_FANOUT_PARTITIONS).max(1);
+        Ok(name_shards.map(|shards| StoreLayout { name_shards: shards.max(1), fanout_partitions }))
     }
 }
 
@@ -330,6 +343,14 @@ impl StoreLayout {
         let name_shards = u32::try_from(name_shards).unwrap_or(1 << 31);
         let usual = if is_cluster { FANOUT_PARTITIONS } else { FIRST_FANOUT_PARTITIONS };
         Self { name_shards, fanout_partitions: config.redis_delivery_partitions.unwrap_or(usual) }
+    }
+}
+
+/// Rejects the features of a store, separated by spaces, if this version does not know one of them.
+fn check_features(features: &str) -> Result<(), OpenError> {
+    match features.split_whitespace().find(|feature| !FEATURES.contains(feature)) {
+        Some(unknown) => Err(OpenError::UnknownFeature(unknown.to_owned())),
+        None => Ok(()),
     }
 }
 
@@ -382,6 +403,11 @@ pub enum OpenError {
     /// The cache supports a single server only.
     #[error("--redis-user-cache requires a single Redis server")]
     CacheOfCluster,
+    /// A later version has stored data that this version does not understand.
+    #[error(
+        "the store has the feature {0:?}, which this version of Fanfold does not know: run a later version"
+    )]
+    UnknownFeature(String),
     /// Redis lacks commands that Fanfold uses.
     #[error("Redis {0} is too old: 6.2 or newer is required")]
     TooOld(String),
@@ -395,6 +421,15 @@ pub enum OpenError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_store_with_an_unknown_feature_is_rejected() {
+        assert!(check_features("").is_ok() && check_features("exclusions").is_ok());
+        let error = check_features("exclusions teleportation").unwrap_err().to_string();
+        let expected = "the store has the feature \"teleportation\", which this version of Fanfold does not know: run a \
+                        later version";
+        assert_eq!(error, expected);
+    }
 
     #[test]
     fn versions_are_compared_as_numbers() {

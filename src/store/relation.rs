@@ -192,7 +192,7 @@ pub fn times(keys: &Keys, user: UserId, side: Side, others: &[UserId]) -> Comman
         .map(|scores| Ok(scores.into_iter().map(|score| score.map(|Score(at)| at)).collect()))
 }
 
-/// Reads the relation between the viewer and each of `others`, in the given order. The cost depends on the
+/// Reads the relation between the viewer and each of `others`, in the given order, without mutes. The cost depends on the
 /// number of `others`, never on the number of followers or followed users.
 ///
 /// # Panics
@@ -248,6 +248,7 @@ fn by_intersection(keys: &Keys, viewer: UserId, others: &[UserId], nonce: u64) -
         let relation = |other: &UserId| Relation {
             following_since: following.time_of(*other),
             follower_since: followers.time_of(*other),
+            mute: None,
         };
         Ok(others.iter().map(relation).collect())
     })
@@ -272,6 +273,7 @@ fn by_probe(keys: &Keys, viewer: UserId, others: &[UserId]) -> Command<Vec<Relat
         let relation = |(following, followers)| Relation {
             following_since: time(following),
             follower_since: time(followers),
+            mute: None,
         };
         Ok(following.into_iter().zip(followers).map(relation).collect())
     })

@@ -58,10 +58,11 @@ macro_rules! scripts {
 
 // A script may include shared parts before its own source.
 scripts! {
+    ADD_FEATURE = "add_feature";
     ADD_JOB = "part/turns" "add_job";
     BURY_POST = "bury_post";
     CHANGE_NAME = "change_name";
-    CHANGE_PASSWORD = "part/channel" "part/signal" "change_password";
+    CHANGE_PASSWORD = "part/channel" "part/signal" "part/sessions" "change_password";
     CLAIM_ATTEMPT = "part/bucket" "claim_attempt";
     CLOSE_VISITS = "close_visits";
     COLD_AND_LISTED = "cold_and_listed";
@@ -75,7 +76,7 @@ scripts! {
     DRAIN = "part/bucket" "drain";
     TAKE_TOKENS = "part/bucket" "take_tokens";
     DROP_POST = "drop_post";
-    END_SESSIONS = "part/channel" "part/signal" "end_sessions";
+    END_SESSIONS = "part/channel" "part/signal" "part/sessions" "end_sessions";
     ENTER_STRATEGY = "enter_strategy";
     ERASE_POST = "erase_post";
     FIND_POST = "part/ids" "find_post";
@@ -89,9 +90,10 @@ scripts! {
     MAKE_STAR = "part/stars" "make_star";
     MARK_DELIVERED = "mark_delivered";
     MERGE_TIMELINE = "part/ids" "part/timeline" "part/channel" "part/signal" "merge_timeline";
+    MUTE = "part/channel" "part/signal" "part/exclusions" "part/mutes" "mute";
     MUTUALS = "mutuals";
     NOTE_PROGRESS = "note_progress";
-    OPEN_SESSION = "part/channel" "part/signal" "open_session";
+    OPEN_SESSION = "part/channel" "part/signal" "part/sessions" "open_session";
     OPEN_TIMELINE = "part/ids" "part/timeline" "open_timeline";
     PAGE = "page";
     POSTS_PAGE = "part/ids" "posts_page";
@@ -104,6 +106,7 @@ scripts! {
     RECORD_VIEW = "record_view";
     RECORD_VISIT = "record_visit";
     REMOVED = "removed";
+    REMOVE_ENDED_MUTES = "part/mutes" "remove_ended_mutes";
     REMOVE_ENTRY = "part/timeline" "part/channel" "part/signal" "part/remove" "remove_entry";
     REQUEUE_JOBS = "part/turns" "requeue_jobs";
     REQUEUE_POSTS = "requeue_posts";
@@ -118,6 +121,7 @@ scripts! {
     TOUCH_SESSION = "touch_session";
     REVOKE_POST = "part/ids" "part/revoke" "revoke_post";
     REVOKE_USER = "part/revoke" "revoke_user";
+    UNMUTE = "part/channel" "part/signal" "part/exclusions" "unmute";
     WATERMARK = "part/stars" "watermark";
     WRITE_FOLLOW = "part/channel" "part/signal" "write_follow";
     WRITE_REGION = "write_region";

@@ -1,16 +1,19 @@
 //! Storage of sessions: one hash per user, which maps the SHA-256 of a session token to the session.
 //!
 //! A value is `id ⇥ created ⇥ seen ⇥ expires ⇥ label`, with times in milliseconds. A user has at most about a
-//! hundred sessions (`app::session`), so reading the whole hash is cheap enough.
+//! hundred sessions (`app::session`), so reading the whole hash is cheap enough. The hash also has the version of the
+//! user's exclusions (`store::exclusion`).
 
 use redis::{FromRedisValue, ParsingError, Value};
 
 use crate::model::clock::Timestamp;
+use crate::model::exclusion::Version;
 use crate::model::id::UserId;
 use crate::model::secret::{PasswordHash, TokenHash};
 use crate::model::session::{Label, Session, SessionId};
 use crate::store::bucket::{self, Limit, Taken};
 use crate::store::command::{Command, call, command};
+use crate::store::exclusion::VERSION;
 use crate::store::key::Keys;
 use crate::store::script;
 
@@ -55,9 +58,20 @@ fn parse(text: &str) -> Option<Session> {
     Some(Session { id, created_at, last_seen_at, expires_at, label })
 }
 
-/// Reads a token's session, expired or not; `None` if there is no such session.
-pub fn read(keys: &Keys, user: UserId, token: &TokenHash) -> Command<Option<Session>> {
-    command("HGET").key(&keys.sessions(user)).arg(token.as_bytes()).reply()
+/// A token's session, expired or not, and the version of the user's exclusions.
+#[derive(Clone, Debug)]
+pub struct Authentication {
+    /// The token's session.
+    pub session: Session,
+    /// The version of the user's exclusions; `None` if the user has never had any.
+    pub exclusions: Option<Version>,
+}
+
+/// Reads a token's session; `None` if there is no such session.
+pub fn read(keys: &Keys, user: UserId, token: &TokenHash) -> Command<Option<Authentication>> {
+    let read = command("HMGET").key(&keys.sessions(user)).arg(token.as_bytes()).arg(VERSION);
+    read.reply::<(Option<Session>, Option<Version>)>()
+        .map(|(session, exclusions)| Ok(session.map(|session| Authentication { session, exclusions })))
 }
 
 /// Reads the session of a session token, and takes `amount` tokens from the bucket that limits the user's
@@ -70,18 +84,22 @@ pub fn read_and_take(
     limit: Limit,
     amount: u32,
     now: Timestamp,
-) -> Command<Option<(Session, Taken)>> {
+) -> Command<Option<(Authentication, Taken)>> {
     let read = call(&script::AUTHENTICATE).key(&keys.sessions(user)).key(&keys.cost_of(user));
     let read = bucket::taking(read.arg(token.as_bytes()).arg(now.as_millis()), limit, amount);
-    let read = read.reply::<(Option<Session>, u64, u64)>().failing_if_divided();
-    read.map(
-        move |(session, wait, full)| Ok(session.map(|session| (session, Taken::read(limit, wait, full)))),
-    )
+    let read = read.reply::<(Option<Session>, Option<Version>, u64, u64)>().failing_if_divided();
+    read.map(move |(session, exclusions, wait, full)| {
+        Ok(session.map(|session| (Authentication { session, exclusions }, Taken::read(limit, wait, full))))
+    })
 }
 
 /// Reads all of a user's sessions with their token hashes, expired or not, in no particular order.
 pub fn read_all(keys: &Keys, user: UserId) -> Command<Vec<(Vec<u8>, Session)>> {
-    command("HGETALL").key(&keys.sessions(user)).reply()
+    let all = command("HGETALL").key(&keys.sessions(user)).reply::<Vec<(Vec<u8>, Value)>>();
+    all.map(|fields| {
+        let sessions = fields.into_iter().filter(|(field, _)| field != VERSION.as_bytes());
+        sessions.map(|(token, value)| Ok((token, Session::from_redis_value(value)?))).collect()
+    })
 }
 
 /// Sessions to end when another session is opened.
@@ -92,24 +110,27 @@ pub enum Ending {
     These(Vec<Vec<u8>>),
 }
 
-/// Opens a session if the password hash is still `verified`. Returns false if the password has changed.
+/// Opens a session if the password hash is still `verified`. Returns the version of the user's exclusions; `None` if the
+/// password has changed.
 pub fn open(
     keys: &Keys,
     user: UserId,
     verified: &PasswordHash,
     session: &StoredSession,
     ending: &Ending,
-) -> Command<bool> {
+) -> Command<Option<Option<Version>>> {
     let open = call(&script::OPEN_SESSION)
         .key(&keys.secret(user))
         .key(&keys.sessions(user))
         .arg(verified.expose())
         .arg(session.field())
         .arg(session.value());
-    match ending {
-        Ending::All => open.arg("1").reply(),
-        Ending::These(tokens) => open.arg("0").args(tokens.iter()).reply(),
-    }
+    let open = match ending {
+        Ending::All => open.arg("1"),
+        Ending::These(tokens) => open.arg("0").args(tokens.iter()),
+    };
+    let opened = open.reply::<(bool, Option<Version>)>();
+    opened.map(|(is_open, exclusions)| Ok(is_open.then_some(exclusions)))
 }
 
 /// Updates a session's last-seen and expiry times, unless the session was ended or touched since the caller

@@ -23,8 +23,8 @@ use crate::store::shard::{self, Messages, Subscriptions};
 pub enum Signal {
     /// A post was added to or removed from the user's home timeline.
     Timeline(UserId),
-    /// The relation between the two users changed: one followed or unfollowed the other. Sent on the first
-    /// user's channel.
+    /// The relation between the two users changed: one followed or unfollowed the other, or the first muted or unmuted
+    /// the second. Sent on the first user's channel.
     Relation(UserId, UserId),
     /// One or more of the user's sessions have ended.
     Sessions(UserId),

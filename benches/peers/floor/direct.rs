@@ -56,7 +56,7 @@ impl Commands for Direct {
     async fn is_live(&self, token: &Token) -> bool {
         let read = session::read(self.store.keys(), token.user(), &token.hash());
         let session = read.send("floor", &self.store).await.unwrap();
-        session.is_some_and(|session| SystemClock.now() < session.expires_at)
+        session.is_some_and(|session| SystemClock.now() < session.session.expires_at)
     }
 
     async fn holder(&self, username: &str) -> Option<UserId> {

@@ -37,6 +37,8 @@ use crate::store::relation::{self, Followed};
 use crate::store::timeline::View;
 use crate::store::user;
 
+const ONESELF: &str = "You cannot follow or unfollow yourself.";
+
 /// The edge from one user to another, whether or not it exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Edge {
@@ -91,7 +93,7 @@ impl App {
     /// two if the viewer has a timeline.
     pub async fn follow(&self, viewer: &Viewer, followee: UserId) -> Result<(), Error> {
         let follower = viewer.signed_in()?.user;
-        self.check_other(follower, followee).await?;
+        self.check_other(follower, followee, ONESELF).await?;
         let edge = Edge { follower, followee };
         let followed = self.write_follows(&[(edge, self.now())]).await?;
         if followed.contains(&Followed::Rejected) {
@@ -106,21 +108,27 @@ impl App {
     /// Makes the viewer unfollow another user. Idempotent. Makes six round trips.
     pub async fn unfollow(&self, viewer: &Viewer, followee: UserId) -> Result<(), Error> {
         let follower = viewer.signed_in()?.user;
-        self.check_other(follower, followee).await?;
+        self.check_other(follower, followee, ONESELF).await?;
         self.write_unfollow(Edge { follower, followee }).await
     }
 
     /// Removes another user from the viewer's followers. Idempotent. Makes six round trips.
     pub async fn remove_follower(&self, viewer: &Viewer, follower: UserId) -> Result<(), Error> {
         let followee = viewer.signed_in()?.user;
-        self.check_other(followee, follower).await?;
+        self.check_other(followee, follower, ONESELF).await?;
         self.write_unfollow(Edge { follower, followee }).await
     }
 
-    async fn check_other(&self, viewer: UserId, other: UserId) -> Result<(), Error> {
+    /// Fails if the user named in a relation mutation is the viewer, with the message `oneself`, or does not exist. Makes
+    /// one round trip.
+    pub(super) async fn check_other(
+        &self,
+        viewer: UserId,
+        other: UserId,
+        oneself: &str,
+    ) -> Result<(), Error> {
         if viewer == other {
-            let message = "You cannot follow or unfollow yourself.";
-            return Err(Error::rule(Reason::Oneself, Field::UserId, message));
+            return Err(Error::rule(Reason::Oneself, Field::UserId, oneself));
         }
         let read = user::read(self.keys(), other, UserFields::NONE);
         match read.send("edge: other", self.store()).await? {

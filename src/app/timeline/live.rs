@@ -28,7 +28,7 @@ use crate::app::timeline::seen::Seen;
 use crate::app::timeline::{Freshness, Part};
 use crate::app::viewer::Viewer;
 use crate::app::visibility::VisiblePost;
-use crate::model::id::{PostId, UserId};
+use crate::model::id::PostId;
 use crate::model::mark::Mark;
 use crate::model::page::{Direction, Window};
 use crate::model::user::UserFields;
@@ -84,7 +84,13 @@ impl Found {
     }
 
     /// Loads the next posts, unless they are already loaded.
-    async fn load(&mut self, app: &App, owner: UserId, seen: &Seen, author: UserFields) -> Result<(), Error> {
+    async fn load(
+        &mut self,
+        app: &App,
+        viewer: &Viewer,
+        seen: &Seen,
+        author: UserFields,
+    ) -> Result<(), Error> {
         if self.loaded > self.posts {
             return Ok(());
         }
@@ -92,7 +98,7 @@ impl Found {
         let portion: Vec<_> = rest.filter(|(_, post)| !seen.has(**post)).take(PORTION).collect();
         let loaded = portion.last().map_or(self.posts, |(index, _)| index + 1);
         let posts = portion.into_iter().map(|(_, post)| *post).collect();
-        let entries = self.look.load(app, owner, posts, author).await?;
+        let entries = self.look.load(app, viewer, posts, author).await?;
         self.entries = entries.iter().cloned().collect();
         self.loaded = loaded;
         Ok(())
@@ -102,7 +108,7 @@ impl Found {
 /// A live reader of a home timeline, until dropped.
 pub struct TimelineWatch {
     app: App,
-    owner: UserId,
+    viewer: Viewer,
     author: UserFields,
     listener: Listener,
     looks: Arc<TimelineLooks>,
@@ -130,14 +136,15 @@ impl App {
             seen
         } else {
             let _turn = looks.lock().await;
-            self.all_seen(owner).await?
+            self.all_seen(viewer).await?
         };
-        let (app, found, is_postponed) = (self.clone(), None, false);
-        Ok(TimelineWatch { app, owner, author, listener, looks, seen, found, changed, is_postponed })
+        let (app, viewer, found, is_postponed) = (self.clone(), viewer.clone(), None, false);
+        Ok(TimelineWatch { app, viewer, author, listener, looks, seen, found, changed, is_postponed })
     }
 
     /// Returns the position of a reader that starts now.
-    async fn all_seen(&self, owner: UserId) -> Result<Seen, Error> {
+    async fn all_seen(&self, viewer: &Viewer) -> Result<Seen, Error> {
+        let owner = viewer.signed_in()?.user;
         let mark = self.delivered_mark().await?;
         let newest = Window { direction: Direction::Forward, size: MOST_BEHIND, from: None };
         let Part { nonce, view, at } = self.refresh(owner, &newest, Freshness::Recent).await?;
@@ -145,7 +152,7 @@ impl App {
         // below the floor if there are too many late posts.
         let last = view.posts.get(MOST_BEHIND - 1).map_or(Mark::START, |last| Mark::at(*last));
         let upto = mark.max(last);
-        let late = self.late_posts(owner, upto, view.floor).await?;
+        let late = self.late_posts(viewer, upto, view.floor).await?;
         let is_far_behind = late.is_none() && nonce.is_some();
         let upto = if is_far_behind { view.floor } else { upto };
         let mut seen = Seen { upto, beyond: Vec::new(), removed: at };
@@ -197,7 +204,7 @@ impl TimelineWatch {
         while self.found.as_ref().is_none_or(Found::is_passed) {
             self.settle();
             let Some(changed) = self.changed else { return Ok(false) };
-            let look = self.app.look_at_timeline(&self.looks, self.owner, &self.seen, changed).await?;
+            let look = self.app.look_at_timeline(&self.looks, &self.viewer, &self.seen, changed).await?;
             self.changed = None;
             self.listener.look_after(look.began);
             self.found = Some(Found::new(look, &self.seen));
@@ -221,7 +228,7 @@ impl TimelineWatch {
             return Ok(Some((TimelineEvent::Removed(post), self.seen.clone())));
         }
         while let Some(post) = found.next() {
-            found.load(&self.app, self.owner, &self.seen, self.author).await?;
+            found.load(&self.app, &self.viewer, &self.seen, self.author).await?;
             let entry = found.entries.pop_front_if(|entry| entry.post.id == post);
             found.posts += 1;
             found.skip(&self.seen);

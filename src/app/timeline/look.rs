@@ -20,9 +20,10 @@ use crate::app::App;
 use crate::app::error::{Broken, Error, Rejection};
 use crate::app::timeline::seen::Seen;
 use crate::app::timeline::{Freshness, Part};
+use crate::app::viewer::Viewer;
 use crate::app::visibility::VisiblePost;
 use crate::model::clock::Timestamp;
-use crate::model::id::{PostId, UserId};
+use crate::model::id::PostId;
 use crate::model::mark::Mark;
 use crate::model::page::{Direction, Window};
 use crate::model::user::UserFields;
@@ -75,11 +76,11 @@ impl TimelineLook {
     }
 
     /// Returns the posts in `posts` that still exist, with their authors, in ascending order of id. Makes no
-    /// round trip on a cache hit; otherwise two.
+    /// round trip on a cache hit; otherwise three.
     pub(super) async fn load(
         &self,
         app: &App,
-        owner: UserId,
+        viewer: &Viewer,
         posts: Vec<PostId>,
         author: UserFields,
     ) -> Result<Arc<[VisiblePost]>, Error> {
@@ -88,7 +89,9 @@ impl TimelineLook {
         if let Some(same) = same {
             return Ok(Arc::clone(&same.entries));
         }
-        let mut entries = app.read_entries(owner, posts.clone(), author).await?;
+        // The viewer has authenticated long ago, and the posts may be newer than the look.
+        app.refresh_exclusions(viewer).await?;
+        let mut entries = app.read_entries(viewer, posts.clone(), author).await?;
         entries.sort_by_key(|entry| entry.post.id);
         let entries: Arc<[VisiblePost]> = entries.into();
         if loaded.len() == PORTIONS {
@@ -106,7 +109,7 @@ impl App {
     pub(super) async fn look_at_timeline(
         &self,
         looks: &TimelineLooks,
-        owner: UserId,
+        viewer: &Viewer,
         seen: &Seen,
         needed: Instant,
     ) -> Result<Arc<TimelineLook>, Error> {
@@ -114,7 +117,7 @@ impl App {
         if let Some(look) = last.as_ref().filter(|look| look.covers(seen, needed)) {
             return Ok(Arc::clone(look));
         }
-        let look = Arc::new(self.look_from(owner, seen).await?);
+        let look = Arc::new(self.look_from(viewer, seen).await?);
         if look.is_whole {
             *last = Some(Arc::clone(&look));
         }
@@ -124,7 +127,8 @@ impl App {
     /// Reads additions and removals since a position. Makes two round trips for the mark, two for removals
     /// and the timeline, and two to pull. If the position's mark is below the floor, also makes the round
     /// trips for a page below the floor.
-    async fn look_from(&self, owner: UserId, seen: &Seen) -> Result<TimelineLook, Error> {
+    async fn look_from(&self, viewer: &Viewer, seen: &Seen) -> Result<TimelineLook, Error> {
+        let owner = viewer.signed_in()?.user;
         let began = Instant::now();
         let resync = || Err(Error::Rejected(Rejection::Resync));
         if seen.beyond.len() > MOST_SEEN {
@@ -139,7 +143,7 @@ impl App {
         else {
             return Err(Broken::GaveUp("watching a timeline that cannot be stored").into());
         };
-        let late = self.late_posts(owner, seen.upto, view.floor).await?;
+        let late = self.late_posts(viewer, seen.upto, view.floor).await?;
         let is_whole = late.is_some();
         // Posts newer than all seen posts may have arrived and already have been trimmed.
         let is_cut_off = !is_whole && view.floor > seen.newest();
@@ -166,7 +170,7 @@ impl App {
     /// than [`MOST_LATE`]. Makes no round trip if the floor is not above `above`.
     pub(super) async fn late_posts(
         &self,
-        owner: UserId,
+        viewer: &Viewer,
         above: Mark,
         floor: Mark,
     ) -> Result<Option<Vec<PostId>>, Error> {
@@ -174,7 +178,7 @@ impl App {
             return Ok(Some(Vec::new()));
         }
         let window = Window { direction: Direction::Backward, size: MOST_LATE + 1, from: above.last() };
-        let mut posts = self.posts_of_all(owner, &window).await?;
+        let mut posts = self.posts_of_all(viewer, &window).await?;
         posts.retain(|post| floor.covers(*post));
         Ok((posts.len() <= MOST_LATE).then_some(posts))
     }

@@ -15,10 +15,10 @@
 //! 4. Merge the posts into the timeline, unless another timeline has replaced it since step 2. The watermark
 //!    becomes the timeline's mark.
 //! 5. Take the page, and read its posts and authors. Leave out deleted posts and posts of authors who are no
-//!    longer followed, and replace them with further posts.
+//!    longer followed, or are muted, and replace them with further posts.
 //!
 //! A timeline is trimmed below its *floor*. Below the floor, the server collects a page from the posts of all
-//! followed users, in Redis and in the archive.
+//! followed users, in Redis and in the archive, except muted ones.
 //!
 //! # Why
 //! Reading the followed users before the watermark would lose posts published in between. A stale watermark
@@ -74,6 +74,20 @@ impl From<Opened> for Part {
     }
 }
 
+/// The view with which a page begins.
+struct FirstView {
+    view: View,
+    /// Number of posts that were requested.
+    requested: usize,
+}
+
+impl FirstView {
+    /// Returns true if there are no posts beyond the view.
+    fn is_whole(&self) -> bool {
+        self.view.floor == Mark::START && self.view.posts.len() < self.requested
+    }
+}
+
 /// A page of a home timeline.
 #[derive(Clone, Debug)]
 pub struct TimelinePage {
@@ -121,12 +135,14 @@ impl App {
         let TimelineQuery { window, author, .. } = query;
         // Read one additional post, to detect further posts.
         let wanted = Window { size: window.size + 1, ..window };
-        let Part { nonce, view, at } = self.refresh(owner, &wanted, Freshness::Recent).await?;
+        let ahead = Window { size: self.ids_ahead(viewer, &wanted).await?, ..wanted };
+        let Part { nonce, view, at } = self.refresh(owner, &ahead, Freshness::Recent).await?;
         let nonce = nonce.as_ref();
-        let found = self.collect(owner, nonce, wanted, Some(view), author);
+        let first = FirstView { view, requested: ahead.size };
+        let found = self.collect(viewer, nonce, wanted, Some(first), author);
         let back = async {
             match behind(&window).filter(|_| query.looks_back) {
-                Some(behind) => self.has_entry(owner, nonce, behind).await,
+                Some(behind) => self.has_entry(viewer, nonce, behind).await,
                 None => Ok(false),
             }
         };
@@ -145,11 +161,17 @@ impl App {
         Ok(TimelinePage { page, is_top, mark, at })
     }
 
+    /// Returns the number of ids to read for a window's entries: more than these if some are likely to be left out.
+    async fn ids_ahead(&self, viewer: &Viewer, window: &Window<PostId>) -> Result<usize, Error> {
+        let exclusions = self.exclusions(viewer.signed_in()?).await?;
+        Ok(if exclusions.hide_posts(self.now()) { 2 * window.size } else { window.size })
+    }
+
     /// Returns true if `behind`, the window on the other side of a position, has an entry. First checks the
     /// entry at the position, which nearly always exists.
     async fn has_entry(
         &self,
-        owner: UserId,
+        viewer: &Viewer,
         nonce: Option<&Nonce>,
         behind: Window<PostId>,
     ) -> Result<bool, Error> {
@@ -159,11 +181,11 @@ impl App {
                 Direction::Backward => from.get() + 1,
             })
         });
-        let nearest = self.read_entries(owner, nearest.into_iter().collect(), UserFields::NONE).await?;
+        let nearest = self.read_entries(viewer, nearest.into_iter().collect(), UserFields::NONE).await?;
         if !nearest.is_empty() {
             return Ok(true);
         }
-        Ok(!self.collect(owner, nonce, behind, None, UserFields::NONE).await?.is_empty())
+        Ok(!self.collect(viewer, nonce, behind, None, UserFields::NONE).await?.is_empty())
     }
 
     /// Runs steps 1 to 4. Returns a part of the timeline, with the posts of all authors who were stars when
@@ -260,29 +282,31 @@ impl App {
     /// Runs step 5: returns the entries of a window, in the window's direction.
     async fn collect(
         &self,
-        owner: UserId,
+        viewer: &Viewer,
         nonce: Option<&Nonce>,
         window: Window<PostId>,
-        mut view: Option<View>,
+        mut first: Option<FirstView>,
         author: UserFields,
     ) -> Result<Vec<VisiblePost>, Error> {
         let mut entries = Vec::new();
         let mut wanted = window;
         loop {
-            let posts = self.posts_from(owner, nonce, &wanted, view.take()).await?;
-            let is_last = posts.len() < wanted.size;
+            let is_whole = first.as_ref().is_some_and(FirstView::is_whole);
+            let view = first.take().map(|first| first.view);
+            let posts = self.posts_from(viewer, nonce, &wanted, view).await?;
+            let is_last = is_whole || posts.len() < wanted.size;
             let from = posts.last().copied();
             // `posts` may contain more posts than requested.
             for portion in posts.chunks(wanted.size.max(1)) {
                 if entries.len() < window.size {
-                    entries.extend(self.read_entries(owner, portion.to_vec(), author).await?);
+                    entries.extend(self.read_entries(viewer, portion.to_vec(), author).await?);
                 }
             }
             if is_last || entries.len() >= window.size {
                 entries.truncate(window.size);
                 return Ok(entries);
             }
-            // If the owner has unfollowed a prolific author, many posts may have to be left out.
+            // If the owner has unfollowed or muted a prolific author, many posts may have to be left out.
             wanted = Window { from, size: (wanted.size * 2).min(MOST_LOOKED_AT), ..wanted };
         }
     }
@@ -291,11 +315,12 @@ impl App {
     /// followed users' posts below the floor. May return more posts than the window's size.
     async fn posts_from(
         &self,
-        owner: UserId,
+        viewer: &Viewer,
         nonce: Option<&Nonce>,
         window: &Window<PostId>,
         view: Option<View>,
     ) -> Result<Vec<PostId>, Error> {
+        let owner = viewer.signed_in()?.user;
         let mut view = match view {
             Some(view) => view,
             None => self.view(owner, nonce, window).await?,
@@ -306,7 +331,7 @@ impl App {
                 let floor = view.floor.next();
                 let from = window.from.min(floor).or(floor);
                 let rest = Window { from, size: window.size - posts.len(), ..*window };
-                posts.extend(self.posts_of_all(owner, &rest).await?);
+                posts.extend(self.posts_of_all(viewer, &rest).await?);
             }
             return Ok(posts);
         }
@@ -314,7 +339,7 @@ impl App {
         let mut rest = *window;
         // The floor may rise between the reads.
         while view.floor > rest.from.map_or(Mark::START, Mark::at) {
-            let below = self.posts_of_all(owner, &rest).await?;
+            let below = self.posts_of_all(viewer, &rest).await?;
             posts.extend(below.into_iter().take_while(|post| view.floor.covers(*post)));
             if posts.len() >= window.size {
                 return Ok(posts);
@@ -345,24 +370,29 @@ impl App {
         }
     }
 
-    /// Returns the posts of the owner and all followed users in a window, in the window's direction. Merges
+    /// Returns the posts of the owner and all followed users who are not muted in a window, in the window's direction. Merges
     /// hot and cold posts, because the floor does not coincide with any author's boundary between hot and
     /// cold posts. May return more posts than the window's size.
-    async fn posts_of_all(&self, owner: UserId, window: &Window<PostId>) -> Result<Vec<PostId>, Error> {
+    async fn posts_of_all(&self, viewer: &Viewer, window: &Window<PostId>) -> Result<Vec<PostId>, Error> {
+        let signed_in = viewer.signed_in()?;
+        let (owner, now) = (signed_in.user, self.now());
+        let exclusions = self.exclusions(signed_in).await?;
         let following = relation::all(self.keys(), owner, Side::Following);
         let following = following.send("timeline: following", self.store()).await?;
-        let authors: Vec<UserId> = following.iter().map(|follow| follow.user).chain([owner]).collect();
+        let following = following.iter().map(|follow| follow.user);
+        let shown = following.filter(|author| !exclusions.hide_posts_of(*author, now));
+        let authors: Vec<UserId> = shown.chain([owner]).collect();
         Ok(self.merge_posts("timeline: below", Reach::Archive, &authors, window).await?.posts)
     }
 
     /// Returns the posts in `posts` that belong in the timeline, with their authors. Makes two round trips.
     async fn read_entries(
         &self,
-        owner: UserId,
+        viewer: &Viewer,
         posts: Vec<PostId>,
         author: UserFields,
     ) -> Result<Vec<VisiblePost>, Error> {
-        let visible = Visible { load: self, viewer: Some(owner) };
+        let visible = Visible { app: self, load: self, viewer };
         let author = UserSelection { fields: author, relation: true };
         let posts = posts.into_iter().map(Listed::Hot).collect();
         Ok(visible.posts(posts, author, Surface::Timeline).await?.into_iter().flatten().collect())

@@ -12,7 +12,8 @@ use crate::graphql::context::Scope;
 use crate::graphql::id::GlobalId;
 use crate::graphql::selection::{Selected, user_selection};
 use crate::graphql::types;
-use crate::graphql::types::relation::Relation;
+use crate::graphql::types::relation::{MuteScope, Relation};
+use crate::graphql::types::scalar::DateTime;
 use crate::graphql::types::user::User;
 use crate::graphql::types::user_error::{UserErrors, split};
 use crate::model::id::UserId;
@@ -42,44 +43,54 @@ pub(super) struct RemoveFollowerInput {
     user_id: ID,
 }
 
-/// Payload of `follow`.
-#[derive(SimpleObject)]
-pub(super) struct FollowPayload {
-    /// The viewer after the change; null on failure.
-    viewer: Option<types::viewer::Viewer>,
-    /// The relation after the change; null on failure.
-    relation: Option<Relation>,
-    /// The followed user; null on failure.
-    user: Option<User>,
-    #[graphql(flatten)]
-    errors: UserErrors,
+/// Input of `mute`.
+#[derive(InputObject)]
+pub(super) struct MuteInput {
+    /// The id of the user to mute.
+    user_id: ID,
+    /// What to hide.
+    #[graphql(default_with = "MuteScope::All")]
+    scope: MuteScope,
+    /// The time at which the mute ends, in the future. If null, it has no end.
+    until: Option<DateTime>,
 }
 
-/// Payload of `unfollow`.
-#[derive(SimpleObject)]
-pub(super) struct UnfollowPayload {
-    /// The viewer after the change; null on failure.
-    viewer: Option<types::viewer::Viewer>,
-    /// The relation after the change; null on failure.
-    relation: Option<Relation>,
-    /// The unfollowed user; null on failure.
-    user: Option<User>,
-    #[graphql(flatten)]
-    errors: UserErrors,
+/// Input of `unmute`.
+#[derive(InputObject)]
+pub(super) struct UnmuteInput {
+    /// The id of the user to unmute.
+    user_id: ID,
 }
 
-/// Payload of `removeFollower`.
-#[derive(SimpleObject)]
-pub(super) struct RemoveFollowerPayload {
-    /// The viewer after the change; null on failure.
-    viewer: Option<types::viewer::Viewer>,
-    /// The relation after the change; null on failure.
-    relation: Option<Relation>,
-    /// The removed follower; null on failure.
-    user: Option<User>,
-    #[graphql(flatten)]
-    errors: UserErrors,
+/// Declares the payload of a mutation that changes the relation to a user.
+macro_rules! payload {
+    ($name:ident, $description:tt, $user:tt) => {
+        #[doc = $description]
+        #[derive(SimpleObject)]
+        pub(super) struct $name {
+            /// The viewer after the change; null on failure.
+            viewer: Option<types::viewer::Viewer>,
+            /// The relation after the change; null on failure.
+            relation: Option<Relation>,
+            #[doc = $user]
+            user: Option<User>,
+            #[graphql(flatten)]
+            errors: UserErrors,
+        }
+
+        impl From<(Changed, UserErrors)> for $name {
+            fn from((Changed { viewer, relation, user }, errors): (Changed, UserErrors)) -> Self {
+                Self { viewer, relation, user, errors }
+            }
+        }
+    };
 }
+
+payload!(FollowPayload, "Payload of `follow`.", "The followed user; null on failure.");
+payload!(UnfollowPayload, "Payload of `unfollow`.", "The unfollowed user; null on failure.");
+payload!(RemoveFollowerPayload, "Payload of `removeFollower`.", "The removed follower; null on failure.");
+payload!(MutePayload, "Payload of `mute`.", "The muted user; null on failure.");
+payload!(UnmutePayload, "Payload of `unmute`.", "The unmuted user; null on failure.");
 
 #[Object]
 impl RelationMutation {
@@ -91,12 +102,7 @@ impl RelationMutation {
     ) -> Option<Result<FollowPayload, Error>> {
         let changed =
             change_edge(context, &input.user_id, async |app, viewer, user| app.follow(viewer, user).await);
-        Some(changed.await.map(|(Changed { viewer, relation, user }, errors)| FollowPayload {
-            viewer,
-            relation,
-            user,
-            errors,
-        }))
+        Some(changed.await.map(FollowPayload::from))
     }
 
     /// Unfollows a user. Idempotent.
@@ -107,12 +113,7 @@ impl RelationMutation {
     ) -> Option<Result<UnfollowPayload, Error>> {
         let changed =
             change_edge(context, &input.user_id, async |app, viewer, user| app.unfollow(viewer, user).await);
-        Some(changed.await.map(|(Changed { viewer, relation, user }, errors)| UnfollowPayload {
-            viewer,
-            relation,
-            user,
-            errors,
-        }))
+        Some(changed.await.map(UnfollowPayload::from))
     }
 
     /// Removes one of the viewer's followers. Idempotent.
@@ -124,12 +125,29 @@ impl RelationMutation {
         let changed = change_edge(context, &input.user_id, async |app, viewer, user| {
             app.remove_follower(viewer, user).await
         });
-        Some(changed.await.map(|(Changed { viewer, relation, user }, errors)| RemoveFollowerPayload {
-            viewer,
-            relation,
-            user,
-            errors,
-        }))
+        Some(changed.await.map(RemoveFollowerPayload::from))
+    }
+
+    /// Hides a user's posts from the viewer's home timeline. The user is not notified. Idempotent; repeating it replaces
+    /// scope and end.
+    async fn mute(&self, context: &Context<'_>, input: MuteInput) -> Option<Result<MutePayload, Error>> {
+        let MuteInput { user_id, scope, until } = input;
+        let until = until.map(|DateTime(until)| until);
+        let changed = change_edge(context, &user_id, async |app, viewer, user| {
+            app.mute(viewer, user, scope.into(), until).await
+        });
+        Some(changed.await.map(MutePayload::from))
+    }
+
+    /// Ends a mute. Idempotent.
+    async fn unmute(
+        &self,
+        context: &Context<'_>,
+        input: UnmuteInput,
+    ) -> Option<Result<UnmutePayload, Error>> {
+        let changed =
+            change_edge(context, &input.user_id, async |app, viewer, user| app.unmute(viewer, user).await);
+        Some(changed.await.map(UnmutePayload::from))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_graphql::parser::types::Field;
-use async_graphql::resolver_utils::EnumType as _;
+use async_graphql::resolver_utils::EnumType;
 use async_graphql::{Enum, ID, Object};
 
 use crate::app::error::{Error, Rejection};
@@ -30,6 +30,16 @@ pub(in crate::graphql) enum RelationStatus {
     Follower,
     /// The viewer and the user follow each other.
     Mutual,
+}
+
+/// What a mute hides.
+#[derive(Clone, Copy, Enum, PartialEq, Eq)]
+#[graphql(remote = "model::relation::MuteScope")]
+pub(in crate::graphql) enum MuteScope {
+    /// All posts of the user.
+    All,
+    /// The user's reposts.
+    Reposts,
 }
 
 /// The relation between the viewer and another user.
@@ -83,6 +93,26 @@ impl Relation {
     async fn follower_since(&self) -> Option<DateTime> {
         self.state.follower_since.map(DateTime)
     }
+
+    /// The time at which the viewer muted the user; null if the viewer does not mute the user.
+    async fn muted_since(&self) -> Option<DateTime> {
+        self.state.muted_since().map(DateTime)
+    }
+
+    /// The time at which the viewer's mute of the user ends; null if the mute has no end, or there is none.
+    async fn muted_until(&self) -> Option<DateTime> {
+        self.state.muted_until().map(DateTime)
+    }
+
+    /// What the viewer's mute of the user hides; null if there is none.
+    async fn mute_scope(&self) -> Option<MuteScope> {
+        self.state.mute.map(|mute| mute.scope.into())
+    }
+}
+
+/// Returns the name of an enum's value in the schema.
+fn name_of<E: EnumType>(value: E) -> Option<&'static str> {
+    E::items().iter().find(|item| item.value == value).map(|item| item.name)
 }
 
 impl Preloaded for Relation {
@@ -98,10 +128,16 @@ impl Preloaded for Relation {
             "user" => object(field, |relation: &Self| &relation.user),
             "status" => memory(|relation: &Self, json| {
                 let status = RelationStatus::from(relation.state.status());
-                json.value(&RelationStatus::items().iter().find(|item| item.value == status)?.name)
+                json.value(&name_of(status)?)
             }),
             "followingSince" => instant(|relation| relation.following_since),
             "followerSince" => instant(|relation| relation.follower_since),
+            "muteScope" => memory(|relation: &Self, json| match relation.state.mute {
+                Some(mute) => json.value(&name_of(MuteScope::from(mute.scope))?),
+                None => json.value(&()),
+            }),
+            "mutedSince" => instant(model::relation::Relation::muted_since),
+            "mutedUntil" => instant(model::relation::Relation::muted_until),
             _ => Source::Resolver,
         }
     }

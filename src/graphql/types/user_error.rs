@@ -28,6 +28,8 @@ pub(in crate::graphql) enum UserErrorCode {
     Oneself,
     /// The viewer already follows the maximum number of users.
     FollowLimit,
+    /// The list to which the user would be added has reached its maximum length.
+    ListLimit,
     /// The object belongs to another user.
     NotYours,
     /// The idempotency key was already used for a different request.
@@ -54,7 +56,8 @@ pub(in crate::graphql) struct UserError {
     /// The path of the invalid input field, such as `[input, username]`; null if no single field is at fault.
     field: Option<Vec<&'static str>>,
     /// The limit that the input violates: for `TOO_SHORT` and `TOO_LONG` the minimum or maximum length, in characters,
-    /// or in bytes for a password; for `FOLLOW_LIMIT` the maximum number of followed users; otherwise null.
+    /// or in bytes for a password; for `FOLLOW_LIMIT` the maximum number of followed users; for `LIST_LIMIT` the
+    /// maximum length of the list; otherwise null.
     limit: Option<i32>,
     /// For `THROTTLED`, the delay after which a retry is admitted, in seconds; otherwise null.
     retry_after_seconds: Option<i32>,
@@ -85,6 +88,7 @@ fn path(field: Field) -> Vec<&'static str> {
         Field::NewPassword => "newPassword",
         Field::SessionId => "sessionId",
         Field::UserId => "userId",
+        Field::Until => "until",
         Field::Content => "content",
         Field::Platform => "platform",
         Field::IdempotencyKey => "idempotencyKey",

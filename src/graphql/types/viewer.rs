@@ -10,11 +10,13 @@ use crate::app::read::Load as _;
 use crate::app::session::Sessions;
 use crate::app::viewer::SignedIn;
 use crate::graphql::context::Scope;
+use crate::graphql::cursor::MutedList;
 use crate::graphql::directive::{CacheControlScope::Private, cache_control, cost, list_size};
 use crate::graphql::id::GlobalId;
 use crate::graphql::paging::connections;
 use crate::graphql::selection::{Selected, user_selection};
 use crate::graphql::types::connection::timeline::TimelineConnection;
+use crate::graphql::types::connection::user::UserConnection;
 use crate::graphql::types::session::Session;
 use crate::graphql::types::user::User;
 use crate::graphql::types::visit::Audience;
@@ -52,6 +54,12 @@ impl Viewer {
     #[expect(clippy::unused_async, reason = "the library requires it")]
     async fn timelines(&self) -> ViewerTimeline {
         ViewerTimeline { scope: Arc::clone(&self.scope), owner: self.signed_in.user }
+    }
+
+    #[graphql(flatten)]
+    #[expect(clippy::unused_async, reason = "the library requires it")]
+    async fn lists(&self) -> ViewerLists {
+        ViewerLists { scope: Arc::clone(&self.scope), owner: self.signed_in.user }
     }
 
     /// Statistics about the users who viewed the signed-in user's profile; null if this server does not record profile
@@ -103,6 +111,22 @@ connections! {
         @[directive = cost::apply("10".to_owned())]
         async fn timeline(&self, context, paging) -> TimelineConnection {
             TimelineConnection::load(&self.scope, self.owner, &paging, &Selected::of(context)).await
+        }
+    }
+}
+
+/// The lists of users that only the viewer sees, as connections.
+struct ViewerLists {
+    scope: Arc<Scope>,
+    owner: UserId,
+}
+
+connections! {
+    impl ViewerLists {
+        /// The users whom the viewer mutes, newest mute first.
+        async fn muted(&self, context, paging) -> UserConnection {
+            let list = MutedList { owner: self.owner };
+            UserConnection::load(&self.scope, list, &paging, &Selected::of(context)).await
         }
     }
 }

@@ -10,7 +10,7 @@ if held ~= ARGV[1] then return 0 end
 local session = redis.call('HGET', KEYS[2], ARGV[3])
 if not session then return -1 end
 redis.call('HSET', KEYS[1], 'password', ARGV[2])
-redis.call('DEL', KEYS[2])
+end_all(KEYS[2])
 redis.call('HSET', KEYS[2], ARGV[4], session)
 signal(KEYS[2], 'sessions')
 return 1

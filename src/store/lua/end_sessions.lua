@@ -4,9 +4,6 @@
 -- Returns  the number of sessions ended
 local ended
 if ARGV[1] ~= '' then ended = redis.call('HDEL', KEYS[1], ARGV[1])
-else
-  ended = redis.call('HLEN', KEYS[1])
-  redis.call('DEL', KEYS[1])
-end
+else ended = end_all(KEYS[1]) end
 if ended > 0 then signal(KEYS[1], 'sessions') end
 return ended

@@ -177,7 +177,7 @@ async fn who_waits_for_the_end_of_a_session_reads_the_session_again_although_it_
     // Signals may arrive before the messages that invalidate the cache: here, without any.
     let reads = || {
         let statistics: String = world.redis.raw(&["INFO", "commandstats"]);
-        let line = statistics.lines().find_map(|line| line.strip_prefix("cmdstat_hget:calls=")).unwrap();
+        let line = statistics.lines().find_map(|line| line.strip_prefix("cmdstat_hmget:calls=")).unwrap();
         line.split(',').next().unwrap().parse::<u64>().unwrap()
     };
     for _ in 0..5 {

@@ -8,6 +8,7 @@ pub(crate) mod caching;
 pub(crate) mod cold;
 pub(crate) mod delivery;
 mod errors;
+mod exclusion;
 pub(crate) mod execution;
 pub(crate) mod fields;
 pub(crate) mod input;

@@ -17,6 +17,7 @@ use fanfold::gate::Moment;
 use fanfold::model::clock::Period;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::Direction;
+use fanfold::model::relation::MuteScope;
 use proptest::prelude::*;
 
 use crate::harness::deployment::is_on_cluster;
@@ -49,6 +50,8 @@ pub(crate) enum Call {
     Revoke(u64),
     Follow(u64, u64),
     Unfollow(u64, u64),
+    Mute(u64, u64),
+    Unmute(u64, u64),
     /// Reads the whole timeline, in pages of this size.
     Read(u64, usize),
     /// Runs the waiting deliveries, and takes over those that others have begun.
@@ -134,6 +137,8 @@ pub(crate) struct Stage {
     archive: Archive,
     outage: Arc<Outage>,
     viewers: HashMap<u64, Viewer>,
+    /// The viewers of those who watch, as other processes know them.
+    watchers: HashMap<u64, Viewer>,
     pub(crate) results: Arc<Mutex<Results>>,
 }
 
@@ -146,9 +151,10 @@ impl Stage {
     /// The same with an archive of this kind, and this number of hot posts per author.
     pub(crate) async fn with_archive(kind: Kind, strategy: &str, capacity: &str, hot: &str) -> Self {
         let world = World::new().await;
-        let mut viewers = HashMap::new();
+        let (mut viewers, mut watchers) = (HashMap::new(), HashMap::new());
         for (number, person) in (1..).zip(world.people(USERS as usize).await) {
             viewers.insert(number, world.app.authenticate(&person.token).await.unwrap());
+            watchers.insert(number, world.app.authenticate(&person.token).await.unwrap());
         }
         let database = Database::new(kind).await;
         let archive = database.archive();
@@ -157,7 +163,7 @@ impl Stage {
         let app = small(&world, strategy, capacity, &options).await;
         app.open_archive().await.unwrap();
         let stale = stale(&world, strategy, capacity, &options).await;
-        Self { world, app, stale, database, archive, outage, viewers, results: Arc::default() }
+        Self { world, app, stale, database, archive, outage, viewers, watchers, results: Arc::default() }
     }
 
     /// The same world under another strategy.
@@ -169,6 +175,7 @@ impl Stage {
 
     /// Removes everything but the users and their sessions.
     pub(crate) async fn clear(&self) {
+        self.unmute_all().await;
         let keys: Vec<String> = self.world.redis.raw(&["KEYS", "ff:*"]);
         let stays = [":user", ":secret", ":sessions", ":layout", ":next:user"];
         let goes = |key: &&String| !key.contains("name:") && !stays.iter().any(|end| key.ends_with(end));
@@ -178,6 +185,19 @@ impl Stage {
         self.outage.end().await;
         self.database.execute("DELETE FROM posts").await;
         *self.results.lock().unwrap() = Results::default();
+    }
+
+    /// Removes all mutes, so that the cached exclusions are those of the cleared store.
+    async fn unmute_all(&self) {
+        for (user, viewer) in &self.viewers {
+            for other in self.muted(*user) {
+                self.app.unmute(viewer, id(other)).await.unwrap();
+            }
+        }
+    }
+
+    fn muted(&self, user: u64) -> Vec<u64> {
+        self.world.redis.raw(&["HKEYS", &format!("ff:{{u{user}}}:muting")])
     }
 
     pub(crate) async fn begin(&self, call: Call) -> Actor {
@@ -213,16 +233,10 @@ impl Stage {
                 self.app.repair().await.unwrap();
                 publisher
             }
-            Call::Follow(one, other) => {
-                let viewer = viewer(one);
-                let work = async move |app: App| drop(app.follow(&viewer, id(other)).await);
-                Actor::begin(&self.app, work).await
-            }
-            Call::Unfollow(one, other) => {
-                let viewer = viewer(one);
-                let work = async move |app: App| drop(app.unfollow(&viewer, id(other)).await);
-                Actor::begin(&self.app, work).await
-            }
+            Call::Follow(one, other)
+            | Call::Unfollow(one, other)
+            | Call::Mute(one, other)
+            | Call::Unmute(one, other) => self.begin_relation(call, viewer(one), id(other)).await,
             Call::Read(user, size) => {
                 let viewer = viewer(user);
                 let work = async move |app: App| {
@@ -271,12 +285,27 @@ impl Stage {
                 Actor::begin(&self.app, work).await
             }
             Call::Watch(user) => {
-                let viewer = viewer(user);
+                let viewer = self.watchers[&user].clone();
                 let work = async move |app: App| watch(&app, &viewer, user, &results).await;
                 Actor::begin(&self.stale, work).await
             }
             Call::Outage => self.begin_outage().await,
         }
+    }
+
+    /// Begins a call that changes the relation of a viewer to another user.
+    async fn begin_relation(&self, call: Call, viewer: Viewer, other: UserId) -> Actor {
+        let work = async move |app: App| {
+            let changed = match call {
+                Call::Follow(..) => app.follow(&viewer, other).await,
+                Call::Unfollow(..) => app.unfollow(&viewer, other).await,
+                Call::Mute(..) => app.mute(&viewer, other, MuteScope::All, None).await,
+                Call::Unmute(..) => app.unmute(&viewer, other).await,
+                _ => unreachable!("{call:?} changes no relation"),
+            };
+            drop(changed);
+        };
+        Actor::begin(&self.app, work).await
     }
 
     async fn begin_deletion(&self, user: u64, post: Option<PostId>) -> Actor {
@@ -399,12 +428,14 @@ impl Stage {
         found.into_iter().map(PostId::get).collect()
     }
 
-    /// Returns what a user should see by the naive model: all posts of their followees and their own.
+    /// Returns what a user should see by the naive model: all posts of their followees whom they do not mute, and their
+    /// own.
     pub(crate) async fn expected(&self, user: u64) -> Vec<u64> {
         let following: Vec<u64> =
             self.world.redis.raw(&["ZRANGE", &format!("ff:{{u{user}}}:following"), "0", "-1"]);
+        let muted = self.muted(user);
         let mut posts = self.posts(user).await;
-        for followee in following {
+        for followee in following.into_iter().filter(|followee| !muted.contains(followee)) {
             posts.extend(self.posts(followee).await);
         }
         posts.sort_unstable();
@@ -419,8 +450,11 @@ impl Stage {
 
     /// Returns what a user sees, paging forward and backward.
     pub(crate) async fn seen(&self, app: &App, user: u64, size: usize) -> (Vec<u64>, Vec<u64>) {
-        let forward = walk(app, &self.viewers[&user], Direction::Forward, size).await;
-        let backward = walk(app, &self.viewers[&user], Direction::Backward, size).await;
+        let viewer = &self.viewers[&user];
+        // Requests authenticate; the calls of the stage share a viewer.
+        app.refresh_exclusions(viewer).await.unwrap();
+        let forward = walk(app, viewer, Direction::Forward, size).await;
+        let backward = walk(app, viewer, Direction::Backward, size).await;
         (forward, backward)
     }
 

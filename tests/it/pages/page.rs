@@ -208,6 +208,8 @@ fn a_visitor_of_the_demo_finds_its_way() {
         "followed a follower: the badge changed before the server had responded",
         "a follow that did not reach the server was rolled back and reported",
         "a post arrived at a follower who had the page open",
+        "posts vanished, and no new one arrived",
+        "unmuted the user in the settings: the posts are back",
         "deleted posts were removed for the author and the follower",
         "after a lost connection the timeline resumed",
         "a part that could not be loaded left the rest of its page",

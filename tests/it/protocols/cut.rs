@@ -10,6 +10,7 @@ use std::time::Duration;
 use fanfold::app::App;
 use fanfold::app::error::{Broken, Error};
 use fanfold::app::relation::read::UserList;
+use fanfold::app::viewer::Viewer;
 use fanfold::app::visibility::{UserSelection, Visible};
 use fanfold::model::id::UserId;
 use fanfold::model::page::{Direction, Window};
@@ -81,11 +82,11 @@ fn forward(
 }
 
 /// Reads some users with their relations to the viewer, and a list.
-async fn read(app: &App, viewer: UserId, users: &[UserId]) -> Result<String, Error> {
-    let visible = Visible { load: app, viewer: Some(viewer) };
+async fn read(app: &App, viewer: &Viewer, users: &[UserId]) -> Result<String, Error> {
+    let visible = Visible { app, load: app, viewer };
     let fields = UserFields::DISPLAY_NAME | UserFields::BIO;
     let users = visible.users(users.into(), UserSelection { fields, relation: true }).await?;
-    let list = UserList { kind: ListKind::Followers, owner: viewer };
+    let list = UserList { kind: ListKind::Followers, owner: viewer.user().unwrap() };
     let window = Window { direction: Direction::Forward, size: 5, from: None };
     Ok(format!("{users:?} {:?}", visible.user_page(list, window).await?.entries))
 }
@@ -105,11 +106,15 @@ async fn over_a_cable_that_breaks_at_any_byte_each_read_is_right_or_fails() {
     let cable = Cable::to(&world.redis, 16);
     let distant = app_at(&cable.url(), world.redis.directory(), &world.clock, &[]).await;
     cable.is_bad.store(true, Ordering::Relaxed);
+    let mut viewers = Vec::new();
+    for person in &people {
+        viewers.push(world.app.authenticate(&person.token).await.unwrap());
+    }
     let id = |number: u64| UserId::new(1 + number % PEOPLE).unwrap();
     let reader = async |seed: u64| {
         let (rng, mut right) = (Rng::from_seed(seed), 0);
         for _ in 0..100 {
-            let viewer = id(rng.nonce());
+            let viewer = &viewers[usize::try_from(rng.nonce() % PEOPLE).unwrap()];
             let others: Vec<UserId> = (0..=rng.nonce() % PEOPLE).map(|_| id(rng.nonce())).collect();
             match read(&distant, viewer, &others).await {
                 Ok(found) => {

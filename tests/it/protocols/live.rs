@@ -30,7 +30,8 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
         4 => Just(Call::Deliver),
         2 => (author, 0..3usize).prop_map(|(user, rank)| Call::Delete(user, rank)),
         2 => follow,
-        1 => pair.prop_map(|(one, other)| Call::Unfollow(one, other)),
+        1 => pair.clone().prop_map(|(one, other)| Call::Unfollow(one, other)),
+        1 => pair.prop_map(|(one, other)| Call::Mute(one, other)),
         1 => reader.prop_map(Call::Expire),
         1 => Just(Call::Move),
     ];
@@ -40,7 +41,7 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
 }
 
 /// Returns the authors whose posts a watcher must show, all of them: those it followed before the concurrent calls and
-/// never unfollowed, and itself.
+/// never unfollowed or muted, and itself.
 fn constant(scenario: &Scenario, user: u64) -> BTreeSet<u64> {
     let mut authors: BTreeSet<u64> = BTreeSet::from([user]);
     for call in &scenario.before {
@@ -51,7 +52,9 @@ fn constant(scenario: &Scenario, user: u64) -> BTreeSet<u64> {
     }
     for call in &scenario.together {
         match call {
-            Call::Unfollow(one, other) if *one == user => drop(authors.remove(other)),
+            Call::Unfollow(one, other) | Call::Mute(one, other) if *one == user => {
+                authors.remove(other);
+            }
             _ => {}
         }
     }
@@ -86,10 +89,10 @@ async fn check_screens(stage: &Stage, scenario: &Scenario) -> Result<usize, Test
         prop_assert_eq!(shown.len(), screen.posts.len(), "{} has {:?}", user, screen);
         let missing: Vec<&u64> = of_those.difference(&shown).collect();
         prop_assert!(missing.is_empty(), "{} misses {:?} of {:?}: {:?}", user, missing, of_those, screen);
-        let has_unfollowed =
-            scenario.together.iter().any(|call| matches!(call, Call::Unfollow(one, _) if *one == user));
+        let hides = |call: &Call| matches!(call, Call::Unfollow(one, _) | Call::Mute(one, _) if *one == user);
+        let has_hidden = scenario.together.iter().any(hides);
         let left: Vec<&u64> = shown.difference(&expected).collect();
-        prop_assert!(has_unfollowed || left.is_empty(), "{} still has {:?}: {:?}", user, left, screen);
+        prop_assert!(has_hidden || left.is_empty(), "{} still has {:?}: {:?}", user, left, screen);
     }
     let wrong = stage.results.lock().unwrap().wrong.clone();
     prop_assert!(wrong.is_empty(), "{:?}", wrong);
@@ -122,6 +125,31 @@ async fn a_post_published_during_a_look_is_found_by_the_next_look() {
         shown.sort_unstable_by(|one, other| other.cmp(one));
         assert_eq!(shown, stage.expected(1).await, "{strategy}");
         assert_eq!(stage.results.lock().unwrap().wrong, Vec::<String>::new());
+    }
+}
+
+#[tokio::test]
+async fn a_post_published_after_its_author_was_muted_is_not_sent_by_a_look_that_began_before() {
+    for strategy in STRATEGIES {
+        for steps in 0.. {
+            let stage = Stage::new(strategy, "50").await;
+            stage.calls(&[Call::Follow(1, 3), Call::Publish(3, None), Call::Watch(1)]).await;
+            let mut watching = stage.begin(Call::Watch(1)).await;
+            for _ in 0..steps {
+                if watching.waits.is_some() {
+                    watching.step().await;
+                }
+            }
+            if watching.waits.is_none() {
+                assert!(steps > 5, "it was held {steps} times");
+                break;
+            }
+            stage.calls(&[Call::Mute(1, 3), Call::Publish(3, None)]).await;
+            watching.finish().await;
+            stage.call(Call::Watch(1)).await;
+            let screen = stage.results.lock().unwrap().screens[&1].clone();
+            assert_eq!(screen.posts.len(), 1, "{strategy}, held at step {steps}: {screen:?}");
+        }
     }
 }
 

@@ -37,6 +37,8 @@ async fn world() -> World {
     world.data(Some(&people[0].token), "{ viewer { timeline { nodes { id } } } }", Value::Null).await;
     let publish = "mutation { publish(input: { content: \"x\", platform: \"web\" }) { post { id } } }";
     let settle = "mutation { updateProfile(input: { region: { country: \"DE\" } }) { viewer { id } } }";
+    let mute = "mutation ($id: ID!) { mute(input: { userId: $id }) { userErrors { code } } }";
+    world.data(Some(&people[2].token), mute, json!({ "id": people[0].id })).await;
     for person in &people[1..] {
         world.data(Some(&person.token), publish, Value::Null).await;
         world.data(Some(&person.token), settle, Value::Null).await;
@@ -58,6 +60,7 @@ async fn everything_is_measured_as_redis_says() {
     };
     let counts = [
         ("follow", 3),
+        ("mute", 1),
         ("timeline entry", 2),
         ("user", 3),
         ("username", 3),
@@ -73,6 +76,7 @@ async fn everything_is_measured_as_redis_says() {
     }
     let bytes = |name: &str| kind(name)["bytes"].as_u64().unwrap();
     assert_eq!(bytes("user"), usage(&["ff:{u1}:user", "ff:{u2}:user", "ff:{u3}:user"]));
+    assert_eq!(bytes("mute"), usage(&["ff:{u3}:muting"]));
     assert_eq!(bytes("timeline entry"), usage(&["ff:{u1}:timeline"]));
     assert_eq!(bytes("region"), usage(&["ff:{r0}:region"]));
     let lists = |pattern: &str| keys(pattern).iter().map(|key| usage(&[key])).sum::<u64>();
@@ -87,7 +91,7 @@ async fn everything_is_measured_as_redis_says() {
 async fn the_table_says_the_same_to_people() {
     let world = world().await;
     let table = String::from_utf8(run(&world, &[]).stdout).unwrap();
-    for line in ["follow ", "timeline entry ", "user ", "username ", "post ", "visit ", "region "] {
+    for line in ["follow ", "mute ", "timeline entry ", "user ", "username ", "post ", "visit ", "region "] {
         assert_eq!(table.lines().filter(|one| one.starts_with(line)).count(), 1, "{line}\n{table}");
     }
     for word in ["bytes each", "intset", "\nall kinds ", "\nRedis "] {

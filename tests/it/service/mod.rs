@@ -8,6 +8,7 @@ pub(crate) mod clients;
 pub(crate) mod cluster;
 pub(crate) mod command_line;
 pub(crate) mod events;
+mod exclusion;
 pub(crate) mod generated;
 pub(crate) mod half_moved;
 pub(crate) mod handshake;

@@ -32,7 +32,7 @@ const HOMES: [(&str, &[&str]); 38] = [
     ("async_graphql_axum", &["http/executed.rs"]),
     ("async_graphql_value", &["graphql/document", "graphql/json.rs", "graphql/paging.rs"]),
     ("apollo_compiler", &["graphql/document"]),
-    ("quick_cache", &["graphql/document", "store/cache.rs"]),
+    ("quick_cache", &["app/exclusion.rs", "graphql/document", "store/cache.rs"]),
     ("dataloader", &["graphql/loader.rs"]),
     ("axum", &["http"]),
     ("bytes", &["store/distribution.rs", "store/encode.rs", "store/pool.rs", "store/wire.rs"]),

@@ -26,7 +26,7 @@ const CHECKED: [(&str, &str); 12] = [
 const UNCHECKED: [(&str, &[&str]); 6] = [
     (
         "has no second place that could differ",
-        &["secret", "sessions", "post", "regions", "stars", "numbered_stars"],
+        &["secret", "sessions", "muting", "post", "regions", "stars", "numbered_stars"],
     ),
     (
         "a setting, a counter or a probe",

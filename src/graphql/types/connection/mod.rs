@@ -3,6 +3,7 @@
 pub(in crate::graphql) mod follow;
 pub(in crate::graphql) mod post;
 pub(in crate::graphql) mod timeline;
+pub(in crate::graphql) mod user;
 
 use std::sync::Arc;
 

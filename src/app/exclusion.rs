@@ -1,0 +1,184 @@
+//! Mutes users, and caches each viewer's exclusions.
+//!
+//! Authentication returns the version of the viewer's exclusions in the round trip that it makes anyway. A viewer without
+//! a version has no exclusions, which cost nothing. The exclusions of any other viewer are read once per version, and then
+//! cached in this process.
+//!
+//! A mute is one script in the viewer's slot, so it needs no intent.
+//!
+//! Not here: what exclusions hide (`app::visibility`).
+//!
+//! # Why the version is read before the exclusions
+//! A cached set is at least as new as its version. If the set were read first, a set from before a change could be cached
+//! under the version after the change.
+
+use std::sync::{Arc, LazyLock};
+
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+use tokio::sync::OnceCell;
+
+use crate::app::App;
+use crate::app::error::{Error, Field, Reason, RuleViolation};
+use crate::app::viewer::{SignedIn, Viewer};
+use crate::budget;
+use crate::model::clock::Timestamp;
+use crate::model::exclusion::{Exclusions, Version};
+use crate::model::id::UserId;
+use crate::model::relation::{Mute, MuteScope};
+use crate::store::exclusion;
+
+/// Estimated size of the exclusions of a viewer, in bytes.
+const TYPICAL: u64 = 500;
+/// Estimated size of a cache entry beside its exclusions, in bytes.
+const OVERHEAD: u64 = 100;
+
+const ONESELF: &str = "You cannot mute or unmute yourself.";
+
+static NONE: LazyLock<Arc<Exclusions>> = LazyLock::new(Arc::default);
+
+/// This process's cache of exclusions.
+pub(super) struct ExclusionCache {
+    entries: Cache<Subject, Arc<Exclusions>, Size>,
+    /// Set once this process has recorded that the store has exclusions.
+    entered: OnceCell<()>,
+}
+
+/// A viewer, and a version of the viewer's exclusions. The cached set is at least as new as the version.
+type Subject = (UserId, Version);
+
+/// Measures exclusions in bytes.
+#[derive(Clone)]
+struct Size;
+
+impl Weighter<Subject, Arc<Exclusions>> for Size {
+    fn weight(&self, _subject: &Subject, exclusions: &Arc<Exclusions>) -> u64 {
+        OVERHEAD + exclusions.bytes() as u64
+    }
+}
+
+impl ExclusionCache {
+    /// Creates an empty cache of at most this size in bytes.
+    pub(super) fn new(bytes: u64) -> Self {
+        let items = usize::try_from(bytes / TYPICAL).unwrap_or(usize::MAX);
+        Self { entries: Cache::with_weighter(items, bytes, Size), entered: OnceCell::new() }
+    }
+}
+
+impl App {
+    /// Hides a user's posts from the viewer's timelines, until a time or until the mute is removed. The user is not
+    /// notified. Idempotent; a repeated mute keeps its time, and replaces scope and end. Makes two round trips, plus one
+    /// for the first mute of the process, and up to three at the limit.
+    pub async fn mute(
+        &self,
+        viewer: &Viewer,
+        other: UserId,
+        scope: MuteScope,
+        until: Option<Timestamp>,
+    ) -> Result<(), Error> {
+        let signed_in = viewer.signed_in()?;
+        let since = self.now();
+        if until.is_some_and(|until| until <= since) {
+            let message = "The end of a mute must be in the future.";
+            return Err(Error::rule(Reason::Invalid, Field::Until, message));
+        }
+        self.check_other(signed_in.user, other, ONESELF).await?;
+        self.enter_exclusions().await?;
+        let mute = Mute { since, until, scope };
+        let mut version = self.write_mute(signed_in, other, mute).await?;
+        if version.is_none() && self.remove_ended_mutes(signed_in).await? {
+            version = self.write_mute(signed_in, other, mute).await?;
+        }
+        if version.is_none() {
+            let limit = self.0.rules.relation.relation_mute_limit;
+            let message = format!("You already mute {limit} users, the maximum.");
+            let violation = RuleViolation::new(Reason::ListLimit, None, message);
+            return Err(RuleViolation { limit: usize::try_from(limit).ok(), ..violation }.into());
+        }
+        signed_in.exclusions.set(version);
+        Ok(())
+    }
+
+    /// Writes a mute. Returns the version after the change; `None` if the viewer has reached the limit.
+    async fn write_mute(
+        &self,
+        viewer: &SignedIn,
+        other: UserId,
+        mute: Mute,
+    ) -> Result<Option<Version>, Error> {
+        let limit = self.0.rules.relation.relation_mute_limit;
+        let mute = exclusion::mute(self.keys(), viewer.user, other, mute, limit);
+        self.write_sessions(viewer.user, "mute", mute).await
+    }
+
+    /// Removes the viewer's mutes that have ended. Returns true if there were any. The process knows them, so that Redis
+    /// does not search all mutes for every user who has reached the limit.
+    async fn remove_ended_mutes(&self, viewer: &SignedIn) -> Result<bool, Error> {
+        let (exclusions, now) = (self.exclusions(viewer).await?, self.now());
+        let ended = exclusions.ended(now);
+        if ended.is_empty() {
+            return Ok(false);
+        }
+        exclusion::remove_ended(self.keys(), viewer.user, &ended, now)
+            .send("mutes: end", self.store())
+            .await?;
+        Ok(true)
+    }
+
+    /// Records that the store has exclusions, before the first is stored. Makes one round trip; none if this process has
+    /// recorded it before.
+    pub(super) async fn enter_exclusions(&self) -> Result<(), Error> {
+        self.0.process.exclusions.entered.get_or_try_init(|| self.store().enter_exclusions()).await?;
+        Ok(())
+    }
+
+    /// Removes a mute. Idempotent. Makes two round trips.
+    pub async fn unmute(&self, viewer: &Viewer, other: UserId) -> Result<(), Error> {
+        let signed_in = viewer.signed_in()?;
+        self.check_other(signed_in.user, other, ONESELF).await?;
+        let unmute = exclusion::unmute(self.keys(), signed_in.user, other);
+        let version = self.write_sessions(signed_in.user, "unmute", unmute).await?;
+        signed_in.exclusions.set(version);
+        Ok(())
+    }
+
+    /// Returns the viewer's exclusions as of authentication, or newer. Makes no round trip if there are none, or if they
+    /// are cached; otherwise one.
+    pub(super) async fn exclusions(&self, viewer: &SignedIn) -> Result<Arc<Exclusions>, Error> {
+        let Some(version) = viewer.exclusions.get() else { return Ok(Arc::clone(&NONE)) };
+        let read = async {
+            let read = exclusion::read(self.keys(), viewer.user).send("exclusions", self.store());
+            // This benefits all later reads, so this operation's budget does not limit it.
+            Ok(Arc::new(budget::unlimited(read).await?))
+        };
+        self.0.process.exclusions.entries.get_or_insert_async(&(viewer.user, version), Box::pin(read)).await
+    }
+
+    /// Reads the version of the viewer's exclusions again, for an event long after authentication. Makes one round trip.
+    pub async fn refresh_exclusions(&self, viewer: &Viewer) -> Result<(), Error> {
+        let signed_in = viewer.signed_in()?;
+        let read = exclusion::version(self.keys(), signed_in.user);
+        let version = read.send("exclusions: version", self.store()).await?;
+        signed_in.exclusions.set(version);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exclusions_of_many_viewers_stay_within_the_configured_size() {
+        const BYTES: u64 = 16_000_000;
+        let mute = Mute { since: Timestamp::from_millis(0), until: None, scope: MuteScope::All };
+        let mutes: Vec<_> = (1..=5_000).filter_map(|user| Some((UserId::new(user)?, mute))).collect();
+        let cache = ExclusionCache::new(BYTES);
+        for viewer in (1..=1_000).filter_map(UserId::new) {
+            let exclusions = Arc::new(Exclusions::new(mutes.clone()));
+            cache.entries.insert((viewer, Version::new(1).unwrap()), exclusions);
+        }
+        assert!(cache.entries.weight() <= BYTES, "{} bytes", cache.entries.weight());
+        assert!(cache.entries.len() > 20, "{} viewers are cached", cache.entries.len());
+    }
+}

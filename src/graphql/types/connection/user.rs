@@ -1,0 +1,166 @@
+//! Connections over the lists of users that only the viewer sees.
+
+use std::sync::Arc;
+
+use async_graphql::Object;
+use async_graphql::parser::types::Field;
+
+use crate::app::error::Error;
+use crate::app::visibility::UserSelection;
+use crate::graphql::context::Scope;
+use crate::graphql::cursor::{self, MutedList};
+use crate::graphql::directive::{CacheControlScope::Private, cache_control};
+use crate::graphql::page::{Filled, Rows, fill};
+use crate::graphql::paging::Paging;
+use crate::graphql::preloaded::{List, One, Preloaded, Source, memory, object, objects};
+use crate::graphql::selection::{Selected, Wants, user_selection};
+use crate::graphql::types::connection::PageInfo;
+use crate::graphql::types::scalar::{DateTime, number};
+use crate::graphql::types::user::User;
+use crate::model::id::UserId;
+use crate::model::page::{Page, Position, Window};
+
+/// A page of a list of users.
+pub(in crate::graphql) struct UserConnection {
+    scope: Arc<Scope>,
+    edges: Vec<UserEdge>,
+    has_previous: bool,
+    has_next: bool,
+}
+
+impl UserConnection {
+    /// Loads a page of a list, with the data that the connection's selection needs.
+    pub(in crate::graphql) async fn load(
+        scope: &Arc<Scope>,
+        list: MutedList,
+        paging: &Paging,
+        selection: &Selected<'_>,
+    ) -> Result<Self, Error> {
+        let window = paging.window(list)?;
+        let (edges, nodes) = (selection.field("edges"), selection.field("nodes"));
+        let rows = Users { scope, selection: user_selection(&[edges.field("node"), nodes]) };
+        // The process caches the whole list for the `totalCount` resolver.
+        let filled = Wants::of(selection).fill(fill(&rows, window)).await?;
+        let Filled { entries, has_previous, has_next } = filled;
+        let edges = entries.into_iter().map(|(entry, node)| UserEdge { list, entry, node }).collect();
+        Ok(Self { scope: Arc::clone(scope), edges, has_previous, has_next })
+    }
+
+    fn info(&self) -> PageInfo {
+        PageInfo {
+            has_next_page: self.has_next,
+            has_previous_page: self.has_previous,
+            start_cursor: self.edges.first().map(UserEdge::print_cursor),
+            end_cursor: self.edges.last().map(UserEdge::print_cursor),
+        }
+    }
+}
+
+/// A page of a list of users.
+#[Object(directive = cache_control::apply(Private))]
+impl UserConnection {
+    /// The entries on the page, in list order.
+    async fn edges(&self) -> List<'_, UserEdge> {
+        List(self.edges.iter().collect())
+    }
+
+    /// The users on the page, in list order; the same as the nodes of `edges`.
+    async fn nodes(&self) -> List<'_, User> {
+        List(self.edges.iter().map(|edge| &edge.node).collect())
+    }
+
+    /// The page's boundaries, for requesting adjacent pages.
+    async fn page_info(&self) -> PageInfo {
+        self.info()
+    }
+
+    /// The total number of entries in the list; null if temporarily unavailable.
+    async fn total_count(&self) -> Option<Result<i32, Error>> {
+        Some(self.scope.visible().muted_count().await.map(number))
+    }
+}
+
+impl Preloaded for UserConnection {
+    fn source(field: &Field) -> Source<'_, Self> {
+        match field.name.node.as_str() {
+            "edges" => objects(field, |users: &Self| users.edges.iter().collect()),
+            "nodes" => objects(field, |users: &Self| users.edges.iter().map(|edge| &edge.node).collect()),
+            "pageInfo" => PageInfo::source_of(field, Self::info),
+            _ => Source::Resolver,
+        }
+    }
+
+    fn scope(&self) -> Option<&Arc<Scope>> {
+        Some(&self.scope)
+    }
+}
+
+/// An entry of a list of users.
+pub(in crate::graphql) struct UserEdge {
+    list: MutedList,
+    entry: Position,
+    node: User,
+}
+
+impl UserEdge {
+    fn print_cursor(&self) -> String {
+        cursor::print(self.list, &self.entry)
+    }
+}
+
+/// An entry of a list of users.
+#[Object(directive = cache_control::apply(Private))]
+impl UserEdge {
+    /// The entry's position in the list. It stays valid when entries are added or removed.
+    async fn cursor(&self) -> String {
+        self.print_cursor()
+    }
+
+    /// The listed user.
+    async fn node(&self) -> One<'_, User> {
+        One(&self.node)
+    }
+
+    /// The time at which the user was added to the list, by which the list is ordered.
+    async fn since(&self) -> DateTime {
+        DateTime(self.entry.at)
+    }
+}
+
+impl Preloaded for UserEdge {
+    fn source(field: &Field) -> Source<'_, Self> {
+        match field.name.node.as_str() {
+            "cursor" => memory(|edge: &Self, json| json.value(&edge.print_cursor())),
+            "since" => memory(|edge: &Self, json| json.scalar(&DateTime(edge.entry.at))),
+            "node" => object(field, |edge: &Self| &edge.node),
+            _ => Source::Resolver,
+        }
+    }
+
+    fn scope(&self) -> Option<&Arc<Scope>> {
+        self.node.scope()
+    }
+}
+
+/// The users whom the viewer mutes, read page by page.
+struct Users<'a> {
+    scope: &'a Arc<Scope>,
+    selection: UserSelection,
+}
+
+impl Rows for Users<'_> {
+    type Entry = Position;
+    type Position = Position;
+    type Node = User;
+
+    async fn page(&self, window: Window<Position>) -> Result<Arc<Page<Position>>, Error> {
+        self.scope.visible().muted_page(window).await
+    }
+
+    /// Returns the entries with their users. Omits entries whose user has no record.
+    async fn nodes(&self, entries: &Arc<[Position]>) -> Result<Vec<(Position, User)>, Error> {
+        let ids: Arc<[UserId]> = entries.iter().map(|entry| entry.user).collect();
+        let users = User::load_all(self.scope, ids, self.selection).await?;
+        Ok(entries.iter().zip(users).filter_map(|(entry, user)| Some((*entry, user?))).collect())
+    }
+}

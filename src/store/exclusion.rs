@@ -1,0 +1,117 @@
+//! Storage of exclusions: the users whom a user has muted, and the version of this set.
+//!
+//! The version is a field of the user's sessions, so that authentication reads it without a command of its own. Scripts
+//! raise it whenever they change the set, and never remove it. A user without a version has no exclusions.
+//!
+//! A mute is stored as `since:until:scope`, with times in milliseconds; `until` is empty if the mute has no end.
+//!
+//! Not here: the cache of exclusions (`app::exclusion`).
+
+use redis::{FromRedisValue, ParsingError, Value};
+
+use crate::model::clock::Timestamp;
+use crate::model::exclusion::{Exclusions, Version};
+use crate::model::id::UserId;
+use crate::model::relation::{Mute, MuteScope};
+use crate::store::command::{Command, call, command};
+use crate::store::key::Keys;
+use crate::store::relation::PROBE;
+use crate::store::script;
+
+/// Field of the version in the hash of a user's sessions. No session has this field: a token's hash is longer.
+pub(super) const VERSION: &str = "exclusions";
+
+impl FromRedisValue for Version {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        let number = u64::from_redis_value(value)?;
+        Self::new(number).ok_or_else(|| ParsingError::from("0 is not a version"))
+    }
+}
+
+/// A mute as it is stored.
+struct StoredMute(Mute);
+
+impl FromRedisValue for StoredMute {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        let text = String::from_redis_value(value)?;
+        parse(&text).map(Self).ok_or_else(|| ParsingError::from(format!("{text:?} is not a mute")))
+    }
+}
+
+fn parse(text: &str) -> Option<Mute> {
+    let mut parts = text.split(':');
+    let since = Timestamp::from_millis(parts.next()?.parse().ok()?);
+    let until = match parts.next()? {
+        "" => None,
+        until => Some(Timestamp::from_millis(until.parse().ok()?)),
+    };
+    let scope = match parts.next()? {
+        "all" => MuteScope::All,
+        "reposts" => MuteScope::Reposts,
+        _ => return None,
+    };
+    parts.next().is_none().then_some(Mute { since, until, scope })
+}
+
+fn name_of(scope: MuteScope) -> &'static str {
+    match scope {
+        MuteScope::All => "all",
+        MuteScope::Reposts => "reposts",
+    }
+}
+
+/// Mutes `other`, or replaces the end and the scope of their mute, unless the user has muted `limit` others, with those whose
+/// mutes have ended. Returns the version after the change; `None` if the user has reached the limit.
+pub fn mute(keys: &Keys, user: UserId, other: UserId, mute: Mute, limit: u32) -> Command<Option<Version>> {
+    let Mute { since, until, scope } = mute;
+    let until = until.map_or_else(String::new, |until| until.as_millis().to_string());
+    let write = call(&script::MUTE).key(&keys.muting(user)).key(&keys.sessions(user));
+    write.arg(other.get()).arg(since.as_millis()).arg(until).arg(name_of(scope)).arg(limit).reply()
+}
+
+/// Removes the mute of `other`, if there is one. Returns the version after the change; `None` if the user has never had
+/// exclusions.
+pub fn unmute(keys: &Keys, user: UserId, other: UserId) -> Command<Option<Version>> {
+    let write = call(&script::UNMUTE).key(&keys.muting(user)).key(&keys.sessions(user));
+    write.arg(other.get()).reply()
+}
+
+/// Removes the mutes of `others` that have ended. Returns their number.
+pub fn remove_ended(keys: &Keys, user: UserId, others: &[UserId], now: Timestamp) -> Command<u64> {
+    // A script's arguments must fit on the Lua stack.
+    let others = others.iter().take(PROBE).map(|other| other.get());
+    call(&script::REMOVE_ENDED_MUTES).key(&keys.muting(user)).arg(now.as_millis()).args(others).reply()
+}
+
+/// Reads the version of a user's exclusions; `None` if the user has never had any.
+pub fn version(keys: &Keys, user: UserId) -> Command<Option<Version>> {
+    command("HGET").key(&keys.sessions(user)).arg(VERSION).reply()
+}
+
+/// Reads a user's exclusions, in `O(n)` for `n` muted users.
+pub fn read(keys: &Keys, user: UserId) -> Command<Exclusions> {
+    let read = command("HGETALL").key(&keys.muting(user)).reply::<Vec<(u64, StoredMute)>>();
+    read.map(|mutes| {
+        let mute = |(user, StoredMute(mute))| Some((UserId::new(user)?, mute));
+        Ok(Exclusions::new(mutes.into_iter().filter_map(mute).collect()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_format_of_a_mute_is_part_of_the_stored_data() {
+        let mute = |since, until: Option<i64>, scope| Mute {
+            since: Timestamp::from_millis(since),
+            until: until.map(Timestamp::from_millis),
+            scope,
+        };
+        assert_eq!(parse("5::all"), Some(mute(5, None, MuteScope::All)));
+        assert_eq!(parse("5:9:reposts"), Some(mute(5, Some(9), MuteScope::Reposts)));
+        for text in ["", "5", "5:", "5::", "5::none", ":9:all", "5:x:all", "5::all:"] {
+            assert_eq!(parse(text), None, "{text:?}");
+        }
+    }
+}
