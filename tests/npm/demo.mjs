@@ -368,6 +368,40 @@ async function publishes(ada, friend) {
   report("deleted posts were removed for the author and the follower");
 }
 
+/** Mutes a user at one of their posts, and unmutes them in the settings. */
+async function mutes(ada, friend, { username, displayName }) {
+  const { page } = ada;
+  const [before, during] = ["before", "during"].map((when) => `A post ${when} the mute, at ${Date.now()}`);
+  await friend.publish(before);
+  await ada.post(before).waitFor();
+  const posts = ada.posts().filter({ hasText: `@${username}` });
+  const shown = await posts.count();
+  await ada
+    .post(before)
+    .getByRole("button", { name: `Mute ${displayName}` })
+    .click();
+  await until(async () => (await posts.count()) === 0, "no post of the muted user is shown");
+  await friend.publish(during);
+  await ada.publish(`A post of my own, at ${Date.now()}`);
+  expect((await posts.count()) === 0, "a post of the muted user has arrived");
+  report(`muted a user: ${shown} posts vanished, and no new one arrived`);
+
+  await ada.open(`/@${username}`);
+  await ada.post(during).waitFor();
+  await page.getByText("Muted since").waitFor();
+  await ada.audit("muted-profile");
+  await ada.open("/settings");
+  const row = page.locator(`li[data-username=${username}]`);
+  await row.waitFor();
+  await ada.audit("muted-users");
+  await row.getByRole("button", { name: `Unmute ${displayName}` }).click();
+  await row.waitFor({ state: "detached" });
+  await ada.follow(page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Home" }));
+  await ada.post(during).waitFor();
+  await ada.post(before).waitFor();
+  report("unmuted the user in the settings: the posts are back");
+}
+
 async function losesConnection(ada, friend, wire) {
   const content = `Published while a follower was disconnected ${Date.now()}`;
   await friend.disturbed(async () => {
@@ -533,6 +567,7 @@ async function visit(browser) {
   const friend = await Visitor.arrive(browser, mutual.username, wire.origin);
   await friend.signIn(mutual.displayName);
   await publishes(ada, friend);
+  await mutes(ada, friend, mutual);
   await writesWhilePublishing(ada);
   await losesConnection(ada, friend, wire);
 

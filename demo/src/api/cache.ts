@@ -3,7 +3,7 @@
 
 import { cacheExchange, type Cache, type Entity, type UpdateResolver } from "@urql/exchange-graphcache";
 import schema from "../generated/schema.json";
-import type { RelationStatus } from "../generated/graphql";
+import type { MuteScope, RelationStatus } from "../generated/graphql";
 import { endlessList, insertIntoList, pagesOf, removeFromList } from "./pages";
 
 const embedded = () => null;
@@ -35,6 +35,8 @@ function expectedChange(change: "follow" | "unfollow", userId: string, cache: Ca
         status: expected,
         followingSince: change === "follow" ? new Date().toISOString() : null,
         followerSince: (cache.resolve(relation, "followerSince") as string | null | undefined) ?? null,
+        mutedSince: (cache.resolve(relation, "mutedSince") as string | null | undefined) ?? null,
+        muteScope: (cache.resolve(relation, "muteScope") as MuteScope | null | undefined) ?? null,
       },
       followers: {
         __typename: "FollowConnection",
@@ -71,8 +73,11 @@ function removeEverywhere(cache: Cache, postId: string): void {
 type Input = { input: { userId: string } };
 type Published = { publish: { post: { id: string } | null } | null };
 type Deleted = { deletePost: { deletedPostId: string | null } | null };
+type Muted = { mute?: { user: object | null } | null; unmute?: { user: object | null } | null };
 type RelationChanged = {
-  relationChanged: { user: { id: string; relation: { followingSince: string | null } | null } };
+  relationChanged: {
+    user: { id: string; relation: { followingSince: string | null; muteScope: MuteScope | null } | null };
+  };
 };
 type TimelineChanged = {
   timeline: { __typename: "PostAdded"; post: { id: string } } | { __typename: "PostRemoved"; postId: string };
@@ -102,9 +107,20 @@ const onUnfollow: UpdateResolver<object, Input> = (_response, { input }, cache) 
   if (cache.resolve(relation, "followingSince") === null) removeAuthor(cache, author);
 };
 
-/** Handles changes made by other clients too: removes the posts of an unfollowed author. */
+const onMute: UpdateResolver<Muted, Input> = ({ mute }, { input }, cache) => {
+  // If the server rejected it, there is no user in the response.
+  if (mute?.user) removeAuthor(cache, `User:${input.userId}`);
+};
+
+const onUnmute: UpdateResolver<Muted, Input> = ({ unmute }, { input }, cache) => {
+  const user = `User:${input.userId}`;
+  if (unmute?.user) removeFromList(cache, viewerOf(cache), "muted", (other) => other === user);
+};
+
+/** Handles changes made by other clients too: removes the posts of an unfollowed or muted author. */
 const onRelationChange: UpdateResolver<RelationChanged> = ({ relationChanged: { user } }, _input, cache) => {
-  if (user.relation?.followingSince === null) removeAuthor(cache, `User:${user.id}`);
+  const isHidden = user.relation?.followingSince === null || user.relation?.muteScope === "ALL";
+  if (isHidden) removeAuthor(cache, `User:${user.id}`);
 };
 
 export const cache = () =>
@@ -116,6 +132,7 @@ export const cache = () =>
       RegionShare: embedded,
       FollowersByRegion: embedded,
       FollowConnection: embedded,
+      UserConnection: embedded,
       PostConnection: embedded,
       TimelineConnection: embedded,
       PageInfo: embedded,
@@ -126,7 +143,7 @@ export const cache = () =>
       DailyVisits: ({ day }) => day as string,
     },
     resolvers: {
-      Viewer: { timeline: endlessList },
+      Viewer: { timeline: endlessList, muted: endlessList },
       User: {
         posts: endlessList,
         followers: endlessList,
@@ -140,7 +157,7 @@ export const cache = () =>
       unfollow: ({ input }: Input, cache: Cache) => expectedChange("unfollow", input.userId, cache),
     },
     updates: {
-      Mutation: { publish: onPublish, deletePost: onDelete, unfollow: onUnfollow },
+      Mutation: { publish: onPublish, deletePost: onDelete, unfollow: onUnfollow, mute: onMute, unmute: onUnmute },
       Subscription: { timeline: onEvent, relationChanged: onRelationChange },
     },
   });

@@ -7,8 +7,8 @@ import { watchRelations } from "./watchRelations";
 import { watchTimeline } from "./watchTimeline";
 
 interface LiveActions {
-  /** Handles a change that this client has made: brings the posts of a newly followed user into the home timeline. */
-  onChanged: (user: RelationPartsFragment) => void;
+  /** Handles a change that this client has made: brings the posts of a newly followed or unmuted user into the home timeline. */
+  onChanged: (user: RelationPartsFragment, wasMuted?: boolean) => void;
 }
 
 const LiveContext = createContext<LiveActions>({ onChanged: () => {} });
@@ -21,7 +21,8 @@ export function Live({ children }: { children: ReactNode }) {
 
   useEffect(() => {
     const timeline = watchTimeline(client);
-    const watched = watchRelations(client, { onFollowed: timeline.onFollowed, onMissed: timeline.refetch });
+    const { onFollowed, refetch } = timeline;
+    const watched = watchRelations(client, { onFollowed, onUnmuted: refetch, onMissed: refetch });
     relations.current = watched;
     return () => {
       timeline.stop();
@@ -29,6 +30,9 @@ export function Live({ children }: { children: ReactNode }) {
     };
   }, [client]);
 
-  const actions = useMemo<LiveActions>(() => ({ onChanged: (user) => relations.current?.onChanged(user) }), []);
+  const actions = useMemo<LiveActions>(
+    () => ({ onChanged: (user, wasMuted) => relations.current?.onChanged(user, wasMuted) }),
+    [],
+  );
   return <LiveContext value={actions}>{children}</LiveContext>;
 }

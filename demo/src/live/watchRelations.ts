@@ -91,20 +91,27 @@ function followedJustNow(relation: RelationPartsFragment["relation"]): string | 
 interface RelationsWatcher {
   /** Called when the viewer follows a user, in this or another client. */
   onFollowed: (userId: string, since: string) => void;
+  /** Called when the viewer unmutes a user, in this or another client. */
+  onUnmuted: () => void;
   /** Called if the viewer may have followed or unfollowed users in another client while disconnected. */
   onMissed: () => void;
 }
 
 interface RelationsWatch {
   /** Handles a change that this client has made. */
-  onChanged: (user: RelationPartsFragment) => void;
+  onChanged: (user: RelationPartsFragment, wasMuted?: boolean) => void;
   stop: () => void;
 }
 
-export function watchRelations(client: Client, { onFollowed, onMissed }: RelationsWatcher): RelationsWatch {
-  const onChanged = ({ id, relation }: RelationPartsFragment) => {
+export function watchRelations(client: Client, { onFollowed, onUnmuted, onMissed }: RelationsWatcher): RelationsWatch {
+  /** The users known to be muted. */
+  const muted = new Set<string>();
+  const onChanged = ({ id, relation }: RelationPartsFragment, wasMuted = muted.has(id)) => {
     const since = followedJustNow(relation);
     if (since !== null) onFollowed(id, since);
+    if (relation?.mutedSince) muted.add(id);
+    else muted.delete(id);
+    if (wasMuted && !relation?.mutedSince) onUnmuted();
   };
   const stopWatching = keepWatching({
     begin: () => client.subscription(RelationChanges, {}),

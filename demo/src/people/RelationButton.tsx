@@ -2,7 +2,7 @@
 
 import { type FragmentType, graphql, readFragment } from "../generated";
 import { RelationParts, RELATION_LABELS } from "./relation";
-import { useRelationChange } from "./useRelationChange";
+import { FOLLOWING, useRelationChange } from "./useRelationChange";
 
 export const FollowTarget = graphql(`
   fragment FollowTarget on User {
@@ -15,7 +15,7 @@ export const FollowTarget = graphql(`
 export function RelationButton({ user }: { user: FragmentType<typeof FollowTarget> }) {
   const target = readFragment(FollowTarget, user);
   const { relation } = readFragment(RelationParts, target);
-  const { isUnderWay, change } = useRelationChange(target);
+  const { isUnderWay, change } = useRelationChange(target, FOLLOWING);
   if (!relation) return null;
   const isFollowing = relation.followingSince !== null;
   const { action } = RELATION_LABELS[relation.status];

@@ -12,6 +12,8 @@ export const RelationParts = graphql(`
       status
       followingSince
       followerSince
+      mutedSince
+      muteScope
     }
   }
 `);

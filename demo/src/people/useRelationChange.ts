@@ -1,9 +1,10 @@
-// Follows and unfollows: shown optimistically; a rejected change is rolled back and reported.
+// Changes of the relation to a user: shown optimistically if the outcome is certain; a rejected change is rolled back and
+// reported.
 
 import { useState } from "react";
-import { useMutation } from "urql";
+import { type TypedDocumentNode, useMutation } from "urql";
 import { explain } from "../api/failures";
-import { graphql, readFragment } from "../generated";
+import { type FragmentType, graphql, readFragment } from "../generated";
 import { useLive } from "../live/Live";
 import { notices } from "../shell/notices";
 import { UserErrorParts } from "../ui/userErrors";
@@ -57,25 +58,86 @@ const Unfollow = graphql(`
   }
 `);
 
-export function useRelationChange(user: { id: string; displayName: string }) {
+const Mute = graphql(`
+  mutation Mute($input: MuteInput!) {
+    change: mute(input: $input) {
+      user {
+        id
+        ...RelationParts
+      }
+      userErrors {
+        ...UserErrorParts
+      }
+    }
+  }
+`);
+
+const Unmute = graphql(`
+  mutation Unmute($input: UnmuteInput!) {
+    change: unmute(input: $input) {
+      user {
+        id
+        ...RelationParts
+      }
+      userErrors {
+        ...UserErrorParts
+      }
+    }
+  }
+`);
+
+/** A mutation that changes the relation to a user. */
+type Change = TypedDocumentNode<
+  {
+    change: {
+      user: FragmentType<typeof RelationParts> | null;
+      userErrors: readonly FragmentType<typeof UserErrorParts>[];
+    } | null;
+  },
+  { input: { userId: string } }
+>;
+
+/** A change and its reversal, each with its participle. */
+interface Reversible {
+  /** True if the user's posts are hidden until the reversal. */
+  hidesPosts: boolean;
+  begin: { mutation: Change; done: string };
+  end: { mutation: Change; done: string };
+}
+
+export const FOLLOWING: Reversible = {
+  hidesPosts: false,
+  begin: { mutation: Follow, done: "followed" },
+  end: { mutation: Unfollow, done: "unfollowed" },
+};
+
+export const MUTING: Reversible = {
+  hidesPosts: true,
+  begin: { mutation: Mute, done: "muted" },
+  end: { mutation: Unmute, done: "unmuted" },
+};
+
+export function useRelationChange(user: { id: string; displayName: string }, reversible: Reversible) {
+  const { hidesPosts, begin, end } = reversible;
   const [isUnderWay, setUnderWay] = useState(false);
-  const [, follow] = useMutation(Follow);
-  const [, unfollow] = useMutation(Unfollow);
+  const [, runBegin] = useMutation(begin.mutation);
+  const [, runEnd] = useMutation(end.mutation);
   const { onChanged } = useLive();
 
-  const change = async (isFollowing: boolean) => {
+  /** Ends the relation if it is in force; otherwise, begins it. */
+  const change = async (isInForce: boolean) => {
     if (isUnderWay) return;
     setUnderWay(true);
-    const { data, error } = await (isFollowing ? unfollow : follow)({ input: { userId: user.id } });
+    const { data, error } = await (isInForce ? runEnd : runBegin)({ input: { userId: user.id } });
     setUnderWay(false);
     const userErrors = readFragment(UserErrorParts, data?.change?.userErrors ?? []);
     const reason = error ? explain(error) : userErrors.map(({ message }) => message).join(" ");
     if (reason) {
-      notices.show(`${user.displayName} could not be ${isFollowing ? "unfollowed" : "followed"}. ${reason}`);
+      notices.show(`${user.displayName} could not be ${(isInForce ? end : begin).done}. ${reason}`);
       return;
     }
     const changed = readFragment(RelationParts, data?.change?.user);
-    if (changed) onChanged(changed);
+    if (changed) onChanged(changed, hidesPosts && isInForce);
   };
   return { isUnderWay, change };
 }

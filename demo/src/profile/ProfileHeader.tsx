@@ -5,6 +5,7 @@ import { Link } from "../navigation/Link";
 import { PageHeading } from "../navigation/PageHeading";
 import { paths } from "../navigation/routes";
 import { Avatar } from "../people/Avatar";
+import { MuteButton } from "../people/MuteButton";
 import { RelationBadge } from "../people/RelationBadge";
 import { RelationButton } from "../people/RelationButton";
 import { RelationParts } from "../people/relation";
@@ -41,7 +42,10 @@ export function ProfileHeader({ user }: { user: FragmentType<typeof ProfileHeade
             Edit profile
           </Link>
         ) : (
-          <RelationButton user={person} />
+          <>
+            <MuteButton user={person} />
+            <RelationButton user={person} />
+          </>
         )}
       </div>
       <PageHeading title={`${person.displayName} (@${person.username})`}>
@@ -77,6 +81,12 @@ export function ProfileHeader({ user }: { user: FragmentType<typeof ProfileHeade
           <li>
             <Icon name="follower" />
             Follower since <Moment at={relation.followerSince} isDay />
+          </li>
+        )}
+        {relation?.mutedSince && (
+          <li>
+            <Icon name="silence" />
+            Muted since <Moment at={relation.mutedSince} isDay />
           </li>
         )}
       </ul>

@@ -36,7 +36,7 @@ export function Sessions({ sessions, onChanged }: SessionsProps) {
   };
 
   return (
-    <ul className="sessions">
+    <ul className="setting-rows">
       {sessions.map((session) => (
         <SessionRow key={session.id} session={session} onRevoke={() => void revoke(session.id)} />
       ))}

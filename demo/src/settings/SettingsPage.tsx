@@ -1,9 +1,10 @@
-// The settings page: the viewer's profile and sessions.
+// The settings page: the viewer's profile, muted users and sessions.
 
 import { useRetryingQuery } from "../api/useRetryingQuery";
 import { graphql } from "../generated";
 import { PageHeading } from "../navigation/PageHeading";
 import { Missing } from "../ui/Missing";
+import { MutedUsers } from "./MutedUsers";
 import { ProfileForm } from "./ProfileForm";
 import { Sessions } from "./Sessions";
 
@@ -36,6 +37,10 @@ export function SettingsPage() {
             <section className="card">
               <h2>Profile</h2>
               <ProfileForm user={viewer.user} />
+            </section>
+            <section className="card">
+              <h2>Muted users</h2>
+              <MutedUsers />
             </section>
             <section className="card">
               <h2>Sessions</h2>

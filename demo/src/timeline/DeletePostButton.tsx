@@ -59,7 +59,7 @@ export function DeletePostButton({ postId, onDelete }: DeletePostButtonProps) {
     return (
       <button
         type="button"
-        className="button bare icon-button delete"
+        className="button bare icon-button post-action"
         autoFocus={step === "cancelled"}
         onClick={() => setStep("confirming")}
         aria-label="Delete this post"

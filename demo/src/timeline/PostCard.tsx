@@ -5,6 +5,7 @@ import { type FragmentType, graphql, readFragment } from "../generated";
 import { Link } from "../navigation/Link";
 import { paths } from "../navigation/routes";
 import { Avatar } from "../people/Avatar";
+import { MuteButton } from "../people/MuteButton";
 import { RelationBadge } from "../people/RelationBadge";
 import { Moment } from "../ui/Moment";
 import { DeletePostButton } from "./DeletePostButton";
@@ -22,6 +23,7 @@ export const PostCardPost = graphql(`
       avatarUrl
       isViewer
       ...RelationParts
+      ...FollowTarget
     }
   }
 `);
@@ -75,7 +77,11 @@ export function PostCard({ post, position }: PostCardProps) {
         <p className="post-content" id={`${labelId}-content`} dir="auto">
           {content}
         </p>
-        {author.isViewer && <DeletePostButton postId={id} onDelete={prepareRemoval} />}
+        {author.isViewer ? (
+          <DeletePostButton postId={id} onDelete={prepareRemoval} />
+        ) : (
+          <MuteButton user={author} isIcon />
+        )}
       </div>
     </article>
   );
