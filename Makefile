@@ -108,10 +108,11 @@ $(SERVERS)/installed: tests/it/servers.txt
 	ln -sf "$$(find $(CURDIR)/$(SERVERS)/python -type f -name valkey-server)" $(SERVERS)/valkey-9.1/redis-server
 	touch $@
 
+# They run briefly, so they are built without optimisation, in less than half the time.
 tools: $(TOOLS)/bin/cargo-machete $(TOOLS)/bin/cargo-deny
 
 $(TOOLS)/bin/cargo-machete:
-	cargo install --locked --root $(TOOLS) --target-dir target/tools-build cargo-machete@0.9.2
+	cargo install --debug --locked --root $(TOOLS) --target-dir target/tools-build cargo-machete@0.9.2
 
 $(TOOLS)/bin/cargo-deny:
-	cargo install --locked --root $(TOOLS) --target-dir target/tools-build cargo-deny@0.20.2
+	cargo install --debug --locked --root $(TOOLS) --target-dir target/tools-build cargo-deny@0.20.2

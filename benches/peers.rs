@@ -95,7 +95,8 @@ fn measure(options: &Options) {
     assert!(options.rounds > 0, "there is at least one round");
     let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let redis = Redis::start(Some(free_port()));
-    let world = runtime.block_on(World::build(&redis, &Sizes { users: 7_000, follows: 100_000 }));
+    let world =
+        runtime.block_on(World::build(&redis, &Sizes { users: 7_000, follows: 100_000, draws: 4_096 }));
     let peers = roster::start(&redis, &world, &options.only, true);
     let time = Duration::from_secs_f64(options.seconds);
     let measured = runtime.block_on(async {
@@ -123,7 +124,7 @@ fn write(measured: &Measured) {
 fn check() {
     let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let redis = Redis::start(Some(free_port()));
-    let world = runtime.block_on(World::build(&redis, &Sizes { users: 600, follows: 3_000 }));
+    let world = runtime.block_on(World::build(&redis, &Sizes { users: 600, follows: 3_000, draws: 40 }));
     let peers = roster::start(&redis, &world, &[], false);
     runtime.block_on(async {
         let mut contest = Contest::begin(&redis, &world, peers, Duration::from_millis(10)).await;

@@ -60,7 +60,7 @@ impl Contest {
     pub(crate) async fn begin(redis: &Redis, world: &World, peers: Vec<Peer>, time: Duration) -> Self {
         let mut entries = Vec::new();
         for read in Read::ALL {
-            let requests = read.requests(&world.token, &world.names);
+            let requests = read.requests(world);
             let reference = ask(&peers[0].variants[0].server.address, &requests).await;
             for (index, peer) in peers.iter().enumerate().filter(|(_, peer)| peer.reads.contains(&read)) {
                 let mut expected = Vec::new();

@@ -4,6 +4,8 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
 
+use crate::world::World;
+
 /// Name of the user whose followers the key read returns.
 pub(crate) const TARGET: &str = "ada";
 
@@ -15,9 +17,6 @@ pub(crate) const FEED: &str = "{ viewer { timeline(first: 20) { nodes { content 
 
 /// Query of [`Read::Popular`].
 pub(crate) const POPULAR: &str = "query ($username: String!) { user(by: { username: $username }) { followers(first: 50) { nodes { username displayName relation { status } } } } }";
-
-/// Number of requests in the sequence of [`Read::Popular`].
-const SEQUENCE: usize = 4_096;
 
 /// A query that every server answers in the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,13 +50,14 @@ impl Read {
         }
     }
 
-    /// Returns the read as HTTP requests with a session token, in the order in which they are sent.
-    pub(crate) fn requests(self, token: &str, names: &[String]) -> Vec<Vec<u8>> {
+    /// Returns the read as HTTP requests by the world's viewer, in the order in which they are sent.
+    pub(crate) fn requests(self, world: &World) -> Vec<Vec<u8>> {
+        let World { token, names, draws, .. } = world;
         match self {
             Self::Key | Self::Feed => vec![request(token, &json!({ "query": self.query() }))],
             Self::Popular => {
                 let body = |name: &String| json!({ "query": POPULAR, "variables": { "username": name } });
-                popular(names).map(|name| request(token, &body(name))).collect()
+                popular(names, *draws).map(|name| request(token, &body(name))).collect()
             }
         }
     }
@@ -68,8 +68,8 @@ impl Read {
     }
 }
 
-/// Draws names, whose probability is inversely proportional to their position: Zipf's law with exponent 1.
-fn popular(names: &[String]) -> impl Iterator<Item = &String> {
+/// Draws `count` names, whose probability is inversely proportional to their position: Zipf's law with exponent 1.
+fn popular(names: &[String], count: usize) -> impl Iterator<Item = &String> {
     #[allow(clippy::cast_precision_loss, reason = "there are few names")]
     let weights = (1..=names.len()).map(|rank| 1.0 / rank as f64);
     let sums = weights.scan(0.0, |sum, weight| {
@@ -78,7 +78,7 @@ fn popular(names: &[String]) -> impl Iterator<Item = &String> {
     });
     let sums: Vec<f64> = sums.collect();
     let mut rng = StdRng::seed_from_u64(4);
-    (0..SEQUENCE).map(move |_| {
+    (0..count).map(move |_| {
         let drawn = rng.random::<f64>() * sums.last().unwrap();
         &names[sums.partition_point(|sum| *sum < drawn).min(names.len() - 1)]
     })

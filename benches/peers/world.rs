@@ -21,6 +21,8 @@ use crate::reads::TARGET;
 pub(crate) struct Sizes {
     pub(crate) users: usize,
     pub(crate) follows: usize,
+    /// Number of requests of the read that names other users.
+    pub(crate) draws: usize,
 }
 
 /// What the peers need to know of the world.
@@ -32,6 +34,8 @@ pub(crate) struct World {
     /// The users, and their names in the same order: those with most followers come first.
     pub(crate) users: Vec<UserId>,
     pub(crate) names: Vec<String>,
+    /// Number of requests of the read that names other users.
+    pub(crate) draws: usize,
 }
 
 /// Number of the target's newest followers, among whom all four relations to the viewer occur.
@@ -73,7 +77,7 @@ impl World {
         }
         let names = (0..users.len()).map(name).collect();
         let name_shards = app.store().keys().name_shards();
-        Self { token: opened.token.expose(), name_shards, users, names }
+        Self { token: opened.token.expose(), name_shards, users, names, draws: sizes.draws }
     }
 }
 
