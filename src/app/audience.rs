@@ -15,15 +15,16 @@ use crate::app::viewer::Viewer;
 use crate::config::Switch;
 use crate::model::clock::Day;
 use crate::model::id::UserId;
-use crate::store::audience::{self, Shard};
+use crate::store::audience;
 use crate::store::batch::Batch;
+use crate::store::tree::{GENERATIONS, ROOM, Shard};
 
 pub use crate::store::audience::DAYS as MOST_DAYS;
 
 /// Approximate maximum number of viewers read per profile. If there are more, only a sample is read.
 const MOST_VISITORS: usize = 50_000;
 /// Maximum number of hash digits used for sampling. These digits also determine a profile viewer's shards.
-const MOST_DIGITS: u32 = audience::GENERATIONS - 1;
+const MOST_DIGITS: u32 = GENERATIONS - 1;
 
 impl App {
     /// Records that the viewer viewed these users' profiles. Logs failures, which do not affect the request.
@@ -142,11 +143,10 @@ impl Audience {
     fn add(&mut self, day: Day, shard: Shard, found: &[UserId]) {
         self.open.extend(shard.below(found.len()).into_iter().map(|shard| (day, shard)));
         self.visitors.extend(found.iter().filter(|visitor| audience::is_sampled(**visitor, self.digits)));
-        while self.visitors.len() + self.open.len() * audience::ROOM > self.most && self.digits < MOST_DIGITS
-        {
+        while self.visitors.len() + self.open.len() * ROOM > self.most && self.digits < MOST_DIGITS {
             self.digits += 1;
             self.visitors.retain(|visitor| audience::is_sampled(*visitor, self.digits));
-            self.open.retain(|(_, shard)| shard.has_sampled(self.digits));
+            self.open.retain(|(_, shard)| shard.has_hashes_with(self.digits));
         }
     }
 
@@ -169,7 +169,7 @@ mod tests {
         let mut tree: HashMap<Shard, Vec<UserId>> = HashMap::new();
         for visitor in visitors.filter_map(UserId::new) {
             let mut path = Shard::all_of(visitor);
-            let shard = path.find(|shard| tree.get(shard).is_none_or(|found| found.len() < audience::ROOM));
+            let shard = path.find(|shard| tree.get(shard).is_none_or(|found| found.len() < ROOM));
             tree.entry(shard.unwrap()).or_default().push(visitor);
         }
         tree

@@ -19,6 +19,9 @@
 //! | `ff:{u7}:secret` | hash | `password`: the password hash, a PHC string |
 //! | `ff:{u7}:sessions` | hash | session token's SHA-256 → session; see [`crate::store::session`]; and `exclusions`, the version of the user's exclusions; see [`crate::store::exclusion`] |
 //! | `ff:{u7}:muting` | hash | user whom user 7 has muted → mute; see [`crate::store::exclusion`] |
+//! | `ff:{u7}:blockers` | sorted set | users who block user 7, or the newest 128 of them, by time; see [`crate::store::compact`] |
+//! | `ff:{u7}:blockers:count` | counter | number of users who block user 7, if they are more than 128 |
+//! | `ff:{u7}:blockers:N` | set, sharded | users who block user 7, if they are more than 128, in shard N; and 0 once the shard is closed; see [`crate::store::tree`] |
 //! | `ff:{u7}:written` | string | exists if user 7 has written lately; see [`crate::store::written`]. Expires after seconds |
 //! | `ff:{u7}:void` | sorted set | items that must never be created in this slot, by time of revocation: `user`, the user's record; `9`, post 9; `deleted:9`, post 9 after its deletion. Expires after a day |
 //! | `ff:{u7}:following` | sorted set | users that user 7 follows, by follow time: the source of truth for an edge |
@@ -588,6 +591,24 @@ impl Keys {
         self.key(Tag::User(user), &format!("audience:{}:{shard}", day.number()))
     }
 
+    /// Returns the key of the newest users who block a user.
+    #[must_use]
+    pub fn blockers(&self, user: UserId) -> Key<SortedSet> {
+        self.key(Tag::User(user), "blockers")
+    }
+
+    /// Returns the key of the number of users who block a user.
+    #[must_use]
+    pub fn blocker_count(&self, user: UserId) -> Key<Counter> {
+        self.key(Tag::User(user), "blockers:count")
+    }
+
+    /// Returns the key of one shard of the users who block a user.
+    #[must_use]
+    pub fn blocker_shard(&self, user: UserId, shard: u32) -> Key<Set> {
+        self.key(Tag::User(user), &format!("blockers:{shard}"))
+    }
+
     /// Returns the key of a region shard.
     #[must_use]
     pub fn regions(&self, shard: u64) -> Key<Packed> {
@@ -731,6 +752,9 @@ mod tests {
         assert_eq!(keys.visit_days().name(), "ff:{g}:visit:days");
         assert_eq!(keys.visits(Layout { day, shards: 391 }, 3).name(), "ff:{v20777.391.3}:visit");
         assert_eq!(keys.audience(user, day, 84).name(), "ff:{u7}:audience:20777:84");
+        assert_eq!(keys.blockers(user).name(), "ff:{u7}:blockers");
+        assert_eq!(keys.blocker_count(user).name(), "ff:{u7}:blockers:count");
+        assert_eq!(keys.blocker_shard(user, 84).name(), "ff:{u7}:blockers:84");
         let hex = "000000000000000000000000000000ab";
         assert_eq!(keys.logins_from(digest).name(), format!("ff:{{h{hex}}}:login"));
         assert_eq!(keys.registrations_from(digest).name(), format!("ff:{{h{hex}}}:register"));

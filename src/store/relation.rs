@@ -32,7 +32,7 @@ pub(super) fn list(keys: &Keys, user: UserId, side: Side) -> Key<SortedSet> {
 }
 
 /// Members with scores as Redis returns them: users with follow times.
-struct Follows(Vec<Follow>);
+pub(super) struct Follows(pub(super) Vec<Follow>);
 
 impl FromRedisValue for Follows {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {

@@ -60,6 +60,7 @@ macro_rules! scripts {
 scripts! {
     ADD_FEATURE = "add_feature";
     ADD_JOB = "part/turns" "add_job";
+    ADD_TO_SET = "part/tree" "part/compact" "add_to_set";
     BURY_POST = "bury_post";
     CHANGE_NAME = "change_name";
     CHANGE_PASSWORD = "part/channel" "part/signal" "part/sessions" "change_password";
@@ -103,11 +104,14 @@ scripts! {
     PULL = "pull";
     REMOVE_ARCHIVED_POSTS = "part/ids" "part/times" "remove_archived_posts";
     AUTHENTICATE = "part/bucket" "authenticate";
-    RECORD_VIEW = "record_view";
+    NEWEST_OF_SET = "newest_of_set";
+    PROBE_SET = "part/tree" "part/compact" "probe_set";
+    RECORD_VIEW = "part/tree" "record_view";
     RECORD_VISIT = "record_visit";
     REMOVED = "removed";
     REMOVE_ENDED_MUTES = "part/mutes" "remove_ended_mutes";
     REMOVE_ENTRY = "part/timeline" "part/channel" "part/signal" "part/remove" "remove_entry";
+    REMOVE_FROM_SET = "part/tree" "part/compact" "remove_from_set";
     REQUEUE_JOBS = "part/turns" "requeue_jobs";
     REQUEUE_POSTS = "requeue_posts";
     RESERVE_NAME = "reserve_name";

@@ -6,6 +6,7 @@ pub(crate) mod batching;
 mod cache;
 pub(crate) mod caching;
 pub(crate) mod cold;
+mod compact;
 pub(crate) mod delivery;
 mod errors;
 mod exclusion;

@@ -1,0 +1,97 @@
+//! Sets of user ids in as many shards as needed, each small enough for Redis to store as an integer array.
+//!
+//! The shards of a set form a tree with four children per node. A member is added to the root or, if the root is full, to
+//! one of its children, selected by CRC32, and so on. A small set needs one shard and a large set needs many; its size
+//! need not be known in advance. Each member is on a single path from the root, and lookups follow this path.
+//!
+//! A shard that has been full is *closed*: members may be below it. If a member of a full shard is removed, the mark 0,
+//! which is no user's id, takes its place and keeps the shard closed. See `store/lua/part/tree.lua`.
+//!
+//! Not here: what the sets are for (`store::audience`, `store::compact`).
+
+use crate::model::id::UserId;
+
+/// Capacity of a shard: the largest set that Redis stores as an integer array by default.
+pub const ROOM: usize = 512;
+/// Number of tree levels: enough for about three million members. Shards of the last level have unlimited
+/// capacity.
+pub const GENERATIONS: u32 = 7;
+/// Number of children of each shard. Part of the stored format.
+pub(super) const BRANCHES: u32 = 4;
+
+/// A shard of a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Shard {
+    generation: u32,
+    number: u32,
+}
+
+impl Shard {
+    /// The root shard, which fills first.
+    pub const ROOT: Self = Self { generation: 0, number: 0 };
+
+    /// Returns the shards that may contain a member, from the root down.
+    pub fn all_of(member: UserId) -> impl Iterator<Item = Self> {
+        let hash = hash(member);
+        (0..GENERATIONS).map(move |generation| Self { generation, number: hash % BRANCHES.pow(generation) })
+    }
+
+    /// Returns true if this shard, or a shard below it, may contain members whose hash ends in `digits` zero digits, in
+    /// base 4.
+    #[must_use]
+    pub fn has_hashes_with(self, digits: u32) -> bool {
+        self.number.is_multiple_of(BRANCHES.pow(digits.min(self.generation)))
+    }
+
+    /// Returns the children of this shard, which holds `members` members, if it is full and not on the last
+    /// level; otherwise, an empty list.
+    #[must_use]
+    pub fn below(self, members: usize) -> Vec<Self> {
+        let generation = self.generation + 1;
+        if members < ROOM || generation == GENERATIONS {
+            return Vec::new();
+        }
+        let width = BRANCHES.pow(self.generation);
+        (0..BRANCHES).map(|branch| Self { generation, number: self.number + branch * width }).collect()
+    }
+
+    /// Returns the shard's index among the shards of all levels.
+    pub(super) fn index(self) -> u32 {
+        (BRANCHES.pow(self.generation) - 1) / (BRANCHES - 1) + self.number
+    }
+}
+
+/// Returns the hash that determines a member's path. Part of the stored format.
+pub(super) fn hash(member: UserId) -> u32 {
+    crc32fast::hash(member.to_string().as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_member_has_a_path_down_the_tree() {
+        for member in (1..5_000).filter_map(UserId::new) {
+            let path: Vec<Shard> = Shard::all_of(member).collect();
+            assert_eq!(path[0], Shard::ROOT);
+            for pair in path.windows(2) {
+                assert!(pair[0].below(ROOM).contains(&pair[1]), "{member}: {pair:?}");
+                assert!(pair[0].below(ROOM - 1).is_empty());
+            }
+            assert!(path[path.len() - 1].below(ROOM).is_empty());
+        }
+    }
+
+    #[test]
+    fn no_two_shards_have_the_same_index() {
+        let mut indices = Vec::new();
+        let mut open = vec![Shard::ROOT];
+        while let Some(shard) = open.pop() {
+            indices.push(shard.index());
+            open.extend(shard.below(ROOM));
+        }
+        indices.sort_unstable();
+        assert_eq!(indices, (0..5_461).collect::<Vec<u32>>());
+    }
+}
