@@ -2,9 +2,10 @@
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use redis::{Cmd, FromRedisValue, RedisResult};
+use redis::{Cmd, Connection, ConnectionLike as _, FromRedisValue, RedisResult};
 use tempfile::TempDir;
 
 /// Returns the installed program: Redis or Valkey.
@@ -17,13 +18,15 @@ pub(crate) fn program() -> &'static str {
 pub(crate) struct Instance {
     process: Child,
     directory: TempDir,
+    /// The connection of earlier commands. Tests send very many.
+    connection: Mutex<Option<Connection>>,
 }
 
 impl Instance {
     pub(crate) fn start(options: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let process = Self::spawn(directory.path(), options);
-        let instance = Self { process, directory };
+        let instance = Self { process, directory, connection: Mutex::default() };
         instance.wait();
         instance
     }
@@ -90,12 +93,29 @@ impl Instance {
     }
 
     pub(crate) fn try_raw<T: FromRedisValue>(&self, words: &[&str]) -> RedisResult<T> {
-        let mut connection = redis::Client::open(self.url())?.get_connection()?;
         let mut command = Cmd::new();
         for word in words {
             command.arg(*word);
         }
-        command.query(&mut connection)
+        let kept = self.kept().take().filter(Connection::is_open);
+        if let Some(mut connection) = kept {
+            match command.query(&mut connection) {
+                // The server has closed it meanwhile.
+                Err(error) if error.is_connection_dropped() => {}
+                reply => {
+                    *self.kept() = Some(connection);
+                    return reply;
+                }
+            }
+        }
+        let mut connection = redis::Client::open(self.url())?.get_connection()?;
+        let reply = command.query(&mut connection);
+        *self.kept() = Some(connection);
+        reply
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Option<Connection>> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
