@@ -124,7 +124,7 @@ fn write(measured: &Measured) {
 fn check() {
     let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let redis = Redis::start(Some(free_port()));
-    let world = runtime.block_on(World::build(&redis, &Sizes { users: 600, follows: 3_000, draws: 40 }));
+    let world = runtime.block_on(World::build(&redis, &Sizes { users: 600, follows: 3_000, draws: 400 }));
     let peers = roster::start(&redis, &world, &[], false);
     runtime.block_on(async {
         let mut contest = Contest::begin(&redis, &world, peers, Duration::from_millis(10)).await;

@@ -1,7 +1,7 @@
 //! Searches for the worst request: generates valid documents from the schema, as an attacker would, and measures the
 //! maximum usage of the server and of Redis.
 //!
-//! `cargo bench` checks 50,000 documents against all bounds; `cargo test` checks 1,000 against all bounds except time.
+//! `cargo bench` checks 50,000 documents against all bounds; `cargo test` checks 2,000 against all bounds except time.
 //! A document that exceeds a bound is minimised and printed.
 
 #![allow(clippy::unwrap_used, reason = "a bench that cannot go on shall panic")]
@@ -40,7 +40,7 @@ const BOUNDS: Usage = Usage {
 };
 
 fn main() {
-    let (cases, sizes) = if is_measured() { (50_000, Sizes::LARGE) } else { (1_000, Sizes::SMALL) };
+    let (cases, sizes) = if is_measured() { (50_000, Sizes::LARGE) } else { (2_000, Sizes::SMALL) };
     // A single thread, so that CPU time can be attributed to a request.
     let runtime =
         runtime::Builder::new_current_thread().enable_all().thread_stack_size(8 << 20).build().unwrap();

@@ -15,7 +15,7 @@ use crate::store::relation::Follows;
 use crate::store::script;
 use crate::store::tree::{GENERATIONS, ROOM, Shard};
 
-/// Number of the newest members whose order is known.
+/// Number of the newest members whose order is known. The same as in `store/lua/part/compact.lua`.
 pub const NEWEST: usize = 128;
 /// Maximum number of members that one command looks up, each in [`GENERATIONS`] shards.
 pub const PROBE: usize = 100;

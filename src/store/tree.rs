@@ -44,7 +44,7 @@ impl Shard {
     }
 
     /// Returns the children of this shard, which holds `members` members, if it is full and not on the last
-    /// level; otherwise, an empty list.
+    /// level; otherwise, an empty list. For sets that lose no members: it does not know the mark of closed shards.
     #[must_use]
     pub fn below(self, members: usize) -> Vec<Self> {
         let generation = self.generation + 1;

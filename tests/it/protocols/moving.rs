@@ -131,10 +131,15 @@ async fn hold_everywhere(setup: &[Call], held: Call, meanwhile: &[Call]) {
             }
             let (is_over, stop) = (actor.waits.is_none(), actor.waits);
             let context = |error| panic!("held at {stop:?}, interrupted: {is_interrupted}: {error}");
-            check_now(&stage).await.unwrap_or_else(context);
+            // Up to the interruption, the moments are those of the call that is resumed.
+            if !is_interrupted {
+                check_now(&stage).await.unwrap_or_else(context);
+            }
             for call in meanwhile {
                 stage.call(*call).await;
-                check_now(&stage).await.unwrap_or_else(context);
+                if !is_interrupted {
+                    check_now(&stage).await.unwrap_or_else(context);
+                }
             }
             if is_interrupted {
                 actor.interrupt().await;
