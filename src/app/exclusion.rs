@@ -16,7 +16,6 @@ use std::sync::{Arc, LazyLock};
 
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
-use tokio::sync::OnceCell;
 
 use crate::app::App;
 use crate::app::error::{Error, Field, Reason, RuleViolation};
@@ -26,7 +25,7 @@ use crate::model::clock::Timestamp;
 use crate::model::exclusion::{Exclusions, Version};
 use crate::model::id::UserId;
 use crate::model::relation::{Mute, MuteScope};
-use crate::store::exclusion;
+use crate::store::{Feature, exclusion};
 
 /// Estimated size of the exclusions of a viewer, in bytes.
 const TYPICAL: u64 = 500;
@@ -40,8 +39,6 @@ static NONE: LazyLock<Arc<Exclusions>> = LazyLock::new(Arc::default);
 /// This process's cache of exclusions.
 pub(super) struct ExclusionCache {
     entries: Cache<Subject, Arc<Exclusions>, Size>,
-    /// Set once this process has recorded that the store has exclusions.
-    entered: OnceCell<()>,
 }
 
 /// A viewer, and a version of the viewer's exclusions. The cached set is at least as new as the version.
@@ -61,7 +58,7 @@ impl ExclusionCache {
     /// Creates an empty cache of at most this size in bytes.
     pub(super) fn new(bytes: u64) -> Self {
         let items = usize::try_from(bytes / TYPICAL).unwrap_or(usize::MAX);
-        Self { entries: Cache::with_weighter(items, bytes, Size), entered: OnceCell::new() }
+        Self { entries: Cache::with_weighter(items, bytes, Size) }
     }
 }
 
@@ -83,7 +80,7 @@ impl App {
             return Err(Error::rule(Reason::Invalid, Field::Until, message));
         }
         self.check_other(signed_in.user, other, ONESELF).await?;
-        self.enter_exclusions().await?;
+        self.enter(Feature::Exclusions).await?;
         let mute = Mute { since, until, scope };
         let mut version = self.write_mute(signed_in, other, mute).await?;
         if version.is_none() && self.remove_ended_mutes(signed_in).await? {
@@ -123,13 +120,6 @@ impl App {
             .send("mutes: end", self.store())
             .await?;
         Ok(true)
-    }
-
-    /// Records that the store has exclusions, before the first is stored. Makes one round trip; none if this process has
-    /// recorded it before.
-    pub(super) async fn enter_exclusions(&self) -> Result<(), Error> {
-        self.0.process.exclusions.entered.get_or_try_init(|| self.store().enter_exclusions()).await?;
-        Ok(())
     }
 
     /// Removes a mute. Idempotent. Makes two round trips.

@@ -16,10 +16,10 @@ use crate::model::id::{PostId, UserId};
 use crate::model::relation::{Mute, MuteScope};
 use crate::model::secret::{Password, PasswordHash};
 use crate::store::batch::Batch;
-use crate::store::exclusion;
 use crate::store::name::{self, Holder};
 use crate::store::post_list;
 use crate::store::relation::Followed;
+use crate::store::{Feature, exclusion};
 
 /// The result of importing users.
 #[derive(Debug)]
@@ -143,7 +143,7 @@ impl App {
         if mutes.is_empty() {
             return Ok(());
         }
-        self.enter_exclusions().await?;
+        self.enter(Feature::Exclusions).await?;
         let limit = self.0.rules.relation.relation_mute_limit;
         let mute = Mute { since: at, until: None, scope: MuteScope::All };
         let mut batch = Batch::new("import: mutes");

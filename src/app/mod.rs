@@ -12,6 +12,7 @@ mod deadline;
 pub mod delivery;
 pub mod error;
 mod exclusion;
+mod feature;
 pub mod import;
 mod intent;
 pub mod live;
@@ -42,6 +43,7 @@ use tokio::sync::OnceCell;
 
 use crate::app::delivery::mark::DeliveredMark;
 use crate::app::exclusion::ExclusionCache;
+use crate::app::feature::Entered;
 use crate::app::live::Listeners;
 use crate::app::once::Once;
 use crate::app::own_writes::Consistency;
@@ -113,6 +115,8 @@ struct ProcessState {
     delivered_mark: DeliveredMark,
     /// Cached exclusions of recent viewers.
     exclusions: ExclusionCache,
+    /// Features that the store is known to have.
+    entered: Entered,
     /// Greatest post id that this process has issued or read as a watermark. Clients may hold cursors up to this id, so
     /// this id and all smaller ids must not be reissued.
     last_issued: AtomicU64,
@@ -132,6 +136,7 @@ impl ProcessState {
             allowances: PerUser::default(),
             delivered_mark: DeliveredMark::default(),
             exclusions: ExclusionCache::new(rules.relation.relation_exclusion_cache),
+            entered: Entered::default(),
             last_issued: AtomicU64::default(),
             recovery: Recovery::default(),
         }

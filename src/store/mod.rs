@@ -73,11 +73,28 @@ use crate::store::key::{FIRST_FANOUT_PARTITIONS, Keys};
 use crate::store::reply::Replies;
 use crate::store::signal::SignalListener;
 
-/// Feature of stores whose users have muted others.
-const EXCLUSIONS: &str = "exclusions";
+/// A feature that a server must know to use a store that has it. Earlier versions reject a store that has one they do not
+/// know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feature {
+    /// Users have muted others.
+    Exclusions,
+    /// Users have blocked others or made their accounts private, or there are posts for followers only.
+    Boundaries,
+}
 
-/// The features that this version knows. Earlier versions reject a store that has one they do not know.
-const FEATURES: [&str; 1] = [EXCLUSIONS];
+impl Feature {
+    /// All features that this version knows.
+    const ALL: [Self; 2] = [Self::Exclusions, Self::Boundaries];
+
+    /// Returns the feature's name in the layout.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Exclusions => "exclusions",
+            Self::Boundaries => "boundaries",
+        }
+    }
+}
 
 /// Value of `hash-max-listpack-value` with which Redis stores all posts and bios in the compact encoding: no post is longer
 /// than 2,000 characters of four bytes.
@@ -250,10 +267,10 @@ impl Store {
         Ok(can_wait)
     }
 
-    /// Records that the store has exclusions, so that servers of earlier versions, which do not apply them, reject it.
-    /// Call this function before the first exclusion is stored. Makes one round trip.
-    pub async fn enter_exclusions(&self) -> Result<(), Error> {
-        let add = call(&script::ADD_FEATURE).key(&self.keys.layout()).arg(EXCLUSIONS).reply::<bool>();
+    /// Records that the store has a feature, so that servers of earlier versions, which do not know it, reject the store.
+    /// Call this function before the first data of the feature are stored. Makes one round trip.
+    pub async fn add_feature(&self, feature: Feature) -> Result<(), Error> {
+        let add = call(&script::ADD_FEATURE).key(&self.keys.layout()).arg(feature.name()).reply::<bool>();
         add.send("add feature", self).await.map(drop)
     }
 
@@ -350,7 +367,8 @@ impl StoreLayout {
 
 /// Rejects the features of a store, separated by spaces, if this version does not know one of them.
 fn check_features(features: &str) -> Result<(), OpenError> {
-    match features.split_whitespace().find(|feature| !FEATURES.contains(feature)) {
+    let is_known = |name: &&str| Feature::ALL.iter().any(|feature| feature.name() == *name);
+    match features.split_whitespace().find(|name| !is_known(name)) {
         Some(unknown) => Err(OpenError::UnknownFeature(unknown.to_owned())),
         None => Ok(()),
     }
@@ -426,7 +444,7 @@ mod tests {
 
     #[test]
     fn a_store_with_an_unknown_feature_is_rejected() {
-        assert!(check_features("").is_ok() && check_features("exclusions").is_ok());
+        assert!(check_features("").is_ok() && check_features("exclusions boundaries").is_ok());
         let error = check_features("exclusions teleportation").unwrap_err().to_string();
         let expected = "the store has the feature \"teleportation\", which this version of Fanfold does not know: run a \
                         later version";
