@@ -85,6 +85,8 @@ pub enum Reason {
     WrongCredentials,
     /// The user cannot perform this action on themselves.
     Oneself,
+    /// The user blocks the other user.
+    Blocked,
     /// The user has reached the follow limit.
     FollowLimit,
     /// The user has reached the limit of the list.

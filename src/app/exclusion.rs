@@ -1,4 +1,4 @@
-//! Mutes users, and caches each viewer's exclusions.
+//! Caches each viewer's exclusions, and mutes users.
 //!
 //! Authentication returns the version of the viewer's exclusions in the round trip that it makes anyway. A viewer without
 //! a version has no exclusions, which cost nothing. The exclusions of any other viewer are read once per version, and then
@@ -14,17 +14,21 @@
 
 use std::sync::{Arc, LazyLock};
 
+use futures::FutureExt as _;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
 use crate::app::App;
 use crate::app::error::{Error, Field, Reason, RuleViolation};
+use crate::app::read::{Load, Pending, Read, Requests, Shared};
 use crate::app::viewer::{SignedIn, Viewer};
 use crate::budget;
 use crate::model::clock::Timestamp;
-use crate::model::exclusion::{Exclusions, Version};
+use crate::model::exclusion::{Blockers, Exclusions, Version};
 use crate::model::id::UserId;
 use crate::model::relation::{Mute, MuteScope};
+use crate::store::batch::Batch;
+use crate::store::compact::{self, CompactSet, MOST_READ};
 use crate::store::{Feature, exclusion};
 
 /// Estimated size of the exclusions of a viewer, in bytes.
@@ -79,7 +83,7 @@ impl App {
             let message = "The end of a mute must be in the future.";
             return Err(Error::rule(Reason::Invalid, Field::Until, message));
         }
-        self.check_other(signed_in.user, other, ONESELF).await?;
+        self.check_other(signed_in, other, ONESELF).await?;
         self.enter(Feature::Exclusions).await?;
         let mute = Mute { since, until, scope };
         let mut version = self.write_mute(signed_in, other, mute).await?;
@@ -92,7 +96,7 @@ impl App {
             let violation = RuleViolation::new(Reason::ListLimit, None, message);
             return Err(RuleViolation { limit: usize::try_from(limit).ok(), ..violation }.into());
         }
-        signed_in.exclusions.set(version);
+        signed_in.exclusions.raise(version);
         Ok(())
     }
 
@@ -125,10 +129,10 @@ impl App {
     /// Removes a mute. Idempotent. Makes two round trips.
     pub async fn unmute(&self, viewer: &Viewer, other: UserId) -> Result<(), Error> {
         let signed_in = viewer.signed_in()?;
-        self.check_other(signed_in.user, other, ONESELF).await?;
+        self.check_other(signed_in, other, ONESELF).await?;
         let unmute = exclusion::unmute(self.keys(), signed_in.user, other);
         let version = self.write_sessions(signed_in.user, "unmute", unmute).await?;
-        signed_in.exclusions.set(version);
+        signed_in.exclusions.raise(version);
         Ok(())
     }
 
@@ -136,12 +140,35 @@ impl App {
     /// are cached; otherwise one.
     pub(super) async fn exclusions(&self, viewer: &SignedIn) -> Result<Arc<Exclusions>, Error> {
         let Some(version) = viewer.exclusions.get() else { return Ok(Arc::clone(&NONE)) };
-        let read = async {
-            let read = exclusion::read(self.keys(), viewer.user).send("exclusions", self.store());
-            // This benefits all later reads, so this operation's budget does not limit it.
-            Ok(Arc::new(budget::unlimited(read).await?))
-        };
+        // This benefits all later reads, so this operation's budget does not limit it.
+        let read = budget::unlimited(self.read_exclusions(viewer.user));
         self.0.process.exclusions.entries.get_or_insert_async(&(viewer.user, version), Box::pin(read)).await
+    }
+
+    async fn read_exclusions(&self, viewer: UserId) -> Result<Arc<Exclusions>, Error> {
+        let mut batch = Batch::new("exclusions");
+        let exclusions = batch.push(exclusion::read(self.keys(), viewer));
+        let blockers = batch.push(compact::all(self.keys(), CompactSet::Blockers(viewer), MOST_READ));
+        let mut replies = batch.send(self.store()).await?;
+        Ok(Arc::new(replies.take(exclusions)?.blocked_by(replies.take(blockers)?)))
+    }
+
+    /// Returns true if a user blocks the viewer, who may then not notice that the user exists. Makes at most one round trip.
+    pub(super) async fn is_hidden(
+        &self,
+        load: &impl Load,
+        viewer: &SignedIn,
+        other: UserId,
+    ) -> Result<bool, Error> {
+        let exclusions = self.exclusions(viewer).await?;
+        Ok(match exclusions.blockers() {
+            Blockers::These(blockers) => blockers.binary_search(&other).is_ok(),
+            Blockers::TooMany => {
+                let blockers = BlockersAmong { viewer: viewer.user, users: Shared(Arc::new([other])) };
+                // Boxed because the futures' types nest deeper than the compiler's limit.
+                load.load(blockers).boxed().await?[0]
+            }
+        })
     }
 
     /// Reads the version of the viewer's exclusions again, for an event long after authentication. Makes one round trip.
@@ -149,8 +176,26 @@ impl App {
         let signed_in = viewer.signed_in()?;
         let read = exclusion::version(self.keys(), signed_in.user);
         let version = read.send("exclusions: version", self.store()).await?;
-        signed_in.exclusions.set(version);
+        signed_in.exclusions.raise(version);
         Ok(())
+    }
+}
+
+/// For each of these users, true if they block the viewer. For viewers with too many blockers to be cached.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct BlockersAmong {
+    pub(super) viewer: UserId,
+    pub(super) users: Shared<UserId>,
+}
+
+impl Read for BlockersAmong {
+    type Value = Arc<[bool]>;
+
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
+        let set = CompactSet::Blockers(self.viewer);
+        let probe = |users: &[UserId]| requests.push(compact::contains(requests.keys(), set, users));
+        let found: Vec<_> = self.users.0.chunks(compact::PROBE).map(probe).collect();
+        Pending::hot(move |responses| Ok(responses.replies.take_all(found)?.concat().into()))
     }
 }
 

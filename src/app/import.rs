@@ -8,7 +8,6 @@ use std::ops::AddAssign;
 use crate::app::App;
 use crate::app::error::{Broken, Error};
 use crate::app::post::NewPost;
-use crate::app::relation::Edge;
 use crate::app::throttle::source;
 use crate::app::user::{Created, NewAccount};
 use crate::model::clock::Timestamp;
@@ -16,9 +15,9 @@ use crate::model::id::{PostId, UserId};
 use crate::model::relation::{Mute, MuteScope};
 use crate::model::secret::{Password, PasswordHash};
 use crate::store::batch::Batch;
+use crate::store::follow::{Followed, NewFollow};
 use crate::store::name::{self, Holder};
 use crate::store::post_list;
-use crate::store::relation::Followed;
 use crate::store::{Feature, exclusion};
 
 /// The result of importing users.
@@ -37,7 +36,7 @@ pub struct ImportedFollows {
     pub added: usize,
     /// Number of follows that already existed and kept their original times.
     pub already: usize,
-    /// Number of follows rejected by the follow limit.
+    /// Number of follows rejected by the follow limit, or by a block between the two users.
     pub rejected: usize,
 }
 
@@ -122,16 +121,16 @@ impl App {
     pub async fn import_follows(&self, mut follows: Vec<ImportFollow>) -> Result<ImportedFollows, Error> {
         // Consecutive follows by the same follower form one command. The sort is stable.
         follows.sort_by_key(|follow| follow.follower);
-        let edge = |follow: &ImportFollow| {
-            (Edge { follower: follow.follower, followee: follow.followee }, follow.at)
+        let follow = |&ImportFollow { follower, followee, at }: &ImportFollow| {
+            (follower, NewFollow { followee, at, is_private: false })
         };
-        let follows: Vec<_> = follows.iter().map(edge).collect();
+        let follows: Vec<_> = follows.iter().map(follow).collect();
         let mut imported = ImportedFollows::default();
-        for followed in self.write_follows(&follows).await? {
+        for followed in self.write_follows(&follows).await?.followed {
             match followed {
                 Followed::Added(_) => imported.added += 1,
                 Followed::Already(_) => imported.already += 1,
-                Followed::Rejected => imported.rejected += 1,
+                Followed::AtLimit | Followed::Blocking | Followed::Blocked => imported.rejected += 1,
             }
         }
         Ok(imported)

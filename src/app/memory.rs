@@ -66,6 +66,15 @@ impl Footprint {
         Self { kind, count, sampled: items, bytes_each: bytes_per_item(sample, items), encodings }
     }
 
+    /// Adds the second copy of the same items.
+    fn and(self, mirror: Self) -> Self {
+        Self {
+            bytes_each: self.bytes_each + mirror.bytes_each,
+            encodings: &self.encodings | &mirror.encodings,
+            ..self
+        }
+    }
+
     /// Returns the bytes used by all items of this kind.
     #[must_use]
     #[expect(
@@ -85,6 +94,8 @@ impl App {
         let sampler = Sampler::new(self).await?;
         let footprints = vec![
             sampler.follows().await?,
+            sampler.requests().await?,
+            sampler.blocks().await?,
             sampler.mutes().await?,
             sampler.timelines().await?,
             sampler.users().await?,
@@ -116,19 +127,28 @@ impl<'a> Sampler<'a> {
 
     /// Measures follows in both lists, because each follow is stored twice.
     async fn follows(&self) -> Result<Footprint, Error> {
-        let following = self.follows_on(Side::Following).await?;
-        let followers = self.follows_on(Side::Followers).await?;
-        Ok(Footprint {
-            bytes_each: following.bytes_each + followers.bytes_each,
-            encodings: &following.encodings | &followers.encodings,
-            ..following
-        })
+        Ok(self.listed("follow", Side::Following).await?.and(self.listed("follow", Side::Followers).await?))
     }
 
-    async fn follows_on(&self, side: Side) -> Result<Footprint, Error> {
+    /// Measures requests to follow in both lists.
+    async fn requests(&self) -> Result<Footprint, Error> {
+        let kind = "follow request";
+        Ok(self.listed(kind, Side::Requesting).await?.and(self.listed(kind, Side::Requests).await?))
+    }
+
+    async fn listed(&self, kind: &'static str, side: Side) -> Result<Footprint, Error> {
         let usage = |user: &UserId| memory::follows(self.keys(), *user, side);
         let sample = self.sample(self.users.iter().map(usage)).await?;
-        Ok(self.footprint_of_users("follow", &sample))
+        Ok(self.footprint_of_users(kind, &sample))
+    }
+
+    /// Measures blocks in both sets.
+    async fn blocks(&self) -> Result<Footprint, Error> {
+        let usage = |user: &UserId| memory::blocking(self.keys(), *user);
+        let blocking = self.sample(self.users.iter().map(usage)).await?;
+        let usage = |user: &UserId| memory::blockers(self.keys(), *user);
+        let blockers = self.sample(self.users.iter().map(usage)).await?;
+        Ok(self.footprint_of_users("block", &blocking).and(self.footprint_of_users("block", &blockers)))
     }
 
     async fn mutes(&self) -> Result<Footprint, Error> {

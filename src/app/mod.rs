@@ -10,6 +10,7 @@ pub mod charge;
 pub mod check;
 mod deadline;
 pub mod delivery;
+mod edge;
 pub mod error;
 mod exclusion;
 mod feature;

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use crate::app::App;
 use crate::app::deadline::{ABANDONED_AFTER, REPAIRED_AFTER};
+use crate::app::edge::Edge;
 use crate::app::error::Error;
-use crate::app::relation::Edge;
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::user::{UserFields, Username};
@@ -121,6 +121,12 @@ impl App {
                     edges.insert(Edge { follower: *follower, followee: *followee });
                     Ok(())
                 }
+                Operation::Block { user, other } => self.repair_block(*user, *other).await,
+                Operation::Public { user } => match self.accept_requests(*user).await {
+                    // The next round accepts the rest.
+                    Ok(false) => continue,
+                    accepted => accepted.map(drop),
+                },
                 Operation::Name { username, user } => self.redo_name(username, *user, is_abandoned).await,
                 Operation::Delete { author, post } => {
                     self.finish_deletion(*author, *post, is_abandoned).await
@@ -143,7 +149,10 @@ impl App {
         let torn = self.repair_all(edges).await?;
         done.retain(|intent| match intent.operation {
             Operation::Edge { follower, followee } => !torn.contains(&Edge { follower, followee }),
-            Operation::Name { .. } | Operation::Delete { .. } => true,
+            Operation::Block { .. }
+            | Operation::Public { .. }
+            | Operation::Name { .. }
+            | Operation::Delete { .. } => true,
         });
         self.forget(&done).await?;
         Ok(done.len())

@@ -93,7 +93,7 @@ impl App {
             let (opened, stored) = self.new_session(user, &label);
             let open = session::open(self.keys(), user, &verified, &stored, &ending);
             if let Some(exclusions) = self.write_sessions(user, "login: open", open).await? {
-                opened.viewer.signed_in()?.exclusions.set(exclusions);
+                opened.viewer.signed_in()?.exclusions.raise(exclusions);
                 return Ok(opened);
             }
         }

@@ -74,8 +74,9 @@ impl KnownVersion {
         Version::new(self.0.load(Ordering::Relaxed))
     }
 
-    pub(super) fn set(&self, version: Option<Version>) {
-        self.0.store(version.map_or(0, Version::get), Ordering::Relaxed);
+    /// Replaces the version by a later one.
+    pub(super) fn raise(&self, version: Option<Version>) {
+        self.0.fetch_max(version.map_or(0, Version::get), Ordering::Relaxed);
     }
 }
 

@@ -12,8 +12,8 @@ use crate::config::DataConfig;
 
 /// Checks stored data for consistency.
 ///
-/// Compares both sides of every follow, usernames with users, and counts of archived posts with the archive. Also
-/// reports posts whose delivery was given up, and posts that the archive rejected. May run alongside a server. The exit
+/// Compares both sides of every follow, request to follow and block, usernames with users, and counts of archived posts with the archive. Also
+/// reports follows across a block, requests to public accounts, posts whose delivery was given up, and posts that the archive rejected. May run alongside a server. The exit
 /// code is 1 if a fault was found and not repaired.
 #[derive(Args, Debug)]
 pub(super) struct Check {
@@ -43,6 +43,9 @@ async fn report(app: &App, repair: bool) -> Outcome {
         edges,
         torn_edges,
         dangling_edges,
+        torn_blocks,
+        crossed_blocks,
+        stray_requests,
         wrong_names,
         given_up,
         unmovable,
@@ -63,9 +66,12 @@ async fn report(app: &App, repair: bool) -> Outcome {
     };
     say(&format!(
         "users:                       {users}\n\
-         follows:                     {edges}\n\
+         follows and requests:        {edges}\n\
          one-sided follows:           {torn_edges}\n\
          follows without a user:      {dangling_edges}\n\
+         one-sided blocks:            {torn_blocks}\n\
+         blocks with a follow:        {crossed_blocks}\n\
+         requests to public accounts: {stray_requests}\n\
          usernames without a user:    {wrong_names}\n\
          deliveries given up:         {given_up}\n\
          posts not archived:          {unmovable}\n\

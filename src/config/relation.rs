@@ -20,7 +20,12 @@ pub struct RelationConfig {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub relation_mute_limit: u32,
 
-    /// Maximum size of this process's cache of the users whom viewers have muted, in bytes.
+    /// Maximum number of users that one user can block.
+    #[arg(long, value_name = "N", env = "FANFOLD_RELATION_BLOCK_LIMIT", default_value_t = 5_000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub relation_block_limit: u32,
+
+    /// Maximum size of this process's cache of the users whom viewers have muted or blocked, or who block them, in bytes.
     #[arg(
         long,
         value_name = "BYTES",

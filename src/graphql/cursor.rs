@@ -15,6 +15,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use crate::app::error::Error;
 use crate::app::relation::read::UserList;
 use crate::app::timeline::seen::Seen;
+use crate::app::visibility::list::OwnList;
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::model::mark::Mark;
@@ -25,7 +26,7 @@ const FORMAT: u8 = 1;
 /// Number of bytes before the position.
 const HEAD: usize = 10;
 /// The range of valid list codes.
-const CODES: std::ops::RangeInclusive<u8> = 1..=7;
+const CODES: std::ops::RangeInclusive<u8> = 1..=10;
 
 /// A list whose positions are encoded as cursors.
 pub(super) trait List: Copy {
@@ -49,6 +50,7 @@ impl List for UserList {
             ListKind::Following => 2,
             ListKind::Mutuals => 3,
             ListKind::KnownFollowers => 4,
+            ListKind::Requests => 9,
         }
     }
 
@@ -65,17 +67,32 @@ impl List for UserList {
     }
 }
 
-/// The users whom a viewer mutes, as a list with cursors.
+/// A list of users that only the viewer sees, as a list with cursors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct MutedList {
+pub(super) struct ViewerList {
     pub(super) owner: UserId,
+    pub(super) kind: ViewerListKind,
 }
 
-impl List for MutedList {
+/// The kinds of lists that only the viewer sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ViewerListKind {
+    /// A list that is read with the viewer's exclusions.
+    Own(OwnList),
+    /// The users who have requested to follow the viewer.
+    Requests,
+}
+
+impl List for ViewerList {
     type Position = Position;
 
     fn code(self) -> u8 {
-        7
+        match self.kind {
+            ViewerListKind::Own(OwnList::Muted) => 7,
+            ViewerListKind::Own(OwnList::Blocked) => 8,
+            ViewerListKind::Requests => 9,
+            ViewerListKind::Own(OwnList::Requested) => 10,
+        }
     }
 
     fn owner(self) -> UserId {
@@ -235,6 +252,9 @@ pub(super) fn code_of(object: &str, field: &str) -> Option<u8> {
         ("User", "posts") => 5,
         ("Viewer" | "Subscription", "timeline") => 6,
         ("Viewer", "muted") => 7,
+        ("Viewer", "blocked") => 8,
+        ("Viewer", "followRequests") => 9,
+        ("Viewer", "sentFollowRequests") => 10,
         _ => return None,
     })
 }

@@ -6,12 +6,12 @@ use async_graphql::{Context, ID, Object, OneofObject};
 use futures::future::try_join;
 
 use crate::app::error::Error;
-use crate::app::visibility::UserSelection;
+use crate::app::visibility::Access;
 use crate::graphql::context::Scope;
 use crate::graphql::directive::{cost, list_size, names};
 use crate::graphql::id::{GlobalId, check_count};
 use crate::graphql::paging::page_limit;
-use crate::graphql::selection::{Selected, user_selection};
+use crate::graphql::selection::{Selected, relation_selection, user_selection};
 use crate::graphql::types::node::Node;
 use crate::graphql::types::post::Post;
 use crate::graphql::types::rate_limit::RateLimit;
@@ -162,8 +162,8 @@ impl Query {
             if scope.viewer_id().is_none() {
                 return Ok(user_ids.iter().map(|_| None).collect());
             }
-            let selection = user_selection(&[Selected::of(context).field("user")]);
-            let users = User::load_all(&scope, ids, UserSelection { relation: true, ..selection }).await?;
+            let selection = relation_selection(&[Selected::of(context)]);
+            let users = User::load_all(&scope, ids, selection, Access::Direct).await?;
             Ok(users.into_iter().map(|user| user?.loaded_relation()).collect())
         };
         Some(relations.await)
@@ -204,7 +204,7 @@ async fn load_nodes(
     let users = ids.iter().filter_map(|id| if let NodeId::User(user) = id { Some(*user) } else { None });
     let posts = ids.iter().filter_map(|id| if let NodeId::Post(post) = id { Some(*post) } else { None });
     let user = user_selection(std::slice::from_ref(selection));
-    let users = User::load_all(scope, users.collect(), user);
+    let users = User::load_all(scope, users.collect(), user, Access::Direct);
     let (users, posts) = try_join(users, Post::load_all(scope, posts, selection)).await?;
     let (mut users, mut posts) = (users.into_iter(), posts.into_iter());
     let node = |id: &NodeId| match id {
@@ -221,7 +221,7 @@ pub(super) async fn user_by_id(
     selection: &Selected<'_>,
 ) -> Result<Option<User>, Error> {
     let selection = user_selection(std::slice::from_ref(selection));
-    Ok(User::load_all(scope, Arc::new([id]), selection).await?.pop().flatten())
+    Ok(User::load_all(scope, Arc::new([id]), selection, Access::Direct).await?.pop().flatten())
 }
 
 /// Looks up a user by name. A name always resolves to an existing user, so the fields load the record later, together

@@ -58,10 +58,27 @@ pub(super) fn user_selection(selections: &[Selected<'_>]) -> UserSelection {
     let selections = of_same_user(selections);
     let selects = |name| selections.iter().any(|selection| selection.field(name).exists());
     let fields = UserFields::ALL.into_iter().filter(|(name, _)| selects(name));
-    UserSelection {
+    let selection = UserSelection {
         fields: fields.fold(UserFields::NONE, |all, (_, field)| all | field),
         relation: selects("relation"),
+        requester: selections.iter().any(|selection| selects_requester(&selection.field("relation"))),
+    };
+    if selects("posts") { selection.with_post_access() } else { selection }
+}
+
+/// Returns the data that these selections of a relation, and of its user, need.
+pub(super) fn relation_selection(relations: &[Selected<'_>]) -> UserSelection {
+    let users: Vec<_> = relations.iter().map(|relation| relation.field("user")).collect();
+    let user = user_selection(&users);
+    UserSelection {
+        relation: true,
+        requester: user.requester || relations.iter().any(selects_requester),
+        ..user
     }
+}
+
+fn selects_requester(relation: &Selected<'_>) -> bool {
+    relation.field("requesterSince").exists()
 }
 
 /// Returns these selections of a user, and those through fields that lead back to the same user: as the user of the

@@ -11,12 +11,12 @@ use futures::{FutureExt as _, Stream};
 use crate::app::error::Error;
 use crate::app::relation::RelationWatch;
 use crate::app::timeline::live::{self, TimelineWatch};
-use crate::app::visibility::UserSelection;
+use crate::app::visibility::Access;
 use crate::graphql::context::Scope;
 use crate::graphql::cursor::{self, TimelineList, TimelinePosition};
 use crate::graphql::id::GlobalId;
 use crate::graphql::pace::Pace;
-use crate::graphql::selection::{Selected, user_selection};
+use crate::graphql::selection::{Selected, relation_selection, user_selection};
 use crate::graphql::types::event::{PostAdded, PostRemoved, TimelineEvent};
 use crate::graphql::types::post::Post;
 use crate::graphql::types::relation::Relation;
@@ -69,8 +69,9 @@ impl Subscription {
         Ok(until_it_fails(watch, next))
     }
 
-    /// The relation between the viewer and another user, sent each time either user follows or unfollows the other, or
-    /// the viewer mutes or unmutes the other, from now on. Requires a signed-in viewer.
+    /// The relation between the viewer and another user, sent each time either user follows or unfollows the other, requests
+    /// to follow the other or withdraws the request, accepts or rejects the other's request, or the viewer mutes, unmutes,
+    /// blocks or unblocks the other, from now on. Requires a signed-in viewer.
     #[expect(clippy::unused_async, reason = "the library requires it")]
     async fn relation_changed(
         &self,
@@ -78,8 +79,7 @@ impl Subscription {
     ) -> Result<impl Stream<Item = Result<Relation, Error>>, Error> {
         let scope = Scope::of(context);
         let watch = scope.app.watch_relations(scope.viewer())?;
-        let selection = user_selection(&[Selected::of(context).field("user")]);
-        let selection = UserSelection { relation: true, ..selection };
+        let selection = relation_selection(&[Selected::of(context)]);
         let pace = Arc::clone(context.data_unchecked::<Arc<Pace>>());
         let next = async move |watch: &mut RelationWatch| {
             loop {
@@ -87,7 +87,8 @@ impl Subscription {
                 pace.enter().await;
                 scope.app.refresh_exclusions(scope.viewer()).await?;
                 // Boxed because the futures' types nest deeper than the compiler's limit.
-                let users = User::load_all(&scope.for_event(), other, selection).boxed().await?;
+                let users =
+                    User::load_all(&scope.for_event(), other, selection, Access::Direct).boxed().await?;
                 let relation = users.into_iter().flatten().find_map(|user| user.loaded_relation());
                 if let Some(relation) = relation {
                     return Ok(relation);

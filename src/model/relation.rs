@@ -5,13 +5,20 @@
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 
-/// The relation between a viewer and another user: the two possible follows, and the viewer's mute.
+/// The relation between a viewer and another user: the two possible follows, the requests to follow, and the viewer's block
+/// and mute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Relation {
     /// Time at which the viewer followed the other user; `None` if the viewer does not follow them.
     pub following_since: Option<Timestamp>,
     /// Time at which the other user followed the viewer; `None` if they do not follow the viewer.
     pub follower_since: Option<Timestamp>,
+    /// Time at which the viewer requested to follow the other user; `None` if no request is pending.
+    pub requested_since: Option<Timestamp>,
+    /// Time at which the other user requested to follow the viewer; `None` if no request is pending, or if it was not read.
+    pub requester_since: Option<Timestamp>,
+    /// Time at which the viewer blocked the other user; `None` if the viewer does not block them.
+    pub blocked_since: Option<Timestamp>,
     /// The viewer's mute of the other user; `None` if there is none, or if it has ended.
     pub mute: Option<Mute>,
 }
@@ -30,12 +37,6 @@ pub enum Status {
 }
 
 impl Relation {
-    /// Returns the same relation, with the viewer's mute.
-    #[must_use]
-    pub fn with_mute(self, mute: Option<Mute>) -> Self {
-        Self { mute, ..self }
-    }
-
     /// Returns the time of the viewer's mute.
     #[must_use]
     pub fn muted_since(&self) -> Option<Timestamp> {
@@ -95,6 +96,17 @@ impl Mute {
     }
 }
 
+/// What a user wants of another: to follow them, to be accepted as a follower, or neither.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FollowState {
+    /// The user does not follow the other, and has not requested to.
+    None,
+    /// The user has followed the other since this time.
+    Following(Timestamp),
+    /// The user has requested to follow the other, at this time.
+    Requested(Timestamp),
+}
+
 /// An entry of a user list: the listed user, and the time of the follow that created the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Follow {
@@ -104,13 +116,26 @@ pub struct Follow {
     pub at: Timestamp,
 }
 
-/// One of the two lists stored for each user.
+/// One of the lists stored for each user. Each edge is in a list of its actor, which is the source of truth, and in a list
+/// of the other user, which is the mirror.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// The users whom the owner follows: the source of truth for each edge.
+    /// The users whom the owner follows: the source of truth.
     Following,
-    /// The owner's followers: the mirror copy of each edge.
+    /// The owner's followers: the mirror.
     Followers,
+    /// The users whom the owner has requested to follow: the source of truth.
+    Requesting,
+    /// The users who have requested to follow the owner: the mirror.
+    Requests,
+}
+
+impl Side {
+    /// Returns true if the list is the source of truth for its edges.
+    #[must_use]
+    pub fn is_truth(self) -> bool {
+        matches!(self, Self::Following | Self::Requesting)
+    }
 }
 
 /// The kinds of user lists.
@@ -124,13 +149,6 @@ pub enum ListKind {
     Mutuals,
     /// The owner's followers whom the viewer follows.
     KnownFollowers,
-}
-
-impl From<Side> for ListKind {
-    fn from(side: Side) -> Self {
-        match side {
-            Side::Followers => Self::Followers,
-            Side::Following => Self::Following,
-        }
-    }
+    /// The users who have requested to follow the owner.
+    Requests,
 }

@@ -122,6 +122,8 @@ pub struct User {
     pub avatar_url: Option<String>,
     /// Creation time of the account; `None` if not requested.
     pub created_at: Option<Timestamp>,
+    /// True if the user approves followers, and only these see the user's posts; `None` if not requested.
+    pub is_private: Option<bool>,
     /// Region that the user has stated; `None` if not requested.
     pub residence: Option<Residence>,
 }
@@ -136,6 +138,7 @@ impl User {
             (self.bio.is_some(), UserFields::BIO),
             (self.avatar_url.is_some(), UserFields::AVATAR_URL),
             (self.created_at.is_some(), UserFields::CREATED_AT),
+            (self.is_private.is_some(), UserFields::PRIVATE),
             (self.residence.is_some(), UserFields::RESIDENCE),
         ] {
             if present {
@@ -163,12 +166,15 @@ impl UserFields {
     pub const RESIDENCE: Self = Self(8);
     /// The field [`User::avatar_url`].
     pub const AVATAR_URL: Self = Self(16);
+    /// The field [`User::is_private`].
+    pub const PRIVATE: Self = Self(32);
     /// All optional fields, each with its name in the API.
-    pub const ALL: [(&'static str, Self); 5] = [
+    pub const ALL: [(&'static str, Self); 6] = [
         ("displayName", Self::DISPLAY_NAME),
         ("bio", Self::BIO),
         ("avatarUrl", Self::AVATAR_URL),
         ("createdAt", Self::CREATED_AT),
+        ("isPrivate", Self::PRIVATE),
         ("region", Self::RESIDENCE),
     ];
 
@@ -196,6 +202,8 @@ pub struct ProfileChange {
     pub bio: Option<Bio>,
     /// New picture; an empty URL removes it.
     pub avatar_url: Option<AvatarUrl>,
+    /// True to make the account private, false to make it public.
+    pub is_private: Option<bool>,
     /// New residence; `Residence(None)` removes the region.
     pub residence: Option<Residence>,
 }
@@ -265,6 +273,7 @@ mod tests {
             bio: Some(String::new()),
             avatar_url: None,
             created_at: None,
+            is_private: None,
             residence: None,
         };
         assert!(user.fields().contains(UserFields::BIO));

@@ -13,12 +13,18 @@ use crate::store::command::{Builder, Command, call};
 use crate::store::key::Keys;
 use crate::store::relation::Follows;
 use crate::store::script;
-use crate::store::tree::{GENERATIONS, ROOM, Shard};
+use crate::store::tree::{BRANCHES, GENERATIONS, ROOM, Shard};
 
 /// Number of the newest members whose order is known. The same as in `store/lua/part/compact.lua`.
 pub const NEWEST: usize = 128;
 /// Maximum number of members that one command looks up, each in [`GENERATIONS`] shards.
 pub const PROBE: usize = 100;
+
+/// Number of shards on the first four levels of a tree.
+const SHARDS_READ: u32 = 1 + 4 + 16 + 64;
+/// Maximum number of members that one command reads. The shards of the first three levels have room for about twice as
+/// many, if the members are evenly distributed.
+pub const MOST_READ: usize = 5_000;
 
 /// A compact set, by what it contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,10 +40,17 @@ impl CompactSet {
         call.key(&keys.blockers(user)).key(&keys.blocker_count(user))
     }
 
-    /// Adds the keys of the shards that may contain a member.
-    fn path(self, keys: &Keys, call: Builder, member: UserId) -> Builder {
+    /// Adds the keys of these shards to a script's.
+    fn shards(self, keys: &Keys, call: Builder, shards: impl Iterator<Item = u32>) -> Builder {
         let Self::Blockers(user) = self;
-        Shard::all_of(member).fold(call, |call, shard| call.key(&keys.blocker_shard(user, shard.index())))
+        shards.fold(call, |call, shard| call.key(&keys.blocker_shard(user, shard)))
+    }
+
+    /// Adds all keys with which a script looks up or changes these members: those of the newest members and of the number
+    /// of members, and for each member those of the shards that may contain it.
+    pub(super) fn keys(self, keys: &Keys, call: Builder, members: impl Iterator<Item = UserId>) -> Builder {
+        let path = |call, member| self.shards(keys, call, Shard::all_of(member).map(Shard::index));
+        members.fold(self.begin(keys, call), path)
     }
 }
 
@@ -52,14 +65,22 @@ pub struct Newest {
 
 /// Adds a member with the time `at`. A member that the set contains keeps its time. Returns true if the set changed.
 pub fn add(keys: &Keys, set: CompactSet, member: UserId, at: Timestamp) -> Command<bool> {
-    let add = set.path(keys, set.begin(keys, call(&script::ADD_TO_SET)), member);
+    let add = set.keys(keys, call(&script::ADD_TO_SET), std::iter::once(member));
     add.arg(member.get()).arg(at.as_millis()).arg(ROOM).reply()
 }
 
 /// Removes a member. Returns true if the set changed.
 pub fn remove(keys: &Keys, set: CompactSet, member: UserId) -> Command<bool> {
-    let remove = set.path(keys, set.begin(keys, call(&script::REMOVE_FROM_SET)), member);
+    let remove = set.keys(keys, call(&script::REMOVE_FROM_SET), std::iter::once(member));
     remove.arg(member.get()).arg(ROOM).reply()
+}
+
+/// Reads all members, in no particular order; `None` if there are more than `most`, at most [`MOST_READ`].
+pub fn all(keys: &Keys, set: CompactSet, most: usize) -> Command<Option<Vec<UserId>>> {
+    let read = set.begin(keys, call(&script::ALL_OF_SET));
+    let read = set.shards(keys, read, 0..SHARDS_READ).arg(most.min(MOST_READ)).arg(ROOM).arg(BRANCHES);
+    read.reply::<Option<Vec<u64>>>()
+        .map(|members| Ok(members.map(|members| members.into_iter().filter_map(UserId::new).collect())))
 }
 
 /// Reads the number of members, and up to `size` of the newest.
@@ -75,8 +96,7 @@ pub fn newest(keys: &Keys, set: CompactSet, size: usize) -> Command<Newest> {
 /// If there are more than [`PROBE`].
 pub fn contains(keys: &Keys, set: CompactSet, others: &[UserId]) -> Command<Vec<bool>> {
     assert!(others.len() <= PROBE, "a probe has {PROBE} members at most");
-    let probe = set.begin(keys, call(&script::PROBE_SET));
-    let probe = others.iter().fold(probe, |probe, other| set.path(keys, probe, *other));
+    let probe = set.keys(keys, call(&script::PROBE_SET), others.iter().copied());
     let probe = probe.arg(GENERATIONS).arg(ROOM).args(others.iter().map(|other| other.get()));
     probe.reply().probing(others.len() * GENERATIONS as usize)
 }

@@ -1,4 +1,5 @@
-//! Storage of exclusions: the users whom a user has muted, and the version of this set.
+//! Storage of exclusions: the users whom a user has muted or blocked, the users who block the user, and the version of all
+//! of these.
 //!
 //! The version is a field of the user's sessions, so that authentication reads it without a command of its own. Scripts
 //! raise it whenever they change the set, and never remove it. A user without a version has no exclusions.
@@ -13,9 +14,9 @@ use crate::model::clock::Timestamp;
 use crate::model::exclusion::{Exclusions, Version};
 use crate::model::id::UserId;
 use crate::model::relation::{Mute, MuteScope};
-use crate::store::command::{Command, call, command};
-use crate::store::key::Keys;
-use crate::store::relation::PROBE;
+use crate::store::command::{Command, call, command, several};
+use crate::store::key::{Key, Keys, SortedSet};
+use crate::store::relation::{Follows, PROBE};
 use crate::store::script;
 
 /// Field of the version in the hash of a user's sessions. No session has this field: a token's hash is longer.
@@ -88,12 +89,16 @@ pub fn version(keys: &Keys, user: UserId) -> Command<Option<Version>> {
     command("HGET").key(&keys.sessions(user)).arg(VERSION).reply()
 }
 
-/// Reads a user's exclusions, in `O(n)` for `n` muted users.
+/// Reads a user's exclusions without the users who block the user, in `O(n)` for `n` muted or blocked users and users whom
+/// the user has requested to follow.
 pub fn read(keys: &Keys, user: UserId) -> Command<Exclusions> {
-    let read = command("HGETALL").key(&keys.muting(user)).reply::<Vec<(u64, StoredMute)>>();
-    read.map(|mutes| {
+    let all = |key: &Key<SortedSet>| command("ZRANGE").key(key).arg(0).arg(-1).arg("WITHSCORES");
+    let mutes = command("HGETALL").key(&keys.muting(user));
+    let read = several(&[mutes, all(&keys.blocking(user)), all(&keys.requesting(user))]);
+    read.map(|(mutes, Follows(blocking), Follows(requesting)): (Vec<(u64, StoredMute)>, _, _)| {
         let mute = |(user, StoredMute(mute))| Some((UserId::new(user)?, mute));
-        Ok(Exclusions::new(mutes.into_iter().filter_map(mute).collect()))
+        let mutes = mutes.into_iter().filter_map(mute).collect();
+        Ok(Exclusions::new(mutes).with(blocking, requesting))
     })
 }
 

@@ -6,7 +6,8 @@
 //! drop each other's intents.
 //!
 //! Intents are spread over partitions, each a sorted set scored by the operation's start time. A member is
-//! `edge:follower:followee:token`, `name:username:id:token` or `delete:author:post:token`.
+//! `edge:follower:followee:token`, `block:user:other:token`, `public:user:token`, `name:username:id:token` or
+//! `delete:author:post:token`.
 
 use std::fmt;
 
@@ -35,6 +36,18 @@ pub enum Operation {
         /// The user who is followed or unfollowed.
         followee: UserId,
     },
+    /// Writing the block of one user by another.
+    Block {
+        /// The user who blocks or unblocks.
+        user: UserId,
+        /// The user who is blocked or unblocked.
+        other: UserId,
+    },
+    /// Making an account public, which accepts all pending requests to follow the user.
+    Public {
+        /// The user whose account becomes public.
+        user: UserId,
+    },
     /// Creating a user with a username.
     Name {
         /// Username reserved for the user's id.
@@ -55,6 +68,8 @@ impl fmt::Display for Intent {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.operation {
             Operation::Edge { follower, followee } => write!(formatter, "edge:{follower}:{followee}")?,
+            Operation::Block { user, other } => write!(formatter, "block:{user}:{other}")?,
+            Operation::Public { user } => write!(formatter, "public:{user}")?,
             Operation::Name { username, user } => write!(formatter, "name:{username}:{user}")?,
             Operation::Delete { author, post } => write!(formatter, "delete:{author}:{post}")?,
         }
@@ -68,15 +83,17 @@ impl Intent {
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split(':');
         let mut next = || parts.next();
-        let operation = match (next()?, next()?, next()?) {
-            ("edge", follower, followee) => {
-                Operation::Edge { follower: follower.parse().ok()?, followee: followee.parse().ok()? }
+        let operation = match (next()?, next()?) {
+            ("edge", follower) => {
+                Operation::Edge { follower: follower.parse().ok()?, followee: next()?.parse().ok()? }
             }
-            ("name", username, user) => {
-                Operation::Name { username: Username::parse(username).ok()?, user: user.parse().ok()? }
+            ("block", user) => Operation::Block { user: user.parse().ok()?, other: next()?.parse().ok()? },
+            ("public", user) => Operation::Public { user: user.parse().ok()? },
+            ("name", username) => {
+                Operation::Name { username: Username::parse(username).ok()?, user: next()?.parse().ok()? }
             }
-            ("delete", author, post) => {
-                Operation::Delete { author: author.parse().ok()?, post: post.parse().ok()? }
+            ("delete", author) => {
+                Operation::Delete { author: author.parse().ok()?, post: next()?.parse().ok()? }
             }
             _ => return None,
         };
@@ -87,6 +104,8 @@ impl Intent {
     /// Returns the intent's partition. The user whose slot holds the source of truth determines it.
     fn partition(&self) -> u32 {
         let (Operation::Edge { follower: user, .. }
+        | Operation::Block { user, .. }
+        | Operation::Public { user }
         | Operation::Name { user, .. }
         | Operation::Delete { author: user, .. }) = self.operation;
         u32::try_from(user.get() % u64::from(INTENT_PARTITIONS)).unwrap_or(0)
@@ -147,12 +166,20 @@ mod tests {
         let edge = Operation::Edge { follower: id(7), followee: id(9) };
         let name = Operation::Name { username: Username::parse("a_b").unwrap(), user: id(7) };
         let delete = Operation::Delete { author: id(7), post: PostId::new(9).unwrap() };
-        for (operation, text) in [(edge, "edge:7:9:ff"), (name, "name:a_b:7:ff"), (delete, "delete:7:9:ff")] {
+        let block = Operation::Block { user: id(7), other: id(9) };
+        let public = Operation::Public { user: id(7) };
+        for (operation, text) in [
+            (edge, "edge:7:9:ff"),
+            (block, "block:7:9:ff"),
+            (public, "public:7:ff"),
+            (name, "name:a_b:7:ff"),
+            (delete, "delete:7:9:ff"),
+        ] {
             let intent = Intent { operation, token: 0xff };
             assert_eq!(intent.to_string(), text);
             assert_eq!(Intent::parse(text), Some(intent));
         }
-        for text in ["", "edge:7:9", "edge:0:9:ff", "name:a:7:ff", "post:7:9:ff"] {
+        for text in ["", "edge:7:9", "edge:0:9:ff", "name:a:7:ff", "post:7:9:ff", "block:7:ff", "public:7"] {
             assert_eq!(Intent::parse(text), None, "{text:?}");
         }
     }

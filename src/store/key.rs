@@ -15,10 +15,12 @@
 //! | `ff:{g}:stars:numbered` | sorted set | the same authors, numbered in the order in which they became stars |
 //! | `ff:name:{n12}` | hash, sharded | username → user id; `?7` while user 7 is being created |
 //! | `ff:{i3}:intents` | sorted set | unfinished operations, by start time; see [`crate::store::intent`] |
-//! | `ff:{u7}:user` | hash | `username`, `display_name`, `bio`, `created_at`; `avatar_url`, unless it was never set |
+//! | `ff:{u7}:user` | hash | `username`, `display_name`, `bio`, `created_at`; `avatar_url` and `private`, unless they were never set. `private` is 1 if the account is private |
 //! | `ff:{u7}:secret` | hash | `password`: the password hash, a PHC string |
 //! | `ff:{u7}:sessions` | hash | session token's SHA-256 → session; see [`crate::store::session`]; and `exclusions`, the version of the user's exclusions; see [`crate::store::exclusion`] |
 //! | `ff:{u7}:muting` | hash | user whom user 7 has muted → mute; see [`crate::store::exclusion`] |
+//! | `ff:{u7}:blocking` | sorted set | users that user 7 blocks, by time: the source of truth for a block |
+//! | `ff:{u7}:fence:9` | string | the version of user 9's exclusions as of the last mirrored change of user 9's block of user 7; see [`crate::store::block`]. Expires after a minute |
 //! | `ff:{u7}:blockers` | sorted set | users who block user 7, or the newest 128 of them, by time; see [`crate::store::compact`] |
 //! | `ff:{u7}:blockers:count` | counter | number of users who block user 7, if they are more than 128 |
 //! | `ff:{u7}:blockers:N` | set, sharded | users who block user 7, if they are more than 128, in shard N; and 0 once the shard is closed; see [`crate::store::tree`] |
@@ -26,6 +28,8 @@
 //! | `ff:{u7}:void` | sorted set | items that must never be created in this slot, by time of revocation: `user`, the user's record; `9`, post 9; `deleted:9`, post 9 after its deletion. Expires after a day |
 //! | `ff:{u7}:following` | sorted set | users that user 7 follows, by follow time: the source of truth for an edge |
 //! | `ff:{u7}:followers` | sorted set | user 7's followers, by follow time: the mirror |
+//! | `ff:{u7}:requesting` | sorted set | users that user 7 has requested to follow, by time: the source of truth for a request. A user is in at most one of `following` and `requesting` |
+//! | `ff:{u7}:requests` | sorted set | users who have requested to follow user 7, by time: the mirror |
 //! | `ff:{u7}:find:N`, `…:a`, `…:b` | sorted set, temporary | a page of users and its intersections with `following` and `followers`; N is a nonce |
 //! | `ff:{p9}:post` | hash | `author`, `content`, `created_at`, `platform`, `delivery`; or a tombstone: `author`, `deleted`, and `settled` (1 once the archive has recorded the deletion, 2 if the post was never visible) |
 //! | `ff:{u7}:posts` | list | user 7's hot posts, in descending order of id |
@@ -415,6 +419,30 @@ impl Keys {
         self.key(Tag::User(user), "followers")
     }
 
+    /// Returns the key of the users that a user has requested to follow.
+    #[must_use]
+    pub fn requesting(&self, user: UserId) -> Key<SortedSet> {
+        self.key(Tag::User(user), "requesting")
+    }
+
+    /// Returns the key of the users who have requested to follow a user.
+    #[must_use]
+    pub fn requests(&self, user: UserId) -> Key<SortedSet> {
+        self.key(Tag::User(user), "requests")
+    }
+
+    /// Returns the key of the users that a user blocks.
+    #[must_use]
+    pub fn blocking(&self, user: UserId) -> Key<SortedSet> {
+        self.key(Tag::User(user), "blocking")
+    }
+
+    /// Returns the key of the last version of another user's block of this user.
+    #[must_use]
+    pub fn fence(&self, user: UserId, blocker: UserId) -> Key<Text> {
+        self.key(Tag::User(user), &format!("fence:{blocker}"))
+    }
+
     /// Returns the key of a page of users, and the keys of its intersections with `following` and
     /// `followers`.
     #[must_use]
@@ -714,6 +742,10 @@ mod tests {
         assert_eq!(keys.void(user).name(), "ff:{u7}:void");
         assert_eq!(keys.following(user).name(), "ff:{u7}:following");
         assert_eq!(keys.followers(user).name(), "ff:{u7}:followers");
+        assert_eq!(keys.requesting(user).name(), "ff:{u7}:requesting");
+        assert_eq!(keys.requests(user).name(), "ff:{u7}:requests");
+        assert_eq!(keys.blocking(user).name(), "ff:{u7}:blocking");
+        assert_eq!(keys.fence(user, UserId::new(9).unwrap()).name(), "ff:{u7}:fence:9");
         let post = PostId::new(9).unwrap();
         assert_eq!(keys.next_post().name(), "ff:{g}:next:post");
         assert_eq!(keys.probe().name(), "ff:{g}:probe");

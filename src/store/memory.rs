@@ -45,6 +45,16 @@ pub fn mutes(keys: &Keys, user: UserId) -> Command<Option<KeyUsage>> {
     usage(&keys.muting(user), "HLEN", 0)
 }
 
+/// Measures the list of users whom a user blocks.
+pub fn blocking(keys: &Keys, user: UserId) -> Command<Option<KeyUsage>> {
+    usage(&keys.blocking(user), "ZCARD", 0)
+}
+
+/// Measures the newest of the users who block a user. Sets of more than these take less per member.
+pub fn blockers(keys: &Keys, user: UserId) -> Command<Option<KeyUsage>> {
+    usage(&keys.blockers(user), "ZCARD", 0)
+}
+
 /// Measures a home timeline.
 pub fn timeline(keys: &Keys, user: UserId) -> Command<Option<KeyUsage>> {
     const SEAL: u64 = 1;

@@ -7,6 +7,7 @@
 
 pub mod audience;
 pub mod batch;
+pub mod block;
 pub mod bucket;
 mod cache;
 pub mod cached;
@@ -21,6 +22,7 @@ mod encode;
 pub mod error;
 pub mod exclusion;
 pub mod fanout;
+pub mod follow;
 pub mod intent;
 pub mod key;
 mod known;

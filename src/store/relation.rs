@@ -1,6 +1,6 @@
-//! Storage of relations: two sorted sets per user, of followed users and of followers.
+//! Storage of relations: sorted sets of users, of followed users and followers, and of those who have requested to be.
 //!
-//! Not here: the order of writes to the two sides of an edge (`app::relation`).
+//! Not here: changes of these lists (`store::follow`).
 
 use redis::{FromRedisValue, ParsingError, Value};
 
@@ -28,6 +28,8 @@ pub(super) fn list(keys: &Keys, user: UserId, side: Side) -> Key<SortedSet> {
     match side {
         Side::Following => keys.following(user),
         Side::Followers => keys.followers(user),
+        Side::Requesting => keys.requesting(user),
+        Side::Requests => keys.requests(user),
     }
 }
 
@@ -87,7 +89,7 @@ impl FromRedisValue for Member {
 }
 
 /// A score of a relation set: a time. Milliseconds are far below 2⁵³, so a double holds them exactly.
-struct Score(Timestamp);
+pub(super) struct Score(pub(super) Timestamp);
 
 impl FromRedisValue for Score {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
@@ -192,7 +194,7 @@ pub fn times(keys: &Keys, user: UserId, side: Side, others: &[UserId]) -> Comman
         .map(|scores| Ok(scores.into_iter().map(|score| score.map(|Score(at)| at)).collect()))
 }
 
-/// Reads the relation between the viewer and each of `others`, in the given order, without mutes. The cost depends on the
+/// Reads the relation between the viewer and each of `others`, in the given order: only follows. The cost depends on the
 /// number of `others`, never on the number of followers or followed users.
 ///
 /// # Panics
@@ -248,7 +250,7 @@ fn by_intersection(keys: &Keys, viewer: UserId, others: &[UserId], nonce: u64) -
         let relation = |other: &UserId| Relation {
             following_since: following.time_of(*other),
             follower_since: followers.time_of(*other),
-            mute: None,
+            ..Relation::default()
         };
         Ok(others.iter().map(relation).collect())
     })
@@ -273,45 +275,13 @@ fn by_probe(keys: &Keys, viewer: UserId, others: &[UserId]) -> Command<Vec<Relat
         let relation = |(following, followers)| Relation {
             following_since: time(following),
             follower_since: time(followers),
-            mute: None,
+            ..Relation::default()
         };
         Ok(following.into_iter().zip(followers).map(relation).collect())
     })
 }
 
-/// The outcome of a follow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Followed {
-    /// The follow is new.
-    Added(Timestamp),
-    /// The follow already existed and keeps its time.
-    Already(Timestamp),
-    /// The user has reached the follow limit.
-    Rejected,
-}
-
-/// Writes the source of truth for a user's follows: adds each of `others` with its time, in order, until the
-/// user follows `limit` users.
-pub fn write_following(
-    keys: &Keys,
-    user: UserId,
-    others: &[(UserId, Timestamp)],
-    limit: u32,
-) -> Command<Vec<Followed>> {
-    let pairs = others.iter().flat_map(|(other, at)| [other.get().to_string(), at.as_millis().to_string()]);
-    let write = call(&script::FOLLOW).key(&keys.following(user)).arg(limit).args(pairs);
-    write.reply::<Vec<(i64, Value)>>().map(|states| {
-        let state = |(state, time)| match state {
-            -1 => Ok(Followed::Rejected),
-            0 => Ok(Followed::Already(Score::from_redis_value(time)?.0)),
-            _ => Ok(Followed::Added(Score::from_redis_value(time)?.0)),
-        };
-        states.into_iter().map(state).collect()
-    })
-}
-
 /// Returns the time at which `other` was added to a list of `user`; `None` if the list does not contain them.
-/// For `following`, this is the source of truth for an edge.
 pub fn time(keys: &Keys, user: UserId, side: Side, other: UserId) -> Command<Option<Timestamp>> {
     let read = command("ZSCORE").key(&list(keys, user, side)).arg(other.get());
     read.reply::<Option<Score>>().map(|score| Ok(score.map(|Score(at)| at)))

@@ -58,9 +58,12 @@ macro_rules! scripts {
 
 // A script may include shared parts before its own source.
 scripts! {
+    ACCEPT_REQUEST = "part/channel" "part/signal" "part/exclusions" "part/follow" "accept_request";
     ADD_FEATURE = "add_feature";
     ADD_JOB = "part/turns" "add_job";
     ADD_TO_SET = "part/tree" "part/compact" "add_to_set";
+    ALL_OF_SET = "part/tree" "part/compact" "all_of_set";
+    BLOCK = "part/channel" "part/signal" "part/exclusions" "part/follow" "block";
     BURY_POST = "bury_post";
     CHANGE_NAME = "change_name";
     CHANGE_PASSWORD = "part/channel" "part/signal" "part/sessions" "change_password";
@@ -77,13 +80,14 @@ scripts! {
     DRAIN = "part/bucket" "drain";
     TAKE_TOKENS = "part/bucket" "take_tokens";
     DROP_POST = "drop_post";
+    END_FOLLOW = "part/channel" "part/signal" "part/exclusions" "part/follow" "end_follow";
     END_SESSIONS = "part/channel" "part/signal" "part/sessions" "end_sessions";
     ENTER_STRATEGY = "enter_strategy";
     ERASE_POST = "erase_post";
     FIND_POST = "part/ids" "find_post";
     FINISH_JOB = "part/turns" "finish_job";
     FINISH_POSTS = "finish_posts";
-    FOLLOW = "part/channel" "part/signal" "follow";
+    FOLLOW = "part/channel" "part/signal" "part/exclusions" "part/tree" "part/compact" "part/follow" "follow";
     RETURN_TOKENS = "return_tokens";
     RETURN_JOBS = "return_jobs";
     HAND_OVER_POSTS = "hand_over_posts";
@@ -91,6 +95,8 @@ scripts! {
     MAKE_STAR = "part/stars" "make_star";
     MARK_DELIVERED = "mark_delivered";
     MERGE_TIMELINE = "part/ids" "part/timeline" "part/channel" "part/signal" "merge_timeline";
+    MIRROR_BLOCK = "part/channel" "part/signal" "part/exclusions" "part/tree" "part/compact" "part/follow" "mirror_block";
+    MIRROR_FOLLOW = "part/channel" "part/signal" "mirror_follow";
     MUTE = "part/channel" "part/signal" "part/exclusions" "part/mutes" "mute";
     MUTUALS = "mutuals";
     NOTE_PROGRESS = "note_progress";
@@ -106,6 +112,8 @@ scripts! {
     AUTHENTICATE = "part/bucket" "authenticate";
     NEWEST_OF_SET = "newest_of_set";
     PROBE_SET = "part/tree" "part/compact" "probe_set";
+    READ_BLOCK = "part/channel" "part/signal" "part/exclusions" "part/follow" "read_block";
+    READ_FOLLOW = "part/channel" "part/signal" "part/exclusions" "part/follow" "read_follow";
     RECORD_VIEW = "part/tree" "record_view";
     RECORD_VISIT = "record_visit";
     REMOVED = "removed";
@@ -114,6 +122,7 @@ scripts! {
     REMOVE_FROM_SET = "part/tree" "part/compact" "remove_from_set";
     REQUEUE_JOBS = "part/turns" "requeue_jobs";
     REQUEUE_POSTS = "requeue_posts";
+    REQUESTS_TO_PUBLIC = "requests_to_public";
     RESERVE_NAME = "reserve_name";
     REVOKE_SESSION = "part/channel" "part/signal" "revoke_session";
     SET_ISSUER = "set_issuer";
@@ -125,6 +134,7 @@ scripts! {
     TOUCH_SESSION = "touch_session";
     REVOKE_POST = "part/ids" "part/revoke" "revoke_post";
     REVOKE_USER = "part/revoke" "revoke_user";
+    UNBLOCK = "part/channel" "part/signal" "part/exclusions" "unblock";
     UNMUTE = "part/channel" "part/signal" "part/exclusions" "unmute";
     WATERMARK = "part/stars" "watermark";
     WRITE_FOLLOW = "part/channel" "part/signal" "write_follow";

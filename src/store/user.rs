@@ -18,6 +18,7 @@ const DISPLAY_NAME: &str = "display_name";
 const BIO: &str = "bio";
 const AVATAR_URL: &str = "avatar_url";
 const CREATED_AT: &str = "created_at";
+const PRIVATE: &str = "private";
 
 /// Retention of revocations, in milliseconds: far longer than any write takes.
 pub(super) const REVOKED_MILLIS: u64 = 86_400_000;
@@ -49,6 +50,7 @@ pub fn read_all(keys: &Keys, users: &[UserId], fields: UserFields) -> Command<Ve
         (UserFields::BIO, BIO),
         (UserFields::AVATAR_URL, AVATAR_URL),
         (UserFields::CREATED_AT, CREATED_AT),
+        (UserFields::PRIVATE, PRIVATE),
     ];
     let asked = optional.into_iter().filter(move |(field, _)| fields.contains(*field)).map(|(_, name)| name);
     let (users, names) = (users.to_vec(), asked.clone());
@@ -77,12 +79,17 @@ fn record(
         bio: None,
         avatar_url: None,
         created_at: None,
+        is_private: None,
         residence: None,
     };
     for name in names {
         let value = text()?;
         if name == AVATAR_URL {
             record.avatar_url = Some(value.unwrap_or_default().to_owned());
+            continue;
+        }
+        if name == PRIVATE {
+            record.is_private = Some(value == Some("1"));
             continue;
         }
         let value = value.ok_or_else(|| Error::corrupt(format!("user {user} has no {name}")))?;
@@ -156,10 +163,19 @@ pub fn change_profile(keys: &Keys, user: UserId, change: &ProfileChange) -> Opti
     let display_name = change.display_name.as_ref().map(|name| (DISPLAY_NAME, name.as_str()));
     let bio = change.bio.as_ref().map(|bio| (BIO, bio.as_str()));
     let avatar_url = change.avatar_url.as_ref().map(|url| (AVATAR_URL, url.as_str()));
-    let mut fields = display_name.into_iter().chain(bio).chain(avatar_url).peekable();
+    let is_private = change.is_private.map(|is_private| (PRIVATE, if is_private { "1" } else { "0" }));
+    let mut fields = display_name.into_iter().chain(bio).chain(avatar_url).chain(is_private).peekable();
     fields.peek()?;
     let write = command("HSET").key(&keys.user(user));
     Some(write.args(fields.flat_map(|(name, value)| [name, value])).reply())
+}
+
+/// Reads up to `most` of the users who have requested to follow a user, oldest request first; `None` if the user's account is
+/// private, so that requests wait for approval.
+pub fn requests_to_public(keys: &Keys, user: UserId, most: usize) -> Command<Option<Vec<UserId>>> {
+    let read = call(&script::REQUESTS_TO_PUBLIC).key(&keys.user(user)).key(&keys.requests(user)).arg(most);
+    read.reply::<Option<Vec<u64>>>()
+        .map(|users| Ok(users.map(|users| users.into_iter().filter_map(UserId::new).collect())))
 }
 
 /// Reads a user's password hash; `None` if the user has no password or does not exist.

@@ -1,9 +1,10 @@
 //! Checks stored data for consistency, and repairs it.
 //!
-//! Compares both directions of every edge, the name index with the users, the creation times of hot posts with their
+//! Compares both directions of every edge and every block, the name index with the users, the creation times of hot posts with their
 //! records, and each user's archived post count with the archive. A server may be writing concurrently, so the check
 //! reads suspect data again before it counts a fault. An operation with an intent is in progress, and is not a fault.
 
+mod block;
 mod cold;
 
 use std::collections::HashSet;
@@ -11,11 +12,11 @@ use std::ops::AddAssign;
 
 use crate::app::App;
 use crate::app::delivery::Backlog;
+use crate::app::edge::Edge;
 use crate::app::error::Error;
-use crate::app::relation::Edge;
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
-use crate::model::relation::{Follow, Side};
+use crate::model::relation::{Follow, FollowState, Side};
 use crate::model::user::{UserFields, Username};
 use crate::store::batch::Batch;
 use crate::store::intent::{self, Operation};
@@ -35,12 +36,18 @@ const ENTRIES_AT_A_TIME: usize = 5_000;
 pub struct Findings {
     /// Users with a record.
     pub users: u64,
-    /// Edges, counted on the authoritative side.
+    /// Follows and requests to follow, counted on the authoritative side.
     pub edges: u64,
     /// Edges that lack the authoritative entry or the mirror, or have different times in the two.
     pub torn_edges: u64,
     /// Edges to or from nonexistent users, or from a user to themselves.
     pub dangling_edges: u64,
+    /// Blocks whose mirror differs from their truth.
+    pub torn_blocks: u64,
+    /// Blocks between users of whom one follows the other, or has requested to.
+    pub crossed_blocks: u64,
+    /// Pending requests to follow users whose accounts are public.
+    pub stray_requests: u64,
     /// Names that resolve to no user or to a user with another name, and users whose name does not resolve to
     /// them.
     pub wrong_names: u64,
@@ -62,6 +69,9 @@ impl Findings {
     pub fn faults(&self) -> u64 {
         self.torn_edges
             + self.dangling_edges
+            + self.torn_blocks
+            + self.crossed_blocks
+            + self.stray_requests
             + self.wrong_names
             + self.given_up
             + self.unmovable
@@ -77,6 +87,9 @@ impl AddAssign for Findings {
             edges,
             torn_edges,
             dangling_edges,
+            torn_blocks,
+            crossed_blocks,
+            stray_requests,
             wrong_names,
             given_up,
             unmovable,
@@ -88,6 +101,9 @@ impl AddAssign for Findings {
         self.edges += edges;
         self.torn_edges += torn_edges;
         self.dangling_edges += dangling_edges;
+        self.torn_blocks += torn_blocks;
+        self.crossed_blocks += crossed_blocks;
+        self.stray_requests += stray_requests;
         self.wrong_names += wrong_names;
         self.given_up += given_up;
         self.unmovable += unmovable;
@@ -97,7 +113,7 @@ impl AddAssign for Findings {
     }
 }
 
-/// An entry in a user's list of followed users or list of followers.
+/// An entry in one of a user's lists of follows and requests to follow.
 #[derive(Clone, Copy)]
 struct Entry {
     user: UserId,
@@ -108,9 +124,25 @@ struct Entry {
 impl Entry {
     fn edge(&self) -> Edge {
         match self.side {
-            Side::Following => Edge { follower: self.user, followee: self.follow.user },
-            Side::Followers => Edge { follower: self.follow.user, followee: self.user },
+            Side::Following | Side::Requesting => Edge { follower: self.user, followee: self.follow.user },
+            Side::Followers | Side::Requests => Edge { follower: self.follow.user, followee: self.user },
         }
+    }
+}
+
+/// The mirror of a follow: its times in the followed user's two lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Mirror {
+    followed: Option<Timestamp>,
+    requested: Option<Timestamp>,
+}
+
+/// Returns the mirror that belongs to a truth.
+fn mirror_of(truth: FollowState) -> Mirror {
+    match truth {
+        FollowState::None => Mirror { followed: None, requested: None },
+        FollowState::Following(at) => Mirror { followed: Some(at), requested: None },
+        FollowState::Requested(at) => Mirror { followed: None, requested: Some(at) },
     }
 }
 
@@ -140,9 +172,10 @@ impl App {
                 self.name_again(id, &username).await?;
             }
         }
-        for side in [Side::Following, Side::Followers] {
+        for side in [Side::Following, Side::Followers, Side::Requesting, Side::Requests] {
             findings += self.check_lists(&ids, side, repair).await?;
         }
+        findings += self.check_boundaries(&ids, repair).await?;
         findings.miscounted += self.check_cold(&ids, repair).await?;
         findings.mistimed += self.check_times(&ids, repair).await?;
         Ok(findings)
@@ -257,7 +290,7 @@ impl App {
                 }
                 entries.extend(page.into_iter().map(|follow| Entry { user, side, follow }));
             }
-            if side == Side::Following {
+            if side.is_truth() {
                 findings.edges += entries.len() as u64;
             }
             for entries in entries.chunks(ENTRIES_AT_A_TIME) {
@@ -307,22 +340,24 @@ impl App {
         let looks = entries.iter().zip(truths).zip(mirrors).zip(others);
         let suspect = looks.filter_map(|(((entry, (_, truth)), mirror), other)| {
             // A mirror with an authoritative entry is checked from the authoritative side.
-            let is_seen_here = entry.side == Side::Following || truth.is_none();
-            let is_torn = truth != mirror && is_seen_here;
+            let is_seen_here = entry.side.is_truth() || truth == FollowState::None;
+            let is_torn = mirror_of(truth) != mirror && is_seen_here;
             let is_wrong = other.is_none() || entry.user == entry.follow.user;
             (is_torn || is_wrong).then_some(*entry)
         });
         Ok(suspect.collect())
     }
 
-    async fn read_mirrors(&self, entries: &[Entry]) -> Result<Vec<Option<Timestamp>>, Error> {
+    async fn read_mirrors(&self, entries: &[Entry]) -> Result<Vec<Mirror>, Error> {
         let mut batch = Batch::new("check: mirrors");
         let read = |entry: &Entry| {
             let Edge { follower, followee } = entry.edge();
-            batch.push(relation::time(self.keys(), followee, Side::Followers, follower))
+            let mut time = |side| batch.push(relation::time(self.keys(), followee, side, follower));
+            [time(Side::Followers), time(Side::Requests)]
         };
-        let tickets = entries.iter().map(read).collect();
-        Ok(batch.send(self.store()).await?.take_all(tickets)?)
+        let tickets = entries.iter().flat_map(read).collect();
+        let times = batch.send(self.store()).await?.take_all(tickets)?;
+        Ok(times.chunks_exact(2).map(|times| Mirror { followed: times[0], requested: times[1] }).collect())
     }
 
     async fn remove_entry(&self, entry: Entry) -> Result<(), Error> {

@@ -50,7 +50,28 @@ impl Read for RelationTo {
     }
 }
 
-/// A page of a user's stored `following` or `followers` list.
+/// The time at which each of these users requested to follow a user; `None` for those without a pending request.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RequestTimes {
+    /// Id of the user whom they requested to follow.
+    pub user: UserId,
+    /// Ids of the users who may have requested it.
+    pub others: Shared<UserId>,
+}
+
+impl Read for RequestTimes {
+    type Value = Arc<[Option<Timestamp>]>;
+
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
+        let probe = |others: &[UserId]| {
+            requests.push(relation::times(requests.keys(), self.user, Side::Requests, others))
+        };
+        let times: Vec<_> = self.others.0.chunks(PROBE).map(probe).collect();
+        Pending::hot(move |responses| Ok(responses.replies.take_all(times)?.concat().into()))
+    }
+}
+
+/// A page of one of a user's stored lists.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FollowPage {
     /// Id of the list's owner.
@@ -70,21 +91,33 @@ impl Read for FollowPage {
     }
 }
 
-/// The length of a user's stored `following` or `followers` list.
+/// The length of one of a user's stored lists.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FollowCount {
     /// Id of the list's owner.
     pub owner: UserId,
     /// Stored list to read.
     pub side: Side,
+    /// Users who do not count.
+    pub excluded: Option<Shared<UserId>>,
 }
 
 impl Read for FollowCount {
     type Value = u64;
 
     fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
-        let count = requests.push(relation::count(requests.keys(), self.owner, self.side));
-        Pending::hot(move |responses| Ok(responses.replies.take(count)?))
+        let Self { owner, side, .. } = *self;
+        let count = requests.push(relation::count(requests.keys(), owner, side));
+        let probe = |users: &[UserId]| requests.push(relation::times(requests.keys(), owner, side, users));
+        let excluded = self.excluded.as_ref().map_or(&[][..], |excluded| &excluded.0);
+        let excluded: Vec<_> = excluded.chunks(PROBE).map(probe).collect();
+        Pending::hot(move |responses| {
+            let count = responses.replies.take(count)?;
+            let excluded = responses.replies.take_all(excluded)?;
+            let listed = excluded.iter().flatten().flatten().count() as u64;
+            // The list may have changed between the commands.
+            Ok(count.saturating_sub(listed))
+        })
     }
 }
 
@@ -157,46 +190,29 @@ pub struct UserList {
 }
 
 impl UserList {
-    /// Returns a page of the list, as seen by the viewer. Makes one round trip, plus one for known followers and for
-    /// long lists of mutuals. A loader makes that additional round trip only once.
-    pub(in crate::app) async fn page(
+    /// Returns the stored list; `None` if lists of this kind are computed.
+    #[must_use]
+    pub fn stored(self) -> Option<Side> {
+        match self.kind {
+            ListKind::Followers => Some(Side::Followers),
+            ListKind::Following => Some(Side::Following),
+            ListKind::Requests => Some(Side::Requests),
+            ListKind::Mutuals | ListKind::KnownFollowers => None,
+        }
+    }
+
+    /// Returns all entries of a computed list, newest first, as seen by the viewer. Makes one round trip, plus one for known
+    /// followers and for long lists of mutuals. A loader makes that additional round trip only once.
+    pub(in crate::app) async fn all(
         self,
         load: &impl Load,
         viewer: Option<UserId>,
-        window: Window<Position>,
-    ) -> Result<Arc<Page<Follow>>, Error> {
-        let Self { owner, kind } = self;
-        match stored(kind) {
-            Some(side) => load.load(FollowPage { owner, side, window }).await,
-            None => Ok(Arc::new(Page::of(&self.all(load, viewer).await?, &window))),
-        }
-    }
-
-    /// Returns the list's length, as seen by the viewer. Makes as many round trips as [`Self::page`].
-    pub(in crate::app) async fn count(self, load: &impl Load, viewer: Option<UserId>) -> Result<u64, Error> {
-        let Self { owner, kind } = self;
-        match stored(kind) {
-            Some(side) => load.load(FollowCount { owner, side }).await,
-            None => Ok(self.all(load, viewer).await?.len() as u64),
-        }
-    }
-
-    /// Returns all entries of a computed list, newest first.
-    async fn all(self, load: &impl Load, viewer: Option<UserId>) -> Result<Arc<[Follow]>, Error> {
+    ) -> Result<Arc<[Follow]>, Error> {
         match (self.kind, viewer) {
             (ListKind::KnownFollowers, Some(viewer)) => known_followers(load, self.owner, viewer).await,
             (ListKind::KnownFollowers, None) => Ok(Arc::new([])),
             _ => mutuals(load, self.owner).await,
         }
-    }
-}
-
-/// Returns the stored list of this kind; `None` if lists of this kind are computed.
-fn stored(kind: ListKind) -> Option<Side> {
-    match kind {
-        ListKind::Followers => Some(Side::Followers),
-        ListKind::Following => Some(Side::Following),
-        ListKind::Mutuals | ListKind::KnownFollowers => None,
     }
 }
 

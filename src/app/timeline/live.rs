@@ -23,7 +23,7 @@ use tokio::time::Instant;
 use crate::app::App;
 use crate::app::error::{Broken, Error};
 use crate::app::live::Listener;
-use crate::app::timeline::look::{MOST_BEHIND, TimelineLook, TimelineLooks};
+use crate::app::timeline::look::{MOST_BEHIND, Portion, TimelineLook, TimelineLooks};
 use crate::app::timeline::seen::Seen;
 use crate::app::timeline::{Freshness, Part};
 use crate::app::viewer::Viewer;
@@ -56,7 +56,9 @@ struct Found {
     posts: usize,
     /// Number of the look's posts loaded or skipped so far.
     loaded: usize,
-    /// Loaded posts that exist and are not yet returned, in ascending order of id.
+    /// The posts loaded last.
+    portion: Option<Portion>,
+    /// Those of them that exist and are not yet returned, in ascending order of id.
     entries: VecDeque<VisiblePost>,
 }
 
@@ -64,7 +66,8 @@ impl Found {
     /// Selects a look's results that the reader has not seen.
     fn new(look: Arc<TimelineLook>, seen: &Seen) -> Self {
         let removals = look.removals.partition_point(|(_, at)| Some(*at) <= seen.removed);
-        let mut found = Self { look, removals, posts: 0, loaded: 0, entries: VecDeque::new() };
+        let (portion, entries) = (None, VecDeque::new());
+        let mut found = Self { look, removals, posts: 0, loaded: 0, portion, entries };
         found.skip(seen);
         found
     }
@@ -83,7 +86,8 @@ impl Found {
         self.removals == self.look.removals.len() && self.next().is_none()
     }
 
-    /// Loads the next posts, unless they are already loaded.
+    /// Loads the next posts, unless they are already loaded. Loads them again if the viewer's exclusions have changed
+    /// since, so that no post is sent whose author has been blocked meanwhile. Makes at least one round trip.
     async fn load(
         &mut self,
         app: &App,
@@ -92,14 +96,18 @@ impl Found {
         author: UserFields,
     ) -> Result<(), Error> {
         if self.loaded > self.posts {
-            return Ok(());
+            app.refresh_exclusions(viewer).await?;
+            if self.portion.as_ref().is_some_and(|portion| portion.is_current(viewer)) {
+                return Ok(());
+            }
         }
         let rest = self.look.posts.iter().enumerate().skip(self.posts);
         let portion: Vec<_> = rest.filter(|(_, post)| !seen.has(**post)).take(PORTION).collect();
         let loaded = portion.last().map_or(self.posts, |(index, _)| index + 1);
         let posts = portion.into_iter().map(|(_, post)| *post).collect();
-        let entries = self.look.load(app, viewer, posts, author).await?;
-        self.entries = entries.iter().cloned().collect();
+        let portion = self.look.load(app, viewer, posts, author).await?;
+        self.entries = portion.entries.iter().cloned().collect();
+        self.portion = Some(portion);
         self.loaded = loaded;
         Ok(())
     }

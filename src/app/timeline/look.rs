@@ -23,6 +23,7 @@ use crate::app::timeline::{Freshness, Part};
 use crate::app::viewer::Viewer;
 use crate::app::visibility::VisiblePost;
 use crate::model::clock::Timestamp;
+use crate::model::exclusion::Version;
 use crate::model::id::PostId;
 use crate::model::mark::Mark;
 use crate::model::page::{Direction, Window};
@@ -61,10 +62,21 @@ pub(in crate::app) struct TimelineLook {
 }
 
 /// Posts loaded together, with their authors.
-struct Portion {
+#[derive(Clone)]
+pub(super) struct Portion {
     author: UserFields,
     posts: Vec<PostId>,
-    entries: Arc<[VisiblePost]>,
+    /// Version of the viewer's exclusions before the posts were loaded.
+    exclusions: Option<Version>,
+    /// The posts that the viewer may see, in ascending order of id.
+    pub(super) entries: Arc<[VisiblePost]>,
+}
+
+impl Portion {
+    /// Returns true if the viewer's exclusions are unchanged since the posts were loaded, as far as this process knows.
+    pub(super) fn is_current(&self, viewer: &Viewer) -> bool {
+        viewer.signed_in().is_ok_and(|viewer| viewer.exclusions.get() == self.exclusions)
+    }
 }
 
 impl TimelineLook {
@@ -75,30 +87,33 @@ impl TimelineLook {
         self.is_whole && self.began >= needed && self.above <= seen.upto && reaches_back
     }
 
-    /// Returns the posts in `posts` that still exist, with their authors, in ascending order of id. Makes no
-    /// round trip on a cache hit; otherwise three.
+    /// Returns those of `posts` that still exist and that the viewer may see. Makes one round trip on a cache hit; otherwise
+    /// three.
     pub(super) async fn load(
         &self,
         app: &App,
         viewer: &Viewer,
         posts: Vec<PostId>,
         author: UserFields,
-    ) -> Result<Arc<[VisiblePost]>, Error> {
+    ) -> Result<Portion, Error> {
         let mut loaded = self.loaded.lock().await;
-        let same = loaded.iter().find(|portion| portion.author == author && portion.posts == posts);
-        if let Some(same) = same {
-            return Ok(Arc::clone(&same.entries));
-        }
-        // The viewer has authenticated long ago, and the posts may be newer than the look.
+        // The viewer has authenticated long ago, and may have blocked or muted an author since the posts were loaded.
         app.refresh_exclusions(viewer).await?;
+        let is_same = |portion: &&Portion| {
+            portion.author == author && portion.posts == posts && portion.is_current(viewer)
+        };
+        if let Some(same) = loaded.iter().find(is_same) {
+            return Ok(same.clone());
+        }
+        let exclusions = viewer.signed_in()?.exclusions.get();
         let mut entries = app.read_entries(viewer, posts.clone(), author).await?;
         entries.sort_by_key(|entry| entry.post.id);
-        let entries: Arc<[VisiblePost]> = entries.into();
         if loaded.len() == PORTIONS {
             loaded.remove(0);
         }
-        loaded.push(Portion { author, posts, entries: Arc::clone(&entries) });
-        Ok(entries)
+        let portion = Portion { author, posts, exclusions, entries: entries.into() };
+        loaded.push(portion.clone());
+        Ok(portion)
     }
 }
 

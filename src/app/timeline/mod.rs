@@ -18,7 +18,7 @@
 //!    longer followed, or are muted, and replace them with further posts.
 //!
 //! A timeline is trimmed below its *floor*. Below the floor, the server collects a page from the posts of all
-//! followed users, in Redis and in the archive, except muted ones.
+//! followed users, in Redis and in the archive, except muted and blocked ones.
 //!
 //! # Why
 //! Reading the followed users before the watermark would lose posts published in between. A stale watermark
@@ -370,7 +370,7 @@ impl App {
         }
     }
 
-    /// Returns the posts of the owner and all followed users who are not muted in a window, in the window's direction. Merges
+    /// Returns the posts of the owner and all followed users who are not muted or blocked in a window, in the window's direction. Merges
     /// hot and cold posts, because the floor does not coincide with any author's boundary between hot and
     /// cold posts. May return more posts than the window's size.
     async fn posts_of_all(&self, viewer: &Viewer, window: &Window<PostId>) -> Result<Vec<PostId>, Error> {
@@ -380,7 +380,9 @@ impl App {
         let following = relation::all(self.keys(), owner, Side::Following);
         let following = following.send("timeline: following", self.store()).await?;
         let following = following.iter().map(|follow| follow.user);
-        let shown = following.filter(|author| !exclusions.hide_posts_of(*author, now));
+        let is_hidden =
+            |author: &UserId| exclusions.hide_posts_of(*author, now) || exclusions.has_block_with(*author);
+        let shown = following.filter(|author| !is_hidden(author));
         let authors: Vec<UserId> = shown.chain([owner]).collect();
         Ok(self.merge_posts("timeline: below", Reach::Archive, &authors, window).await?.posts)
     }
@@ -393,7 +395,7 @@ impl App {
         author: UserFields,
     ) -> Result<Vec<VisiblePost>, Error> {
         let visible = Visible { app: self, load: self, viewer };
-        let author = UserSelection { fields: author, relation: true };
+        let author = UserSelection { fields: author, ..UserSelection::NONE };
         let posts = posts.into_iter().map(Listed::Hot).collect();
         Ok(visible.posts(posts, author, Surface::Timeline).await?.into_iter().flatten().collect())
     }

@@ -1,11 +1,11 @@
 //! Pulls posts into a timeline, on read and after a follow.
 //!
 //! Not here: when to pull, and from which authors (`app::timeline`); the edge that a follow writes
-//! (`app::relation`).
+//! (`app::edge`).
 
 use crate::app::App;
+use crate::app::edge::Edge;
 use crate::app::error::Error;
-use crate::app::relation::Edge;
 use crate::app::timeline::merge::{Merged, Reach};
 use crate::model::id::{PostId, UserId};
 use crate::model::mark::Mark;

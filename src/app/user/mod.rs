@@ -25,6 +25,7 @@ use crate::model::region::{Region, Residence, Table};
 use crate::model::secret::{Password, PasswordHash};
 use crate::model::session::Label;
 use crate::model::user::{AvatarUrl, Bio, DisplayName, ProfileChange, Username};
+use crate::store::Feature;
 use crate::store::batch::{Batch, Ticket};
 use crate::store::intent::Operation;
 use crate::store::name::{self, Holder};
@@ -59,6 +60,8 @@ pub struct ProfileUpdate<'a> {
     pub bio: Option<&'a str>,
     /// New URL of the picture, not yet validated; empty to remove the picture.
     pub avatar_url: Option<&'a str>,
+    /// True to make the account private, false to make it public.
+    pub is_private: Option<bool>,
     /// New residence, not yet validated, or removal of the residence.
     pub residence: Option<ResidenceUpdate<'a>>,
 }
@@ -94,6 +97,7 @@ impl ProfileUpdate<'_> {
             display_name: display_name.flatten(),
             bio: bio.flatten(),
             avatar_url: avatar_url.flatten(),
+            is_private: self.is_private,
             residence: residence.flatten(),
         })
     }
@@ -181,7 +185,8 @@ impl App {
     }
 
     /// Changes the viewer's profile. Makes one round trip, or two if both the residence and other fields
-    /// change, because the residence is stored separately.
+    /// change, because the residence is stored separately. Making the account public also accepts all requests to follow
+    /// the viewer, and makes more round trips.
     pub async fn change_profile(&self, viewer: &Viewer, wish: ProfileUpdate<'_>) -> Result<(), Error> {
         let user = viewer.signed_in()?.user;
         let change = wish.check(&self.0.rules.media.media_hosts)?;
@@ -189,7 +194,17 @@ impl App {
         if let Some(Residence(region)) = change.residence {
             region::write(self.keys(), user, region).send("change profile: region", self.store()).await?;
         }
-        if let Some(write) = user::change_profile(self.keys(), user, &change) {
+        match change.is_private {
+            Some(false) => return self.make_public(user, &change).await,
+            Some(true) => self.enter(Feature::Boundaries).await?,
+            None => {}
+        }
+        self.write_profile(user, &change).await
+    }
+
+    /// Writes the changed fields of a user's record. Makes one round trip; none if there are none.
+    pub(super) async fn write_profile(&self, user: UserId, change: &ProfileChange) -> Result<(), Error> {
+        if let Some(write) = user::change_profile(self.keys(), user, change) {
             let written = write.send("change profile", self.store()).await;
             // Redis may have executed a write that failed.
             self.store().forget_user(user);

@@ -21,6 +21,9 @@ pub(super) struct UpdateProfileInput {
     bio: Option<String>,
     /// The picture: an https URL on a host that the server allows; removed if null, unchanged if omitted.
     avatar_url: MaybeUndefined<String>,
+    /// Whether the user approves followers, and only these see the user's posts; unchanged if null. Making the account
+    /// public accepts all pending requests to follow the user.
+    is_private: Option<bool>,
     /// The region: cleared if null, unchanged if omitted.
     region: MaybeUndefined<RegionInput>,
 }
@@ -50,7 +53,7 @@ impl UpdateProfileInput {
             MaybeUndefined::Value(url) => Some(url.as_str()),
         };
         let (display_name, bio) = (self.display_name.as_deref(), self.bio.as_deref());
-        ProfileUpdate { display_name, bio, avatar_url, residence }
+        ProfileUpdate { display_name, bio, avatar_url, is_private: self.is_private, residence }
     }
 }
 

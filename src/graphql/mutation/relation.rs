@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use async_graphql::{Context, ID, InputObject, Object, SimpleObject};
+use futures::FutureExt as _;
 
 use crate::app::App;
 use crate::app::error::Error;
 use crate::app::viewer::Viewer;
-use crate::app::visibility::UserSelection;
+use crate::app::visibility::Access;
 use crate::graphql::context::Scope;
 use crate::graphql::id::GlobalId;
-use crate::graphql::selection::{Selected, user_selection};
+use crate::graphql::selection::{Selected, relation_selection, user_selection};
 use crate::graphql::types;
 use crate::graphql::types::relation::{MuteScope, Relation};
 use crate::graphql::types::scalar::DateTime;
@@ -62,6 +63,34 @@ pub(super) struct UnmuteInput {
     user_id: ID,
 }
 
+/// Input of `block`.
+#[derive(InputObject)]
+pub(super) struct BlockInput {
+    /// The id of the user to block.
+    user_id: ID,
+}
+
+/// Input of `unblock`.
+#[derive(InputObject)]
+pub(super) struct UnblockInput {
+    /// The id of the user to unblock.
+    user_id: ID,
+}
+
+/// Input of `acceptFollowRequest`.
+#[derive(InputObject)]
+pub(super) struct AcceptFollowRequestInput {
+    /// The id of the user who requested to follow the viewer.
+    user_id: ID,
+}
+
+/// Input of `rejectFollowRequest`.
+#[derive(InputObject)]
+pub(super) struct RejectFollowRequestInput {
+    /// The id of the user who requested to follow the viewer.
+    user_id: ID,
+}
+
 /// Declares the payload of a mutation that changes the relation to a user.
 macro_rules! payload {
     ($name:ident, $description:tt, $user:tt) => {
@@ -86,15 +115,27 @@ macro_rules! payload {
     };
 }
 
-payload!(FollowPayload, "Payload of `follow`.", "The followed user; null on failure.");
+payload!(FollowPayload, "Payload of `follow`.", "The user to follow; null on failure.");
 payload!(UnfollowPayload, "Payload of `unfollow`.", "The unfollowed user; null on failure.");
 payload!(RemoveFollowerPayload, "Payload of `removeFollower`.", "The removed follower; null on failure.");
 payload!(MutePayload, "Payload of `mute`.", "The muted user; null on failure.");
 payload!(UnmutePayload, "Payload of `unmute`.", "The unmuted user; null on failure.");
+payload!(BlockPayload, "Payload of `block`.", "The blocked user; null on failure.");
+payload!(UnblockPayload, "Payload of `unblock`.", "The unblocked user; null on failure.");
+payload!(
+    AcceptFollowRequestPayload,
+    "Payload of `acceptFollowRequest`.",
+    "The new follower; null on failure."
+);
+payload!(
+    RejectFollowRequestPayload,
+    "Payload of `rejectFollowRequest`.",
+    "The rejected user; null on failure."
+);
 
 #[Object]
 impl RelationMutation {
-    /// Follows a user. Idempotent.
+    /// Follows a user or, if the user's account is private, requests to follow them. Idempotent.
     async fn follow(
         &self,
         context: &Context<'_>,
@@ -105,7 +146,7 @@ impl RelationMutation {
         Some(changed.await.map(FollowPayload::from))
     }
 
-    /// Unfollows a user. Idempotent.
+    /// Unfollows a user, or withdraws the request to follow them. Idempotent.
     async fn unfollow(
         &self,
         context: &Context<'_>,
@@ -137,6 +178,50 @@ impl RelationMutation {
             app.mute(viewer, user, scope.into(), until).await
         });
         Some(changed.await.map(MutePayload::from))
+    }
+
+    /// Blocks a user: neither side sees the other any more, and follows and requests between them end. The user is not
+    /// notified. Idempotent.
+    async fn block(&self, context: &Context<'_>, input: BlockInput) -> Option<Result<BlockPayload, Error>> {
+        let changed =
+            change_edge(context, &input.user_id, async |app, viewer, user| app.block(viewer, user).await);
+        Some(changed.await.map(BlockPayload::from))
+    }
+
+    /// Ends a block. Idempotent. Follows that the block ended are not restored.
+    async fn unblock(
+        &self,
+        context: &Context<'_>,
+        input: UnblockInput,
+    ) -> Option<Result<UnblockPayload, Error>> {
+        let changed =
+            change_edge(context, &input.user_id, async |app, viewer, user| app.unblock(viewer, user).await);
+        Some(changed.await.map(UnblockPayload::from))
+    }
+
+    /// Accepts a user's request to follow the viewer. Without a request, changes nothing.
+    async fn accept_follow_request(
+        &self,
+        context: &Context<'_>,
+        input: AcceptFollowRequestInput,
+    ) -> Option<Result<AcceptFollowRequestPayload, Error>> {
+        let changed = change_edge(context, &input.user_id, async |app, viewer, user| {
+            app.accept_follow_request(viewer, user).await
+        });
+        Some(changed.await.map(AcceptFollowRequestPayload::from))
+    }
+
+    /// Rejects a user's request to follow the viewer. The user is not notified, and may request again. Without a request,
+    /// changes nothing.
+    async fn reject_follow_request(
+        &self,
+        context: &Context<'_>,
+        input: RejectFollowRequestInput,
+    ) -> Option<Result<RejectFollowRequestPayload, Error>> {
+        let changed = change_edge(context, &input.user_id, async |app, viewer, user| {
+            app.reject_follow_request(viewer, user).await
+        });
+        Some(changed.await.map(RejectFollowRequestPayload::from))
     }
 
     /// Ends a mute. Idempotent.
@@ -174,10 +259,12 @@ async fn change_edge(
         return Ok((Changed::default(), errors));
     };
     let payload = Selected::of(context);
-    let selection = user_selection(&[payload.field("user"), payload.field("relation").field("user")]);
-    let selection = UserSelection { relation: true, ..selection };
+    let (user_of, relation_of) = (payload.field("user"), payload.field("relation"));
+    let selection = user_selection(&[user_of]).and(relation_selection(&[relation_of]));
     let scope = scope.afresh();
-    let user = User::load_all(&scope, Arc::new([user]), selection).await?.pop().flatten();
+    // Boxed because the futures' types nest deeper than the compiler's limit.
+    let user = User::load_all(&scope, Arc::new([user]), selection, Access::Direct).boxed().await?;
+    let user = user.into_iter().next().flatten();
     let relation = user.as_ref().and_then(User::loaded_relation);
     Ok((Changed { viewer: types::viewer::Viewer::of(&scope), relation, user }, errors))
 }

@@ -94,6 +94,22 @@ impl Relation {
         self.state.follower_since.map(DateTime)
     }
 
+    /// The time at which the viewer requested to follow the user; null if no request is pending.
+    async fn requested_since(&self) -> Option<DateTime> {
+        self.state.requested_since.map(DateTime)
+    }
+
+    /// The time at which the user requested to follow the viewer; null if no request is pending.
+    async fn requester_since(&self) -> Option<DateTime> {
+        self.state.requester_since.map(DateTime)
+    }
+
+    /// The time at which the viewer blocked the user; null if the viewer does not block the user. Whether the user blocks
+    /// the viewer is never shown.
+    async fn blocked_since(&self) -> Option<DateTime> {
+        self.state.blocked_since.map(DateTime)
+    }
+
     /// The time at which the viewer muted the user; null if the viewer does not mute the user.
     async fn muted_since(&self) -> Option<DateTime> {
         self.state.muted_since().map(DateTime)
@@ -132,6 +148,9 @@ impl Preloaded for Relation {
             }),
             "followingSince" => instant(|relation| relation.following_since),
             "followerSince" => instant(|relation| relation.follower_since),
+            "requestedSince" => instant(|relation| relation.requested_since),
+            "requesterSince" => instant(|relation| relation.requester_since),
+            "blockedSince" => instant(|relation| relation.blocked_since),
             "muteScope" => memory(|relation: &Self, json| match relation.state.mute {
                 Some(mute) => json.value(&name_of(MuteScope::from(mute.scope))?),
                 None => json.value(&()),

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use async_graphql::parser::types::Field;
 use async_graphql::{Context, ID, Object};
 use futures::FutureExt as _;
+use futures::future::try_join;
 
 use crate::app::error::{Broken, Error};
 use crate::app::read::{Load as _, Shared};
 use crate::app::region::read::{FollowerSample, Regions};
 use crate::app::region::shares;
-use crate::app::relation::read::UserList;
-use crate::app::visibility::{UserSelection, VisibleUser};
+use crate::app::relation::read::{FollowCount, UserList};
+use crate::app::visibility::{Access, PostAccess, UserSelection, VisibleUser};
 use crate::graphql::context::Scope;
 use crate::graphql::directive::{
     CacheControlScope::{Private, Public},
@@ -20,7 +21,7 @@ use crate::graphql::directive::{
 use crate::graphql::id::GlobalId;
 use crate::graphql::paging::{DEFAULT_SIZE, Paging, connections, page_limit, period_of};
 use crate::graphql::preloaded::{Json, Nested, Preloaded, Source, loaded, memory};
-use crate::graphql::selection::Selected;
+use crate::graphql::selection::{Selected, relation_selection};
 use crate::graphql::types::connection::follow::FollowConnection;
 use crate::graphql::types::connection::post::PostConnection;
 use crate::graphql::types::period::PeriodInput;
@@ -69,14 +70,15 @@ impl User {
         Self { record: Some(record), relation, ..user }
     }
 
-    /// Loads these users, with the data that the selection needs. An entry is `None` if its user does not exist. Makes
-    /// one round trip.
+    /// Loads these users, with the data that the selection needs. An entry is `None` if its user does not exist, or if the
+    /// viewer may not see them. Makes one round trip.
     pub(in crate::graphql) async fn load_all(
         scope: &Arc<Scope>,
         ids: Arc<[UserId]>,
         selection: UserSelection,
+        access: Access,
     ) -> Result<Vec<Option<Self>>, Error> {
-        let users = scope.visible().users(ids, selection).await?;
+        let users = scope.visible().users(ids, selection, access).await?;
         Ok(users.into_iter().map(|user| Some(Self::visible(scope, user?))).collect())
     }
 
@@ -99,6 +101,29 @@ impl User {
     /// Returns the viewer's id; `None` if the viewer is anonymous or is this user.
     fn other_viewer(&self) -> Option<UserId> {
         self.scope.viewer_id().filter(|viewer| *viewer != self.id)
+    }
+
+    /// Returns the viewer's access to the user's posts. Makes no round trip if the data on which it depends are preloaded;
+    /// otherwise one.
+    pub(in crate::graphql) async fn post_access(&self) -> Result<PostAccess, Error> {
+        let viewer = self.scope.viewer_id();
+        let visible = self.scope.visible();
+        let is_private = async {
+            let preloaded = self.record.as_ref().and_then(|record| record.is_private);
+            if preloaded.is_some() || viewer == Some(self.id) {
+                return Ok(preloaded);
+            }
+            let record = visible.user(self.id, self.asked | UserFields::PRIVATE).await?;
+            Ok(record.and_then(|record| record.is_private))
+        };
+        let relation = async {
+            match self.relation {
+                None if self.other_viewer().is_some() => visible.relation(self.id, false).await,
+                relation => Ok(relation),
+            }
+        };
+        let (is_private, relation) = try_join(is_private, relation).await?;
+        Ok(PostAccess::of(viewer, self.id, is_private.unwrap_or(true), relation.as_ref()))
     }
 
     /// Returns the record with at least the `needed` fields. Marks the profile as shown if the viewer requested the
@@ -187,6 +212,12 @@ impl User {
         region.await.map(|region| region.map(Region)).transpose()
     }
 
+    /// True if the user approves followers, and only these see the user's posts.
+    async fn is_private(&self) -> Result<bool, Error> {
+        let record = self.record(UserFields::PRIVATE).await?;
+        record.is_private.ok_or_else(|| Broken::NoRecord(self.id).into())
+    }
+
     /// True if this user is the viewer.
     #[graphql(directive = cache_control::apply(Private))]
     async fn is_viewer(&self) -> bool {
@@ -194,11 +225,14 @@ impl User {
     }
 
     /// The relation between the viewer and this user; null for an anonymous request and for the viewer themselves.
-    async fn relation(&self) -> Option<Result<Relation, Error>> {
+    async fn relation(&self, context: &Context<'_>) -> Option<Result<Relation, Error>> {
         let viewer = self.other_viewer()?;
         let relation = match self.relation {
             Some(relation) => Ok(Some(relation)),
-            None => self.scope.visible().relation(self.id).boxed().await,
+            None => {
+                let UserSelection { requester, .. } = relation_selection(&[Selected::of(context)]);
+                self.scope.visible().relation(self.id, requester).boxed().await
+            }
         };
         relation.transpose().map(|relation| Ok(Relation::new(viewer, self.clone(), relation?)))
     }
@@ -209,7 +243,8 @@ impl User {
         UserLists(self.clone())
     }
 
-    /// The distribution of this user's followers across countries; null if temporarily unavailable.
+    /// The distribution of this user's followers across countries, including followers whom the viewer may not see; null if
+    /// temporarily unavailable.
     #[graphql(directive = list_size::apply(Some(DEFAULT_SIZE), Some(names(["first"])), Some(names(["regions"])), Some(false)), directive = cost::apply("50".to_owned()))]
     async fn followers_by_region(
         &self,
@@ -220,8 +255,9 @@ impl User {
         first: Option<i32>,
     ) -> Option<Result<FollowersByRegion, Error>> {
         let by_region = async {
-            let followers = UserList { kind: ListKind::Followers, owner: self.id };
-            let total = self.scope.visible().user_count(followers).await?;
+            // The distribution is the same for all viewers, so all followers count.
+            let count = FollowCount { owner: self.id, side: Side::Followers, excluded: None };
+            let total = self.scope.loader.load(count).await?;
             let sample = FollowerSample { user: self.id, count: total };
             let followers = self.scope.loader.load(sample).await?;
             let regions = self.scope.loader.load(Regions(Shared(followers))).await?;
@@ -240,10 +276,10 @@ impl User {
 
 impl User {
     /// Returns the source of a field whose values are lists of one kind.
-    fn stored_lists(field: &Field, side: Side) -> Source<'_, Self> {
+    fn stored_lists(field: &Field, kind: ListKind) -> Source<'_, Self> {
         loaded(field, Self::user_id, async move |owners| {
             let paging = Paging::of(field)?;
-            FollowConnection::load_all(&owners, side, &paging, &Selected::one(field)).await.ok()
+            FollowConnection::load_all(&owners, kind, &paging, &Selected::one(field)).await.ok()
         })
     }
 
@@ -270,6 +306,7 @@ impl Preloaded for User {
                 }
             }),
             "createdAt" => memory(|user: &Self, json| json.scalar(&DateTime(user.preloaded()?.created_at?))),
+            "isPrivate" => memory(|user: &Self, json| json.value(&user.preloaded()?.is_private?)),
             "isViewer" => memory(|user: &Self, json| json.value(&(user.scope.viewer_id() == Some(user.id)))),
             "relation" => {
                 let Some(nested) = Nested::of(field) else { return Source::Resolver };
@@ -283,8 +320,8 @@ impl Preloaded for User {
                 let period = period_of(field, "createdAt")?;
                 PostConnection::load_all(&authors, &paging, period, &Selected::one(field)).await.ok()
             }),
-            "followers" => Self::stored_lists(field, Side::Followers),
-            "following" => Self::stored_lists(field, Side::Following),
+            "followers" => Self::stored_lists(field, ListKind::Followers),
+            "following" => Self::stored_lists(field, ListKind::Following),
             _ => Source::Resolver,
         }
     }

@@ -26,7 +26,9 @@ pub(in crate::graphql) enum UserErrorCode {
     /// The viewer cannot do this to themselves.
     #[graphql(name = "SELF")]
     Oneself,
-    /// The viewer already follows the maximum number of users.
+    /// The viewer blocks the user; unblock them first.
+    Blocked,
+    /// The viewer already follows the maximum number of users, counting those whom the viewer has requested to follow.
     FollowLimit,
     /// The list to which the user would be added has reached its maximum length.
     ListLimit,

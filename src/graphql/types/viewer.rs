@@ -9,11 +9,12 @@ use crate::app::error::Error;
 use crate::app::read::Load as _;
 use crate::app::session::Sessions;
 use crate::app::viewer::SignedIn;
+use crate::app::visibility::list::OwnList;
 use crate::graphql::context::Scope;
-use crate::graphql::cursor::MutedList;
+use crate::graphql::cursor::{ViewerList, ViewerListKind};
 use crate::graphql::directive::{CacheControlScope::Private, cache_control, cost, list_size};
 use crate::graphql::id::GlobalId;
-use crate::graphql::paging::connections;
+use crate::graphql::paging::{Paging, connections};
 use crate::graphql::selection::{Selected, user_selection};
 use crate::graphql::types::connection::timeline::TimelineConnection;
 use crate::graphql::types::connection::user::UserConnection;
@@ -121,12 +122,38 @@ struct ViewerLists {
     owner: UserId,
 }
 
+impl ViewerLists {
+    async fn list(
+        &self,
+        context: &Context<'_>,
+        kind: ViewerListKind,
+        paging: Paging,
+    ) -> Result<UserConnection, Error> {
+        let list = ViewerList { owner: self.owner, kind };
+        UserConnection::load(&self.scope, list, &paging, &Selected::of(context)).await
+    }
+}
+
 connections! {
     impl ViewerLists {
         /// The users whom the viewer mutes, newest mute first.
         async fn muted(&self, context, paging) -> UserConnection {
-            let list = MutedList { owner: self.owner };
-            UserConnection::load(&self.scope, list, &paging, &Selected::of(context)).await
+            self.list(context, ViewerListKind::Own(OwnList::Muted), paging).await
+        }
+
+        /// The users whom the viewer blocks, newest block first.
+        async fn blocked(&self, context, paging) -> UserConnection {
+            self.list(context, ViewerListKind::Own(OwnList::Blocked), paging).await
+        }
+
+        /// The users who wait for the viewer to accept their requests to follow, newest request first.
+        async fn follow_requests(&self, context, paging) -> UserConnection {
+            self.list(context, ViewerListKind::Requests, paging).await
+        }
+
+        /// The users whom the viewer has requested to follow, newest request first.
+        async fn sent_follow_requests(&self, context, paging) -> UserConnection {
+            self.list(context, ViewerListKind::Own(OwnList::Requested), paging).await
         }
     }
 }

@@ -1,24 +1,43 @@
--- Writes the source of truth for a user's follows. A repeated follow keeps its time.
--- KEYS[1]      the users that the user follows: a sorted set, scored by time
--- ARGV[1]      the follow limit
--- ARGV[2…]     member, time, member, time, …
--- Returns      for each member { state, time }: state 1 = added, 0 = already followed, -1 = rejected by
---              the limit; time = when the follow was made, '' if rejected
-local key, limit = KEYS[1], tonumber(ARGV[1])
-local count = redis.call('ZCARD', key)
-local answer = {}
-for i = 2, #ARGV, 2 do
-  local member, time = ARGV[i], ARGV[i + 1]
-  local since = redis.call('ZSCORE', key, member)
-  if since then
-    answer[#answer + 1] = { 0, since }
-  elseif count >= limit then
-    answer[#answer + 1] = { -1, '' }
-  else
-    redis.call('ZADD', key, time, member)
-    signal(key, 'relation ' .. member)
-    count = count + 1
-    answer[#answer + 1] = { 1, time }
+-- Writes the source of truth for a user's follows: follows users with public accounts, and requests to follow users with
+-- private accounts. A repeated follow or request keeps its time. A request to an account that is public by now becomes a
+-- follow. Follows and requests count together against the limit, so that an accepted request does not exceed it.
+-- KEYS[1]  the users that the user follows: a sorted set, scored by time      KEYS[2]  the users that the user has
+--          requested to follow: the same      KEYS[3]  the users that the user blocks: the same
+-- KEYS[4]  the sessions, which have the version of the exclusions
+-- KEYS[5]  the newest of those who block the user     KEYS[6]  their number
+-- KEYS[7…]  for each member, the shards that may contain it, from the root down
+-- ARGV[1]  the follow limit     ARGV[2]  the number of shards of a member
+-- ARGV[3]  the capacity of a shard, except those of the last level
+-- ARGV[4…] member, time, 1 if the account is private, else 0; member, …
+-- Returns  { for each member { result, time } }, with the results 'followed', 'requested', 'following' (as before),
+--          'waiting' (requested before), 'limit', 'blocking' and 'blocked'; the time is '' if there is no follow and no
+--          request; then the version of the exclusions or nil
+local following, requesting, sessions = KEYS[1], KEYS[2], KEYS[4]
+local limit, shards, room = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local count = redis.call('ZCARD', following) + redis.call('ZCARD', requesting)
+
+local function write(member, at, is_private, path)
+  if redis.call('ZSCORE', KEYS[3], member) then return { 'blocking', '' } end
+  if is_in_compact({ newest = KEYS[5], count = KEYS[6], path = path }, member, room) then return { 'blocked', '' } end
+  local state, since = follow_of(following, requesting, member)
+  if state == 'following' then return { 'following', since } end
+  if state == 'requested' and is_private then return { 'waiting', since } end
+  if state == 'requested' then
+    accept_request(following, requesting, sessions, member, at)
+    return { 'followed', at }
   end
+  if count >= limit then return { 'limit', '' } end
+  count = count + 1
+  redis.call('ZADD', is_private and requesting or following, at, member)
+  if is_private then raise_exclusions(sessions) end
+  signal(following, 'relation ' .. member)
+  return { is_private and 'requested' or 'followed', at }
 end
-return answer
+
+local results = {}
+for index = 4, #ARGV, 3 do
+  local first = 7 + #results * shards
+  local path = { unpack(KEYS, first, first + shards - 1) }
+  results[#results + 1] = write(ARGV[index], ARGV[index + 1], ARGV[index + 2] == '1', path)
+end
+return { results, redis.call('HGET', sessions, 'exclusions') }

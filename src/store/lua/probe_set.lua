@@ -5,13 +5,10 @@
 -- ARGV[3], ...  the members
 -- Returns  for each member 1 if the set contains it, else 0
 local shards, room = tonumber(ARGV[1]), tonumber(ARGV[2])
-local is_tree = redis.call('EXISTS', KEYS[2]) == 1
 local found = {}
 for number = 1, #ARGV - 2 do
-  local member, first = ARGV[number + 2], 3 + (number - 1) * shards
-  local has
-  if is_tree then has = find_in_tree({ unpack(KEYS, first, first + shards - 1) }, member, room)
-  else has = redis.call('ZSCORE', KEYS[1], member) end
-  found[number] = has and 1 or 0
+  local first = 3 + (number - 1) * shards
+  local set = { newest = KEYS[1], count = KEYS[2], path = { unpack(KEYS, first, first + shards - 1) } }
+  found[number] = is_in_compact(set, ARGV[number + 2], room) and 1 or 0
 end
 return found

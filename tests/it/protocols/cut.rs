@@ -11,7 +11,7 @@ use fanfold::app::App;
 use fanfold::app::error::{Broken, Error};
 use fanfold::app::relation::read::UserList;
 use fanfold::app::viewer::Viewer;
-use fanfold::app::visibility::{UserSelection, Visible};
+use fanfold::app::visibility::{Access, UserSelection, Visible};
 use fanfold::model::id::UserId;
 use fanfold::model::page::{Direction, Window};
 use fanfold::model::relation::ListKind;
@@ -85,7 +85,9 @@ fn forward(
 async fn read(app: &App, viewer: &Viewer, users: &[UserId]) -> Result<String, Error> {
     let visible = Visible { app, load: app, viewer };
     let fields = UserFields::DISPLAY_NAME | UserFields::BIO;
-    let users = visible.users(users.into(), UserSelection { fields, relation: true }).await?;
+    let users = visible
+        .users(users.into(), UserSelection { fields, relation: true, requester: true }, Access::Direct)
+        .await?;
     let list = UserList { kind: ListKind::Followers, owner: viewer.user().unwrap() };
     let window = Window { direction: Direction::Forward, size: 5, from: None };
     Ok(format!("{users:?} {:?}", visible.user_page(list, window).await?.entries))

@@ -7,12 +7,18 @@ use crate::harness::world::{World, deliver_all};
 const SOURCE: &str = include_str!("../../../src/store/key.rs");
 
 /// The keys that `fanfold check` compares with others, each with what it finds.
-const CHECKED: [(&str, &str); 12] = [
+const CHECKED: [(&str, &str); 18] = [
     ("names", "wrong names"),
     ("user", "wrong names"),
     ("intents", "unfinished operations"),
     ("following", "torn and dangling edges"),
     ("followers", "torn and dangling edges"),
+    ("requesting", "torn and dangling edges"),
+    ("requests", "torn and dangling edges, requests to public accounts"),
+    ("blocking", "torn blocks, follows across a block"),
+    ("blockers", "torn blocks, follows across a block"),
+    ("blocker_count", "torn blocks, follows across a block"),
+    ("blocker_shard", "torn blocks, follows across a block"),
     ("cold", "archived post counts"),
     ("posts", "archived post counts"),
     ("post_times", "wrong creation times"),
@@ -23,8 +29,7 @@ const CHECKED: [(&str, &str); 12] = [
 ];
 
 /// The keys that need no check, each with the reason.
-const UNCHECKED: [(&str, &[&str]); 7] = [
-    ("no operation writes it yet", &["blockers", "blocker_count", "blocker_shard"]),
+const UNCHECKED: [(&str, &[&str]); 6] = [
     (
         "has no second place that could differ",
         &["secret", "sessions", "muting", "post", "regions", "stars", "numbered_stars"],
@@ -34,7 +39,7 @@ const UNCHECKED: [(&str, &[&str]); 7] = [
         &["layout", "next_user", "next_post", "issuer", "probe", "fanout_served", "moved"],
     ),
     ("derived, and rebuilt when it is missing", &["recent", "timeline"]),
-    ("expires", &["void", "written", "removed", "attempt", "audience", "known_addresses"]),
+    ("expires", &["void", "written", "fence", "removed", "attempt", "audience", "known_addresses"]),
     (
         "a bucket, which expires",
         &[

@@ -8,7 +8,7 @@ use futures::future::{join, try_join_all};
 
 use crate::app::error::Error;
 use crate::app::relation::read::UserList;
-use crate::app::visibility::UserSelection;
+use crate::app::visibility::{Access, UserSelection};
 use crate::graphql::context::Scope;
 use crate::graphql::cursor;
 use crate::graphql::directive::{CacheControlScope::Public, cache_control};
@@ -20,7 +20,7 @@ use crate::graphql::types::connection::PageInfo;
 use crate::graphql::types::scalar::{DateTime, number};
 use crate::graphql::types::user::User;
 use crate::model::page::{Page, Position, Window};
-use crate::model::relation::{Follow, Side};
+use crate::model::relation::{Follow, ListKind, Side};
 
 /// A page of a user list.
 pub(in crate::graphql) struct FollowConnection {
@@ -58,13 +58,14 @@ impl FollowConnection {
     /// single page.
     pub(in crate::graphql) async fn load_all(
         owners: &[&User],
-        side: Side,
+        kind: ListKind,
         paging: &Paging,
         selection: &Selected<'_>,
     ) -> Result<Vec<Self>, Error> {
         let Some(scope) = owners.first().and_then(|owner| owner.scope()) else { return Ok(Vec::new()) };
         let ids = || owners.iter().map(|owner| owner.user_id());
-        let lists: Vec<_> = ids().map(|owner| UserList { owner, kind: side.into() }).collect();
+        let lists: Vec<_> = ids().map(|owner| UserList { owner, kind }).collect();
+        let Some(side) = lists[0].stored() else { return Ok(Vec::new()) };
         let windows = lists.iter().map(|list| paging.window(*list)).collect::<Result<Vec<_>, Error>>()?;
         let wants = Wants::of(selection);
         let (edges, nodes) = (selection.field("edges"), selection.field("nodes"));
@@ -166,7 +167,13 @@ async fn users(
 ) -> Result<Vec<Option<User>>, Error> {
     match selection {
         Some(selection) => {
-            User::load_all(scope, follows.iter().map(|follow| follow.user).collect(), selection).await
+            User::load_all(
+                scope,
+                follows.iter().map(|follow| follow.user).collect(),
+                selection,
+                Access::Listed,
+            )
+            .await
         }
         None => Ok(follows.iter().map(|follow| Some(User::unread(scope, follow.user))).collect()),
     }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use async_graphql::Object;
 use async_graphql::parser::types::Field;
-use futures::future::{join, try_join_all};
+use futures::future::{join, try_join, try_join_all};
 
 use crate::app::archive::Listed;
-use crate::app::error::Error;
+use crate::app::error::{Broken, Error};
 use crate::app::timeline::TimelinePage;
+use crate::app::visibility::PostAccess;
 use crate::graphql::context::Scope;
 use crate::graphql::cursor::{self, PostList, TimelineList, TimelinePosition};
 use crate::graphql::directive::{CacheControlScope::Public, cache_control};
@@ -22,7 +23,7 @@ use crate::graphql::types::scalar::number;
 use crate::graphql::types::user::User;
 use crate::model;
 use crate::model::clock::Period;
-use crate::model::id::{PostId, UserId};
+use crate::model::id::PostId;
 use crate::model::page::{Page, Window};
 
 /// A page of posts, with flags that state whether the list continues before and after the page.
@@ -59,8 +60,7 @@ impl PostPage {
 
 /// A page of a user's posts.
 pub(in crate::graphql) struct PostConnection {
-    scope: Arc<Scope>,
-    list: PostList,
+    author: User,
     period: Period,
     page: PostPage,
     /// The length of the list, if it was loaded with the page.
@@ -82,28 +82,28 @@ impl PostConnection {
         let windows = windows.collect::<Result<Vec<_>, Error>>()?;
         let wants = Wants::of(selection);
         let filled = wants.fill_all(authors.len(), fill_all(scope, authors, &windows, period));
-        let visible = scope.visible();
-        let counts = wants.counts(visible.post_counts(owners(), period));
+        let counts = wants.counts(counts(scope, authors, period));
         let (filled, counts) = join(filled, counts).await;
-        let connection = |(index, (owner, filled))| {
+        let connection = |(index, (author, filled)): (usize, (&&User, _))| {
             let count = counts.as_ref().map(|counts| counts[index]);
-            Self::new(scope, PostList { owner }, period, filled, count)
+            Self::new(author, period, filled, count)
         };
-        Ok(owners().zip(filled?).enumerate().map(connection).collect())
+        let filled = filled?;
+        authors.iter().zip(filled).enumerate().map(connection).collect()
     }
 
     fn new(
-        scope: &Arc<Scope>,
-        list: PostList,
+        author: &User,
         period: Period,
         filled: Filled<Listed, Post>,
         count: Option<u64>,
-    ) -> Self {
+    ) -> Result<Self, Error> {
+        let list = PostList { owner: author.user_id() };
         let Filled { entries, has_previous, has_next } = filled;
         let place = |(listed, node)| (Place::Post(list, PostId::from(listed)), node);
         let entries = entries.into_iter().map(place).collect();
         let page = PostPage::new(Filled { entries, has_previous, has_next });
-        Self { scope: Arc::clone(scope), list, period, page, count }
+        Ok(Self { author: author.clone(), period, page, count })
     }
 }
 
@@ -127,9 +127,12 @@ impl PostConnection {
 
     /// The total number of posts in the list; null if temporarily unavailable.
     async fn total_count(&self) -> Option<Result<i32, Error>> {
-        Some(match self.count {
-            Some(count) => Ok(number(count)),
-            None => self.scope.visible().post_count(self.list.owner, self.period).await.map(number),
+        Some(match (self.count, self.scope()) {
+            (Some(count), _) => Ok(number(count)),
+            (None, Some(scope)) => {
+                counts(scope, &[&self.author], self.period).await.map(|counts| number(counts[0]))
+            }
+            (None, None) => Err(Broken::NoRecord(self.author.user_id()).into()),
         })
     }
 }
@@ -146,8 +149,23 @@ impl Preloaded for PostConnection {
     }
 
     fn scope(&self) -> Option<&Arc<Scope>> {
-        Some(&self.scope)
+        self.author.scope()
     }
+}
+
+/// Returns the viewer's access to each author's posts. Makes no round trip if the data on which it depends are preloaded;
+/// otherwise one.
+async fn accesses(authors: &[&User]) -> Result<Vec<PostAccess>, Error> {
+    try_join_all(authors.iter().map(|author| author.post_access())).await
+}
+
+/// Returns the number of each author's posts that the viewer may see. Makes one round trip.
+async fn counts(scope: &Arc<Scope>, authors: &[&User], period: Period) -> Result<Arc<[u64]>, Error> {
+    let visible = scope.visible();
+    let counts = visible.post_counts(authors.iter().map(|author| author.user_id()), period);
+    let (accesses, counts) = try_join(accesses(authors), counts).await?;
+    let count = |(access, count): (PostAccess, &u64)| if access == PostAccess::None { 0 } else { *count };
+    Ok(accesses.into_iter().zip(counts.iter()).map(count).collect())
 }
 
 /// Loads these windows of the authors' posts. Makes one round trip for all pages, and one for all posts.
@@ -157,14 +175,17 @@ async fn fill_all(
     windows: &[Window<PostId>],
     period: Period,
 ) -> Result<Vec<Filled<Listed, Post>>, Error> {
-    let rows = authors.iter().map(|author| Posts { scope, owner: author.user_id(), author, period });
-    let rows: Vec<_> = rows.collect();
-    let pages = rows.iter().zip(windows).map(|(rows, window)| (rows.owner, *window));
-    let pages = scope.visible().post_pages(pages, period).await?;
+    let visible = scope.visible();
+    let pages = authors.iter().zip(windows).map(|(author, window)| (author.user_id(), *window));
+    let (accesses, pages) = try_join(accesses(authors), visible.post_pages(pages, period)).await?;
+    let rows = authors.iter().zip(&accesses);
+    let rows: Vec<_> =
+        rows.map(|(author, access)| Posts { scope, author, access: *access, period }).collect();
+    let pages: Vec<_> = accesses.iter().zip(pages.iter()).map(|(access, page)| access.page(page)).collect();
     let listed = pages.iter().flat_map(|page| page.entries.iter().cloned()).collect();
     let posts = scope.visible().posts_of(listed).await?;
     let mut start = 0;
-    let filled = rows.iter().zip(windows).zip(&*pages).map(|((rows, window), page)| {
+    let filled = rows.iter().zip(windows).zip(&pages).map(|((rows, window), page)| {
         let posts = &posts[start..start + page.entries.len()];
         start += page.entries.len();
         complete(rows, *window, Arc::clone(page), rows.found(&page.entries, posts))
@@ -236,8 +257,8 @@ impl Preloaded for PostEdge {
 /// A user's posts, read page by page.
 struct Posts<'a> {
     scope: &'a Arc<Scope>,
-    owner: UserId,
     author: &'a User,
+    access: PostAccess,
     period: Period,
 }
 
@@ -247,7 +268,7 @@ impl Rows for Posts<'_> {
     type Node = Post;
 
     async fn page(&self, window: Window<PostId>) -> Result<Arc<Page<Listed>>, Error> {
-        self.scope.visible().post_page(self.owner, window, self.period).await
+        self.scope.visible().post_page(self.author.user_id(), window, self.period).await
     }
 
     async fn nodes(&self, listed: &Arc<[Listed]>) -> Result<Vec<(Listed, Post)>, Error> {
@@ -257,11 +278,11 @@ impl Rows for Posts<'_> {
 }
 
 impl Posts<'_> {
-    /// Returns the listed posts that exist, each with its node.
+    /// Returns the listed posts that exist and that the viewer may see, each with its node.
     fn found(&self, listed: &[Listed], posts: &[Option<Arc<model::post::Post>>]) -> Vec<(Listed, Post)> {
         let node = |(listed, post): (&Listed, &Option<Arc<model::post::Post>>)| {
-            let post = Arc::clone(post.as_ref()?);
-            Some((listed.clone(), Post::new(self.scope, post, self.author.clone())))
+            let post = post.as_ref().filter(|post| self.access.includes(post))?;
+            Some((listed.clone(), Post::new(self.scope, Arc::clone(post), self.author.clone())))
         };
         listed.iter().zip(posts).filter_map(node).collect()
     }

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use async_graphql::Object;
 use async_graphql::parser::types::Field;
+use futures::future::join;
 
 use crate::app::error::Error;
-use crate::app::visibility::UserSelection;
+use crate::app::relation::read::UserList;
+use crate::app::visibility::{Access, UserSelection};
 use crate::graphql::context::Scope;
-use crate::graphql::cursor::{self, MutedList};
+use crate::graphql::cursor::{self, ViewerList, ViewerListKind};
 use crate::graphql::directive::{CacheControlScope::Private, cache_control};
 use crate::graphql::page::{Filled, Rows, fill};
 use crate::graphql::paging::Paging;
@@ -19,10 +21,12 @@ use crate::graphql::types::scalar::{DateTime, number};
 use crate::graphql::types::user::User;
 use crate::model::id::UserId;
 use crate::model::page::{Page, Position, Window};
+use crate::model::relation::ListKind;
 
 /// A page of a list of users.
 pub(in crate::graphql) struct UserConnection {
     scope: Arc<Scope>,
+    list: ViewerList,
     edges: Vec<UserEdge>,
     has_previous: bool,
     has_next: bool,
@@ -32,18 +36,19 @@ impl UserConnection {
     /// Loads a page of a list, with the data that the connection's selection needs.
     pub(in crate::graphql) async fn load(
         scope: &Arc<Scope>,
-        list: MutedList,
+        list: ViewerList,
         paging: &Paging,
         selection: &Selected<'_>,
     ) -> Result<Self, Error> {
         let window = paging.window(list)?;
         let (edges, nodes) = (selection.field("edges"), selection.field("nodes"));
-        let rows = Users { scope, selection: user_selection(&[edges.field("node"), nodes]) };
-        // The process caches the whole list for the `totalCount` resolver.
-        let filled = Wants::of(selection).fill(fill(&rows, window)).await?;
-        let Filled { entries, has_previous, has_next } = filled;
+        let rows = Users { scope, list, selection: user_selection(&[edges.field("node"), nodes]) };
+        let wants = Wants::of(selection);
+        // The count is loaded together with the page. The loader, or the process, caches it for the `totalCount` resolver.
+        let (filled, ()) = join(wants.fill(fill(&rows, window)), wants.count(count(scope, list))).await;
+        let Filled { entries, has_previous, has_next } = filled?;
         let edges = entries.into_iter().map(|(entry, node)| UserEdge { list, entry, node }).collect();
-        Ok(Self { scope: Arc::clone(scope), edges, has_previous, has_next })
+        Ok(Self { scope: Arc::clone(scope), list, edges, has_previous, has_next })
     }
 
     fn info(&self) -> PageInfo {
@@ -76,7 +81,7 @@ impl UserConnection {
 
     /// The total number of entries in the list; null if temporarily unavailable.
     async fn total_count(&self) -> Option<Result<i32, Error>> {
-        Some(self.scope.visible().muted_count().await.map(number))
+        Some(count(&self.scope, self.list).await.map(number))
     }
 }
 
@@ -97,7 +102,7 @@ impl Preloaded for UserConnection {
 
 /// An entry of a list of users.
 pub(in crate::graphql) struct UserEdge {
-    list: MutedList,
+    list: ViewerList,
     entry: Position,
     node: User,
 }
@@ -142,9 +147,20 @@ impl Preloaded for UserEdge {
     }
 }
 
-/// The users whom the viewer mutes, read page by page.
+/// Returns the length of a list.
+async fn count(scope: &Arc<Scope>, ViewerList { owner, kind }: ViewerList) -> Result<u64, Error> {
+    match kind {
+        ViewerListKind::Own(list) => scope.visible().own_count(list).await,
+        ViewerListKind::Requests => {
+            scope.visible().user_count(UserList { owner, kind: ListKind::Requests }).await
+        }
+    }
+}
+
+/// A list of users that only the viewer sees, read page by page.
 struct Users<'a> {
     scope: &'a Arc<Scope>,
+    list: ViewerList,
     selection: UserSelection,
 }
 
@@ -154,13 +170,22 @@ impl Rows for Users<'_> {
     type Node = User;
 
     async fn page(&self, window: Window<Position>) -> Result<Arc<Page<Position>>, Error> {
-        self.scope.visible().muted_page(window).await
+        let ViewerList { owner, kind } = self.list;
+        match kind {
+            ViewerListKind::Own(list) => self.scope.visible().own_page(list, window).await,
+            ViewerListKind::Requests => {
+                let requests = UserList { owner, kind: ListKind::Requests };
+                let page = self.scope.visible().user_page(requests, window).await?;
+                let entries = page.entries.iter().map(|entry| Position::from(*entry)).collect();
+                Ok(Arc::new(Page { entries, has_previous: page.has_previous, has_next: page.has_next }))
+            }
+        }
     }
 
     /// Returns the entries with their users. Omits entries whose user has no record.
     async fn nodes(&self, entries: &Arc<[Position]>) -> Result<Vec<(Position, User)>, Error> {
         let ids: Arc<[UserId]> = entries.iter().map(|entry| entry.user).collect();
-        let users = User::load_all(self.scope, ids, self.selection).await?;
+        let users = User::load_all(self.scope, ids, self.selection, Access::Direct).await?;
         Ok(entries.iter().zip(users).filter_map(|(entry, user)| Some((*entry, user?))).collect())
     }
 }

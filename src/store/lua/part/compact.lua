@@ -10,6 +10,12 @@ end
 
 local function has_tree(set) return redis.call('EXISTS', set.count) == 1 end
 
+-- Returns true if the set contains a member.
+local function is_in_compact(set, member, room)
+  if has_tree(set) then return find_in_tree(set.path, member, room) ~= nil end
+  return redis.call('ZSCORE', set.newest, member) ~= false
+end
+
 -- Puts a member among the newest, in the place of the oldest of them if they are full. More elements than `NEWEST`, even
 -- for a moment, would make Redis store the sorted set in its larger encoding for good.
 local function add_to_newest(newest, member, at)

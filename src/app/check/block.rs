@@ -1,0 +1,152 @@
+//! Checks blocks: their mirrors, and that there are no follows across them; and requests to follow users whose accounts are
+//! public, which should have been accepted.
+//!
+//! Not here: the mirrors of follows and requests (`app::check`).
+
+use std::collections::HashSet;
+
+use crate::app::App;
+use crate::app::check::Findings;
+use crate::app::edge::Edge;
+use crate::app::error::Error;
+use crate::model::id::UserId;
+use crate::model::relation::FollowState;
+use crate::store::batch::Batch;
+use crate::store::compact::{self, CompactSet, MOST_READ};
+use crate::store::intent::Operation;
+use crate::store::{block, exclusion, follow, user};
+
+/// Maximum number of blocks checked together.
+const TOGETHER: usize = 1_000;
+
+impl App {
+    /// Checks the blocks by these users, the mirrors of blocks of them, and the requests to follow them. With `repair`,
+    /// repairs faults.
+    pub(super) async fn check_boundaries(&self, ids: &[UserId], repair: bool) -> Result<Findings, Error> {
+        let mut findings = Findings::default();
+        let pairs: Vec<(UserId, UserId)> = self.blocks_of(ids).await?.into_iter().collect();
+        for pairs in pairs.chunks(TOGETHER) {
+            findings += self.check_blocks(pairs, repair).await?;
+        }
+        findings += self.check_requests(ids, repair).await?;
+        Ok(findings)
+    }
+
+    /// Returns all pairs of a user who blocks and a user who is blocked, by either of the two copies.
+    async fn blocks_of(&self, ids: &[UserId]) -> Result<HashSet<(UserId, UserId)>, Error> {
+        let mut batch = Batch::new("check: blocks");
+        let read = |&id: &UserId| {
+            let blockers = compact::all(self.keys(), CompactSet::Blockers(id), MOST_READ);
+            (id, batch.push(exclusion::read(self.keys(), id)), batch.push(blockers))
+        };
+        let tickets: Vec<_> = ids.iter().map(read).collect();
+        let mut replies = batch.send(self.store()).await?;
+        let mut pairs = HashSet::new();
+        for (id, exclusions, blockers) in tickets {
+            pairs.extend(replies.take(exclusions)?.blocked().into_iter().map(|entry| (id, entry.user)));
+            // More than these are checked from the side of those who block.
+            let blockers = replies.take(blockers)?.unwrap_or_default();
+            pairs.extend(blockers.into_iter().map(|blocker| (blocker, id)));
+        }
+        Ok(pairs)
+    }
+
+    async fn check_blocks(&self, pairs: &[(UserId, UserId)], repair: bool) -> Result<Findings, Error> {
+        let mut findings = Findings::default();
+        let mut faulty = self.faulty_blocks(pairs).await?;
+        if !faulty.is_empty() {
+            let suspects: Vec<_> = faulty.into_iter().map(|(pair, _)| pair).collect();
+            faulty = self.faulty_blocks(&suspects).await?;
+        }
+        let under_way = if faulty.is_empty() { HashSet::new() } else { self.unfinished().await? };
+        for ((user, other), fault) in faulty {
+            if under_way.contains(&Operation::Block { user, other }) {
+                continue;
+            }
+            match fault {
+                Fault::Torn => findings.torn_blocks += 1,
+                Fault::Crossed => findings.crossed_blocks += 1,
+            }
+            if repair {
+                self.repair_block(user, other).await?;
+                self.end_follows_across(user, other).await?;
+            }
+        }
+        Ok(findings)
+    }
+
+    /// Returns the pairs with a fault.
+    async fn faulty_blocks(
+        &self,
+        pairs: &[(UserId, UserId)],
+    ) -> Result<Vec<((UserId, UserId), Fault)>, Error> {
+        let mut batch = Batch::new("check: blocks");
+        let read = |&(user, other): &(UserId, UserId)| {
+            let mirror = compact::contains(self.keys(), CompactSet::Blockers(other), &[user]);
+            let back = follow::read(self.keys(), other, user);
+            (batch.push(block::read(self.keys(), user, other)), batch.push(mirror), batch.push(back))
+        };
+        let tickets: Vec<_> = pairs.iter().map(read).collect();
+        let mut replies = batch.send(self.store()).await?;
+        let mut faulty = Vec::new();
+        for (pair, (truth, mirror, back)) in pairs.iter().zip(tickets) {
+            let (block, follow) = replies.take(truth)?;
+            let is_mirrored = replies.take(mirror)?.contains(&true);
+            let follows = [follow, replies.take(back)?];
+            if block.since.is_some() != is_mirrored {
+                faulty.push((*pair, Fault::Torn));
+            } else if is_mirrored && follows.iter().any(|follow| *follow != FollowState::None) {
+                faulty.push((*pair, Fault::Crossed));
+            }
+        }
+        Ok(faulty)
+    }
+
+    /// Ends the follows between two users, if one still blocks the other. Repeating the block does this.
+    async fn end_follows_across(&self, user: UserId, other: UserId) -> Result<(), Error> {
+        let (block, _) = block::read(self.keys(), user, other).send("check: block", self.store()).await?;
+        if block.since.is_some() {
+            self.write_block(user, other).await?;
+        }
+        Ok(())
+    }
+
+    /// Finds requests to follow users whose accounts are public.
+    async fn check_requests(&self, ids: &[UserId], repair: bool) -> Result<Findings, Error> {
+        let mut batch = Batch::new("check: requests");
+        let read = |&id: &UserId| batch.push(user::requests_to_public(self.keys(), id, TOGETHER));
+        let tickets = ids.iter().map(read).collect();
+        let requests = batch.send(self.store()).await?.take_all(tickets)?;
+        let mut findings = Findings::default();
+        for (id, requests) in ids.iter().zip(requests) {
+            let requests = requests.unwrap_or_default();
+            if requests.is_empty() {
+                continue;
+            }
+            let under_way = self.unfinished().await?;
+            let is_stray = |follower: &&UserId| {
+                let edge = Operation::Edge { follower: **follower, followee: *id };
+                !under_way.contains(&edge) && !under_way.contains(&Operation::Public { user: *id })
+            };
+            let stray: Vec<Edge> = requests
+                .iter()
+                .filter(is_stray)
+                .map(|follower| Edge { follower: *follower, followee: *id })
+                .collect();
+            findings.stray_requests += stray.len() as u64;
+            if repair {
+                self.repair_edges(&stray).await?;
+            }
+        }
+        Ok(findings)
+    }
+}
+
+/// A fault of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// The mirror differs from the truth.
+    Torn,
+    /// One of the two users follows the other, or has requested to.
+    Crossed,
+}

@@ -1,0 +1,273 @@
+//! Writes edges between two users, and keeps the two stored copies of each edge consistent.
+//!
+//! An edge is stored twice: in the slot of its actor (the *truth*), and in the slot of the other user (its *mirror*). An
+//! edge whose mirror differs from its truth is *torn*. There are two kinds:
+//! - A *follow* has three states: a user follows another, has requested to (if the account is private), or neither. The
+//!   mirror is in the followed user's `followers` or `requests`.
+//! - A *block* has two; its protocol, which ends the follows between the two users, is in [`block`].
+//!
+//! Each write of a follow runs these steps:
+//! 1. Record an intent specific to this call.
+//! 2. Write the truth and check the rules, atomically in the follower's slot. A repeated follow keeps its time.
+//! 3. Make the mirror equal to the truth, including the time. If this shows that a request is to a public account, accept
+//!    the request, if it is still the same one, and repeat this step.
+//! 4. Read the truth again. After every write that adds a follow's mirror, merge the followee's posts into the follower's
+//!    timeline, if the timeline exists. While the truth differs from the mirrored value, repeat steps 3 and 4.
+//! 5. Drop this call's intent, but no other call's intent.
+//!
+//! # Why
+//! Without step 1, a call interrupted between steps 2 and 3 would leave a torn edge that no process would repair. If
+//! calls for the same pair shared an intent, one call could drop it while another call was between steps 2 and 3.
+//! Without the time in step 3, two racing calls could leave a mirror whose time differs from the truth. Without step 4,
+//! a slow call could overwrite the mirror of a later call. If posts were merged before the mirror was written, a post
+//! published in between would be neither merged nor delivered. The repairer also writes mirrors under an intent.
+//! Without that intent, a repairer that is interrupted after writing a stale mirror, with no other call under way,
+//! would leave a torn edge that no process would repair.
+//!
+//! An account may become public between the call that reads this and the mirror of its request, and no list would show the
+//! request to the call that makes the account public. Hence the script that writes the mirror returns whether the account
+//! is private. A request is accepted by its time: a slow call must not accept a later request, made when the account was
+//! private again.
+
+pub(super) mod block;
+mod public;
+
+use crate::app::App;
+use crate::app::deadline::Deadline;
+use crate::app::error::Error;
+use crate::model::exclusion::Version;
+use crate::model::id::UserId;
+use crate::model::relation::FollowState;
+use crate::store::batch::Batch;
+use crate::store::follow::{self, Followed, NewFollow};
+use crate::store::intent::{Intent, Operation};
+use crate::store::timeline::View;
+
+/// The edge from one user to another who is followed or to be followed, whether or not it exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Edge {
+    pub(super) follower: UserId,
+    pub(super) followee: UserId,
+}
+
+impl Edge {
+    fn operation(self) -> Operation {
+        let Self { follower, followee } = self;
+        Operation::Edge { follower, followee }
+    }
+}
+
+/// An edge with the last known value of its truth.
+pub(super) type SeenEdge = (Edge, FollowState);
+
+/// A change of a follow's truth, in the follower's slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// End the follow, or the request to follow.
+    End,
+    /// End only a request.
+    EndRequest,
+    /// Turn a request into a follow.
+    Accept,
+}
+
+/// The result of writing follows.
+pub(super) struct Written {
+    /// The outcomes, in the order of the follows.
+    pub(super) followed: Vec<Followed>,
+    /// Version of the last follower's exclusions; `None` if the user has never had any.
+    pub(super) version: Option<Version>,
+}
+
+/// The state read after writing mirrors.
+#[derive(Default)]
+struct SeenAgain {
+    /// Edges whose truth differs from the mirrored value.
+    differing: Vec<SeenEdge>,
+    /// Added follows, each with a view of the follower's timeline.
+    added: Vec<(Edge, View)>,
+}
+
+impl App {
+    /// Writes follows, running each step for all follows together. Makes five round trips for any number of follows,
+    /// plus two whenever another call changes one of the edges concurrently, and two if an account becomes public.
+    pub(super) async fn write_follows(&self, follows: &[(UserId, NewFollow)]) -> Result<Written, Error> {
+        let deadline = Deadline::start(&*self.0.clock);
+        let edges =
+            || follows.iter().map(|&(follower, NewFollow { followee, .. })| Edge { follower, followee });
+        let intents = self.intents(edges().map(Edge::operation));
+        self.record(&intents, &deadline).await?;
+
+        deadline.check()?;
+        let written = self.write_truths(follows).await?;
+        let seen = edges().zip(&written.followed);
+        let seen = seen.filter_map(|(edge, followed)| Some((edge, followed.state()?))).collect();
+        self.mirror_until_equal(seen, &deadline).await?;
+        self.forget(&intents).await?;
+        Ok(written)
+    }
+
+    /// Runs step 2 of follows, with one script call per run of consecutive follows by the same follower.
+    async fn write_truths(&self, follows: &[(UserId, NewFollow)]) -> Result<Written, Error> {
+        let mut batch = Batch::new("edge: truth");
+        let runs =
+            follows.chunk_by(|(one, _), (next, _)| one == next).flat_map(|run| run.chunks(follow::MOST));
+        let mut write = |run: &[(UserId, NewFollow)]| {
+            let follows: Vec<NewFollow> = run.iter().map(|(_, follow)| *follow).collect();
+            let limit = self.0.rules.relation.relation_follow_limit;
+            batch.push(follow::write(self.keys(), run[0].0, &follows, limit))
+        };
+        let runs: Vec<_> = runs.map(|run| (run[0].0, write(run))).collect();
+        let sent = batch.send(self.store()).await;
+        let mut written = Written { followed: Vec::with_capacity(follows.len()), version: None };
+        for (follower, _) in &runs {
+            // Redis may have executed a write that failed.
+            self.store().forget_sessions(*follower);
+        }
+        let mut replies = sent?;
+        for (_, ticket) in runs {
+            let (followed, version) = replies.take(ticket)?;
+            written.followed.extend(followed);
+            written.version = version;
+        }
+        Ok(written)
+    }
+
+    /// Changes the truth of a follow that may exist, and then its mirror. Returns the version of the follower's exclusions, if
+    /// the change may have raised it. Makes five round trips, plus two whenever another call changes the edge concurrently.
+    pub(super) async fn change_follow(&self, edge: Edge, change: Change) -> Result<Option<Version>, Error> {
+        let deadline = Deadline::start(&*self.0.clock);
+        let Edge { follower, followee } = edge;
+        let intents = self.intents(std::iter::once(edge.operation()));
+        self.record(&intents, &deadline).await?;
+
+        deadline.check()?;
+        let write = match change {
+            Change::End => follow::end(self.keys(), follower, followee),
+            Change::EndRequest => follow::end_request(self.keys(), follower, followee),
+            Change::Accept => follow::accept(self.keys(), follower, followee, None, self.now())
+                .map(|state| Ok((state, None))),
+        };
+        let (state, version) = self.write_sessions(follower, "edge: truth", write).await?;
+        self.mirror_until_equal(vec![(edge, state)], &deadline).await?;
+        self.forget(&intents).await?;
+        Ok(version)
+    }
+
+    /// Makes the mirrors of these edges equal to their truths. Records its own intents, because a repairer may be
+    /// interrupted like any other caller. The intents carry this process's token, so that an edge that cannot be
+    /// repaired leaves a single intent instead of one per round. A process runs at most one repair of an edge at a
+    /// time.
+    pub(super) async fn repair_edges(&self, edges: &[Edge]) -> Result<(), Error> {
+        let deadline = Deadline::start(&*self.0.clock);
+        let intent = |edge: &Edge| Intent { operation: edge.operation(), token: self.0.repairer_token };
+        let intents: Vec<Intent> = edges.iter().map(intent).collect();
+        self.record(&intents, &deadline).await?;
+        let seen = self.read_truths(edges.iter().copied()).await?;
+        self.mirror_until_equal(seen, &deadline).await?;
+        self.forget(&intents).await
+    }
+
+    /// Runs steps 3 and 4 for edges, given their last known truths.
+    pub(super) async fn mirror_until_equal(
+        &self,
+        mut edges: Vec<SeenEdge>,
+        deadline: &Deadline<'_>,
+    ) -> Result<(), Error> {
+        while !edges.is_empty() {
+            deadline.check()?;
+            let (accepted, mirrored) = self.mirror(edges, deadline).await?;
+            edges = accepted;
+            if mirrored.is_empty() {
+                continue;
+            }
+            let seen = self.read_again(&mirrored).await?;
+            self.merge_followed(&seen.added).await?;
+            edges.extend(seen.differing);
+        }
+        Ok(())
+    }
+
+    /// Runs step 3 once. Returns the requests to public accounts, which it has accepted, and whose mirrors must be written
+    /// again; and all other edges. Makes one round trip, plus one if there are such requests.
+    async fn mirror(
+        &self,
+        edges: Vec<SeenEdge>,
+        deadline: &Deadline<'_>,
+    ) -> Result<(Vec<SeenEdge>, Vec<SeenEdge>), Error> {
+        let mut batch = Batch::new("edge: mirror");
+        let write = |&(Edge { follower, followee }, state): &SeenEdge| {
+            batch.push(follow::mirror(self.keys(), follower, followee, state))
+        };
+        let tickets = edges.iter().map(write).collect();
+        let is_private = batch.send(self.store()).await?.take_all(tickets)?;
+        let is_accepted = |((_, state), is_private): &(SeenEdge, bool)| {
+            matches!(state, FollowState::Requested(_)) && !is_private
+        };
+        let (accepted, mirrored): (Vec<_>, Vec<_>) = edges.into_iter().zip(is_private).partition(is_accepted);
+        let edges =
+            |edges: Vec<(SeenEdge, bool)>| edges.into_iter().map(|(edge, _)| edge).collect::<Vec<_>>();
+        Ok((self.accept(edges(accepted), deadline).await?, edges(mirrored)))
+    }
+
+    /// Accepts requests to public accounts, unless they have changed. Makes one round trip; none if there are none.
+    async fn accept(&self, requests: Vec<SeenEdge>, deadline: &Deadline<'_>) -> Result<Vec<SeenEdge>, Error> {
+        if requests.is_empty() {
+            return Ok(requests);
+        }
+        deadline.check()?;
+        let mut batch = Batch::new("edge: accept");
+        let now = self.now();
+        let accept = |&(Edge { follower, followee }, state): &SeenEdge| {
+            let requested = match state {
+                FollowState::Requested(at) => Some(at),
+                FollowState::None | FollowState::Following(_) => None,
+            };
+            batch.push(follow::accept(self.keys(), follower, followee, requested, now))
+        };
+        let tickets = requests.iter().map(accept).collect();
+        let sent = batch.send(self.store()).await;
+        for (edge, _) in &requests {
+            self.store().forget_sessions(edge.follower);
+        }
+        let states = sent?.take_all(tickets)?;
+        Ok(requests.into_iter().zip(states).map(|((edge, _), state)| (edge, state)).collect())
+    }
+
+    /// Reads the state after mirrors were written: the truths that have changed and, for each added follow whose follower
+    /// has a timeline, the floor down to which that timeline is complete. Makes one round trip.
+    async fn read_again(&self, edges: &[SeenEdge]) -> Result<SeenAgain, Error> {
+        let mut batch = Batch::new("edge: read truth");
+        let read = |&(Edge { follower, followee }, mirrored): &SeenEdge| {
+            let truth = batch.push(follow::read(self.keys(), follower, followee));
+            let is_added = matches!(mirrored, FollowState::Following(_));
+            (truth, is_added.then(|| self.floor_of(&mut batch, follower)))
+        };
+        let tickets: Vec<_> = edges.iter().map(read).collect();
+        let mut replies = batch.send(self.store()).await?;
+        let mut seen = SeenAgain::default();
+        for (&(edge, mirrored), (truth, timeline)) in edges.iter().zip(tickets) {
+            let truth = replies.take(truth)?;
+            if truth != mirrored {
+                seen.differing.push((edge, truth));
+            }
+            if let Some(view) = timeline.map(|timeline| replies.take(timeline)).transpose()?.flatten() {
+                seen.added.push((edge, view));
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Returns the truth of each of these edges. Makes one round trip.
+    pub(super) async fn read_truths(
+        &self,
+        edges: impl Iterator<Item = Edge>,
+    ) -> Result<Vec<SeenEdge>, Error> {
+        let mut batch = Batch::new("edge: read truth");
+        let read = |edge: Edge| (edge, batch.push(follow::read(self.keys(), edge.follower, edge.followee)));
+        let tickets: Vec<_> = edges.map(read).collect();
+        let mut replies = batch.send(self.store()).await?;
+        let take = |(edge, ticket)| Ok((edge, replies.take(ticket)?));
+        tickets.into_iter().map(take).collect()
+    }
+}

@@ -1,0 +1,217 @@
+//! Lists of users as a viewer sees them: without the users on the other side of a block, whether in a page or in a count.
+//!
+//! A viewer whom more users block than are cached also sees these in the counts of lists, though not in their pages, from
+//! which [`Visible::users`] leaves them out.
+//!
+//! Not here: the data of the listed users (`app::visibility`).
+
+use std::sync::Arc;
+
+use futures::future::try_join_all;
+
+use crate::app::error::Error;
+use crate::app::read::{Load, Many, Shared};
+use crate::app::relation::read::{FollowCount, FollowPage, UserList};
+use crate::app::visibility::Visible;
+use crate::model::exclusion::Exclusions;
+use crate::model::id::UserId;
+use crate::model::page::{Direction, Page, Position, Window};
+use crate::model::relation::{Follow, Side};
+
+/// Maximum number of entries read at once to replace those left out of a page.
+const MOST_READ: usize = 1_000;
+
+/// One of the lists of users that only the viewer sees, and that are read with the viewer's exclusions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OwnList {
+    /// The users whom the viewer mutes.
+    Muted,
+    /// The users whom the viewer blocks.
+    Blocked,
+    /// The users whom the viewer has requested to follow.
+    Requested,
+}
+
+/// The visible entries of a window, in list order.
+struct Collected {
+    entries: Vec<Follow>,
+    /// True if the list has entries, visible or not, on the other side of the window's position.
+    has_behind: bool,
+}
+
+impl<L: Load> Visible<'_, L> {
+    /// Returns the viewer's exclusions if there may be blocks among them.
+    async fn blocks(&self) -> Result<Option<(Arc<Exclusions>, Shared<UserId>)>, Error> {
+        let Some(exclusions) = self.exclusions().await? else { return Ok(None) };
+        let blocks = exclusions.blocks();
+        Ok((!blocks.is_empty()).then(|| (exclusions, Shared(blocks.into()))))
+    }
+
+    /// Returns a page of a list of users. Makes one round trip, plus one for known followers and for long lists of mutuals,
+    /// and further ones to replace entries that the viewer may not see.
+    pub async fn user_page(
+        &self,
+        list: UserList,
+        window: Window<Position>,
+    ) -> Result<Arc<Page<Follow>>, Error> {
+        let blocks = self.blocks().await?;
+        match (list.stored(), blocks) {
+            (Some(side), None) => self.load.load(FollowPage { owner: list.owner, side, window }).await,
+            (Some(side), Some((exclusions, _))) => {
+                self.visible_page(list.owner, side, window, &exclusions).await.map(Arc::new)
+            }
+            (None, blocks) => {
+                let exclusions = blocks.map(|(exclusions, _)| exclusions);
+                Ok(Arc::new(Page::of(&self.visible_entries(list, exclusions.as_deref()).await?, &window)))
+            }
+        }
+    }
+
+    /// Returns pages of several stored lists of one kind, in the order of the requests. Makes as many round trips as for the
+    /// one that takes most.
+    pub async fn user_pages(
+        &self,
+        side: Side,
+        pages: impl Iterator<Item = (UserId, Window<Position>)> + Send,
+    ) -> Result<Arc<[Arc<Page<Follow>>]>, Error> {
+        let Some((exclusions, _)) = self.blocks().await? else {
+            let pages = pages.map(|(owner, window)| FollowPage { owner, side, window });
+            return self.load.load(Many(pages.collect())).await;
+        };
+        let page = |(owner, window)| self.visible_page(owner, side, window, &exclusions);
+        let pages = try_join_all(pages.map(page).collect::<Vec<_>>()).await?;
+        Ok(pages.into_iter().map(Arc::new).collect())
+    }
+
+    /// Returns the length of a list of users. Makes one round trip, plus one for known followers and for long lists of
+    /// mutuals.
+    pub async fn user_count(&self, list: UserList) -> Result<u64, Error> {
+        let blocks = self.blocks().await?;
+        let (exclusions, excluded) = blocks.unzip();
+        match list.stored() {
+            Some(side) => self.load.load(FollowCount { owner: list.owner, side, excluded }).await,
+            None => Ok(self.visible_entries(list, exclusions.as_deref()).await?.len() as u64),
+        }
+    }
+
+    /// Returns the lengths of several stored lists of one kind. Makes one round trip.
+    pub async fn user_counts(
+        &self,
+        side: Side,
+        owners: impl Iterator<Item = UserId> + Send,
+    ) -> Result<Arc<[u64]>, Error> {
+        let excluded = self.blocks().await?.map(|(_, excluded)| excluded);
+        let count = |owner| FollowCount { owner, side, excluded: excluded.clone() };
+        self.load.load(Many(owners.map(count).collect())).await
+    }
+
+    /// Returns all visible entries of a computed list, newest first.
+    async fn visible_entries(
+        &self,
+        list: UserList,
+        exclusions: Option<&Exclusions>,
+    ) -> Result<Arc<[Follow]>, Error> {
+        let all = list.all(self.load, self.viewer.user()).await?;
+        let Some(exclusions) = exclusions else { return Ok(all) };
+        Ok(all.iter().filter(|entry| !exclusions.has_block_with(entry.user)).copied().collect())
+    }
+
+    /// Returns a page of the visible entries of a stored list.
+    async fn visible_page(
+        &self,
+        owner: UserId,
+        side: Side,
+        window: Window<Position>,
+        exclusions: &Exclusions,
+    ) -> Result<Page<Follow>, Error> {
+        let Collected { mut entries, has_behind } = self.collect(owner, side, window, exclusions).await?;
+        let is_hidden = window.from.is_some_and(|from| exclusions.has_block_with(from.user));
+        let has_behind = if has_behind && is_hidden {
+            let direction = match window.direction {
+                Direction::Forward => Direction::Backward,
+                Direction::Backward => Direction::Forward,
+            };
+            let behind = Window { direction, size: 0, ..window };
+            !self.collect(owner, side, behind, exclusions).await?.entries.is_empty()
+        } else {
+            has_behind
+        };
+        let more = entries.len() > window.size;
+        let (has_previous, has_next) = match window.direction {
+            Direction::Forward => {
+                entries.truncate(window.size);
+                (has_behind, more)
+            }
+            Direction::Backward => {
+                entries.drain(..entries.len().saturating_sub(window.size));
+                (more, has_behind)
+            }
+        };
+        Ok(Page { entries: entries.into(), has_previous, has_next })
+    }
+
+    /// Collects the visible entries of a window, and one beyond it if there are any.
+    async fn collect(
+        &self,
+        owner: UserId,
+        side: Side,
+        window: Window<Position>,
+        exclusions: &Exclusions,
+    ) -> Result<Collected, Error> {
+        let wanted = window.size + 1;
+        let mut next = Window { size: wanted, ..window };
+        let mut collected: Option<Collected> = None;
+        loop {
+            let page = self.load.load(FollowPage { owner, side, window: next }).await?;
+            let visible = page.entries.iter().filter(|entry| !exclusions.has_block_with(entry.user)).copied();
+            let (outermost, more, has_behind) = match window.direction {
+                Direction::Forward => (page.entries.last(), page.has_next, page.has_previous),
+                Direction::Backward => (page.entries.first(), page.has_previous, page.has_next),
+            };
+            let found = collected.get_or_insert(Collected { entries: Vec::new(), has_behind });
+            match window.direction {
+                Direction::Forward => found.entries.extend(visible),
+                Direction::Backward => drop(found.entries.splice(..0, visible)),
+            }
+            let is_full = found.entries.len() >= wanted;
+            match outermost.filter(|_| more && !is_full) {
+                Some(last) => {
+                    let size = (2 * next.size).min(MOST_READ);
+                    next = Window { size, from: Some(Position::from(*last)), ..window };
+                }
+                None => return Ok(collected.unwrap_or(Collected { entries: Vec::new(), has_behind: false })),
+            }
+        }
+    }
+
+    /// Returns all entries of one of the viewer's own lists, newest first. Makes at most one round trip.
+    async fn own_entries(&self, list: OwnList) -> Result<Vec<Position>, Error> {
+        let viewer = self.viewer.signed_in()?;
+        let exclusions = self.app.exclusions(viewer).await?;
+        let mut entries = match list {
+            OwnList::Muted => exclusions.muted(self.app.now()),
+            OwnList::Blocked => exclusions.blocked(),
+            OwnList::Requested => exclusions.requested(),
+        };
+        let users: Shared<UserId> = Shared(entries.iter().map(|entry| entry.user).collect());
+        if let Some(hidden) = self.hidden(viewer, &exclusions, &users, super::Access::Direct).await? {
+            let mut hidden = hidden.into_iter();
+            entries.retain(|_| hidden.next() == Some(false));
+        }
+        Ok(entries)
+    }
+
+    /// Returns a page of one of the viewer's own lists. Makes at most one round trip.
+    pub async fn own_page(
+        &self,
+        list: OwnList,
+        window: Window<Position>,
+    ) -> Result<Arc<Page<Position>>, Error> {
+        Ok(Arc::new(Page::of(&self.own_entries(list).await?, &window)))
+    }
+
+    /// Returns the length of one of the viewer's own lists. Makes at most one round trip.
+    pub async fn own_count(&self, list: OwnList) -> Result<u64, Error> {
+        Ok(self.own_entries(list).await?.len() as u64)
+    }
+}

@@ -1,0 +1,389 @@
+//! Decides which users and posts a viewer may see. All users and posts reach viewers through this module.
+//!
+//! Lists, counts, single users and posts, timelines and live events all pass through [`Visible`]. Code
+//! outside `app` has no other way to read user and post records. The rules:
+//! - A viewer sees no user who blocks them: the response is that for a user who does not exist.
+//! - A viewer finds users whom the viewer blocks by id or name, but not in lists of others, and sees none of their posts.
+//! - Posts by a user with a private account, and posts for followers only, are seen by the author and the author's
+//!   followers.
+//! - Posts of muted users are left out of the home timeline only.
+//!
+//! The rule for posts is one function, [`may_see`].
+
+pub mod list;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::future::{try_join, try_join3};
+
+use crate::app::App;
+use crate::app::archive::Listed;
+use crate::app::error::Error;
+use crate::app::exclusion::BlockersAmong;
+use crate::app::post::read::{PostCount, PostPage, PostRecords};
+use crate::app::read::{Load, Many, Shared};
+use crate::app::relation::read::{RelationTo, Relations, RequestTimes};
+use crate::app::user::read::{UserByName, UserRecord, UserRecords};
+use crate::app::viewer::{SignedIn, Viewer};
+use crate::model::clock::{Period, Timestamp};
+use crate::model::exclusion::{Blockers, Exclusions};
+use crate::model::id::{PostId, UserId};
+use crate::model::page::{Page, Window};
+use crate::model::post::Post;
+use crate::model::relation::Relation;
+use crate::model::user::{User, UserFields, Username};
+
+/// The users and posts that a viewer may see.
+pub struct Visible<'a, L> {
+    /// The application, which caches the viewers' exclusions.
+    pub app: &'a App,
+    /// The loader that performs the reads.
+    pub load: &'a L,
+    /// The viewer.
+    pub viewer: &'a Viewer,
+}
+
+/// The user data to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UserSelection {
+    /// The record fields to read.
+    pub fields: UserFields,
+    /// True if the relation to the viewer is needed.
+    pub relation: bool,
+    /// True if the relation needs the time at which the user requested to follow the viewer.
+    pub requester: bool,
+}
+
+impl UserSelection {
+    /// A selection of no data.
+    pub const NONE: Self = Self { fields: UserFields::NONE, relation: false, requester: false };
+
+    /// Returns the selection of all data of both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            fields: self.fields | other.fields,
+            relation: self.relation || other.relation,
+            requester: self.requester || other.requester,
+        }
+    }
+
+    /// Returns the same selection, with the relation and the fields that decide which of the user's posts the viewer may
+    /// see.
+    #[must_use]
+    pub fn with_post_access(self) -> Self {
+        Self { fields: self.fields | UserFields::PRIVATE, relation: true, ..self }
+    }
+}
+
+/// A user whom the viewer may see.
+#[derive(Clone, Debug)]
+pub struct VisibleUser {
+    /// The user's record, with the selected fields.
+    pub record: Arc<User>,
+    /// The relation to the viewer; `None` if not selected, or if the viewer is anonymous.
+    pub relation: Option<Relation>,
+}
+
+/// A post that the viewer may see.
+#[derive(Clone, Debug)]
+pub struct VisiblePost {
+    /// The post's record.
+    pub post: Arc<Post>,
+    /// The post's author.
+    pub author: VisibleUser,
+}
+
+/// The way in which a viewer gets to see a user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// The viewer has named the user, or has the user in a list of their own.
+    Direct,
+    /// The user is in a list of another user.
+    Listed,
+}
+
+/// The place where a post is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Surface {
+    /// The viewer's home timeline.
+    Timeline,
+    /// Any other place.
+    Elsewhere,
+}
+
+/// Those of an author's posts that a viewer may see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PostAccess {
+    /// No posts.
+    None,
+    /// The posts that are not for followers only.
+    Public,
+    /// All posts.
+    All,
+}
+
+impl PostAccess {
+    /// Returns the access of a viewer to an author's posts. `is_private` states if the author's account is private, and
+    /// `relation` is that to the viewer; `None` if the viewer is anonymous.
+    #[must_use]
+    pub fn of(viewer: Option<UserId>, author: UserId, is_private: bool, relation: Option<&Relation>) -> Self {
+        let follows = relation.is_some_and(|relation| relation.following_since.is_some());
+        let blocks = relation.is_some_and(|relation| relation.blocked_since.is_some());
+        match is_private {
+            _ if viewer == Some(author) => Self::All,
+            _ if blocks => Self::None,
+            _ if follows => Self::All,
+            true => Self::None,
+            false => Self::Public,
+        }
+    }
+
+    /// Returns a page of the author's posts; an empty one if the viewer may not see any.
+    #[must_use]
+    pub fn page<E: Clone>(self, page: &Arc<Page<E>>) -> Arc<Page<E>> {
+        match self {
+            Self::None => Arc::new(Page { entries: Arc::new([]), has_previous: false, has_next: false }),
+            Self::Public | Self::All => Arc::clone(page),
+        }
+    }
+
+    /// Returns true if the access includes a post.
+    #[must_use]
+    pub fn includes(self, _post: &Post) -> bool {
+        self != Self::None
+    }
+}
+
+/// Returns true if a viewer may see a post in this place. The author does not block the viewer.
+fn may_see(surface: Surface, viewer: Option<UserId>, post: &Post, author: &VisibleUser) -> bool {
+    let id = author.record.id;
+    // Followers see all posts, so that a timeline does not depend on the author's account being private.
+    let is_private = surface == Surface::Elsewhere && author.record.is_private != Some(false);
+    let access = PostAccess::of(viewer, id, is_private, author.relation.as_ref());
+    let is_in_timeline = || author.relation.is_some_and(|relation| relation.is_in_timeline());
+    let is_in_place = surface == Surface::Elsewhere || viewer == Some(id) || is_in_timeline();
+    access.includes(post) && is_in_place
+}
+
+impl<L: Load> Visible<'_, L> {
+    fn signed_in(&self) -> Option<&SignedIn> {
+        self.viewer.signed_in().ok()
+    }
+
+    /// Returns the viewer's exclusions; `None` if the viewer is anonymous.
+    async fn exclusions(&self) -> Result<Option<Arc<Exclusions>>, Error> {
+        match self.signed_in() {
+            Some(viewer) => Ok(Some(self.app.exclusions(viewer).await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the id of the user with this name; `None` if there is no such user. Makes one round trip.
+    pub async fn user_by_name(&self, username: Username) -> Result<Option<UserId>, Error> {
+        let user = self.load.load(UserByName(username)).await?;
+        let Some(viewer) = self.signed_in() else { return Ok(user) };
+        // As many round trips whether or not there is such a user.
+        let is_hidden = self.app.is_hidden(self.load, viewer, user.unwrap_or(viewer.user)).await?;
+        Ok(user.filter(|_| !is_hidden))
+    }
+
+    /// Returns the record of a user whom the viewer may see; `None` if the user does not exist. Makes one round trip.
+    pub async fn user(&self, user: UserId, fields: UserFields) -> Result<Option<Arc<User>>, Error> {
+        self.load.load(UserRecord { user, fields }).await
+    }
+
+    /// Returns these users, in the same order; `None` for users who do not exist, or whom the viewer may not see. Makes no
+    /// round trip if `users` is empty; otherwise one.
+    pub async fn users(
+        &self,
+        users: Arc<[UserId]>,
+        selection: UserSelection,
+        access: Access,
+    ) -> Result<Vec<Option<VisibleUser>>, Error> {
+        if users.is_empty() {
+            return Ok(Vec::new());
+        }
+        let users = Shared(users);
+        let records = UserRecords { users: users.clone(), fields: selection.fields };
+        let visible = |record: &Option<Arc<User>>, relation| {
+            Some(VisibleUser { record: Arc::clone(record.as_ref()?), relation })
+        };
+        let Some(viewer) = self.signed_in() else {
+            return Ok(self.load.load(records).await?.iter().map(|record| visible(record, None)).collect());
+        };
+        let exclusions = self.app.exclusions(viewer).await?;
+        let reads = async {
+            if !selection.relation {
+                return Ok((self.load.load(records).await?, None));
+            }
+            let relations = Relations { viewer: viewer.user, others: users.clone() };
+            let (records, relations) = self.load.load_both(records, relations).await?;
+            Ok((records, Some(relations)))
+        };
+        let requests = self.request_times(viewer, &users, selection);
+        let hidden = self.hidden(viewer, &exclusions, &users, access);
+        let ((records, relations), requests, hidden) = try_join3(reads, requests, hidden).await?;
+        let now = self.app.now();
+        let relation = |index: usize| {
+            let relation = relations.as_ref()?[index];
+            let requester_since = requests.as_ref().and_then(|requests| requests[index]);
+            let relation = Relation { requester_since, ..relation };
+            Some(completed(relation, users.0[index], &exclusions, now))
+        };
+        let visible = |(index, record)| {
+            let is_hidden = hidden.as_ref().is_some_and(|hidden| hidden[index]);
+            if is_hidden { None } else { visible(record, relation(index)) }
+        };
+        Ok(records.iter().enumerate().map(visible).collect())
+    }
+
+    /// Returns the times at which these users requested to follow the viewer; `None` if they are not selected.
+    async fn request_times(
+        &self,
+        viewer: &SignedIn,
+        users: &Shared<UserId>,
+        selection: UserSelection,
+    ) -> Result<Option<Arc<[Option<Timestamp>]>>, Error> {
+        if !selection.requester {
+            return Ok(None);
+        }
+        self.load.load(RequestTimes { user: viewer.user, others: users.clone() }).await.map(Some)
+    }
+
+    /// Returns for each of these users true if the viewer may not see them; `None` if the viewer may see all of them.
+    async fn hidden(
+        &self,
+        viewer: &SignedIn,
+        exclusions: &Exclusions,
+        users: &Shared<UserId>,
+        access: Access,
+    ) -> Result<Option<Vec<bool>>, Error> {
+        let blocks = |user: &UserId| access == Access::Listed && exclusions.blocked_since(*user).is_some();
+        Ok(match exclusions.blockers() {
+            Blockers::These(blockers) if blockers.is_empty() && !users.0.iter().any(blocks) => None,
+            Blockers::These(blockers) => {
+                let is_hidden = |user: &UserId| blocks(user) || blockers.binary_search(user).is_ok();
+                Some(users.0.iter().map(is_hidden).collect())
+            }
+            Blockers::TooMany => {
+                let blockers = BlockersAmong { viewer: viewer.user, users: users.clone() };
+                let blockers = self.load.load(blockers).await?;
+                let is_hidden = |(user, blocks_viewer): (&UserId, &bool)| blocks(user) || *blocks_viewer;
+                Some(users.0.iter().zip(blockers.iter()).map(is_hidden).collect())
+            }
+        })
+    }
+
+    /// Returns the relation between the viewer and another user, whom the viewer may see; `None` for an anonymous viewer.
+    /// Makes no round trip for an anonymous viewer; otherwise one.
+    pub async fn relation(&self, other: UserId, requester: bool) -> Result<Option<Relation>, Error> {
+        let Some(viewer) = self.signed_in() else { return Ok(None) };
+        let exclusions = self.app.exclusions(viewer).await?;
+        let relation = self.load.load(RelationTo { viewer: viewer.user, other });
+        let users = Shared(Arc::new([other]) as Arc<[UserId]>);
+        let selection = UserSelection { requester, ..UserSelection::NONE };
+        let (relation, requests) = try_join(relation, self.request_times(viewer, &users, selection)).await?;
+        let requester_since = requests.and_then(|requests| requests[0]);
+        let relation = Relation { requester_since, ..relation };
+        Ok(Some(completed(relation, other, &exclusions, self.app.now())))
+    }
+
+    /// Returns these posts with their authors, in the same order; `None` for posts that do not exist, or that
+    /// the viewer may not see. Makes one round trip for the posts and one for their authors.
+    pub async fn posts(
+        &self,
+        posts: Arc<[Listed]>,
+        author: UserSelection,
+        surface: Surface,
+    ) -> Result<Vec<Option<VisiblePost>>, Error> {
+        if posts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let posts = self.load.load(PostRecords(Shared(posts))).await?;
+        let exclusions = self.exclusions().await?;
+        let is_excluded = |post: &Post| {
+            exclusions.as_ref().is_some_and(|exclusions| exclusions.has_block_with(post.author))
+        };
+        let posts: Vec<Option<&Arc<Post>>> =
+            posts.iter().map(|post| post.as_ref().filter(|post| !is_excluded(post))).collect();
+        let author = match surface {
+            Surface::Timeline => UserSelection { relation: true, ..author },
+            Surface::Elsewhere => author.with_post_access(),
+        };
+        let authors = self.authors(&posts, author).await?;
+        let viewer = self.viewer.user();
+        let visible = |post: Option<&Arc<Post>>| {
+            let post = Arc::clone(post?);
+            let author =
+                authors.get(&post.author).filter(|author| may_see(surface, viewer, &post, author))?;
+            Some(VisiblePost { post, author: author.clone() })
+        };
+        Ok(posts.into_iter().map(visible).collect())
+    }
+
+    async fn authors(
+        &self,
+        posts: &[Option<&Arc<Post>>],
+        selection: UserSelection,
+    ) -> Result<HashMap<UserId, VisibleUser>, Error> {
+        let mut authors: Vec<UserId> = posts.iter().flatten().map(|post| post.author).collect();
+        authors.sort_unstable();
+        authors.dedup();
+        let authors = self.users(authors.into(), selection, Access::Listed).await?;
+        Ok(authors.into_iter().flatten().map(|author| (author.record.id, author)).collect())
+    }
+
+    /// Returns these posts of an author whom the viewer may see, in the same order; `None` for posts that do
+    /// not exist. Makes one round trip.
+    pub async fn posts_of(&self, posts: Arc<[Listed]>) -> Result<Arc<[Option<Arc<Post>>]>, Error> {
+        self.load.load(PostRecords(Shared(posts))).await
+    }
+
+    /// Returns a page of a user's posts that were created in a period. Makes one round trip, plus one query if the page
+    /// continues in the archive.
+    pub async fn post_page(
+        &self,
+        author: UserId,
+        window: Window<PostId>,
+        period: Period,
+    ) -> Result<Arc<Page<Listed>>, Error> {
+        self.load.load(PostPage { author, window, period }).await
+    }
+
+    /// Returns pages of several users' posts that were created in a period, in the order of the requests. Makes one
+    /// round trip, plus one query if a page continues in the archive.
+    pub async fn post_pages(
+        &self,
+        pages: impl Iterator<Item = (UserId, Window<PostId>)>,
+        period: Period,
+    ) -> Result<Arc<[Arc<Page<Listed>>]>, Error> {
+        let pages = pages.map(|(author, window)| PostPage { author, window, period });
+        self.load.load(Many(pages.collect())).await
+    }
+
+    /// Returns the numbers of these users' posts that were created in a period. Makes one round trip, plus one query if
+    /// the period is limited and reaches into the archive.
+    pub async fn post_counts(
+        &self,
+        authors: impl Iterator<Item = UserId>,
+        period: Period,
+    ) -> Result<Arc<[u64]>, Error> {
+        self.load.load(Many(authors.map(|author| PostCount { author, period }).collect())).await
+    }
+
+    /// Returns the number of a user's posts that were created in a period. Makes as many round trips as for several
+    /// users.
+    pub async fn post_count(&self, author: UserId, period: Period) -> Result<u64, Error> {
+        self.load.load(PostCount { author, period }).await
+    }
+}
+
+/// Returns a relation with the data that the viewer's exclusions contain.
+fn completed(relation: Relation, user: UserId, exclusions: &Exclusions, now: Timestamp) -> Relation {
+    // A request that has just been accepted may still be cached.
+    let requested_since = exclusions.requested_since(user).filter(|_| relation.following_since.is_none());
+    let blocked_since = exclusions.blocked_since(user);
+    Relation { requested_since, blocked_since, mute: exclusions.mute_of(user, now), ..relation }
+}

@@ -1,0 +1,67 @@
+//! Storage of blocks: the truth in the slot of the user who blocks, and its mirror, the blockers, in the slot of the other.
+//!
+//! The two are written one after the other, and a slow writer must not undo a later change. So the mirror is written with
+//! the version of the truth, and a *fence* in its slot rejects earlier versions. The fence expires, but later than any
+//! writer that could still write an earlier version.
+//!
+//! Not here: the order of the writes (`app::edge::block`).
+
+use crate::model::clock::Timestamp;
+use crate::model::exclusion::Version;
+use crate::model::id::UserId;
+use crate::model::relation::FollowState;
+use crate::store::command::{Command, call};
+use crate::store::compact::CompactSet;
+use crate::store::key::Keys;
+use crate::store::relation::Score;
+use crate::store::script;
+use crate::store::tree::ROOM;
+
+/// Lifetime of a fence, in milliseconds: longer than any writer lives.
+const FENCE_MILLIS: u64 = 60_000;
+
+/// A block as it was read or written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Time of the block; `None` if there is none.
+    pub since: Option<Timestamp>,
+    /// Version of the blocking user's exclusions; `None` if the user has never had any.
+    pub version: Option<Version>,
+}
+
+/// Blocks `other`, unless the user blocks `limit` others already, and ends the user's follow of `other`, or the request to
+/// follow them. Returns the block; `None` if the user has reached the limit.
+pub fn block(keys: &Keys, user: UserId, other: UserId, at: Timestamp, limit: u32) -> Command<Option<Block>> {
+    let block = call(&script::BLOCK).key(&keys.blocking(user)).key(&keys.sessions(user));
+    let block = block.key(&keys.following(user)).key(&keys.requesting(user));
+    let block = block.arg(other.get()).arg(at.as_millis()).arg(limit);
+    block.reply::<Option<(Score, Version)>>().map(|block| {
+        Ok(block.map(|(Score(since), version)| Block { since: Some(since), version: Some(version) }))
+    })
+}
+
+/// Ends the block of `other`, if there is one.
+pub fn unblock(keys: &Keys, user: UserId, other: UserId) -> Command<Block> {
+    let unblock = call(&script::UNBLOCK).key(&keys.blocking(user)).key(&keys.sessions(user));
+    unblock.arg(other.get()).reply().map(|version| Ok(Block { since: None, version }))
+}
+
+/// Reads the block of `other`, and the follow of `other`.
+pub fn read(keys: &Keys, user: UserId, other: UserId) -> Command<(Block, FollowState)> {
+    let read = call(&script::READ_BLOCK).key(&keys.blocking(user)).key(&keys.sessions(user));
+    let read = read.key(&keys.following(user)).key(&keys.requesting(user)).arg(other.get());
+    read.reply::<(Option<Score>, Option<Version>, FollowState)>().map(|(since, version, follow)| {
+        Ok((Block { since: since.map(|Score(since)| since), version }, follow))
+    })
+}
+
+/// Makes the mirror of a block equal to this truth, unless a later one has been mirrored before. A block also ends the
+/// other user's follow of `user`, or the request to follow them. Returns the other user's follow after the change.
+pub fn mirror(keys: &Keys, user: UserId, other: UserId, block: Block) -> Command<FollowState> {
+    let mirror = call(&script::MIRROR_BLOCK).key(&keys.fence(other, user)).key(&keys.sessions(other));
+    let mirror = mirror.key(&keys.following(other)).key(&keys.requesting(other));
+    let mirror = CompactSet::Blockers(other).keys(keys, mirror, std::iter::once(user));
+    let since = block.since.map_or_else(String::new, |since| since.as_millis().to_string());
+    let version = block.version.map_or(0, Version::get);
+    mirror.arg(user.get()).arg(version).arg(since).arg(ROOM).arg(FENCE_MILLIS).reply()
+}
