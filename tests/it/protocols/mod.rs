@@ -2,6 +2,7 @@
 
 pub(crate) mod agreement;
 pub(crate) mod archiving;
+pub(crate) mod boundaries;
 pub(crate) mod cut;
 pub(crate) mod edge;
 pub(crate) mod failover;
