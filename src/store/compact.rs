@@ -6,10 +6,12 @@
 //!
 //! Not here: what the sets are for.
 
+use redis::{FromRedisValue, ParsingError, Value};
+
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::relation::Follow;
-use crate::store::command::{Builder, Command, call};
+use crate::store::command::{Builder, Command, call, command};
 use crate::store::key::Keys;
 use crate::store::relation::Follows;
 use crate::store::script;
@@ -20,7 +22,9 @@ pub const NEWEST: usize = 128;
 /// Maximum number of members that one command looks up, each in [`GENERATIONS`] shards.
 pub const PROBE: usize = 100;
 
-/// Number of shards on the first four levels of a tree.
+/// Number of shards on the fourth level of a tree.
+const LAST_READ: usize = 64;
+/// Number of shards on the first four levels.
 const SHARDS_READ: u32 = 1 + 4 + 16 + 64;
 /// Maximum number of members that one command reads. The shards of the first three levels have room for about twice as
 /// many, if the members are evenly distributed.
@@ -34,6 +38,12 @@ pub enum CompactSet {
 }
 
 impl CompactSet {
+    /// Returns the user to whom the set belongs.
+    fn owner(self) -> UserId {
+        let Self::Blockers(user) = self;
+        user
+    }
+
     /// Adds the keys of the newest members and of the number of members to a script's.
     fn begin(self, keys: &Keys, call: Builder) -> Builder {
         let Self::Blockers(user) = self;
@@ -79,8 +89,39 @@ pub fn remove(keys: &Keys, set: CompactSet, member: UserId) -> Command<bool> {
 pub fn all(keys: &Keys, set: CompactSet, most: usize) -> Command<Option<Vec<UserId>>> {
     let read = set.begin(keys, call(&script::ALL_OF_SET));
     let read = set.shards(keys, read, 0..SHARDS_READ).arg(most.min(MOST_READ)).arg(ROOM).arg(BRANCHES);
-    read.reply::<Option<Vec<u64>>>()
-        .map(|members| Ok(members.map(|members| members.into_iter().filter_map(UserId::new).collect())))
+    let users = |members: Vec<u64>| members.into_iter().filter_map(UserId::new).collect();
+    let read = read.reply::<Option<Vec<u64>>>().map(move |members| Ok(members.map(users)));
+    let apart = move |keys: &Keys| {
+        let newest = command("ZRANGE").key(&keys.blockers(set.owner())).arg(0).arg(-1);
+        let count = command("GET").key(&keys.blocker_count(set.owner()));
+        let shards = (0..SHARDS_READ).map(|shard| keys.blocker_shard(set.owner(), shard));
+        let shards = shards.map(|shard| command("SMEMBERS").key(&shard));
+        [newest, count].into_iter().chain(shards).collect()
+    };
+    read.or_apart(keys, apart, move |Apart { newest, count, shards }| {
+        let Some(count) = count else { return Ok(Some(users(newest))) };
+        let is_closed = |shard: &Vec<u64>| shard.len() >= ROOM || shard.contains(&0);
+        let is_deeper = shards[SHARDS_READ as usize - LAST_READ..].iter().any(is_closed);
+        Ok((count <= most as u64 && !is_deeper).then(|| users(shards.concat())))
+    })
+}
+
+/// The parts of a compact set, read one by one.
+struct Apart {
+    newest: Vec<u64>,
+    count: Option<u64>,
+    shards: Vec<Vec<u64>>,
+}
+
+impl FromRedisValue for Apart {
+    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
+        let mut parts = Vec::<Value>::from_redis_value(value)?.into_iter();
+        let mut next = || parts.next().unwrap_or(Value::Nil);
+        let (newest, count) =
+            (FromRedisValue::from_redis_value(next())?, FromRedisValue::from_redis_value(next())?);
+        let shards = parts.map(FromRedisValue::from_redis_value).collect::<Result<_, _>>()?;
+        Ok(Self { newest, count, shards })
+    }
 }
 
 /// Reads the number of members, and up to `size` of the newest.

@@ -55,7 +55,9 @@ pub fn read_all(keys: &Keys, users: &[UserId], fields: UserFields) -> Command<Ve
     let asked = optional.into_iter().filter(move |(field, _)| fields.contains(*field)).map(|(_, name)| name);
     let (users, names) = (users.to_vec(), asked.clone());
     let build = |read: Builder, user: &UserId| read.key(&keys.user(*user)).arg(USERNAME).args(names.clone());
-    each("HMGET", users, build, move |user, row| record(*user, asked.clone(), row)).may_lag()
+    let read = each("HMGET", users, build, move |user, row| record(*user, asked.clone(), row));
+    // An account that has become private is private at once.
+    if fields.contains(UserFields::PRIVATE) { read } else { read.may_lag() }
 }
 
 /// Reads a row of a record: the username and the optional fields with these names.

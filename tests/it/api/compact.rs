@@ -87,6 +87,14 @@ async fn a_compact_set_is_a_set_however_it_grows_and_shrinks() {
             let expected: Vec<bool> = members.iter().map(|(member, _)| model.contains(member)).collect();
             assert_eq!(probe, expected, "{range}");
         }
+        let all = async |most| compact::all(store.keys(), set(), most).send("test", store).await.unwrap();
+        let mut found: Vec<u64> =
+            all(compact::MOST_READ).await.unwrap().into_iter().map(UserId::get).collect();
+        found.sort_unstable();
+        assert_eq!(found, model.iter().copied().collect::<Vec<_>>(), "{range}");
+        if model.len() > NEWEST {
+            assert_eq!(all(model.len() - 1).await, None, "{range}");
+        }
         let has_tree: bool = world.redis.raw(&["EXISTS", "ff:{u7}:blockers:count"]);
         if has_tree {
             assert_eq!(listed(&world), model.iter().copied().collect::<Vec<_>>(), "{range}");

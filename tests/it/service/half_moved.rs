@@ -91,6 +91,8 @@ fn a_user_of_the_slot_is_served(cluster: &Cluster, server: &Server, token: &str)
     let moving = cluster.begin_to_move_slot("ff:{u1}:user");
     moving.move_key("ff:{u1}:posts");
     promptly(server, token, "{ viewer { user { username posts(first: 3) { nodes { content } } } } }");
+    let exclusions = "{ viewer { blocked { nodes { username } } muted { totalCount } } }";
+    promptly(server, token, exclusions);
     let publish = "mutation { publish(input: { content: \"between\", platform: \"test\" }) { post { id } } }";
     for request in [publish, "{ viewer { timeline(first: 3) { nodes { content } } } }"] {
         #[allow(clippy::disallowed_methods, reason = "a server process takes real time")]
@@ -108,7 +110,10 @@ async fn lists_of_users_in_a_half_moved_slot_are_read_without_a_pause() {
     let (cluster, directory) = (Cluster::start(3, 0), tempfile::tempdir().unwrap());
     let hot = HOT.to_string();
     let limits = ["--publishes-per-author", "1000000", "--registrations-per-address", "1000"];
-    let options = [&["--timeline-push-limit", "1", "--post-hot-limit", &hot], &limits[..]].concat();
+    // No exclusions are cached.
+    let uncached = ["--relation-exclusion-cache", "0"];
+    let options =
+        [&["--timeline-push-limit", "1", "--post-hot-limit", &hot], &limits[..], &uncached].concat();
     let server = serve(&cluster, &directory, &options);
     // The star has the id 1.
     let [star, reader, fan, friend] = ["star", "reader", "fan", "friend"].map(|name| server.token(name));
@@ -118,6 +123,11 @@ async fn lists_of_users_in_a_half_moved_slot_are_read_without_a_pause() {
     for (follower, followee) in [(&star, "friend"), (&star, "reader"), (&reader, "fan")] {
         follow(&server, follower, followee);
     }
+    // The star has exclusions, and a server that does not know them yet reads them while the slot moves.
+    server.token("foe");
+    let foe = server.ask("{ user(by: { username: \"foe\" }) { id } }")["data"]["user"]["id"].clone();
+    let block = format!("mutation {{ block(input: {{ userId: {foe} }}) {{ userErrors {{ code }} }} }}");
+    assert_eq!(server.ask_as(&star, &block)["data"]["block"]["userErrors"], serde_json::json!([]));
     let published: Vec<String> =
         (0..12).map(|number| publish(&server, &star, &format!("{number}"))).collect();
     let hot_posts =
