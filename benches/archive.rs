@@ -23,7 +23,7 @@ use fanfold::app::viewer::Viewer;
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::{Direction, Window};
-use fanfold::model::post::Content;
+use fanfold::model::post::{Content, Visibility};
 use fanfold::model::user::UserFields;
 
 use crate::ground::{Redis, is_measured};
@@ -75,6 +75,7 @@ async fn publish(app: &App, reader: &Viewer, sizes: &Sizes) -> Vec<PostId> {
             author,
             content: content.clone(),
             platform: None,
+            visibility: Visibility::Public,
             created_at: Timestamp::from_millis(i64::try_from(number).unwrap()),
         };
         let posts: Vec<NewPost> = authors.iter().map(post).collect();

@@ -21,6 +21,7 @@ use fanfold::app::import::ImportFollow;
 use fanfold::app::viewer::Viewer;
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::{PostId, UserId};
+use fanfold::model::post::Visibility;
 use redis::aio::MultiplexedConnection;
 
 use crate::ground::{Redis, is_measured};
@@ -106,7 +107,8 @@ impl Bench {
 
     async fn publish(&self, author: &Author) -> (PostId, Duration) {
         let began = Instant::now();
-        let post = self.app.publish(&author.viewer, "hello", Some("bench"), None).await.unwrap();
+        let post =
+            self.app.publish(&author.viewer, "hello", Some("bench"), Visibility::Public, None).await.unwrap();
         (post, began.elapsed())
     }
 
@@ -148,7 +150,9 @@ impl Bench {
         let publishing: Vec<_> = (0..sizes.flood)
             .map(|_| {
                 let (app, viewer) = (self.app.clone(), self.busy.viewer.clone());
-                tokio::spawn(async move { app.publish(&viewer, "flood", None, None).await.is_ok() })
+                tokio::spawn(async move {
+                    app.publish(&viewer, "flood", None, Visibility::Public, None).await.is_ok()
+                })
             })
             .collect();
         let mut accepted = 0;

@@ -27,7 +27,7 @@ use fanfold::app::post::NewPost;
 use fanfold::model::clock::{Day, Timestamp};
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::{Direction, Window};
-use fanfold::model::post::Content;
+use fanfold::model::post::{Content, Visibility};
 use fanfold::model::region::Table;
 use fanfold::store::batch::Batch;
 use fanfold::store::key::Layout;
@@ -90,6 +90,7 @@ async fn publish(app: &App, ids: &[UserId], sizes: &Sizes) -> Vec<PostId> {
         author: ids[number % ids.len()],
         content: content.clone(),
         platform: None,
+        visibility: Visibility::Public,
         created_at: Timestamp::from_millis(0),
     };
     let mut posts = Vec::new();

@@ -26,6 +26,7 @@ use std::time::{Duration, Instant};
 
 use fanfold::app::App;
 use fanfold::app::session::Opened;
+use fanfold::model::post::Visibility;
 use futures::SinkExt as _;
 use futures::stream::{self, StreamExt as _};
 use serde_json::{Value, json};
@@ -210,7 +211,9 @@ async fn prepare(server: &Server, app: &App, sizes: &Sizes) -> (Vec<(String, Val
     for user in &users {
         app.follow(&user.viewer, author.viewer.user().unwrap()).await.unwrap();
     }
-    let publish = async |content: &str| app.publish(&author.viewer, content, None, None).await.unwrap();
+    let publish = async |content: &str| {
+        app.publish(&author.viewer, content, None, Visibility::Public, None).await.unwrap()
+    };
     let mut cursors = Vec::new();
     publish("start").await;
     for user in users {

@@ -5,7 +5,7 @@ use fanfold::config::RelationStrategy;
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::{Direction, Window};
-use fanfold::model::post::{Content, Delivery, Platform};
+use fanfold::model::post::{Content, Delivery, Platform, Visibility};
 use fanfold::model::relation::Side;
 use fanfold::store::command::Command;
 use fanfold::store::draft::{self, Draft, Note};
@@ -206,7 +206,7 @@ impl Meter {
         let content = Content::parse(&"a".repeat(100)).unwrap();
         let (keys, web) = (self.app.store().keys(), Platform::parse("web").unwrap());
         let pushed = Delivery::Pushed { followers: 200 };
-        let create = |draft| post::create(keys, &draft, &content, Some(&web), pushed);
+        let create = |draft| post::create(keys, &draft, &content, Some(&web), Visibility::Public, pushed);
         let commands = drafts(effort, round).map(create).collect();
         self.inside(commands).await
     }

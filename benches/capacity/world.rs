@@ -8,7 +8,7 @@ use fanfold::app::user::NewAccount;
 use fanfold::model::clock::Day;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::{Direction, Window};
-use fanfold::model::post::{Content, Platform};
+use fanfold::model::post::{Content, Platform, Visibility};
 use fanfold::model::region::Table;
 use fanfold::model::relation::Side;
 use fanfold::model::secret::{Password, PasswordHash};
@@ -180,6 +180,7 @@ impl<'a> World<'a> {
             author,
             content: Content::parse(&text(author.get() * POSTS + round, 100)).unwrap(),
             platform: Some(Platform::parse("web").unwrap()),
+            visibility: Visibility::Public,
             created_at: self.app.now(),
         }
     }

@@ -13,6 +13,7 @@ use fanfold::app::viewer::Viewer;
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::UserId;
 use fanfold::model::page::{Direction, Window};
+use fanfold::model::post::Visibility;
 use fanfold::model::user::UserFields;
 use futures::stream::{self, StreamExt as _};
 use tokio::task::JoinSet;
@@ -85,7 +86,7 @@ impl Audience {
     async fn deliver(&self, posts: usize) -> f64 {
         let began = Instant::now();
         for _ in 0..posts {
-            self.app.publish(&self.author, "hello", None, None).await.unwrap();
+            self.app.publish(&self.author, "hello", None, Visibility::Public, None).await.unwrap();
         }
         while self.app.backlog().await.unwrap().jobs > 0 {
             sleep(POLLED).await;
@@ -163,7 +164,7 @@ impl Audience {
 
     async fn keep_publishing(&self) {
         loop {
-            let _ = self.app.publish(&self.author, "after", None, None).await;
+            let _ = self.app.publish(&self.author, "after", None, Visibility::Public, None).await;
             sleep(PUBLISHED).await;
         }
     }

@@ -9,7 +9,7 @@ use fanfold::app::post::NewPost;
 use fanfold::app::user::NewAccount;
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::UserId;
-use fanfold::model::post::Content;
+use fanfold::model::post::{Content, Visibility};
 use fanfold::model::user::{Bio, DisplayName, Username};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -165,6 +165,7 @@ async fn publish(app: &App, authors: &[UserId]) {
         author,
         content: Content::parse(&format!("{} ({number})", SAYINGS[number % SAYINGS.len()])).unwrap(),
         platform: None,
+        visibility: Visibility::Public,
         created_at: Timestamp::from_millis(i64::try_from(number).unwrap() * STEP),
     };
     let posts: Vec<NewPost> = all.chain(newest).enumerate().map(post).collect();

@@ -13,7 +13,7 @@ use fanfold::config::{GraphqlConfig, HttpConfig};
 use fanfold::graphql::{Api, GraphqlRequest};
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::UserId;
-use fanfold::model::post::Content;
+use fanfold::model::post::{Content, Visibility};
 use fanfold::model::region::Table;
 use fanfold::store::batch::Batch;
 use fanfold::store::{audience, region};
@@ -203,6 +203,7 @@ async fn publish(app: &App, authors: &[UserId], viewer: UserId) {
             // As in practice, few posts have wide characters.
             content: contents[usize::from(index % 8 == 0)].clone(),
             platform: None,
+            visibility: Visibility::Public,
             created_at: Timestamp::from_millis(i64::try_from(number).unwrap()),
         };
         let posts: Vec<NewPost> = authors.iter().chain([&viewer]).enumerate().map(post).collect();

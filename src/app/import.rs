@@ -157,7 +157,8 @@ impl App {
         let mut counts = Vec::with_capacity(authors.len());
         for authors in authors.chunks(1_000) {
             let mut batch = Batch::new("import: posts");
-            let tickets = authors.iter().map(|&author| batch.push(post_list::count(self.keys(), author)));
+            let tickets =
+                authors.iter().map(|&author| batch.push(post_list::count(self.keys(), author, false)));
             let tickets = tickets.collect();
             counts.extend(batch.send(self.store()).await?.take_all(tickets)?);
         }

@@ -30,7 +30,8 @@ macro_rules! on_conflict {
             WHERE posts.deleted = 0 AND posts.delivery <> 'delivered' \
             AND posts.author = excluded.author AND posts.created_at = excluded.created_at";
         const ERASE_POST: &str = " ON CONFLICT (id) DO UPDATE \
-            SET created_at = NULL, content = NULL, platform = NULL, delivery = NULL, followers = NULL, deleted = 1 \
+            SET created_at = NULL, content = NULL, platform = NULL, delivery = NULL, followers = NULL, \
+            visibility = NULL, deleted = 1 \
             WHERE posts.author = excluded.author";
     };
 }
@@ -71,5 +72,6 @@ impl Dialect for sqlx::MySql {
         platform = IF(author = VALUES(author), NULL, platform), \
         delivery = IF(author = VALUES(author), NULL, delivery), \
         followers = IF(author = VALUES(author), NULL, followers), \
+        visibility = IF(author = VALUES(author), NULL, visibility), \
         deleted = IF(author = VALUES(author), 1, deleted)";
 }

@@ -13,12 +13,12 @@ use crate::archive::{ANSWER, Archive, WRITE, number};
 use crate::budget::{self, Resource};
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
-use crate::model::post::{Delivery, Post};
+use crate::model::post::{Delivery, Post, Visibility};
 
 /// Maximum number of posts written or read by one statement. A statement has at most 32,766 parameters.
 const MOST_ROWS: usize = 1_000;
 
-pub(super) const COLUMNS: &str = "id, author, created_at, content, platform, delivery, followers";
+pub(super) const COLUMNS: &str = "id, author, created_at, content, platform, delivery, followers, visibility";
 
 /// A post's archived state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +71,18 @@ impl Row {
 
 /// A row as the databases return it.
 pub(super) type Columns =
-    (i64, i64, Option<i64>, Option<String>, Option<String>, Option<String>, Option<i64>);
+    (i64, i64, Option<i64>, Option<String>, Option<String>, Option<String>, Option<i64>, Option<String>);
+
+/// The numbers of an author's live posts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Number of posts.
+    pub count: u64,
+    /// Number of those that only followers can see.
+    pub limited: u64,
+    /// Greatest id; 0 without posts.
+    pub greatest: u64,
+}
 
 impl Archive {
     /// Writes posts and tombstones atomically. An existing post stays unchanged, except that a write may
@@ -89,7 +100,7 @@ impl Archive {
                         row.push_bind(number(post.id.get())).push_bind(number(post.author.get()));
                         row.push_bind(post.created_at.as_millis()).push_bind(post.content.as_str());
                         row.push_bind(post.platform.as_deref()).push_bind(delivery).push_bind(followers);
-                        row.push("0");
+                        row.push_bind(post.visibility.word()).push("0");
                     });
                     insert.push(Sql::KEEP_POST);
                     insert.build().persistent(false).execute(&mut *transaction).await?;
@@ -154,25 +165,26 @@ impl Archive {
         Ok(count.unsigned_abs())
     }
 
-    /// Returns the number and the greatest id of each author's live posts. Omits authors without live posts.
-    pub async fn post_counts(&self, authors: &[UserId]) -> Result<Vec<(UserId, u64, u64)>, Error> {
+    /// Counts each author's live posts. Omits authors without live posts.
+    pub async fn post_counts(&self, authors: &[UserId]) -> Result<Vec<(UserId, Counts)>, Error> {
         let counts = self.ask("archive: counts", WRITE, async |lease| {
             on!(lease, |connection, Sql| {
-                let mut counts: Vec<(i64, i64, i64)> = Vec::new();
+                let mut counts: Vec<(i64, i64, i64, i64)> = Vec::new();
                 for authors in authors.chunks(MOST_ROWS) {
                     let mut read = QueryBuilder::<Sql>::new(
-                        "SELECT author, COUNT(*), MAX(id) FROM posts WHERE deleted = 0",
+                        "SELECT author, COUNT(*), COUNT(visibility), MAX(id) FROM posts WHERE deleted = 0",
                     );
                     push_in(&mut read, " AND author", authors.iter().map(|author| author.get()));
                     read.push(" GROUP BY author");
-                    counts
-                        .extend(read.build_query_as::<(i64, i64, i64)>().fetch_all(&mut *connection).await?);
+                    let read = read.build_query_as::<(i64, i64, i64, i64)>();
+                    counts.extend(read.fetch_all(&mut *connection).await?);
                 }
                 Ok(counts)
             })
         });
-        let count = |(author, count, greatest): (i64, i64, i64)| {
-            Ok((user_id(author)?, count.unsigned_abs(), greatest.unsigned_abs()))
+        let count = |(author, count, limited, greatest): (i64, i64, i64, i64)| {
+            let [count, limited, greatest] = [count, limited, greatest].map(i64::unsigned_abs);
+            Ok((user_id(author)?, Counts { count, limited, greatest }))
         };
         counts.await?.into_iter().map(count).collect()
     }
@@ -235,7 +247,7 @@ fn delivery(word: &str, followers: Option<i64>) -> Option<Delivery> {
 }
 
 pub(super) fn row(
-    (id, author, created_at, content, platform, word, followers): Columns,
+    (id, author, created_at, content, platform, word, followers, visibility): Columns,
 ) -> Result<Row, Error> {
     let (id, author) = (post_id(id)?, user_id(author)?);
     let Some(content) = content else {
@@ -244,5 +256,6 @@ pub(super) fn row(
     let corrupt = |field| Error::Corrupt(format!("post {id} has no {field}").into());
     let created_at = Timestamp::from_millis(created_at.ok_or_else(|| corrupt("created_at"))?);
     let delivery = word.and_then(|word| delivery(&word, followers)).ok_or_else(|| corrupt("delivery"))?;
-    Ok(Row::Live(Post { id, author, content, platform, created_at, delivery }))
+    let visibility = Visibility::of_word(visibility.as_deref()).ok_or_else(|| corrupt("known visibility"))?;
+    Ok(Row::Live(Post { id, author, content, platform, visibility, created_at, delivery }))
 }

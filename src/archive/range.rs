@@ -46,12 +46,15 @@ pub struct CountRange {
     pub upto: u64,
     /// Period in which the posts were created.
     pub period: Period,
+    /// True to leave out the posts that only followers can see.
+    pub is_public: bool,
     /// Posts that do not count.
     pub excluded: Vec<PostId>,
 }
 
 /// A row preceded by the index of the range that contains it.
-type PartColumns = (i64, i64, i64, Option<i64>, Option<String>, Option<String>, Option<String>, Option<i64>);
+type PartColumns =
+    (i64, i64, i64, Option<i64>, Option<String>, Option<String>, Option<String>, Option<i64>, Option<String>);
 
 impl Archive {
     /// Reads the live posts in each range, in the order of the range's direction.
@@ -71,11 +74,12 @@ impl Archive {
                 Ok(rows)
             })
         });
-        let post = |(part, id, author, created_at, content, platform, delivery, followers): PartColumns| {
-            let row = row((id, author, created_at, content, platform, delivery, followers))?;
-            budget::spend(Resource::ReplyBytes, row.size())?;
-            Ok(row.live().map(|post| (part, post)))
-        };
+        let post =
+            |(part, id, author, at, content, platform, delivery, followers, visibility): PartColumns| {
+                let row = row((id, author, at, content, platform, delivery, followers, visibility))?;
+                budget::spend(Resource::ReplyBytes, row.size())?;
+                Ok(row.live().map(|post| (part, post)))
+            };
         let posts: Result<Vec<Option<(i64, Post)>>, Error> = rows.await?.into_iter().map(post).collect();
         Ok(in_order(ranges, posts?.into_iter().flatten(), |post| post.id))
     }
@@ -249,6 +253,9 @@ where
     read.push_bind(number(range.author.get())).push(" AND deleted = 0 AND id <= ");
     read.push_bind(number(range.upto));
     push_created(read, "created_at", range.period);
+    if range.is_public {
+        read.push(" AND visibility IS NULL");
+    }
     if !range.excluded.is_empty() {
         // As text, because a statement has a limited number of parameters.
         read.push(" AND id NOT IN (");

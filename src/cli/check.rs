@@ -51,6 +51,7 @@ async fn report(app: &App, repair: bool) -> Outcome {
         unmovable,
         miscounted,
         mistimed,
+        mislimited,
         unfinished,
     } = found;
     let verdict = match (found.faults(), left.faults()) {
@@ -77,6 +78,7 @@ async fn report(app: &App, repair: bool) -> Outcome {
          posts not archived:          {unmovable}\n\
          archived posts miscounted:   {miscounted}\n\
          users with wrong post times: {mistimed}\n\
+         wrong follower-only sets:    {mislimited}\n\
          operations in progress:      {unfinished}\n\
          {verdict}"
     ))?;

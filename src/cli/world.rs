@@ -11,7 +11,7 @@ use crate::app::user::NewAccount;
 use crate::cli::progress;
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
-use crate::model::post::{Content, Platform};
+use crate::model::post::{Content, Platform, Visibility};
 
 /// Maximum number of users, follows or mutes written per call.
 const CHUNK: usize = 5_000;
@@ -123,6 +123,7 @@ async fn publish(app: &App, ids: &[UserId], Sayings { count, mut sayings }: Sayi
             author: ids[author as usize],
             content,
             platform,
+            visibility: Visibility::Public,
             created_at: at,
         };
         let posts: Vec<NewPost> = chunk.into_iter().filter(is_new).map(post).collect();

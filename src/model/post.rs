@@ -34,10 +34,15 @@ impl IdempotencyKey {
 }
 
 impl Digest {
-    /// Computes the digest of a post's content and platform.
+    /// Computes the digest of a post's content, platform and visibility. The digest of a public post is the same as in
+    /// versions in which all posts were public.
     #[must_use]
-    pub fn of_post(content: &Content, platform: Option<&Platform>) -> Self {
-        Self::of([Some(content.as_str()), platform.map(Platform::as_str)])
+    pub fn of_post(content: &Content, platform: Option<&Platform>, visibility: Visibility) -> Self {
+        let (content, platform) = (Some(content.as_str()), platform.map(Platform::as_str));
+        match visibility.word() {
+            None => Self::of([content, platform]),
+            word => Self::of([content, platform, word]),
+        }
     }
 }
 
@@ -52,10 +57,45 @@ pub struct Post {
     pub content: String,
     /// Name of the client that the post was written with; `None` if not given.
     pub platform: Option<String>,
+    /// Users who can see the post. Never changes.
+    pub visibility: Visibility,
     /// Creation time.
     pub created_at: Timestamp,
     /// Delivery mode of the post.
     pub delivery: Delivery,
+}
+
+/// The users who can see a post, apart from its author.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Visibility {
+    /// Everyone; only followers while the author's account is private.
+    #[default]
+    Public,
+    /// The author's followers.
+    Followers,
+}
+
+impl Visibility {
+    /// Returns true for posts whose visibility only the author's account limits.
+    #[must_use]
+    pub fn is_public(self) -> bool {
+        self == Self::Public
+    }
+
+    /// Returns the word that identifies the visibility; `None` for public posts, which are the rule.
+    #[must_use]
+    pub fn word(self) -> Option<&'static str> {
+        match self {
+            Self::Public => None,
+            Self::Followers => Some("followers"),
+        }
+    }
+
+    /// Returns the visibility that a word identifies; `None` if no visibility does.
+    #[must_use]
+    pub fn of_word(word: Option<&str>) -> Option<Self> {
+        [Self::Public, Self::Followers].into_iter().find(|visibility| visibility.word() == word)
+    }
 }
 
 /// The way a post reaches the timelines of its author's followers.
@@ -94,13 +134,30 @@ mod tests {
     fn digests_differ_where_posts_do() {
         let content = |text| Content::parse(text).unwrap();
         let platform = |text| Platform::parse(text).unwrap();
-        let bare = Digest::of_post(&content("ab"), None);
-        assert_eq!(bare, Digest::of_post(&content(" ab "), None));
-        assert_ne!(bare, Digest::of_post(&content("a"), Some(&platform("b"))));
-        assert_ne!(
-            Digest::of_post(&content("a"), Some(&platform("bc"))),
-            Digest::of_post(&content("ab"), Some(&platform("c")))
-        );
+        let public = |text, platform: Option<Platform>| {
+            Digest::of_post(&content(text), platform.as_ref(), Visibility::Public)
+        };
+        let bare = public("ab", None);
+        assert_eq!(bare, public(" ab ", None));
+        assert_ne!(bare, public("a", Some(platform("b"))));
+        assert_ne!(public("a", Some(platform("bc"))), public("ab", Some(platform("c"))));
+        assert_ne!(bare, Digest::of_post(&content("ab"), None, Visibility::Followers));
         assert_eq!(Digest::parse(&bare.to_string()), Some(bare));
+    }
+
+    #[test]
+    fn the_digest_of_a_public_post_is_part_of_the_stored_data() {
+        let (content, platform) = (Content::parse("ab").unwrap(), Platform::parse("web").unwrap());
+        let digest = |visibility| Digest::of_post(&content, Some(&platform), visibility).to_string();
+        assert_eq!(digest(Visibility::Public), Digest::of([Some("ab"), Some("web")]).to_string());
+        assert_ne!(digest(Visibility::Public), digest(Visibility::Followers));
+    }
+
+    #[test]
+    fn the_words_of_visibilities_are_part_of_the_stored_data() {
+        for (visibility, word) in [(Visibility::Public, None), (Visibility::Followers, Some("followers"))] {
+            assert_eq!((visibility.word(), Visibility::of_word(word)), (word, Some(visibility)));
+        }
+        assert_eq!(Visibility::of_word(Some("public")), None);
     }
 }

@@ -31,11 +31,12 @@
 //! | `ff:{u7}:requesting` | sorted set | users that user 7 has requested to follow, by time: the source of truth for a request. A user is in at most one of `following` and `requesting` |
 //! | `ff:{u7}:requests` | sorted set | users who have requested to follow user 7, by time: the mirror |
 //! | `ff:{u7}:find:N`, `…:a`, `…:b` | sorted set, temporary | a page of users and its intersections with `following` and `followers`; N is a nonce |
-//! | `ff:{p9}:post` | hash | `author`, `content`, `created_at`, `platform`, `delivery`; or a tombstone: `author`, `deleted`, and `settled` (1 once the archive has recorded the deletion, 2 if the post was never visible) |
+//! | `ff:{p9}:post` | hash | `author`, `content`, `created_at`, `platform`, `delivery`; `visibility`, if only followers can see the post; or a tombstone: `author`, `deleted`, `visibility` as before, and `settled` (1 once the archive has recorded the deletion, 2 if the post was never visible) |
 //! | `ff:{u7}:posts` | list | user 7's hot posts, in descending order of id |
 //! | `ff:{u7}:posts:times` | list | creation time and last bits of the id of each post in `posts`, in the same order; see `store/lua/part/times.lua` |
+//! | `ff:{u7}:limited` | sorted set | those of `posts` that only followers can see, by creation time |
 //! | `ff:{u7}:recent` | sorted set | user 7's twenty newest posts, by id |
-//! | `ff:{u7}:cold` | hash | summary of user 7's cold posts, which have left `posts` for the archive: `greatest`, the greatest id ever archived; `count`, the number of cold posts; `latest`, the latest creation time ever archived, absent if not known |
+//! | `ff:{u7}:cold` | hash | summary of user 7's cold posts, which have left `posts` for the archive: `greatest`, the greatest id ever archived; `count`, the number of cold posts; `latest`, the latest creation time ever archived, absent if not known; `limited`, the number of cold posts that only followers can see, absent if there were none |
 //! | `ff:{u7}:gone` | sorted set | user 7's deleted posts that may still be in the archive, by id |
 //! | `ff:{u7}:timeline` | list | user 7's home timeline: post ids in descending order, then a seal; see `store/lua/part/timeline.lua` |
 //! | `ff:{u7}:removed` | sorted set | posts removed from user 7's timeline, by time of removal; see `store/lua/part/remove.lua`. Expires after a day |
@@ -468,6 +469,12 @@ impl Keys {
         self.key(Tag::User(author), "posts:times")
     }
 
+    /// Returns the key of a user's hot posts that only followers can see.
+    #[must_use]
+    pub fn limited(&self, author: UserId) -> Key<SortedSet> {
+        self.key(Tag::User(author), "limited")
+    }
+
     /// Returns the key of a user's newest posts.
     #[must_use]
     pub fn recent(&self, author: UserId) -> Key<SortedSet> {
@@ -755,6 +762,7 @@ mod tests {
         assert_eq!(keys.post(post).name(), "ff:{p9}:post");
         assert_eq!(keys.posts(user).name(), "ff:{u7}:posts");
         assert_eq!(keys.post_times(user).name(), "ff:{u7}:posts:times");
+        assert_eq!(keys.limited(user).name(), "ff:{u7}:limited");
         assert_eq!(keys.written(user).name(), "ff:{u7}:written");
         assert_eq!(keys.recent(user).name(), "ff:{u7}:recent");
         assert_eq!(keys.cold(user).name(), "ff:{u7}:cold");

@@ -35,6 +35,7 @@ mod peer;
 mod pool;
 pub mod post;
 pub mod post_list;
+pub mod post_times;
 pub mod region;
 pub mod relation;
 mod replica;

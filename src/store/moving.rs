@@ -118,7 +118,7 @@ pub fn finish(keys: &Keys, mover: &str, outcome: &Outcome) -> Command<u64> {
 pub fn remove_archived(keys: &Keys, author: UserId, posts: &[PostId]) -> Command<u64> {
     assert!(posts.is_sorted() && !posts.is_empty(), "at least one post, in ascending order of id");
     let put = call(&script::REMOVE_ARCHIVED_POSTS).key(&keys.posts(author)).key(&keys.cold(author));
-    let put = put.key(&keys.post_times(author));
+    let put = put.key(&keys.post_times(author)).key(&keys.limited(author));
     put.args(posts.iter().map(|post| post.get())).reply()
 }
 
@@ -134,44 +134,59 @@ pub struct Cold {
     pub greatest: u64,
     /// Number of cold posts, excluding deleted posts; `None` if the stored value is not a valid count.
     pub count: Option<u64>,
+    /// Number of those that only followers can see; `None` if the stored value is not a valid count.
+    pub limited: Option<u64>,
     /// Deleted posts that may still be in the archive.
     pub gone: Vec<PostId>,
 }
 
+/// The fields of the summary: the greatest id and the two counts.
+type ColdFields = (Option<u64>, Option<String>, Option<String>);
+
 impl Cold {
-    fn new((greatest, count): (Option<u64>, Option<String>), gone: Vec<Id>) -> Self {
-        let count = count.map_or(Some(0), |count| count.parse().ok());
-        Self { greatest: greatest.unwrap_or(0), count, gone: ids(gone) }
+    fn new((greatest, count, limited): ColdFields, gone: Vec<Id>) -> Self {
+        let number = |count: Option<String>| count.map_or(Some(0), |count| count.parse().ok());
+        let (count, limited) = (number(count), number(limited));
+        Self { greatest: greatest.unwrap_or(0), count, limited, gone: ids(gone) }
     }
 }
 
 /// Reads the summary of an author's cold posts.
 pub fn cold(keys: &Keys, author: UserId) -> Command<Cold> {
-    let cold = command("HMGET").key(&keys.cold(author)).arg("greatest").arg("count");
+    let cold = command("HMGET").key(&keys.cold(author)).arg("greatest").arg("count").arg("limited");
     let gone = command("ZRANGE").key(&keys.gone(author)).arg(0).arg(-1);
-    several::<((Option<u64>, Option<String>), Vec<Id>)>(&[cold, gone])
-        .map(|(noted, gone)| Ok(Cold::new(noted, gone)))
+    several::<(ColdFields, Vec<Id>)>(&[cold, gone]).map(|(noted, gone)| Ok(Cold::new(noted, gone)))
 }
 
 /// Atomically reads the summary of an author's cold posts and the author's list.
 pub fn cold_and_listed(keys: &Keys, author: UserId) -> Command<(Cold, Vec<PostId>)> {
     let read = call(&script::COLD_AND_LISTED).key(&keys.cold(author)).key(&keys.gone(author));
     read.key(&keys.posts(author))
-        .reply::<(Option<u64>, Option<String>, Vec<Id>, Vec<Id>)>()
-        .map(|(greatest, count, gone, listed)| Ok((Cold::new((greatest, count), gone), ids(listed))))
+        .reply::<(Option<u64>, Option<String>, Option<String>, Vec<Id>, Vec<Id>)>()
+        .map(|(greatest, count, limited, gone, listed)| {
+            Ok((Cold::new((greatest, count, limited), gone), ids(listed)))
+        })
 }
 
-/// Corrects the summary of an author's cold posts to `(count, greatest)`, unless the summary has changed since
-/// it was read. Returns true if the summary is now correct.
-pub fn correct_cold(
-    keys: &Keys,
-    author: UserId,
-    read: &Cold,
-    (count, greatest): (u64, u64),
-) -> Command<bool> {
+/// The correct summary of an author's cold posts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RightCold {
+    /// Greatest id.
+    pub greatest: u64,
+    /// Number of cold posts, excluding deleted posts.
+    pub count: u64,
+    /// Number of those that only followers can see.
+    pub limited: u64,
+}
+
+/// Corrects the summary of an author's cold posts, unless the summary has changed since it was read. Returns true if
+/// the summary is now correct.
+pub fn correct_cold(keys: &Keys, author: UserId, read: &Cold, right: RightCold) -> Command<bool> {
+    let noted = |count: Option<u64>| count.map_or(String::new(), |count| count.to_string());
     let correct = call(&script::CORRECT_COLD).key(&keys.cold(author)).key(&keys.gone(author));
-    let noted = read.count.map_or(String::new(), |count| count.to_string());
-    correct.arg(noted).arg(read.greatest).arg(read.gone.len()).arg(count).arg(greatest).reply()
+    let correct = correct.arg(noted(read.count)).arg(read.greatest).arg(read.gone.len());
+    let correct = correct.arg(noted(read.limited));
+    correct.arg(right.count).arg(right.greatest).arg(right.limited).reply()
 }
 
 /// Reads up to [`MOST`] of an author's posts beyond the hot limit, in descending order of id, after skipping

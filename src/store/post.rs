@@ -11,7 +11,7 @@ use redis::{FromRedisValue, ParsingError, Value};
 use crate::model::clock::Timestamp;
 use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
-use crate::model::post::{Content, Delivery, Platform, Post};
+use crate::model::post::{Content, Delivery, Platform, Post, Visibility};
 use crate::store::command::{Builder, Command, call, command, each};
 use crate::store::draft::{Attempt, Draft, Note};
 use crate::store::error::Error;
@@ -25,7 +25,7 @@ use crate::store::user::REVOKED_MILLIS;
 /// Maximum number of posts in an author's set of newest posts.
 const RECENT: usize = 20;
 
-const FIELDS: [&str; 5] = ["author", "content", "created_at", "platform", "delivery"];
+const FIELDS: [&str; 6] = ["author", "content", "created_at", "platform", "delivery", "visibility"];
 
 /// Creates a post's record if it does not exist. Returns the delivery mode in the record, as set by the
 /// process that created the record. Returns `None` if the id was revoked or belongs to another post.
@@ -34,6 +34,7 @@ pub fn create(
     draft: &Draft,
     content: &Content,
     platform: Option<&Platform>,
+    visibility: Visibility,
     delivery: Delivery,
 ) -> Command<Option<Delivery>> {
     let Draft { id, note } = draft;
@@ -43,6 +44,10 @@ pub fn create(
     let create = create.arg("delivery").arg(print_delivery(delivery));
     let create = match platform {
         Some(platform) => create.arg("platform").arg(platform.as_str()),
+        None => create,
+    };
+    let create = match visibility.word() {
+        Some(word) => create.arg("visibility").arg(word),
         None => create,
     };
     create.reply::<Option<String>>().map(|delivery| Ok(delivery.as_deref().and_then(parse_delivery)))
@@ -109,20 +114,20 @@ pub struct Sizes {
 pub fn publish(
     keys: &Keys,
     draft: &Draft,
-    delivery: Delivery,
+    (visibility, delivery): (Visibility, Delivery),
     sizes: Sizes,
     attempt: Option<(Digest, &Attempt)>,
 ) -> Command<Settled> {
     let Draft { id, note: Note { author, created_at, .. } } = draft;
     let publish = call(&script::PUBLISH_POST).key(&keys.void(*author)).key(&keys.posts(*author));
     let publish = publish.key(&keys.recent(*author)).key(&keys.timeline(*author)).key(&keys.cold(*author));
-    let publish = publish.key(&keys.post_times(*author));
+    let publish = publish.key(&keys.post_times(*author)).key(&keys.limited(*author));
     // In a cluster, the channel is in another slot (`store::signal::announce`).
     let is_announced = delivery == Delivery::Pulled && !keys.is_sharded();
     let channel = if is_announced { keys.pulled().name().to_owned() } else { String::new() };
     let described = |publish: Builder| {
         let publish = publish.arg(id.get()).arg(sizes.timeline).arg(sizes.hot).arg(RECENT);
-        publish.arg(channel).arg(author.get()).arg(created_at.as_millis())
+        publish.arg(channel).arg(author.get()).arg(created_at.as_millis()).arg(!visibility.is_public())
     };
     match attempt {
         Some((key, attempt)) => {
@@ -165,6 +170,8 @@ pub enum Record {
     Tombstone {
         /// The deleted post's author.
         author: UserId,
+        /// The deleted post's visibility.
+        visibility: Visibility,
         /// True if the archive has recorded the deletion.
         is_settled: bool,
     },
@@ -198,25 +205,28 @@ fn record(id: PostId, row: Reply<'_>) -> Result<Record, Error> {
     let unexpected = || Error::corrupt(format!("the record of post {id} is not a list of texts"));
     let mut row = row.elements().ok_or_else(unexpected)?;
     let mut next = || row.next().filter(|field| !field.is_null());
-    let [author, content, created_at, platform, delivery, settled] = std::array::from_fn(|_| next());
+    let [author, content, created_at, platform, delivery, visibility, settled] =
+        std::array::from_fn(|_| next());
     let text = |field: Reply<'_>| field.text().map(str::to_owned).ok_or_else(unexpected);
     let number = |field: Reply<'_>| field.integer().ok_or_else(unexpected);
     let Some(author) = author else { return Ok(Record::Missing) };
     let author =
         u64::try_from(number(author)?).ok().and_then(UserId::new).ok_or_else(|| corrupt("author"))?;
+    let visibility = Visibility::of_word(visibility.map(|word| word.text().unwrap_or_default()))
+        .ok_or_else(|| corrupt("known visibility"))?;
     let settled = settled.map(number).transpose()?;
     let Some(content) = content else {
         // Versions that do not know this value treat the record as a settled tombstone: also correct.
         if settled == Some(2) {
             return Ok(Record::Revoked { author });
         }
-        return Ok(Record::Tombstone { author, is_settled: settled.is_some() });
+        return Ok(Record::Tombstone { author, visibility, is_settled: settled.is_some() });
     };
     let created_at = Timestamp::from_millis(number(created_at.ok_or_else(|| corrupt("created_at"))?)?);
     let delivery =
         delivery.and_then(Reply::text).and_then(parse_delivery).ok_or_else(|| corrupt("delivery"))?;
     let (content, platform) = (text(content)?, platform.map(text).transpose()?);
-    Ok(Record::Live(Post { id, author, content, platform, created_at, delivery }))
+    Ok(Record::Live(Post { id, author, content, platform, visibility, created_at, delivery }))
 }
 
 /// Deletes an archived post's record, unless the record differs from `post`. Returns true if no record is
@@ -226,6 +236,7 @@ pub fn drop(keys: &Keys, post: &Post) -> Command<bool> {
     let drop = drop.arg("author").arg(post.author.get()).arg("content").arg(&post.content);
     let drop = drop.arg("created_at").arg(post.created_at.as_millis());
     let drop = drop.arg("platform").arg(post.platform.as_deref().unwrap_or_default());
+    let drop = drop.arg("visibility").arg(post.visibility.word().unwrap_or_default());
     drop.arg("delivery").arg(print_delivery(post.delivery)).reply()
 }
 
@@ -262,10 +273,11 @@ impl FromRedisValue for Erased {
     }
 }
 
-/// Erases a post's content and leaves a tombstone, if the post belongs to `author`. With `is_archived`, also
-/// leaves a tombstone for a post that only the archive contains.
-pub fn erase(keys: &Keys, author: UserId, id: PostId, is_archived: bool) -> Command<Erased> {
-    call(&script::ERASE_POST).key(&keys.post(id)).arg(author.get()).arg(is_archived).reply()
+/// Erases a post's content and leaves a tombstone, if the post belongs to `author`. With `archived`, the visibility of a
+/// post in the archive, also leaves a tombstone for a post that only the archive contains.
+pub fn erase(keys: &Keys, author: UserId, id: PostId, archived: Option<Visibility>) -> Command<Erased> {
+    let erase = call(&script::ERASE_POST).key(&keys.post(id)).arg(author.get()).arg(archived.is_some());
+    erase.arg(archived.and_then(Visibility::word).unwrap_or_default()).reply()
 }
 
 /// A live or deleted post's author and state.
@@ -291,15 +303,21 @@ pub fn trace(keys: &Keys, id: PostId) -> Command<Option<Trace>> {
     })
 }
 
-/// Removes a post from its author's lists and timeline, and from the count of cold posts. Returns true if the
+/// Removes a post from its author's lists and timeline, and from the counts of cold posts. Returns true if the
 /// post was in the hot list or cold.
-pub fn delete(keys: &Keys, author: UserId, id: PostId, now: Timestamp) -> Command<bool> {
+pub fn delete(
+    keys: &Keys,
+    author: UserId,
+    id: PostId,
+    visibility: Visibility,
+    now: Timestamp,
+) -> Command<bool> {
     let delete = call(&script::DELETE_POST).key(&keys.void(author)).key(&keys.posts(author));
     let delete = delete.key(&keys.recent(author)).key(&keys.timeline(author));
     let delete = delete.key(&keys.cold(author)).key(&keys.gone(author)).key(&keys.removed(author));
-    let delete = delete.key(&keys.post_times(author));
+    let delete = delete.key(&keys.post_times(author)).key(&keys.limited(author));
     let delete = delete.arg(id.get()).arg(now.as_millis()).arg(REVOKED_MILLIS).arg(RECENT);
-    delete.arg(REMOVED_MILLIS).reply()
+    delete.arg(REMOVED_MILLIS).arg(!visibility.is_public()).reply()
 }
 
 /// A post's location among its author's posts.

@@ -6,13 +6,15 @@
 //!
 //! - The list of posts is read before the summary of cold posts. A post that becomes cold in between is in the list that
 //!   was read, and perhaps also in the archive. Pages contain it once, since those who merge them drop duplicates, and
-//!   the excluded posts of a count contain it. Only a total count may count it twice.
+//!   the excluded posts of a count contain it. Only a total count may count it twice, and a public count may count it once although
+//!   only followers can see it.
 //! - The deleted posts are read last. A post that is deleted in between is one of them, or its deletion has reached the
 //!   archive; if it is in the list that was read, its record says that it is deleted.
 //! - A post that is published in between is missing, as if it had been published after the read.
 //! - Creation times that do not belong to the posts read before them are unknown.
 //!
-//! Not here: changes of these lists (`store::post`, `store::moving`), and timelines (`store::timeline`).
+//! Not here: changes of these lists (`store::post`, `store::moving`, `store::post_times`), and timelines
+//! (`store::timeline`).
 
 use redis::{FromRedisValue, ParsingError, Value};
 
@@ -22,7 +24,7 @@ use crate::model::id::{PostId, UserId};
 use crate::model::page::{Direction, Page, Window};
 use crate::store::command::{Builder, Command, MEMBERS_PER_COMMAND, call, command, several};
 use crate::store::error::Error;
-use crate::store::key::{Key, Keys, List};
+use crate::store::key::{Key, Keys, List, SortedSet};
 use crate::store::reply::{Answer, Reply};
 use crate::store::script;
 
@@ -92,7 +94,8 @@ pub fn page(keys: &Keys, author: UserId, window: &Window<PostId>) -> Command<Pos
     let page = windowed(page.key(&keys.gone(author)), window).arg(MOST_GONE);
     let page = page.reply::<PageParts>().read_by(|answer| read_page(answer.reply()));
     let window = *window;
-    let apart = move |keys: &Keys| vec![all(&keys.posts(author)), summary(keys, author), gone(keys, author)];
+    let apart =
+        move |keys: &Keys| vec![all(&keys.posts(author)), summary(keys, author), members(&keys.gone(author))];
     page.map(|parts| Ok(page_of(parts))).or_apart(
         keys,
         apart,
@@ -113,7 +116,7 @@ pub fn page_within(
 ) -> Command<Option<PostPage>> {
     let page = call(&script::POSTS_PAGE_WITHIN).key(&keys.posts(author)).key(&keys.cold(author));
     let page = page.key(&keys.gone(author)).key(&keys.post_times(author));
-    let page = limited(windowed(page, window).arg(MOST_GONE), period);
+    let page = in_period(windowed(page, window).arg(MOST_GONE), period);
     let read = |answer: &Answer| {
         let mut parts = answer.reply().elements()?;
         let (examined, page) = (parts.next()?.count()?, read_page(parts.next()?)?);
@@ -126,7 +129,7 @@ pub fn page_within(
         Ok(Some(page_of(parts)))
     });
     let window = *window;
-    let cut = move |(posts, times, summary, gone): PartsWithin| {
+    let cut = move |(posts, times, _, summary, gone): PartsWithin| {
         let cut = |posts: Vec<_>| {
             let cold = Cold { greatest: summary.greatest_within(period), count: 0 };
             PostPage::cut(&posts, &window, cold, &ids(gone))
@@ -147,19 +150,29 @@ fn spend_on(examined: u64) -> Result<(), Error> {
 }
 
 /// Adds a period's ends to the arguments.
-fn limited(builder: Builder, Period { since, until }: Period) -> Builder {
+fn in_period(builder: Builder, Period { since, until }: Period) -> Builder {
     let end = |time: Option<Timestamp>| time.map_or(String::new(), |time| time.as_millis().to_string());
     builder.arg(end(since)).arg(end(until))
 }
 
-/// All parts of an author's posts: the list, the stored elements of its creation times, the summary of cold posts, and the
-/// deleted posts.
-type PartsWithin = (Vec<Id>, Vec<i64>, Summary, Vec<Id>);
+/// All parts of an author's posts: the list, the stored elements of its creation times, those posts that only followers can
+/// see, the summary of cold posts, and the deleted posts.
+type PartsWithin = (Vec<Id>, Vec<i64>, Vec<Id>, Summary, Vec<Id>);
+
+/// The posts to count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// Period in which the posts were created.
+    pub period: Period,
+    /// True to leave out the posts that only followers can see.
+    pub is_public: bool,
+}
 
 /// Builds the commands that read all parts of an author's posts one by one.
 fn parts_within(keys: &Keys, author: UserId) -> Vec<Builder> {
     let lists = [all(&keys.posts(author)), all(&keys.post_times(author))];
-    lists.into_iter().chain([summary(keys, author), gone(keys, author)]).collect()
+    let sets = [members(&keys.limited(author)), summary(keys, author), members(&keys.gone(author))];
+    lists.into_iter().chain(sets).collect()
 }
 
 fn all(list: &Key<List>) -> Builder {
@@ -167,11 +180,11 @@ fn all(list: &Key<List>) -> Builder {
 }
 
 fn summary(keys: &Keys, author: UserId) -> Builder {
-    command("HMGET").key(&keys.cold(author)).arg("greatest").arg("count").arg("latest")
+    command("HMGET").key(&keys.cold(author)).args(["greatest", "count", "latest", "limited"])
 }
 
-fn gone(keys: &Keys, author: UserId) -> Builder {
-    command("ZRANGE").key(&keys.gone(author)).arg(0).arg(-1)
+fn members(set: &Key<SortedSet>) -> Builder {
+    command("ZRANGE").key(set).arg(0).arg(-1)
 }
 
 /// The summary of an author's cold posts.
@@ -179,14 +192,16 @@ struct Summary {
     cold: Cold,
     /// The latest creation time of all cold posts, if it is known.
     latest: Option<Timestamp>,
+    /// Number of cold posts that only followers can see, as stored.
+    limited: Option<String>,
 }
 
 impl FromRedisValue for Summary {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
-        let (greatest, count, latest) = FromRedisValue::from_redis_value(value)?;
+        let (greatest, count, latest, limited) = FromRedisValue::from_redis_value(value)?;
         let cold = Cold { greatest: number(greatest), count: number(count) };
         let latest = Option::<String>::and_then(latest, |latest| latest.parse().ok());
-        Ok(Self { cold, latest: latest.map(Timestamp::from_millis) })
+        Ok(Self { cold, latest: latest.map(Timestamp::from_millis), limited })
     }
 }
 
@@ -310,6 +325,8 @@ pub fn nearest(keys: &Keys, author: UserId, direction: Direction) -> Command<Nea
 pub struct CountWithin {
     /// Number of hot posts in the period.
     pub hot: u64,
+    /// False if everyone can see all cold posts, of any period.
+    pub has_limited: bool,
     /// Greatest id of the cold posts; 0 if no cold post is in the period.
     pub greatest: u64,
     /// Posts that may be in the archive although they are hot or deleted.
@@ -318,69 +335,45 @@ pub struct CountWithin {
 
 /// Counts an author's hot posts that were created in a period in `O(log n)`, plus the posts created up to a day before
 /// and after both of its ends. Returns `None` if the creation times are unknown.
-pub fn count_within(keys: &Keys, author: UserId, period: Period) -> Command<Option<CountWithin>> {
+pub fn count_within(keys: &Keys, author: UserId, counted: Counted) -> Command<Option<CountWithin>> {
+    let Counted { period, is_public } = counted;
     let count = call(&script::COUNT_POSTS_WITHIN).key(&keys.posts(author)).key(&keys.cold(author));
-    let count = limited(count.key(&keys.gone(author)).key(&keys.post_times(author)), period);
-    let count = count.reply::<Option<(u64, u64, u64, Vec<Id>)>>().walking(FEW_TIMES).map(|parts| {
-        let Some((examined, hot, greatest, excluded)) = parts else { return Ok(None) };
+    let count = count.key(&keys.gone(author)).key(&keys.post_times(author)).key(&keys.limited(author));
+    let count = in_period(count, period).arg(is_public);
+    let count = count.reply::<Option<(u64, u64, u64, Vec<Id>, bool)>>().walking(FEW_TIMES).map(|parts| {
+        let Some((examined, hot, greatest, excluded, has_limited)) = parts else { return Ok(None) };
         spend_on(examined + excluded.len() as u64)?;
-        Ok(Some(CountWithin { hot, greatest, excluded: ids(excluded) }))
+        Ok(Some(CountWithin { hot, greatest, has_limited, excluded: ids(excluded) }))
     });
-    let join = move |(posts, times, summary, gone): PartsWithin| {
-        let (posts, greatest) = (ids(posts), summary.greatest_within(period));
+    let join = move |(posts, times, limited, summary, gone): PartsWithin| {
+        let (posts, limited, greatest) = (ids(posts), ids(limited), summary.greatest_within(period));
         let count = |hot: Vec<PostId>| {
+            let counts = |post: &&PostId| !is_public || !limited.contains(post);
             let may_be_archived = |post: &PostId| post.get() <= greatest;
             let excluded = ids(gone).into_iter().chain(posts.iter().copied()).filter(may_be_archived);
-            CountWithin { hot: hot.len() as u64, greatest, excluded: excluded.collect() }
+            CountWithin {
+                hot: hot.iter().filter(counts).count() as u64,
+                greatest,
+                has_limited: summary.limited.is_some_and(|limited| limited != "0"),
+                excluded: excluded.collect(),
+            }
         };
         Ok(created_in(period, &posts, &times).map(count))
     };
     count.or_apart(keys, move |keys| parts_within(keys, author), join)
 }
 
-/// An author's hot posts, and the stored elements of their creation times.
-pub type Timed = (Vec<PostId>, Vec<String>);
-
-/// Reads an author's hot posts and the stored elements of their creation times, in list order.
-pub fn timed(keys: &Keys, author: UserId) -> Command<Timed> {
-    let posts = command("LRANGE").key(&keys.posts(author)).arg(0).arg(-1);
-    let times = command("LRANGE").key(&keys.post_times(author)).arg(0).arg(-1);
-    several::<(Vec<Id>, Vec<String>)>(&[posts, times]).map(|(posts, times)| Ok((ids(posts), times)))
-}
-
-/// Returns the stored element of a post's creation time, as `store/lua/part/times.lua` writes it.
-#[must_use]
-pub fn time_element(post: PostId, time: Timestamp) -> String {
-    let bits = i64::try_from(post.get() % 1_024).unwrap_or(0);
-    (time.as_millis() * 1_024 + bits).to_string()
-}
-
-/// Writes the creation times of an author's hot posts, unless the posts have changed since they were read. Returns
-/// true if the times were written.
-pub fn write_times(keys: &Keys, author: UserId, posts: &[(PostId, Timestamp)]) -> Command<bool> {
-    let write = call(&script::WRITE_TIMES).key(&keys.posts(author)).key(&keys.post_times(author));
-    let write = write.key(&keys.cold(author)).arg(posts.len());
-    let write = write.args(posts.iter().map(|(post, _)| post.get()));
-    write.args(posts.iter().map(|(_, time)| time.as_millis())).reply()
-}
-
-/// Counts an author's hot and cold posts.
-pub fn count(keys: &Keys, author: UserId) -> Command<u64> {
-    let count = call(&script::COUNT_POSTS).key(&keys.posts(author)).key(&keys.cold(author)).reply();
+/// Counts an author's hot and cold posts; if `is_public`, only those that not only followers can see.
+pub fn count(keys: &Keys, author: UserId, is_public: bool) -> Command<u64> {
+    let count = call(&script::COUNT_POSTS).key(&keys.posts(author)).key(&keys.cold(author));
+    let count = count.key(&keys.limited(author)).arg(is_public).reply();
     let apart = move |keys: &Keys| {
-        let cold = command("HGET").key(&keys.cold(author)).arg("count");
-        vec![command("LLEN").key(&keys.posts(author)), cold]
+        let hot = command("LLEN").key(&keys.posts(author));
+        vec![hot, command("ZCARD").key(&keys.limited(author)), summary(keys, author)]
     };
-    count.or_apart(keys, apart, |(hot, cold): (u64, _)| Ok(hot + number(cold)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_element_of_a_time_has_the_last_bits_of_the_id() {
-        let element = |id, millis| time_element(PostId::new(id).unwrap(), Timestamp::from_millis(millis));
-        assert_eq!(element(1_025, 1_795_163_400_123), (1_795_163_400_123_i64 * 1_024 + 1).to_string());
-    }
+    count.or_apart(keys, apart, move |(hot, hot_limited, summary): (u64, u64, Summary)| {
+        let all = hot + summary.cold.count;
+        let limited = if is_public { hot_limited + number(summary.limited) } else { 0 };
+        Ok(all.saturating_sub(limited))
+    })
 }

@@ -9,7 +9,7 @@
 //! 4. Read them back and compare. If the archive has a tombstone that Redis lost with its latest writes,
 //!    erase the post in Redis again and reprocess it.
 //! 5. Remove the posts from their authors' lists and update the authors' cold post metadata (greatest id and
-//!    count), atomically per author.
+//!    counts), atomically per author.
 //! 6. Delete the records that have not changed since step 2. Tombstones expire on their own.
 //! 7. Each author has a set of deleted posts that the archive may still have as live posts. From these sets,
 //!    remove the posts that are now tombstones in the archive.

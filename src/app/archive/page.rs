@@ -223,7 +223,7 @@ mod tests {
 
     use super::*;
     use crate::model::clock::Timestamp;
-    use crate::model::post::Delivery;
+    use crate::model::post::{Delivery, Visibility};
     use crate::store::post_list::Gone;
 
     fn id(number: u64) -> PostId {
@@ -236,6 +236,7 @@ mod tests {
             author: UserId::new(7).unwrap(),
             content: String::new(),
             platform: None,
+            visibility: Visibility::Public,
             created_at: Timestamp::from_millis(0),
             delivery: Delivery::Pulled,
         })

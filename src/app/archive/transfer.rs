@@ -9,7 +9,7 @@ use crate::app::error::Error;
 use crate::archive;
 use crate::archive::post::Row;
 use crate::model::id::{PostId, UserId};
-use crate::model::post::Post;
+use crate::model::post::{Post, Visibility};
 use crate::store::batch::Batch;
 use crate::store::moving::{self, Entry, Outcome};
 use crate::store::post::{self, Record};
@@ -19,6 +19,8 @@ use crate::store::post::{self, Record};
 struct Records {
     live: Vec<Post>,
     tombstones: Vec<(PostId, UserId)>,
+    /// The same tombstones, with the visibility that each post had.
+    deleted: Vec<(PostId, UserId, Visibility)>,
     /// Tombstones that the archive already has.
     settled: Vec<(PostId, UserId)>,
     missing: Vec<PostId>,
@@ -74,7 +76,7 @@ impl App {
         ids.sort_unstable();
         ids.dedup();
         let records = self.read_records(&ids).await?;
-        self.unlist_moving(&records.tombstones).await?;
+        self.unlist_moving(&records.deleted).await?;
 
         let archive = self.archive().await?;
         if !records.live.is_empty() || !records.tombstones.is_empty() {
@@ -113,8 +115,11 @@ impl App {
         for (&id, record) in ids.iter().zip(found) {
             match record {
                 Record::Live(post) => records.live.push(post),
-                Record::Tombstone { author, is_settled: true } => records.settled.push((id, author)),
-                Record::Tombstone { author, is_settled: false } => records.tombstones.push((id, author)),
+                Record::Tombstone { author, is_settled: true, .. } => records.settled.push((id, author)),
+                Record::Tombstone { author, is_settled: false, visibility } => {
+                    records.tombstones.push((id, author));
+                    records.deleted.push((id, author, visibility));
+                }
                 // A revoked post has nothing to archive.
                 Record::Missing | Record::Revoked { .. } => records.missing.push(id),
             }
@@ -126,8 +131,7 @@ impl App {
     /// lost the deletions with its latest writes. The posts stay in the mover's list for the next turn.
     async fn erase_again(&self, deleted: &[(PostId, UserId)]) -> Result<(), Error> {
         let mut batch = Batch::new("move: erase");
-        let erase =
-            |&(id, author): &(PostId, UserId)| batch.push(post::erase(self.keys(), author, id, false));
+        let erase = |&(id, author): &(PostId, UserId)| batch.push(post::erase(self.keys(), author, id, None));
         let tickets = deleted.iter().map(erase).collect();
         batch.send(self.store()).await?.take_all(tickets)?;
         Ok(())
@@ -228,9 +232,9 @@ fn judge(records: &Records, rows: Vec<Row>) -> Result<Verdict, Error> {
 
 /// Returns true if two posts are equal apart from their delivery state.
 fn is_same(one: &Post, other: &Post) -> bool {
-    let Post { id, author, content, platform, created_at, delivery: _ } = one;
-    (id, author, content, platform, created_at)
-        == (&other.id, &other.author, &other.content, &other.platform, &other.created_at)
+    let Post { id, author, content, platform, visibility, created_at, delivery: _ } = one;
+    (id, author, content, platform, visibility, created_at)
+        == (&other.id, &other.author, &other.content, &other.platform, &other.visibility, &other.created_at)
 }
 
 fn by_author(posts: &[(PostId, UserId)]) -> BTreeMap<UserId, Vec<PostId>> {

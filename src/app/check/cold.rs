@@ -3,25 +3,23 @@
 //! An archived post is cold, and counted, unless it is still in its author's list (a mover has written it but
 //! not yet trimmed the list) or in the set of deleted posts (deleted, but not yet tombstoned in the archive).
 //! While list, set and count are unchanged, the count must therefore equal the number of rows that are in
-//! neither list nor set.
+//! neither list nor set. The same holds for those that only followers can see.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::app::App;
 use crate::app::error::Error;
-use crate::archive::post::Row;
+use crate::archive::post::{Counts, Row};
 use crate::model::id::{PostId, UserId};
+use crate::model::post::Visibility;
 use crate::store::batch::Batch;
-use crate::store::moving::{self, Cold};
+use crate::store::moving::{self, Cold, RightCold};
 
 /// Maximum number of attempts to read an author's data without a concurrent change.
 const ATTEMPTS: usize = 3;
 
 /// Maximum number of posts per archive query.
 const ROWS: usize = 1_000;
-
-/// The number of an author's posts in the archive, and their greatest id.
-type Archived = (u64, u64);
 
 impl App {
     /// Compares the archived post counts of these users with the archive. Returns the number of users with a
@@ -35,9 +33,10 @@ impl App {
         let archived = self.archived_counts(&authors).await?;
         let mut wrong = 0;
         for (author, cold) in counted {
-            let (count, greatest) = archived.get(&author).copied().unwrap_or_default();
-            let is_plainly_right =
-                cold.count == Some(count) && cold.greatest >= greatest && cold.gone.is_empty();
+            let Counts { count, limited, greatest } = archived.get(&author).copied().unwrap_or_default();
+            let is_plainly_right = (cold.count, cold.limited) == (Some(count), Some(limited))
+                && cold.greatest >= greatest
+                && cold.gone.is_empty();
             if !is_plainly_right && self.is_miscounted(author, repair).await? {
                 wrong += 1;
             }
@@ -50,7 +49,8 @@ impl App {
             let Some((cold, right)) = self.measure_cold(author).await? else {
                 continue;
             };
-            if (cold.count, cold.greatest) == (Some(right.0), right.1) {
+            let RightCold { greatest, count, limited } = right;
+            if (cold.greatest, cold.count, cold.limited) == (greatest, Some(count), Some(limited)) {
                 return Ok(false);
             }
             if !repair
@@ -64,9 +64,9 @@ impl App {
         Ok(false)
     }
 
-    /// Returns an author's recorded cold post summary, and the correct count and greatest id; `None` if the
-    /// data changed during the read.
-    async fn measure_cold(&self, author: UserId) -> Result<Option<(Cold, Archived)>, Error> {
+    /// Returns an author's recorded cold post summary, and the correct one; `None` if the data changed during the
+    /// read.
+    async fn measure_cold(&self, author: UserId) -> Result<Option<(Cold, RightCold)>, Error> {
         let read = || moving::cold_and_listed(self.keys(), author);
         let before = read().send("check: listed", self.store()).await?;
         let archived = self.archived_counts(&[author]).await?;
@@ -79,27 +79,33 @@ impl App {
         if read().send("check: listed", self.store()).await? != before {
             return Ok(None);
         }
-        let (count, greatest) = archived.get(&author).copied().unwrap_or_default();
+        let Counts { count, limited, greatest } = archived.get(&author).copied().unwrap_or_default();
         // A post still in the list is not cold yet.
-        let is_cold = PostId::new(greatest).is_some_and(|greatest| !elsewhere.contains(&greatest));
+        let is_cold = PostId::new(greatest).is_some_and(|greatest| !elsewhere.contains_key(&greatest));
         let greatest = if is_cold { cold.greatest.max(greatest) } else { cold.greatest };
-        Ok(Some((before.0, (count.saturating_sub(elsewhere.len() as u64), greatest))))
+        let limited_elsewhere = elsewhere.values().filter(|visibility| !visibility.is_public()).count();
+        let count = count.saturating_sub(elsewhere.len() as u64);
+        let limited = limited.saturating_sub(limited_elsewhere as u64);
+        Ok(Some((before.0, RightCold { greatest, count, limited })))
     }
 
-    /// Returns the posts in `posts` that the archive has as live posts of this author.
-    async fn archived_among(&self, author: UserId, posts: Vec<PostId>) -> Result<HashSet<PostId>, Error> {
-        let mut found = HashSet::new();
+    /// Returns the posts in `posts` that the archive has as live posts of this author, with their visibilities.
+    async fn archived_among(
+        &self,
+        author: UserId,
+        posts: Vec<PostId>,
+    ) -> Result<HashMap<PostId, Visibility>, Error> {
+        let mut found = HashMap::new();
         for posts in posts.chunks(ROWS) {
             let rows = self.archive().await?.read(posts).await?;
             let live = rows.into_iter().filter_map(Row::live);
-            found.extend(live.filter(|post| post.author == author).map(|post| post.id));
+            found.extend(live.filter(|post| post.author == author).map(|post| (post.id, post.visibility)));
         }
         Ok(found)
     }
 
-    async fn archived_counts(&self, authors: &[UserId]) -> Result<HashMap<UserId, Archived>, Error> {
-        let counts = self.archive().await?.post_counts(authors).await?;
-        Ok(counts.into_iter().map(|(author, count, greatest)| (author, (count, greatest))).collect())
+    async fn archived_counts(&self, authors: &[UserId]) -> Result<HashMap<UserId, Counts>, Error> {
+        Ok(self.archive().await?.post_counts(authors).await?.into_iter().collect())
     }
 
     /// Returns the cold post summary of each user who has, or had, cold posts.
@@ -107,7 +113,9 @@ impl App {
         let mut batch = Batch::new("check: cold");
         let tickets = ids.iter().map(|&id| batch.push(moving::cold(self.keys(), id))).collect();
         let counts = batch.send(self.store()).await?.take_all(tickets)?;
-        let has_any = |(_, cold): &(UserId, Cold)| cold.greatest > 0 || cold.count != Some(0);
+        let has_any = |(_, cold): &(UserId, Cold)| {
+            cold.greatest > 0 || (cold.count, cold.limited) != (Some(0), Some(0))
+        };
         Ok(ids.iter().copied().zip(counts).filter(has_any).collect())
     }
 }

@@ -1,7 +1,8 @@
 //! Checks stored data for consistency, and repairs it.
 //!
-//! Compares both directions of every edge and every block, the name index with the users, the creation times of hot posts with their
-//! records, and each user's archived post count with the archive. A server may be writing concurrently, so the check
+//! Compares both directions of every edge and every block, the name index with the users, the creation times and
+//! visibilities of hot posts with their records, and each user's archived post count with the archive. A server may be
+//! writing concurrently, so the check
 //! reads suspect data again before it counts a fault. An operation with an intent is in progress, and is not a fault.
 
 mod block;
@@ -59,6 +60,8 @@ pub struct Findings {
     pub miscounted: u64,
     /// Users whose hot posts have wrong creation times.
     pub mistimed: u64,
+    /// Users whose set of hot posts that only followers can see is wrong.
+    pub mislimited: u64,
     /// Unfinished operations, which are not faults.
     pub unfinished: u64,
 }
@@ -77,6 +80,7 @@ impl Findings {
             + self.unmovable
             + self.miscounted
             + self.mistimed
+            + self.mislimited
     }
 }
 
@@ -95,6 +99,7 @@ impl AddAssign for Findings {
             unmovable,
             miscounted,
             mistimed,
+            mislimited,
             unfinished,
         } = other;
         self.users += users;
@@ -109,6 +114,7 @@ impl AddAssign for Findings {
         self.unmovable += unmovable;
         self.miscounted += miscounted;
         self.mistimed += mistimed;
+        self.mislimited += mislimited;
         self.unfinished += unfinished;
     }
 }
@@ -159,7 +165,7 @@ impl App {
     }
 
     /// Checks the users with the [`USERS_AT_A_TIME`] ids from `first` on: their names, both of their lists,
-    /// their archived post counts and the creation times of their hot posts. With `repair`, repairs faults.
+    /// their archived post counts, and the creation times and visibilities of their hot posts. With `repair`, repairs faults.
     pub async fn check_users(&self, first: u64, repair: bool) -> Result<Findings, Error> {
         let ids: Vec<UserId> = (first..first + USERS_AT_A_TIME).filter_map(UserId::new).collect();
         let records = ids.iter().zip(self.usernames(&ids).await?);
@@ -177,7 +183,7 @@ impl App {
         }
         findings += self.check_boundaries(&ids, repair).await?;
         findings.miscounted += self.check_cold(&ids, repair).await?;
-        findings.mistimed += self.check_times(&ids, repair).await?;
+        findings += self.check_times(&ids, repair).await?;
         Ok(findings)
     }
 

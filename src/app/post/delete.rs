@@ -6,6 +6,7 @@ use crate::app::error::{Broken, Error, Field, Reason};
 use crate::app::viewer::Viewer;
 use crate::archive::post::Row;
 use crate::model::id::{PostId, UserId};
+use crate::model::post::{Post, Visibility};
 use crate::store::batch::Batch;
 use crate::store::fanout::{self, Kind, Task};
 use crate::store::intent::Operation;
@@ -19,9 +20,9 @@ const ATTEMPTS: usize = 3;
 /// The state of a post that its author may delete.
 enum Deletable {
     /// The post's record is in Redis.
-    Hot,
+    Hot(Visibility),
     /// The post is in the archive.
-    Archived,
+    Archived(Visibility),
     /// The post has already been deleted.
     Deleted,
 }
@@ -32,9 +33,9 @@ impl App {
     pub async fn delete_post(&self, viewer: &Viewer, id: PostId) -> Result<(), Error> {
         let author = viewer.signed_in()?.user;
         for _ in 0..ATTEMPTS {
-            let is_archived = match self.find_to_delete(author, id).await? {
-                Deletable::Hot => false,
-                Deletable::Archived => true,
+            let (visibility, archived) = match self.find_to_delete(author, id).await? {
+                Deletable::Hot(visibility) => (visibility, None),
+                Deletable::Archived(visibility) => (visibility, Some(visibility)),
                 // The earlier deletion may have been interrupted or may not have reached the lists yet.
                 Deletable::Deleted => return self.finish_deletion(author, id, false).await,
             };
@@ -42,11 +43,11 @@ impl App {
             let intents = self.intents(std::iter::once(Operation::Delete { author, post: id }));
             self.record(&intents, &deadline).await?;
             deadline.check()?;
-            let erase = post::erase(self.keys(), author, id, is_archived);
+            let erase = post::erase(self.keys(), author, id, archived);
             match erase.send("delete: erase", self.store()).await? {
                 Erased::Erased => {
                     deadline.check()?;
-                    self.unlist(author, id, true).await?;
+                    self.unlist((author, id), visibility, true).await?;
                     return self.forget(&intents).await;
                 }
                 // The post has just been archived.
@@ -70,16 +71,16 @@ impl App {
             Record::Tombstone { author: other, .. } if other != author => Err(missing()),
             Record::Revoked { .. } => Err(missing()),
             Record::Tombstone { .. } => Ok(Deletable::Deleted),
-            Record::Live(_) => match whereabouts {
-                Location::Listed => Ok(Deletable::Hot),
+            Record::Live(Post { visibility, .. }) => match whereabouts {
+                Location::Listed => Ok(Deletable::Hot(visibility)),
                 // The post is being archived or was never visible.
                 Location::Cold if self.read_row(id).await?.is_some_and(|row| row.author() == author) => {
-                    Ok(Deletable::Hot)
+                    Ok(Deletable::Hot(visibility))
                 }
                 Location::Cold | Location::Absent => Err(missing()),
             },
             Record::Missing => match self.read_row(id).await? {
-                Some(Row::Live(post)) if post.author == author => Ok(Deletable::Archived),
+                Some(Row::Live(post)) if post.author == author => Ok(Deletable::Archived(post.visibility)),
                 Some(Row::Live(_)) => Err(foreign()),
                 Some(Row::Tombstone { author: other, .. }) if other == author => Ok(Deletable::Deleted),
                 Some(Row::Tombstone { .. }) | None => Err(missing()),
@@ -100,7 +101,9 @@ impl App {
         is_abandoned: bool,
     ) -> Result<(), Error> {
         match post::read(self.keys(), id).send("delete: trace", self.store()).await? {
-            Record::Tombstone { is_settled: false, .. } => self.unlist(author, id, is_abandoned).await,
+            Record::Tombstone { is_settled: false, visibility, .. } => {
+                self.unlist((author, id), visibility, is_abandoned).await
+            }
             // The archive has the tombstone, so step 2 is done.
             Record::Tombstone { is_settled: true, .. } if is_abandoned => {
                 let sweep = fanout::add(self.keys(), &sweep(author, id));
@@ -111,8 +114,13 @@ impl App {
     }
 
     /// Runs step 2, and then step 3 if the post was listed or `queues_anyway` is true.
-    async fn unlist(&self, author: UserId, id: PostId, queues_anyway: bool) -> Result<(), Error> {
-        let delete = post::delete(self.keys(), author, id, self.now());
+    async fn unlist(
+        &self,
+        (author, id): (UserId, PostId),
+        visibility: Visibility,
+        queues_anyway: bool,
+    ) -> Result<(), Error> {
+        let delete = post::delete(self.keys(), author, id, visibility, self.now());
         let was_listed = delete.send("delete: lists", self.store()).await?;
         if !was_listed && !queues_anyway {
             return Ok(());
@@ -128,17 +136,21 @@ impl App {
 
     /// Runs step 2 for deleted posts that a mover found. For posts that were still listed, adds the jobs that
     /// remove them from timelines. Makes two round trips.
-    pub(in crate::app) async fn unlist_moving(&self, posts: &[(PostId, UserId)]) -> Result<(), Error> {
+    pub(in crate::app) async fn unlist_moving(
+        &self,
+        posts: &[(PostId, UserId, Visibility)],
+    ) -> Result<(), Error> {
         let mut batch = Batch::new("move: deletions");
         let now = self.now();
-        let delete =
-            |&(id, author): &(PostId, UserId)| batch.push(post::delete(self.keys(), author, id, now));
+        let delete = |&(id, author, visibility): &(PostId, UserId, Visibility)| {
+            batch.push(post::delete(self.keys(), author, id, visibility, now))
+        };
         let tickets = posts.iter().map(delete).collect();
         let were_listed = batch.send(self.store()).await?.take_all(tickets)?;
 
         let mut batch = Batch::new("move: sweeps");
         let listed = posts.iter().zip(were_listed).filter(|(_, was_listed)| *was_listed);
-        let add = |(&(id, author), _): (&(PostId, UserId), _)| {
+        let add = |(&(id, author, _), _): (&(PostId, UserId, Visibility), _)| {
             batch.push(fanout::add(self.keys(), &sweep(author, id)))
         };
         let tickets = listed.map(add).collect();

@@ -18,13 +18,14 @@
 //! post without a note is therefore either visible or never will be. Readers rely on this
 //! ([`crate::app::timeline`]).
 //!
-//! An *idempotency key* identifies an attempt: a post's draft and the digest of its content. The key is bound
-//! to the attempt before step 2. A request with the same key and content resumes that draft at step 2, unless
+//! An *idempotency key* identifies an attempt: a post's draft and the digest of its content and visibility. The key is
+//! bound to the attempt before step 2. A request with the same key and digest resumes that draft at step 2, unless
 //! the attempt is complete. If the draft is revoked, a new draft replaces it by compare-and-set.
 //!
 //! A deletion runs under an intent, like the write of an edge: (1) replace the record with a tombstone, which
-//! hides the post; (2) remove the post from its author's lists; (3) queue the post for archiving, and add a
-//! job that removes it from timelines. The request does not wait for that job.
+//! hides the post; (2) remove the post from its author's lists, and from the counts; (3) queue the post for archiving, and add a
+//! job that removes it from timelines. The request does not wait for that job. The tombstone keeps the visibility, which
+//! never changes: whoever runs step 2, even after an interruption, thus knows which counts contained the post.
 
 mod delete;
 mod publish;
@@ -38,7 +39,7 @@ use crate::app::App;
 use crate::app::error::Error;
 use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
-use crate::model::post::{Content, Delivery, Platform};
+use crate::model::post::{Content, Delivery, Platform, Visibility};
 use crate::store::batch::Batch;
 use crate::store::draft::{self, Draft};
 use crate::store::fanout::{self, Kind, Task};
@@ -55,6 +56,8 @@ pub struct NewPost {
     pub content: Content,
     /// Name of the client that the post was written with; `None` if not given.
     pub platform: Option<Platform>,
+    /// Users who can see the post.
+    pub visibility: Visibility,
     /// Creation time.
     pub created_at: Timestamp,
 }

@@ -14,13 +14,13 @@ use crate::config::TimelineStrategy;
 use crate::model::clock::Timestamp;
 use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
-use crate::model::post::{Content, Delivery, IdempotencyKey, Platform};
+use crate::model::post::{Content, Delivery, IdempotencyKey, Platform, Visibility};
 use crate::model::relation::Side;
 use crate::store::batch::Batch;
 use crate::store::bucket::{self, Limit};
 use crate::store::draft::{self, Attempt, Claimed, Draft, Note};
 use crate::store::post::{self, Settled};
-use crate::store::{relation, timeline};
+use crate::store::{Feature, relation, timeline};
 
 /// Maximum number of attempts to publish a post, each with a new id. Later attempts skip more and more ids,
 /// in case the counter has fallen back.
@@ -49,12 +49,13 @@ struct Issued {
 
 impl App {
     /// Publishes a post by the viewer and takes one token from the viewer's bucket. Makes five round trips,
-    /// plus two with an idempotency key.
+    /// plus two with an idempotency key, plus one for this process's first post that only followers can see.
     pub async fn publish(
         &self,
         viewer: &Viewer,
         content: &str,
         platform: Option<&str>,
+        visibility: Visibility,
         idempotency_key: Option<&str>,
     ) -> Result<PostId, Error> {
         let author = viewer.signed_in()?.user;
@@ -66,7 +67,8 @@ impl App {
         let (Some(content), None | Some(Some(_)), None | Some(Some(_))) = (content, &platform, &key) else {
             return Err(faults.into_error());
         };
-        let post = NewPost { author, content, platform: platform.flatten(), created_at: self.now() };
+        let (platform, created_at) = (platform.flatten(), self.now());
+        let post = NewPost { author, content, platform, visibility, created_at };
         if let Some(key) = key.flatten() {
             return self.publish_once(&post, key.digest()).await;
         }
@@ -110,7 +112,7 @@ impl App {
 
     /// Publishes a post exactly once per idempotency key.
     async fn publish_once(&self, post: &NewPost, key: Digest) -> Result<PostId, Error> {
-        let digest = Digest::of_post(&post.content, post.platform.as_ref());
+        let digest = Digest::of_post(&post.content, post.platform.as_ref(), post.visibility);
         let read = draft::attempt(self.keys(), post.author, key);
         let mut known = read.send("publish: attempt", self.store()).await?;
         for number in 0..ATTEMPTS {
@@ -298,6 +300,9 @@ impl App {
         publications: &[Publication<'_>],
         deadline: &Deadline<'_>,
     ) -> Result<Vec<Option<PostId>>, Error> {
+        if publications.iter().any(|publication| !publication.post.visibility.is_public()) {
+            self.enter(Feature::Boundaries).await?;
+        }
         deadline.check()?;
         let deliveries = self.create_posts(publications).await?;
         deadline.check()?;
@@ -336,7 +341,8 @@ impl App {
     async fn create_posts(&self, publications: &[Publication<'_>]) -> Result<Vec<Option<Delivery>>, Error> {
         let mut batch = Batch::new("publish: record");
         let create = |Publication { post, draft, delivery, .. }: &Publication<'_>| {
-            batch.push(post::create(self.keys(), draft, &post.content, post.platform.as_ref(), *delivery))
+            let NewPost { content, platform, visibility, .. } = post;
+            batch.push(post::create(self.keys(), draft, content, platform.as_ref(), *visibility, *delivery))
         };
         let tickets = publications.iter().map(create).collect();
         Ok(batch.send(self.store()).await?.take_all(tickets)?)
@@ -350,9 +356,9 @@ impl App {
     ) -> Result<Vec<Option<Settled>>, Error> {
         let mut batch = Batch::new("publish: visible");
         let publish = |(publication, delivery): (&Publication<'_>, &Option<Delivery>)| {
-            let delivery = (*delivery)?;
+            let kind = (publication.post.visibility, (*delivery)?);
             let attempt = publication.attempt.as_ref().map(|(key, attempt)| (*key, attempt));
-            Some(batch.push(post::publish(self.keys(), &publication.draft, delivery, self.sizes(), attempt)))
+            Some(batch.push(post::publish(self.keys(), &publication.draft, kind, self.sizes(), attempt)))
         };
         let tickets: Vec<_> = publications.iter().zip(deliveries).map(publish).collect();
         let mut replies = batch.send(self.store()).await?;

@@ -12,7 +12,7 @@ use crate::model::page::{Page, Window};
 use crate::model::post::Post;
 use crate::store;
 use crate::store::post::{self, Record};
-use crate::store::post_list::{self, CountWithin};
+use crate::store::post_list::{self, CountWithin, Counted};
 use crate::store::unreadable::readable;
 
 /// Contents of posts; `None` for posts that do not exist and for unreadable records. Posts already read with their list
@@ -116,25 +116,30 @@ pub struct PostCount {
     pub author: UserId,
     /// Period in which the posts were created.
     pub period: Period,
+    /// True to leave out the posts that only followers can see.
+    pub is_public: bool,
 }
 
 impl Read for PostCount {
     type Value = u64;
 
     fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
-        let Self { author, period } = *self;
+        let Self { author, period, is_public } = *self;
         if period == Period::ALL {
-            let count = requests.push(post_list::count(requests.keys(), author));
+            let count = requests.push(post_list::count(requests.keys(), author, is_public));
             return Pending::hot(move |responses| Ok(responses.replies.take(count)?));
         }
-        let count = requests.push(post_list::count_within(requests.keys(), author, period));
+        let counted = Counted { period, is_public };
+        let count = requests.push(post_list::count_within(requests.keys(), author, counted));
         Pending::cold(move |responses| {
             let count = responses.replies.take(count)?;
-            let CountWithin { hot, greatest, excluded } =
+            let CountWithin { hot, greatest, has_limited, excluded } =
                 count.ok_or_else(|| responses.lack_times(author))?;
+            // The visibility is not in the index that the archive counts with.
+            let is_public = is_public && has_limited;
             let counts = &mut responses.wanted.counts;
             let cold = (greatest > 0).then(|| {
-                counts.push(CountRange { author, upto: greatest, period, excluded });
+                counts.push(CountRange { author, upto: greatest, period, is_public, excluded });
                 counts.len() - 1
             });
             Ok(move |found: &Found| match (cold, &found.counts) {

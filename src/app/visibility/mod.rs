@@ -30,7 +30,7 @@ use crate::model::clock::{Period, Timestamp};
 use crate::model::exclusion::{Blockers, Exclusions};
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Window};
-use crate::model::post::Post;
+use crate::model::post::{Post, Visibility};
 use crate::model::relation::Relation;
 use crate::model::user::{User, UserFields, Username};
 
@@ -151,8 +151,12 @@ impl PostAccess {
 
     /// Returns true if the access includes a post.
     #[must_use]
-    pub fn includes(self, _post: &Post) -> bool {
-        self != Self::None
+    pub fn includes(self, post: &Post) -> bool {
+        match self {
+            Self::None => false,
+            Self::Public => post.visibility == Visibility::Public,
+            Self::All => true,
+        }
     }
 }
 
@@ -363,20 +367,29 @@ impl<L: Load> Visible<'_, L> {
         self.load.load(Many(pages.collect())).await
     }
 
-    /// Returns the numbers of these users' posts that were created in a period. Makes one round trip, plus one query if
-    /// the period is limited and reaches into the archive.
+    /// Returns the numbers of those of these users' posts that were created in a period and that the viewer may see. Makes
+    /// one round trip, plus one query if the period is limited and reaches into the archive.
     pub async fn post_counts(
         &self,
-        authors: impl Iterator<Item = UserId>,
+        authors: &[(UserId, PostAccess)],
         period: Period,
-    ) -> Result<Arc<[u64]>, Error> {
-        self.load.load(Many(authors.map(|author| PostCount { author, period }).collect())).await
-    }
-
-    /// Returns the number of a user's posts that were created in a period. Makes as many round trips as for several
-    /// users.
-    pub async fn post_count(&self, author: UserId, period: Period) -> Result<u64, Error> {
-        self.load.load(PostCount { author, period }).await
+    ) -> Result<Vec<u64>, Error> {
+        let read = |&(author, access): &(UserId, PostAccess)| PostCount {
+            author,
+            period,
+            is_public: access == PostAccess::Public,
+        };
+        let is_counted = |(_, access): &&(UserId, PostAccess)| *access != PostAccess::None;
+        let reads: Vec<_> = authors.iter().filter(is_counted).map(read).collect();
+        if reads.is_empty() {
+            return Ok(vec![0; authors.len()]);
+        }
+        let counts = self.load.load(Many(reads)).await?;
+        let mut counts = counts.iter().copied();
+        let count = |author: &(UserId, PostAccess)| {
+            if is_counted(&author) { counts.next().unwrap_or_default() } else { 0 }
+        };
+        Ok(authors.iter().map(count).collect())
     }
 }
 

@@ -9,7 +9,7 @@ use crate::graphql::context::Scope;
 use crate::graphql::id::GlobalId;
 use crate::graphql::selection::Selected;
 use crate::graphql::types::connection::post::PostEdge;
-use crate::graphql::types::post::Post;
+use crate::graphql::types::post::{Post, Visibility};
 use crate::graphql::types::user_error::{UserErrors, split};
 use crate::graphql::types::viewer::Viewer;
 use crate::model::id::PostId;
@@ -25,6 +25,9 @@ pub(super) struct PublishInput {
     content: String,
     /// The client application that publishes the post, such as web: 1 to 50 characters.
     platform: Option<String>,
+    /// The users who can see the post. It cannot be changed later.
+    #[graphql(default_with = "Visibility::Public")]
+    visibility: Visibility,
     /// A key that makes retries safe: for one day, requests with the same key publish a single post. 1 to 100
     /// characters.
     idempotency_key: Option<String>,
@@ -99,9 +102,9 @@ impl PostMutation {
         input: PublishInput,
     ) -> Option<Result<PublishPayload, Error>> {
         let scope = Scope::of(context);
-        let PublishInput { content, platform, idempotency_key } = input;
+        let PublishInput { content, platform, visibility, idempotency_key } = input;
         let (platform, key) = (platform.as_deref(), idempotency_key.as_deref());
-        let done = scope.app.publish(scope.viewer(), &content, platform, key).await;
+        let done = scope.app.publish(scope.viewer(), &content, platform, visibility.into(), key).await;
         Some(split(done).map(|(published, errors)| PublishPayload {
             scope: scope.afresh(),
             published,

@@ -19,6 +19,7 @@ use crate::graphql::directive::{
 use crate::graphql::id::GlobalId;
 use crate::graphql::preloaded::{One, Preloaded, Source, memory, object};
 use crate::graphql::selection::{Selected, user_selection};
+use crate::graphql::types::relation::name_of;
 use crate::graphql::types::scalar::{DateTime, number};
 use crate::graphql::types::user::User;
 use crate::model;
@@ -92,6 +93,11 @@ impl Post {
         self.record.platform.as_deref()
     }
 
+    /// The users who can see the post. The author always can.
+    async fn visibility(&self) -> Visibility {
+        self.record.visibility.into()
+    }
+
     /// The time of publication.
     async fn created_at(&self) -> DateTime {
         DateTime(self.record.created_at)
@@ -132,6 +138,9 @@ impl Preloaded for Post {
             "author" => object(field, |post: &Self| &post.author),
             "content" => memory(|post: &Self, json| json.value(&post.record.content)),
             "platform" => memory(|post: &Self, json| json.value(&post.record.platform)),
+            "visibility" => {
+                memory(|post: &Self, json| json.value(&name_of(Visibility::from(post.record.visibility))?))
+            }
             "createdAt" => memory(|post: &Self, json| json.scalar(&DateTime(post.record.created_at))),
             _ => Source::Resolver,
         }
@@ -140,6 +149,16 @@ impl Preloaded for Post {
     fn scope(&self) -> Option<&Arc<Scope>> {
         Some(&self.scope)
     }
+}
+
+/// Who can see a post.
+#[derive(Clone, Copy, Debug, Enum, PartialEq, Eq)]
+#[graphql(remote = "model::post::Visibility")]
+pub(in crate::graphql) enum Visibility {
+    /// Everyone; only followers while the author's account is private.
+    Public,
+    /// The author's followers.
+    Followers,
 }
 
 /// The method of delivering a post to its author's followers.

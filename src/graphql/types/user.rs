@@ -103,16 +103,25 @@ impl User {
         self.scope.viewer_id().filter(|viewer| *viewer != self.id)
     }
 
+    /// Returns the viewer's access to the user's posts; `None` if the data on which it depends are not preloaded.
+    pub(in crate::graphql) fn known_post_access(&self) -> Option<PostAccess> {
+        if self.scope.viewer_id() == Some(self.id) {
+            return Some(PostAccess::All);
+        }
+        let is_private = self.record.as_ref()?.is_private?;
+        let is_known = self.relation.is_some() || self.scope.viewer_id().is_none();
+        let access = || PostAccess::of(self.scope.viewer_id(), self.id, is_private, self.relation.as_ref());
+        is_known.then(access)
+    }
+
     /// Returns the viewer's access to the user's posts. Makes no round trip if the data on which it depends are preloaded;
     /// otherwise one.
     pub(in crate::graphql) async fn post_access(&self) -> Result<PostAccess, Error> {
-        let viewer = self.scope.viewer_id();
+        if let Some(access) = self.known_post_access() {
+            return Ok(access);
+        }
         let visible = self.scope.visible();
         let is_private = async {
-            let preloaded = self.record.as_ref().and_then(|record| record.is_private);
-            if preloaded.is_some() || viewer == Some(self.id) {
-                return Ok(preloaded);
-            }
             let record = visible.user(self.id, self.asked | UserFields::PRIVATE).await?;
             Ok(record.and_then(|record| record.is_private))
         };
@@ -123,7 +132,8 @@ impl User {
             }
         };
         let (is_private, relation) = try_join(is_private, relation).await?;
-        Ok(PostAccess::of(viewer, self.id, is_private.unwrap_or(true), relation.as_ref()))
+        let is_private = is_private.unwrap_or(true);
+        Ok(PostAccess::of(self.scope.viewer_id(), self.id, is_private, relation.as_ref()))
     }
 
     /// Returns the record with at least the `needed` fields. Marks the profile as shown if the viewer requested the

@@ -7,7 +7,7 @@ use fanfold::app::import::ImportFollow;
 use fanfold::app::post::NewPost;
 use fanfold::model::id::UserId;
 use fanfold::model::page::Direction;
-use fanfold::model::post::Content;
+use fanfold::model::post::{Content, Visibility};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -215,6 +215,7 @@ async fn feed(follows: usize) -> (World, Person) {
         author: ids[number % follows],
         content: Content::parse(&number.to_string()).unwrap(),
         platform: None,
+        visibility: Visibility::Public,
         created_at: at,
     };
     for round in 0..3 {
@@ -300,7 +301,13 @@ async fn merging_pulled_posts_costs_one_round_trip() {
     cost(&world, &viewer, FEED).await;
     let star = UserId::new(2).unwrap();
     let content = Content::parse("news").unwrap();
-    let news = NewPost { author: star, content, platform: None, created_at: Graph::time(0) };
+    let news = NewPost {
+        author: star,
+        content,
+        platform: None,
+        visibility: Visibility::Public,
+        created_at: Graph::time(0),
+    };
     world.app.import_posts(&[news]).await.unwrap();
     let before = world.app.store().round_trips();
     let data = world.data(Some(&viewer.token), FEED, Value::Null).await;
@@ -358,7 +365,13 @@ async fn below_its_floor_a_page_of_the_timeline_costs_two_more_round_trips() {
         let follow = |&followee| ImportFollow { follower, followee, at };
         world.app.import_follows(ids.iter().map(follow).collect()).await.unwrap();
         let content = Content::parse("x").unwrap();
-        let post = |&author| NewPost { author, content: content.clone(), platform: None, created_at: at };
+        let post = |&author| NewPost {
+            author,
+            content: content.clone(),
+            platform: None,
+            visibility: Visibility::Public,
+            created_at: at,
+        };
         for _ in 0..5 {
             world.app.import_posts(&ids.iter().map(post).collect::<Vec<_>>()).await.unwrap();
         }
@@ -383,7 +396,13 @@ async fn a_frequent_author_among_many_infrequent_ones_is_read_in_full() {
         // Two of each, then many by the first, then two of each again.
         let authors = ids.iter().chain(&ids).chain(std::iter::repeat_n(&ids[0], 150)).chain(&ids).chain(&ids);
         let content = Content::parse("x").unwrap();
-        let post = |&author| NewPost { author, content: content.clone(), platform: None, created_at: at };
+        let post = |&author| NewPost {
+            author,
+            content: content.clone(),
+            platform: None,
+            visibility: Visibility::Public,
+            created_at: at,
+        };
         let posts: Vec<NewPost> = authors.map(post).collect();
         let published = world.app.import_posts(&posts).await.unwrap();
         for direction in [Direction::Forward, Direction::Backward] {

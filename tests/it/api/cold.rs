@@ -11,7 +11,7 @@ use fanfold::app::read::Load as _;
 use fanfold::app::visit::history::ArchivedVisits;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::{Direction, Window};
-use fanfold::model::post::Content;
+use fanfold::model::post::{Content, Visibility};
 use fanfold::store;
 use serde_json::{Value, json};
 
@@ -34,8 +34,13 @@ pub(crate) async fn world(database: &Database, options: &[&str]) -> World {
 async fn import(world: &World, authors: impl Iterator<Item = UserId>) -> Vec<u64> {
     let content = Content::parse("something to say").unwrap();
     let at = Graph::time(0);
-    let posts =
-        authors.map(|author| NewPost { author, content: content.clone(), platform: None, created_at: at });
+    let posts = authors.map(|author| NewPost {
+        author,
+        content: content.clone(),
+        platform: None,
+        visibility: Visibility::Public,
+        created_at: at,
+    });
     let posts: Vec<NewPost> = posts.collect();
     let mut ids = Vec::with_capacity(posts.len());
     for posts in posts.chunks(1_000) {

@@ -8,6 +8,7 @@ use fanfold::app::App;
 use fanfold::app::delivery::Worker;
 use fanfold::app::viewer::Viewer;
 use fanfold::gate::{Gate, Moment};
+use fanfold::model::post::Visibility;
 use futures::future::BoxFuture;
 
 use crate::harness::stage::Call::{Follow, Publish, Read};
@@ -36,7 +37,10 @@ impl Scene {
 
     async fn publish(&self, count: u64) {
         for number in 0..count {
-            self.app.publish(&self.author, &number.to_string(), None, None).await.unwrap();
+            self.app
+                .publish(&self.author, &number.to_string(), None, Visibility::Public, None)
+                .await
+                .unwrap();
         }
     }
 
@@ -244,7 +248,13 @@ async fn publish_as(app: &App, author: u64) -> u64 {
     let content = fanfold::model::post::Content::parse("hello").unwrap();
     let author = fanfold::model::id::UserId::new(author).unwrap();
     let created_at = crate::harness::graph::Graph::time(0);
-    let post = fanfold::app::post::NewPost { author, content, platform: None, created_at };
+    let post = fanfold::app::post::NewPost {
+        author,
+        content,
+        platform: None,
+        visibility: Visibility::Public,
+        created_at,
+    };
     app.import_posts(&[post]).await.unwrap()[0].get()
 }
 
@@ -393,7 +403,7 @@ async fn a_store_keeps_the_number_of_partitions_that_it_was_created_with() {
         for app in [&world.app, &reopened] {
             for author in authors {
                 let author = app.authenticate(&author.token).await.unwrap();
-                app.publish(&author, "hello", None, None).await.unwrap();
+                app.publish(&author, "hello", None, Visibility::Public, None).await.unwrap();
             }
         }
         let streams: Vec<String> = world.redis.raw(&["KEYS", "ff:{f*}:fanout"]);

@@ -19,6 +19,7 @@ mod partial;
 mod period;
 pub(crate) mod persisted;
 pub(crate) mod post;
+mod post_visibility;
 pub(crate) mod region;
 pub(crate) mod relation;
 pub(crate) mod session;

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use fanfold::app::post::NewPost;
-use fanfold::model::clock::Timestamp;
+use fanfold::app::post::read::PostCount;
+use fanfold::app::read::Load as _;
+use fanfold::model::clock::{Period, Timestamp};
 use fanfold::model::id::{PostId, UserId};
-use fanfold::model::post::Content;
+use fanfold::model::post::{Content, Visibility};
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
@@ -29,16 +31,37 @@ const POSTS: &str = "query ($name: String!, $first: Int, $after: String, $last: 
 struct Known {
     id: String,
     at: Timestamp,
+    visibility: Visibility,
 }
 
-/// Publishes posts at these times. Returns them newest first.
+/// Publishes public posts at these times. Returns them newest first.
 async fn publish_at(world: &World, author: UserId, times: &[Timestamp]) -> Vec<Known> {
+    publish_as(world, author, times, |_| Visibility::Public).await
+}
+
+/// Publishes posts at these times, each with the visibility of its number. Returns them newest first.
+async fn publish_as(
+    world: &World,
+    author: UserId,
+    times: &[Timestamp],
+    visibility: impl Fn(usize) -> Visibility,
+) -> Vec<Known> {
     let content = Content::parse("something to say").unwrap();
-    let post = |at: &Timestamp| NewPost { author, content: content.clone(), platform: None, created_at: *at };
-    let posts: Vec<NewPost> = times.iter().map(post).collect();
+    let post = |(number, at): (usize, &Timestamp)| NewPost {
+        author,
+        content: content.clone(),
+        platform: None,
+        visibility: visibility(number),
+        created_at: *at,
+    };
+    let posts: Vec<NewPost> = times.iter().enumerate().map(post).collect();
     let published = world.app.import_posts(&posts).await.unwrap();
-    let known = |(id, at): (PostId, &Timestamp)| Known { id: global_id(id), at: *at };
-    published.into_iter().zip(times).map(known).rev().collect()
+    let known = |(id, post): (PostId, &NewPost)| Known {
+        id: global_id(id),
+        at: post.created_at,
+        visibility: post.visibility,
+    };
+    published.into_iter().zip(&posts).map(known).rev().collect()
 }
 
 fn global_id(id: PostId) -> String {
@@ -75,9 +98,10 @@ impl Author {
         let author = user_of(&world, &person).await;
         let mut rng = StdRng::seed_from_u64(17);
         let all = times(&mut rng, 160);
-        let mut known = publish_at(&world, author, &all[..110]).await;
+        let every_third = |number| if number % 3 == 0 { Visibility::Followers } else { Visibility::Public };
+        let mut known = publish_as(&world, author, &all[..110], every_third).await;
         archive_all(&world.app).await;
-        let mut later = publish_at(&world, author, &all[110..]).await;
+        let mut later = publish_as(&world, author, &all[110..], every_third).await;
         later.append(&mut known);
         Self { world, person, known: later, rng }
     }
@@ -116,6 +140,10 @@ impl Author {
         };
         let expected: Vec<&str> =
             self.known.iter().filter(is_within).map(|known| known.id.as_str()).collect();
+        let public = self.known.iter().filter(|known| is_within(known) && known.visibility.is_public());
+        let (author, period) = (user_of(&self.world, &self.person).await, Period { since, until });
+        let counted = self.world.app.load(PostCount { author, period, is_public: true }).await.unwrap();
+        assert_eq!(counted, public.count() as u64, "{period:?}");
         let period = json!({ "name": "ada", "createdAt": { "since": since.map(instant), "until": until.map(instant) } });
         for is_forward in [true, false] {
             let mut shown: Vec<String> = Vec::new();
@@ -126,10 +154,11 @@ impl Author {
                 variables[size_of] = json!(size);
                 variables[from] = cursor;
                 let (trips, queries) = (self.world.app.store().round_trips(), self.world.app.archive_asked());
-                let page = self.world.data(None, POSTS, variables).await["user"]["posts"].take();
+                let token = Some(&*self.person.token);
+                let page = self.world.data(token, POSTS, variables).await["user"]["posts"].take();
                 let trips = self.world.app.store().round_trips() - trips;
-                // The name, the list with its count, and the posts; the ranges and the count of the archive.
-                assert!(trips <= 3, "{trips} round trips: {period}");
+                // The session, the name, the list with its count, and the posts; the ranges and the count of the archive.
+                assert!(trips <= 4, "{trips} round trips: {period}");
                 assert!(self.world.app.archive_asked() - queries <= 2);
                 assert_eq!(page["totalCount"], expected.len(), "{period}");
                 let nodes = ids(&page["nodes"]);
@@ -182,7 +211,7 @@ async fn a_period_of_hot_posts_needs_no_archive() {
     let since = newest.iter().map(|known| known.at).min().unwrap();
     let variables = json!({ "name": "ada", "createdAt": { "since": instant(since) } });
     let queries = author.world.app.archive_asked();
-    let data = author.world.data(None, POSTS, variables).await;
+    let data = author.world.data(Some(&author.person.token), POSTS, variables).await;
     assert!(data["user"]["posts"]["totalCount"].as_u64().unwrap() >= 5);
     assert_eq!(author.world.app.archive_asked(), queries);
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::PostId;
 use fanfold::model::post::Delivery;
+use fanfold::model::post::Visibility;
 use fanfold::store;
 use fanfold::store::draft::{Draft, Note};
 use fanfold::store::post::{Settled, Sizes};
@@ -285,7 +286,7 @@ async fn a_counter_that_falls_back_harms_no_post() {
     world.redis.raw::<String>(&["SET", "ff:{g}:next:post", "0"]);
     let other = crate::harness::world::app(&world.redis, &world.clock, &[]).await;
     let viewer = other.authenticate(&people[0].token).await.unwrap();
-    let id = other.publish(&viewer, "e", None, None).await.unwrap();
+    let id = other.publish(&viewer, "e", None, Visibility::Public, None).await.unwrap();
     assert!(id.get() > 4);
     let query = "{ viewer { user { posts { nodes { content } } } } }";
     let data = world.data(Some(&people[0].token), query, Value::Null).await;
@@ -322,7 +323,7 @@ async fn a_full_timeline_costs_at_most_eleven_bytes_an_entry() {
     world.redis.raw::<String>(&["SET", "ff:{g}:next:post", "4000000000"]);
     let viewer = world.app.authenticate(&people[0].token).await.unwrap();
     for number in 0..1_000 {
-        world.app.publish(&viewer, &number.to_string(), None, None).await.unwrap();
+        world.app.publish(&viewer, &number.to_string(), None, Visibility::Public, None).await.unwrap();
     }
     world.follow(&people[1], &people[0]).await;
     world
@@ -334,7 +335,7 @@ async fn a_full_timeline_costs_at_most_eleven_bytes_an_entry() {
     assert!(bytes <= 11_000, "{bytes} bytes");
     // A timeline that is delivered to is the same list as one that is filled.
     for number in 0..100 {
-        world.app.publish(&viewer, &number.to_string(), None, None).await.unwrap();
+        world.app.publish(&viewer, &number.to_string(), None, Visibility::Public, None).await.unwrap();
         deliver_all(&world.app).await;
     }
     let length: u64 = world.redis.raw(&["LLEN", key]);
@@ -353,19 +354,21 @@ async fn a_step_that_is_repeated_after_the_post_was_deleted_does_not_bring_it_ba
     let draft = Draft { id: PostId::new(1).unwrap(), note };
     let sizes = Sizes { timeline: 10, hot: 10 };
     let publish = async || {
-        let publish = store::post::publish(store.keys(), &draft, Delivery::Pulled, sizes, None);
+        let kind = (Visibility::Followers, Delivery::Pulled);
+        let publish = store::post::publish(store.keys(), &draft, kind, sizes, None);
         assert_eq!(publish.send("test", store).await.unwrap(), Settled::Visible(vec![]));
     };
     publish().await;
-    store::post::delete(store.keys(), author, draft.id, now).send("test", store).await.unwrap();
+    let delete = store::post::delete(store.keys(), author, draft.id, Visibility::Followers, now);
+    delete.send("test", store).await.unwrap();
     // Its reply was lost, so it is sent again.
     publish().await;
-    assert_eq!(world.redis.raw::<u64>(&["EXISTS", "ff:{u1}:posts", "ff:{u1}:recent"]), 0);
+    assert_eq!(world.redis.raw::<u64>(&["EXISTS", "ff:{u1}:posts", "ff:{u1}:recent", "ff:{u1}:limited"]), 0);
     // A note expires after a day.
     let revoked: Vec<String> = world.redis.raw(&["ZRANGE", "ff:{u1}:void", "0", "-1"]);
     assert_eq!(revoked, ["deleted:1"]);
     let later = now.plus(Duration::from_hours(25));
-    store::post::delete(store.keys(), author, PostId::new(2).unwrap(), later)
+    store::post::delete(store.keys(), author, PostId::new(2).unwrap(), Visibility::Public, later)
         .send("test", store)
         .await
         .unwrap();
@@ -455,6 +458,12 @@ async fn imported_posts_are_not_limited() {
     let content = fanfold::model::post::Content::parse("imported").unwrap();
     let author = fanfold::model::id::UserId::new(1).unwrap();
     let created_at = Timestamp::from_millis(0);
-    let post = fanfold::app::post::NewPost { author, content, platform: None, created_at };
+    let post = fanfold::app::post::NewPost {
+        author,
+        content,
+        platform: None,
+        visibility: Visibility::Public,
+        created_at,
+    };
     assert_eq!(world.app.import_posts(&vec![post; 50]).await.unwrap().len(), 50);
 }

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fanfold::app::App;
+use fanfold::app::error::Error;
 use fanfold::app::post::read::PostCount;
-use fanfold::app::read::Load as _;
+use fanfold::app::read::{Load as _, Many};
 use fanfold::app::viewer::Viewer;
 use fanfold::archive::Archive;
 use fanfold::archive::range::Range;
@@ -17,6 +18,7 @@ use fanfold::gate::Moment;
 use fanfold::model::clock::Period;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::Direction;
+use fanfold::model::post::Visibility;
 use fanfold::model::relation::MuteScope;
 use proptest::prelude::*;
 
@@ -41,6 +43,8 @@ const USERS: u64 = 4;
 pub(crate) enum Call {
     /// Publishes, under one of two idempotency keys or none.
     Publish(u64, Option<u8>),
+    /// Publishes a post that only followers can see.
+    PublishLimited(u64),
     /// Deletes the user's own post of this rank among those that exist.
     Delete(u64, usize),
     /// Requests the deletion of the post with this id, whether or not it exists.
@@ -204,20 +208,8 @@ impl Stage {
         let results = Arc::clone(&self.results);
         let viewer = |user: u64| self.viewers[&user].clone();
         match call {
-            Call::Publish(user, key) => {
-                let viewer = viewer(user);
-                let work = async move |app: App| {
-                    let (content, key_text) = match key {
-                        Some(key) => (format!("keyed {key}"), Some(format!("key {key}"))),
-                        None => ("plain".to_owned(), None),
-                    };
-                    let published = app.publish(&viewer, &content, None, key_text.as_deref()).await;
-                    if let Ok(post) = published {
-                        results.lock().unwrap().published.push((user, key, post));
-                    }
-                };
-                Actor::begin(&self.app, work).await
-            }
+            Call::Publish(user, key) => self.begin_publishing((user, key), Visibility::Public).await,
+            Call::PublishLimited(user) => self.begin_publishing((user, None), Visibility::Followers).await,
             Call::Delete(user, rank) => {
                 let post = self.posts(user).await.get(rank).copied().and_then(PostId::new);
                 self.begin_deletion(user, post).await
@@ -225,7 +217,9 @@ impl Stage {
             Call::DeleteId(user, post) => self.begin_deletion(user, PostId::new(post)).await,
             Call::Revoke(user) => {
                 let viewer = viewer(user);
-                let work = async move |app: App| drop(app.publish(&viewer, "interrupted", None, None).await);
+                let work = async move |app: App| {
+                    drop(app.publish(&viewer, "interrupted", None, Visibility::Public, None).await);
+                };
                 let mut publisher = Actor::begin(&self.app, work).await;
                 publisher.step_to(Moment::After, "publish: record").await;
                 publisher.interrupt().await;
@@ -291,6 +285,24 @@ impl Stage {
             }
             Call::Outage => self.begin_outage().await,
         }
+    }
+
+    /// Begins to publish, under an idempotency key or none.
+    async fn begin_publishing(&self, (user, key): (u64, Option<u8>), visibility: Visibility) -> Actor {
+        let (viewer, results) = (self.viewers[&user].clone(), Arc::clone(&self.results));
+        // So that posts differ in their times, as they do in a server.
+        self.world.clock.advance(Duration::from_millis(1));
+        let work = async move |app: App| {
+            let (content, key_text) = match key {
+                Some(key) => (format!("keyed {key}"), Some(format!("key {key}"))),
+                None => ("plain".to_owned(), None),
+            };
+            let published = app.publish(&viewer, &content, None, visibility, key_text.as_deref()).await;
+            if let Ok(post) = published {
+                results.lock().unwrap().published.push((user, key, post));
+            }
+        };
+        Actor::begin(&self.app, work).await
     }
 
     /// Begins a call that changes the relation of a viewer to another user.
@@ -401,17 +413,24 @@ impl Stage {
         posts
     }
 
-    /// Returns the reported number of an author's posts.
-    pub(crate) async fn count(&self, author: u64) -> usize {
-        self.app.load(PostCount { author: id(author), period: Period::ALL }).await.unwrap() as usize
+    /// Returns the reported numbers of an author's posts in each period: of all, or only of public ones.
+    pub(crate) async fn counts(&self, author: u64, counted: &[(Period, bool)]) -> Result<Vec<usize>, Error> {
+        let count = |&(period, is_public): &_| PostCount { author: id(author), period, is_public };
+        let counts = self.app.load(Many(counted.iter().map(count).collect())).await?;
+        Ok(counts.iter().map(|count| *count as usize).collect())
     }
 
-    /// Returns the number of an author's posts that have been erased and are still in the list.
-    pub(crate) fn half_deleted(&self, author: u64) -> usize {
+    /// Returns the visibility of each of an author's posts that have been erased and are still in the list.
+    pub(crate) fn half_deleted(&self, author: u64) -> Vec<Visibility> {
         let raw = &self.world.redis;
         let posts: Vec<u64> = raw.raw(&["LRANGE", &format!("ff:{{u{author}}}:posts"), "0", "-1"]);
-        let is_erased = |post: &&u64| raw.raw(&["HEXISTS", &format!("ff:{{p{post}}}:post"), "deleted"]);
-        posts.iter().filter(is_erased).count()
+        let erased = |post: u64| {
+            let record = format!("ff:{{p{post}}}:post");
+            let word: Option<String> = raw.raw(&["HGET", &record, "visibility"]);
+            raw.raw::<bool>(&["HEXISTS", &record, "deleted"])
+                .then(|| Visibility::of_word(word.as_deref()).unwrap())
+        };
+        posts.into_iter().filter_map(erased).collect()
     }
 
     /// Returns the posts of an author that the archive has.

@@ -12,6 +12,7 @@ use fanfold::app::viewer::Viewer;
 use fanfold::model::clock::Period;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::{Direction, Window};
+use fanfold::model::post::Post;
 use fanfold::model::user::UserFields;
 
 /// Returns the contents of these posts.
@@ -27,14 +28,24 @@ pub(crate) async fn walk_posts(
     direction: Direction,
     size: usize,
 ) -> Result<Vec<PostId>, Error> {
-    let mut seen: Vec<PostId> = Vec::new();
+    Ok(walk_records(app, author, direction, size).await?.iter().map(|post| post.id).collect())
+}
+
+/// The same with all that is known of each post.
+pub(crate) async fn walk_records(
+    app: &App,
+    author: u64,
+    direction: Direction,
+    size: usize,
+) -> Result<Vec<Arc<Post>>, Error> {
+    let mut seen: Vec<Arc<Post>> = Vec::new();
     let mut from = None;
     loop {
         let window = Window { direction, size, from };
         let page =
             app.load(PostPage { author: UserId::new(author).unwrap(), window, period: Period::ALL }).await?;
         let posts = app.load(PostRecords(Shared(Arc::clone(&page.entries)))).await?;
-        let found: Vec<PostId> = posts.iter().flatten().map(|post| post.id).collect();
+        let found: Vec<Arc<Post>> = posts.iter().flatten().cloned().collect();
         let (outermost, more) = match direction {
             Direction::Forward => {
                 seen.extend(found);

@@ -11,7 +11,7 @@ use std::time::Duration;
 use fanfold::app::App;
 use fanfold::app::post::NewPost;
 use fanfold::model::id::{PostId, UserId};
-use fanfold::model::post::Content;
+use fanfold::model::post::{Content, Visibility};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -155,7 +155,13 @@ fn readiness_checks_cost_one_write_per_second() {
 async fn import(app: &App, author: u64) -> u64 {
     let content = Content::parse("hello").unwrap();
     let author = UserId::new(author).unwrap();
-    let post = NewPost { author, content, platform: None, created_at: Graph::time(0) };
+    let post = NewPost {
+        author,
+        content,
+        platform: None,
+        visibility: Visibility::Public,
+        created_at: Graph::time(0),
+    };
     app.import_posts(&[post]).await.unwrap().pop().map_or(0, PostId::get)
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use fanfold::app::App;
 use fanfold::app::post::NewPost;
 use fanfold::model::id::{PostId, UserId};
-use fanfold::model::post::Content;
+use fanfold::model::post::{Content, Visibility};
 use serde_json::json;
 
 use crate::harness::graph::Graph;
@@ -39,7 +39,13 @@ async fn audience(redis: &Redis, followers: usize) -> (App, UserId) {
 
 async fn publish(app: &App, author: UserId) -> PostId {
     let content = Content::parse("hello").unwrap();
-    let post = NewPost { author, content, platform: None, created_at: Graph::time(0) };
+    let post = NewPost {
+        author,
+        content,
+        platform: None,
+        visibility: Visibility::Public,
+        created_at: Graph::time(0),
+    };
     app.import_posts(&[post]).await.unwrap()[0]
 }
 

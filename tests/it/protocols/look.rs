@@ -12,6 +12,7 @@ use fanfold::app::timeline::seen::Seen;
 use fanfold::app::viewer::Viewer;
 use fanfold::model::id::PostId;
 use fanfold::model::page::{Direction, Window};
+use fanfold::model::post::Visibility;
 use fanfold::model::user::UserFields;
 
 use crate::harness::world::{World, cases, deliver_all};
@@ -75,7 +76,7 @@ async fn watches_that_share_looks_miss_nothing_and_see_nothing_twice() {
     for person in &people {
         viewers.push(world.app.authenticate(&person.token).await.unwrap());
     }
-    world.app.publish(&viewers[0], "start", None, None).await.unwrap();
+    world.app.publish(&viewers[0], "start", None, Visibility::Public, None).await.unwrap();
     let window = Window { direction: Direction::Forward, size: 1, from: None };
     let query = TimelineQuery { window, author: UserFields::NONE, looks_back: false };
     let start = world.app.timeline(&viewers[0], query).await.unwrap().seen_from(0);
@@ -105,7 +106,8 @@ async fn watches_that_share_looks_miss_nothing_and_see_nothing_twice() {
     let (mut published, mut deleted) = (BTreeSet::new(), BTreeSet::new());
     for number in 0..cases(400) {
         let author = &viewers[number as usize % 3];
-        let post = world.app.publish(author, &number.to_string(), None, None).await.unwrap();
+        let post =
+            world.app.publish(author, &number.to_string(), None, Visibility::Public, None).await.unwrap();
         published.insert(post);
         if number % 5 == 0 {
             world.app.delete_post(author, post).await.unwrap();

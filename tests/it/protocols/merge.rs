@@ -12,7 +12,7 @@ use fanfold::gate::Moment;
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::{Direction, Window};
-use fanfold::model::post::Content;
+use fanfold::model::post::{Content, Visibility};
 use fanfold::model::user::UserFields;
 use tokio::sync::oneshot;
 
@@ -50,6 +50,7 @@ impl Setup {
             author: self.authors[author],
             content: content.clone(),
             platform: None,
+            visibility: Visibility::Public,
             created_at: Timestamp::from_millis(0),
         };
         let posts = self.world.app.import_posts(&authors.map(post).collect::<Vec<_>>()).await.unwrap();

@@ -2,9 +2,13 @@
 //! post is found once, in Redis or in the archive.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use fanfold::gate::Moment;
+use fanfold::model::clock::{Period, Timestamp};
+use fanfold::model::id::PostId;
 use fanfold::model::page::Direction;
+use fanfold::model::post::{Post, Visibility};
 use fanfold::store::moving;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -12,7 +16,7 @@ use tokio::runtime::{Handle, Runtime};
 
 use crate::harness::sql::Kind;
 use crate::harness::stage::{Call, Scenario, Stage};
-use crate::harness::walk::walk_posts;
+use crate::harness::walk::walk_records;
 use crate::harness::world::{cases, model_config};
 use crate::service::turnstile::{Event, events};
 
@@ -21,6 +25,7 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
     let call = || {
         prop_oneof![
             6 => (author.clone(), prop::option::weighted(0.15, 0..2u8)).prop_map(|(user, key)| Call::Publish(user, key)),
+            3 => author.clone().prop_map(Call::PublishLimited),
             4 => (author.clone(), 0..6usize).prop_map(|(user, rank)| Call::Delete(user, rank)),
             2 => (author.clone(), 1..16u64).prop_map(|(user, post)| Call::DeleteId(user, post)),
             6 => Just(Call::Move),
@@ -34,11 +39,12 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
     (before, together).prop_map(|(before, together)| Scenario { before, together })
 }
 
-/// Checks that at this moment each post of an author is found once, has its time, and as many as are counted. Reads that fail while
-/// the archive is unavailable are not checked. A deletion in progress is not taken for a fault of a count.
+/// Checks that at this moment each post of an author is found once, has its time and visibility, and that as many are found
+/// as are counted: all and public ones, with and without a period. Reads that fail while the archive is unavailable are not
+/// checked. A deletion in progress is not taken for a fault of a count.
 async fn check_now(stage: &Stage) -> Result<(), String> {
     if let Ok(findings) = stage.app.check_users(1, false).await
-        && findings.miscounted + findings.mistimed > 0
+        && findings.miscounted + findings.mistimed + findings.mislimited > 0
     {
         return Err(format!("{findings:?}"));
     }
@@ -46,19 +52,50 @@ async fn check_now(stage: &Stage) -> Result<(), String> {
         let must = stage.must_exist(author);
         let must_not = stage.results.lock().unwrap().deleted.clone();
         for (direction, size) in [(Direction::Forward, 2), (Direction::Backward, 3)] {
-            let Ok(read) = walk_posts(&stage.app, author, direction, size).await else { continue };
-            let count = stage.count(author).await;
+            let Ok(records) = walk_records(&stage.app, author, direction, size).await else { continue };
+            let read: Vec<PostId> = records.iter().map(|post| post.id).collect();
             let is_right = read.is_sorted_by(|one, next| one > next)
                 && must.iter().all(|post| read.contains(post))
                 && !must_not.iter().any(|post| read.contains(post));
-            // Between its first step and its second a deletion is in progress.
-            let are_deleted = stage.half_deleted(author);
-            if !is_right || read.len() + are_deleted != count {
+            if !is_right {
                 return Err(format!(
-                    "{author} has {read:?} {direction:?}, {count} counted, {are_deleted} being deleted; \
-                     {must:?} must be there, and {must_not:?} must not"
+                    "{author} has {read:?} {direction:?}; {must:?} must be there, and {must_not:?} must not"
                 ));
             }
+            if direction == Direction::Forward {
+                check_counts(stage, author, &records).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks that as many posts of an author are counted as are found.
+async fn check_counts(stage: &Stage, author: u64, found: &[Arc<Post>]) -> Result<(), String> {
+    let long_ago = Some(Timestamp::from_millis(0));
+    // Between its first step and its second a deletion is in progress.
+    let half_deleted = stage.half_deleted(author);
+    let periods = match found.get(found.len() / 2).map(|post| &**post) {
+        Some(Post { created_at, .. }) if half_deleted.is_empty() => {
+            let (since, until) = (Some(*created_at), Some(*created_at));
+            vec![Period::ALL, Period { since, until: None }, Period { since: long_ago, until }]
+        }
+        // The times of the posts being deleted are not known.
+        _ => vec![Period::ALL, Period { since: long_ago, until: None }],
+    };
+    let all = periods.into_iter().flat_map(|period| [(period, false), (period, true)]);
+    let all: Vec<(Period, bool)> = all.collect();
+    let Ok(counts) = stage.counts(author, &all).await else { return Ok(()) };
+    for ((period, is_public), count) in all.into_iter().zip(counts) {
+        let is_counted = |visibility: Visibility| !is_public || visibility.is_public();
+        let is_in = |post: &&Arc<Post>| period.contains(post.created_at) && is_counted(post.visibility);
+        let expected = found.iter().filter(is_in).count();
+        let expected = expected + half_deleted.iter().filter(|visibility| is_counted(**visibility)).count();
+        if count != expected {
+            return Err(format!(
+                "{author} has {expected} posts in {period:?}, public only: {is_public}; {count} counted; \
+                 {found:?}, {half_deleted:?} being deleted"
+            ));
         }
     }
     Ok(())
@@ -108,6 +145,7 @@ fn at_every_moment_each_post_is_found_once_in_postgres() {
 
 const A: u64 = 3;
 const POST: Call = Call::Publish(A, None);
+const LIMITED: Call = Call::PublishLimited(A);
 const KEYED: Call = Call::Publish(A, Some(1));
 /// Of four posts, two of which are hot.
 const OLDEST: Call = Call::Delete(A, 3);
@@ -173,6 +211,16 @@ async fn a_post_moved_while_it_is_deleted_does_not_come_back() {
             hold_everywhere(setup, OLDEST, meanwhile).await;
         }
     }
+}
+
+#[tokio::test]
+async fn posts_that_only_followers_can_see_are_counted_apart_while_they_move_and_are_deleted() {
+    let four = [LIMITED, POST, LIMITED, POST];
+    hold_everywhere(&four, Call::Move, &[OLDEST, Call::Move]).await;
+    hold_everywhere(&four, OLDEST, &[Call::Move, LIMITED, Call::Move]).await;
+    hold_everywhere(&[&four[..], &[Call::Move]].concat(), OLDEST, &[OLDEST, Call::Move]).await;
+    hold_everywhere(&[], LIMITED, &[POST, POST, POST, LIMITED, Call::Move]).await;
+    hold_everywhere(&four, LIMITED, &[Call::Move, Call::Delete(A, 0), POST]).await;
 }
 
 #[tokio::test]

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use fanfold::archive::error::Error;
-use fanfold::archive::post::Row;
-use fanfold::archive::range::Range;
+use fanfold::archive::post::{Counts, Row};
+use fanfold::archive::range::{CountRange, Range};
 use fanfold::model::clock::{Period, Timestamp};
 use fanfold::model::id::{PostId, UserId};
 use fanfold::model::page::Direction;
-use fanfold::model::post::{Delivery, Post};
+use fanfold::model::post::{Delivery, Post, Visibility};
 
 use crate::harness::sql::{Database, Kind, Server, archive, execute, on_every_kind};
 
@@ -26,6 +26,7 @@ fn post(id: u64, author: u64, content: &str) -> Post {
         author: user(author),
         content: content.to_owned(),
         platform: None,
+        visibility: Visibility::Public,
         created_at: Timestamp::from_millis(1_767_225_600_000 + id as i64),
         delivery: Delivery::Delivered { followers: 3 },
     }
@@ -34,6 +35,8 @@ fn post(id: u64, author: u64, content: &str) -> Post {
 on_every_kind! {
     posts_are_read_as_they_were_written;
     a_post_is_written_once_and_never_after_its_deletion;
+    public_posts_are_counted_apart;
+    an_archive_of_the_version_before_is_migrated;
     a_delivery_is_completed_and_never_reset;
     ranges_are_read_from_either_end;
     a_thousand_ranges_are_read_together;
@@ -55,6 +58,7 @@ async fn posts_are_read_as_they_were_written(kind: Kind) {
     // The greatest id that is exact everywhere, and times before 1970 and in the far future.
     posts[3].id = PostId::new((1 << 53) - 1).unwrap();
     posts[4].created_at = Timestamp::from_millis(-5);
+    posts[5].visibility = Visibility::Followers;
     posts[5].created_at = Timestamp::from_millis(253_402_300_799_999);
     archive.write(&posts, &[]).await.unwrap();
     let mut ids: Vec<PostId> = posts.iter().map(|post| post.id).collect();
@@ -65,7 +69,8 @@ async fn posts_are_read_as_they_were_written(kind: Kind) {
     assert_eq!(rows, posts.into_iter().map(Row::Live).collect::<Vec<_>>());
     assert_eq!(archive.post_count().await.unwrap(), 7);
     assert_eq!(archive.greatest_post().await.unwrap(), (1 << 53) - 1);
-    assert_eq!(archive.post_counts(&[user(7), user(8)]).await.unwrap(), [(user(7), 7, (1 << 53) - 1)]);
+    let counts = Counts { count: 7, limited: 1, greatest: (1 << 53) - 1 };
+    assert_eq!(archive.post_counts(&[user(7), user(8)]).await.unwrap(), [(user(7), counts)]);
     assert_eq!(archive.read(&[]).await.unwrap(), []);
 }
 
@@ -76,20 +81,71 @@ async fn a_post_is_written_once_and_never_after_its_deletion(kind: Kind) {
     let tombstone = |id, author| Some(Row::Tombstone { id: post_id(id), author: user(author) });
     archive.write(&[post(1, 7, "first")], &[]).await.unwrap();
     archive.write(&[post(1, 7, "second")], &[]).await.unwrap();
+    archive.write(&[Post { visibility: Visibility::Followers, ..post(3, 7, "third") }], &[]).await.unwrap();
     assert_eq!(row(1).await, Some(Row::Live(post(1, 7, "first"))));
     // A tombstone of another author erases nothing.
     archive.write(&[], &[(post_id(1), user(8))]).await.unwrap();
     assert_eq!(row(1).await, Some(Row::Live(post(1, 7, "first"))));
-    archive.write(&[], &[(post_id(1), user(7)), (post_id(2), user(7))]).await.unwrap();
+    archive.write(&[], &[(post_id(1), user(7)), (post_id(2), user(7)), (post_id(3), user(7))]).await.unwrap();
     archive.write(&[post(1, 7, "first"), post(2, 7, "late")], &[(post_id(1), user(7))]).await.unwrap();
     assert_eq!((row(1).await, row(2).await), (tombstone(1, 7), tombstone(2, 7)));
     assert_eq!(archive.post_count().await.unwrap(), 0);
-    // The content is gone for good.
+    // The content is gone for good, and so is the visibility.
+    let left = "SELECT COUNT(*) FROM posts WHERE content IS NOT NULL OR visibility IS NOT NULL";
     let content = match kind {
-        Kind::Sqlite => "SELECT 1 / (SELECT COUNT(*) = 0 FROM posts WHERE content IS NOT NULL)",
-        _ => "SELECT 1 / (CASE WHEN (SELECT COUNT(*) FROM posts WHERE content IS NOT NULL) = 0 THEN 1 END)",
+        Kind::Sqlite => format!("SELECT 1 / (({left}) = 0)"),
+        _ => format!("SELECT 1 / (CASE WHEN ({left}) = 0 THEN 1 END)"),
     };
-    database.execute(content).await;
+    database.execute(&content).await;
+}
+
+async fn public_posts_are_counted_apart(kind: Kind) {
+    let database = Database::new(kind).await;
+    let archive = database.archive();
+    // Every third post is for followers only.
+    let visibility = |id: u64| if id.is_multiple_of(3) { Visibility::Followers } else { Visibility::Public };
+    let posts: Vec<Post> =
+        (1..=30).map(|id| Post { visibility: visibility(id), ..post(id, 7, "x") }).collect();
+    archive.write(&posts, &[(post_id(6), user(7)), (post_id(7), user(7))]).await.unwrap();
+    let counts = Counts { count: 28, limited: 9, greatest: 30 };
+    assert_eq!(archive.post_counts(&[user(7)]).await.unwrap(), [(user(7), counts)]);
+    let period = Period { since: Some(posts[4].created_at), until: Some(posts[19].created_at) };
+    let range = |period, is_public, excluded: &[u64]| CountRange {
+        author: user(7),
+        upto: 25,
+        period,
+        is_public,
+        excluded: excluded.iter().copied().map(post_id).collect(),
+    };
+    let ranges = [
+        range(Period::ALL, false, &[]),
+        range(Period::ALL, true, &[]),
+        range(period, false, &[]),
+        range(period, true, &[]),
+        range(period, true, &[8, 9, 6]),
+    ];
+    // The posts 5 to 19 without 6 and 7, of which 9, 12, 15 and 18 are for followers only.
+    assert_eq!(archive.count_within(&ranges).await.unwrap(), [23, 16, 13, 9, 8]);
+}
+
+async fn an_archive_of_the_version_before_is_migrated(kind: Kind) {
+    let database = Database::new(kind).await;
+    database.archive().write(&[post(1, 7, "old")], &[(post_id(2), user(7))]).await.unwrap();
+    database.execute("ALTER TABLE posts DROP COLUMN visibility").await;
+    database.execute("DELETE FROM fanfold_migrations WHERE version = 3").await;
+    let posts = [post(1, 7, "old"), Post { visibility: Visibility::Followers, ..post(3, 7, "new") }];
+    let archive = database.archive();
+    archive.write(&posts[1..], &[]).await.unwrap();
+    let mut rows = archive.read(&[1, 2, 3].map(post_id)).await.unwrap();
+    rows.sort_by_key(Row::id);
+    let tombstone = Row::Tombstone { id: post_id(2), author: user(7) };
+    let [old, new] = posts.map(Row::Live);
+    assert_eq!(rows, [old, tombstone, new]);
+    if kind == Kind::Mariadb {
+        // A process was killed after the column was added.
+        database.execute("UPDATE fanfold_migrations SET success = FALSE WHERE version = 3").await;
+        assert_eq!(database.archive().post_count().await.unwrap(), 2);
+    }
 }
 
 async fn a_delivery_is_completed_and_never_reset(kind: Kind) {
@@ -207,8 +263,8 @@ async fn an_archive_of_a_newer_version_is_left_alone(kind: Kind) {
         execution_time FROM fanfold_migrations WHERE version = 1";
     database.execute(newer).await;
     let (error, text) = failure(&database.url).await;
-    assert!(matches!(error, Error::Newer { found: 9, known: 2 }), "{error:?}");
-    assert!(text.contains("newer Fanfold (its schema version is 9, this version supports 2)"), "{text}");
+    assert!(matches!(error, Error::Newer { found: 9, known: 3 }), "{error:?}");
+    assert!(text.contains("newer Fanfold (its schema version is 9, this version supports 3)"), "{text}");
     database.execute("DELETE FROM fanfold_migrations WHERE version = 9").await;
     assert_eq!(database.archive().post_count().await.unwrap(), 1);
 }

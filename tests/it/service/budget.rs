@@ -7,7 +7,7 @@ use fanfold::app::import::ImportFollow;
 use fanfold::app::post::NewPost;
 use fanfold::model::clock::Timestamp;
 use fanfold::model::id::UserId;
-use fanfold::model::post::Content;
+use fanfold::model::post::{Content, Visibility};
 use serde_json::{Value, json};
 
 use crate::harness::graph::Graph;
@@ -47,6 +47,7 @@ async fn publish_wide(world: &World, author: u64, count: i64) {
         author,
         content: content.clone(),
         platform: None,
+        visibility: Visibility::Public,
         created_at: Timestamp::from_millis(number),
     };
     world.app.import_posts(&(0..count).map(post).collect::<Vec<_>>()).await.unwrap();
@@ -123,6 +124,7 @@ async fn reader(options: &[&str]) -> (World, Person) {
         author: *author,
         content: content.clone(),
         platform: None,
+        visibility: Visibility::Public,
         created_at: Timestamp::from_millis(number),
     };
     world.app.import_posts(&(0..).zip(ids.iter().chain(&ids)).map(post).collect::<Vec<_>>()).await.unwrap();

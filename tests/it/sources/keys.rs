@@ -7,7 +7,7 @@ use crate::harness::world::{World, deliver_all};
 const SOURCE: &str = include_str!("../../../src/store/key.rs");
 
 /// The keys that `fanfold check` compares with others, each with what it finds.
-const CHECKED: [(&str, &str); 18] = [
+const CHECKED: [(&str, &str); 19] = [
     ("names", "wrong names"),
     ("user", "wrong names"),
     ("intents", "unfinished operations"),
@@ -22,6 +22,7 @@ const CHECKED: [(&str, &str); 18] = [
     ("cold", "archived post counts"),
     ("posts", "archived post counts"),
     ("post_times", "wrong creation times"),
+    ("limited", "wrong sets of follower-only posts"),
     ("gone", "archived post counts"),
     ("fanout_failed", "abandoned deliveries"),
     ("unmovable", "posts that the archive rejected"),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_graphql::Object;
 use async_graphql::parser::types::Field;
-use futures::future::{join, try_join, try_join_all};
+use futures::future::{join, try_join, try_join_all, try_join3};
 
 use crate::app::archive::Listed;
 use crate::app::error::{Broken, Error};
@@ -23,7 +23,7 @@ use crate::graphql::types::scalar::number;
 use crate::graphql::types::user::User;
 use crate::model;
 use crate::model::clock::Period;
-use crate::model::id::PostId;
+use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Window};
 
 /// A page of posts, with flags that state whether the list continues before and after the page.
@@ -162,10 +162,24 @@ async fn accesses(authors: &[&User]) -> Result<Vec<PostAccess>, Error> {
 /// Returns the number of each author's posts that the viewer may see. Makes one round trip.
 async fn counts(scope: &Arc<Scope>, authors: &[&User], period: Period) -> Result<Arc<[u64]>, Error> {
     let visible = scope.visible();
-    let counts = visible.post_counts(authors.iter().map(|author| author.user_id()), period);
-    let (accesses, counts) = try_join(accesses(authors), counts).await?;
-    let count = |(access, count): (PostAccess, &u64)| if access == PostAccess::None { 0 } else { *count };
-    Ok(accesses.into_iter().zip(counts.iter()).map(count).collect())
+    let with = |access: fn(&User) -> PostAccess| -> Vec<(UserId, PostAccess)> {
+        authors.iter().map(|author| (author.user_id(), access(author))).collect()
+    };
+    if authors.iter().all(|author| author.known_post_access().is_some()) {
+        let accesses = with(|author| author.known_post_access().unwrap_or(PostAccess::None));
+        return Ok(visible.post_counts(&accesses, period).await?.into());
+    }
+    // The numbers that may be needed are read in the same round trip as what decides which of them are.
+    let (all, public) = (with(|_| PostAccess::All), with(|_| PostAccess::Public));
+    let (accesses, all, public) =
+        try_join3(accesses(authors), visible.post_counts(&all, period), visible.post_counts(&public, period))
+            .await?;
+    let count = |(index, access)| match access {
+        PostAccess::None => 0,
+        PostAccess::Public => public[index],
+        PostAccess::All => all[index],
+    };
+    Ok(accesses.into_iter().enumerate().map(count).collect())
 }
 
 /// Loads these windows of the authors' posts. Makes one round trip for all pages, and one for all posts.
