@@ -290,6 +290,8 @@ pub(crate) fn list(keys: &Keys, user: UserId, side: Side) -> Key<SortedSet> {
     match side {
         Side::Following => keys.following(user),
         Side::Followers => keys.followers(user),
+        Side::Requesting => keys.requesting(user),
+        Side::Requests => keys.requests(user),
     }
 }
 

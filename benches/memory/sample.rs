@@ -181,6 +181,8 @@ impl Redis<'_> {
         let key = match side {
             Side::Following => self.keys().following(user),
             Side::Followers => self.keys().followers(user),
+            Side::Requesting => self.keys().requesting(user),
+            Side::Requests => self.keys().requests(user),
         };
         let follows: Vec<(u64, i64)> = self.read(cmd("ZRANGE").arg(key).arg(0).arg(-1).arg("WITHSCORES"));
         let members = follows.into_iter().map(|(id, at)| (uuid(id), at));

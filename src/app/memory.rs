@@ -67,7 +67,7 @@ impl Footprint {
     }
 
     /// Adds the second copy of the same items.
-    fn and(self, mirror: Self) -> Self {
+    fn and(self, mirror: &Self) -> Self {
         Self {
             bytes_each: self.bytes_each + mirror.bytes_each,
             encodings: &self.encodings | &mirror.encodings,
@@ -127,13 +127,13 @@ impl<'a> Sampler<'a> {
 
     /// Measures follows in both lists, because each follow is stored twice.
     async fn follows(&self) -> Result<Footprint, Error> {
-        Ok(self.listed("follow", Side::Following).await?.and(self.listed("follow", Side::Followers).await?))
+        Ok(self.listed("follow", Side::Following).await?.and(&self.listed("follow", Side::Followers).await?))
     }
 
     /// Measures requests to follow in both lists.
     async fn requests(&self) -> Result<Footprint, Error> {
         let kind = "follow request";
-        Ok(self.listed(kind, Side::Requesting).await?.and(self.listed(kind, Side::Requests).await?))
+        Ok(self.listed(kind, Side::Requesting).await?.and(&self.listed(kind, Side::Requests).await?))
     }
 
     async fn listed(&self, kind: &'static str, side: Side) -> Result<Footprint, Error> {
@@ -148,7 +148,7 @@ impl<'a> Sampler<'a> {
         let blocking = self.sample(self.users.iter().map(usage)).await?;
         let usage = |user: &UserId| memory::blockers(self.keys(), *user);
         let blockers = self.sample(self.users.iter().map(usage)).await?;
-        Ok(self.footprint_of_users("block", &blocking).and(self.footprint_of_users("block", &blockers)))
+        Ok(self.footprint_of_users("block", &blocking).and(&self.footprint_of_users("block", &blockers)))
     }
 
     async fn mutes(&self) -> Result<Footprint, Error> {

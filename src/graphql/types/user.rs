@@ -237,12 +237,11 @@ impl User {
     /// The relation between the viewer and this user; null for an anonymous request and for the viewer themselves.
     async fn relation(&self, context: &Context<'_>) -> Option<Result<Relation, Error>> {
         let viewer = self.other_viewer()?;
-        let relation = match self.relation {
-            Some(relation) => Ok(Some(relation)),
-            None => {
-                let UserSelection { requester, .. } = relation_selection(&[Selected::of(context)]);
-                self.scope.visible().relation(self.id, requester).boxed().await
-            }
+        let relation = if let Some(relation) = self.relation {
+            Ok(Some(relation))
+        } else {
+            let UserSelection { requester, .. } = relation_selection(&[Selected::of(context)]);
+            self.scope.visible().relation(self.id, requester).boxed().await
         };
         relation.transpose().map(|relation| Ok(Relation::new(viewer, self.clone(), relation?)))
     }

@@ -39,6 +39,12 @@ async fn world() -> World {
     let settle = "mutation { updateProfile(input: { region: { country: \"DE\" } }) { viewer { id } } }";
     let mute = "mutation ($id: ID!) { mute(input: { userId: $id }) { userErrors { code } } }";
     world.data(Some(&people[2].token), mute, json!({ "id": people[0].id })).await;
+    let strangers = [world.register("private").await, world.register("foe").await];
+    let private = "mutation { updateProfile(input: { isPrivate: true }) { userErrors { code } } }";
+    world.data(Some(&strangers[0].token), private, Value::Null).await;
+    world.follow(&people[0], &strangers[0]).await;
+    let block = "mutation ($id: ID!) { block(input: { userId: $id }) { userErrors { code } } }";
+    world.data(Some(&people[0].token), block, json!({ "id": strangers[1].id })).await;
     for person in &people[1..] {
         world.data(Some(&person.token), publish, Value::Null).await;
         world.data(Some(&person.token), settle, Value::Null).await;
@@ -60,12 +66,14 @@ async fn everything_is_measured_as_redis_says() {
     };
     let counts = [
         ("follow", 3),
+        ("follow request", 1),
+        ("block", 1),
         ("mute", 1),
         ("timeline entry", 2),
-        ("user", 3),
-        ("username", 3),
+        ("user", 5),
+        ("username", 5),
         ("post", 2),
-        ("visit", 3),
+        ("visit", 4),
         ("region", 2),
     ];
     for (name, count) in counts {
@@ -75,7 +83,10 @@ async fn everything_is_measured_as_redis_says() {
         assert!(encodings.iter().any(|encoding| footprint["encodings"] == json!([encoding])), "{footprint}");
     }
     let bytes = |name: &str| kind(name)["bytes"].as_u64().unwrap();
-    assert_eq!(bytes("user"), usage(&["ff:{u1}:user", "ff:{u2}:user", "ff:{u3}:user"]));
+    let users: Vec<String> = (1..=5).map(|user| format!("ff:{{u{user}}}:user")).collect();
+    assert_eq!(bytes("user"), usage(&users.iter().map(String::as_str).collect::<Vec<_>>()));
+    assert_eq!(bytes("follow request"), usage(&["ff:{u1}:requesting", "ff:{u4}:requests"]));
+    assert_eq!(bytes("block"), usage(&["ff:{u1}:blocking", "ff:{u5}:blockers"]));
     assert_eq!(bytes("mute"), usage(&["ff:{u3}:muting"]));
     assert_eq!(bytes("timeline entry"), usage(&["ff:{u1}:timeline"]));
     assert_eq!(bytes("region"), usage(&["ff:{r0}:region"]));
@@ -91,8 +102,23 @@ async fn everything_is_measured_as_redis_says() {
 async fn the_table_says_the_same_to_people() {
     let world = world().await;
     let table = String::from_utf8(run(&world, &[]).stdout).unwrap();
-    for line in ["follow ", "mute ", "timeline entry ", "user ", "username ", "post ", "visit ", "region "] {
-        assert_eq!(table.lines().filter(|one| one.starts_with(line)).count(), 1, "{line}\n{table}");
+    for line in [
+        "follow ",
+        "follow request ",
+        "block ",
+        "mute ",
+        "timeline entry ",
+        "user ",
+        "username ",
+        "post ",
+        "visit ",
+        "region ",
+    ] {
+        assert_eq!(
+            table.lines().filter(|one| one.starts_with(&format!("{line:<15}"))).count(),
+            1,
+            "{line}\n{table}"
+        );
     }
     for word in ["bytes each", "intset", "\nall kinds ", "\nRedis "] {
         assert!(table.contains(word), "{word}\n{table}");

@@ -89,21 +89,16 @@ impl PostConnection {
             Self::new(author, period, filled, count)
         };
         let filled = filled?;
-        authors.iter().zip(filled).enumerate().map(connection).collect()
+        Ok(authors.iter().zip(filled).enumerate().map(connection).collect())
     }
 
-    fn new(
-        author: &User,
-        period: Period,
-        filled: Filled<Listed, Post>,
-        count: Option<u64>,
-    ) -> Result<Self, Error> {
+    fn new(author: &User, period: Period, filled: Filled<Listed, Post>, count: Option<u64>) -> Self {
         let list = PostList { owner: author.user_id() };
         let Filled { entries, has_previous, has_next } = filled;
         let place = |(listed, node)| (Place::Post(list, PostId::from(listed)), node);
         let entries = entries.into_iter().map(place).collect();
         let page = PostPage::new(Filled { entries, has_previous, has_next });
-        Ok(Self { author: author.clone(), period, page, count })
+        Self { author: author.clone(), period, page, count }
     }
 }
 
