@@ -15,7 +15,7 @@ use redis::{Connection, InfoDict, cmd};
 use crate::ground::Redis;
 use crate::report::item::{BY_INTERSECTION, BY_PROBE, CREATE_POST, READ_POST};
 use crate::report::{Costs, MeasuredCommand};
-use crate::world::{FIRST_PAGE, float, list, members, send, write_list};
+use crate::world::{FIRST_PAGE, float, members, send, write_list};
 
 /// Number of users in a page.
 const PAGE: u64 = 50;
@@ -79,7 +79,7 @@ impl Meter {
     /// Writes lists of this length on both sides of the user whose id is the length.
     fn write_lists(&mut self, length: u64) {
         for side in [Side::Following, Side::Followers] {
-            let name = list(self.app.store().keys(), user(length), side).name().to_owned();
+            let name = self.app.store().keys().list(user(length), side).name().to_owned();
             write_list(&mut self.connection, &name, &members(length, length, POPULATION));
         }
     }

@@ -16,7 +16,6 @@ use fanfold::model::session::Label;
 use fanfold::model::user::{Bio, Username};
 use fanfold::store::batch::Batch;
 use fanfold::store::command::Command;
-use fanfold::store::key::{Key, Keys, SortedSet};
 use fanfold::store::{audience, memory, post, region, timeline, visit};
 use redis::{Connection, InfoDict, cmd};
 use tokio::time::sleep;
@@ -257,7 +256,7 @@ impl<'a> World<'a> {
     fn bytes_per_entry(&mut self, side: Side, length: u64) -> f64 {
         let copies = self.sizes.lists.entries.div_ceil(length);
         let keys = self.app.store().keys();
-        let name = |copy| list(keys, UserId::new(self.population - copy).unwrap(), side).name().to_owned();
+        let name = |copy| keys.list(UserId::new(self.population - copy).unwrap(), side).name().to_owned();
         let names: Vec<String> = (0..copies).map(name).collect();
         let before = used(&mut self.connection);
         for (name, copy) in names.iter().zip(0..) {
@@ -282,16 +281,6 @@ pub(crate) async fn send<T>(app: &App, commands: impl Iterator<Item = Command<T>
             drop(batch.push(command));
         }
         batch.send(app.store()).await.unwrap();
-    }
-}
-
-/// Returns the key of a list of follows.
-pub(crate) fn list(keys: &Keys, user: UserId, side: Side) -> Key<SortedSet> {
-    match side {
-        Side::Following => keys.following(user),
-        Side::Followers => keys.followers(user),
-        Side::Requesting => keys.requesting(user),
-        Side::Requests => keys.requests(user),
     }
 }
 

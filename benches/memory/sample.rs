@@ -178,12 +178,7 @@ impl Redis<'_> {
     }
 
     fn plain_list(&mut self, user: UserId, side: Side) -> Option<Plain> {
-        let key = match side {
-            Side::Following => self.keys().following(user),
-            Side::Followers => self.keys().followers(user),
-            Side::Requesting => self.keys().requesting(user),
-            Side::Requests => self.keys().requests(user),
-        };
+        let key = self.keys().list(user, side);
         let follows: Vec<(u64, i64)> = self.read(cmd("ZRANGE").arg(key).arg(0).arg(-1).arg("WITHSCORES"));
         let members = follows.into_iter().map(|(id, at)| (uuid(id), at));
         Plain::sorted_set(&format!("{side:?}:{}", uuid(user.get())), members.collect())

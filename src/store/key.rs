@@ -83,6 +83,7 @@ use redis::{RedisWrite, ToRedisArgs};
 use crate::model::clock::Day;
 use crate::model::digest::Digest;
 use crate::model::id::{PostId, UserId};
+use crate::model::relation::Side;
 use crate::model::session::SessionId;
 use crate::model::user::Username;
 
@@ -430,6 +431,17 @@ impl Keys {
     #[must_use]
     pub fn requests(&self, user: UserId) -> Key<SortedSet> {
         self.key(Tag::User(user), "requests")
+    }
+
+    /// Returns the key of one of a user's lists of follows and requests to follow.
+    #[must_use]
+    pub fn list(&self, user: UserId, side: Side) -> Key<SortedSet> {
+        match side {
+            Side::Following => self.following(user),
+            Side::Followers => self.followers(user),
+            Side::Requesting => self.requesting(user),
+            Side::Requests => self.requests(user),
+        }
     }
 
     /// Returns the key of the users that a user blocks.

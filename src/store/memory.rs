@@ -8,7 +8,6 @@ use crate::model::relation::Side;
 use crate::store::command::{Command, command, several};
 use crate::store::key::{Key, Keys, Layout};
 use crate::store::region::USERS_PER_SHARD;
-use crate::store::relation::list;
 
 /// Number of elements that Redis samples to estimate the size of a key without a compact encoding.
 const SAMPLES: usize = 50;
@@ -37,7 +36,7 @@ fn usage<Kind>(key: &Key<Kind>, count: &str, markers: u64) -> Command<Option<Key
 
 /// Measures the list of a user's followers or of the users they follow.
 pub fn follows(keys: &Keys, user: UserId, side: Side) -> Command<Option<KeyUsage>> {
-    usage(&list(keys, user, side), "ZCARD", 0)
+    usage(&keys.list(user, side), "ZCARD", 0)
 }
 
 /// Measures the mutes of a user.

@@ -24,15 +24,6 @@ const LOOKS: usize = 5;
 /// Lifetime of a temporary set, in milliseconds, in case Redis stops before deleting it.
 const FIND_MILLIS: u64 = 10_000;
 
-pub(super) fn list(keys: &Keys, user: UserId, side: Side) -> Key<SortedSet> {
-    match side {
-        Side::Following => keys.following(user),
-        Side::Followers => keys.followers(user),
-        Side::Requesting => keys.requesting(user),
-        Side::Requests => keys.requests(user),
-    }
-}
-
 /// Members with scores as Redis returns them: users with follow times.
 pub(super) struct Follows(pub(super) Vec<Follow>);
 
@@ -101,7 +92,7 @@ impl FromRedisValue for Score {
 pub fn page(keys: &Keys, user: UserId, side: Side, window: &Window<Position>) -> Command<Page<Follow>> {
     match window.from {
         Some(from) => {
-            let page = call(&script::PAGE).key(&list(keys, user, side));
+            let page = call(&script::PAGE).key(&keys.list(user, side));
             let page = page.arg(window.direction.as_str()).arg(window.size);
             let page = page.arg(from.at.as_millis()).arg(from.user.get());
             let page = page.reply::<(bool, bool, Follows)>().walking(window.size);
@@ -120,7 +111,7 @@ fn outermost_page(keys: &Keys, user: UserId, side: Side, window: &Window<Positio
         Direction::Forward => (0, i64::try_from(size).unwrap_or(i64::MAX)),
         Direction::Backward => (-1 - i64::try_from(size).unwrap_or(i64::MAX - 1), -1),
     };
-    let range = command("ZREVRANGE").key(&list(keys, user, side)).arg(start).arg(stop).arg("WITHSCORES");
+    let range = command("ZREVRANGE").key(&keys.list(user, side)).arg(start).arg(stop).arg("WITHSCORES");
     range.reply().read_by(|answer| Follows::read(answer.reply())).walking(size).may_lag().map(
         move |Follows(mut follows)| {
             let more = follows.len() > size;
@@ -140,19 +131,19 @@ fn outermost_page(keys: &Keys, user: UserId, side: Side, window: &Window<Positio
 
 /// Returns the number of users in a list.
 pub fn count(keys: &Keys, user: UserId, side: Side) -> Command<u64> {
-    command("ZCARD").key(&list(keys, user, side)).reply::<u64>().may_lag()
+    command("ZCARD").key(&keys.list(user, side)).reply::<u64>().may_lag()
 }
 
 /// Reads up to `count` entries of a list, newest first, from rank `start`. For full traversals.
 pub fn range(keys: &Keys, user: UserId, side: Side, start: usize, count: usize) -> Command<Vec<Follow>> {
-    let range = command("ZREVRANGE").key(&list(keys, user, side)).arg(start).arg(start + count - 1);
+    let range = command("ZREVRANGE").key(&keys.list(user, side)).arg(start).arg(start + count - 1);
     let range = range.arg("WITHSCORES").reply::<Follows>().walking(count);
     range.map(|Follows(follows)| Ok(follows))
 }
 
 /// Reads a whole list, newest first. Intended for `following`, whose length the follow limit bounds.
 pub fn all(keys: &Keys, user: UserId, side: Side) -> Command<Vec<Follow>> {
-    let range = command("ZREVRANGE").key(&list(keys, user, side)).arg(0).arg(-1);
+    let range = command("ZREVRANGE").key(&keys.list(user, side)).arg(0).arg(-1);
     range.arg("WITHSCORES").reply::<Follows>().map(|Follows(follows)| Ok(follows))
 }
 
@@ -187,7 +178,7 @@ pub fn mutuals(keys: &Keys, user: UserId, most: usize) -> Command<Mutuals> {
 /// If `others` is empty or has more than [`PROBE`] users.
 pub fn times(keys: &Keys, user: UserId, side: Side, others: &[UserId]) -> Command<Vec<Option<Timestamp>>> {
     assert!((1..=PROBE).contains(&others.len()), "a probe has 1 to {PROBE} members");
-    let probe = command("ZMSCORE").key(&list(keys, user, side)).args(others.iter().map(|id| id.get()));
+    let probe = command("ZMSCORE").key(&keys.list(user, side)).args(others.iter().map(|id| id.get()));
     probe
         .reply::<Vec<Option<Score>>>()
         .probing(others.len())
@@ -283,19 +274,19 @@ fn by_probe(keys: &Keys, viewer: UserId, others: &[UserId]) -> Command<Vec<Relat
 
 /// Returns the time at which `other` was added to a list of `user`; `None` if the list does not contain them.
 pub fn time(keys: &Keys, user: UserId, side: Side, other: UserId) -> Command<Option<Timestamp>> {
-    let read = command("ZSCORE").key(&list(keys, user, side)).arg(other.get());
+    let read = command("ZSCORE").key(&keys.list(user, side)).arg(other.get());
     read.reply::<Option<Score>>().map(|score| Ok(score.map(|Score(at)| at)))
 }
 
 /// Removes `other` from a list of `user`. Returns true if the list contained them.
 pub fn remove(keys: &Keys, user: UserId, side: Side, other: UserId) -> Command<bool> {
-    let write = call(&script::WRITE_FOLLOW).key(&list(keys, user, side));
+    let write = call(&script::WRITE_FOLLOW).key(&keys.list(user, side));
     write.arg(other.get()).arg("").reply()
 }
 
 /// Adds `other` to a list of `user` with the time `at`, or changes their time in the list to `at`. Returns
 /// true if the list changed.
 pub fn put(keys: &Keys, user: UserId, side: Side, other: UserId, at: Timestamp) -> Command<bool> {
-    let write = call(&script::WRITE_FOLLOW).key(&list(keys, user, side));
+    let write = call(&script::WRITE_FOLLOW).key(&keys.list(user, side));
     write.arg(other.get()).arg(at.as_millis()).reply()
 }
