@@ -449,6 +449,37 @@ async fn a_request_is_accepted_if_the_account_becomes_public_before_it_is_listed
     stage.check().unwrap();
 }
 
+#[tokio::test]
+async fn a_slow_call_does_not_accept_a_later_request() {
+    let stage = Stage::new().await;
+    stage.reset(Before { is_private: true, follow: Some("request"), ..NOTHING });
+    let (mut slow, _) = stage.begin(Call::MakePublic(2)).await;
+    slow.step_to(Moment::Before, "edge: accept").await;
+    for call in [Call::MakePrivate(2), Call::Unfollow(1), Call::Follow(1)] {
+        stage.world.clock.advance(Duration::from_millis(1));
+        stage.begin(call).await.0.finish().await;
+    }
+    slow.finish().await;
+    assert!(stage.has("requesting", 1, 2).is_some(), "the account was private when the request was made");
+    stage.check().unwrap();
+}
+
+#[tokio::test]
+async fn the_repairer_keeps_the_intent_of_a_call_that_may_still_write() {
+    let stage = Stage::new().await;
+    stage.reset(Before { follow: Some("follow"), ..NOTHING });
+    let (mut block, _) = stage.begin(Call::Block(2)).await;
+    block.step_to(Moment::Before, "block: truth").await;
+    stage.world.clock.advance(Duration::from_secs(6));
+    stage.world.app.repair().await.unwrap();
+    block.step_to(Moment::After, "block: truth").await;
+    block.interrupt().await;
+    stage.world.clock.advance(Duration::from_secs(61));
+    stage.world.app.repair().await.unwrap();
+    assert!(stage.has("blockers", 1, 2).is_some());
+    stage.check().unwrap();
+}
+
 /// Registers a user, and lets `count` others request to follow them.
 async fn besieged(world: &World, count: u64) -> Person {
     let person = world.register("private").await;
