@@ -450,6 +450,18 @@ async fn a_request_is_accepted_if_the_account_becomes_public_before_it_is_listed
 }
 
 #[tokio::test]
+async fn a_process_that_has_cached_exclusions_knows_a_block_at_once() {
+    let stage = Stage::new().await;
+    stage.reset(NOTHING);
+    assert!(stage.seen(1).await.contains(&"user") && stage.seen(2).await.contains(&"lists of a third"));
+    stage.begin(Call::Block(2)).await.0.finish().await;
+    assert_eq!(stage.seen(1).await, Vec::<&str>::new());
+    assert!(!stage.seen(2).await.contains(&"lists of a third"));
+    stage.begin(Call::Unblock(2)).await.0.finish().await;
+    assert!(stage.seen(1).await.contains(&"user"));
+}
+
+#[tokio::test]
 async fn a_slow_call_does_not_accept_a_later_request() {
     let stage = Stage::new().await;
     stage.reset(Before { is_private: true, follow: Some("request"), ..NOTHING });
