@@ -3,6 +3,7 @@
 pub(crate) mod account;
 pub(crate) mod audience;
 pub(crate) mod batching;
+mod boundaries;
 mod cache;
 pub(crate) mod caching;
 pub(crate) mod cold;
@@ -25,4 +26,6 @@ pub(crate) mod relation;
 pub(crate) mod session;
 pub(crate) mod throttle;
 pub(crate) mod timeline;
+mod unknown;
+mod visibility;
 pub(crate) mod visit;

@@ -2,6 +2,7 @@
 
 pub(crate) mod archive;
 pub(crate) mod batch;
+mod boundaries;
 pub(crate) mod budget;
 pub(crate) mod check;
 pub(crate) mod clients;

@@ -1,0 +1,390 @@
+//! Blocks and private accounts: their limits and errors, what they cost, and viewers whom very many users block.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use fanfold::app::timeline::live::{TimelineEvent, TimelineWatch};
+use fanfold::app::timeline::{TimelinePage, TimelineQuery};
+use fanfold::model::clock::Timestamp;
+use fanfold::model::id::UserId;
+use fanfold::model::page::{Direction, Window};
+use fanfold::model::user::UserFields;
+use fanfold::store::batch::Batch;
+use fanfold::store::compact::{self, CompactSet};
+use serde_json::{Value, json};
+
+use crate::api::batching::cost;
+use crate::harness::graph::Graph;
+use crate::harness::world::{Person, World, codes, deliver_all};
+
+/// Makes a change between two users. Returns the payload.
+async fn change(world: &World, user: &Person, mutation: &str, other: &Person) -> Value {
+    let query = format!(
+        "mutation ($id: ID!) {{ {mutation}(input: {{ userId: $id }}) {{
+            relation {{ status blockedSince requestedSince requesterSince }} userErrors {{ code field limit }} }} }}"
+    );
+    world.data(Some(&user.token), &query, json!({ "id": other.id })).await[mutation].take()
+}
+
+/// Makes a change that must succeed. Returns the relation.
+async fn done(world: &World, user: &Person, mutation: &str, other: &Person) -> Value {
+    let mut payload = change(world, user, mutation, other).await;
+    assert_eq!(payload["userErrors"], json!([]), "{mutation}");
+    payload["relation"].take()
+}
+
+async fn make_private(world: &World, user: &Person, is_private: bool) {
+    let query =
+        "mutation ($is: Boolean) { updateProfile(input: { isPrivate: $is }) { userErrors { code } } }";
+    world.data(Some(&user.token), query, json!({ "is": is_private })).await;
+}
+
+async fn publish(world: &World, author: &Person, content: &str) {
+    let query =
+        "mutation ($content: String!) { publish(input: { content: $content }) { userErrors { code } } }";
+    world.data(Some(&author.token), query, json!({ "content": content })).await;
+    deliver_all(&world.app).await;
+}
+
+/// Adds users with ids from 100,000 on to those who block the viewer, without their blocks.
+async fn add_blockers(world: &World, viewer: u64, count: u64) {
+    let store = world.app.store();
+    let set = CompactSet::Blockers(UserId::new(viewer).unwrap());
+    let mut batch = Batch::new("test");
+    let add = |number| {
+        let member = UserId::new(100_000 + number).unwrap();
+        batch.push(compact::add(store.keys(), set, member, Timestamp::from_millis(1)))
+    };
+    let tickets = (0..count).map(add).collect();
+    batch.send(store).await.unwrap().take_all(tickets).unwrap();
+}
+
+#[tokio::test]
+async fn a_block_keeps_its_time_and_blocking_or_unblocking_twice_changes_nothing() {
+    let world = World::new().await;
+    let people = world.people(2).await;
+    let [ada, ben] = &people[..] else { unreachable!() };
+    world.follow(ada, ben).await;
+    world.follow(ben, ada).await;
+    let nothing =
+        json!({ "status": "NONE", "blockedSince": null, "requestedSince": null, "requesterSince": null });
+    for _ in 0..2 {
+        let blocked = done(&world, ada, "block", ben).await;
+        assert_eq!(blocked["blockedSince"], "2026-01-01T00:00:00.000Z");
+        assert_eq!(blocked["status"], "NONE");
+        world.clock.advance(Duration::from_secs(1));
+    }
+    for _ in 0..2 {
+        assert_eq!(done(&world, ada, "unblock", ben).await, nothing, "follows are not restored");
+    }
+    let blocked = done(&world, ada, "block", ben).await;
+    assert_eq!(blocked["blockedSince"], "2026-01-01T00:00:02.000Z");
+    assert_eq!(world.app.repair().await.unwrap(), 0, "nothing is left behind");
+}
+
+#[tokio::test]
+async fn violations_of_the_rules_are_reported_and_change_nothing() {
+    let world = World::with(&["--relation-block-limit", "2", "--relation-follow-limit", "2"]).await;
+    let people = world.people(6).await;
+    let error = |code: &str, field: Value, limit: Value| json!({ "relation": null, "userErrors": [{ "code": code, "field": field, "limit": limit }] });
+    let (ada, user_id) = (&people[0], json!(["input", "userId"]));
+    for mutation in ["block", "unblock", "follow", "acceptFollowRequest", "rejectFollowRequest"] {
+        let itself = error("SELF", user_id.clone(), Value::Null);
+        assert_eq!(change(&world, ada, mutation, ada).await, itself, "{mutation}");
+        let unknown = Person { id: "VXNlcjo3NzAwMDA".to_owned(), ..ada.clone() };
+        let missing = error("NOT_FOUND", user_id.clone(), Value::Null);
+        assert_eq!(change(&world, ada, mutation, &unknown).await, missing, "{mutation}");
+    }
+    for other in &people[1..3] {
+        done(&world, ada, "block", other).await;
+    }
+    world.follow(&people[3], ada).await;
+    assert_eq!(change(&world, ada, "block", &people[3]).await, error("LIST_LIMIT", Value::Null, json!(2)));
+    // The block that was rejected ends no follow.
+    let follows = change(&world, &people[3], "follow", ada).await;
+    assert_eq!(follows["relation"]["status"], "FOLLOWING");
+    // A block at the limit may be repeated, and one that ends makes room.
+    done(&world, ada, "block", &people[2]).await;
+    assert_eq!(change(&world, ada, "follow", &people[2]).await, error("BLOCKED", user_id, Value::Null));
+    done(&world, ada, "unblock", &people[1]).await;
+    done(&world, ada, "block", &people[3]).await;
+
+    // Requests count against the limit of follows, so that an accepted request does not exceed it.
+    make_private(&world, &people[4], true).await;
+    let requested = done(&world, ada, "follow", &people[4]).await;
+    assert_eq!((&requested["status"], requested["requestedSince"].is_string()), (&json!("NONE"), true));
+    done(&world, ada, "follow", &people[1]).await;
+    let limited = error("FOLLOW_LIMIT", Value::Null, json!(2));
+    assert_eq!(change(&world, ada, "follow", &people[5]).await, limited);
+    done(&world, &people[4], "acceptFollowRequest", ada).await;
+    assert_eq!(change(&world, ada, "follow", &people[5]).await, limited);
+    done(&world, ada, "unfollow", &people[4]).await;
+    done(&world, ada, "follow", &people[5]).await;
+    assert_eq!(world.app.repair().await.unwrap(), 0, "a violation leaves nothing behind");
+}
+
+#[tokio::test]
+async fn malformed_ids_are_rejected_before_execution() {
+    let world = World::new().await;
+    let ada = world.register("ada").await;
+    let mutations = [
+        "follow",
+        "unfollow",
+        "removeFollower",
+        "mute",
+        "unmute",
+        "block",
+        "unblock",
+        "acceptFollowRequest",
+        "rejectFollowRequest",
+    ];
+    for mutation in mutations {
+        let query = format!(
+            "mutation ($id: ID!) {{ {mutation}(input: {{ userId: $id }}) {{ userErrors {{ code }} }} }}"
+        );
+        // No id, an id that is not canonical, a post's, and that of no user.
+        for id in ["", "1", "VXNlcjowMQ", "UG9zdDox", "VXNlcjow", "VXNlcjotMQ", "VXNlcjox\u{0}"] {
+            let response = world.ask(Some(&ada.token), &query, json!({ "id": id })).await;
+            assert_eq!(codes(&response), ["BAD_USER_INPUT"], "{mutation} {id:?}");
+            assert!(response["data"].is_null() || response["data"][mutation].is_null(), "{response}");
+        }
+    }
+    for list in ["muted", "blocked", "followRequests", "sentFollowRequests"] {
+        for cursor in ["", "x", "AQgAAAAAAAAAAQ"] {
+            let query = format!("query ($at: String) {{ viewer {{ {list}(after: $at) {{ totalCount }} }} }}");
+            let response = world.ask(Some(&ada.token), &query, json!({ "at": cursor })).await;
+            assert_eq!(codes(&response), ["BAD_USER_INPUT"], "{list} {cursor:?}");
+        }
+    }
+}
+
+/// A world in which `u0` has 120 followers, and the viewer blocks this number of the newest of them.
+async fn star(blocked: usize) -> (World, Person) {
+    let world = World::new().await;
+    let viewer = world.register("viewer").await;
+    let follows = (1..=120).map(|follower| (follower, 0)).collect();
+    Graph { users: 121, follows }.load(&world.app, None).await;
+    // `u0` has the id 2, and its newest follower is `u120`.
+    for number in 0..blocked {
+        let id = user_id(120 - number as u64 + 2);
+        let query = "mutation ($id: ID!) { block(input: { userId: $id }) { userErrors { code } } }";
+        world.data(Some(&viewer.token), query, json!({ "id": id })).await;
+    }
+    (world, viewer)
+}
+
+fn user_id(user: u64) -> String {
+    URL_SAFE_NO_PAD.encode(format!("User:{user}"))
+}
+
+const PAGE: &str = "{ user(by: { username: \"u0\" }) { followers(first: 50) { nodes {
+    username displayName relation { status blockedSince } } } } }";
+const PAGE_WITH_COUNT: &str = "{ user(by: { username: \"u0\" }) { followers(first: 50) { totalCount nodes {
+    username displayName relation { status blockedSince } } } } }";
+
+#[tokio::test]
+async fn five_thousand_blocks_cost_no_command_once_they_are_cached() {
+    let (world, viewer) = star(0).await;
+    let without = (cost(&world, &viewer, PAGE).await, cost(&world, &viewer, PAGE_WITH_COUNT).await);
+    // As many as one can block; none of them is listed.
+    let blocks = (10_000..14_999).flat_map(|user| ["1767225600000".to_owned(), user.to_string()]);
+    let words: Vec<String> =
+        ["ZADD", "ff:{u1}:blocking"].map(str::to_owned).into_iter().chain(blocks).collect();
+    world.redis.raw::<u64>(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    let other = world.register("other").await;
+    done(&world, &viewer, "block", &other).await;
+    let with = cost(&world, &viewer, PAGE).await;
+    assert_eq!(with.0, without.0.0);
+    assert_eq!(with.1, without.0.1);
+    // The count needs the blocked users among all followers: one command for each thousand of them.
+    let (trips, mut counted) = cost(&world, &viewer, PAGE_WITH_COUNT).await;
+    assert_eq!(trips, without.1.0, "the count comes with the page");
+    assert_eq!(counted.remove("zmscore"), Some(5));
+    assert_eq!(counted, without.1.1);
+
+    // The process reads the exclusions once for each version.
+    world.redis.raw::<String>(&["CONFIG", "RESETSTAT"]);
+    done(&world, &viewer, "unblock", &other).await;
+    for _ in 0..5 {
+        world.data(Some(&viewer.token), PAGE, Value::Null).await;
+    }
+    let stats: String = world.redis.raw(&["INFO", "commandstats"]);
+    assert!(stats.contains("cmdstat_hgetall:calls=1,"), "{stats}");
+}
+
+#[tokio::test]
+async fn a_page_whose_first_users_are_blocked_takes_two_round_trips_more() {
+    let (world, viewer) = star(0).await;
+    let (trips, _) = cost(&world, &viewer, PAGE_WITH_COUNT).await;
+    let (world, viewer) = star(49).await;
+    let (with_blocks, _) = cost(&world, &viewer, PAGE_WITH_COUNT).await;
+    assert!(with_blocks <= trips + 2, "{with_blocks} instead of {trips}");
+    let data = world.data(Some(&viewer.token), PAGE_WITH_COUNT, Value::Null).await;
+    let page = &data["user"]["followers"];
+    let names: Vec<&str> =
+        page["nodes"].as_array().unwrap().iter().map(|node| node["username"].as_str().unwrap()).collect();
+    assert_eq!((names.len(), names[0], names[49], &page["totalCount"]), (50, "u71", "u22", &json!(71)));
+}
+
+#[tokio::test]
+async fn a_viewer_whom_very_many_users_block_sees_none_of_them() {
+    let world = World::new().await;
+    let people = world.people(7).await;
+    let viewer = &people[0];
+    for follower in [1, 2, 3, 4, 5, 0] {
+        world.clock.advance(Duration::from_millis(1));
+        world.follow(&people[follower], &people[6]).await;
+        world.follow(&people[6], &people[follower]).await;
+    }
+    world.follow(viewer, &people[3]).await;
+    publish(&world, &people[2], "hidden").await;
+    publish(&world, &people[3], "shown").await;
+    add_blockers(&world, 1, 5_001).await;
+    for blocker in [&people[2], &people[4]] {
+        done(&world, blocker, "block", viewer).await;
+    }
+
+    let query = "query ($ids: [ID!]!) { nodes(ids: $ids) { id } relations(userIds: $ids) { user { id } } }";
+    let ids: Vec<&String> = people[1..].iter().map(|person| &person.id).collect();
+    let data = world.data(Some(&viewer.token), query, json!({ "ids": ids })).await;
+    let is_shown = |values: &Value| -> Vec<bool> {
+        values.as_array().unwrap().iter().map(|value| !value.is_null()).collect()
+    };
+    let expected = [true, false, true, false, true, true];
+    assert_eq!(is_shown(&data["nodes"]), expected);
+    assert_eq!(is_shown(&data["relations"]), expected);
+    for (person, is_shown) in people[1..].iter().zip(expected) {
+        for mutation in ["follow", "unfollow"] {
+            let payload = change(&world, viewer, mutation, person).await;
+            let code = &payload["userErrors"][0]["code"];
+            assert_eq!(*code, if is_shown { Value::Null } else { json!("NOT_FOUND") }, "{mutation}");
+        }
+    }
+    for followee in [3, 6] {
+        world.follow(viewer, &people[followee]).await;
+    }
+
+    // Pages leave them out; counts include them, as documented.
+    let names = |page: &Value| -> Vec<String> {
+        let nodes = page["nodes"].as_array().unwrap().iter();
+        nodes.map(|node| node["username"].as_str().unwrap().to_owned()).collect()
+    };
+    for (list, arguments, expected) in [
+        ("followers", "first: 3", &["ann0", "ann5", "ann3"]),
+        ("following", "first: 3", &["ann0", "ann5", "ann3"]),
+        ("followers", "last: 2", &["ann3", "ann1"]),
+        ("mutuals", "first: 3", &["ann0", "ann5", "ann3"]),
+    ] as [(&str, &str, &[&str]); 4]
+    {
+        let query = format!(
+            "query ($id: ID!) {{ user(by: {{ id: $id }}) {{ {list}({arguments}) {{ totalCount nodes {{ username }}
+                pageInfo {{ hasNextPage hasPreviousPage }} }} }} }}"
+        );
+        let data = world.data(Some(&viewer.token), &query, json!({ "id": people[6].id })).await;
+        let page = &data["user"][list];
+        assert_eq!(names(page), expected, "{list}({arguments})");
+        assert_eq!(page["totalCount"], 6, "{list}");
+    }
+    // A page from which no users are selected has no edges of blockers either.
+    let query = "query ($id: ID!) { user(by: { id: $id }) { followers { edges { followedAt } } } }";
+    let data = world.data(Some(&viewer.token), query, json!({ "id": people[6].id })).await;
+    assert_eq!(data["user"]["followers"]["edges"].as_array().unwrap().len(), 4);
+
+    let query = "{ viewer { timeline { nodes { content } } } }";
+    let data = world.data(Some(&viewer.token), query, Value::Null).await;
+    assert_eq!(data["viewer"]["timeline"]["nodes"], json!([{ "content": "shown" }]));
+    // Another block ends, and the user is visible again.
+    done(&world, &people[2], "unblock", viewer).await;
+    let query = "{ user(by: { username: \"ann2\" }) { posts { nodes { content } } } }";
+    let data = world.data(Some(&viewer.token), query, Value::Null).await;
+    assert_eq!(data["user"]["posts"]["nodes"], json!([{ "content": "hidden" }]));
+}
+
+/// Watches the viewer's timeline, which must not be empty, from now on.
+async fn watch(world: &World, person: &Person) -> TimelineWatch {
+    let viewer = world.app.authenticate(&person.token).await.unwrap();
+    let window = Window { direction: Direction::Forward, size: 10, from: None };
+    let query = TimelineQuery { window, author: UserFields::NONE, looks_back: false };
+    let page: TimelinePage = world.app.timeline(&viewer, query).await.unwrap();
+    world.app.watch_timeline(&viewer, Some(page.seen_from(0)), UserFields::NONE).await.unwrap()
+}
+
+async fn next(watch: &mut TimelineWatch) -> Option<String> {
+    match watch.next_by_now().await.unwrap() {
+        Some((TimelineEvent::Added(entry), _)) => Some(entry.post.content.clone()),
+        Some((TimelineEvent::Removed(post), _)) => Some(format!("removed {post:?}")),
+        None => None,
+    }
+}
+
+#[tokio::test]
+async fn a_block_between_two_events_means_no_further_event_of_the_author() {
+    for strategy in ["hybrid", "push", "pull"] {
+        for (blocker, mutation) in [(0, "block"), (1, "block"), (0, "mute")] {
+            let world = World::with(&["--timeline-strategy", strategy]).await;
+            let people = world.people(3).await;
+            for author in &people[1..] {
+                world.follow(&people[0], author).await;
+            }
+            publish(&world, &people[0], "own").await;
+            let mut watch = watch(&world, &people[0]).await;
+            // More than are loaded at once.
+            for number in 0..12 {
+                publish(&world, &people[1 + number % 2], &format!("post {number}")).await;
+            }
+            assert_eq!(next(&mut watch).await.as_deref(), Some("post 0"));
+            assert_eq!(next(&mut watch).await.as_deref(), Some("post 1"));
+            let (one, other) = (&people[blocker], &people[1 - blocker]);
+            done(&world, one, mutation, other).await;
+            for number in [3, 5, 7, 9, 11] {
+                let post = format!("post {number}");
+                assert_eq!(next(&mut watch).await, Some(post), "{strategy} {mutation} by {blocker}");
+            }
+            assert_eq!(next(&mut watch).await, None);
+        }
+    }
+}
+
+#[tokio::test]
+async fn posts_of_a_private_account_are_for_its_followers_and_come_back_when_it_is_public() {
+    let world = World::with(&["--timeline-capacity", "3"]).await;
+    let people = world.people(3).await;
+    let [ada, ben, eve] = &people[..] else { unreachable!() };
+    world.follow(ada, ben).await;
+    for number in 0..5 {
+        publish(&world, ben, &number.to_string()).await;
+    }
+    let query = "{ user(by: { username: \"ann1\" }) { isPrivate posts { totalCount nodes { content } } } }";
+    let counts = async || {
+        let mut counts = Vec::new();
+        for viewer in [Some(ada), Some(ben), Some(eve), None] {
+            let token = viewer.map(|viewer| viewer.token.as_str());
+            let data = world.data(token, query, Value::Null).await;
+            let posts = &data["user"]["posts"];
+            assert_eq!(posts["totalCount"], posts["nodes"].as_array().unwrap().len());
+            counts.push(posts["totalCount"].as_u64().unwrap());
+        }
+        counts
+    };
+    assert_eq!(counts().await, [5, 5, 5, 5]);
+    make_private(&world, ben, true).await;
+    assert_eq!(counts().await, [5, 5, 0, 0]);
+    // A removed follower does not see them any more, not even those in the home timeline.
+    let timeline = "{ viewer { timeline { nodes { content } } } }";
+    let length = async |viewer: &Person| {
+        let data = world.data(Some(&viewer.token), timeline, Value::Null).await;
+        data["viewer"]["timeline"]["nodes"].as_array().unwrap().len()
+    };
+    assert_eq!(length(ada).await, 5);
+    done(&world, ben, "removeFollower", ada).await;
+    assert_eq!((counts().await, length(ada).await), (vec![0, 5, 0, 0], 0));
+    done(&world, ada, "follow", ben).await;
+    done(&world, eve, "follow", ben).await;
+    assert_eq!((counts().await, length(ada).await), (vec![0, 5, 0, 0], 0), "requests show nothing");
+    done(&world, ben, "acceptFollowRequest", ada).await;
+    assert_eq!((counts().await, length(ada).await), (vec![5, 5, 0, 0], 5));
+    make_private(&world, ben, false).await;
+    assert_eq!(counts().await, [5, 5, 5, 5]);
+    assert_eq!(length(eve).await, 5, "the pending request is accepted");
+}
