@@ -228,6 +228,66 @@ async fn a_page_whose_first_users_are_blocked_takes_two_round_trips_more() {
 }
 
 #[tokio::test]
+async fn the_flags_of_a_page_do_not_count_blocked_users_even_if_the_entry_at_its_cursor_is_gone() {
+    let world = World::new().await;
+    let people = world.people(6).await;
+    let viewer = &people[0];
+    for follower in [1, 2, 3, 4] {
+        world.clock.advance(Duration::from_millis(1));
+        world.follow(&people[follower], &people[5]).await;
+    }
+    let query = "query ($id: ID!, $first: Int, $after: String, $last: Int, $before: String) { user(by: { id: $id }) {
+        followers(first: $first, after: $after, last: $last, before: $before) { edges { cursor node { username } }
+            pageInfo { hasPreviousPage hasNextPage } } } }";
+    let page = async |mut arguments: Value| {
+        arguments["id"] = json!(people[5].id);
+        world.data(Some(&viewer.token), query, arguments).await["user"]["followers"].take()
+    };
+    // ann4, ann3, ann2, ann1
+    let edges = page(json!({ "first": 4 })).await["edges"].take();
+    let cursor = |index: usize| edges[index]["cursor"].clone();
+    for other in [1, 4] {
+        done(&world, viewer, "block", &people[other]).await;
+    }
+    let flags = async |arguments: Value| {
+        let page = page(arguments).await;
+        let info = &page["pageInfo"];
+        let count = page["edges"].as_array().unwrap().len();
+        (count, info["hasPreviousPage"] == true, info["hasNextPage"] == true)
+    };
+    assert_eq!(flags(json!({ "first": 5 })).await, (2, false, false));
+    assert_eq!(
+        flags(json!({ "first": 5, "after": cursor(0) })).await,
+        (2, false, false),
+        "after a blocked user"
+    );
+    assert_eq!(
+        flags(json!({ "first": 5, "after": cursor(1) })).await,
+        (1, true, false),
+        "after a visible user"
+    );
+    assert_eq!(
+        flags(json!({ "last": 5, "before": cursor(2) })).await,
+        (1, false, true),
+        "before a visible user"
+    );
+    assert_eq!(
+        flags(json!({ "last": 5, "before": cursor(3) })).await,
+        (2, false, false),
+        "before a blocked user"
+    );
+    for follower in [2, 3] {
+        world.unfollow(&people[follower], &people[5]).await;
+    }
+    assert_eq!(flags(json!({ "first": 5, "after": cursor(1) })).await, (0, false, false), "after no entry");
+    assert_eq!(flags(json!({ "last": 5, "before": cursor(2) })).await, (0, false, false), "before no entry");
+    // The entry with this cursor is gone, even if the user follows again.
+    world.clock.advance(Duration::from_millis(1));
+    world.follow(&people[3], &people[5]).await;
+    assert_eq!(flags(json!({ "first": 5, "after": cursor(1) })).await, (0, true, false), "after no entry");
+}
+
+#[tokio::test]
 async fn a_viewer_whom_very_many_users_block_sees_none_of_them() {
     let world = World::new().await;
     let people = world.people(7).await;
@@ -286,7 +346,7 @@ async fn a_viewer_whom_very_many_users_block_sees_none_of_them() {
         assert_eq!(names(page), expected, "{list}({arguments})");
         assert_eq!(page["totalCount"], 6, "{list}");
     }
-    // A page from which no users are selected has no edges of blockers either.
+    // A page without data of users has no edges of blockers either.
     let query = "query ($id: ID!) { user(by: { id: $id }) { followers { edges { followedAt } } } }";
     let data = world.data(Some(&viewer.token), query, json!({ "id": people[6].id })).await;
     assert_eq!(data["user"]["followers"]["edges"].as_array().unwrap().len(), 4);
