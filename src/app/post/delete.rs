@@ -1,9 +1,13 @@
 //! Deletion of hot and cold posts.
 
+use std::sync::Arc;
+
 use crate::app::App;
+use crate::app::archive::Listed;
 use crate::app::deadline::Deadline;
 use crate::app::error::{Broken, Error, Field, Reason};
 use crate::app::viewer::Viewer;
+use crate::app::visibility::{Surface, UserSelection, Visible};
 use crate::archive::post::Row;
 use crate::model::id::{PostId, UserId};
 use crate::model::post::{Post, Visibility};
@@ -25,6 +29,8 @@ enum Deletable {
     Archived(Visibility),
     /// The post has already been deleted.
     Deleted,
+    /// The post does not exist, or belongs to another user.
+    NotOwn,
 }
 
 impl App {
@@ -38,6 +44,7 @@ impl App {
                 Deletable::Archived(visibility) => (visibility, Some(visibility)),
                 // The earlier deletion may have been interrupted or may not have reached the lists yet.
                 Deletable::Deleted => return self.finish_deletion(author, id, false).await,
+                Deletable::NotOwn => return Err(self.not_own(viewer, id).await?),
             };
             let deadline = Deadline::start(&*self.0.clock);
             let intents = self.intents(std::iter::once(Operation::Delete { author, post: id }));
@@ -52,14 +59,13 @@ impl App {
                 }
                 // The post has just been archived.
                 Erased::Missing => self.forget(&intents).await?,
-                Erased::Foreign => return Err(foreign()),
+                Erased::Foreign => return Err(self.not_own(viewer, id).await?),
             }
         }
         Err(Broken::GaveUp("deleting a post that is being archived").into())
     }
 
-    /// Returns the post's state. Fails unless the post is, or was before its deletion, a visible post by this
-    /// author.
+    /// Returns the post's state.
     async fn find_to_delete(&self, author: UserId, id: PostId) -> Result<Deletable, Error> {
         let mut batch = Batch::new("delete: post");
         let record = batch.push(post::read(self.keys(), id));
@@ -67,25 +73,34 @@ impl App {
         let mut replies = batch.send(self.store()).await?;
         let whereabouts = replies.take(whereabouts)?;
         match replies.take(record)? {
-            Record::Live(post) if post.author != author => Err(foreign()),
-            Record::Tombstone { author: other, .. } if other != author => Err(missing()),
-            Record::Revoked { .. } => Err(missing()),
-            Record::Tombstone { .. } => Ok(Deletable::Deleted),
+            Record::Tombstone { author: other, .. } if other == author => Ok(Deletable::Deleted),
+            Record::Tombstone { .. } | Record::Revoked { .. } => Ok(Deletable::NotOwn),
+            Record::Live(post) if post.author != author => Ok(Deletable::NotOwn),
             Record::Live(Post { visibility, .. }) => match whereabouts {
                 Location::Listed => Ok(Deletable::Hot(visibility)),
                 // The post is being archived or was never visible.
                 Location::Cold if self.read_row(id).await?.is_some_and(|row| row.author() == author) => {
                     Ok(Deletable::Hot(visibility))
                 }
-                Location::Cold | Location::Absent => Err(missing()),
+                Location::Cold | Location::Absent => Ok(Deletable::NotOwn),
             },
             Record::Missing => match self.read_row(id).await? {
                 Some(Row::Live(post)) if post.author == author => Ok(Deletable::Archived(post.visibility)),
-                Some(Row::Live(_)) => Err(foreign()),
                 Some(Row::Tombstone { author: other, .. }) if other == author => Ok(Deletable::Deleted),
-                Some(Row::Tombstone { .. }) | None => Err(missing()),
+                Some(_) | None => Ok(Deletable::NotOwn),
             },
         }
+    }
+
+    /// Returns the error about a post that does not exist or belongs to another user. The two are not distinguishable if the
+    /// viewer may not see the post. Makes two round trips, plus an archive query unless the post is hot.
+    async fn not_own(&self, viewer: &Viewer, id: PostId) -> Result<Error, Error> {
+        let visible = Visible { app: self, load: self, viewer };
+        let post = Arc::new([Listed::Hot(id)]);
+        let found = visible.posts(post, UserSelection::NONE, Surface::Elsewhere).await?;
+        // A post by the viewer is not visible yet, or not any more.
+        let is_foreign = found.iter().flatten().any(|found| Some(found.post.author) != viewer.user());
+        Ok(if is_foreign { foreign() } else { missing() })
     }
 
     async fn read_row(&self, id: PostId) -> Result<Option<Row>, Error> {
