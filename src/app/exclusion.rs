@@ -202,18 +202,35 @@ impl Read for BlockersAmong {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::relation::Follow;
+
+    /// Caches the exclusions of 1,000 viewers, and returns how many of them fit in 16 MB.
+    fn cached(exclusions: &Exclusions) -> usize {
+        const BYTES: u64 = 16_000_000;
+        let cache = ExclusionCache::new(BYTES);
+        for viewer in (1..=1_000).filter_map(UserId::new) {
+            cache.entries.insert((viewer, Version::new(1).unwrap()), Arc::new(exclusions.clone()));
+        }
+        assert!(cache.entries.weight() <= BYTES, "{} bytes", cache.entries.weight());
+        cache.entries.len()
+    }
 
     #[test]
     fn the_exclusions_of_many_viewers_stay_within_the_configured_size() {
-        const BYTES: u64 = 16_000_000;
-        let mute = Mute { since: Timestamp::from_millis(0), until: None, scope: MuteScope::All };
-        let mutes: Vec<_> = (1..=5_000).filter_map(|user| Some((UserId::new(user)?, mute))).collect();
-        let cache = ExclusionCache::new(BYTES);
-        for viewer in (1..=1_000).filter_map(UserId::new) {
-            let exclusions = Arc::new(Exclusions::new(mutes.clone()));
-            cache.entries.insert((viewer, Version::new(1).unwrap()), exclusions);
-        }
-        assert!(cache.entries.weight() <= BYTES, "{} bytes", cache.entries.weight());
-        assert!(cache.entries.len() > 20, "{} viewers are cached", cache.entries.len());
+        let at = Timestamp::from_millis(0);
+        let users = |from: u64| (from..from + 5_000).filter_map(UserId::new);
+        let mute = Mute { since: at, until: None, scope: MuteScope::All };
+        let mutes: Vec<_> = users(1).map(|user| (user, mute)).collect();
+        let blocks: Vec<_> = users(1).map(|user| Follow { user, at }).collect();
+        let blockers: Vec<_> = users(10_000).collect();
+        let muting = Exclusions::new(mutes.clone());
+        assert!(cached(&muting) > 20);
+        let blocking = Exclusions::default().with(blocks.clone(), Vec::new());
+        assert!(blocking.bytes() >= 5_000 * (size_of::<Follow>() + size_of::<UserId>()));
+        assert!(cached(&blocking) > 50);
+        let all = Exclusions::new(mutes).with(blocks.clone(), blocks).blocked_by(Some(blockers));
+        assert_eq!(all.blocks().len(), 10_000);
+        assert!(all.bytes() > muting.bytes() + blocking.bytes());
+        assert!(cached(&all) > 10);
     }
 }

@@ -3,6 +3,7 @@
 //! Not here: storage of exclusions (`store::exclusion`), and what they hide (`app::visibility`).
 
 use std::num::NonZeroU64;
+use std::sync::Arc;
 
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
@@ -53,6 +54,8 @@ pub struct Exclusions {
     /// The users whom the viewer has requested to follow, sorted by user.
     requesting: Box<[Follow]>,
     blockers: Blockers,
+    /// The users on the other side of a block, each once, without blockers that are too many.
+    blocks: Arc<[UserId]>,
 }
 
 impl Exclusions {
@@ -71,7 +74,7 @@ impl Exclusions {
             entries.sort_unstable_by_key(|entry| entry.user);
             entries.into()
         };
-        Self { blocking: sorted(blocking), requesting: sorted(requesting), ..self }
+        Self { blocking: sorted(blocking), requesting: sorted(requesting), ..self }.indexed()
     }
 
     /// Returns the same exclusions, with these users who block the viewer, in any order; `None` if there are too many.
@@ -81,7 +84,16 @@ impl Exclusions {
             blockers.sort_unstable();
             Blockers::These(blockers.into())
         });
-        Self { blockers, ..self }
+        Self { blockers, ..self }.indexed()
+    }
+
+    /// Returns the same exclusions, with the list of all blocks.
+    fn indexed(self) -> Self {
+        let mut blocks: Vec<UserId> = self.blocking.iter().map(|entry| entry.user).collect();
+        if let Blockers::These(blockers) = &self.blockers {
+            blocks.extend(blockers.iter().filter(|blocker| self.blocked_since(**blocker).is_none()));
+        }
+        Self { blocks: blocks.into(), ..self }
     }
 
     /// Returns the mute of a user, unless it has ended.
@@ -118,14 +130,10 @@ impl Exclusions {
     }
 
     /// Returns the users on the other side of a block, each once: those whom the viewer blocks, and those who block the
-    /// viewer, unless they are too many.
+    /// viewer, unless they are too many. All calls return the same list.
     #[must_use]
-    pub fn blocks(&self) -> Vec<UserId> {
-        let mut users: Vec<UserId> = self.blocking.iter().map(|entry| entry.user).collect();
-        if let Blockers::These(blockers) = &self.blockers {
-            users.extend(blockers.iter().filter(|blocker| self.blocked_since(**blocker).is_none()));
-        }
-        users
+    pub fn blocks(&self) -> &Arc<[UserId]> {
+        &self.blocks
     }
 
     /// Returns true if posts of some users do not belong in the viewer's home timeline.
@@ -173,7 +181,7 @@ impl Exclusions {
             Blockers::TooMany => 0,
         };
         let lists = size_of_val(&*self.blocking) + size_of_val(&*self.requesting);
-        size_of::<Self>() + size_of_val(&*self.mutes) + lists + blockers
+        size_of::<Self>() + size_of_val(&*self.mutes) + lists + blockers + size_of_val(&*self.blocks)
     }
 }
 

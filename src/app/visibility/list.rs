@@ -43,8 +43,9 @@ impl<L: Load> Visible<'_, L> {
     /// Returns the viewer's exclusions if there may be blocks among them.
     async fn blocks(&self) -> Result<Option<(Arc<Exclusions>, Shared<UserId>)>, Error> {
         let Some(exclusions) = self.exclusions().await? else { return Ok(None) };
-        let blocks = exclusions.blocks();
-        Ok((!blocks.is_empty()).then(|| (exclusions, Shared(blocks.into()))))
+        // The same list for all reads, so that the loader recognizes a count that it has read.
+        let blocks = Shared(Arc::clone(exclusions.blocks()));
+        Ok((!blocks.0.is_empty()).then_some((exclusions, blocks)))
     }
 
     /// Returns a page of a list of users. Makes one round trip, plus one for known followers and for long lists of mutuals,
