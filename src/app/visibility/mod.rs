@@ -316,8 +316,10 @@ impl<L: Load> Visible<'_, L> {
             Surface::Timeline => UserSelection { relation: true, ..author },
             Surface::Elsewhere => author.with_post_access(),
         };
-        let authors = self.authors(&posts, author).await?;
         let viewer = self.viewer.user();
+        // As many round trips for posts that do not exist as for those that the viewer may not see.
+        let other = viewer.filter(|_| surface == Surface::Elsewhere);
+        let authors = self.authors(&posts, other, author).await?;
         let visible = |post: Option<&Arc<Post>>| {
             let post = Arc::clone(post?);
             let author =
@@ -327,14 +329,19 @@ impl<L: Load> Visible<'_, L> {
         Ok(posts.into_iter().map(visible).collect())
     }
 
+    /// Returns the authors of these posts whom the viewer may see. If there are no posts, loads the user `other` instead.
     async fn authors(
         &self,
         posts: &[Option<&Arc<Post>>],
+        other: Option<UserId>,
         selection: UserSelection,
     ) -> Result<HashMap<UserId, VisibleUser>, Error> {
         let mut authors: Vec<UserId> = posts.iter().flatten().map(|post| post.author).collect();
         authors.sort_unstable();
         authors.dedup();
+        if authors.is_empty() {
+            authors.extend(other);
+        }
         let authors = self.users(authors.into(), selection, Access::Listed).await?;
         Ok(authors.into_iter().flatten().map(|author| (author.record.id, author)).collect())
     }
