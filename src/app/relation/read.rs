@@ -50,23 +50,24 @@ impl Read for RelationTo {
     }
 }
 
-/// The time at which each of these users requested to follow a user; `None` for those without a pending request.
+/// The time of each of these users' entries in one of a user's stored lists; `None` for those who are not in it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct RequestTimes {
-    /// Id of the user whom they requested to follow.
-    pub user: UserId,
-    /// Ids of the users who may have requested it.
-    pub others: Shared<UserId>,
+pub struct EntryTimes {
+    /// Id of the list's owner.
+    pub owner: UserId,
+    /// Stored list to read.
+    pub side: Side,
+    /// Ids of the users who may be in the list.
+    pub users: Shared<UserId>,
 }
 
-impl Read for RequestTimes {
+impl Read for EntryTimes {
     type Value = Arc<[Option<Timestamp>]>;
 
     fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
-        let probe = |others: &[UserId]| {
-            requests.push(relation::times(requests.keys(), self.user, Side::Requests, others))
-        };
-        let times: Vec<_> = self.others.0.chunks(PROBE).map(probe).collect();
+        let probe =
+            |users: &[UserId]| requests.push(relation::times(requests.keys(), self.owner, self.side, users));
+        let times: Vec<_> = self.users.0.chunks(PROBE).map(probe).collect();
         Pending::hot(move |responses| Ok(responses.replies.take_all(times)?.concat().into()))
     }
 }

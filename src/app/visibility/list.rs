@@ -7,11 +7,11 @@
 
 use std::sync::Arc;
 
-use futures::future::try_join_all;
+use futures::future::{try_join, try_join_all};
 
 use crate::app::error::Error;
 use crate::app::read::{Load, Many, Shared};
-use crate::app::relation::read::{FollowCount, FollowPage, UserList};
+use crate::app::relation::read::{EntryTimes, FollowCount, FollowPage, UserList};
 use crate::app::visibility::Visible;
 use crate::model::exclusion::Exclusions;
 use crate::model::id::UserId;
@@ -30,13 +30,6 @@ pub enum OwnList {
     Blocked,
     /// The users whom the viewer has requested to follow.
     Requested,
-}
-
-/// The visible entries of a window, in list order.
-struct Collected {
-    entries: Vec<Follow>,
-    /// True if the list has entries, visible or not, on the other side of the window's position.
-    has_behind: bool,
 }
 
 impl<L: Load> Visible<'_, L> {
@@ -125,18 +118,10 @@ impl<L: Load> Visible<'_, L> {
         window: Window<Position>,
         exclusions: &Exclusions,
     ) -> Result<Page<Follow>, Error> {
-        let Collected { mut entries, has_behind } = self.collect(owner, side, window, exclusions).await?;
-        let is_hidden = window.from.is_some_and(|from| exclusions.has_block_with(from.user));
-        let has_behind = if has_behind && is_hidden {
-            let direction = match window.direction {
-                Direction::Forward => Direction::Backward,
-                Direction::Backward => Direction::Forward,
-            };
-            let behind = Window { direction, size: 0, ..window };
-            !self.collect(owner, side, behind, exclusions).await?.entries.is_empty()
-        } else {
-            has_behind
-        };
+        let ahead = Window { size: window.size + 1, ..window };
+        let entries = self.collect(owner, side, ahead, ahead.size, exclusions);
+        let has_behind = self.has_visible_behind(owner, side, ahead, exclusions);
+        let (mut entries, has_behind) = try_join(entries, has_behind).await?;
         let more = entries.len() > window.size;
         let (has_previous, has_next) = match window.direction {
             Direction::Forward => {
@@ -151,37 +136,56 @@ impl<L: Load> Visible<'_, L> {
         Ok(Page { entries: entries.into(), has_previous, has_next })
     }
 
-    /// Collects the visible entries of a window, and one beyond it if there are any.
-    async fn collect(
+    /// Returns true if there are visible entries on the other side of a window's position, or at the position. Makes as many
+    /// round trips whether the position is that of a visible entry, of another one, or of none.
+    async fn has_visible_behind(
         &self,
         owner: UserId,
         side: Side,
         window: Window<Position>,
         exclusions: &Exclusions,
-    ) -> Result<Collected, Error> {
-        let wanted = window.size + 1;
-        let mut next = Window { size: wanted, ..window };
-        let mut collected: Option<Collected> = None;
+    ) -> Result<bool, Error> {
+        let Some(from) = window.from else { return Ok(false) };
+        let direction = match window.direction {
+            Direction::Forward => Direction::Backward,
+            Direction::Backward => Direction::Forward,
+        };
+        let behind = self.collect(owner, side, Window { direction, ..window }, 1, exclusions);
+        // The position's entry may be gone, or may have another time.
+        let users = Shared(Arc::new([from.user]) as Arc<[UserId]>);
+        let times = self.load.load(EntryTimes { owner, side, users });
+        let (behind, times) = try_join(behind, times).await?;
+        let is_listed = times[0] == Some(from.at) && !exclusions.has_block_with(from.user);
+        Ok(is_listed || !behind.is_empty())
+    }
+
+    /// Returns visible entries of a window in list order, at least `enough` unless there are fewer in the window's direction.
+    /// Reads the window first, and then beyond it.
+    async fn collect(
+        &self,
+        owner: UserId,
+        side: Side,
+        window: Window<Position>,
+        enough: usize,
+        exclusions: &Exclusions,
+    ) -> Result<Vec<Follow>, Error> {
+        let mut next = window;
+        let mut found = Vec::new();
         loop {
             let page = self.load.load(FollowPage { owner, side, window: next }).await?;
             let visible = page.entries.iter().filter(|entry| !exclusions.has_block_with(entry.user)).copied();
-            let (outermost, more, has_behind) = match window.direction {
-                Direction::Forward => (page.entries.last(), page.has_next, page.has_previous),
-                Direction::Backward => (page.entries.first(), page.has_previous, page.has_next),
+            let (outermost, more) = match window.direction {
+                Direction::Forward => (page.entries.last(), page.has_next),
+                Direction::Backward => (page.entries.first(), page.has_previous),
             };
-            let found = collected.get_or_insert(Collected { entries: Vec::new(), has_behind });
             match window.direction {
-                Direction::Forward => found.entries.extend(visible),
-                Direction::Backward => drop(found.entries.splice(..0, visible)),
+                Direction::Forward => found.extend(visible),
+                Direction::Backward => drop(found.splice(..0, visible)),
             }
-            let is_full = found.entries.len() >= wanted;
-            match outermost.filter(|_| more && !is_full) {
-                Some(last) => {
-                    let size = (2 * next.size).min(MOST_READ);
-                    next = Window { size, from: Some(Position::from(*last)), ..window };
-                }
-                None => return Ok(collected.unwrap_or(Collected { entries: Vec::new(), has_behind: false })),
-            }
+            let is_enough = found.len() >= enough;
+            let Some(last) = outermost.filter(|_| more && !is_enough) else { return Ok(found) };
+            let size = (2 * next.size).min(MOST_READ);
+            next = Window { size, from: Some(Position::from(*last)), ..window };
         }
     }
 

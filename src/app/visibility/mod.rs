@@ -23,7 +23,7 @@ use crate::app::error::Error;
 use crate::app::exclusion::BlockersAmong;
 use crate::app::post::read::{PostCount, PostPage, PostRecords};
 use crate::app::read::{Load, Many, Shared};
-use crate::app::relation::read::{RelationTo, Relations, RequestTimes};
+use crate::app::relation::read::{EntryTimes, RelationTo, Relations};
 use crate::app::user::read::{UserByName, UserRecord, UserRecords};
 use crate::app::viewer::{SignedIn, Viewer};
 use crate::model::clock::{Period, Timestamp};
@@ -31,7 +31,7 @@ use crate::model::exclusion::{Blockers, Exclusions};
 use crate::model::id::{PostId, UserId};
 use crate::model::page::{Page, Window};
 use crate::model::post::{Post, Visibility};
-use crate::model::relation::Relation;
+use crate::model::relation::{Relation, Side};
 use crate::model::user::{User, UserFields, Username};
 
 /// The users and posts that a viewer may see.
@@ -253,7 +253,8 @@ impl<L: Load> Visible<'_, L> {
         if !selection.requester {
             return Ok(None);
         }
-        self.load.load(RequestTimes { user: viewer.user, others: users.clone() }).await.map(Some)
+        let requests = EntryTimes { owner: viewer.user, side: Side::Requests, users: users.clone() };
+        self.load.load(requests).await.map(Some)
     }
 
     /// Returns for each of these users true if the viewer may not see them; `None` if the viewer may see all of them.
