@@ -7,6 +7,7 @@ use std::io;
 
 use bytes::Bytes;
 use redis::RedisWrite;
+use smallvec::{SmallVec, smallvec};
 
 use crate::store::key::Tag;
 
@@ -72,9 +73,12 @@ impl Drop for NextArgument<'_> {
 pub(super) struct Pipeline {
     bytes: Vec<u8>,
     count: usize,
-    units: Vec<Unit>,
+    units: Units,
     masters: Masters,
 }
+
+/// The units of a pipeline. Most pipelines begin as a single command, whose unit needs no memory of its own.
+type Units = SmallVec<[Unit; 1]>;
 
 /// The commands that masters must execute, although their replies may lag.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -147,7 +151,7 @@ impl Pipeline {
     /// Makes all commands so far one unit.
     pub(super) fn unite(mut self) -> Self {
         let tag = self.units.iter().find_map(|unit| unit.tag);
-        self.units = vec![Unit::of(tag, self.count, self.bytes.len())];
+        self.units = smallvec![Unit::of(tag, self.count, self.bytes.len())];
         self
     }
 

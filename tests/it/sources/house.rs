@@ -22,7 +22,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
 ];
 
 /// Each foreign crate that has a home, and the places where it may be named.
-const HOMES: [(&str, &[&str]); 38] = [
+const HOMES: [(&str, &[&str]); 39] = [
     ("redis", &["store", "managed"]),
     ("bb8_redis", &["store"]),
     ("sqlx", &["archive"]),
@@ -55,6 +55,7 @@ const HOMES: [(&str, &[&str]); 38] = [
     ("rust_embed", &["http/page.rs"]),
     ("rust_iso3166", &["model/region"]),
     ("rustls_native_certs", &["store/wire.rs"]),
+    ("smallvec", &["store/encode.rs"]),
     ("serde", &["graphql/json.rs", "graphql/preloaded", "http/print.rs"]),
     ("tokio_io_timeout", &["http/connection.rs"]),
     ("tokio_rustls", &["store/wire.rs"]),
