@@ -1,9 +1,11 @@
-//! Bulk import of users, follows, mutes and posts, in the same steps as individual writes.
+//! Bulk import of users, follows, mutes, private accounts, blocks and posts, in the same steps as individual writes.
 //!
-//! Imports of users, follows and mutes are idempotent: an existing name keeps its user, and an existing follow or mute
-//! keeps its time (a mute loses its end). To complete an interrupted import of these, run it again.
+//! All imports but that of posts are idempotent: an existing name keeps its user, and an existing follow, request, mute or
+//! block keeps its time (a mute loses its end). To complete an interrupted import of these, run it again.
 
 use std::ops::AddAssign;
+
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
 use crate::app::App;
 use crate::app::error::{Broken, Error};
@@ -14,11 +16,15 @@ use crate::model::clock::Timestamp;
 use crate::model::id::{PostId, UserId};
 use crate::model::relation::{Mute, MuteScope};
 use crate::model::secret::{Password, PasswordHash};
+use crate::model::user::ProfileChange;
 use crate::store::batch::Batch;
 use crate::store::follow::{Followed, NewFollow};
 use crate::store::name::{self, Holder};
 use crate::store::post_list;
-use crate::store::{Feature, exclusion};
+use crate::store::{Feature, exclusion, user};
+
+/// Number of blocks written concurrently.
+const BLOCKS: usize = 64;
 
 /// The result of importing users.
 #[derive(Debug)]
@@ -32,11 +38,11 @@ pub struct ImportedUsers {
 /// The result of importing follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImportedFollows {
-    /// Number of follows created.
+    /// Number of follows or requests created.
     pub added: usize,
-    /// Number of follows that already existed and kept their original times.
+    /// Number of follows or requests that already existed and kept their original times.
     pub already: usize,
-    /// Number of follows rejected by the follow limit, or by a block between the two users.
+    /// Number of follows or requests rejected by the follow limit, or by a block between the two users.
     pub rejected: usize,
 }
 
@@ -48,14 +54,14 @@ impl AddAssign for ImportedFollows {
     }
 }
 
-/// A follow to import.
+/// A follow to import, or a request to follow.
 #[derive(Clone, Copy, Debug)]
 pub struct ImportFollow {
     /// Id of the follower.
     pub follower: UserId,
     /// Id of the followed user, who must differ from the follower.
     pub followee: UserId,
-    /// Time of the follow.
+    /// Time of the follow or of the request.
     pub at: Timestamp,
 }
 
@@ -116,17 +122,35 @@ impl App {
         Ok(batch.send(self.store()).await?.take_all(tickets)?)
     }
 
-    /// Writes follows. Makes five round trips for any number of follows; a few thousand follows per call is a
-    /// good batch size.
-    pub async fn import_follows(&self, mut follows: Vec<ImportFollow>) -> Result<ImportedFollows, Error> {
+    /// Writes follows, even of users whose accounts are private. Makes five round trips for any number of follows; a few
+    /// thousand follows per call is a good batch size.
+    pub async fn import_follows(&self, follows: Vec<ImportFollow>) -> Result<ImportedFollows, Error> {
+        self.import_edges(follows, false).await
+    }
+
+    /// Writes requests to follow users whose accounts are private; a request to a public account becomes a follow. Makes as
+    /// many round trips as [`App::import_follows`], plus two if an account is public; none for no requests.
+    pub async fn import_requests(&self, requests: Vec<ImportFollow>) -> Result<ImportedFollows, Error> {
+        if requests.is_empty() {
+            return Ok(ImportedFollows::default());
+        }
+        self.enter(Feature::Boundaries).await?;
+        self.import_edges(requests, true).await
+    }
+
+    async fn import_edges(
+        &self,
+        mut edges: Vec<ImportFollow>,
+        is_private: bool,
+    ) -> Result<ImportedFollows, Error> {
         // Consecutive follows by the same follower form one command. The sort is stable.
-        follows.sort_by_key(|follow| follow.follower);
-        let follow = |&ImportFollow { follower, followee, at }: &ImportFollow| {
-            (follower, NewFollow { followee, at, is_private: false })
+        edges.sort_by_key(|edge| edge.follower);
+        let edge = |&ImportFollow { follower, followee, at }: &ImportFollow| {
+            (follower, NewFollow { followee, at, is_private })
         };
-        let follows: Vec<_> = follows.iter().map(follow).collect();
+        let edges: Vec<_> = edges.iter().map(edge).collect();
         let mut imported = ImportedFollows::default();
-        for followed in self.write_follows(&follows).await?.followed {
+        for followed in self.write_follows(&edges).await?.followed {
             match followed {
                 Followed::Added(_) => imported.added += 1,
                 Followed::Already(_) => imported.already += 1,
@@ -134,6 +158,38 @@ impl App {
             }
         }
         Ok(imported)
+    }
+
+    /// Makes the accounts of users private. Their followers stay. Makes one round trip for any number of users, plus one
+    /// for the first of the process; none for no users.
+    pub async fn import_private(&self, users: &[UserId]) -> Result<(), Error> {
+        if users.is_empty() {
+            return Ok(());
+        }
+        self.enter(Feature::Boundaries).await?;
+        let change = ProfileChange { is_private: Some(true), ..ProfileChange::default() };
+        let mut batch = Batch::new("import: private");
+        let write = |&user: &UserId| Some(batch.push(user::change_profile(self.keys(), user, &change)?));
+        let tickets = users.iter().filter_map(write).collect();
+        let sent = batch.send(self.store()).await;
+        for &user in users {
+            // Redis may have executed a write that failed.
+            self.store().forget_user(user);
+        }
+        sent?.take_all(tickets)?;
+        Ok(())
+    }
+
+    /// Writes blocks: pairs of a user and another whom they block. Ends the follows and requests between the two. Blocks
+    /// beyond the limit are left out. Makes six round trips per block, for 64 blocks at a time; none for no blocks.
+    pub async fn import_blocks(&self, blocks: &[(UserId, UserId)]) -> Result<(), Error> {
+        if blocks.is_empty() {
+            return Ok(());
+        }
+        self.enter(Feature::Boundaries).await?;
+        let block = |&(user, other): &(UserId, UserId)| self.write_block(user, other);
+        let blocks: Vec<_> = blocks.iter().map(block).collect();
+        stream::iter(blocks).buffer_unordered(BLOCKS).try_for_each(|_| async { Ok(()) }).await
     }
 
     /// Writes mutes without an end: pairs of a user and another whom they mute since `at`. Mutes beyond the limit are left

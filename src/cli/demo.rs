@@ -1,17 +1,17 @@
 //! `fanfold demo`: creates a demo world.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::process::ExitCode;
 
 use clap::Args;
 use rand::rngs::StdRng;
-use rand::seq::SliceRandom as _;
+use rand::seq::{IndexedRandom as _, SliceRandom as _};
 use rand::{RngExt as _, SeedableRng as _};
 
 use crate::app::App;
 use crate::app::user::NewAccount;
 use crate::cli::people::{self, Person};
-use crate::cli::world::{Saying, Sayings, World};
+use crate::cli::world::{Boundaries, Saying, Sayings, World};
 use crate::cli::{Data, Outcome, posts, say};
 use crate::config::DataConfig;
 use crate::model::clock::Timestamp;
@@ -19,7 +19,8 @@ use crate::model::post::{Content, Platform};
 use crate::model::secret::{Password, PasswordHash};
 use crate::model::user::{Bio, DisplayName, Username};
 
-/// Creates a demo world: people with names and bios who follow each other, mute some of those they follow, and post.
+/// Creates a demo world: people with names and bios who follow each other, mute some of those they follow, and post. Some
+/// accounts are private, and some people block others.
 ///
 /// As in real networks, most people have some followers, and a few have a large share of all followers. The same number
 /// of users and the same seed create the same world. There is always a user called ada. Running the command again
@@ -83,7 +84,9 @@ fn world(users: usize, seed: u64, most: usize, password: &PasswordHash) -> World
     let posts = posts(StdRng::seed_from_u64(seed.wrapping_add(1)), users.len());
     // So do mutes.
     let mutes = mutes(StdRng::seed_from_u64(seed.wrapping_add(2)), &follows);
-    World { users, follows, time: Box::new(time), mutes, posts }
+    // So do boundaries.
+    let boundaries = boundaries(StdRng::seed_from_u64(seed.wrapping_add(3)), users.len(), &follows);
+    World { users, follows, time: Box::new(time), mutes, boundaries, posts }
 }
 
 /// Returns pairs of a user and a followed user whom they mute: one of ada's follows, and one in a hundred of the others'.
@@ -91,6 +94,52 @@ fn mutes(mut rng: StdRng, follows: &[(u32, u32)]) -> Vec<(u32, u32)> {
     let of_ada = follows.iter().find(|(follower, _)| *follower == 0);
     let others = follows.iter().filter(|(follower, _)| *follower != 0 && rng.random_bool(0.01));
     of_ada.into_iter().chain(others).copied().collect()
+}
+
+/// Returns the private accounts, the requests to follow them, and the blocks: about 3 % of the accounts are private, and
+/// one user in 200 blocks another. The accounts of ada and of her followers are public, so that she can follow them back.
+/// She requests to follow up to three users, and blocks one. Other blocks are between users who do not follow her, and whom
+/// she does not follow.
+fn boundaries(mut rng: StdRng, users: usize, follows: &[(u32, u32)]) -> Boundaries {
+    const REQUESTS_OF_ADA: usize = 3;
+    let users = u32::try_from(users).expect("a demo world has at most a million users");
+    let followers: HashSet<u32> = follows.iter().filter(|pair| pair.1 == 0).map(|pair| pair.0).collect();
+    let followed: HashSet<u32> = follows.iter().filter(|pair| pair.0 == 0).map(|pair| pair.1).collect();
+    let private: BTreeSet<u32> =
+        (1..users).filter(|user| rng.random_bool(0.03) && !followers.contains(user)).collect();
+    let is_stranger = |user: &u32| !followers.contains(user) && !followed.contains(user);
+    let strangers: Vec<u32> = (1..users).filter(is_stranger).collect();
+
+    let of_ada = private.iter().filter(|user| is_stranger(user)).take(REQUESTS_OF_ADA);
+    let mut requests: BTreeSet<(u32, u32)> = of_ada.map(|&user| (0, user)).collect();
+    for &user in &private {
+        for _ in 0..rng.random_range(1..=6) {
+            requests.insert((rng.random_range(1..users), user));
+        }
+    }
+    requests.retain(|(user, other)| user != other);
+
+    let with_ada: Vec<u32> = strangers.iter().copied().filter(|user| !private.contains(user)).collect();
+    let mut blocks: BTreeSet<(u32, u32)> =
+        with_ada.choose(&mut rng).map(|&user| (0, user)).into_iter().collect();
+    for _ in 0..users / 200 {
+        if let (Some(&user), Some(&other)) = (strangers.choose(&mut rng), strangers.choose(&mut rng)) {
+            blocks.insert((user, other));
+        }
+    }
+    blocks.retain(|(user, other)| user != other);
+
+    for &(user, other) in follows {
+        requests.remove(&(user, other));
+        blocks.remove(&(user, other));
+        blocks.remove(&(other, user));
+    }
+    blocks.retain(|&(user, other)| !requests.contains(&(user, other)) && !requests.contains(&(other, user)));
+    Boundaries {
+        private: private.into_iter().collect(),
+        requests: requests.into_iter().collect(),
+        blocks: blocks.into_iter().collect(),
+    }
 }
 
 /// Returns all posts, in chronological order. Some people post often, many now and then, and some never.
@@ -264,5 +313,29 @@ mod tests {
         followers.sort_unstable();
         let (median, most) = (followers[1_000], followers[1_999]);
         assert!(most > 20 * median, "{median} {most}");
+    }
+
+    #[test]
+    fn boundaries_are_between_users_who_do_not_follow_each_other() {
+        for users in [2, 3, 60, 1_000] {
+            let World { follows, boundaries, .. } = demo(users, 1);
+            let Boundaries { private, requests, blocks } = boundaries;
+            let follows: HashSet<(u32, u32)> = follows.into_iter().collect();
+            assert!(!private.contains(&0) && private.iter().all(|&user| !follows.contains(&(user, 0))));
+            for &(user, other) in &requests {
+                assert!(user != other && private.contains(&other) && !follows.contains(&(user, other)));
+            }
+            for &(user, other) in &blocks {
+                for pair in [(user, other), (other, user)] {
+                    assert!(user != other && !follows.contains(&pair) && !requests.contains(&pair));
+                }
+            }
+            if users == 1_000 {
+                let of_ada = |pairs: &[(u32, u32)]| pairs.iter().filter(|pair| pair.0 == 0).count();
+                assert_eq!((of_ada(&requests), of_ada(&blocks)), (3, 1));
+                assert!((15..=45).contains(&private.len()) && requests.len() > private.len());
+                assert!((3..=6).contains(&blocks.len()), "{blocks:?}");
+            }
+        }
     }
 }

@@ -13,7 +13,7 @@ use flate2::bufread::MultiGzDecoder;
 
 use crate::app::App;
 use crate::app::user::NewAccount;
-use crate::cli::world::{Sayings, World};
+use crate::cli::world::{Boundaries, Sayings, World};
 use crate::cli::{Data, Outcome, say};
 use crate::config::DataConfig;
 use crate::model::clock::Timestamp;
@@ -153,6 +153,7 @@ impl Graph {
             follows: self.edges,
             time: Box::new(time),
             mutes: Vec::new(),
+            boundaries: Boundaries::default(),
             posts: Sayings { count: 0, sayings: Box::new(std::iter::empty()) },
         })
     }

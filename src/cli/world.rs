@@ -13,14 +13,14 @@ use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 use crate::model::post::{Content, Platform, Visibility};
 
-/// Maximum number of users, follows or mutes written per call.
+/// Maximum number of users, follows, requests or mutes written per call.
 const CHUNK: usize = 5_000;
 /// Maximum number of posts written per call.
 const POSTS: usize = 1_000;
 /// Timeout after which a silent delivery worker is presumed dead, and its jobs are taken over.
 const ABANDONED_AFTER: Duration = Duration::from_secs(5);
 
-/// A world: users, their follows, mutes and posts.
+/// A world: users, their follows, mutes, boundaries and posts.
 pub(super) struct World {
     pub(super) users: Vec<NewAccount>,
     /// Pairs of follower and followed user, as indices into `users`.
@@ -29,7 +29,19 @@ pub(super) struct World {
     pub(super) time: Box<dyn Fn(usize) -> Timestamp + Send + Sync>,
     /// Pairs of a user and another whom they mute, as indices into `users`.
     pub(super) mutes: Vec<(u32, u32)>,
+    pub(super) boundaries: Boundaries,
     pub(super) posts: Sayings,
+}
+
+/// Private accounts and blocks. Users are indices into [`World::users`].
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Boundaries {
+    /// The users whose accounts are private.
+    pub(super) private: Vec<u32>,
+    /// Pairs of a user and another with a private account, whom they request to follow.
+    pub(super) requests: Vec<(u32, u32)>,
+    /// Pairs of a user and another whom they block. Neither follows the other, or requests to.
+    pub(super) blocks: Vec<(u32, u32)>,
 }
 
 /// Posts in chronological order, generated lazily.
@@ -54,6 +66,9 @@ pub(super) struct Loaded {
     follows: usize,
     imported: ImportedFollows,
     mutes: usize,
+    private: usize,
+    requests: usize,
+    blocks: usize,
     posts: usize,
     published: usize,
     took: Duration,
@@ -88,16 +103,51 @@ impl World {
         }
         bar.finish_and_clear();
         let last = (self.time)(follows.saturating_sub(1));
-        let mutes: Vec<_> =
-            self.mutes.iter().map(|(user, other)| (ids[*user as usize], ids[*other as usize])).collect();
+        let mutes = pairs(&ids, &self.mutes);
         for chunk in mutes.chunks(CHUNK) {
             app.import_mutes(chunk, last).await?;
         }
+        self.boundaries.load(app, &ids, last).await?;
+        let Boundaries { private, requests, blocks } = self.boundaries;
+        let (private, requests, blocks) = (private.len(), requests.len(), blocks.len());
         let mutes = mutes.len();
         let published = publish(app, &ids, self.posts).await?;
         let took = app.now().since(began);
-        Ok(Loaded { users, created, follows, imported, mutes, posts, published, took })
+        Ok(Loaded {
+            users,
+            created,
+            follows,
+            imported,
+            mutes,
+            private,
+            requests,
+            blocks,
+            posts,
+            published,
+            took,
+        })
     }
+}
+
+impl Boundaries {
+    /// Loads the boundaries. Requests have the time `at`.
+    async fn load(&self, app: &App, ids: &[UserId], at: Timestamp) -> Result<(), Error> {
+        let private: Vec<UserId> = self.private.iter().map(|user| ids[*user as usize]).collect();
+        for chunk in private.chunks(CHUNK) {
+            app.import_private(chunk).await?;
+        }
+        let requests = pairs(ids, &self.requests);
+        let request = |&(follower, followee): &_| ImportFollow { follower, followee, at };
+        for chunk in requests.chunks(CHUNK) {
+            app.import_requests(chunk.iter().map(request).collect()).await?;
+        }
+        app.import_blocks(&pairs(ids, &self.blocks)).await
+    }
+}
+
+/// Returns the ids of pairs of users.
+fn pairs(ids: &[UserId], pairs: &[(u32, u32)]) -> Vec<(UserId, UserId)> {
+    pairs.iter().map(|(user, other)| (ids[*user as usize], ids[*other as usize])).collect()
 }
 
 /// Publishes and delivers the posts that do not exist yet, and returns their number. An author's posts always come in
@@ -138,7 +188,8 @@ async fn publish(app: &App, ids: &[UserId], Sayings { count, mut sayings }: Sayi
 
 impl fmt::Display for Loaded {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { users, created, follows, imported, mutes, posts, published, took } = self;
+        let Self { users, created, follows, imported, mutes, private, requests, blocks, .. } = self;
+        let Self { posts, published, took, .. } = self;
         let ImportedFollows { added, already, rejected } = imported;
         writeln!(formatter, "users:   {users}, of which {created} are new")?;
         write!(formatter, "follows: {follows}, of which {added} are new, {already} were there")?;
@@ -147,6 +198,12 @@ impl fmt::Display for Loaded {
         }
         if *mutes > 0 {
             write!(formatter, "\nmutes:   {mutes}")?;
+        }
+        if *private > 0 {
+            write!(formatter, "\nprivate: {private} accounts, with {requests} requests to follow them")?;
+        }
+        if *blocks > 0 {
+            write!(formatter, "\nblocks:  {blocks}")?;
         }
         if *posts > 0 {
             write!(formatter, "\nposts:   {posts}, of which {published} are new")?;
