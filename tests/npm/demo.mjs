@@ -402,6 +402,99 @@ async function mutes(ada, friend, { username, displayName }) {
   report("unmuted the user in the settings: the posts are back");
 }
 
+const mainLink = ({ page }, name) => page.getByRole("navigation", { name: "Main" }).getByRole("link", { name });
+
+/** Blocks a user at one of their posts, and unblocks them in the settings. */
+async function blocks(ada, friend, { username, displayName }) {
+  const { page } = ada;
+  const person = page.locator(`li.person[data-username=${username}]`);
+  const openFollowing = async () => {
+    await ada.follow(mainLink(ada, "Profile"));
+    await page.getByRole("navigation", { name: "Profile" }).getByRole("link", { name: "Following" }).click();
+    await page.getByRole("region", { name: "Following" }).locator("li.person").first().waitFor();
+  };
+  await openFollowing();
+  while (!(await person.isVisible())) await page.locator("li.person").last().scrollIntoViewIfNeeded();
+  await page.evaluate(() => (globalThis.isSamePage = true));
+
+  await ada.follow(mainLink(ada, "Home"));
+  const content = `A post before the block, at ${Date.now()}`;
+  await friend.publish(content);
+  await ada.post(content).waitFor();
+  const posts = ada.posts().filter({ hasText: `@${username}` });
+  await ada
+    .post(content)
+    .getByRole("button", { name: `Block ${displayName}` })
+    .click();
+  const question = page.getByRole("group", { name: `Block ${displayName}?` });
+  await ada.audit("block");
+  await page.keyboard.press("Escape");
+  await question.waitFor({ state: "detached" });
+  await page.keyboard.press("Enter");
+  await question.getByRole("button", { name: "Block" }).click();
+  await until(async () => (await posts.count()) === 0, "no post of the blocked user is shown");
+  await until(
+    () => page.evaluate(() => document.activeElement?.tagName === "ARTICLE"),
+    "the focus is on the next post",
+  );
+  await openFollowing();
+  expect(!(await person.isVisible()), "the blocked user is still in a list");
+  expect(await page.evaluate(() => globalThis.isSamePage), "the page was reloaded");
+  report("blocked a user: their posts and their entries in lists vanished at once");
+
+  await ada.open(`/@${username}`);
+  await page.getByText("You block this user").waitFor();
+  expect((await ada.posts().count()) === 0, "a blocked profile has posts");
+  await ada.audit("blocked-profile");
+  await friend.open("/@ada");
+  await friend.page.getByText("There is no user @ada.").waitFor();
+  await ada.open("/settings");
+  const row = page.locator(`li[data-username=${username}]`);
+  await row.waitFor();
+  await ada.audit("blocked-users");
+  await row.getByRole("button", { name: `Unblock ${displayName}` }).click();
+  await row.waitFor({ state: "detached" });
+  await friend.open("/@ada");
+  await friend.posts().first().waitFor();
+  await ada.open(`/@${username}`);
+  await ada.post(content).waitFor();
+  report("unblocked the user in the settings: both profiles are back");
+}
+
+/** Requests to follow a user whose account is private, withdraws the request, and requests again; the user accepts. */
+async function requests(ada, friend, { username, displayName }) {
+  await friend.open("/settings");
+  await friend.page.getByRole("switch", { name: "Private account" }).check();
+  await until(
+    async () => (await request(`{ user(by: { username: "${username}" }) { isPrivate } }`)).user.isPrivate,
+    "the account is private",
+  );
+  await friend.audit("private-account");
+  await friend.follow(mainLink(friend, "Requests"));
+
+  await ada.open(`/@${username}`);
+  const header = ada.page.locator(".profile-header");
+  const follow = header.getByRole("button", { name: "Follow", exact: false });
+  const row = friend.page.locator("li[data-username=ada]");
+  await ada.page.getByText("This account is private").waitFor();
+  await follow.click();
+  await row.waitFor();
+  await mainLink(friend, /^Requests\W+1 request$/).waitFor();
+  await ada.audit("requested-profile");
+  await friend.audit("received-request");
+  await header.getByRole("button", { name: `withdraw the request to follow ${displayName}` }).click();
+  await row.waitFor({ state: "detached" });
+  report("a request to follow a private account arrived at once, and was withdrawn");
+
+  await follow.click();
+  await row.getByRole("button", { name: "Accept" }).click();
+  await row.waitFor({ state: "detached" });
+  await ada.posts().first().waitFor();
+  expect((await ada.badges(header)).includes("Following"), "the accepted request is not shown as a follow");
+  await mainLink(friend, /^Requests\W+1 request$/).waitFor({ state: "detached" });
+  report("a request was accepted: the posts appeared in the other window at once");
+}
+
 async function losesConnection(ada, friend, wire) {
   const content = `Published while a follower was disconnected ${Date.now()}`;
   await friend.disturbed(async () => {
@@ -540,6 +633,7 @@ const viewsOf = (friend) => ({
   profile: `/@${friend}`,
   following: `/@${friend}/following`,
   visitors: "/visitors",
+  requests: "/requests",
   settings: "/settings",
   "not-found": "/@no_such_user",
 });
@@ -578,6 +672,8 @@ async function visit(browser) {
   }
 
   await fallsFarBehind(friend, wire, token);
+  await blocks(ada, friend, mutual);
+  await requests(ada, friend, mutual);
   await isSignedOut(friend);
   await friend.context.close();
   await beginsFromNothing(browser, wire);

@@ -14,6 +14,7 @@ const RelationChanges = graphql(`
       id
       viewer {
         id
+        ...RequestCount
         user {
           id
           ...Counts
@@ -21,10 +22,14 @@ const RelationChanges = graphql(`
       }
       user {
         id
+        posts(first: 1) {
+          totalCount
+        }
         followers(first: 1) {
           totalCount
         }
         ...RelationParts
+        ...UserRow
       }
     }
   }
@@ -47,6 +52,7 @@ const ViewerCounts = graphql(`
   query ViewerCounts {
     viewer {
       id
+      ...RequestCount
       user {
         id
         following(first: 1) {

@@ -7,12 +7,14 @@ export type ProfileTab = "posts" | PeopleTab;
 export type Route =
   | { page: "home" }
   | { page: "profile"; username: string; tab: ProfileTab }
+  | { page: "requests" }
   | { page: "visitors" }
   | { page: "settings" }
   | { page: "unknown" };
 
 export const paths = {
   home: "/",
+  requests: "/requests",
   visitors: "/visitors",
   settings: "/settings",
   profile: (username: string, tab: ProfileTab = "posts") => `/@${username}${tab === "posts" ? "" : `/${tab}`}`,
@@ -23,6 +25,7 @@ const PROFILE = new RegExp(`^/@(\\w{2,30})(?:/(${PEOPLE_TABS.join("|")}))?$`);
 export function routeOf(path: string): Route {
   const plain = path.replace(/(.)\/+$/, "$1");
   if (plain === paths.home) return { page: "home" };
+  if (plain === paths.requests) return { page: "requests" };
   if (plain === paths.visitors) return { page: "visitors" };
   if (plain === paths.settings) return { page: "settings" };
   const [, username, tab = "posts"] = PROFILE.exec(plain) ?? [];

@@ -1,19 +1,20 @@
-// The button that mutes or unmutes a user; empty for the viewer.
+// The button that mutes or unmutes a user: an icon, or a word in a list. Empty for the viewer.
 
 import { type FragmentType, readFragment } from "../generated";
 import { Icon } from "../ui/Icon";
-import { RelationParts } from "./relation";
-import { FollowTarget } from "./RelationButton";
+import { RelationParts, RelationTarget } from "./relation";
 import { MUTING, useRelationChange } from "./useRelationChange";
 
 interface MuteButtonProps {
-  user: FragmentType<typeof FollowTarget>;
-  /** True for a button in the corner of a post, which shows an icon only. */
-  isIcon?: boolean;
+  user: FragmentType<typeof RelationTarget>;
+  /** The place of a button that shows an icon only. */
+  place?: "post" | "profile";
 }
 
-export function MuteButton({ user, isIcon = false }: MuteButtonProps) {
-  const target = readFragment(FollowTarget, user);
+const STYLES = { post: "button bare icon-button post-action second", profile: "button quiet icon-button" };
+
+export function MuteButton({ user, place }: MuteButtonProps) {
+  const target = readFragment(RelationTarget, user);
   const { relation } = readFragment(RelationParts, target);
   const { isUnderWay, change } = useRelationChange(target, MUTING);
   if (!relation) return null;
@@ -22,12 +23,12 @@ export function MuteButton({ user, isIcon = false }: MuteButtonProps) {
   return (
     <button
       type="button"
-      className={isIcon ? "button bare icon-button post-action" : "button quiet"}
+      className={place ? STYLES[place] : "button quiet"}
       aria-label={`${action} ${target.displayName}`}
       aria-disabled={isUnderWay}
       onClick={() => void change(isMuted)}
     >
-      {isIcon ? <Icon name={isMuted ? "sound" : "silence"} /> : action}
+      {place ? <Icon name={isMuted ? "sound" : "silence"} /> : action}
     </button>
   );
 }

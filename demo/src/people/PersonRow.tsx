@@ -4,6 +4,7 @@ import { type FragmentType, graphql, readFragment } from "../generated";
 import { Link } from "../navigation/Link";
 import { paths } from "../navigation/routes";
 import { Avatar } from "./Avatar";
+import { PrivateMark } from "./PrivateMark";
 import { RelationBadge } from "./RelationBadge";
 import { RelationButton } from "./RelationButton";
 
@@ -14,6 +15,7 @@ export const PersonRowUser = graphql(`
     bio
     avatarUrl
     isViewer
+    isPrivate
     ...RelationParts
     ...FollowTarget
   }
@@ -30,6 +32,7 @@ export function PersonRow({ user }: { user: FragmentType<typeof PersonRowUser> }
             <Link to={paths.profile(person.username)} className="name">
               <bdi>{person.displayName}</bdi>
             </Link>
+            {person.isPrivate && <PrivateMark />}
             {person.isViewer ? <span className="badge">You</span> : <RelationBadge user={person} />}
           </p>
           <p className="hint">@{person.username}</p>

@@ -1,18 +1,18 @@
-// The relation between the viewer and a user, as one of four badges; empty for the viewer.
+// The relation between the viewer and a user, as one of six badges; empty for the viewer.
 
 import { useEffect } from "react";
 import { type FragmentType, readFragment } from "../generated";
 import { shownUsers } from "../live/shownUsers";
 import { Icon } from "../ui/Icon";
-import { RelationParts, RELATION_LABELS } from "./relation";
+import { RelationParts, shownAs } from "./relation";
 
 export function RelationBadge({ user }: { user: FragmentType<typeof RelationParts> }) {
   const { id, relation } = readFragment(RelationParts, user);
   useEffect(() => shownUsers.add(id), [id]);
   if (!relation) return null;
-  const { badge, icon } = RELATION_LABELS[relation.status];
+  const { status, badge, icon } = shownAs(relation);
   return (
-    <span className="badge" data-status={relation.status}>
+    <span className="badge" data-status={status}>
       <Icon name={icon} />
       {badge}
     </span>

@@ -1,13 +1,15 @@
-// The button that follows or unfollows a user; empty for the viewer.
+// The button that follows or unfollows a user, or withdraws a request to follow them; empty for the viewer, and for a user
+// whom the viewer blocks.
 
 import { type FragmentType, graphql, readFragment } from "../generated";
-import { RelationParts, RELATION_LABELS } from "./relation";
+import { RelationParts, shownAs } from "./relation";
 import { FOLLOWING, useRelationChange } from "./useRelationChange";
 
 export const FollowTarget = graphql(`
   fragment FollowTarget on User {
     id
     displayName
+    isPrivate
     ...RelationParts
   }
 `);
@@ -16,16 +18,16 @@ export function RelationButton({ user }: { user: FragmentType<typeof FollowTarge
   const target = readFragment(FollowTarget, user);
   const { relation } = readFragment(RelationParts, target);
   const { isUnderWay, change } = useRelationChange(target, FOLLOWING);
-  if (!relation) return null;
-  const isFollowing = relation.followingSince !== null;
-  const { action } = RELATION_LABELS[relation.status];
+  if (!relation || relation.blockedSince !== null) return null;
+  const isInForce = relation.followingSince !== null || relation.requestedSince !== null;
+  const { action, means } = shownAs(relation);
   return (
     <button
       type="button"
-      className={isFollowing ? "button quiet" : "button"}
-      aria-label={`${action} ${target.displayName}`}
+      className={isInForce ? "button quiet" : "button"}
+      aria-label={`${means ? `${action}: ${means}` : action} ${target.displayName}`}
       aria-disabled={isUnderWay}
-      onClick={() => void change(isFollowing)}
+      onClick={() => void change(isInForce)}
     >
       {action}
     </button>

@@ -58,6 +58,84 @@ const Unfollow = graphql(`
   }
 `);
 
+const Block = graphql(`
+  mutation Block($input: BlockInput!) {
+    change: block(input: $input) {
+      user {
+        id
+        ...Counts
+        ...RelationParts
+      }
+      viewer {
+        id
+        ...RequestCount
+        user {
+          id
+          ...Counts
+        }
+      }
+      userErrors {
+        ...UserErrorParts
+      }
+    }
+  }
+`);
+
+const Unblock = graphql(`
+  mutation Unblock($input: UnblockInput!) {
+    change: unblock(input: $input) {
+      user {
+        id
+        ...Counts
+        ...RelationParts
+      }
+      userErrors {
+        ...UserErrorParts
+      }
+    }
+  }
+`);
+
+const AcceptFollowRequest = graphql(`
+  mutation AcceptFollowRequest($input: AcceptFollowRequestInput!) {
+    change: acceptFollowRequest(input: $input) {
+      user {
+        id
+        ...RelationParts
+      }
+      viewer {
+        id
+        ...RequestCount
+        user {
+          id
+          ...Counts
+        }
+      }
+      userErrors {
+        ...UserErrorParts
+      }
+    }
+  }
+`);
+
+const RejectFollowRequest = graphql(`
+  mutation RejectFollowRequest($input: RejectFollowRequestInput!) {
+    change: rejectFollowRequest(input: $input) {
+      user {
+        id
+        ...RelationParts
+      }
+      viewer {
+        id
+        ...RequestCount
+      }
+      userErrors {
+        ...UserErrorParts
+      }
+    }
+  }
+`);
+
 const Mute = graphql(`
   mutation Mute($input: MuteInput!) {
     change: mute(input: $input) {
@@ -97,7 +175,7 @@ type Change = TypedDocumentNode<
   { input: { userId: string } }
 >;
 
-/** A change and its reversal, each with its participle. */
+/** A change and its reversal or, for a request, its rejection; each with its participle. */
 interface Reversible {
   /** True if the user's posts are hidden until the reversal. */
   hidesPosts: boolean;
@@ -109,6 +187,19 @@ export const FOLLOWING: Reversible = {
   hidesPosts: false,
   begin: { mutation: Follow, done: "followed" },
   end: { mutation: Unfollow, done: "unfollowed" },
+};
+
+export const BLOCKING: Reversible = {
+  // The block has ended the follow, so the posts do not come back.
+  hidesPosts: false,
+  begin: { mutation: Block, done: "blocked" },
+  end: { mutation: Unblock, done: "unblocked" },
+};
+
+export const ACCEPTING: Reversible = {
+  hidesPosts: false,
+  begin: { mutation: AcceptFollowRequest, done: "accepted" },
+  end: { mutation: RejectFollowRequest, done: "rejected" },
 };
 
 export const MUTING: Reversible = {
@@ -124,9 +215,9 @@ export function useRelationChange(user: { id: string; displayName: string }, rev
   const [, runEnd] = useMutation(end.mutation);
   const { onChanged } = useLive();
 
-  /** Ends the relation if it is in force; otherwise, begins it. */
-  const change = async (isInForce: boolean) => {
-    if (isUnderWay) return;
+  /** Ends the relation if it is in force; otherwise, begins it. Returns true if this has succeeded. */
+  const change = async (isInForce: boolean): Promise<boolean> => {
+    if (isUnderWay) return false;
     setUnderWay(true);
     const { data, error } = await (isInForce ? runEnd : runBegin)({ input: { userId: user.id } });
     setUnderWay(false);
@@ -134,10 +225,11 @@ export function useRelationChange(user: { id: string; displayName: string }, rev
     const reason = error ? explain(error) : userErrors.map(({ message }) => message).join(" ");
     if (reason) {
       notices.show(`${user.displayName} could not be ${(isInForce ? end : begin).done}. ${reason}`);
-      return;
+      return false;
     }
     const changed = readFragment(RelationParts, data?.change?.user);
     if (changed) onChanged(changed, hidesPosts && isInForce);
+    return true;
   };
   return { isUnderWay, change };
 }

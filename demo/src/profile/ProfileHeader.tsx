@@ -5,10 +5,12 @@ import { Link } from "../navigation/Link";
 import { PageHeading } from "../navigation/PageHeading";
 import { paths } from "../navigation/routes";
 import { Avatar } from "../people/Avatar";
+import { BlockButton } from "../people/BlockButton";
 import { MuteButton } from "../people/MuteButton";
 import { RelationBadge } from "../people/RelationBadge";
 import { RelationButton } from "../people/RelationButton";
 import { RelationParts } from "../people/relation";
+import { RequestButtons } from "../people/RequestButtons";
 import { Icon } from "../ui/Icon";
 import { Moment } from "../ui/Moment";
 import { regionName, RegionParts } from "./regionName";
@@ -21,10 +23,12 @@ export const ProfileHeaderUser = graphql(`
     avatarUrl
     createdAt
     isViewer
+    isPrivate
     region {
       ...RegionParts
     }
     ...RelationParts
+    ...RelationTarget
     ...FollowTarget
   }
 `);
@@ -43,7 +47,8 @@ export function ProfileHeader({ user }: { user: FragmentType<typeof ProfileHeade
           </Link>
         ) : (
           <>
-            <MuteButton user={person} />
+            {relation?.blockedSince === null && <MuteButton user={person} place="profile" />}
+            <BlockButton user={person} place="profile" />
             <RelationButton user={person} />
           </>
         )}
@@ -54,6 +59,12 @@ export function ProfileHeader({ user }: { user: FragmentType<typeof ProfileHeade
       <p className="profile-names">
         <span className="username">@{person.username}</span>
         {person.isViewer ? <span className="badge">You</span> : <RelationBadge user={person} />}
+        {person.isPrivate && (
+          <span className="badge">
+            <Icon name="lock" />
+            Private
+          </span>
+        )}
       </p>
       {person.bio && (
         <p className="profile-bio" dir="auto">
@@ -83,6 +94,12 @@ export function ProfileHeader({ user }: { user: FragmentType<typeof ProfileHeade
             Follower since <Moment at={relation.followerSince} isDay />
           </li>
         )}
+        {relation?.blockedSince && (
+          <li>
+            <Icon name="block" />
+            Blocked since <Moment at={relation.blockedSince} isDay />
+          </li>
+        )}
         {relation?.mutedSince && (
           <li>
             <Icon name="silence" />
@@ -90,6 +107,12 @@ export function ProfileHeader({ user }: { user: FragmentType<typeof ProfileHeade
           </li>
         )}
       </ul>
+      {relation?.requesterSince && (
+        <div className="profile-request">
+          <p>{person.displayName} requests to follow you.</p>
+          <RequestButtons user={person} />
+        </div>
+      )}
     </header>
   );
 }

@@ -9,8 +9,8 @@ import { Missing } from "../ui/Missing";
 import { Panel } from "../ui/Panel";
 import { Audience } from "./Audience";
 import { FollowerRegions } from "./FollowerRegions";
-import { PostList } from "./PostList";
 import { ProfileHeader } from "./ProfileHeader";
+import { ProfilePosts } from "./ProfilePosts";
 import { ProfileTabs } from "./ProfileTabs";
 
 const Profile = graphql(`
@@ -19,6 +19,7 @@ const Profile = graphql(`
       id
       isViewer
       ...ProfileHeader
+      ...ProfilePosts
       ...Counts
       ...FollowerRegions
     }
@@ -57,7 +58,7 @@ export function ProfilePage({ username, tab }: ProfilePageProps) {
       <div className="column">
         <ProfileTabs username={username} isViewer={user.isViewer} tab={tab} user={user} />
         {tab === "posts" ? (
-          <PostList key={username} username={username} />
+          <ProfilePosts key={username} user={user} />
         ) : (
           <PeopleList key={`${username} ${tab}`} username={username} list={tab} />
         )}

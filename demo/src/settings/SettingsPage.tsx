@@ -1,10 +1,11 @@
-// The settings page: the viewer's profile, muted users and sessions.
+// The settings page: the viewer's profile and privacy, muted and blocked users, and sessions.
 
 import { useRetryingQuery } from "../api/useRetryingQuery";
 import { graphql } from "../generated";
 import { PageHeading } from "../navigation/PageHeading";
+import { UserRows } from "../people/UserRows";
 import { Missing } from "../ui/Missing";
-import { MutedUsers } from "./MutedUsers";
+import { PrivacySetting } from "./PrivacySetting";
 import { ProfileForm } from "./ProfileForm";
 import { Sessions } from "./Sessions";
 
@@ -15,6 +16,7 @@ const Settings = graphql(`
       user {
         id
         ...ProfileForm
+        ...PrivacySetting
       }
       sessions {
         id
@@ -39,8 +41,16 @@ export function SettingsPage() {
               <ProfileForm user={viewer.user} />
             </section>
             <section className="card">
+              <h2>Privacy</h2>
+              <PrivacySetting user={viewer.user} />
+            </section>
+            <section className="card">
               <h2>Muted users</h2>
-              <MutedUsers />
+              <UserRows list="muted" />
+            </section>
+            <section className="card">
+              <h2>Blocked users</h2>
+              <UserRows list="blocked" />
             </section>
             <section className="card">
               <h2>Sessions</h2>

@@ -1,9 +1,11 @@
 // The main navigation: beside the page, or below it on a phone.
 
 import { useRetryingQuery } from "../api/useRetryingQuery";
+import { readFragment } from "../generated";
 import { Link } from "../navigation/Link";
 import { usePlace } from "../navigation/location";
 import { paths, routeOf } from "../navigation/routes";
+import { RequestCountViewer } from "../requests/requestCount";
 import { useWaitingPosts } from "../timeline/useWaitingPosts";
 import { Icon, type IconName } from "../ui/Icon";
 import { counted } from "../ui/numbers";
@@ -14,35 +16,50 @@ interface Entry {
   icon: IconName;
   label: string;
   isHere: boolean;
-  news?: number;
+  /** What is new there, such as "new post", and how much of it. */
+  news?: { noun: string; count: number };
 }
 
 export function Navigation() {
   const route = routeOf(usePlace().path);
   const { data } = useRetryingQuery({ query: ViewerQuery });
   const waiting = useWaitingPosts();
+  const requests = readFragment(RequestCountViewer, data?.viewer)?.followRequests?.totalCount ?? 0;
   const username = data?.viewer?.user.username;
   const isOwnProfile = route.page === "profile" && route.username === username;
   const entries: Entry[] = [
-    { to: paths.home, icon: "home", label: "Home", isHere: route.page === "home", news: waiting },
+    {
+      to: paths.home,
+      icon: "home",
+      label: "Home",
+      isHere: route.page === "home",
+      news: { noun: "new post", count: waiting },
+    },
     ...(username
       ? [{ to: paths.profile(username), icon: "person", label: "Profile", isHere: isOwnProfile } as const]
       : []),
+    {
+      to: paths.requests,
+      icon: "requests",
+      label: "Requests",
+      isHere: route.page === "requests",
+      news: { noun: "request", count: requests },
+    },
     { to: paths.visitors, icon: "chart", label: "Visitors", isHere: route.page === "visitors" },
     { to: paths.settings, icon: "settings", label: "Settings", isHere: route.page === "settings" },
   ];
   return (
     <nav className="navigation" aria-label="Main">
       <ul>
-        {entries.map(({ to, icon, label, isHere, news = 0 }) => (
+        {entries.map(({ to, icon, label, isHere, news }) => (
           <li key={label}>
             <Link to={to} aria-current={isHere ? "page" : undefined}>
               <Icon name={icon} />
               <span>{label}</span>
-              {news > 0 && (
+              {news && news.count > 0 && (
                 <span className="news">
-                  <span aria-hidden="true">{news}</span>
-                  <span className="visually-hidden">, {counted(news, "new post")}</span>
+                  <span aria-hidden="true">{news.count}</span>
+                  <span className="visually-hidden">, {counted(news.count, news.noun)}</span>
                 </span>
               )}
             </Link>

@@ -2,6 +2,7 @@
 
 import type { Route } from "../navigation/routes";
 import { ProfilePage } from "../profile/ProfilePage";
+import { RequestsPage } from "../requests/RequestsPage";
 import { SettingsPage } from "../settings/SettingsPage";
 import { HomePage } from "../timeline/HomePage";
 import { VisitorsPage } from "../visits/VisitorsPage";
@@ -13,6 +14,8 @@ export function Page({ route }: { route: Route }) {
       return <HomePage />;
     case "profile":
       return <ProfilePage key={route.username} username={route.username} tab={route.tab} />;
+    case "requests":
+      return <RequestsPage />;
     case "visitors":
       return <VisitorsPage />;
     case "settings":

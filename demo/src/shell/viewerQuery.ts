@@ -6,6 +6,7 @@ export const ViewerQuery = graphql(`
   query Viewer {
     viewer {
       id
+      ...RequestCount
       user {
         id
         username

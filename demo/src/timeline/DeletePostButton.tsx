@@ -1,10 +1,10 @@
 // The button that deletes one of the viewer's posts, after a confirmation.
 
-import { type KeyboardEvent, useState } from "react";
 import { useMutation } from "urql";
 import { explain } from "../api/failures";
 import { graphql, readFragment } from "../generated";
 import { notices } from "../shell/notices";
+import { Confirmed } from "../ui/Confirmed";
 import { Icon } from "../ui/Icon";
 import { UserErrorParts } from "../ui/userErrors";
 
@@ -35,17 +35,9 @@ interface DeletePostButtonProps {
 }
 
 export function DeletePostButton({ postId, onDelete }: DeletePostButtonProps) {
-  const [step, setStep] = useState<"idle" | "confirming" | "cancelled">("idle");
   const [{ fetching }, deletePost] = useMutation(DeletePost);
 
-  const cancel = () => {
-    if (!fetching) setStep("cancelled");
-  };
-  const cancelByKey = (event: KeyboardEvent) => {
-    if (event.key === "Escape") cancel();
-  };
-
-  const confirm = async () => {
+  const remove = async () => {
     if (fetching) return;
     const onDeleted = onDelete();
     const { data, error } = await deletePost({ input: { postId } });
@@ -55,27 +47,16 @@ export function DeletePostButton({ postId, onDelete }: DeletePostButtonProps) {
     else onDeleted();
   };
 
-  if (step !== "confirming") {
-    return (
-      <button
-        type="button"
-        className="button bare icon-button post-action"
-        autoFocus={step === "cancelled"}
-        onClick={() => setStep("confirming")}
-        aria-label="Delete this post"
-      >
-        <Icon name="trash" />
-      </button>
-    );
-  }
   return (
-    <span className="confirm" role="group" aria-label="Delete this post?" onKeyDown={cancelByKey}>
-      <button type="button" className="button danger" autoFocus aria-disabled={fetching} onClick={() => void confirm()}>
-        Delete forever
-      </button>
-      <button type="button" className="button quiet" aria-disabled={fetching} onClick={cancel}>
-        Cancel
-      </button>
-    </span>
+    <Confirmed
+      className="button bare icon-button post-action"
+      label="Delete this post"
+      question="Delete this post?"
+      confirmation="Delete forever"
+      isUnderWay={fetching}
+      onConfirm={() => void remove()}
+    >
+      <Icon name="trash" />
+    </Confirmed>
   );
 }

@@ -5,6 +5,7 @@ import { type FragmentType, graphql, readFragment } from "../generated";
 import { Link } from "../navigation/Link";
 import { paths } from "../navigation/routes";
 import { Avatar } from "../people/Avatar";
+import { BlockButton } from "../people/BlockButton";
 import { MuteButton } from "../people/MuteButton";
 import { RelationBadge } from "../people/RelationBadge";
 import { Moment } from "../ui/Moment";
@@ -23,7 +24,7 @@ export const PostCardPost = graphql(`
       avatarUrl
       isViewer
       ...RelationParts
-      ...FollowTarget
+      ...RelationTarget
     }
   }
 `);
@@ -39,10 +40,13 @@ export function PostCard({ post, position }: PostCardProps) {
   const card = useRef<HTMLElement>(null);
   const labelId = useId();
 
-  // After a deletion, moves the focus to a neighbour, so that it is not lost with the card.
-  const prepareRemoval = () => {
+  // After a deletion or a block, moves the focus to a neighbour, so that it is not lost with the card.
+  const prepareRemoval = (removes: (post: Element) => boolean) => {
     const own = card.current;
-    const neighbour = own?.nextElementSibling ?? own?.previousElementSibling;
+    const cards = [...(own?.parentElement?.children ?? [])];
+    const place = own === null ? 0 : cards.indexOf(own);
+    const isKept = (post: Element) => !removes(post);
+    const neighbour = cards.slice(place).find(isKept) ?? cards.slice(0, place).findLast(isKept);
     return () => {
       const isElsewhere = document.activeElement !== document.body && !own?.contains(document.activeElement);
       if (!isElsewhere && neighbour instanceof HTMLElement) neighbour.focus();
@@ -59,6 +63,7 @@ export function PostCard({ post, position }: PostCardProps) {
       aria-labelledby={`${labelId}-author`}
       aria-describedby={`${labelId}-content`}
       data-post={id}
+      data-author={author.id}
     >
       <Avatar {...author} />
       <div className="post-words">
@@ -78,9 +83,16 @@ export function PostCard({ post, position }: PostCardProps) {
           {content}
         </p>
         {author.isViewer ? (
-          <DeletePostButton postId={id} onDelete={prepareRemoval} />
+          <DeletePostButton postId={id} onDelete={() => prepareRemoval((post) => post === card.current)} />
         ) : (
-          <MuteButton user={author} isIcon />
+          <>
+            <MuteButton user={author} place="post" />
+            <BlockButton
+              user={author}
+              place="post"
+              onBlock={() => prepareRemoval((post) => post.getAttribute("data-author") === author.id)}
+            />
+          </>
         )}
       </div>
     </article>

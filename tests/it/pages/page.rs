@@ -213,6 +213,10 @@ fn a_visitor_of_the_demo_finds_its_way() {
         "deleted posts were removed for the author and the follower",
         "after a lost connection the timeline resumed",
         "a part that could not be loaded left the rest of its page",
+        "blocked a user: their posts and their entries in lists vanished at once",
+        "unblocked the user in the settings: both profiles are back",
+        "a request to follow a private account arrived at once, and was withdrawn",
+        "a request was accepted: the posts appeared in the other window at once",
         "too far behind to resume, the timeline was refetched and continued",
         "0 console errors, 0 requests to other origins",
     ] {
