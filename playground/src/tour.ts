@@ -18,7 +18,7 @@ export interface Stop {
   variables: string;
 }
 
-/** Derives the title from the path: `../tour/11-home-timeline.graphql` becomes `Home timeline`. */
+/** Derives the title from the path: `../tour/18-home-timeline.graphql` becomes `Home timeline`. */
 function title(path: string): string {
   const words = path
     .replace(/^.*\/\d+-/, "")

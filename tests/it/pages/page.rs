@@ -145,7 +145,7 @@ async fn every_stop_of_the_tour_does_what_it_shows() {
     let token =
         world.ask(None, sign_in, json!({})).await["data"]["login"]["token"].as_str().unwrap().to_owned();
     let tour = tour();
-    assert!(tour.len() >= 15, "{:?}", tour.keys());
+    assert!(tour.len() >= 27, "{:?}", tour.keys());
     for (name, (query, variables)) in tour {
         let response = world.ask(Some(&token), &query, variables).await;
         if query.contains("\nsubscription ") {
@@ -165,6 +165,10 @@ async fn every_stop_of_the_tour_does_what_it_shows() {
             "relations" => assert!(text.contains("MUTUAL") && text.contains("FOLLOWER"), "{text}"),
             "follow" => assert!(text.contains("\"MUTUAL\""), "{text}"),
             "unfollow" => assert!(text.contains("\"FOLLOWER\""), "{text}"),
+            "block" => assert!(!text.contains("\"blockedSince\":null"), "{text}"),
+            "a-blocked-user" => assert_eq!(response["data"]["user"]["posts"]["totalCount"], 0, "{text}"),
+            "unblock" => assert_ne!(response["data"]["unblock"]["user"]["posts"]["totalCount"], 0, "{text}"),
+            "request" => assert!(!text.contains("\"requestedSince\":null"), "{text}"),
             "delete" => assert_eq!(response["data"]["deletePost"]["deletedPostId"], "UG9zdDo4MDAx"),
             "by-id" => assert!(!text.contains("null"), "{text}"),
             _ => {}
