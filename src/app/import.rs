@@ -180,14 +180,14 @@ impl App {
         Ok(())
     }
 
-    /// Writes blocks: pairs of a user and another whom they block. Ends the follows and requests between the two. Blocks
+    /// Writes blocks: pairs of a user and another whom they block since `at`. Ends the follows and requests between the two. Blocks
     /// beyond the limit are left out. Makes six round trips per block, for 64 blocks at a time; none for no blocks.
-    pub async fn import_blocks(&self, blocks: &[(UserId, UserId)]) -> Result<(), Error> {
+    pub async fn import_blocks(&self, blocks: &[(UserId, UserId)], at: Timestamp) -> Result<(), Error> {
         if blocks.is_empty() {
             return Ok(());
         }
         self.enter(Feature::Boundaries).await?;
-        let block = |&(user, other): &(UserId, UserId)| self.write_block(user, other);
+        let block = |&(user, other): &(UserId, UserId)| self.write_block(user, other, at);
         let blocks: Vec<_> = blocks.iter().map(block).collect();
         stream::iter(blocks).buffer_unordered(BLOCKS).try_for_each(|_| async { Ok(()) }).await
     }

@@ -130,7 +130,7 @@ impl World {
 }
 
 impl Boundaries {
-    /// Loads the boundaries. Requests have the time `at`.
+    /// Loads the boundaries. Requests and blocks have the time `at`.
     async fn load(&self, app: &App, ids: &[UserId], at: Timestamp) -> Result<(), Error> {
         let private: Vec<UserId> = self.private.iter().map(|user| ids[*user as usize]).collect();
         for chunk in private.chunks(CHUNK) {
@@ -141,7 +141,7 @@ impl Boundaries {
         for chunk in requests.chunks(CHUNK) {
             app.import_requests(chunk.iter().map(request).collect()).await?;
         }
-        app.import_blocks(&pairs(ids, &self.blocks)).await
+        app.import_blocks(&pairs(ids, &self.blocks), at).await
     }
 }
 

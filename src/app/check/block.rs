@@ -105,8 +105,8 @@ impl App {
     /// Ends the follows between two users, if one still blocks the other. Repeating the block does this.
     async fn end_follows_across(&self, user: UserId, other: UserId) -> Result<(), Error> {
         let (block, _) = block::read(self.keys(), user, other).send("check: block", self.store()).await?;
-        if block.since.is_some() {
-            self.write_block(user, other).await?;
+        if let Some(since) = block.since {
+            self.write_block(user, other, since).await?;
         }
         Ok(())
     }

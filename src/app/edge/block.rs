@@ -24,6 +24,7 @@ use crate::app::App;
 use crate::app::deadline::Deadline;
 use crate::app::edge::Edge;
 use crate::app::error::Error;
+use crate::model::clock::Timestamp;
 use crate::model::exclusion::Version;
 use crate::model::id::UserId;
 use crate::model::relation::FollowState;
@@ -31,12 +32,13 @@ use crate::store::block::{self, Block};
 use crate::store::intent::{Intent, Operation};
 
 impl App {
-    /// Writes a block. Returns the version of the user's exclusions after it; `None` if the user has reached the limit.
+    /// Writes a block since `at`. Returns the version of the user's exclusions after it; `None` if the user has reached the limit.
     /// Makes six round trips, plus two whenever another call changes one of the follows concurrently.
     pub(in crate::app) async fn write_block(
         &self,
         user: UserId,
         other: UserId,
+        at: Timestamp,
     ) -> Result<Option<Version>, Error> {
         let deadline = Deadline::start(&*self.0.clock);
         let intents = self.intents(std::iter::once(Operation::Block { user, other }));
@@ -44,7 +46,7 @@ impl App {
 
         deadline.check()?;
         let limit = self.0.rules.relation.relation_block_limit;
-        let write = block::block(self.keys(), user, other, self.now(), limit);
+        let write = block::block(self.keys(), user, other, at, limit);
         let block = self.write_sessions(user, "block: truth", write).await?;
         if let Some(block) = block {
             self.mirror_block(user, other, block, FollowState::None, &deadline).await?;

@@ -115,7 +115,7 @@ impl App {
         let signed_in = viewer.signed_in()?;
         self.check_other(signed_in, other, BLOCK_ONESELF).await?;
         self.enter(Feature::Boundaries).await?;
-        let Some(version) = self.write_block(signed_in.user, other).await? else {
+        let Some(version) = self.write_block(signed_in.user, other, self.now()).await? else {
             let limit = self.0.rules.relation.relation_block_limit;
             let message = format!("You already block {limit} users, the maximum.");
             return Err(at_limit(Reason::ListLimit, limit, message));
