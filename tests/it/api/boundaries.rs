@@ -361,6 +361,56 @@ async fn a_viewer_whom_very_many_users_block_sees_none_of_them() {
     assert_eq!(data["user"]["posts"]["nodes"], json!([{ "content": "hidden" }]));
 }
 
+#[tokio::test]
+async fn the_next_page_costs_no_round_trip_more_however_many_blocked_users_precede_it() {
+    let query = |after: &Value| {
+        format!("{{ user(by: {{ username: \"u0\" }}) {{ followers(first: 20, after: {after}) {{ totalCount edges {{ cursor }}
+            nodes {{ username }} pageInfo {{ hasPreviousPage }} }} }} }}")
+    };
+    let mut costs = Vec::new();
+    for blocked in [0, 60] {
+        let (world, viewer) = star(blocked).await;
+        let data = world.data(Some(&viewer.token), &query(&Value::Null), Value::Null).await;
+        let after = &data["user"]["followers"]["edges"][19]["cursor"];
+        let data = world.data(Some(&viewer.token), &query(after), Value::Null).await;
+        let page = &data["user"]["followers"];
+        let (first, total) = (100 - blocked, 120 - blocked);
+        assert_eq!(page["nodes"][0]["username"], format!("u{first}"));
+        assert_eq!(
+            (&page["totalCount"], &page["pageInfo"]["hasPreviousPage"]),
+            (&json!(total), &json!(true))
+        );
+        costs.push(cost(&world, &viewer, &query(after)).await.0);
+    }
+    assert_eq!(costs, [3, 3]);
+}
+
+#[tokio::test]
+async fn a_process_that_caches_users_and_sessions_knows_its_own_blocks_at_once() {
+    let world = World::with(&["--redis-user-cache", "1000000"]).await;
+    let people = world.people(2).await;
+    let [ada, ben] = &people[..] else { unreachable!() };
+    publish(&world, ben, "post").await;
+    let query = "{ user(by: { username: \"ann1\" }) { isPrivate posts { totalCount } } }";
+    let posts = async || {
+        let data = world.data(Some(&ada.token), query, Value::Null).await;
+        data["user"]["posts"]["totalCount"].as_u64()
+    };
+    for _ in 0..3 {
+        assert_eq!(posts().await, Some(1));
+        make_private(&world, ben, true).await;
+        assert_eq!(posts().await, Some(0));
+        make_private(&world, ben, false).await;
+        done(&world, ben, "block", ada).await;
+        assert_eq!(posts().await, None);
+        done(&world, ben, "unblock", ada).await;
+        assert_eq!(posts().await, Some(1));
+        done(&world, ada, "block", ben).await;
+        assert_eq!(posts().await, Some(0));
+        done(&world, ada, "unblock", ben).await;
+    }
+}
+
 /// Watches the viewer's timeline, which must not be empty, from now on.
 async fn watch(world: &World, person: &Person) -> TimelineWatch {
     let viewer = world.app.authenticate(&person.token).await.unwrap();

@@ -887,9 +887,13 @@ async fn play(kind: Kind, strategy: &str, seed: u64, rounds: u32) -> usize {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_viewer_sees_what_a_naive_model_says() {
-    let (mut pairs, rounds) = (0, cases(3));
-    for (seed, strategy) in (0..).zip(["hybrid", "push", "pull"]) {
-        pairs += play(Kind::Sqlite, strategy, seed, rounds).await;
+    let rounds = cases(3);
+    let plays = (0..).zip(["hybrid", "push", "pull"]);
+    let plays: Vec<_> =
+        plays.map(|(seed, strategy)| tokio::spawn(play(Kind::Sqlite, strategy, seed, rounds))).collect();
+    let mut pairs = 0;
+    for play in plays {
+        pairs += play.await.unwrap();
     }
     assert!(pairs >= 1_700 * rounds as usize, "{pairs} pairs");
 }
