@@ -137,7 +137,7 @@ impl<L: Load> Visible<'_, L> {
     }
 
     /// Returns true if there are visible entries on the other side of a window's position, or at the position. Makes as many
-    /// round trips whether the position is that of a visible entry, of another one, or of none.
+    /// round trips if the position is that of a hidden entry as if it is that of no entry.
     async fn has_visible_behind(
         &self,
         owner: UserId,
@@ -150,42 +150,44 @@ impl<L: Load> Visible<'_, L> {
             Direction::Forward => Direction::Backward,
             Direction::Backward => Direction::Forward,
         };
-        let behind = self.collect(owner, side, Window { direction, ..window }, 1, exclusions);
+        let behind = Window { direction, ..window };
         // The position's entry may be gone, or may have another time.
         let users = Shared(Arc::new([from.user]) as Arc<[UserId]>);
         let times = self.load.load(EntryTimes { owner, side, users });
-        let (behind, times) = try_join(behind, times).await?;
+        let page = self.load.load(FollowPage { owner, side, window: behind });
+        let (times, page) = try_join(times, page).await?;
         let is_listed = times[0] == Some(from.at) && !exclusions.has_block_with(from.user);
-        Ok(is_listed || !behind.is_empty())
+        if is_listed || page.entries.iter().any(|entry| !exclusions.has_block_with(entry.user)) {
+            return Ok(true);
+        }
+        match beyond(&behind, &page) {
+            Some(rest) => Ok(!self.collect(owner, side, rest, 1, exclusions).await?.is_empty()),
+            None => Ok(false),
+        }
     }
 
-    /// Returns visible entries of a window in list order, at least `enough` unless there are fewer in the window's direction.
-    /// Reads the window first, and then beyond it.
+    /// Returns visible entries in list order: those of a window and, unless these are `enough`, those beyond it until they
+    /// are.
     async fn collect(
         &self,
         owner: UserId,
         side: Side,
-        window: Window<Position>,
+        mut window: Window<Position>,
         enough: usize,
         exclusions: &Exclusions,
     ) -> Result<Vec<Follow>, Error> {
-        let mut next = window;
         let mut found = Vec::new();
         loop {
-            let page = self.load.load(FollowPage { owner, side, window: next }).await?;
+            let page = self.load.load(FollowPage { owner, side, window }).await?;
             let visible = page.entries.iter().filter(|entry| !exclusions.has_block_with(entry.user)).copied();
-            let (outermost, more) = match window.direction {
-                Direction::Forward => (page.entries.last(), page.has_next),
-                Direction::Backward => (page.entries.first(), page.has_previous),
-            };
             match window.direction {
                 Direction::Forward => found.extend(visible),
                 Direction::Backward => drop(found.splice(..0, visible)),
             }
-            let is_enough = found.len() >= enough;
-            let Some(last) = outermost.filter(|_| more && !is_enough) else { return Ok(found) };
-            let size = (2 * next.size).min(MOST_READ);
-            next = Window { size, from: Some(Position::from(*last)), ..window };
+            match beyond(&window, &page) {
+                Some(rest) if found.len() < enough => window = rest,
+                _ => return Ok(found),
+            }
         }
     }
 
@@ -219,4 +221,15 @@ impl<L: Load> Visible<'_, L> {
     pub async fn own_count(&self, list: OwnList) -> Result<u64, Error> {
         Ok(self.own_entries(list).await?.len() as u64)
     }
+}
+
+/// Returns the window with which a page of a list continues, twice as large; `None` if the list ends with the page.
+fn beyond(window: &Window<Position>, page: &Page<Follow>) -> Option<Window<Position>> {
+    let (outermost, more) = match window.direction {
+        Direction::Forward => (page.entries.last(), page.has_next),
+        Direction::Backward => (page.entries.first(), page.has_previous),
+    };
+    let last = outermost.filter(|_| more)?;
+    let size = (2 * window.size).min(MOST_READ);
+    Some(Window { size, from: Some(Position::from(*last)), ..*window })
 }
