@@ -407,6 +407,7 @@ impl Play {
             play.publish(user).await;
         }
         deliver_all(&play.world.app).await;
+        archive_all(&play.world.app).await;
         play.begin_screens().await;
         play
     }
@@ -532,7 +533,7 @@ impl Play {
         for user in 0..USERS {
             self.check_own(user).await;
         }
-        for _ in 0..30 {
+        for _ in 0..20 {
             self.check_page().await;
             self.check_own_page().await;
             self.check_posts_page().await;
@@ -559,10 +560,11 @@ impl Play {
         let users: Vec<String> = (0..USERS).map(user_id).collect();
         let numbers: Vec<u64> = self.model.posts.iter().map(|post| post.number).collect();
         let posts: Vec<String> = numbers.iter().map(|post| post_id(*post)).collect();
-        let lists: String = LISTS
+        let lists: Vec<String> = LISTS
             .iter()
             .map(|list| format!("{list}(first: 3) {{ ...page }} {list}Last: {list}(last: 2) {{ ...page }}"))
             .collect();
+        let lists = lists.join(" ");
         let query = format!(
             "query ($users: [ID!]!, $posts: [ID!]!) {{
                 users: nodes(ids: $users) {{ ... on User {{ id username isPrivate relation {{ {RELATION} }} {lists}
@@ -689,10 +691,11 @@ impl Play {
 
     /// Checks the viewer's own lists, and the home timeline.
     async fn check_own(&mut self, viewer: usize) {
-        let lists: String = OWN_LISTS
+        let lists: Vec<String> = OWN_LISTS
             .iter()
             .map(|list| format!("{list}(first: 2) {{ ...page }} {list}Last: {list}(last: 2) {{ ...page }}"))
             .collect();
+        let lists = lists.join(" ");
         let query = format!(
             "{{ viewer {{ {lists} timeline(first: 100) {{ edges {{ cursor node {{ id author {{ id }} }} }}
                 pageInfo {{ hasPreviousPage hasNextPage }} }} }} }}
@@ -903,11 +906,11 @@ mod archived {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn mariadb() {
-        play(Kind::Mariadb, "hybrid", 3, 1).await;
+        Box::pin(play(Kind::Mariadb, "hybrid", 3, 1)).await;
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn postgres() {
-        play(Kind::Postgres, "pull", 4, 1).await;
+        Box::pin(play(Kind::Postgres, "pull", 4, 1)).await;
     }
 }
