@@ -93,6 +93,23 @@ pub struct Window<P> {
     pub from: Option<P>,
 }
 
+impl Window<PostId> {
+    /// Returns a window of one entry on the other side of the window's position, including the entry at the position;
+    /// `None` if the window has no position. One entry is enough to show that there are any.
+    #[must_use]
+    pub fn behind(&self) -> Option<Self> {
+        let from = self.from?.get();
+        Some(match self.direction {
+            Direction::Forward => {
+                Self { direction: Direction::Backward, size: 1, from: PostId::new(from - 1) }
+            }
+            Direction::Backward => {
+                Self { direction: Direction::Forward, size: 1, from: PostId::new(from.saturating_add(1)) }
+            }
+        })
+    }
+}
+
 /// A page of results, in list order regardless of the direction. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page<E> {

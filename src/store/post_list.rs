@@ -280,6 +280,13 @@ fn page_of((has_previous, has_next, found, greatest, count, beside, behind): Pag
     PostPage { page, cold: Cold { greatest, count }, gone }
 }
 
+/// Returns true if an author has posts, hot or cold, that only followers can see.
+pub fn has_limited(keys: &Keys, author: UserId) -> Command<bool> {
+    let hot = command("EXISTS").key(&keys.limited(author));
+    let cold = command("HGET").key(&keys.cold(author)).arg("limited");
+    several::<(bool, Option<String>)>(&[hot, cold]).map(|(hot, cold)| Ok(hot || number(cold) > 0))
+}
+
 /// The information in Redis about an author's first post in one direction: the newest or the oldest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nearest {

@@ -109,6 +109,19 @@ impl Read for PostPage {
     }
 }
 
+/// True if a user has posts that only followers can see.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct HasLimited(pub UserId);
+
+impl Read for HasLimited {
+    type Value = bool;
+
+    fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
+        let has_limited = requests.push(post_list::has_limited(requests.keys(), self.0));
+        Pending::hot(move |responses| Ok(responses.replies.take(has_limited)?))
+    }
+}
+
 /// The number of a user's posts that were created in a period.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PostCount {

@@ -141,7 +141,7 @@ impl App {
         let first = FirstView { view, requested: ahead.size };
         let found = self.collect(viewer, nonce, wanted, Some(first), author);
         let back = async {
-            match behind(&window).filter(|_| query.looks_back) {
+            match window.behind().filter(|_| query.looks_back) {
                 Some(behind) => self.has_entry(viewer, nonce, behind).await,
                 None => Ok(false),
             }
@@ -399,16 +399,4 @@ impl App {
         let posts = posts.into_iter().map(Listed::Hot).collect();
         Ok(visible.posts(posts, author, Surface::Timeline).await?.into_iter().flatten().collect())
     }
-}
-
-/// Returns a window of one entry on the other side of a window's position, including the entry at the
-/// position; `None` if the window has no position. One entry is enough to show that there are any.
-fn behind(window: &Window<PostId>) -> Option<Window<PostId>> {
-    let from = window.from?.get();
-    Some(match window.direction {
-        Direction::Forward => Window { direction: Direction::Backward, size: 1, from: PostId::new(from - 1) },
-        Direction::Backward => {
-            Window { direction: Direction::Forward, size: 1, from: PostId::new(from.saturating_add(1)) }
-        }
-    })
 }

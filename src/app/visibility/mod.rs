@@ -11,6 +11,7 @@
 //! The rule for posts is one function, [`may_see`].
 
 pub mod list;
+mod posts;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,15 +22,14 @@ use crate::app::App;
 use crate::app::archive::Listed;
 use crate::app::error::Error;
 use crate::app::exclusion::BlockersAmong;
-use crate::app::post::read::{PostCount, PostPage, PostRecords};
-use crate::app::read::{Load, Many, Shared};
+use crate::app::post::read::PostRecords;
+use crate::app::read::{Load, Shared};
 use crate::app::relation::read::{EntryTimes, RelationTo, Relations};
 use crate::app::user::read::{UserByName, UserRecord, UserRecords};
 use crate::app::viewer::{SignedIn, Viewer};
-use crate::model::clock::{Period, Timestamp};
+use crate::model::clock::Timestamp;
 use crate::model::exclusion::{Blockers, Exclusions};
-use crate::model::id::{PostId, UserId};
-use crate::model::page::{Page, Window};
+use crate::model::id::UserId;
 use crate::model::post::{Post, Visibility};
 use crate::model::relation::{Relation, Side};
 use crate::model::user::{User, UserFields, Username};
@@ -137,15 +137,6 @@ impl PostAccess {
             _ if follows => Self::All,
             true => Self::None,
             false => Self::Public,
-        }
-    }
-
-    /// Returns a page of the author's posts; an empty one if the viewer may not see any.
-    #[must_use]
-    pub fn page<E: Clone>(self, page: &Arc<Page<E>>) -> Arc<Page<E>> {
-        match self {
-            Self::None => Arc::new(Page { entries: Arc::new([]), has_previous: false, has_next: false }),
-            Self::Public | Self::All => Arc::clone(page),
         }
     }
 
@@ -345,59 +336,6 @@ impl<L: Load> Visible<'_, L> {
         }
         let authors = self.users(authors.into(), selection, Access::Listed).await?;
         Ok(authors.into_iter().flatten().map(|author| (author.record.id, author)).collect())
-    }
-
-    /// Returns these posts of an author whom the viewer may see, in the same order; `None` for posts that do
-    /// not exist. Makes one round trip.
-    pub async fn posts_of(&self, posts: Arc<[Listed]>) -> Result<Arc<[Option<Arc<Post>>]>, Error> {
-        self.load.load(PostRecords(Shared(posts))).await
-    }
-
-    /// Returns a page of a user's posts that were created in a period. Makes one round trip, plus one query if the page
-    /// continues in the archive.
-    pub async fn post_page(
-        &self,
-        author: UserId,
-        window: Window<PostId>,
-        period: Period,
-    ) -> Result<Arc<Page<Listed>>, Error> {
-        self.load.load(PostPage { author, window, period }).await
-    }
-
-    /// Returns pages of several users' posts that were created in a period, in the order of the requests. Makes one
-    /// round trip, plus one query if a page continues in the archive.
-    pub async fn post_pages(
-        &self,
-        pages: impl Iterator<Item = (UserId, Window<PostId>)>,
-        period: Period,
-    ) -> Result<Arc<[Arc<Page<Listed>>]>, Error> {
-        let pages = pages.map(|(author, window)| PostPage { author, window, period });
-        self.load.load(Many(pages.collect())).await
-    }
-
-    /// Returns the numbers of those of these users' posts that were created in a period and that the viewer may see. Makes
-    /// one round trip, plus one query if the period is limited and reaches into the archive.
-    pub async fn post_counts(
-        &self,
-        authors: &[(UserId, PostAccess)],
-        period: Period,
-    ) -> Result<Vec<u64>, Error> {
-        let read = |&(author, access): &(UserId, PostAccess)| PostCount {
-            author,
-            period,
-            is_public: access == PostAccess::Public,
-        };
-        let is_counted = |(_, access): &&(UserId, PostAccess)| *access != PostAccess::None;
-        let reads: Vec<_> = authors.iter().filter(is_counted).map(read).collect();
-        if reads.is_empty() {
-            return Ok(vec![0; authors.len()]);
-        }
-        let counts = self.load.load(Many(reads)).await?;
-        let mut counts = counts.iter().copied();
-        let count = |author: &(UserId, PostAccess)| {
-            if is_counted(&author) { counts.next().unwrap_or_default() } else { 0 }
-        };
-        Ok(authors.iter().map(count).collect())
     }
 }
 

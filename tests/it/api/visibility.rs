@@ -34,10 +34,12 @@ const RELATION: &str =
     mutedUntil muteScope";
 
 /// The users who may see a post, beside its author.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Visibility {
     /// All users who may see the author's posts.
     Public,
+    /// The author's followers.
+    Followers,
 }
 
 struct NaivePost {
@@ -255,9 +257,9 @@ impl Model {
     fn sees(&self, viewer: Option<usize>, post: &NaivePost) -> bool {
         let author = post.author;
         let follows = viewer.is_some_and(|viewer| self.follows.contains_key(&(viewer, author)));
-        let sees_author = viewer == Some(author)
-            || !self.has_block(viewer, author) && (follows || !self.private.contains(&author));
-        !post.is_deleted && sees_author && post.visibility == Visibility::Public
+        let is_limited = self.private.contains(&author) || post.visibility == Visibility::Followers;
+        let sees = viewer == Some(author) || !self.has_block(viewer, author) && (follows || !is_limited);
+        !post.is_deleted && sees
     }
 
     /// Returns a user's posts as the viewer sees them, newest first.
@@ -427,12 +429,15 @@ impl Play {
         if self.model.posts.len() == MOST_POSTS {
             return;
         }
-        let query = "mutation { publish(input: { content: \"x\" }) { post { id } } }";
-        let data = self.ask(Some(author), query, Value::Null).await;
+        let visibility = if self.rng.random_bool(0.3) { Visibility::Followers } else { Visibility::Public };
+        let name = format!("{visibility:?}").to_uppercase();
+        let query = format!(
+            "mutation {{ publish(input: {{ content: \"x\", visibility: {name} }}) {{ post {{ id }} }} }}"
+        );
+        let data = self.ask(Some(author), &query, Value::Null).await;
         let number = number_of(&data["publish"]["post"]["id"]);
-        let visibility = Visibility::Public;
         self.model.posts.push(NaivePost { number, author, is_deleted: false, visibility });
-        self.log.push(format!("{author} publishes {number}"));
+        self.log.push(format!("{author} publishes {number} for {visibility:?}"));
     }
 
     async fn delete(&mut self) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_graphql::Object;
 use async_graphql::parser::types::Field;
-use futures::future::{join, try_join, try_join_all, try_join3};
+use futures::future::{join, try_join_all, try_join3};
 
 use crate::app::archive::Listed;
 use crate::app::error::{Broken, Error};
@@ -186,11 +186,11 @@ async fn fill_all(
 ) -> Result<Vec<Filled<Listed, Post>>, Error> {
     let visible = scope.visible();
     let pages = authors.iter().zip(windows).map(|(author, window)| (author.user_id(), *window));
-    let (accesses, pages) = try_join(accesses(authors), visible.post_pages(pages, period)).await?;
+    let pages: Vec<_> = pages.collect();
+    let (accesses, pages) = visible.post_pages(&pages, period, accesses(authors)).await?;
     let rows = authors.iter().zip(&accesses);
     let rows: Vec<_> =
         rows.map(|(author, access)| Posts { scope, author, access: *access, period }).collect();
-    let pages: Vec<_> = accesses.iter().zip(pages.iter()).map(|(access, page)| access.page(page)).collect();
     let listed = pages.iter().flat_map(|page| page.entries.iter().cloned()).collect();
     let posts = scope.visible().posts_of(listed).await?;
     let mut start = 0;

@@ -1,0 +1,155 @@
+//! Lists and counts of users' posts as a viewer sees them.
+//!
+//! Not here: the rule who may see a post (`app::visibility`).
+
+use std::sync::Arc;
+
+use futures::future::{try_join, try_join_all};
+
+use crate::app::archive::Listed;
+use crate::app::error::Error;
+use crate::app::post::read::{HasLimited, PostCount, PostPage, PostRecords};
+use crate::app::read::{Load, Many, Shared};
+use crate::app::visibility::{PostAccess, Visible};
+use crate::model::clock::Period;
+use crate::model::id::{PostId, UserId};
+use crate::model::page::{Direction, Page, Window};
+use crate::model::post::Post;
+
+/// Maximum number of posts read at once to replace those left out of a page.
+const MOST_READ: usize = 500;
+
+impl<L: Load> Visible<'_, L> {
+    /// Returns these posts of an author whom the viewer may see, in the same order; `None` for posts that do
+    /// not exist. Makes one round trip.
+    pub async fn posts_of(&self, posts: Arc<[Listed]>) -> Result<Arc<[Option<Arc<Post>>]>, Error> {
+        self.load.load(PostRecords(Shared(posts))).await
+    }
+
+    /// Returns a page of a user's posts that were created in a period. Makes one round trip, plus one query if the page
+    /// continues in the archive.
+    pub async fn post_page(
+        &self,
+        author: UserId,
+        window: Window<PostId>,
+        period: Period,
+    ) -> Result<Arc<Page<Listed>>, Error> {
+        self.load.load(PostPage { author, window, period }).await
+    }
+
+    /// Returns pages of several users' posts that were created in a period, in the order of the requests, without the posts
+    /// that the viewer may not see. Makes one round trip, plus one query if a page continues in the archive; and further ones
+    /// for authors of whom the viewer may only see some posts.
+    ///
+    /// `accesses` is awaited together with the pages.
+    pub async fn post_pages(
+        &self,
+        pages: &[(UserId, Window<PostId>)],
+        period: Period,
+        accesses: impl Future<Output = Result<Vec<PostAccess>, Error>>,
+    ) -> Result<(Vec<PostAccess>, Vec<Arc<Page<Listed>>>), Error> {
+        let read = |&(author, window): &(UserId, Window<PostId>)| PostPage { author, window, period };
+        let limited = Many(pages.iter().map(|(author, _)| HasLimited(*author)).collect());
+        let reads = self.load.load_both(Many(pages.iter().map(read).collect()), limited);
+        let (accesses, (found, limited)) = try_join(accesses, reads).await?;
+        let page = async |index: usize| {
+            let (author, window) = pages[index];
+            match accesses[index] {
+                PostAccess::None => {
+                    Ok(Arc::new(Page { entries: Arc::new([]), has_previous: false, has_next: false }))
+                }
+                PostAccess::Public if limited[index] => self.public_page(author, window, period).await,
+                PostAccess::Public | PostAccess::All => Ok(Arc::clone(&found[index])),
+            }
+        };
+        let pages = try_join_all((0..pages.len()).map(page)).await?;
+        Ok((accesses, pages))
+    }
+
+    /// Returns a page of those of an author's posts that are not for followers only. Reads the posts themselves, so that the
+    /// page and its flags contain only these. Makes two round trips, and more if many posts are for followers only.
+    async fn public_page(
+        &self,
+        author: UserId,
+        window: Window<PostId>,
+        period: Period,
+    ) -> Result<Arc<Page<Listed>>, Error> {
+        let ahead = Window { size: window.size + 1, ..window };
+        let behind = async {
+            match window.behind() {
+                Some(behind) => Ok(!self.public_posts(author, behind, period).await?.is_empty()),
+                None => Ok(false),
+            }
+        };
+        let (mut posts, has_behind) = try_join(self.public_posts(author, ahead, period), behind).await?;
+        let has_more = posts.len() > window.size;
+        posts.truncate(window.size);
+        let (has_previous, has_next) = match window.direction {
+            Direction::Forward => (has_behind, has_more),
+            Direction::Backward => {
+                posts.reverse();
+                (has_more, has_behind)
+            }
+        };
+        // Posts that have been read are not read again.
+        let entries = posts.into_iter().map(Listed::Archived).collect();
+        Ok(Arc::new(Page { entries, has_previous, has_next }))
+    }
+
+    /// Returns the public posts of a window, in the window's direction: as many as its size, unless there are fewer.
+    async fn public_posts(
+        &self,
+        author: UserId,
+        window: Window<PostId>,
+        period: Period,
+    ) -> Result<Vec<Arc<Post>>, Error> {
+        let mut found: Vec<Arc<Post>> = Vec::new();
+        let mut next = window;
+        loop {
+            let page = self.load.load(PostPage { author, window: next, period }).await?;
+            let posts = self.posts_of(Arc::clone(&page.entries)).await?;
+            let public = posts.iter().flatten().filter(|post| PostAccess::Public.includes(post)).cloned();
+            let (outermost, has_more) = match window.direction {
+                Direction::Forward => {
+                    found.extend(public);
+                    (page.entries.last(), page.has_next)
+                }
+                Direction::Backward => {
+                    found.extend(public.rev());
+                    (page.entries.first(), page.has_previous)
+                }
+            };
+            let is_full = found.len() >= window.size;
+            let Some(last) = outermost.filter(|_| has_more && !is_full) else {
+                found.truncate(window.size);
+                return Ok(found);
+            };
+            next = Window { size: (2 * next.size).min(MOST_READ), from: Some(last.id()), ..window };
+        }
+    }
+
+    /// Returns the numbers of those of these users' posts that were created in a period and that the viewer may see. Makes
+    /// one round trip, plus one query if the period is limited and reaches into the archive.
+    pub async fn post_counts(
+        &self,
+        authors: &[(UserId, PostAccess)],
+        period: Period,
+    ) -> Result<Vec<u64>, Error> {
+        let read = |&(author, access): &(UserId, PostAccess)| PostCount {
+            author,
+            period,
+            is_public: access == PostAccess::Public,
+        };
+        let is_counted = |(_, access): &&(UserId, PostAccess)| *access != PostAccess::None;
+        let reads: Vec<_> = authors.iter().filter(is_counted).map(read).collect();
+        if reads.is_empty() {
+            return Ok(vec![0; authors.len()]);
+        }
+        let counts = self.load.load(Many(reads)).await?;
+        let mut counts = counts.iter().copied();
+        let count = |author: &(UserId, PostAccess)| {
+            if is_counted(&author) { counts.next().unwrap_or_default() } else { 0 }
+        };
+        Ok(authors.iter().map(count).collect())
+    }
+}
