@@ -238,7 +238,7 @@ impl Stage {
         let work = async move |app: App| {
             let private =
                 |is_private| ProfileUpdate { is_private: Some(is_private), ..ProfileUpdate::default() };
-            // A call that is too late fails, and a user who is blocked is told that there is no such user.
+            // A call that is too late fails, and to a user who is blocked, the other does not exist.
             let done = match call {
                 Call::Follow(_) => app.follow(&viewer, user).await,
                 Call::Unfollow(_) => app.unfollow(&viewer, user).await,
@@ -372,7 +372,7 @@ impl Stage {
     async fn check_sight(&self, blocks: &Blocks) -> Result<(), TestCaseError> {
         for user in (1..=2).filter(|user| blocks.is_in_force(*user)) {
             prop_assert_eq!(self.seen(other(user)).await, Vec::<&str>::new(), "{} is blocked", other(user));
-            // Whoever blocks a user finds them, to lift the block, unless they are blocked themselves.
+            // A user who blocks another finds them, to lift the block, unless they block back.
             if !blocks.is_in_force(other(user)) && self.has("blocking", other(user), user).is_none() {
                 let seen: Vec<_> = self.seen(user).await;
                 prop_assert_eq!(seen, vec!["user", "name", "node", "relation"], "{} blocks", user);
@@ -574,7 +574,7 @@ async fn blocks_and_follows_of_one_pair_leave_both_sides_equal() {
             id(2 - u64::try_from(number % 2).unwrap()),
         );
         tokio::spawn(async move {
-            // Those who are blocked are told that there is no such user.
+            // To a user who is blocked, the other does not exist.
             drop(match number % 7 {
                 0 | 1 => app.follow(&viewer, it).await,
                 2 => app.unfollow(&viewer, it).await,

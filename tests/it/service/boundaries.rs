@@ -9,7 +9,7 @@ use crate::harness::world::Redis;
 use crate::service::socket::Socket;
 use crate::service::watch::{TIMELINE, follow, publish};
 
-/// Returns the id of a user, who may see themselves whoever blocks them.
+/// Returns the id of a user, who sees themselves in spite of all blocks.
 fn id(server: &Server, token: &str) -> Value {
     server.ask_as(token, "{ viewer { user { id } } }")["data"]["viewer"]["user"]["id"].clone()
 }
