@@ -16,7 +16,7 @@ mod posts;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures::future::{try_join, try_join3};
+use futures::future::try_join;
 
 use crate::app::App;
 use crate::app::archive::Listed;
@@ -217,9 +217,8 @@ impl<L: Load> Visible<'_, L> {
             let (records, relations) = self.load.load_both(records, relations).await?;
             Ok((records, Some(relations)))
         };
-        let requests = self.request_times(viewer, &users, selection);
-        let hidden = self.hidden(viewer, &exclusions, &users, access);
-        let ((records, relations), requests, hidden) = try_join3(reads, requests, hidden).await?;
+        let more = self.request_times_and_hidden(viewer, &exclusions, &users, selection, access);
+        let ((records, relations), (requests, hidden)) = try_join(reads, more).await?;
         let now = self.app.now();
         let relation = |index: usize| {
             let relation = relations.as_ref()?[index];
@@ -232,6 +231,27 @@ impl<L: Load> Visible<'_, L> {
             if is_hidden { None } else { visible(record, relation(index)) }
         };
         Ok(records.iter().enumerate().map(visible).collect())
+    }
+
+    /// Returns the results of [`Self::request_times`] and [`Self::hidden`]. Nearly always, neither reads anything; their
+    /// futures are large, and allocated only if needed.
+    async fn request_times_and_hidden(
+        &self,
+        viewer: &SignedIn,
+        exclusions: &Exclusions,
+        users: &Shared<UserId>,
+        selection: UserSelection,
+        access: Access,
+    ) -> Result<(Option<Arc<[Option<Timestamp>]>>, Option<Vec<bool>>), Error> {
+        match exclusions.blockers() {
+            Blockers::These(blockers) if !selection.requester => {
+                Ok((None, known_hidden(exclusions, blockers, users, access)))
+            }
+            _ => {
+                let requests = self.request_times(viewer, users, selection);
+                Box::pin(try_join(requests, self.hidden(viewer, exclusions, users, access))).await
+            }
+        }
     }
 
     /// Returns the times at which these users requested to follow the viewer; `None` if they are not selected.
@@ -256,17 +276,14 @@ impl<L: Load> Visible<'_, L> {
         users: &Shared<UserId>,
         access: Access,
     ) -> Result<Option<Vec<bool>>, Error> {
-        let blocks = |user: &UserId| access == Access::Listed && exclusions.blocked_since(*user).is_some();
         Ok(match exclusions.blockers() {
-            Blockers::These(blockers) if blockers.is_empty() && !users.0.iter().any(blocks) => None,
-            Blockers::These(blockers) => {
-                let is_hidden = |user: &UserId| blocks(user) || blockers.binary_search(user).is_ok();
-                Some(users.0.iter().map(is_hidden).collect())
-            }
+            Blockers::These(blockers) => known_hidden(exclusions, blockers, users, access),
             Blockers::TooMany => {
                 let blockers = BlockersAmong { viewer: viewer.user, users: users.clone() };
                 let blockers = self.load.load(blockers).await?;
-                let is_hidden = |(user, blocks_viewer): (&UserId, &bool)| blocks(user) || *blocks_viewer;
+                let is_hidden = |(user, blocks_viewer): (&UserId, &bool)| {
+                    *blocks_viewer || is_left_out(exclusions, *user, access)
+                };
                 Some(users.0.iter().zip(blockers.iter()).map(is_hidden).collect())
             }
         })
@@ -304,11 +321,13 @@ impl<L: Load> Visible<'_, L> {
         };
         let posts: Vec<Option<&Arc<Post>>> =
             posts.iter().map(|post| post.as_ref().filter(|post| !is_excluded(post))).collect();
+        let viewer = self.viewer.user();
+        let is_own = || posts.iter().flatten().all(|post| viewer == Some(post.author));
         let author = match surface {
             Surface::Timeline => UserSelection { relation: true, ..author },
+            Surface::Elsewhere if is_own() => author,
             Surface::Elsewhere => author.with_post_access(),
         };
-        let viewer = self.viewer.user();
         // As many round trips for posts that do not exist as for those that the viewer may not see.
         let other = viewer.filter(|_| surface == Surface::Elsewhere);
         let authors = self.authors(&posts, other, author).await?;
@@ -337,6 +356,24 @@ impl<L: Load> Visible<'_, L> {
         let authors = self.users(authors.into(), selection, Access::Listed).await?;
         Ok(authors.into_iter().flatten().map(|author| (author.record.id, author)).collect())
     }
+}
+
+/// Returns true if the viewer blocks a user, whom the lists of others therefore leave out.
+fn is_left_out(exclusions: &Exclusions, user: UserId, access: Access) -> bool {
+    access == Access::Listed && exclusions.blocked_since(user).is_some()
+}
+
+/// Returns for each of these users true if the viewer, whom these users block, may not see them; `None` if the viewer may
+/// see all of them.
+fn known_hidden(
+    exclusions: &Exclusions,
+    blockers: &[UserId],
+    users: &Shared<UserId>,
+    access: Access,
+) -> Option<Vec<bool>> {
+    let is_hidden =
+        |user: &UserId| is_left_out(exclusions, *user, access) || blockers.binary_search(user).is_ok();
+    users.0.iter().any(is_hidden).then(|| users.0.iter().map(is_hidden).collect())
 }
 
 /// Returns a relation with the data that the viewer's exclusions contain.
