@@ -763,6 +763,14 @@ mod tests {
         assert_eq!(keys.followers(user).name(), "ff:{u7}:followers");
         assert_eq!(keys.requesting(user).name(), "ff:{u7}:requesting");
         assert_eq!(keys.requests(user).name(), "ff:{u7}:requests");
+        for (side, name) in [
+            (Side::Following, "following"),
+            (Side::Followers, "followers"),
+            (Side::Requesting, "requesting"),
+            (Side::Requests, "requests"),
+        ] {
+            assert_eq!(keys.list(user, side).name(), format!("ff:{{u7}}:{name}"));
+        }
         assert_eq!(keys.blocking(user).name(), "ff:{u7}:blocking");
         assert_eq!(keys.fence(user, UserId::new(9).unwrap()).name(), "ff:{u7}:fence:9");
         let post = PostId::new(9).unwrap();
