@@ -10,7 +10,7 @@ use crate::model::clock::Timestamp;
 use crate::model::exclusion::Version;
 use crate::model::id::UserId;
 use crate::model::relation::FollowState;
-use crate::store::command::{Command, call};
+use crate::store::command::{Command, call, command};
 use crate::store::compact::CompactSet;
 use crate::store::key::Keys;
 use crate::store::relation::Score;
@@ -53,6 +53,12 @@ pub fn read(keys: &Keys, user: UserId, other: UserId) -> Command<(Block, FollowS
     read.reply::<(Option<Score>, Option<Version>, FollowState)>().map(|(since, version, follow)| {
         Ok((Block { since: since.map(|Score(since)| since), version }, follow))
     })
+}
+
+/// Returns true if a user blocks others, or is blocked by others.
+pub fn has_any(keys: &Keys, user: UserId) -> Command<bool> {
+    let exists = command("EXISTS").key(&keys.blocking(user)).key(&keys.blockers(user));
+    exists.key(&keys.blocker_count(user)).reply::<u64>().map(|keys| Ok(keys > 0))
 }
 
 /// Makes the mirror of a block equal to this truth, unless a later one has been mirrored before. A block also ends the

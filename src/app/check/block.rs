@@ -35,11 +35,15 @@ impl App {
     /// Returns all pairs of a user who blocks and a user who is blocked, by either of the two copies.
     async fn blocks_of(&self, ids: &[UserId]) -> Result<HashSet<(UserId, UserId)>, Error> {
         let mut batch = Batch::new("check: blocks");
+        let has_any = ids.iter().map(|&id| batch.push(block::has_any(self.keys(), id))).collect();
+        let has_any = batch.send(self.store()).await?.take_all(has_any)?;
+        let ids = ids.iter().zip(has_any).filter(|(_, has_any)| *has_any).map(|(id, _)| id);
+        let mut batch = Batch::new("check: blocks");
         let read = |&id: &UserId| {
             let blockers = compact::all(self.keys(), CompactSet::Blockers(id), MOST_READ);
             (id, batch.push(exclusion::read(self.keys(), id)), batch.push(blockers))
         };
-        let tickets: Vec<_> = ids.iter().map(read).collect();
+        let tickets: Vec<_> = ids.map(read).collect();
         let mut replies = batch.send(self.store()).await?;
         let mut pairs = HashSet::new();
         for (id, exclusions, blockers) in tickets {

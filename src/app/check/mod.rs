@@ -171,6 +171,7 @@ impl App {
         let records = ids.iter().zip(self.usernames(&ids).await?);
         let records: Vec<_> = records.filter_map(|(&id, username)| Some((id, username?))).collect();
         let mut findings = Findings { users: records.len() as u64, ..Findings::default() };
+        let existing: Vec<UserId> = records.iter().map(|(id, _)| *id).collect();
         let unnamed = self.unnamed(self.unnamed(records).await?).await?;
         findings.wrong_names += unnamed.len() as u64;
         if repair {
@@ -181,7 +182,7 @@ impl App {
         for side in [Side::Following, Side::Followers, Side::Requesting, Side::Requests] {
             findings += self.check_lists(&ids, side, repair).await?;
         }
-        findings += self.check_boundaries(&ids, repair).await?;
+        findings += self.check_boundaries(&existing, repair).await?;
         findings.miscounted += self.check_cold(&ids, repair).await?;
         findings += self.check_times(&ids, repair).await?;
         Ok(findings)
