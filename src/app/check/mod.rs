@@ -2,8 +2,8 @@
 //!
 //! Compares both directions of every edge and every block, the name index with the users, the creation times and
 //! visibilities of hot posts with their records, and each user's archived post count with the archive. A server may be
-//! writing concurrently, so the check
-//! reads suspect data again before it counts a fault. An operation with an intent is in progress, and is not a fault.
+//! writing concurrently, so the check reads suspect data again before it counts a fault. An operation with an intent is
+//! in progress, and is not a fault.
 
 mod block;
 mod cold;
@@ -183,8 +183,15 @@ impl App {
             findings += self.check_lists(&ids, side, repair).await?;
         }
         findings += self.check_boundaries(&existing, repair).await?;
-        findings.miscounted += self.check_cold(&ids, repair).await?;
-        findings += self.check_times(&ids, repair).await?;
+        findings += self.check_posts(&ids, repair).await?;
+        Ok(findings)
+    }
+
+    /// Checks these users' archived post counts, and the creation times and visibilities of their hot posts. With `repair`,
+    /// repairs faults.
+    pub async fn check_posts(&self, ids: &[UserId], repair: bool) -> Result<Findings, Error> {
+        let mut findings = self.check_times(ids, repair).await?;
+        findings.miscounted += self.check_cold(ids, repair).await?;
         Ok(findings)
     }
 
