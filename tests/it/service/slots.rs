@@ -79,7 +79,7 @@ async fn request_everything(server: &Server) {
         let query = format!("{{ user(by: {{ username: \"{}\" }}) {{ id }} }}", name(user));
         server.ask(&query)["data"]["user"]["id"].as_str().unwrap().to_owned()
     };
-    let (ada, ben) = (id(0), id(1));
+    let (ada, ben, cem, fay) = (id(0), id(1), id(2), id(5));
     let post = publish(server, &users[1], "everything");
     let login = format!(
         "mutation {{ login(input: {{ username: \"{}\", password: \"{PASSWORD}\", label: \"other\" }}) {{ token }} }}",
@@ -96,41 +96,67 @@ async fn request_everything(server: &Server) {
     let page = |field: &str| format!("{field}(first: 2) {{ totalCount nodes {{ {user} }} }}");
     let lists = ["followers", "following", "mutuals", "knownFollowers"].map(page).join(" ");
     let posts = "{ totalCount nodes { content platform delivery { __typename } author { username } } }";
+    let change = |field: &str, user: &str| {
+        format!("mutation {{ {field}(input: {{ userId: \"{user}\" }}) {{ userErrors {{ code }} }} }}")
+    };
     let requests = [
         format!("{{ viewer {{ id user {{ {user} }} timeline(first: 3) {posts_of} audience {{ totalCount: __typename regions {{ count: __typename }} }} }} }}", posts_of = "{ nodes { content author { relation { status } } } }"),
         format!("{{ node(id: \"{ada}\") {{ id }} nodes(ids: [\"{ada}\", \"{post}\"]) {{ id }} post(id: \"{post}\") {{ content }} rateLimit {{ __typename }} }}"),
         format!("{{ user(by: {{ id: \"{ben}\" }}) {{ {user} {lists} followersByRegion {{ __typename }} posts(first: 2) {posts} }} }}"),
         format!("{{ user(by: {{ id: \"{ben}\" }}) {{ posts(createdAt: {{ since: \"2020-01-01T00:00:00Z\" }}) {posts} }} }}"),
         format!("{{ relations(userIds: [\"{ada}\", \"{ben}\"]) {{ status }} visits {{ __typename }} countries {{ code }} }}"),
-        format!("mutation {{ removeFollower(input: {{ userId: \"{ben}\" }}) {{ userErrors {{ code }} }} }}"),
-        format!("mutation {{ follow(input: {{ userId: \"{ben}\" }}) {{ userErrors {{ code }} }} }}"),
-        format!("mutation {{ mute(input: {{ userId: \"{ben}\" }}) {{ userErrors {{ code }} }} }}"),
+        change("removeFollower", &ben),
+        change("follow", &ben),
+        change("mute", &ben),
         format!("{{ viewer {{ {muted} timeline(first: 3) {{ nodes {{ content }} }} }} }}", muted = page("muted")),
-        format!("mutation {{ unmute(input: {{ userId: \"{ben}\" }}) {{ userErrors {{ code }} }} }}"),
-        format!("mutation {{ unfollow(input: {{ userId: \"{ben}\" }}) {{ userErrors {{ code }} }} }}"),
-        "mutation { updateProfile(input: { displayName: \"Ada\", bio: \"b\", avatarUrl: null, region: { country: \"DE\" } }) { userErrors { code } } }".to_owned(),
+        change("unmute", &ben),
+        change("unfollow", &ben),
+        change("block", &ben),
+        format!("{{ viewer {{ {blocked} timeline(first: 3) {{ nodes {{ content }} }} }} }}", blocked = page("blocked")),
+        change("unblock", &ben),
+        "mutation { updateProfile(input: { displayName: \"Ada\", bio: \"b\", avatarUrl: null, isPrivate: true, region: { country: \"DE\" } }) { userErrors { code } } }".to_owned(),
         format!("mutation {{ revokeSession(input: {{ sessionId: {session} }}) {{ userErrors {{ code }} }} }}"),
-        "mutation { publish(input: { content: \"own\", platform: \"test\", idempotencyKey: \"k\" }) { post { id } } }".to_owned(),
+        "mutation { publish(input: { content: \"own\", platform: \"test\", visibility: FOLLOWERS, idempotencyKey: \"k\" }) { post { id } } }".to_owned(),
     ];
-    for request in &requests {
-        let response = server.ask_as(&users[0], request);
-        assert_eq!(response["errors"], Value::Null, "{request}: {response}");
-    }
+    // One of three requests is accepted, one is rejected, and one is accepted by the account that becomes public.
+    let requests_received = format!("{{ viewer {{ {} }} }}", page("followRequests"));
+    let requests_sent = format!("{{ viewer {{ {} }} }}", page("sentFollowRequests"));
+    let (follow, accept, reject) =
+        (change("follow", &ada), change("acceptFollowRequest", &cem), change("rejectFollowRequest", &fay));
+    let become_public =
+        "mutation { updateProfile(input: { isPrivate: false }) { userErrors { code } } }".to_owned();
     let delete =
         format!("mutation {{ deletePost(input: {{ postId: \"{post}\" }}) {{ userErrors {{ code }} }} }}");
-    let change = format!(
+    let change_password = format!(
         "mutation {{ changePassword(input: {{ currentPassword: \"{PASSWORD}\", newPassword: \"another horse\" }}) {{ token }} }}"
     );
     let logout = "mutation { logout { __typename } }".to_owned();
     let everywhere = "mutation { logoutEverywhere { __typename } }".to_owned();
-    for (token, request) in
-        [(&users[1], &delete), (&other, &logout), (&fourth, &change), (&users[2], &everywhere)]
-    {
+    let of_others = [
+        (&users[1], &follow),
+        (&users[2], &follow),
+        (&users[5], &follow),
+        (&users[2], &requests_sent),
+        (&users[0], &requests_received),
+        (&users[0], &accept),
+        (&users[0], &reject),
+        (&users[0], &become_public),
+        (&users[1], &delete),
+        (&other, &logout),
+        (&fourth, &change_password),
+        (&users[2], &everywhere),
+    ];
+    let of_ada = requests.iter().map(|request| (&users[0], request));
+    let mut documents = [&login, sessions_query, relations, TIMELINE].join(" ");
+    for (token, request) in of_ada.chain(of_others) {
         let response = server.ask_as(token, request);
-        assert_eq!(response["errors"], Value::Null, "{request}: {response}");
+        let is_rejected =
+            |field: &Value| field["userErrors"].as_array().is_some_and(|errors| !errors.is_empty());
+        let is_done = response["data"].as_object().is_some_and(|data| !data.values().any(is_rejected));
+        assert!(response["errors"].is_null() && is_done, "{request}: {response}");
+        documents.push_str(request);
     }
-    let others = [&login, &delete, &change, &logout, &everywhere].map(String::as_str);
-    check_fields(&(requests.join(" ") + &others.join(" ") + sessions_query + relations + TIMELINE));
+    check_fields(&documents);
 }
 
 /// Asserts that documents request all fields that read or write the store.
