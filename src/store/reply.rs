@@ -89,9 +89,15 @@ impl<'a> Element<'a> {
         let Some((&kind, rest)) = bytes.get(position..).and_then(<[u8]>::split_first) else {
             return Ok(None);
         };
-        if let (b'$', Some((length, line))) = (kind, short_length(rest)) {
+        if let b'$' | b'*' = kind
+            && let Some((length, line)) = short_length(rest)
+        {
             let head = Self { kind, content: &[], children: 0, is_null: false, end: position + 1 + line };
-            return head.string_of(length, bytes);
+            return match length {
+                None => Ok(Some(Self { is_null: true, ..head })),
+                Some(children) if kind == b'*' => Ok(Some(Self { children, ..head })),
+                Some(length) => head.string_of(length, bytes),
+            };
         }
         let Some(length) = rest.iter().position(|byte| *byte == b'\r') else {
             return Self::check_kind(kind).map(|()| None);
@@ -162,22 +168,19 @@ impl<'a> Element<'a> {
     }
 }
 
-/// Reads a line that states a length of few digits, as nearly all lines of strings do. Returns the length, and the
-/// line's own length with its end; `None` for other lines, and if the bytes end before the line's end.
-fn short_length(bytes: &[u8]) -> Option<(usize, usize)> {
-    /// Number of digits of a length that is certainly within the limit.
-    const SHORT: usize = 8;
-    let mut length = 0;
-    for (index, byte) in bytes.iter().enumerate().take(SHORT + 1) {
-        match byte {
-            b'0'..=b'9' if index < SHORT => length = length * 10 + usize::from(byte - b'0'),
-            b'\r' if index > 0 => {
-                return (bytes.get(index + 1) == Some(&b'\n')).then_some((length, index + 2));
-            }
-            _ => return None,
-        }
+/// Reads a line that states a length of up to three digits or a null, as nearly all lines of strings and arrays do.
+/// Returns the length, `None` for a null, and the line's own length with its end; `None` for other lines, and if the bytes
+/// end before the line's end.
+fn short_length(bytes: &[u8]) -> Option<(Option<usize>, usize)> {
+    let number =
+        |digits: &[u8]| digits.iter().fold(0, |number, digit| number * 10 + usize::from(digit - b'0'));
+    match bytes {
+        [b'-', b'1', b'\r', b'\n', ..] => Some((None, 4)),
+        [b'0'..=b'9', b'\r', b'\n', ..] => Some((Some(number(&bytes[..1])), 3)),
+        [b'0'..=b'9', b'0'..=b'9', b'\r', b'\n', ..] => Some((Some(number(&bytes[..2])), 4)),
+        [b'0'..=b'9', b'0'..=b'9', b'0'..=b'9', b'\r', b'\n', ..] => Some((Some(number(&bytes[..3])), 5)),
+        _ => None,
     }
-    None
 }
 
 /// Parses a decimal number, as Redis writes it.
@@ -475,7 +478,7 @@ impl<'a> Iterator for Elements<'a> {
     fn next(&mut self) -> Option<Reply<'a>> {
         self.left = self.left.checked_sub(1)?;
         let element = Element::at(self.bytes, 0).ok().flatten()?;
-        let end = element.end_of_parts(self.bytes)?;
+        let end = if element.children == 0 { element.end } else { element.end_of_parts(self.bytes)? };
         let (bytes, rest) = self.bytes.split_at(end);
         self.bytes = rest;
         Some(Reply { bytes, element: Some(element) })
