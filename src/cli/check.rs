@@ -12,9 +12,10 @@ use crate::config::DataConfig;
 
 /// Checks stored data for consistency.
 ///
-/// Compares both sides of every follow, request to follow and block, usernames with users, and counts of archived posts with the archive. Also
-/// reports follows across a block, requests to public accounts, posts whose delivery was given up, and posts that the archive rejected. May run alongside a server. The exit
-/// code is 1 if a fault was found and not repaired.
+/// Compares both copies of every follow, request to follow and block; usernames with users; creation times and
+/// visibilities of recent posts with their records; and counts of archived posts with the archive. Also reports follows
+/// across a block, requests to public accounts, posts whose delivery was given up, and posts that the archive rejected.
+/// May run alongside a server. The exit code is 1 if a fault was found and not repaired.
 #[derive(Args, Debug)]
 pub(super) struct Check {
     /// Repair faults: a user's list of followed users takes precedence, usernames without a user are freed, and failed
@@ -66,20 +67,20 @@ async fn report(app: &App, repair: bool) -> Outcome {
         (found, _) => format!("{found} faults were found; `fanfold check --repair` repairs them"),
     };
     say(&format!(
-        "users:                       {users}\n\
-         follows and requests:        {edges}\n\
-         one-sided follows:           {torn_edges}\n\
-         follows without a user:      {dangling_edges}\n\
-         one-sided blocks:            {torn_blocks}\n\
-         blocks with a follow:        {crossed_blocks}\n\
-         requests to public accounts: {stray_requests}\n\
-         usernames without a user:    {wrong_names}\n\
-         deliveries given up:         {given_up}\n\
-         posts not archived:          {unmovable}\n\
-         archived posts miscounted:   {miscounted}\n\
-         users with wrong post times: {mistimed}\n\
-         wrong follower-only sets:    {mislimited}\n\
-         operations in progress:      {unfinished}\n\
+        "users:                         {users}\n\
+         follows and requests:          {edges}\n\
+         one-sided follows:             {torn_edges}\n\
+         follows without a user:        {dangling_edges}\n\
+         one-sided blocks:              {torn_blocks}\n\
+         blocks across a follow:        {crossed_blocks}\n\
+         requests to public accounts:   {stray_requests}\n\
+         usernames without a user:      {wrong_names}\n\
+         deliveries given up:           {given_up}\n\
+         posts not archived:            {unmovable}\n\
+         archived posts miscounted:     {miscounted}\n\
+         users with wrong post times:   {mistimed}\n\
+         users with wrong visibilities: {mislimited}\n\
+         operations in progress:        {unfinished}\n\
          {verdict}"
     ))?;
     Ok(if left.faults() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -5,7 +5,7 @@
 //! writing concurrently, so the check reads suspect data again before it counts a fault. An operation with an intent is
 //! in progress, and is not a fault.
 
-mod block;
+mod boundary;
 mod cold;
 
 use std::collections::HashSet;

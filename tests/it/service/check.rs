@@ -66,3 +66,32 @@ async fn inconsistencies_are_found_and_repaired() {
     assert_eq!(follows("ff:{u1}:followers", "3"), None);
     assert_eq!(world.redis.raw::<String>(&["HGET", &shard("u6"), "u6"]), "7");
 }
+
+#[tokio::test]
+async fn faults_of_blocks_and_requests_are_found_once_and_repaired() {
+    let world = world().await;
+    let raw = |words: &[&str]| world.redis.raw::<redis::Value>(words);
+    // A block that lacks its mirror, and a mirror that lacks its block. The users are not checked together.
+    raw(&["ZADD", "ff:{u20}:blocking", "5", "2400"]);
+    raw(&["ZADD", "ff:{u2401}:blockers", "5", "21"]);
+    // A block of a follower.
+    raw(&["ZADD", "ff:{u22}:blocking", "5", "2402"]);
+    raw(&["ZADD", "ff:{u2402}:blockers", "5", "22"]);
+    raw(&["ZADD", "ff:{u2402}:following", "5", "22"]);
+    raw(&["ZADD", "ff:{u22}:followers", "5", "2402"]);
+    // A request to follow a user whose account is public.
+    raw(&["ZADD", "ff:{u23}:requesting", "5", "2403"]);
+    raw(&["ZADD", "ff:{u2403}:requests", "5", "23"]);
+
+    let found = check(&world.app, false).await;
+    let faults = (found.torn_blocks, found.crossed_blocks, found.stray_requests);
+    assert_eq!((faults, found.faults()), ((2, 1, 1), 4));
+    check(&world.app, true).await;
+    assert_eq!(check(&world.app, false).await.faults(), 0);
+    let time = |key: &str, member: &str| world.redis.raw::<Option<i64>>(&["ZSCORE", key, member]);
+    assert_eq!(time("ff:{u2400}:blockers", "20"), Some(5), "the truth decides");
+    assert_eq!(time("ff:{u2401}:blockers", "21"), None);
+    assert_eq!(time("ff:{u2402}:following", "22"), None);
+    assert_eq!(time("ff:{u22}:followers", "2402"), None);
+    assert!(time("ff:{u23}:following", "2403").is_some(), "the request is accepted");
+}

@@ -1,5 +1,5 @@
-//! Checks blocks: their mirrors, and that there are no follows across them; and requests to follow users whose accounts are
-//! public, which should have been accepted.
+//! Checks blocks: their mirrors, and that there are no follows across them; and requests to follow users whose accounts
+//! are public, which should have been accepted.
 //!
 //! Not here: the mirrors of follows and requests (`app::check`).
 
@@ -26,7 +26,7 @@ impl App {
         let mut findings = Findings::default();
         let pairs: Vec<(UserId, UserId)> = self.blocks_of(ids).await?.into_iter().collect();
         for pairs in pairs.chunks(TOGETHER) {
-            findings += self.check_blocks(pairs, repair).await?;
+            findings += self.check_blocks(pairs, ids, repair).await?;
         }
         findings += self.check_requests(ids, repair).await?;
         Ok(findings)
@@ -55,12 +55,17 @@ impl App {
         Ok(pairs)
     }
 
-    async fn check_blocks(&self, pairs: &[(UserId, UserId)], repair: bool) -> Result<Findings, Error> {
+    async fn check_blocks(
+        &self,
+        pairs: &[(UserId, UserId)],
+        ids: &[UserId],
+        repair: bool,
+    ) -> Result<Findings, Error> {
         let mut findings = Findings::default();
-        let mut faulty = self.faulty_blocks(pairs).await?;
+        let mut faulty = self.faulty_blocks(pairs, ids).await?;
         if !faulty.is_empty() {
             let suspects: Vec<_> = faulty.into_iter().map(|(pair, _)| pair).collect();
-            faulty = self.faulty_blocks(&suspects).await?;
+            faulty = self.faulty_blocks(&suspects, ids).await?;
         }
         let under_way = if faulty.is_empty() { HashSet::new() } else { self.unfinished().await? };
         for ((user, other), fault) in faulty {
@@ -79,10 +84,12 @@ impl App {
         Ok(findings)
     }
 
-    /// Returns the pairs with a fault.
+    /// Returns the pairs with a fault. A follow across a block is a fault only if the user who blocks is in `ids`, which are
+    /// in ascending order, so that it is counted once.
     async fn faulty_blocks(
         &self,
         pairs: &[(UserId, UserId)],
+        ids: &[UserId],
     ) -> Result<Vec<((UserId, UserId), Fault)>, Error> {
         let mut batch = Batch::new("check: blocks");
         let read = |&(user, other): &(UserId, UserId)| {
@@ -99,7 +106,10 @@ impl App {
             let follows = [follow, replies.take(back)?];
             if block.since.is_some() != is_mirrored {
                 faulty.push((*pair, Fault::Torn));
-            } else if is_mirrored && follows.iter().any(|follow| *follow != FollowState::None) {
+            } else if is_mirrored
+                && ids.binary_search(&pair.0).is_ok()
+                && follows.iter().any(|follow| *follow != FollowState::None)
+            {
                 faulty.push((*pair, Fault::Crossed));
             }
         }
