@@ -8,17 +8,18 @@
 //! 4. Make the mirrors of both follows equal to their truths.
 //! 5. Drop this call's intent.
 //!
-//! Lifting a block runs steps 1, 2, 3 and 5. The repairer reads the truth, the version and the follow, and then runs steps
-//! 3 and 4, even if the block is gone by then: an interrupted block that was lifted later has torn a follow.
+//! Lifting a block runs steps 1, 2, 3 and 5. The repairer reads the truth, the version and the follow, and runs steps 3
+//! and 4 even if the block has been lifted: the interrupted block may have left a follow torn.
 //!
-//! From the moment a block is acknowledged until it is lifted, both sides' exclusions contain the other, and there is no
-//! follow or request between them: the scripts that write follows look at both of the follower's sets. A block that its own
-//! lifting overlaps, or that was interrupted before step 3 and then lifted, may have ended one of the two follows.
+//! From the moment a block is acknowledged until it is lifted, both sides' exclusions contain the other, and there is
+//! no follow or request between them: the scripts that write follows look at both of the follower's sets. If a block is
+//! lifted while it is being written, or after it was interrupted before step 3, perhaps only one of the two follows has
+//! ended.
 //!
 //! # Why
-//! If follows ended in a step of their own, it would also end a follow made after the block was lifted. Without the fence,
-//! a slow call that lifts an earlier block would remove a later one from the mirror, and the other user would see the
-//! blocking user again; a slow block or repairer would restore one that was lifted.
+//! If follows ended in a step of their own, it would also end a follow made after the block was lifted. Without the
+//! fence, a slow call that lifts an earlier block would remove a later one from the mirror, and the other user would
+//! see the blocking user again; a slow block or repairer would restore one that was lifted.
 
 use crate::app::App;
 use crate::app::deadline::Deadline;
@@ -32,20 +33,35 @@ use crate::store::block::{self, Block};
 use crate::store::intent::{Intent, Operation};
 
 impl App {
-    /// Writes a block since `at`. Returns the version of the user's exclusions after it; `None` if the user has reached the limit.
-    /// Makes six round trips, plus two whenever another call changes one of the follows concurrently.
+    /// Writes a block since `at`. Returns the version of the user's exclusions after it; `None` if the user has reached
+    /// the limit. Makes six round trips, plus two whenever another call changes one of the follows concurrently.
     pub(in crate::app) async fn write_block(
         &self,
         user: UserId,
         other: UserId,
         at: Timestamp,
     ) -> Result<Option<Version>, Error> {
+        self.block_within(user, other, at, self.0.rules.relation.relation_block_limit).await
+    }
+
+    /// Repeats a block, unless it has been lifted. This ends follows across the block, which only a fault can leave.
+    pub(in crate::app) async fn repeat_block(&self, user: UserId, other: UserId) -> Result<(), Error> {
+        // With this limit, no block is added.
+        self.block_within(user, other, self.now(), 0).await.map(drop)
+    }
+
+    async fn block_within(
+        &self,
+        user: UserId,
+        other: UserId,
+        at: Timestamp,
+        limit: u32,
+    ) -> Result<Option<Version>, Error> {
         let deadline = Deadline::start(&*self.0.clock);
         let intents = self.intents(std::iter::once(Operation::Block { user, other }));
         self.record(&intents, &deadline).await?;
 
         deadline.check()?;
-        let limit = self.0.rules.relation.relation_block_limit;
         let write = block::block(self.keys(), user, other, at, limit);
         let block = self.write_sessions(user, "block: truth", write).await?;
         if let Some(block) = block {
@@ -55,8 +71,8 @@ impl App {
         Ok(block.and_then(|block| block.version))
     }
 
-    /// Lifts a block. Returns the version of the user's exclusions after it; `None` if the user has never had any. Makes
-    /// four round trips.
+    /// Lifts a block. Returns the version of the user's exclusions after it; `None` if the user has never had any.
+    /// Makes four round trips.
     pub(in crate::app) async fn lift_block(
         &self,
         user: UserId,

@@ -1,7 +1,7 @@
-//! Writes edges between two users, and keeps the two stored copies of each edge consistent.
+//! Writes follows, requests and blocks between two users, and keeps the two stored copies of each consistent.
 //!
-//! An edge is stored twice: in the slot of its actor (the *truth*), and in the slot of the other user (its *mirror*). An
-//! edge whose mirror differs from its truth is *torn*. There are two kinds:
+//! Each is stored twice: in the slot of the user who acts (the *truth*), and in the slot of the other (its *mirror*).
+//! If they differ, it is *torn*. There are two kinds:
 //! - A *follow* has three states: a user follows another, has requested to (if the account is private), or neither. The
 //!   mirror is in the followed user's `followers` or `requests`.
 //! - A *block* has two; its protocol, which ends the follows between the two users, is in [`block`].
@@ -9,10 +9,11 @@
 //! Each write of a follow runs these steps:
 //! 1. Record an intent specific to this call.
 //! 2. Write the truth and check the rules, atomically in the follower's slot. A repeated follow keeps its time.
-//! 3. Make the mirror equal to the truth, including the time. If this shows that a request is to a public account, accept
-//!    the request, if it is still the same one, and repeat this step.
-//! 4. Read the truth again. After every write that adds a follow's mirror, merge the followee's posts into the follower's
-//!    timeline, if the timeline exists. While the truth differs from the mirrored value, repeat steps 3 and 4.
+//! 3. Make the mirror equal to the truth, including the time. If this shows that a request is to a public account,
+//!    accept the request, if it is still the same one, and repeat this step.
+//! 4. Read the truth again. After every write that adds a follow's mirror, merge the followee's posts into the
+//!    follower's timeline, if the timeline exists. While the truth differs from the mirrored value, repeat steps 3 and
+//!    4.
 //! 5. Drop this call's intent, but no other call's intent.
 //!
 //! # Why
@@ -24,10 +25,10 @@
 //! Without that intent, a repairer that is interrupted after writing a stale mirror, with no other call under way,
 //! would leave a torn edge that no process would repair.
 //!
-//! An account may become public between the call that reads this and the mirror of its request, and no list would show the
-//! request to the call that makes the account public. Hence the script that writes the mirror returns whether the account
-//! is private. A request is accepted by its time: a slow call must not accept a later request, made when the account was
-//! private again.
+//! An account may become public after `follow` has read that it is private, and before the mirror of the request is
+//! written; the call that makes the account public then finds no request. So the script that writes the mirror returns
+//! whether the account is private. A request is accepted by its time: a slow call must not accept a later request, made
+//! when the account was private again.
 
 pub(super) mod block;
 mod public;
@@ -43,7 +44,7 @@ use crate::store::follow::{self, Followed, NewFollow};
 use crate::store::intent::{Intent, Operation};
 use crate::store::timeline::View;
 
-/// The edge from one user to another who is followed or to be followed, whether or not it exists.
+/// A follow of one user by another, or a request to follow, whether or not it exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Edge {
     pub(super) follower: UserId,
@@ -133,8 +134,9 @@ impl App {
         Ok(written)
     }
 
-    /// Changes the truth of a follow that may exist, and then its mirror. Returns the version of the follower's exclusions, if
-    /// the change may have raised it. Makes five round trips, plus two whenever another call changes the edge concurrently.
+    /// Changes the truth of a follow that may exist, and then its mirror. Returns the version of the follower's
+    /// exclusions, if the change may have raised it. Makes five round trips, plus two whenever another call changes the
+    /// edge concurrently.
     pub(super) async fn change_follow(&self, edge: Edge, change: Change) -> Result<Option<Version>, Error> {
         let deadline = Deadline::start(&*self.0.clock);
         let Edge { follower, followee } = edge;
@@ -154,18 +156,21 @@ impl App {
         Ok(version)
     }
 
-    /// Makes the mirrors of these edges equal to their truths. Records its own intents, because a repairer may be
-    /// interrupted like any other caller. The intents carry this process's token, so that an edge that cannot be
-    /// repaired leaves a single intent instead of one per round. A process runs at most one repair of an edge at a
-    /// time.
+    /// Makes the mirrors of these edges equal to their truths. The intents carry this process's token, so that an edge
+    /// that cannot be repaired leaves a single intent instead of one per round. Hence only the repairer may call this,
+    /// which repairs an edge once at a time: another call with the same token would drop the intent of the first.
     pub(super) async fn repair_edges(&self, edges: &[Edge]) -> Result<(), Error> {
-        let deadline = Deadline::start(&*self.0.clock);
         let intent = |edge: &Edge| Intent { operation: edge.operation(), token: self.0.repairer_token };
-        let intents: Vec<Intent> = edges.iter().map(intent).collect();
-        self.record(&intents, &deadline).await?;
+        self.mirror_edges(edges, &edges.iter().map(intent).collect::<Vec<_>>()).await
+    }
+
+    /// Makes the mirrors of these edges equal to their truths, under these intents: a caller may be interrupted.
+    async fn mirror_edges(&self, edges: &[Edge], intents: &[Intent]) -> Result<(), Error> {
+        let deadline = Deadline::start(&*self.0.clock);
+        self.record(intents, &deadline).await?;
         let seen = self.read_truths(edges.iter().copied()).await?;
         self.mirror_until_equal(seen, &deadline).await?;
-        self.forget(&intents).await
+        self.forget(intents).await
     }
 
     /// Runs steps 3 and 4 for edges, given their last known truths.
@@ -188,8 +193,8 @@ impl App {
         Ok(())
     }
 
-    /// Runs step 3 once. Returns the requests to public accounts, which it has accepted, and whose mirrors must be written
-    /// again; and all other edges. Makes one round trip, plus one if there are such requests.
+    /// Runs step 3 once. Returns the requests to public accounts, which it has accepted, and whose mirrors must be
+    /// written again; and all other edges. Makes one round trip, plus one if there are such requests.
     async fn mirror(
         &self,
         edges: Vec<SeenEdge>,
@@ -234,8 +239,8 @@ impl App {
         Ok(requests.into_iter().zip(states).map(|((edge, _), state)| (edge, state)).collect())
     }
 
-    /// Reads the state after mirrors were written: the truths that have changed and, for each added follow whose follower
-    /// has a timeline, the floor down to which that timeline is complete. Makes one round trip.
+    /// Reads the state after mirrors were written: the truths that have changed and, for each added follow whose
+    /// follower has a timeline, the floor down to which that timeline is complete. Makes one round trip.
     async fn read_again(&self, edges: &[SeenEdge]) -> Result<SeenAgain, Error> {
         let mut batch = Batch::new("edge: read truth");
         let read = |&(Edge { follower, followee }, mirrored): &SeenEdge| {

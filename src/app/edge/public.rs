@@ -1,6 +1,7 @@
 //! Accounts that become public: all pending requests to follow the user are accepted.
 //!
-//! 1. Record an intent. If it were recorded after step 2, an interruption in between would leave requests pending for ever.
+//! 1. Record an intent. If it were recorded after step 2, an interruption in between would leave requests pending for
+//!    ever.
 //! 2. Write to the user's record that the account is public.
 //! 3. While the account is public and there are requests: make the mirrors of some of them equal to their truths, each
 //!    under an intent of its own. This accepts them ([`crate::app::edge`]).
@@ -24,7 +25,7 @@ const PORTIONS: usize = 30;
 
 impl App {
     /// Changes the profile of a user whose account becomes public, and accepts the pending requests: the first 30,000
-    /// before it returns, and the rest in the background. Makes three round trips, plus some for each 1,000 requests.
+    /// before it returns, and the rest in the background. Makes four round trips, plus some for each 1,000 requests.
     pub(in crate::app) async fn make_public(
         &self,
         user: UserId,
@@ -53,7 +54,8 @@ impl App {
             }
             let edges: Vec<Edge> =
                 requests.into_iter().map(|follower| Edge { follower, followee: user }).collect();
-            self.repair_edges(&edges).await?;
+            let intents = self.intents(edges.iter().map(|edge| edge.operation()));
+            self.mirror_edges(&edges, &intents).await?;
         }
         Ok(false)
     }

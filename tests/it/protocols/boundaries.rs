@@ -1,6 +1,6 @@
 //! The protocols of blocks, requests to follow and private accounts: whatever runs concurrently and wherever it is
-//! interrupted, both copies of every edge end equal, no follow crosses a block, and no request to a public account is left.
-//! From the moment a block is acknowledged, neither side sees the other.
+//! interrupted, both copies of every edge end equal, no follow crosses a block, and no request to a public account is
+//! left. From the moment a block is acknowledged, neither side sees the other.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -489,6 +489,23 @@ async fn the_repairer_keeps_the_intent_of_a_call_that_may_still_write() {
     stage.world.clock.advance(Duration::from_secs(61));
     stage.world.app.repair().await.unwrap();
     assert!(stage.has("blockers", 1, 2).is_some());
+    stage.check().unwrap();
+}
+
+#[tokio::test]
+async fn the_repairer_keeps_the_intent_of_a_call_that_accepts_requests() {
+    let stage = Stage::new().await;
+    stage.reset(Before { is_private: true, follow: Some("request"), ..NOTHING });
+    let (mut public, _) = stage.begin(Call::MakePublic(2)).await;
+    public.step_to(Moment::After, "edge: accept").await;
+    stage.world.clock.advance(Duration::from_secs(6));
+    stage.world.app.repair().await.unwrap();
+    stage.begin(Call::Unfollow(1)).await.0.finish().await;
+    public.step_to(Moment::After, "edge: mirror").await;
+    public.interrupt().await;
+    stage.world.clock.advance(Duration::from_secs(61));
+    stage.world.app.repair().await.unwrap();
+    assert_eq!(stage.has("followers", 2, 1), None, "the user has unfollowed");
     stage.check().unwrap();
 }
 
