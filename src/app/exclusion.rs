@@ -1,40 +1,43 @@
 //! Caches each viewer's exclusions, and mutes users.
 //!
-//! Authentication returns the version of the viewer's exclusions in the round trip that it makes anyway. A viewer without
-//! a version has no exclusions, which cost nothing. The exclusions of any other viewer are read once per version, and then
-//! cached in this process.
+//! Authentication returns the version of the viewer's exclusions in the round trip that it makes anyway. A viewer
+//! without a version has no exclusions, which cost nothing. The exclusions of any other viewer are read once per
+//! version, and then cached in this process.
 //!
 //! A mute is one script in the viewer's slot, so it needs no intent.
 //!
 //! Not here: what exclusions hide (`app::visibility`).
 //!
 //! # Why the version is read before the exclusions
-//! A cached set is at least as new as its version. If the set were read first, a set from before a change could be cached
-//! under the version after the change.
+//! A cached set is at least as new as its version. If the set were read first, a set from before a change could be
+//! cached under the version after the change.
 
 use std::sync::{Arc, LazyLock};
 
 use futures::FutureExt as _;
-use quick_cache::Weighter;
-use quick_cache::sync::Cache;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 use crate::app::App;
 use crate::app::error::{Error, Field, Reason, RuleViolation};
 use crate::app::read::{Load, Pending, Read, Requests, Shared};
 use crate::app::viewer::{SignedIn, Viewer};
 use crate::budget;
+use crate::config::RelationConfig;
 use crate::model::clock::Timestamp;
 use crate::model::exclusion::{Blockers, Exclusions, Version};
 use crate::model::id::UserId;
-use crate::model::relation::{Mute, MuteScope};
+use crate::model::relation::{Follow, Mute, MuteScope};
 use crate::store::batch::Batch;
-use crate::store::compact::{self, CompactSet, MOST_READ};
+use crate::store::compact::{self, CompactSet, MOST_MEMBERS};
 use crate::store::{Feature, exclusion};
 
 /// Estimated size of the exclusions of a viewer, in bytes.
 const TYPICAL: u64 = 500;
 /// Estimated size of a cache entry beside its exclusions, in bytes.
 const OVERHEAD: u64 = 100;
+/// Maximum number of shards of the cache, each with a lock of its own.
+const MOST_SHARDS: u64 = 256;
 
 const ONESELF: &str = "You cannot mute or unmute yourself.";
 
@@ -59,17 +62,36 @@ impl Weighter<Subject, Arc<Exclusions>> for Size {
 }
 
 impl ExclusionCache {
-    /// Creates an empty cache of at most this size in bytes.
-    pub(super) fn new(bytes: u64) -> Self {
+    /// Creates an empty cache of the configured size.
+    pub(super) fn new(config: &RelationConfig) -> Self {
+        let bytes = config.relation_exclusion_cache;
         let items = usize::try_from(bytes / TYPICAL).unwrap_or(usize::MAX);
-        Self { entries: Cache::with_weighter(items, bytes, Size) }
+        // The cache keeps no entry that is larger than nearly all of one of its shards.
+        let shards = (bytes / (2 * largest(config))).clamp(1, MOST_SHARDS).ilog2();
+        let options = OptionsBuilder::new()
+            .estimated_items_capacity(items)
+            .weight_capacity(bytes)
+            .shards(1 << shards)
+            .build()
+            .expect("both capacities are set");
+        let entries =
+            Cache::with_options(options, Size, DefaultHashBuilder::default(), DefaultLifecycle::default());
+        Self { entries }
     }
+}
+
+/// Returns the size in memory, in bytes, of the largest exclusions that the limits allow.
+fn largest(config: &RelationConfig) -> u64 {
+    let (mutes, blocks) = (config.relation_mute_limit as usize, config.relation_block_limit as usize);
+    let lists = (blocks + config.relation_follow_limit as usize) * size_of::<Follow>();
+    let users = (blocks + 2 * MOST_MEMBERS) * size_of::<UserId>();
+    OVERHEAD + (mutes * size_of::<(UserId, Mute)>() + lists + users) as u64
 }
 
 impl App {
     /// Hides a user's posts from the viewer's timelines, until a time or until the mute is removed. The user is not
-    /// notified. Idempotent; a repeated mute keeps its time, and replaces scope and end. Makes two round trips, plus one
-    /// for the first mute of the process, and up to three at the limit.
+    /// notified. Idempotent; a repeated mute keeps its time, and replaces scope and end. Makes two round trips, plus
+    /// one for the first mute of the process, and up to three at the limit.
     pub async fn mute(
         &self,
         viewer: &Viewer,
@@ -112,8 +134,8 @@ impl App {
         self.write_sessions(viewer.user, "mute", mute).await
     }
 
-    /// Removes the viewer's mutes that have ended. Returns true if there were any. The process knows them, so that Redis
-    /// does not search all mutes for every user who has reached the limit.
+    /// Removes the viewer's mutes that have ended. Returns true if there were any. The process knows them, so that
+    /// Redis does not search all mutes for every user who has reached the limit.
     async fn remove_ended_mutes(&self, viewer: &SignedIn) -> Result<bool, Error> {
         let (exclusions, now) = (self.exclusions(viewer).await?, self.now());
         let ended = exclusions.ended(now);
@@ -136,8 +158,8 @@ impl App {
         Ok(())
     }
 
-    /// Returns the viewer's exclusions as of authentication, or newer. Makes no round trip if there are none, or if they
-    /// are cached; otherwise one.
+    /// Returns the viewer's exclusions as of authentication, or newer. Makes no round trip if there are none, or if
+    /// they are cached; otherwise one.
     pub(super) async fn exclusions(&self, viewer: &SignedIn) -> Result<Arc<Exclusions>, Error> {
         let Some(version) = viewer.exclusions.get() else { return Ok(Arc::clone(&NONE)) };
         // This benefits all later reads, so this operation's budget does not limit it.
@@ -148,12 +170,13 @@ impl App {
     async fn read_exclusions(&self, viewer: UserId) -> Result<Arc<Exclusions>, Error> {
         let mut batch = Batch::new("exclusions");
         let exclusions = batch.push(exclusion::read(self.keys(), viewer));
-        let blockers = batch.push(compact::all(self.keys(), CompactSet::Blockers(viewer), MOST_READ));
+        let blockers = batch.push(compact::all(self.keys(), CompactSet::Blockers(viewer), MOST_MEMBERS));
         let mut replies = batch.send(self.store()).await?;
         Ok(Arc::new(replies.take(exclusions)?.blocked_by(replies.take(blockers)?)))
     }
 
-    /// Returns true if a user blocks the viewer, who may then not notice that the user exists. Makes at most one round trip.
+    /// Returns true if a user blocks the viewer, to whom the user must not appear to exist. Makes at most one round
+    /// trip.
     pub(super) async fn is_hidden(
         &self,
         load: &impl Load,
@@ -171,7 +194,8 @@ impl App {
         })
     }
 
-    /// Reads the version of the viewer's exclusions again, for an event long after authentication. Makes one round trip.
+    /// Reads the version of the viewer's exclusions again, for an event long after authentication. Makes one round
+    /// trip.
     pub async fn refresh_exclusions(&self, viewer: &Viewer) -> Result<(), Error> {
         let signed_in = viewer.signed_in()?;
         let read = exclusion::version(self.keys(), signed_in.user);
@@ -202,12 +226,23 @@ impl Read for BlockersAmong {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::relation::Follow;
+    use crate::config::RelationStrategy;
+
+    const BYTES: u64 = 16_000_000;
+
+    fn config(limit: u32) -> RelationConfig {
+        RelationConfig {
+            relation_follow_limit: limit,
+            relation_mute_limit: limit,
+            relation_block_limit: limit,
+            relation_exclusion_cache: BYTES,
+            relation_strategy: RelationStrategy::Zmscore,
+        }
+    }
 
     /// Caches the exclusions of 1,000 viewers, and returns how many of them fit in 16 MB.
     fn cached(exclusions: &Exclusions) -> usize {
-        const BYTES: u64 = 16_000_000;
-        let cache = ExclusionCache::new(BYTES);
+        let cache = ExclusionCache::new(&config(5_000));
         for viewer in (1..=1_000).filter_map(UserId::new) {
             cache.entries.insert((viewer, Version::new(1).unwrap()), Arc::new(exclusions.clone()));
         }
@@ -232,5 +267,22 @@ mod tests {
         assert_eq!(all.blocks().len(), 10_000);
         assert!(all.bytes() > muting.bytes() + blocking.bytes());
         assert!(cached(&all) > 10);
+        assert!(all.bytes() as u64 <= largest(&config(5_000)));
+    }
+
+    #[test]
+    fn the_largest_exclusions_that_the_limits_allow_are_cached() {
+        for limit in [1, 5_000, 40_000] {
+            let at = Timestamp::from_millis(0);
+            let users = |from: u64| (from..from + u64::from(limit)).filter_map(UserId::new);
+            let mute = Mute { since: at, until: None, scope: MuteScope::All };
+            let entries = |from| users(from).map(|user| Follow { user, at }).collect::<Vec<_>>();
+            let exclusions = Exclusions::new(users(1).map(|user| (user, mute)).collect())
+                .with(entries(1), entries(100_000));
+            let cache = ExclusionCache::new(&config(limit));
+            let viewer = (UserId::new(1).unwrap(), Version::new(1).unwrap());
+            cache.entries.insert(viewer, Arc::new(exclusions));
+            assert_eq!(cache.entries.len(), 1, "{limit}");
+        }
     }
 }

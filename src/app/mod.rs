@@ -136,7 +136,7 @@ impl ProcessState {
             looks: PerUser::default(),
             allowances: PerUser::default(),
             delivered_mark: DeliveredMark::default(),
-            exclusions: ExclusionCache::new(rules.relation.relation_exclusion_cache),
+            exclusions: ExclusionCache::new(&rules.relation),
             entered: Entered::default(),
             last_issued: AtomicU64::default(),
             recovery: Recovery::default(),
