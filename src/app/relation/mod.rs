@@ -1,4 +1,4 @@
-//! Changes of the relations between two users that a user makes: follows and requests to follow, and blocks.
+//! Follows, requests to follow and blocks, as users make and end them.
 //!
 //! Not here: the writes to several slots that a change takes (`app::edge`), and mutes (`app::exclusion`).
 
@@ -77,7 +77,8 @@ impl App {
         }
     }
 
-    /// Makes the viewer unfollow another user, or withdraws the request to follow them. Idempotent. Makes six round trips.
+    /// Makes the viewer unfollow another user, or withdraws the request to follow them. Idempotent. Makes six round
+    /// trips.
     pub async fn unfollow(&self, viewer: &Viewer, followee: UserId) -> Result<(), Error> {
         let signed_in = viewer.signed_in()?;
         self.check_other(signed_in, followee, FOLLOW_ONESELF).await?;
@@ -91,8 +92,8 @@ impl App {
         self.change_follower(viewer, follower, Change::End).await
     }
 
-    /// Accepts another user's request to follow the viewer. Without a request, does nothing. Makes six round trips, plus
-    /// two if the other user has a timeline.
+    /// Accepts another user's request to follow the viewer. Without a request, does nothing. Makes six round trips,
+    /// plus two if the other user has a timeline.
     pub async fn accept_follow_request(&self, viewer: &Viewer, follower: UserId) -> Result<(), Error> {
         self.change_follower(viewer, follower, Change::Accept).await
     }
@@ -108,9 +109,9 @@ impl App {
         self.change_follow(Edge { follower, followee: signed_in.user }, change).await.map(drop)
     }
 
-    /// Makes the viewer block another user: neither sees the other any more, and the follows and requests between the two
-    /// end. Idempotent; a repeated block keeps its time. Makes seven round trips, plus one for the first block of the
-    /// process.
+    /// Makes the viewer block another user: neither sees the other any more, and the follows and requests between the
+    /// two end. Idempotent; a repeated block keeps its time. Makes seven round trips, plus one for the first block of
+    /// the process.
     pub async fn block(&self, viewer: &Viewer, other: UserId) -> Result<(), Error> {
         let signed_in = viewer.signed_in()?;
         self.check_other(signed_in, other, BLOCK_ONESELF).await?;
@@ -127,13 +128,17 @@ impl App {
     /// Lifts the viewer's block of another user. Idempotent. Does not restore follows. Makes five round trips.
     pub async fn unblock(&self, viewer: &Viewer, other: UserId) -> Result<(), Error> {
         let signed_in = viewer.signed_in()?;
-        self.check_other(signed_in, other, BLOCK_ONESELF).await?;
-        signed_in.exclusions.raise(self.lift_block(signed_in.user, other).await?);
-        Ok(())
+        let checked = self.check_other(signed_in, other, BLOCK_ONESELF).await;
+        // Users who have blocked each other at the same time do not see each other, and yet may unblock each other.
+        let blocks = self.exclusions(signed_in).await?.blocked_since(other).is_some();
+        if blocks || checked.is_ok() {
+            signed_in.exclusions.raise(self.lift_block(signed_in.user, other).await?);
+        }
+        checked.map(drop)
     }
 
-    /// Returns the user named in a relation mutation, with the fields that relations need. Fails if they are the viewer,
-    /// with the message `oneself`, or do not exist, or block the viewer. Makes one round trip.
+    /// Returns the user named in a relation mutation, with the fields that relations need. Fails if they are the
+    /// viewer, with the message `oneself`, or do not exist, or block the viewer. Makes one round trip.
     pub(super) async fn check_other(
         &self,
         viewer: &SignedIn,

@@ -197,13 +197,12 @@ impl UserList {
         match self.kind {
             ListKind::Followers => Some(Side::Followers),
             ListKind::Following => Some(Side::Following),
-            ListKind::Requests => Some(Side::Requests),
             ListKind::Mutuals | ListKind::KnownFollowers => None,
         }
     }
 
-    /// Returns all entries of a computed list, newest first, as seen by the viewer. Makes one round trip, plus one for known
-    /// followers and for long lists of mutuals. A loader makes that additional round trip only once.
+    /// Returns all entries of a computed list, newest first, as seen by the viewer. Makes one round trip, plus one for
+    /// known followers and for long lists of mutuals. A loader makes that additional round trip only once.
     pub(in crate::app) async fn all(
         self,
         load: &impl Load,
@@ -235,8 +234,8 @@ async fn mutuals(load: &impl Load, user: UserId) -> Result<Arc<[Follow]>, Error>
     }
 }
 
-/// Returns the same list, but reads the two sets one after the other, because they are at two masters of a cluster while
-/// the user's slot moves. Makes two round trips.
+/// Returns the same list, but reads the two sets one after the other, because they are at two masters of a cluster
+/// while the user's slot moves. Makes two round trips.
 async fn mutuals_apart(load: &impl Load, user: UserId) -> Result<Arc<[Follow]>, Error> {
     let following = load.load(Following(user)).await?;
     let followers = load.load(FollowersAmong { user, among: Shared(Arc::clone(&following)) }).await?;

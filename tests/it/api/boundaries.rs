@@ -84,6 +84,24 @@ async fn a_block_keeps_its_time_and_blocking_or_unblocking_twice_changes_nothing
 }
 
 #[tokio::test]
+async fn users_who_have_blocked_each_other_may_both_unblock() {
+    let world = World::new().await;
+    let people = world.people(2).await;
+    let [ada, ben] = &people[..] else { unreachable!() };
+    done(&world, ada, "block", ben).await;
+    // As if both had blocked each other at the same time.
+    world.redis.raw::<u64>(&["ZADD", "ff:{u2}:blocking", "1767225600000", "1"]);
+    world.redis.raw::<u64>(&["ZADD", "ff:{u1}:blockers", "1767225600000", "2"]);
+    for user in ["1", "2"] {
+        world.redis.raw::<i64>(&["HINCRBY", &format!("ff:{{u{user}}}:sessions"), "exclusions", "1"]);
+    }
+    let payload = change(&world, ben, "unblock", ada).await;
+    assert_eq!(payload["userErrors"][0]["code"], "NOT_FOUND", "Ada still blocks Ben");
+    assert_eq!(done(&world, ada, "unblock", ben).await["blockedSince"], Value::Null);
+    assert_eq!(done(&world, ben, "follow", ada).await["status"], "FOLLOWING");
+}
+
+#[tokio::test]
 async fn violations_of_the_rules_are_reported_and_change_nothing() {
     let world = World::with(&["--relation-block-limit", "2", "--relation-follow-limit", "2"]).await;
     let people = world.people(6).await;
