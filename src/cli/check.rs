@@ -52,7 +52,7 @@ async fn report(app: &App, repair: bool) -> Outcome {
         unmovable,
         miscounted,
         mistimed,
-        mislimited,
+        wrong_visibilities,
         unfinished,
     } = found;
     let verdict = match (found.faults(), left.faults()) {
@@ -79,7 +79,7 @@ async fn report(app: &App, repair: bool) -> Outcome {
          posts not archived:            {unmovable}\n\
          archived posts miscounted:     {miscounted}\n\
          users with wrong post times:   {mistimed}\n\
-         users with wrong visibilities: {mislimited}\n\
+         users with wrong visibilities: {wrong_visibilities}\n\
          operations in progress:        {unfinished}\n\
          {verdict}"
     ))?;

@@ -7,12 +7,11 @@ use std::collections::HashSet;
 
 use crate::app::App;
 use crate::app::check::Findings;
-use crate::app::edge::Edge;
 use crate::app::error::Error;
 use crate::model::id::UserId;
 use crate::model::relation::FollowState;
 use crate::store::batch::Batch;
-use crate::store::compact::{self, CompactSet, MOST_READ};
+use crate::store::compact::{self, CompactSet, MOST_MEMBERS};
 use crate::store::intent::Operation;
 use crate::store::{block, exclusion, follow, user};
 
@@ -40,7 +39,7 @@ impl App {
         let ids = ids.iter().zip(has_any).filter(|(_, has_any)| *has_any).map(|(id, _)| id);
         let mut batch = Batch::new("check: blocks");
         let read = |&id: &UserId| {
-            let blockers = compact::all(self.keys(), CompactSet::Blockers(id), MOST_READ);
+            let blockers = compact::all(self.keys(), CompactSet::Blockers(id), MOST_MEMBERS);
             (id, batch.push(exclusion::read(self.keys(), id)), batch.push(blockers))
         };
         let tickets: Vec<_> = ids.map(read).collect();
@@ -78,14 +77,14 @@ impl App {
             }
             if repair {
                 self.repair_block(user, other).await?;
-                self.end_follows_across(user, other).await?;
+                self.repeat_block(user, other).await?;
             }
         }
         Ok(findings)
     }
 
-    /// Returns the pairs with a fault. A follow across a block is a fault only if the user who blocks is in `ids`, which are
-    /// in ascending order, so that it is counted once.
+    /// Returns the pairs with a fault. A follow across a block is a fault only if the user who blocks is in `ids`,
+    /// which are in ascending order, so that it is counted once.
     async fn faulty_blocks(
         &self,
         pairs: &[(UserId, UserId)],
@@ -116,16 +115,8 @@ impl App {
         Ok(faulty)
     }
 
-    /// Ends the follows between two users, if one still blocks the other. Repeating the block does this.
-    async fn end_follows_across(&self, user: UserId, other: UserId) -> Result<(), Error> {
-        let (block, _) = block::read(self.keys(), user, other).send("check: block", self.store()).await?;
-        if let Some(since) = block.since {
-            self.write_block(user, other, since).await?;
-        }
-        Ok(())
-    }
-
-    /// Finds requests to follow users whose accounts are public.
+    /// Finds requests to follow users whose accounts are public. Counts up to 1,000 per user. With `repair`, accepts all
+    /// of them.
     async fn check_requests(&self, ids: &[UserId], repair: bool) -> Result<Findings, Error> {
         let mut batch = Batch::new("check: requests");
         let read = |&id: &UserId| batch.push(user::requests_to_public(self.keys(), id, TOGETHER));
@@ -142,15 +133,9 @@ impl App {
                 let edge = Operation::Edge { follower: **follower, followee: *id };
                 !under_way.contains(&edge) && !under_way.contains(&Operation::Public { user: *id })
             };
-            let stray: Vec<Edge> = requests
-                .iter()
-                .filter(is_stray)
-                .map(|follower| Edge { follower: *follower, followee: *id })
-                .collect();
-            findings.stray_requests += stray.len() as u64;
-            if repair {
-                self.repair_edges(&stray).await?;
-            }
+            let stray = requests.iter().filter(is_stray).count();
+            findings.stray_requests += stray as u64;
+            while repair && stray > 0 && !self.accept_requests(*id).await? {}
         }
         Ok(findings)
     }

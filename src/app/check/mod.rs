@@ -61,7 +61,7 @@ pub struct Findings {
     /// Users whose hot posts have wrong creation times.
     pub mistimed: u64,
     /// Users whose set of hot posts that only followers can see is wrong.
-    pub mislimited: u64,
+    pub wrong_visibilities: u64,
     /// Unfinished operations, which are not faults.
     pub unfinished: u64,
 }
@@ -80,7 +80,7 @@ impl Findings {
             + self.unmovable
             + self.miscounted
             + self.mistimed
-            + self.mislimited
+            + self.wrong_visibilities
     }
 }
 
@@ -99,7 +99,7 @@ impl AddAssign for Findings {
             unmovable,
             miscounted,
             mistimed,
-            mislimited,
+            wrong_visibilities,
             unfinished,
         } = other;
         self.users += users;
@@ -114,7 +114,7 @@ impl AddAssign for Findings {
         self.unmovable += unmovable;
         self.miscounted += miscounted;
         self.mistimed += mistimed;
-        self.mislimited += mislimited;
+        self.wrong_visibilities += wrong_visibilities;
         self.unfinished += unfinished;
     }
 }
@@ -164,8 +164,9 @@ impl App {
         self.keys().name_shards()
     }
 
-    /// Checks the users with the [`USERS_AT_A_TIME`] ids from `first` on: their names, both of their lists,
-    /// their archived post counts, and the creation times and visibilities of their hot posts. With `repair`, repairs faults.
+    /// Checks the users with the [`USERS_AT_A_TIME`] ids from `first` on: their names, their lists of follows and
+    /// requests, their blocks, their archived post counts, and the creation times and visibilities of their hot posts.
+    /// With `repair`, repairs faults.
     pub async fn check_users(&self, first: u64, repair: bool) -> Result<Findings, Error> {
         let ids: Vec<UserId> = (first..first + USERS_AT_A_TIME).filter_map(UserId::new).collect();
         let records = ids.iter().zip(self.usernames(&ids).await?);
@@ -187,8 +188,8 @@ impl App {
         Ok(findings)
     }
 
-    /// Checks these users' archived post counts, and the creation times and visibilities of their hot posts. With `repair`,
-    /// repairs faults.
+    /// Checks these users' archived post counts, and the creation times and visibilities of their hot posts. With
+    /// `repair`, repairs faults.
     pub async fn check_posts(&self, ids: &[UserId], repair: bool) -> Result<Findings, Error> {
         let mut findings = self.check_times(ids, repair).await?;
         findings.miscounted += self.check_cold(ids, repair).await?;
