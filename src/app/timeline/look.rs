@@ -87,8 +87,8 @@ impl TimelineLook {
         self.is_whole && self.began >= needed && self.above <= seen.upto && reaches_back
     }
 
-    /// Returns those of `posts` that still exist and that the viewer may see. Makes one round trip on a cache hit; otherwise
-    /// three.
+    /// Returns those of `posts` that still exist and that the viewer may see. Makes one round trip on a cache hit;
+    /// otherwise three.
     pub(super) async fn load(
         &self,
         app: &App,
@@ -192,6 +192,8 @@ impl App {
         if floor <= above {
             return Ok(Some(Vec::new()));
         }
+        // The viewer has authenticated long ago, and may have unblocked or unmuted an author of these posts.
+        self.refresh_exclusions(viewer).await?;
         let window = Window { direction: Direction::Backward, size: MOST_LATE + 1, from: above.last() };
         let mut posts = self.posts_of_all(viewer, &window).await?;
         posts.retain(|post| floor.covers(*post));
