@@ -4,8 +4,8 @@
 //! - The page while the slot of another user is half moved, and while no slot is.
 //! - Deliveries to followers who listen and who do not, and how soon listeners are woken after a failover.
 //!
-//! `cargo bench` measures, with `--write` also writes the page; `cargo test` only checks that the bench works, in one short
-//! round.
+//! `cargo bench` measures, with `--write` also writes the page; `cargo test` only checks that the bench works, in one
+//! short round.
 
 #![allow(clippy::unwrap_used, reason = "a bench that cannot go on shall panic")]
 #![allow(clippy::print_stdout, reason = "this is what it is for")]

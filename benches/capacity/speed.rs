@@ -121,8 +121,8 @@ impl Meter {
     }
 }
 
-/// The steps whose CPU time is measured, with the time for receiving commands and responding. Commands that servers send
-/// one by one are measured one by one.
+/// The steps whose CPU time is measured, with the time for receiving commands and responding. Commands that servers
+/// send one by one are measured one by one.
 impl Meter {
     async fn read_watermark(&mut self, effort: Effort, _round: u64) -> f64 {
         let began = self.cpu();

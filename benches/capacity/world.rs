@@ -124,7 +124,8 @@ impl<'a> World<'a> {
         ]
     }
 
-    /// Returns the bytes that Redis uses, once its tables have their final size and it has freed the buffers of connections.
+    /// Returns the bytes that Redis uses, once its tables have their final size and it has freed the buffers of
+    /// connections.
     async fn used(&mut self) -> f64 {
         let mut last = f64::NAN;
         loop {
@@ -251,8 +252,8 @@ impl<'a> World<'a> {
         bytes / f64::from(count)
     }
 
-    /// Returns the bytes per entry of lists of one length. Writes and deletes so many lists that the buffers of connections
-    /// do not matter.
+    /// Returns the bytes per entry of lists of one length. Writes and deletes so many lists that the buffers of
+    /// connections do not matter.
     fn bytes_per_entry(&mut self, side: Side, length: u64) -> f64 {
         let copies = self.sizes.lists.entries.div_ceil(length);
         let keys = self.app.store().keys();

@@ -60,8 +60,8 @@ async fn build(app: &App) -> String {
     viewer.token.expose()
 }
 
-/// Registers a user with posts and followers. Returns the name of one of the user's keys, and requests of the user: some
-/// only read lists, and the others wait while the user's slot is half moved.
+/// Registers a user with posts and followers. Returns the name of one of the user's keys, and requests of the user:
+/// some only read lists, and the others wait while the user's slot is half moved.
 async fn other_user(app: &App) -> (String, Vec<Vec<u8>>) {
     let opened = app.register("other", "correct horse", None, None, None).await.unwrap();
     let (other, token) = (opened.viewer.user().unwrap(), opened.token.expose());

@@ -25,8 +25,8 @@ impl Entered {
 }
 
 impl App {
-    /// Records that the store has a feature. Call this function before the first data of the feature are stored. Makes one
-    /// round trip; none if this process has recorded the feature before.
+    /// Records that the store has a feature. Call this function before the first data of the feature are stored. Makes
+    /// one round trip; none if this process has recorded the feature before.
     pub(super) async fn enter(&self, feature: Feature) -> Result<(), Error> {
         self.0.process.entered.of(feature).get_or_try_init(|| self.store().add_feature(feature)).await?;
         Ok(())

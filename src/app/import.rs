@@ -1,7 +1,7 @@
 //! Bulk import of users, follows, mutes, private accounts, blocks and posts, in the same steps as individual writes.
 //!
-//! All imports but that of posts are idempotent: an existing name keeps its user, and an existing follow, request, mute or
-//! block keeps its time (a mute loses its end). To complete an interrupted import of these, run it again.
+//! All imports but that of posts are idempotent: an existing name keeps its user, and an existing follow, request, mute
+//! or block keeps its time (a mute loses its end). To complete an interrupted import of these, run it again.
 
 use std::ops::AddAssign;
 
@@ -122,14 +122,14 @@ impl App {
         Ok(batch.send(self.store()).await?.take_all(tickets)?)
     }
 
-    /// Writes follows, even of users whose accounts are private. Makes five round trips for any number of follows; a few
-    /// thousand follows per call is a good batch size.
+    /// Writes follows, even of users whose accounts are private. Makes five round trips for any number of follows; a
+    /// few thousand follows per call is a good batch size.
     pub async fn import_follows(&self, follows: Vec<ImportFollow>) -> Result<ImportedFollows, Error> {
         self.import_edges(follows, false).await
     }
 
-    /// Writes requests to follow users whose accounts are private; a request to a public account becomes a follow. Makes as
-    /// many round trips as [`App::import_follows`], plus two if an account is public; none for no requests.
+    /// Writes requests to follow users whose accounts are private; a request to a public account becomes a follow.
+    /// Makes as many round trips as [`App::import_follows`], plus two if an account is public; none for no requests.
     pub async fn import_requests(&self, requests: Vec<ImportFollow>) -> Result<ImportedFollows, Error> {
         if requests.is_empty() {
             return Ok(ImportedFollows::default());
@@ -160,8 +160,8 @@ impl App {
         Ok(imported)
     }
 
-    /// Makes the accounts of users private. Their followers stay. Makes one round trip for any number of users, plus one
-    /// for the first of the process; none for no users.
+    /// Makes the accounts of users private. Their followers stay. Makes one round trip for any number of users, plus
+    /// one for the first of the process; none for no users.
     pub async fn import_private(&self, users: &[UserId]) -> Result<(), Error> {
         if users.is_empty() {
             return Ok(());
@@ -180,8 +180,9 @@ impl App {
         Ok(())
     }
 
-    /// Writes blocks: pairs of a user and another whom they block since `at`. Ends the follows and requests between the two. Blocks
-    /// beyond the limit are left out. Makes six round trips per block, for 64 blocks at a time; none for no blocks.
+    /// Writes blocks: pairs of a user and another whom they block since `at`. Ends the follows and requests between the
+    /// two. Blocks beyond the limit are left out. Makes six round trips per block, for 64 blocks at a time; none for no
+    /// blocks.
     pub async fn import_blocks(&self, blocks: &[(UserId, UserId)], at: Timestamp) -> Result<(), Error> {
         if blocks.is_empty() {
             return Ok(());
@@ -192,8 +193,8 @@ impl App {
         stream::iter(blocks).buffer_unordered(BLOCKS).try_for_each(|_| async { Ok(()) }).await
     }
 
-    /// Writes mutes without an end: pairs of a user and another whom they mute since `at`. Mutes beyond the limit are left
-    /// out. Makes two round trips for any number of mutes; none for no mutes.
+    /// Writes mutes without an end: pairs of a user and another whom they mute since `at`. Mutes beyond the limit are
+    /// left out. Makes two round trips for any number of mutes; none for no mutes.
     pub async fn import_mutes(&self, mutes: &[(UserId, UserId)], at: Timestamp) -> Result<(), Error> {
         if mutes.is_empty() {
             return Ok(());

@@ -1,8 +1,9 @@
 //! Shows users their own writes although replicas are read.
 //!
-//! If `--redis-replica-reads` is set, the queries of users who have not written lately read records of users and posts, and
-//! pages and lengths of lists, from replicas. A note in the viewer's slot says who has written; authentication reads it.
-//! Everything in the viewer's own slot is read from its master, as are sessions, relations, timelines and lists of posts.
+//! If `--redis-replica-reads` is set, the queries of users who have not written lately read records of users and posts,
+//! and pages and lengths of lists, from replicas. A note in the viewer's slot says who has written; authentication
+//! reads it. Everything in the viewer's own slot is read from its master, as are sessions, relations, timelines and
+//! lists of posts.
 
 use crate::app::App;
 use crate::app::deadline::WRITER_LIVES;
@@ -40,8 +41,8 @@ impl App {
         Self(self.0.clone(), Consistency::MayLag(viewer.user()))
     }
 
-    /// Notes that the viewer is about to write, so that their next queries show it. Makes one round trip if replicas are
-    /// read, which must end before the viewer learns of the write.
+    /// Notes that the viewer is about to write, so that their next queries show it. Makes one round trip if replicas
+    /// are read, which must end before the viewer learns of the write.
     pub async fn note_write(&self, viewer: &Viewer) {
         let Some(user) = viewer.user().filter(|_| self.store().reads_replicas()) else { return };
         let note = written::note(self.keys(), user, WRITER_LIVES);

@@ -188,8 +188,8 @@ impl App {
         Ok(torn)
     }
 
-    /// Returns true if no further operation of the round can be repaired after this error. In a cluster, others' data may be
-    /// on masters that are reachable.
+    /// Returns true if no further operation of the round can be repaired after this error. In a cluster, others' data
+    /// may be on masters that are reachable.
     pub(super) fn gives_up_after(&self, error: &Error) -> bool {
         error.is_unreachable() && !self.keys().is_sharded()
     }

@@ -59,8 +59,8 @@ pub struct SignedIn {
     pub(super) token: TokenHash,
 }
 
-/// The last known version of a viewer's exclusions. Clones share it, so that all parts of an operation see the writes of
-/// the operation.
+/// The last known version of a viewer's exclusions. Clones share it, so that all parts of an operation see the writes
+/// of the operation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KnownVersion(Arc<AtomicU64>);
 
@@ -198,7 +198,8 @@ impl App {
         self.write_sessions(signed_in.user, "mark seen", touch).await.map(drop)
     }
 
-    /// Performs a write to a user's sessions, or to the version of the user's exclusions beside them. Makes one round trip.
+    /// Performs a write to a user's sessions, or to the version of the user's exclusions beside them. Makes one round
+    /// trip.
     pub(super) async fn write_sessions<T>(
         &self,
         user: UserId,

@@ -47,7 +47,7 @@ pub struct CountRange {
     /// Period in which the posts were created.
     pub period: Period,
     /// True to leave out the posts that only followers can see.
-    pub is_public: bool,
+    pub only_public: bool,
     /// Posts that do not count.
     pub excluded: Vec<PostId>,
 }
@@ -196,8 +196,8 @@ const MOST_SKEW: Duration = Duration::from_hours(24);
 /// Adds the conditions for the posts in a range.
 ///
 /// # Why the period also bounds the ids
-/// The posts are read in the order of their ids. Without these bounds, the database would scan all posts from one end up
-/// to the period. Creation times grow with the ids, except for the clocks' differences. The nearest post that was
+/// The posts are read in the order of their ids. Without these bounds, the database would scan all posts from one end
+/// up to the period. Creation times grow with the ids, except for the clocks' differences. The nearest post that was
 /// created more than this difference before or after the period is therefore a bound, which an index finds at once.
 fn push_bounds<Sql: Dialect>(read: &mut QueryBuilder<Sql>, range: &Range)
 where
@@ -253,7 +253,7 @@ where
     read.push_bind(number(range.author.get())).push(" AND deleted = 0 AND id <= ");
     read.push_bind(number(range.upto));
     push_created(read, "created_at", range.period);
-    if range.is_public {
+    if range.only_public {
         read.push(" AND visibility IS NULL");
     }
     if !range.excluded.is_empty() {

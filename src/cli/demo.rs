@@ -19,8 +19,8 @@ use crate::model::post::{Content, Platform};
 use crate::model::secret::{Password, PasswordHash};
 use crate::model::user::{Bio, DisplayName, Username};
 
-/// Creates a demo world: people with names and bios who follow each other, mute some of those they follow, and post. Some
-/// accounts are private, and some people block others.
+/// Creates a demo world: people with names and bios who follow each other, mute some of those they follow, and post.
+/// Some accounts are private, and some people block others.
 ///
 /// As in real networks, most people have some followers, and a few have a large share of all followers. The same number
 /// of users and the same seed create the same world. There is always a user called ada. Running the command again
@@ -89,17 +89,18 @@ fn world(users: usize, seed: u64, most: usize, password: &PasswordHash) -> World
     World { users, follows, time: Box::new(time), mutes, boundaries, posts }
 }
 
-/// Returns pairs of a user and a followed user whom they mute: one of ada's follows, and one in a hundred of the others'.
+/// Returns pairs of a user and a followed user whom they mute: one of ada's follows, and one in a hundred of the
+/// others'.
 fn mutes(mut rng: StdRng, follows: &[(u32, u32)]) -> Vec<(u32, u32)> {
     let of_ada = follows.iter().find(|(follower, _)| *follower == 0);
     let others = follows.iter().filter(|(follower, _)| *follower != 0 && rng.random_bool(0.01));
     of_ada.into_iter().chain(others).copied().collect()
 }
 
-/// Returns the private accounts, the requests to follow them, and the blocks: about 3 % of the accounts are private, and
-/// one user in 200 blocks another. The accounts of ada and of her followers are public, so that she can follow them back.
-/// She requests to follow up to three users, and blocks one. Other blocks are between users who do not follow her, and whom
-/// she does not follow.
+/// Returns the private accounts, the requests to follow them, and the blocks: about 3 % of the accounts are private,
+/// and one user in 200 blocks another. The accounts of ada and of her followers are public, so that she can follow them
+/// back. She requests to follow up to three users, and blocks one. Other blocks are between users who do not follow
+/// her, and whom she does not follow.
 fn boundaries(mut rng: StdRng, users: usize, follows: &[(u32, u32)]) -> Boundaries {
     const REQUESTS_OF_ADA: usize = 3;
     let users = u32::try_from(users).expect("a demo world has at most a million users");

@@ -9,8 +9,8 @@ const OWN: u64 = 128;
 /// Number of files that the runtime of a worker thread needs.
 const WORKER: u64 = 4;
 
-/// Raises the open-file limit to its hard limit, and returns the number of files left for client connections of a server
-/// with this number of worker threads.
+/// Raises the open-file limit to its hard limit, and returns the number of files left for client connections of a
+/// server with this number of worker threads.
 pub(super) fn for_connections(data: &DataConfig, threads: usize) -> usize {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     // On failure, the limit stays unchanged.

@@ -93,8 +93,8 @@ impl ArchiveConfig {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Media")]
 pub struct MediaConfig {
-    /// Hosts that users' pictures may be on, such as pictures.example.org, separated by commas; without this option, users
-    /// have no pictures.
+    /// Hosts that users' pictures may be on, such as pictures.example.org, separated by commas; without this option,
+    /// users have no pictures.
     ///
     /// Clients load the pictures from these hosts, which thus receive the addresses of readers. The server does not
     /// connect to them.

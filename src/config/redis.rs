@@ -55,16 +55,16 @@ pub struct RedisConfig {
 
     /// Number of partitions of the queues of deliveries [default: 4, 16 for a cluster].
     ///
-    /// Takes effect when the store is first used, and is fixed from then on. In a cluster, the partitions are on different
-    /// masters. Each server process has a worker, with connections of its own, for each partition.
+    /// Takes effect when the store is first used, and is fixed from then on. In a cluster, the partitions are on
+    /// different masters. Each server process has a worker, with connections of its own, for each partition.
     #[arg(long, value_name = "N", env = "FANFOLD_REDIS_DELIVERY_PARTITIONS")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=256))]
     pub redis_delivery_partitions: Option<u32>,
 
     /// Read replicas of a Redis Cluster that are less than five seconds behind.
     ///
-    /// Queries read others' records, posts and follow lists from them, and show these up to five seconds late. What a user
-    /// has written shows to that user at once.
+    /// Queries read others' records, posts and follow lists from them, and show these up to five seconds late. What a
+    /// user has written shows to that user at once.
     #[arg(long, env = "FANFOLD_REDIS_REPLICA_READS")]
     pub redis_replica_reads: bool,
 

@@ -25,7 +25,8 @@ pub struct RelationConfig {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub relation_block_limit: u32,
 
-    /// Maximum size of this process's cache of the users whom viewers have muted or blocked, or who block them, in bytes.
+    /// Maximum size of this process's cache of the users whom viewers have muted or blocked, or who block them, in
+    /// bytes.
     #[arg(
         long,
         value_name = "BYTES",

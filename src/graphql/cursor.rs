@@ -50,7 +50,6 @@ impl List for UserList {
             ListKind::Following => 2,
             ListKind::Mutuals => 3,
             ListKind::KnownFollowers => 4,
-            ListKind::Requests => 9,
         }
     }
 
@@ -71,16 +70,7 @@ impl List for UserList {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ViewerList {
     pub(super) owner: UserId,
-    pub(super) kind: ViewerListKind,
-}
-
-/// The kinds of lists that only the viewer sees.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ViewerListKind {
-    /// A list that is read with the viewer's exclusions.
-    Own(OwnList),
-    /// The users who have requested to follow the viewer.
-    Requests,
+    pub(super) kind: OwnList,
 }
 
 impl List for ViewerList {
@@ -88,10 +78,10 @@ impl List for ViewerList {
 
     fn code(self) -> u8 {
         match self.kind {
-            ViewerListKind::Own(OwnList::Muted) => 7,
-            ViewerListKind::Own(OwnList::Blocked) => 8,
-            ViewerListKind::Requests => 9,
-            ViewerListKind::Own(OwnList::Requested) => 10,
+            OwnList::Muted => 7,
+            OwnList::Blocked => 8,
+            OwnList::Requests => 9,
+            OwnList::SentRequests => 10,
         }
     }
 

@@ -65,8 +65,8 @@ pub(super) struct Paging {
 }
 
 impl Paging {
-    /// Returns the arguments of a field of a document to execute, in which they are constants; `None` if an argument has
-    /// another type.
+    /// Returns the arguments of a field of a document to execute, in which they are constants; `None` if an argument
+    /// has another type.
     pub(super) fn of(field: &Field) -> Option<Self> {
         let value = |name| field.get_argument(name).map_or(&Value::Null, |value| &value.node);
         let number = |name| match value(name) {

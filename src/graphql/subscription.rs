@@ -69,9 +69,9 @@ impl Subscription {
         Ok(until_it_fails(watch, next))
     }
 
-    /// The relation between the viewer and another user, sent each time either user follows or unfollows the other, requests
-    /// to follow the other or withdraws the request, accepts or rejects the other's request, or the viewer mutes, unmutes,
-    /// blocks or unblocks the other, from now on. Requires a signed-in viewer.
+    /// The relation between the viewer and another user, sent whenever it changes: either user follows or unfollows the
+    /// other, or makes, withdraws, accepts or rejects a request to follow; or the viewer mutes, unmutes, blocks or
+    /// unblocks the other. A blocked user receives nothing. Requires a signed-in viewer.
     #[expect(clippy::unused_async, reason = "the library requires it")]
     async fn relation_changed(
         &self,

@@ -3,8 +3,8 @@
 //! `make web` builds them into `web/`, with each file compressed. A release build embeds these files in the program;
 //! other builds read them at run time. A program that was built without them serves a plain page.
 //!
-//! **Invariant:** a page sends requests to no other host, except for users' pictures on hosts that the operator allows, and
-//! no other page may frame it.
+//! **Invariant:** a page sends requests to no other host, except for users' pictures on hosts that the operator allows,
+//! and no other page may frame it.
 
 use std::borrow::Cow;
 use std::io::Read as _;

@@ -84,8 +84,8 @@ pub(super) fn limit_of_batch(answers: &[GraphqlResponse]) -> u64 {
     answers.iter().map(limit_of).min().unwrap_or(u64::MAX)
 }
 
-/// Returns true if the body of these responses has at most `limit` bytes as JSON. Counts the bytes only if an upper bound
-/// exceeds the limit.
+/// Returns true if the body of these responses has at most `limit` bytes as JSON. Counts the bytes only if an upper
+/// bound exceeds the limit.
 pub(super) fn is_within(body: &impl Serialize, executed: &[Response], limit: u64) -> bool {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let has_errors = executed.iter().any(|response| !response.errors.is_empty());
@@ -99,8 +99,8 @@ const ROOM: usize = 16;
 /// Maximum bytes of a character as JSON, for each byte of UTF-8: a control character becomes `\u0000`.
 const ESCAPED: usize = 6;
 
-/// Returns an upper bound of the number of bytes of a value as JSON, if each byte of its strings takes at most `escaped`
-/// bytes.
+/// Returns an upper bound of the number of bytes of a value as JSON, if each byte of its strings takes at most
+/// `escaped` bytes.
 fn upper_bound(value: &Value, escaped: usize) -> usize {
     /// Maximum bytes of a number.
     const NUMBER: usize = 32;

@@ -74,7 +74,8 @@ struct Feed {
 
 impl Feed {
     /// Returns the next event and the rest of the feed. If no event occurs within the interval, returns a keep-alive
-    /// comment in place of the event. When the server stops, the stream ends without a final event, so that clients reconnect.
+    /// comment in place of the event. When the server stops, the stream ends without a final event, so that clients
+    /// reconnect.
     async fn event(mut self) -> Option<(String, Option<Self>)> {
         tokio::select! {
             biased;

@@ -43,8 +43,8 @@ impl Default for Blockers {
     }
 }
 
-/// All users whom a viewer is not to see, or does not want to see; and the users whom the viewer has requested to follow,
-/// who are read with them.
+/// All users whom a viewer is not to see, or does not want to see; and the users whom the viewer has requested to
+/// follow, who are read with them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exclusions {
     /// The mutes, sorted by user. Some may have ended.

@@ -5,8 +5,8 @@
 use crate::model::clock::Timestamp;
 use crate::model::id::UserId;
 
-/// The relation between a viewer and another user: the two possible follows, the requests to follow, and the viewer's block
-/// and mute.
+/// The relation between a viewer and another user: the two possible follows, the requests to follow, and the viewer's
+/// block and mute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Relation {
     /// Time at which the viewer followed the other user; `None` if the viewer does not follow them.
@@ -15,7 +15,8 @@ pub struct Relation {
     pub follower_since: Option<Timestamp>,
     /// Time at which the viewer requested to follow the other user; `None` if no request is pending.
     pub requested_since: Option<Timestamp>,
-    /// Time at which the other user requested to follow the viewer; `None` if no request is pending, or if it was not read.
+    /// Time at which the other user requested to follow the viewer; `None` if no request is pending, or if it was not
+    /// read.
     pub requester_since: Option<Timestamp>,
     /// Time at which the viewer blocked the other user; `None` if the viewer does not block them.
     pub blocked_since: Option<Timestamp>,
@@ -96,7 +97,7 @@ impl Mute {
     }
 }
 
-/// What a user wants of another: to follow them, to be accepted as a follower, or neither.
+/// The state of a user's follow of another: none, a follow, or a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FollowState {
     /// The user does not follow the other, and has not requested to.
@@ -107,17 +108,17 @@ pub enum FollowState {
     Requested(Timestamp),
 }
 
-/// An entry of a user list: the listed user, and the time of the follow that created the entry.
+/// An entry of a user list: the listed user, and the time at which the user entered the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Follow {
     /// Id of the listed user.
     pub user: UserId,
-    /// Time of the follow.
+    /// Time of the follow, request or block.
     pub at: Timestamp,
 }
 
-/// One of the lists stored for each user. Each edge is in a list of its actor, which is the source of truth, and in a list
-/// of the other user, which is the mirror.
+/// One of the lists stored for each user. Each edge is in a list of its actor, which is the source of truth, and in a
+/// list of the other user, which is the mirror.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
     /// The users whom the owner follows: the source of truth.
@@ -149,6 +150,4 @@ pub enum ListKind {
     Mutuals,
     /// The owner's followers whom the viewer follows.
     KnownFollowers,
-    /// The users who have requested to follow the owner.
-    Requests,
 }

@@ -223,8 +223,8 @@ async fn retry_unknown_scripts(
     Ok(())
 }
 
-/// Reads the keys of scripts one by one, if the keys are divided between two masters of a cluster: in one exchange for all
-/// such scripts. Spends what their commands and the members of their replies cost.
+/// Reads the keys of scripts one by one, if the keys are divided between two masters of a cluster: in one exchange for
+/// all such scripts. Spends what their commands and the members of their replies cost.
 async fn read_apart(
     bodies: Vec<Body>,
     step: &'static str,
@@ -253,7 +253,8 @@ async fn read_apart(
     Ok(())
 }
 
-/// Sends a pipeline, if it has any commands, and spends the size of its replies from the budget of the current operation.
+/// Sends a pipeline, if it has any commands, and spends the size of its replies from the budget of the current
+/// operation.
 async fn exchange(step: &'static str, pipeline: Pipeline, store: &Store) -> Result<reply::Replies, Error> {
     if pipeline.is_empty() {
         return Ok(reply::Replies::default());

@@ -1,8 +1,9 @@
-//! Storage of blocks: the truth in the slot of the user who blocks, and its mirror, the blockers, in the slot of the other.
+//! Storage of blocks: the truth in the slot of the user who blocks, and its mirror, the blockers, in the slot of the
+//! other.
 //!
-//! The two are written one after the other, and a slow writer must not undo a later change. So the mirror is written with
-//! the version of the truth, and a *fence* in its slot rejects earlier versions. The fence expires, but later than any
-//! writer that could still write an earlier version.
+//! The two are written one after the other, and a slow writer must not undo a later change. So the mirror is written
+//! with the version of the truth, and a *fence* in its slot rejects earlier versions. The fence expires, but later than
+//! any writer that could still write an earlier version.
 //!
 //! Not here: the order of the writes (`app::edge::block`).
 
@@ -17,7 +18,7 @@ use crate::store::relation::Score;
 use crate::store::script;
 use crate::store::tree::ROOM;
 
-/// Lifetime of a fence, in milliseconds: longer than any writer lives.
+/// Lifetime of a fence, in milliseconds. A writer stops after ten seconds.
 const FENCE_MILLIS: u64 = 60_000;
 
 /// A block as it was read or written.
@@ -29,8 +30,8 @@ pub struct Block {
     pub version: Option<Version>,
 }
 
-/// Blocks `other`, unless the user blocks `limit` others already, and ends the user's follow of `other`, or the request to
-/// follow them. Returns the block; `None` if the user has reached the limit.
+/// Blocks `other`, unless the user blocks `limit` others already, and ends the user's follow of `other`, or the request
+/// to follow them. Returns the block; `None` if the user has reached the limit.
 pub fn block(keys: &Keys, user: UserId, other: UserId, at: Timestamp, limit: u32) -> Command<Option<Block>> {
     let block = call(&script::BLOCK).key(&keys.blocking(user)).key(&keys.sessions(user));
     let block = block.key(&keys.following(user)).key(&keys.requesting(user));

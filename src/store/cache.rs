@@ -1,7 +1,7 @@
 //! Caches users' records, their sessions and the holders of usernames in this process, kept coherent by Redis.
 //!
-//! What the cache lacks is read over one connection of its own. Redis tracks the keys that are read over this connection,
-//! and pushes a message over it when such a key changes
+//! What the cache lacks is read over one connection of its own. Redis tracks the keys that are read over this
+//! connection, and pushes a message over it when such a key changes
 //! (<https://redis.io/docs/latest/develop/reference/client-side-caching/>).
 //!
 //! # Why an entry is never stale for long
@@ -9,8 +9,9 @@
 //!   that arrives before the load ends cancels it, so that the value, read before the change, is not kept.
 //! - A write by this process removes the entry before the write is acknowledged ([`Cache::forget`]), as the message may
 //!   arrive later. A write by another process removes it when the message arrives.
-//! - When the connection breaks, messages may be lost: all entries are removed, and all loads cancelled, before any caller
-//!   that waits for the connection continues. While the connection's PING is unanswered for a second, entries are not used.
+//! - When the connection breaks, messages may be lost: all entries are removed, and all loads cancelled, before any
+//!   caller that waits for the connection continues. While the connection's PING is unanswered for a second, entries
+//!   are not used.
 //!
 //! Values that do not exist are not kept: whatever is created is visible at once.
 

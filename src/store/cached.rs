@@ -109,7 +109,8 @@ impl Store {
         }
     }
 
-    /// Reads a token's session; `None` if there is no such session. Makes one round trip; none if the session is cached. If the cache's connection fails, reads over the other connections, and keeps nothing.
+    /// Reads a token's session; `None` if there is no such session. Makes one round trip; none if the session is
+    /// cached. If the cache's connection fails, reads over the other connections, and keeps nothing.
     pub async fn session(&self, user: UserId, token: &TokenHash) -> Result<Option<Authentication>, Error> {
         let read = || session::read(&self.keys, user, token);
         let Some(Cached { cache, store }) = self.cached.as_deref() else {

@@ -1,14 +1,14 @@
 //! Sends commands to the masters of a Redis Cluster, and keeps track of which master serves which slot.
 //!
-//! Every node of the cluster knows the topology. It is read when the cluster is opened, from time to time, and whenever a
-//! reply or a broken connection shows that it has changed.
+//! Every node of the cluster knows the topology. It is read when the cluster is opened, from time to time, and whenever
+//! a reply or a broken connection shows that it has changed.
 //!
-//! Not here: how a pipeline is distributed and what a reply means for it (`store::distribution`), and what is known of the
-//! topology (`store::known`).
+//! Not here: how a pipeline is distributed and what a reply means for it (`store::distribution`), and what is known of
+//! the topology (`store::known`).
 //!
 //! # Why not the client of the `redis` crate
-//! Its cluster connection rejects pipelines of several slots. One that is aimed at a node is retried as a whole if any of
-//! its commands is redirected.
+//! Its cluster connection rejects pipelines of several slots. One that is aimed at a node is retried as a whole if any
+//! of its commands is redirected.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, ErrorKind};
@@ -252,8 +252,8 @@ impl Cluster {
         }
     }
 
-    /// Sends a group's commands to its node. Gives up if the node ceases to be a master. Also returns false if the node has
-    /// been unreachable for so long that the commands are not retried.
+    /// Sends a group's commands to its node. Gives up if the node ceases to be a master. Also returns false if the node
+    /// has been unreachable for so long that the commands are not retried.
     async fn send(&self, distribution: &Distribution, group: &Group) -> (Result<Replies, Error>, bool) {
         if let Some(replicas) = self.replicas.as_ref().filter(|_| group.is_replica()) {
             return (send_to_replica(replicas, distribution, group).await, true);

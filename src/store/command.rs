@@ -232,8 +232,8 @@ pub(super) fn pipeline(commands: &[Builder]) -> Pipeline {
     pipeline
 }
 
-/// Combines simple commands with this name and of any tags, one for each item. `read` reads an item's reply where it is.
-/// A reply that is an error fails alone.
+/// Combines simple commands with this name and of any tags, one for each item. `read` reads an item's reply where it
+/// is. A reply that is an error fails alone.
 pub(super) fn each<I: Send + 'static, T: 'static>(
     name: &str,
     items: Vec<I>,

@@ -1,8 +1,8 @@
 //! Compact sets: sets of users that may be very large, in five bytes a member, of which the newest are known.
 //!
 //! A small set is a sorted set by time. From the 129th member on, all members are in a tree of shards (see
-//! [`crate::store::tree`]), and the sorted set orders the newest of them only. The times of older members are forgotten.
-//! Each operation is one script, so that the number of members always equals the length of the set.
+//! [`crate::store::tree`]), and the sorted set orders the newest of them only. The times of older members are
+//! forgotten. Each operation is one script, so that the number of members always equals the length of the set.
 //!
 //! Not here: what the sets are for.
 
@@ -28,7 +28,7 @@ const LAST_READ: usize = 64;
 const SHARDS_READ: u32 = 1 + 4 + 16 + 64;
 /// Maximum number of members that one command reads. The shards of the first three levels have room for about twice as
 /// many, if the members are evenly distributed.
-pub const MOST_READ: usize = 5_000;
+pub const MOST_MEMBERS: usize = 5_000;
 
 /// A compact set, by what it contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,8 +56,8 @@ impl CompactSet {
         shards.fold(call, |call, shard| call.key(&keys.blocker_shard(user, shard)))
     }
 
-    /// Adds all keys with which a script looks up or changes these members: those of the newest members and of the number
-    /// of members, and for each member those of the shards that may contain it.
+    /// Adds all keys with which a script looks up or changes these members: those of the newest members and of the
+    /// number of members, and for each member those of the shards that may contain it.
     pub(super) fn keys(self, keys: &Keys, call: Builder, members: impl Iterator<Item = UserId>) -> Builder {
         let path = |call, member| self.shards(keys, call, Shard::all_of(member).map(Shard::index));
         members.fold(self.begin(keys, call), path)
@@ -85,10 +85,10 @@ pub fn remove(keys: &Keys, set: CompactSet, member: UserId) -> Command<bool> {
     remove.arg(member.get()).arg(ROOM).reply()
 }
 
-/// Reads all members, in no particular order; `None` if there are more than `most`, at most [`MOST_READ`].
+/// Reads all members, in no particular order; `None` if there are more than `most`, at most [`MOST_MEMBERS`].
 pub fn all(keys: &Keys, set: CompactSet, most: usize) -> Command<Option<Vec<UserId>>> {
     let read = set.begin(keys, call(&script::ALL_OF_SET));
-    let read = set.shards(keys, read, 0..SHARDS_READ).arg(most.min(MOST_READ)).arg(ROOM).arg(BRANCHES);
+    let read = set.shards(keys, read, 0..SHARDS_READ).arg(most.min(MOST_MEMBERS)).arg(ROOM).arg(BRANCHES);
     let users = |members: Vec<u64>| members.into_iter().filter_map(UserId::new).collect();
     let read = read.reply::<Option<Vec<u64>>>().map(move |members| Ok(members.map(users)));
     let apart = move |keys: &Keys| {

@@ -166,8 +166,8 @@ impl Deployment {
         }
     }
 
-    /// Returns the addresses of a cluster's masters, and whether each was reached when it was last tried; nothing for other
-    /// deployments.
+    /// Returns the addresses of a cluster's masters, and whether each was reached when it was last tried; nothing for
+    /// other deployments.
     pub(super) fn masters(&self) -> Vec<(String, bool)> {
         match self {
             Self::Single(_) => Vec::new(),

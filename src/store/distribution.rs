@@ -1,7 +1,7 @@
 //! Distributes a pipeline to the masters of a cluster: groups its units by master, and examines the replies.
 //!
-//! The groups are sent at the same time. Each unit's replies are examined on their own, so that one unit's redirect does
-//! not repeat the others. Every command is safe to repeat.
+//! The groups are sent at the same time. Each unit's replies are examined on their own, so that one unit's redirect
+//! does not repeat the others. Every command is safe to repeat.
 //!
 //! | reply | meaning | next |
 //! |---|---|---|
@@ -18,12 +18,12 @@
 //! Redis counts a key that does not exist as one that has moved. So nearly every script with several keys is answered
 //! with `TRYAGAIN` until its slot has moved, even before the first key has.
 //!
-//! Commands whose replies may lag are sent to a replica first, if there is one to read. Whatever the replica does not answer
-//! with data is sent to the master.
+//! Commands whose replies may lag are sent to a replica first, if there is one to read. Whatever the replica does not
+//! answer with data is sent to the master.
 //!
-//! Of a unit of several commands, those before the first redirect keep their replies, and the others are sent one by one
-//! from then on. The master that a slot is moving to answers, after `ASKING`, even for a key that is still at the other
-//! master, as if there were no such key. So only a command that was itself answered with `ASK` is sent there.
+//! Of a unit of several commands, those before the first redirect keep their replies, and the others are sent one by
+//! one from then on. The master that a slot is moving to answers, after `ASKING`, even for a key that is still at the
+//! other master, as if there were no such key. So only a command that was itself answered with `ASK` is sent there.
 //!
 //! What cannot be answered in the end fails for its own caller only.
 
@@ -267,7 +267,8 @@ impl Verdict {
     fn of(reply: Reply<'_>, asked: &Node, part: &Part) -> Option<Self> {
         match reply.error_code()? {
             b"ASK" | b"TRYAGAIN" if part.is_transaction => None,
-            // A script that is answered with `ASK` may have all its keys at the next master, which replies `TRYAGAIN` if not.
+            // A script that is answered with `ASK` may have all its keys at the next master, which replies `TRYAGAIN`
+            // if not.
             b"TRYAGAIN" if part.unit.fails_if_divided => None,
             b"MOVED" => Some(Self::Send(Target::Moved(named(reply, asked)?))),
             b"ASK" => Some(Self::Send(Target::Asking(named(reply, asked)?))),
@@ -363,8 +364,9 @@ impl Distribution {
         (bytes.freeze(), count)
     }
 
-    /// Records what a group's node has answered. Unless it `may_retry`, the commands that the node does not serve at the
-    /// moment fail, as do those of a node that could not be reached. Returns the slots that other masters serve, with these masters.
+    /// Records what a group's node has answered. Unless it `may_retry`, the commands that the node does not serve at
+    /// the moment fail, as do those of a node that could not be reached. Returns the slots that other masters serve,
+    /// with these masters.
     pub(super) fn settle(
         &mut self,
         group: &Group,
@@ -395,7 +397,8 @@ impl Distribution {
         moved
     }
 
-    /// Records that a group's node could not be reached, or did not answer in time. The master is asked instead of a replica.
+    /// Records that a group's node could not be reached, or did not answer in time. The master is asked instead of a
+    /// replica.
     fn fail(&mut self, group: &Group, error: &Error, may_retry: bool) {
         let is_lost = error.is_timeout() || !may_retry;
         for part in &group.parts {
@@ -645,8 +648,8 @@ mod tests {
         assert_eq!((rounds, distribution.outlook()), (MOST_REDIRECTS, Some(Outlook::LacksMaster)));
     }
 
-    /// Distributes one command of each of two users, whose slots have different masters. Returns the groups, that of the
-    /// first master first.
+    /// Distributes one command of each of two users, whose slots have different masters. Returns the groups, that of
+    /// the first master first.
     fn two() -> (Distribution, Vec<Group>) {
         let mut distribution = Distribution::of(pipeline(&[(1, 1), (2, 1)]));
         let mut groups = distribution.groups(&topology());

@@ -108,8 +108,8 @@ impl FromRedisValue for Attempt {
     }
 }
 
-/// Records the node that is going to issue the first post id of a new store, in a cluster. Returns false if one was recorded
-/// before.
+/// Records the node that is going to issue the first post id of a new store, in a cluster. Returns false if one was
+/// recorded before.
 pub(super) fn set_issuer(keys: &Keys) -> Command<bool> {
     call(&script::SET_ISSUER).key(&keys.issuer()).reply()
 }

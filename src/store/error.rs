@@ -66,8 +66,8 @@ impl Error {
     }
 
     /// Returns true if a master of a cluster rejected a script whose keys are divided between two masters, or if Valkey
-    /// rejected the `EXEC` of such a transaction; Redis rejects its commands, and then replies `EXECABORT`. Commands for
-    /// single keys succeed.
+    /// rejected the `EXEC` of such a transaction; Redis rejects its commands, and then replies `EXECABORT`. Commands
+    /// for single keys succeed.
     #[must_use]
     pub fn is_divided(&self) -> bool {
         match self {

@@ -1,5 +1,5 @@
-//! Storage of exclusions: the users whom a user has muted or blocked, the users who block the user, and the version of all
-//! of these.
+//! Storage of exclusions: the users whom a user has muted or blocked, the users who block the user, and the version of
+//! all of these.
 //!
 //! The version is a field of the user's sessions, so that authentication reads it without a command of its own. Scripts
 //! raise it whenever they change the set, and never remove it. A user without a version has no exclusions.
@@ -61,8 +61,8 @@ fn name_of(scope: MuteScope) -> &'static str {
     }
 }
 
-/// Mutes `other`, or replaces the end and the scope of their mute, unless the user has muted `limit` others, with those whose
-/// mutes have ended. Returns the version after the change; `None` if the user has reached the limit.
+/// Mutes `other`, or replaces the end and the scope of their mute, unless the user has muted `limit` others, with those
+/// whose mutes have ended. Returns the version after the change; `None` if the user has reached the limit.
 pub fn mute(keys: &Keys, user: UserId, other: UserId, mute: Mute, limit: u32) -> Command<Option<Version>> {
     let Mute { since, until, scope } = mute;
     let until = until.map_or_else(String::new, |until| until.as_millis().to_string());
@@ -89,8 +89,8 @@ pub fn version(keys: &Keys, user: UserId) -> Command<Option<Version>> {
     command("HGET").key(&keys.sessions(user)).arg(VERSION).reply()
 }
 
-/// Reads a user's exclusions without the users who block the user, in `O(n)` for `n` muted or blocked users and users whom
-/// the user has requested to follow.
+/// Reads a user's exclusions without the users who block the user, in `O(n)` for `n` muted or blocked users and users
+/// whom the user has requested to follow.
 pub fn read(keys: &Keys, user: UserId) -> Command<Exclusions> {
     let all = |key: &Key<SortedSet>| command("ZRANGE").key(key).arg(0).arg(-1).arg("WITHSCORES");
     let mutes = command("HGETALL").key(&keys.muting(user));

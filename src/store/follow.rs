@@ -1,8 +1,8 @@
-//! Storage of follows and requests to follow: the state of each in the slot of the user who follows, and its mirror in the
-//! slot of the user who is followed.
+//! Storage of follows and requests to follow: the state of each in the slot of the user who follows, and its mirror in
+//! the slot of the user who is followed.
 //!
-//! A user follows another, has requested to, or neither. The state is one value, in two sorted sets of which at most one
-//! contains the other user, so that no interruption leaves a user who both follows and requests to.
+//! A user follows another, has requested to, or neither. The state is one value, in two sorted sets of which at most
+//! one contains the other user, so that no interruption leaves a user who both follows and requests to.
 //!
 //! Not here: the lists themselves (`store::relation`), the order of writes to the two slots (`app::edge`).
 
@@ -104,8 +104,8 @@ impl FromRedisValue for Followed {
     }
 }
 
-/// Writes the source of truth for a user's follows, in order, until the user follows, or has requested to follow, `limit`
-/// users. Returns the outcomes, and the version of the user's exclusions after the writes.
+/// Writes the source of truth for a user's follows, in order, until the user follows, or has requested to follow,
+/// `limit` users. Returns the outcomes, and the version of the user's exclusions after the writes.
 ///
 /// # Panics
 /// If there are more than [`MOST`].

@@ -71,8 +71,8 @@
 //! Times are in milliseconds since the Unix epoch; ids are decimal numbers.
 //!
 //! Two kinds of pub/sub channels are named like keys: `ff:{u7}:live` announces changes that affect user 7;
-//! `ff:{g}:pulled` announces authors of new posts that followers pull. In a cluster they are channels of sharded pub/sub,
-//! so they have slots as well. See [`crate::store::signal`].
+//! `ff:{g}:pulled` announces authors of new posts that followers pull. In a cluster they are channels of sharded
+//! pub/sub, so they have slots as well. See [`crate::store::signal`].
 
 use std::fmt::{self, Write as _};
 use std::marker::PhantomData;

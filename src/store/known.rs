@@ -85,8 +85,8 @@ impl Known {
     }
 }
 
-/// Returns the topology that most nodes report; `None` if as many report the known one, or none reports any. A node that
-/// has been cut off may report an old one.
+/// Returns the topology that most nodes report; `None` if as many report the known one, or none reports any. A node
+/// that has been cut off may report an old one.
 pub(super) fn most_frequent(reported: Vec<Topology>, known: &Topology) -> Option<Topology> {
     let votes = |topology: &Topology| reported.iter().filter(|other| *other == topology).count();
     let most = reported.iter().map(votes).max()?;

@@ -1,7 +1,7 @@
 //! Examines how far the replicas of a cluster are behind their masters.
 //!
-//! A replica is read while it has executed everything that its master had executed a few seconds ago. Both report how far
-//! they are as an offset in the stream of replication
+//! A replica is read while it has executed everything that its master had executed a few seconds ago. Both report how
+//! far they are as an offset in the stream of replication
 //! (<https://redis.io/docs/latest/operate/oss_and_stack/management/replication/>), once a second.
 
 use std::collections::{HashMap, VecDeque};

@@ -34,7 +34,7 @@ fn usage<Kind>(key: &Key<Kind>, count: &str, markers: u64) -> Command<Option<Key
     })
 }
 
-/// Measures the list of a user's followers or of the users they follow.
+/// Measures one of a user's lists of follows and requests to follow.
 pub fn follows(keys: &Keys, user: UserId, side: Side) -> Command<Option<KeyUsage>> {
     usage(&keys.list(user, side), "ZCARD", 0)
 }
@@ -49,7 +49,7 @@ pub fn blocking(keys: &Keys, user: UserId) -> Command<Option<KeyUsage>> {
     usage(&keys.blocking(user), "ZCARD", 0)
 }
 
-/// Measures the newest of the users who block a user. Sets of more than these take less per member.
+/// Measures the newest of the users who block a user. In larger sets, a member takes fewer bytes.
 pub fn blockers(keys: &Keys, user: UserId) -> Command<Option<KeyUsage>> {
     usage(&keys.blockers(user), "ZCARD", 0)
 }

@@ -76,8 +76,8 @@ use crate::store::key::{FIRST_FANOUT_PARTITIONS, Keys};
 use crate::store::reply::Replies;
 use crate::store::signal::SignalListener;
 
-/// A feature that a server must know to use a store that has it. Earlier versions reject a store that has one they do not
-/// know.
+/// A feature that a server must know to use a store that has it. Earlier versions reject a store that has one they do
+/// not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feature {
     /// Users have muted others.
@@ -99,8 +99,8 @@ impl Feature {
     }
 }
 
-/// Value of `hash-max-listpack-value` with which Redis stores all posts and bios in the compact encoding: no post is longer
-/// than 2,000 characters of four bytes.
+/// Value of `hash-max-listpack-value` with which Redis stores all posts and bios in the compact encoding: no post is
+/// longer than 2,000 characters of four bytes.
 const LONGEST_COMPACT: u64 = 8_192;
 
 /// The hot store of one deployment: its connections, key format and layout.
@@ -179,8 +179,8 @@ impl Store {
         self.deployment.connections()
     }
 
-    /// Returns the addresses of a cluster's masters, and whether each was reached when it was last tried; nothing if there
-    /// is a single server.
+    /// Returns the addresses of a cluster's masters, and whether each was reached when it was last tried; nothing if
+    /// there is a single server.
     #[must_use]
     pub fn masters(&self) -> Vec<(String, bool)> {
         self.deployment.masters()
@@ -192,8 +192,8 @@ impl Store {
         self.deployment.reads_replicas()
     }
 
-    /// Checks that Redis responds and accepts writes by writing the time to a key that nothing depends on; in a cluster,
-    /// also that most masters respond. Makes one round trip; in a cluster, two at the same time.
+    /// Checks that Redis responds and accepts writes by writing the time to a key that nothing depends on; in a
+    /// cluster, also that most masters respond. Makes one round trip; in a cluster, two at the same time.
     pub async fn probe(&self, now: Timestamp) -> Result<(), Error> {
         let probe = command("SET").key(&self.keys.probe()).arg(now.as_millis()).arg("EX").arg(60);
         let probe = probe.reply::<String>().send("probe", self);
@@ -270,15 +270,15 @@ impl Store {
         Ok(can_wait)
     }
 
-    /// Records that the store has a feature, so that servers of earlier versions, which do not know it, reject the store.
-    /// Call this function before the first data of the feature are stored. Makes one round trip.
+    /// Records that the store has a feature, so that servers of earlier versions, which do not know it, reject the
+    /// store. Call this function before the first data of the feature are stored. Makes one round trip.
     pub async fn add_feature(&self, feature: Feature) -> Result<(), Error> {
         let add = call(&script::ADD_FEATURE).key(&self.keys.layout()).arg(feature.name()).reply::<bool>();
         add.send("add feature", self).await.map(drop)
     }
 
-    /// Logs a warning if a server stores posts in the larger of the two encodings that Redis has for hashes. Skips servers
-    /// that do not let their settings be read. Makes one round trip.
+    /// Logs a warning if a server stores posts in the larger of the two encodings that Redis has for hashes. Skips
+    /// servers that do not let their settings be read. Makes one round trip.
     async fn check_encoding(&self) {
         // All versions know this name, the older of the option's two names.
         let read = pipeline(&[command("CONFIG").arg("GET").arg("hash-max-ziplist-value")]);
@@ -308,15 +308,15 @@ impl Store {
         replies.into_iter().map(read).collect()
     }
 
-    /// Returns the total memory that all servers use, in bytes; `None` if one of them does not report it. Makes one round
-    /// trip.
+    /// Returns the total memory that all servers use, in bytes; `None` if one of them does not report it. Makes one
+    /// round trip.
     pub async fn memory_used(&self) -> Result<Option<u64>, Error> {
         let servers: Vec<InfoDict> = self.info("memory").await.into_iter().collect::<Result<_, _>>()?;
         Ok(servers.iter().map(|info| info.get::<u64>("used_memory")).sum())
     }
 
-    /// Returns the layout. Because it determines where each name and job is, the first process that opens the store fixes
-    /// it; later values of the options have no effect.
+    /// Returns the layout. Because it determines where each name and job is, the first process that opens the store
+    /// fixes it; later values of the options have no effect.
     async fn fix_layout(&self, config: &RedisConfig) -> Result<StoreLayout, OpenError> {
         if let Some(layout) = self.read_layout().await? {
             return Ok(layout);

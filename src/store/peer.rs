@@ -61,8 +61,8 @@ impl Outage {
         self.failures().as_ref().map_or(Duration::ZERO, |failures| failures.first.elapsed())
     }
 
-    /// Returns true if the caller may try to reach the server. If the outage is longer than `patience`, one caller may in
-    /// each `interval`, so that the others do not wait in vain.
+    /// Returns true if the caller may try to reach the server. If the outage is longer than `patience`, one caller may
+    /// in each `interval`, so that the others do not wait in vain.
     pub(super) fn may_try(&self, patience: Duration, interval: Duration) -> bool {
         let mut failures = self.failures();
         let Some(failures) = &mut *failures else { return true };

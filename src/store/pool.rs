@@ -160,8 +160,8 @@ impl Pool {
         Self { size: 1, lanes: lanes(1), ..self.clone() }
     }
 
-    /// Returns a separate pool with a single connection for all lanes, over which the server tracks what this cache keeps.
-    /// Connects once, so that a server that cannot track keys is rejected.
+    /// Returns a separate pool with a single connection for all lanes, over which the server tracks what this cache
+    /// keeps. Connects once, so that a server that cannot track keys is rejected.
     pub(super) async fn tracking(&self, cache: Cache) -> Result<Self, OpenError> {
         let pool = Self { size: 1, lanes: lanes(1), cache: Some(cache), ..self.clone() };
         pool.check().await.map_err(OpenError::Untracked)?;

@@ -273,8 +273,8 @@ impl FromRedisValue for Erased {
     }
 }
 
-/// Erases a post's content and leaves a tombstone, if the post belongs to `author`. With `archived`, the visibility of a
-/// post in the archive, also leaves a tombstone for a post that only the archive contains.
+/// Erases a post's content and leaves a tombstone, if the post belongs to `author`. With `archived`, the visibility of
+/// a post in the archive, also leaves a tombstone for a post that only the archive contains.
 pub fn erase(keys: &Keys, author: UserId, id: PostId, archived: Option<Visibility>) -> Command<Erased> {
     let erase = call(&script::ERASE_POST).key(&keys.post(id)).arg(author.get()).arg(archived.is_some());
     erase.arg(archived.and_then(Visibility::word).unwrap_or_default()).reply()

@@ -1,13 +1,13 @@
 //! Lists of post ids: their form in replies, and pages and counts of the lists of authors.
 //!
-//! A script has a second form, for the time in which its keys are divided between two masters of a cluster: commands that
-//! read the keys one by one, and code that computes from their replies what the script returns. The commands are not
-//! atomic, so their order matters:
+//! A script has a second form, for the time in which its keys are divided between two masters of a cluster: commands
+//! that read the keys one by one, and code that computes from their replies what the script returns. The commands are
+//! not atomic, so their order matters:
 //!
-//! - The list of posts is read before the summary of cold posts. A post that becomes cold in between is in the list that
-//!   was read, and perhaps also in the archive. Pages contain it once, since those who merge them drop duplicates, and
-//!   the excluded posts of a count contain it. Only a total count may count it twice, and a public count may count it once although
-//!   only followers can see it.
+//! - The list of posts is read before the summary of cold posts. A post that becomes cold in between is in the list
+//!   that was read, and perhaps also in the archive. Pages contain it once, since those who merge them drop duplicates,
+//!   and the excluded posts of a count contain it. Only a total count may count it twice, and a public count may count
+//!   it once although only followers can see it.
 //! - The deleted posts are read last. A post that is deleted in between is one of them, or its deletion has reached the
 //!   archive; if it is in the list that was read, its record says that it is deleted.
 //! - A post that is published in between is missing, as if it had been published after the read.
@@ -155,8 +155,8 @@ fn in_period(builder: Builder, Period { since, until }: Period) -> Builder {
     builder.arg(end(since)).arg(end(until))
 }
 
-/// All parts of an author's posts: the list, the stored elements of its creation times, those posts that only followers can
-/// see, the summary of cold posts, and the deleted posts.
+/// All parts of an author's posts: the list, the stored elements of its creation times, those posts that only followers
+/// can see, the summary of cold posts, and the deleted posts.
 type PartsWithin = (Vec<Id>, Vec<i64>, Vec<Id>, Summary, Vec<Id>);
 
 /// The posts to count.
@@ -165,7 +165,7 @@ pub struct Counted {
     /// Period in which the posts were created.
     pub period: Period,
     /// True to leave out the posts that only followers can see.
-    pub is_public: bool,
+    pub only_public: bool,
 }
 
 /// Builds the commands that read all parts of an author's posts one by one.
@@ -343,10 +343,10 @@ pub struct CountWithin {
 /// Counts an author's hot posts that were created in a period in `O(log n)`, plus the posts created up to a day before
 /// and after both of its ends. Returns `None` if the creation times are unknown.
 pub fn count_within(keys: &Keys, author: UserId, counted: Counted) -> Command<Option<CountWithin>> {
-    let Counted { period, is_public } = counted;
+    let Counted { period, only_public } = counted;
     let count = call(&script::COUNT_POSTS_WITHIN).key(&keys.posts(author)).key(&keys.cold(author));
     let count = count.key(&keys.gone(author)).key(&keys.post_times(author)).key(&keys.limited(author));
-    let count = in_period(count, period).arg(is_public);
+    let count = in_period(count, period).arg(only_public);
     let count = count.reply::<Option<(u64, u64, u64, Vec<Id>, bool)>>().walking(FEW_TIMES).map(|parts| {
         let Some((examined, hot, greatest, excluded, has_limited)) = parts else { return Ok(None) };
         spend_on(examined + excluded.len() as u64)?;
@@ -355,7 +355,7 @@ pub fn count_within(keys: &Keys, author: UserId, counted: Counted) -> Command<Op
     let join = move |(posts, times, limited, summary, gone): PartsWithin| {
         let (posts, limited, greatest) = (ids(posts), ids(limited), summary.greatest_within(period));
         let count = |hot: Vec<PostId>| {
-            let counts = |post: &&PostId| !is_public || !limited.contains(post);
+            let counts = |post: &&PostId| !only_public || !limited.contains(post);
             let may_be_archived = |post: &PostId| post.get() <= greatest;
             let excluded = ids(gone).into_iter().chain(posts.iter().copied()).filter(may_be_archived);
             CountWithin {
@@ -371,16 +371,16 @@ pub fn count_within(keys: &Keys, author: UserId, counted: Counted) -> Command<Op
 }
 
 /// Counts an author's hot and cold posts; if `is_public`, only those that not only followers can see.
-pub fn count(keys: &Keys, author: UserId, is_public: bool) -> Command<u64> {
+pub fn count(keys: &Keys, author: UserId, only_public: bool) -> Command<u64> {
     let count = call(&script::COUNT_POSTS).key(&keys.posts(author)).key(&keys.cold(author));
-    let count = count.key(&keys.limited(author)).arg(is_public).reply();
+    let count = count.key(&keys.limited(author)).arg(only_public).reply();
     let apart = move |keys: &Keys| {
         let hot = command("LLEN").key(&keys.posts(author));
         vec![hot, command("ZCARD").key(&keys.limited(author)), summary(keys, author)]
     };
     count.or_apart(keys, apart, move |(hot, hot_limited, summary): (u64, u64, Summary)| {
         let all = hot + summary.cold.count;
-        let limited = if is_public { hot_limited + number(summary.limited) } else { 0 };
+        let limited = if only_public { hot_limited + number(summary.limited) } else { 0 };
         Ok(all.saturating_sub(limited))
     })
 }

@@ -154,8 +154,8 @@ pub type Mutuals = Result<Vec<Follow>, TooMany>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMany(pub usize);
 
-/// Reads a user's mutuals, most recently followed first, unless the user follows more than `most` users.
-/// Takes `O(n log n)` for a user who follows `n` users: Redis walks the smaller set and probes the larger set. Fails with
+/// Reads a user's mutuals, most recently followed first, unless the user follows more than `most` users. Takes `O(n log
+/// n)` for a user who follows `n` users: Redis walks the smaller set and probes the larger set. Fails with
 /// [`Error::is_divided`](crate::store::error::Error::is_divided) while the two sets are at two masters of a cluster.
 pub fn mutuals(keys: &Keys, user: UserId, most: usize) -> Command<Mutuals> {
     let read = call(&script::MUTUALS).key(&keys.following(user)).key(&keys.followers(user)).arg(most);
@@ -185,8 +185,8 @@ pub fn times(keys: &Keys, user: UserId, side: Side, others: &[UserId]) -> Comman
         .map(|scores| Ok(scores.into_iter().map(|score| score.map(|Score(at)| at)).collect()))
 }
 
-/// Reads the relation between the viewer and each of `others`, in the given order: only follows. The cost depends on the
-/// number of `others`, never on the number of followers or followed users.
+/// Reads the relation between the viewer and each of `others`, in the given order: only follows. The cost depends on
+/// the number of `others`, never on the number of followers or followed users.
 ///
 /// # Panics
 /// If `others` is empty or has more than [`PROBE`] users.

@@ -169,8 +169,8 @@ impl<'a> Element<'a> {
 }
 
 /// Reads a line that states a length of up to three digits or a null, as nearly all lines of strings and arrays do.
-/// Returns the length, `None` for a null, and the line's own length with its end; `None` for other lines, and if the bytes
-/// end before the line's end.
+/// Returns the length, `None` for a null, and the line's own length with its end; `None` for other lines, and if the
+/// bytes end before the line's end.
 fn short_length(bytes: &[u8]) -> Option<(Option<usize>, usize)> {
     let number =
         |digits: &[u8]| digits.iter().fold(0, |number, digit| number * 10 + usize::from(digit - b'0'));

@@ -1,8 +1,8 @@
 //! Finds the master of a Redis that Sentinel watches
 //! (<https://redis.io/docs/latest/develop/reference/sentinel-clients/>).
 //!
-//! Each new connection asks the sentinels in turn for the master's address, and the server at this address whether it is a
-//! master. After a failover, Sentinel closes the connections to the old master.
+//! Each new connection asks the sentinels in turn for the master's address, and the server at this address whether it
+//! is a master. After a failover, Sentinel closes the connections to the old master.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -46,7 +46,8 @@ impl Sentinel {
         &self.master
     }
 
-    /// Asks the sentinels for the master, beginning with the one that has responded last. Fails with the last one's cause.
+    /// Asks the sentinels for the master, beginning with the one that has responded last. Fails with the last one's
+    /// cause.
     pub(super) async fn master(&self) -> Result<ConnectionInfo, RedisError> {
         let first = self.next.load(Ordering::Relaxed);
         let mut failed = Error::no_answer();
@@ -83,7 +84,8 @@ impl Sentinel {
     }
 }
 
-/// Fails if the server at the other end of a new connection is not a master: Sentinel may not have noticed a failover yet.
+/// Fails if the server at the other end of a new connection is not a master: Sentinel may not have noticed a failover
+/// yet.
 pub(super) async fn check_role(connection: &Connection) -> Result<(), RedisError> {
     let reply = connection.query(redis::pipe().cmd("ROLE")).await?.pop().unwrap_or(Value::Nil);
     let Value::Array(parts) = reply.extract_error()? else { return Err(Error::no_answer()) };

@@ -110,8 +110,8 @@ pub enum Ending {
     These(Vec<Vec<u8>>),
 }
 
-/// Opens a session if the password hash is still `verified`. Returns the version of the user's exclusions; `None` if the
-/// password has changed.
+/// Opens a session if the password hash is still `verified`. Returns the version of the user's exclusions; `None` if
+/// the password has changed.
 pub fn open(
     keys: &Keys,
     user: UserId,

@@ -2,7 +2,8 @@
 //! (<https://redis.io/docs/latest/develop/pubsub/#sharded-pubsub>).
 //!
 //! A channel belongs to a slot, like a key, and only the slot's master publishes on it. There is one connection to each
-//! master that has subscriptions. When a master fails or a slot moves, only its channels are lost, and subscribed to again.
+//! master that has subscriptions. When a master fails or a slot moves, only its channels are lost, and subscribed to
+//! again.
 //!
 //! # Why not the pub/sub of the `redis` crate
 //! It has no sharded subscriptions on a connection to one node.
@@ -242,8 +243,8 @@ impl Subscriptions {
         sleep(PAUSE).await;
     }
 
-    /// Subscribes to the lost channels again, at the masters that serve them now. Returns those that are not lost any more,
-    /// on which messages may have been missed.
+    /// Subscribes to the lost channels again, at the masters that serve them now. Returns those that are not lost any
+    /// more, on which messages may have been missed.
     pub(super) async fn subscribe_again(&self) -> Vec<Channel> {
         self.cluster.refresh().await;
         let lost = self.shared.lost();

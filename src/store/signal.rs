@@ -48,8 +48,8 @@ impl Signal {
     }
 }
 
-/// Returns a command that announces an author of a new post that followers pull; `None` if the script that makes the post
-/// visible announces the author.
+/// Returns a command that announces an author of a new post that followers pull; `None` if the script that makes the
+/// post visible announces the author.
 #[must_use]
 pub fn announce(keys: &Keys, author: UserId) -> Option<Command<()>> {
     let announce = || {

@@ -219,8 +219,8 @@ pub fn pull(keys: &Keys, author: UserId, mark: Mark, limit: usize) -> Command<Pu
 }
 
 impl Pulled {
-    /// Selects an author's posts above a mark from their newest posts, the first posts of the list and the greatest cold
-    /// post, as the script does.
+    /// Selects an author's posts above a mark from their newest posts, the first posts of the list and the greatest
+    /// cold post, as the script does.
     fn of(recent: &[PostId], posts: &[PostId], greatest: Mark, mark: Mark, limit: usize) -> Self {
         let above = |posts: &[PostId]| -> Vec<PostId> {
             posts.iter().copied().take_while(|post| !mark.covers(*post)).collect()

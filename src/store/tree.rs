@@ -1,8 +1,8 @@
 //! Sets of user ids in as many shards as needed, each small enough for Redis to store as an integer array.
 //!
-//! The shards of a set form a tree with four children per node. A member is added to the root or, if the root is full, to
-//! one of its children, selected by CRC32, and so on. A small set needs one shard and a large set needs many; its size
-//! need not be known in advance. Each member is on a single path from the root, and lookups follow this path.
+//! The shards of a set form a tree with four children per node. A member is added to the root or, if the root is full,
+//! to one of its children, selected by CRC32, and so on. A small set needs one shard and a large set needs many; its
+//! size need not be known in advance. Each member is on a single path from the root, and lookups follow this path.
 //!
 //! A shard that has been full is *closed*: members may be below it. If a member of a full shard is removed, the mark 0,
 //! which is no user's id, takes its place and keeps the shard closed. See `store/lua/part/tree.lua`.

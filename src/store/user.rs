@@ -172,8 +172,8 @@ pub fn change_profile(keys: &Keys, user: UserId, change: &ProfileChange) -> Opti
     Some(write.args(fields.flat_map(|(name, value)| [name, value])).reply())
 }
 
-/// Reads up to `most` of the users who have requested to follow a user, oldest request first; `None` if the user's account is
-/// private, so that requests wait for approval.
+/// Reads up to `most` of the users who have requested to follow a user, oldest request first; `None` if the user's
+/// account is private, so that requests wait for approval.
 pub fn requests_to_public(keys: &Keys, user: UserId, most: usize) -> Command<Option<Vec<UserId>>> {
     let read = call(&script::REQUESTS_TO_PUBLIC).key(&keys.user(user)).key(&keys.requests(user)).arg(most);
     read.reply::<Option<Vec<u64>>>()

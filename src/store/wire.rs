@@ -60,8 +60,8 @@ const PING: &[u8] = b"*1\r\n$4\r\nPING\r\n";
 /// Idle time after which keepalive probes begin. They detect the dead peer of an idle connection.
 pub(super) const KEEPALIVE: Duration = Duration::from_secs(30);
 
-/// Receives the messages that Redis pushes over a connection. Dropped as soon as the connection breaks, before any caller
-/// fails.
+/// Receives the messages that Redis pushes over a connection. Dropped as soon as the connection breaks, before any
+/// caller fails.
 pub(super) trait Listener: Send + 'static {
     /// Returns true if Redis is to push a message when a key that was read over the connection changes.
     fn is_tracking(&self) -> bool;
@@ -190,7 +190,8 @@ impl Connection {
             self.pipelines.send(sent).await.map_err(|_closed| broken())?;
             answered.await.unwrap_or_else(|_closed| Err(broken()))
         };
-        // A timeout differs from a broken connection: Redis may be busy with these very commands, so they are not repeated.
+        // A timeout differs from a broken connection: Redis may be busy with these very commands, so they are not
+        // repeated.
         tokio::time::timeout(ANSWER, exchange)
             .await
             .unwrap_or_else(|elapsed| Err(io::Error::from(elapsed).into()))
@@ -575,7 +576,7 @@ mod tests {
         let callers: Vec<_> = (0..2_000)
             .map(|caller| {
                 let connection = connection.clone();
-                tokio::spawn(async move { numbers(&connection, caller, 200).await.unwrap() })
+                tokio::spawn(async move { numbers(&connection, caller, 40).await.unwrap() })
             })
             .collect();
         while connection.pipelines.capacity() > 0 {
@@ -587,7 +588,7 @@ mod tests {
         assert_eq!(connection.pipelines.capacity(), 0);
         tokio::spawn(answer(server, 1 << 16, usize::MAX));
         for (caller, numbers) in join_all(callers).await.into_iter().enumerate() {
-            assert_eq!(numbers.unwrap(), expected(caller, 200));
+            assert_eq!(numbers.unwrap(), expected(caller, 40));
         }
     }
 }

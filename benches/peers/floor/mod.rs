@@ -1,6 +1,6 @@
 //! The floor: a handler written by hand for two fixed queries, with the same commands and round trips as Fanfold, and
-//! the same bytes in response. It shows how fast Fanfold could be if GraphQL took no time. It caches only the watermark,
-//! as Fanfold does.
+//! the same bytes in response. It shows how fast Fanfold could be if GraphQL took no time. It caches only the
+//! watermark, as Fanfold does.
 
 mod answer;
 mod direct;

@@ -13,13 +13,13 @@ use crate::model::page::{Direction, Page, Window};
 use crate::model::post::Post;
 use crate::store::post_list::{Cold, MOST_GONE, PostPage};
 
-/// A post in a list: its id or, from the archive, the whole post.
+/// A post in a list: its id or, if it has already been read, the whole post.
 #[derive(Clone, Debug)]
 pub enum Listed {
     /// A post that was in Redis when the list was read.
-    Hot(PostId),
-    /// A post in the archive, read together with the list.
-    Archived(Arc<Post>),
+    Id(PostId),
+    /// A post that was read together with the list.
+    Read(Arc<Post>),
 }
 
 impl Listed {
@@ -27,8 +27,8 @@ impl Listed {
     #[must_use]
     pub fn id(&self) -> PostId {
         match self {
-            Self::Hot(id) => *id,
-            Self::Archived(post) => post.id,
+            Self::Id(id) => *id,
+            Self::Read(post) => post.id,
         }
     }
 }
@@ -157,7 +157,7 @@ impl Joint {
     fn join_found(self, found: &[Vec<Arc<Post>>]) -> Page<Listed> {
         let Self { window, hot: PostPage { page, cold, gone }, beside, behind } = self;
         let found = |range: Option<usize>| range.map_or(&[][..], |range| &found[range]);
-        let mut entries: Vec<Listed> = page.entries.iter().copied().map(Listed::Hot).collect();
+        let mut entries: Vec<Listed> = page.entries.iter().copied().map(Listed::Id).collect();
         entries.extend(without(&gone.beside, found(beside), window.direction));
         // The sort is stable. If a post is in both Redis and the archive, the Redis entry wins.
         entries.sort_by_key(Listed::id);
@@ -212,7 +212,7 @@ fn without<'a>(
     let there = found.iter().filter(move |post| !gone.contains(&post.id));
     there.map(
         move |post| {
-            if is_beyond(post.id) { Listed::Hot(post.id) } else { Listed::Archived(Arc::clone(post)) }
+            if is_beyond(post.id) { Listed::Id(post.id) } else { Listed::Read(Arc::clone(post)) }
         },
     )
 }

@@ -131,8 +131,8 @@ impl Active {
         &self.recorded
     }
 
-    /// Returns true if the job can do nothing but retry the followers left over. `are_last` is true if no others are left to
-    /// read.
+    /// Returns true if the job can do nothing but retry the followers left over. `are_last` is true if no others are
+    /// left to read.
     pub(super) fn waits_for_left_over(&self, are_last: bool) -> bool {
         !self.left_over.is_empty() && (are_last || self.left_over.len() >= MOST_LEFT_OVER)
     }
@@ -149,8 +149,8 @@ impl Active {
         left_over.iter().copied().chain(page.entries.iter().map(|follow| follow.user)).collect()
     }
 
-    /// Advances the cursor past the current chunk, in which the job wrote `received` timelines. Keeps the followers whose
-    /// timelines were unreachable, with the cause.
+    /// Advances the cursor past the current chunk, in which the job wrote `received` timelines. Keeps the followers
+    /// whose timelines were unreachable, with the cause.
     pub(super) fn note_pushed(
         &mut self,
         now: Instant,

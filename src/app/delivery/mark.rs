@@ -44,9 +44,9 @@ impl App {
         known.checked_sub(1).map(Mark::new)
     }
 
-    /// Refreshes and returns the mark. During a concurrent refresh, returns the cached value if there is one. If the store is
-    /// unavailable, in a cluster perhaps only some partitions of it, returns the last value read, if any. Makes at
-    /// most two round trips.
+    /// Refreshes and returns the mark. During a concurrent refresh, returns the cached value if there is one. If the
+    /// store is unavailable, in a cluster perhaps only some partitions of it, returns the last value read, if any.
+    /// Makes at most two round trips.
     pub(in crate::app) async fn delivered_mark(&self) -> Result<Mark, Error> {
         match self.refresh_delivered_mark().await {
             Err(error) if error.is_unreachable() => self.known_delivered_mark().ok_or(error),

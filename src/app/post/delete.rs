@@ -92,11 +92,11 @@ impl App {
         }
     }
 
-    /// Returns the error about a post that does not exist or belongs to another user. The two are not distinguishable if the
-    /// viewer may not see the post. Makes two round trips, plus an archive query unless the post is hot.
+    /// Returns the error about a post that does not exist or belongs to another user. The two are not distinguishable
+    /// if the viewer may not see the post. Makes two round trips, plus an archive query unless the post is hot.
     async fn not_own(&self, viewer: &Viewer, id: PostId) -> Result<Error, Error> {
         let visible = Visible { app: self, load: self, viewer };
-        let post = Arc::new([Listed::Hot(id)]);
+        let post = Arc::new([Listed::Id(id)]);
         let found = visible.posts(post, UserSelection::NONE, Surface::Elsewhere).await?;
         // A post by the viewer is not visible yet, or not any more.
         let is_foreign = found.iter().flatten().any(|found| Some(found.post.author) != viewer.user());

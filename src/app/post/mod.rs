@@ -22,10 +22,11 @@
 //! bound to the attempt before step 2. A request with the same key and digest resumes that draft at step 2, unless
 //! the attempt is complete. If the draft is revoked, a new draft replaces it by compare-and-set.
 //!
-//! A deletion runs under an intent, like the write of an edge: (1) replace the record with a tombstone, which
-//! hides the post; (2) remove the post from its author's lists, and from the counts; (3) queue the post for archiving, and add a
-//! job that removes it from timelines. The request does not wait for that job. The tombstone keeps the visibility, which
-//! never changes: the process that runs step 2, even after an interruption, thus knows which counts contained the post.
+//! A deletion runs under an intent, like the write of an edge: (1) replace the record with a tombstone, which hides the
+//! post; (2) remove the post from its author's lists, and from the counts; (3) queue the post for archiving, and add a
+//! job that removes it from timelines. The request does not wait for that job. The tombstone keeps the visibility,
+//! which never changes: the process that runs step 2, even after an interruption, thus knows which counts contained the
+//! post.
 
 mod delete;
 mod publish;

@@ -25,20 +25,20 @@ impl Read for PostRecords {
 
     fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
         let hot = self.0.0.iter().filter_map(|listed| match listed {
-            Listed::Hot(id) => Some(*id),
-            Listed::Archived(_) => None,
+            Listed::Id(id) => Some(*id),
+            Listed::Read(_) => None,
         });
         let (listed, records) =
             (self.0.clone(), requests.push(post::read_all(requests.keys(), hot.collect())));
         Pending::cold(move |responses| {
             let mut records = responses.replies.take(records)?.into_iter();
             let mut hot = |listed: &Listed| match listed {
-                Listed::Hot(id) => {
+                Listed::Id(id) => {
                     let missing = || store::error::Error::corrupt("no reply for a post");
                     let (_, record) = records.next().ok_or_else(missing)?;
                     Hot::read(*id, record, responses)
                 }
-                Listed::Archived(post) => Ok(Hot::Post(Some(Arc::clone(post)))),
+                Listed::Read(post) => Ok(Hot::Post(Some(Arc::clone(post)))),
             };
             let posts: Vec<Hot> = listed.0.iter().map(&mut hot).collect::<Result<_, Error>>()?;
             Ok(move |found: &Found| posts.into_iter().map(|post| post.complete(found)).collect())
@@ -130,29 +130,29 @@ pub struct PostCount {
     /// Period in which the posts were created.
     pub period: Period,
     /// True to leave out the posts that only followers can see.
-    pub is_public: bool,
+    pub only_public: bool,
 }
 
 impl Read for PostCount {
     type Value = u64;
 
     fn request(&self, requests: &mut Requests<'_>) -> Pending<Self::Value> {
-        let Self { author, period, is_public } = *self;
+        let Self { author, period, only_public } = *self;
         if period == Period::ALL {
-            let count = requests.push(post_list::count(requests.keys(), author, is_public));
+            let count = requests.push(post_list::count(requests.keys(), author, only_public));
             return Pending::hot(move |responses| Ok(responses.replies.take(count)?));
         }
-        let counted = Counted { period, is_public };
+        let counted = Counted { period, only_public };
         let count = requests.push(post_list::count_within(requests.keys(), author, counted));
         Pending::cold(move |responses| {
             let count = responses.replies.take(count)?;
             let CountWithin { hot, greatest, has_limited, excluded } =
                 count.ok_or_else(|| responses.lack_times(author))?;
             // The visibility is not in the index that the archive counts with.
-            let is_public = is_public && has_limited;
+            let only_public = only_public && has_limited;
             let counts = &mut responses.wanted.counts;
             let cold = (greatest > 0).then(|| {
-                counts.push(CountRange { author, upto: greatest, period, is_public, excluded });
+                counts.push(CountRange { author, upto: greatest, period, only_public, excluded });
                 counts.len() - 1
             });
             Ok(move |found: &Found| match (cold, &found.counts) {

@@ -126,6 +126,10 @@ impl App {
         let is_limited = posts.iter().zip(&known).all(is_as_set)
             && posts.iter().filter(|post| limited.contains_key(post)).count() == limited.len();
         let count = |is_right: bool| u64::from(!is_right);
-        Ok(Findings { mistimed: count(is_timed), mislimited: count(is_limited), ..Findings::default() })
+        Ok(Findings {
+            mistimed: count(is_timed),
+            wrong_visibilities: count(is_limited),
+            ..Findings::default()
+        })
     }
 }

@@ -424,7 +424,7 @@ mod tests {
     #[test]
     fn the_debug_output_of_a_read_is_short_however_many_entries_it_has() {
         let user = UserId::MAX;
-        let post = Listed::Hot(PostId::new(u64::MAX >> 1).unwrap());
+        let post = Listed::Id(PostId::new(u64::MAX >> 1).unwrap());
         let reads = [
             AnyRead::new(UserRecords { users: shared(&user), fields: UserFields::RESIDENCE }),
             AnyRead::new(Regions(shared(&user))),

@@ -370,9 +370,9 @@ impl App {
         }
     }
 
-    /// Returns the posts of the owner and all followed users who are not muted or blocked in a window, in the window's direction. Merges
-    /// hot and cold posts, because the floor does not coincide with any author's boundary between hot and
-    /// cold posts. May return more posts than the window's size.
+    /// Returns the posts of the owner and all followed users who are not muted or blocked in a window, in the window's
+    /// direction. Merges hot and cold posts, because the floor does not coincide with any author's boundary between hot
+    /// and cold posts. May return more posts than the window's size.
     async fn posts_of_all(&self, viewer: &Viewer, window: &Window<PostId>) -> Result<Vec<PostId>, Error> {
         let signed_in = viewer.signed_in()?;
         let (owner, now) = (signed_in.user, self.now());
@@ -396,7 +396,7 @@ impl App {
     ) -> Result<Vec<VisiblePost>, Error> {
         let visible = Visible { app: self, load: self, viewer };
         let author = UserSelection { fields: author, ..UserSelection::NONE };
-        let posts = posts.into_iter().map(Listed::Hot).collect();
+        let posts = posts.into_iter().map(Listed::Id).collect();
         Ok(visible.posts(posts, author, Surface::Timeline).await?.into_iter().flatten().collect())
     }
 }

@@ -1,13 +1,14 @@
 //! Reads the data of the timeline strategy in force: its generation, the watermark and the stars.
 //!
-//! Every timeline read starts with the watermark and the stars, which all users share. Reads therefore share a pair that
-//! is at most a few milliseconds old, so that the number of servers, and not the number of reads, determines the load
-//! on the slot that holds them.
+//! Every timeline read starts with the watermark and the stars, which all users share. Reads therefore share a pair
+//! that is at most a few milliseconds old, so that the number of servers, and not the number of reads, determines the
+//! load on the slot that holds them.
 //!
 //! # Why
 //! A stale pair is safe: a reader that misses a new star's post does not move its mark past that post, because the post
-//! counted as being published when the pair was read. A subscriber, however, is woken once for the post, so its pair must
-//! be newer than the signal. A process that makes a star forgets its pair, so that its next reads see the star's post.
+//! counted as being published when the pair was read. A subscriber, however, is woken once for the post, so its pair
+//! must be newer than the signal. A process that makes a star forgets its pair, so that its next reads see the star's
+//! post.
 //!
 //! In a cluster, timelines can therefore be read while the master of the shared slot is unreachable: with the last pair
 //! that was read.

@@ -184,9 +184,9 @@ impl App {
         }
     }
 
-    /// Changes the viewer's profile. Makes one round trip, or two if both the residence and other fields
-    /// change, because the residence is stored separately. Making the account public also accepts all requests to follow
-    /// the viewer, and makes more round trips.
+    /// Changes the viewer's profile. Makes one round trip, or two if both the residence and other fields change,
+    /// because the residence is stored separately. Making the account public also accepts all requests to follow the
+    /// viewer, and makes more round trips.
     pub async fn change_profile(&self, viewer: &Viewer, wish: ProfileUpdate<'_>) -> Result<(), Error> {
         let user = viewer.signed_in()?.user;
         let change = wish.check(&self.0.rules.media.media_hosts)?;

@@ -1,7 +1,8 @@
-//! Lists of users as a viewer sees them: without the users on the other side of a block, whether in a page or in a count.
+//! Lists of users as a viewer sees them: without the users on the other side of a block, whether in a page or in a
+//! count.
 //!
-//! A viewer whom more users block than are cached also sees these in the counts of lists, though not in their pages, from
-//! which [`Visible::users`] leaves them out.
+//! A viewer whom more users block than are cached also sees these in the counts of lists, though not in their pages,
+//! from which [`Visible::users`] leaves them out.
 //!
 //! Not here: the data of the listed users (`app::visibility`).
 
@@ -19,17 +20,19 @@ use crate::model::page::{Direction, Page, Position, Window};
 use crate::model::relation::{Follow, Side};
 
 /// Maximum number of entries read at once to replace those left out of a page.
-const MOST_READ: usize = 1_000;
+const MOST_ENTRIES: usize = 1_000;
 
-/// One of the lists of users that only the viewer sees, and that are read with the viewer's exclusions.
+/// One of the lists of users that only the viewer sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OwnList {
     /// The users whom the viewer mutes.
     Muted,
     /// The users whom the viewer blocks.
     Blocked,
+    /// The users who have requested to follow the viewer.
+    Requests,
     /// The users whom the viewer has requested to follow.
-    Requested,
+    SentRequests,
 }
 
 impl<L: Load> Visible<'_, L> {
@@ -41,28 +44,34 @@ impl<L: Load> Visible<'_, L> {
         Ok((!blocks.0.is_empty()).then_some((exclusions, blocks)))
     }
 
-    /// Returns a page of a list of users. Makes one round trip, plus one for known followers and for long lists of mutuals,
-    /// and further ones to replace entries that the viewer may not see.
+    /// Returns a page of a list of users. Makes one round trip, plus one for known followers and for long lists of
+    /// mutuals, and further ones to replace entries that the viewer may not see.
     pub async fn user_page(
         &self,
         list: UserList,
         window: Window<Position>,
     ) -> Result<Arc<Page<Follow>>, Error> {
-        let blocks = self.blocks().await?;
-        match (list.stored(), blocks) {
-            (Some(side), None) => self.load.load(FollowPage { owner: list.owner, side, window }).await,
-            (Some(side), Some((exclusions, _))) => {
-                self.visible_page(list.owner, side, window, &exclusions).await.map(Arc::new)
-            }
-            (None, blocks) => {
-                let exclusions = blocks.map(|(exclusions, _)| exclusions);
-                Ok(Arc::new(Page::of(&self.visible_entries(list, exclusions.as_deref()).await?, &window)))
-            }
+        match list.stored() {
+            Some(side) => self.stored_page(list.owner, side, window).await,
+            None => Ok(Arc::new(Page::of(&self.visible_entries(list).await?, &window))),
         }
     }
 
-    /// Returns pages of several stored lists of one kind, in the order of the requests. Makes as many round trips as for the
-    /// one that takes most.
+    /// Returns a page of a stored list.
+    async fn stored_page(
+        &self,
+        owner: UserId,
+        side: Side,
+        window: Window<Position>,
+    ) -> Result<Arc<Page<Follow>>, Error> {
+        match self.blocks().await? {
+            Some((exclusions, _)) => self.visible_page(owner, side, window, &exclusions).await.map(Arc::new),
+            None => self.load.load(FollowPage { owner, side, window }).await,
+        }
+    }
+
+    /// Returns pages of several stored lists of one kind, in the order of the requests. Makes as many round trips as
+    /// for the one that takes most.
     pub async fn user_pages(
         &self,
         side: Side,
@@ -80,12 +89,16 @@ impl<L: Load> Visible<'_, L> {
     /// Returns the length of a list of users. Makes one round trip, plus one for known followers and for long lists of
     /// mutuals.
     pub async fn user_count(&self, list: UserList) -> Result<u64, Error> {
-        let blocks = self.blocks().await?;
-        let (exclusions, excluded) = blocks.unzip();
         match list.stored() {
-            Some(side) => self.load.load(FollowCount { owner: list.owner, side, excluded }).await,
-            None => Ok(self.visible_entries(list, exclusions.as_deref()).await?.len() as u64),
+            Some(side) => self.stored_count(list.owner, side).await,
+            None => Ok(self.visible_entries(list).await?.len() as u64),
         }
+    }
+
+    /// Returns the length of a stored list.
+    async fn stored_count(&self, owner: UserId, side: Side) -> Result<u64, Error> {
+        let excluded = self.blocks().await?.map(|(_, excluded)| excluded);
+        self.load.load(FollowCount { owner, side, excluded }).await
     }
 
     /// Returns the lengths of several stored lists of one kind. Makes one round trip.
@@ -100,13 +113,10 @@ impl<L: Load> Visible<'_, L> {
     }
 
     /// Returns all visible entries of a computed list, newest first.
-    async fn visible_entries(
-        &self,
-        list: UserList,
-        exclusions: Option<&Exclusions>,
-    ) -> Result<Arc<[Follow]>, Error> {
+    async fn visible_entries(&self, list: UserList) -> Result<Arc<[Follow]>, Error> {
+        let blocks = self.blocks().await?;
         let all = list.all(self.load, self.viewer.user()).await?;
-        let Some(exclusions) = exclusions else { return Ok(all) };
+        let Some((exclusions, _)) = blocks else { return Ok(all) };
         Ok(all.iter().filter(|entry| !exclusions.has_block_with(entry.user)).copied().collect())
     }
 
@@ -136,8 +146,8 @@ impl<L: Load> Visible<'_, L> {
         Ok(Page { entries: entries.into(), has_previous, has_next })
     }
 
-    /// Returns true if there are visible entries on the other side of a window's position, or at the position. Makes as many
-    /// round trips if the position is that of a hidden entry as if it is that of no entry.
+    /// Returns true if there are visible entries on the other side of a window's position, or at the position. Makes as
+    /// many round trips if the position is that of a hidden entry as if it is that of no entry.
     async fn has_visible_behind(
         &self,
         owner: UserId,
@@ -166,8 +176,8 @@ impl<L: Load> Visible<'_, L> {
         }
     }
 
-    /// Returns visible entries in list order: those of a window and, unless these are `enough`, those beyond it until they
-    /// are.
+    /// Returns visible entries in list order: those of a window and, unless these are `enough`, those beyond it until
+    /// they are.
     async fn collect(
         &self,
         owner: UserId,
@@ -191,35 +201,46 @@ impl<L: Load> Visible<'_, L> {
         }
     }
 
-    /// Returns all entries of one of the viewer's own lists, newest first. Makes at most one round trip.
-    async fn own_entries(&self, list: OwnList) -> Result<Vec<Position>, Error> {
+    /// Returns all entries of one of the viewer's own lists, newest first; `None` if the list is not among the
+    /// exclusions, but stored. Makes at most one round trip.
+    async fn own_entries(&self, list: OwnList) -> Result<Option<Vec<Position>>, Error> {
         let viewer = self.viewer.signed_in()?;
         let exclusions = self.app.exclusions(viewer).await?;
         let mut entries = match list {
             OwnList::Muted => exclusions.muted(self.app.now()),
             OwnList::Blocked => exclusions.blocked(),
-            OwnList::Requested => exclusions.requested(),
+            OwnList::SentRequests => exclusions.requested(),
+            OwnList::Requests => return Ok(None),
         };
         let users: Shared<UserId> = Shared(entries.iter().map(|entry| entry.user).collect());
         if let Some(hidden) = self.hidden(viewer, &exclusions, &users, super::Access::Direct).await? {
             let mut hidden = hidden.into_iter();
             entries.retain(|_| hidden.next() == Some(false));
         }
-        Ok(entries)
+        Ok(Some(entries))
     }
 
-    /// Returns a page of one of the viewer's own lists. Makes at most one round trip.
+    /// Returns a page of one of the viewer's own lists. Makes at most one round trip, and further ones to replace
+    /// requests of users whom the viewer may not see.
     pub async fn own_page(
         &self,
         list: OwnList,
         window: Window<Position>,
     ) -> Result<Arc<Page<Position>>, Error> {
-        Ok(Arc::new(Page::of(&self.own_entries(list).await?, &window)))
+        if let Some(entries) = self.own_entries(list).await? {
+            return Ok(Arc::new(Page::of(&entries, &window)));
+        }
+        let page = self.stored_page(self.viewer.signed_in()?.user, Side::Requests, window).await?;
+        let entries = page.entries.iter().map(|entry| Position::from(*entry)).collect();
+        Ok(Arc::new(Page { entries, has_previous: page.has_previous, has_next: page.has_next }))
     }
 
     /// Returns the length of one of the viewer's own lists. Makes at most one round trip.
     pub async fn own_count(&self, list: OwnList) -> Result<u64, Error> {
-        Ok(self.own_entries(list).await?.len() as u64)
+        match self.own_entries(list).await? {
+            Some(entries) => Ok(entries.len() as u64),
+            None => self.stored_count(self.viewer.signed_in()?.user, Side::Requests).await,
+        }
     }
 }
 
@@ -230,6 +251,6 @@ fn beyond(window: &Window<Position>, page: &Page<Follow>) -> Option<Window<Posit
         Direction::Backward => (page.entries.first(), page.has_previous),
     };
     let last = outermost.filter(|_| more)?;
-    let size = (2 * window.size).min(MOST_READ);
+    let size = (2 * window.size).min(MOST_ENTRIES);
     Some(Window { size, from: Some(Position::from(*last)), ..*window })
 }

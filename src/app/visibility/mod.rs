@@ -1,14 +1,18 @@
-//! Decides which users and posts a viewer may see. All users and posts reach viewers through this module.
+//! Decides which users and posts a viewer may see. All users and posts reach viewers through this module, except the
+//! numbers of followers by region, which are the same for all viewers.
 //!
 //! Lists, counts, single users and posts, timelines and live events all pass through [`Visible`]. Code
 //! outside `app` has no other way to read user and post records. The rules:
 //! - A viewer sees no user who blocks them: the response is that for a user who does not exist.
-//! - A viewer finds users whom the viewer blocks by id or name, but not in lists of others, and sees none of their posts.
+//! - A viewer still finds a user whom they block, by id or name, but not in lists of others, and sees none of their
+//!   posts.
 //! - Posts by a user with a private account, and posts for followers only, are seen by the author and the author's
 //!   followers.
 //! - Posts of muted users are left out of the home timeline only.
 //!
 //! The rule for posts is one function, [`may_see`].
+//!
+//! The round trips stated here do not include reading the viewer's exclusions, which are cached (`app::exclusion`).
 
 pub mod list;
 mod posts;
@@ -69,8 +73,8 @@ impl UserSelection {
         }
     }
 
-    /// Returns the same selection, with the relation and the fields that decide which of the user's posts the viewer may
-    /// see.
+    /// Returns the same selection, with the relation and the fields that decide which of the user's posts the viewer
+    /// may see.
     #[must_use]
     pub fn with_post_access(self) -> Self {
         Self { fields: self.fields | UserFields::PRIVATE, relation: true, ..self }
@@ -95,7 +99,7 @@ pub struct VisiblePost {
     pub author: VisibleUser,
 }
 
-/// The way in which a viewer gets to see a user.
+/// The path by which a viewer reaches a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// The viewer has named the user, or has the user in a list of their own.
@@ -175,7 +179,8 @@ impl<L: Load> Visible<'_, L> {
         }
     }
 
-    /// Returns the id of the user with this name; `None` if there is no such user. Makes one round trip.
+    /// Returns the id of the user with this name whom the viewer may see; `None` if there is no such user. Makes one
+    /// round trip, or two for a viewer whom too many users block to cache.
     pub async fn user_by_name(&self, username: Username) -> Result<Option<UserId>, Error> {
         let user = self.load.load(UserByName(username)).await?;
         let Some(viewer) = self.signed_in() else { return Ok(user) };
@@ -184,13 +189,14 @@ impl<L: Load> Visible<'_, L> {
         Ok(user.filter(|_| !is_hidden))
     }
 
-    /// Returns the record of a user whom the viewer may see; `None` if the user does not exist. Makes one round trip.
-    pub async fn user(&self, user: UserId, fields: UserFields) -> Result<Option<Arc<User>>, Error> {
+    /// Returns the record of a user whom the caller has found to be visible, which this does not check; `None` if the
+    /// user does not exist. Makes one round trip.
+    pub async fn user_record(&self, user: UserId, fields: UserFields) -> Result<Option<Arc<User>>, Error> {
         self.load.load(UserRecord { user, fields }).await
     }
 
-    /// Returns these users, in the same order; `None` for users who do not exist, or whom the viewer may not see. Makes no
-    /// round trip if `users` is empty; otherwise one.
+    /// Returns these users, in the same order; `None` for users who do not exist, or whom the viewer may not see. Makes
+    /// no round trip if `users` is empty; otherwise one.
     pub async fn users(
         &self,
         users: Arc<[UserId]>,
@@ -233,8 +239,8 @@ impl<L: Load> Visible<'_, L> {
         Ok(records.iter().enumerate().map(visible).collect())
     }
 
-    /// Returns the results of [`Self::request_times`] and [`Self::hidden`]. Nearly always, neither reads anything; their
-    /// futures are large, and allocated only if needed.
+    /// Returns the results of [`Self::request_times`] and [`Self::hidden`]. Nearly always, neither reads anything;
+    /// their futures are large, and allocated only if needed.
     async fn request_times_and_hidden(
         &self,
         viewer: &SignedIn,
@@ -289,8 +295,8 @@ impl<L: Load> Visible<'_, L> {
         })
     }
 
-    /// Returns the relation between the viewer and another user, whom the viewer may see; `None` for an anonymous viewer.
-    /// Makes no round trip for an anonymous viewer; otherwise one.
+    /// Returns the relation between the viewer and another user, whom the viewer may see; `None` for an anonymous
+    /// viewer. Makes no round trip for an anonymous viewer; otherwise one.
     pub async fn relation(&self, other: UserId, requester: bool) -> Result<Option<Relation>, Error> {
         let Some(viewer) = self.signed_in() else { return Ok(None) };
         let exclusions = self.app.exclusions(viewer).await?;
@@ -340,7 +346,8 @@ impl<L: Load> Visible<'_, L> {
         Ok(posts.into_iter().map(visible).collect())
     }
 
-    /// Returns the authors of these posts whom the viewer may see. If there are no posts, loads the user `other` instead.
+    /// Returns the authors of these posts whom the viewer may see. If there are no posts, loads the user `other`
+    /// instead.
     async fn authors(
         &self,
         posts: &[Option<&Arc<Post>>],
@@ -363,8 +370,8 @@ fn is_left_out(exclusions: &Exclusions, user: UserId, access: Access) -> bool {
     access == Access::Listed && exclusions.blocked_since(user).is_some()
 }
 
-/// Returns for each of these users true if the viewer, whom these users block, may not see them; `None` if the viewer may
-/// see all of them.
+/// Returns for each of these users true if the viewer, whom these users block, may not see them; `None` if the viewer
+/// may see all of them.
 fn known_hidden(
     exclusions: &Exclusions,
     blockers: &[UserId],

@@ -17,18 +17,18 @@ use crate::model::page::{Direction, Page, Window};
 use crate::model::post::Post;
 
 /// Maximum number of posts read at once to replace those left out of a page.
-const MOST_READ: usize = 500;
+const MOST_POSTS: usize = 500;
 
 impl<L: Load> Visible<'_, L> {
-    /// Returns these posts of an author whom the viewer may see, in the same order; `None` for posts that do
-    /// not exist. Makes one round trip.
-    pub async fn posts_of(&self, posts: Arc<[Listed]>) -> Result<Arc<[Option<Arc<Post>>]>, Error> {
+    /// Returns the records of these posts, in the same order, which the caller must check; `None` for posts that do not
+    /// exist. Makes one round trip.
+    pub async fn post_records(&self, posts: Arc<[Listed]>) -> Result<Arc<[Option<Arc<Post>>]>, Error> {
         self.load.load(PostRecords(Shared(posts))).await
     }
 
-    /// Returns a page of a user's posts that were created in a period. Makes one round trip, plus one query if the page
-    /// continues in the archive.
-    pub async fn post_page(
+    /// Returns a page of a user's posts that were created in a period, including posts that the viewer may not see.
+    /// Makes one round trip, plus one query if the page continues in the archive.
+    pub async fn unfiltered_post_page(
         &self,
         author: UserId,
         window: Window<PostId>,
@@ -37,9 +37,9 @@ impl<L: Load> Visible<'_, L> {
         self.load.load(PostPage { author, window, period }).await
     }
 
-    /// Returns pages of several users' posts that were created in a period, in the order of the requests, without the posts
-    /// that the viewer may not see. Makes one round trip, plus one query if a page continues in the archive; and further ones
-    /// for authors of whom the viewer may only see some posts.
+    /// Returns pages of several users' posts that were created in a period, in the order of the requests, without the
+    /// posts that the viewer may not see. Makes one round trip, plus one query if a page continues in the archive; and
+    /// further ones for authors of whom the viewer may only see some posts.
     ///
     /// `accesses` is awaited together with the pages.
     pub async fn post_pages(
@@ -66,8 +66,9 @@ impl<L: Load> Visible<'_, L> {
         Ok((accesses, pages))
     }
 
-    /// Returns a page of those of an author's posts that are not for followers only. Reads the posts themselves, so that the
-    /// page and its flags contain only these. Makes two round trips, and more if many posts are for followers only.
+    /// Returns a page of those of an author's posts that are not for followers only. Reads the posts themselves, so
+    /// that the page and its flags contain only these. Makes two round trips, and more if many posts are for followers
+    /// only.
     async fn public_page(
         &self,
         author: UserId,
@@ -92,7 +93,7 @@ impl<L: Load> Visible<'_, L> {
             }
         };
         // Posts that have been read are not read again.
-        let entries = posts.into_iter().map(Listed::Archived).collect();
+        let entries = posts.into_iter().map(Listed::Read).collect();
         Ok(Arc::new(Page { entries, has_previous, has_next }))
     }
 
@@ -107,7 +108,7 @@ impl<L: Load> Visible<'_, L> {
         let mut next = window;
         loop {
             let page = self.load.load(PostPage { author, window: next, period }).await?;
-            let posts = self.posts_of(Arc::clone(&page.entries)).await?;
+            let posts = self.post_records(Arc::clone(&page.entries)).await?;
             let public = posts.iter().flatten().filter(|post| PostAccess::Public.includes(post)).cloned();
             let (outermost, has_more) = match window.direction {
                 Direction::Forward => {
@@ -124,12 +125,12 @@ impl<L: Load> Visible<'_, L> {
                 found.truncate(window.size);
                 return Ok(found);
             };
-            next = Window { size: (2 * next.size).min(MOST_READ), from: Some(last.id()), ..window };
+            next = Window { size: (2 * next.size).min(MOST_POSTS), from: Some(last.id()), ..window };
         }
     }
 
-    /// Returns the numbers of those of these users' posts that were created in a period and that the viewer may see. Makes
-    /// one round trip, plus one query if the period is limited and reaches into the archive.
+    /// Returns the numbers of those of these users' posts that were created in a period and that the viewer may see.
+    /// Makes one round trip, plus one query if the period is limited and reaches into the archive.
     pub async fn post_counts(
         &self,
         authors: &[(UserId, PostAccess)],
@@ -138,7 +139,7 @@ impl<L: Load> Visible<'_, L> {
         let read = |&(author, access): &(UserId, PostAccess)| PostCount {
             author,
             period,
-            is_public: access == PostAccess::Public,
+            only_public: access == PostAccess::Public,
         };
         let is_counted = |(_, access): &&(UserId, PostAccess)| *access != PostAccess::None;
         let reads: Vec<_> = authors.iter().filter(is_counted).map(read).collect();

@@ -21,8 +21,8 @@ pub(super) struct UpdateProfileInput {
     bio: Option<String>,
     /// The picture: an https URL on a host that the server allows; removed if null, unchanged if omitted.
     avatar_url: MaybeUndefined<String>,
-    /// Whether the user approves followers, and only these see the user's posts; unchanged if null. Making the account
-    /// public accepts all pending requests to follow the user.
+    /// True to make the account private: the user approves followers, and only followers see the user's posts. False to
+    /// make it public, which accepts all pending requests to follow the user. Unchanged if null.
     is_private: Option<bool>,
     /// The region: cleared if null, unchanged if omitted.
     region: MaybeUndefined<RegionInput>,

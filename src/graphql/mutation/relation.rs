@@ -115,7 +115,11 @@ macro_rules! payload {
     };
 }
 
-payload!(FollowPayload, "Payload of `follow`.", "The user to follow; null on failure.");
+payload!(
+    FollowPayload,
+    "Payload of `follow`.",
+    "The followed user, or the one whom the viewer has requested to follow; null on failure."
+);
 payload!(UnfollowPayload, "Payload of `unfollow`.", "The unfollowed user; null on failure.");
 payload!(RemoveFollowerPayload, "Payload of `removeFollower`.", "The removed follower; null on failure.");
 payload!(MutePayload, "Payload of `mute`.", "The muted user; null on failure.");
@@ -169,8 +173,8 @@ impl RelationMutation {
         Some(changed.await.map(RemoveFollowerPayload::from))
     }
 
-    /// Hides a user's posts from the viewer's home timeline. The user is not notified. Idempotent; repeating it replaces
-    /// scope and end.
+    /// Hides a user's posts from the viewer's home timeline. The user is not notified. Idempotent; repeating it
+    /// replaces scope and end.
     async fn mute(&self, context: &Context<'_>, input: MuteInput) -> Option<Result<MutePayload, Error>> {
         let MuteInput { user_id, scope, until } = input;
         let until = until.map(|DateTime(until)| until);
@@ -180,8 +184,8 @@ impl RelationMutation {
         Some(changed.await.map(MutePayload::from))
     }
 
-    /// Blocks a user: neither side sees the other any more, and follows and requests between them end. The user is not
-    /// notified. Idempotent.
+    /// Blocks a user: follows and requests between them end, the user no longer sees the viewer, and the viewer's lists
+    /// and timelines leave out the user. The user is not notified. Idempotent.
     async fn block(&self, context: &Context<'_>, input: BlockInput) -> Option<Result<BlockPayload, Error>> {
         let changed =
             change_edge(context, &input.user_id, async |app, viewer, user| app.block(viewer, user).await);
@@ -211,8 +215,8 @@ impl RelationMutation {
         Some(changed.await.map(AcceptFollowRequestPayload::from))
     }
 
-    /// Rejects a user's request to follow the viewer. The user is not notified, and may request again. Without a request,
-    /// changes nothing.
+    /// Rejects a user's request to follow the viewer. The user is not notified, and may request again. Without a
+    /// request, changes nothing.
     async fn reject_follow_request(
         &self,
         context: &Context<'_>,

@@ -138,8 +138,8 @@ fn charge<T: Preloaded>(object: &T, length: usize) -> Option<()> {
     }
 }
 
-/// Writes the objects at these indexes, each as a text of its own, with the values that must be loaded; `None` if that is
-/// impossible. Writes an object once, however often its index occurs.
+/// Writes the objects at these indexes, each as a text of its own, with the values that must be loaded; `None` if that
+/// is impossible. Writes an object once, however often its index occurs.
 async fn write_each<'a, T: Preloaded>(
     objects: &'a [T],
     indexes: &[usize],
@@ -185,8 +185,9 @@ pub(in crate::graphql) fn objects<T: 'static, N: Preloaded>(
     }
 }
 
-/// Returns the source of a field whose values are loaded for all objects together. `load` returns the values of distinct
-/// objects, in their order, or `None` if the field's resolver must resolve them. Objects with the same id are equal.
+/// Returns the source of a field whose values are loaded for all objects together. `load` returns the values of
+/// distinct objects, in their order, or `None` if the field's resolver must resolve them. Objects with the same id are
+/// equal.
 pub(in crate::graphql) fn loaded<'a, T, N, I, F>(
     field: &'a Field,
     id: fn(&T) -> I,

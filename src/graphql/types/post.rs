@@ -62,7 +62,7 @@ impl Post {
         ids: impl Iterator<Item = PostId>,
         selection: &Selected<'_>,
     ) -> Result<Vec<Option<Self>>, Error> {
-        let posts = ids.map(Listed::Hot).collect();
+        let posts = ids.map(Listed::Id).collect();
         let author = user_selection(&[selection.field("author")]);
         let posts = scope.visible().posts(posts, author, Surface::Elsewhere).await?;
         Ok(posts.iter().map(|post| Some(Self::visible(scope, post.as_ref()?))).collect())
@@ -151,7 +151,7 @@ impl Preloaded for Post {
     }
 }
 
-/// Who can see a post.
+/// The users who can see a post, apart from its author.
 #[derive(Clone, Copy, Debug, Enum, PartialEq, Eq)]
 #[graphql(remote = "model::post::Visibility")]
 pub(in crate::graphql) enum Visibility {

@@ -104,8 +104,8 @@ impl Relation {
         self.state.requester_since.map(DateTime)
     }
 
-    /// The time at which the viewer blocked the user; null if the viewer does not block the user. Whether the user blocks
-    /// the viewer is never shown.
+    /// The time at which the viewer blocked the user; null if the viewer does not block the user. The API never shows
+    /// that a user blocks the viewer.
     async fn blocked_since(&self) -> Option<DateTime> {
         self.state.blocked_since.map(DateTime)
     }

@@ -70,8 +70,8 @@ impl User {
         Self { record: Some(record), relation, ..user }
     }
 
-    /// Loads these users, with the data that the selection needs. An entry is `None` if its user does not exist, or if the
-    /// viewer may not see them. Makes one round trip.
+    /// Loads these users, with the data that the selection needs. An entry is `None` if its user does not exist, or if
+    /// the viewer may not see them. Makes one round trip.
     pub(in crate::graphql) async fn load_all(
         scope: &Arc<Scope>,
         ids: Arc<[UserId]>,
@@ -114,15 +114,15 @@ impl User {
         is_known.then(access)
     }
 
-    /// Returns the viewer's access to the user's posts. Makes no round trip if the data on which it depends are preloaded;
-    /// otherwise one.
+    /// Returns the viewer's access to the user's posts. Makes no round trip if the data on which it depends are
+    /// preloaded; otherwise one.
     pub(in crate::graphql) async fn post_access(&self) -> Result<PostAccess, Error> {
         if let Some(access) = self.known_post_access() {
             return Ok(access);
         }
         let visible = self.scope.visible();
         let is_private = async {
-            let record = visible.user(self.id, self.asked | UserFields::PRIVATE).await?;
+            let record = visible.user_record(self.id, self.asked | UserFields::PRIVATE).await?;
             Ok(record.and_then(|record| record.is_private))
         };
         let relation = async {
@@ -148,7 +148,7 @@ impl User {
             return Ok(Arc::clone(record));
         }
         // Boxed, like all loads here: the future of each field of a user is as large as the largest resolver.
-        let record = self.scope.visible().user(self.id, self.asked | needed).boxed().await?;
+        let record = self.scope.visible().user_record(self.id, self.asked | needed).boxed().await?;
         record.ok_or_else(|| Broken::NoRecord(self.id).into())
     }
 
@@ -252,8 +252,8 @@ impl User {
         UserLists(self.clone())
     }
 
-    /// The distribution of this user's followers across countries, including followers whom the viewer may not see; null if
-    /// temporarily unavailable.
+    /// The distribution of this user's followers across countries, including followers whom the viewer may not see;
+    /// null if temporarily unavailable.
     #[graphql(directive = list_size::apply(Some(DEFAULT_SIZE), Some(names(["first"])), Some(names(["regions"])), Some(false)), directive = cost::apply("50".to_owned()))]
     async fn followers_by_region(
         &self,

@@ -11,7 +11,7 @@ use crate::app::session::Sessions;
 use crate::app::viewer::SignedIn;
 use crate::app::visibility::list::OwnList;
 use crate::graphql::context::Scope;
-use crate::graphql::cursor::{ViewerList, ViewerListKind};
+use crate::graphql::cursor::ViewerList;
 use crate::graphql::directive::{CacheControlScope::Private, cache_control, cost, list_size};
 use crate::graphql::id::GlobalId;
 use crate::graphql::paging::{Paging, connections};
@@ -126,7 +126,7 @@ impl ViewerLists {
     async fn list(
         &self,
         context: &Context<'_>,
-        kind: ViewerListKind,
+        kind: OwnList,
         paging: Paging,
     ) -> Result<UserConnection, Error> {
         let list = ViewerList { owner: self.owner, kind };
@@ -138,22 +138,22 @@ connections! {
     impl ViewerLists {
         /// The users whom the viewer mutes, newest mute first.
         async fn muted(&self, context, paging) -> UserConnection {
-            self.list(context, ViewerListKind::Own(OwnList::Muted), paging).await
+            self.list(context, OwnList::Muted, paging).await
         }
 
         /// The users whom the viewer blocks, newest block first.
         async fn blocked(&self, context, paging) -> UserConnection {
-            self.list(context, ViewerListKind::Own(OwnList::Blocked), paging).await
+            self.list(context, OwnList::Blocked, paging).await
         }
 
         /// The users who wait for the viewer to accept their requests to follow, newest request first.
         async fn follow_requests(&self, context, paging) -> UserConnection {
-            self.list(context, ViewerListKind::Requests, paging).await
+            self.list(context, OwnList::Requests, paging).await
         }
 
         /// The users whom the viewer has requested to follow, newest request first.
         async fn sent_follow_requests(&self, context, paging) -> UserConnection {
-            self.list(context, ViewerListKind::Own(OwnList::Requested), paging).await
+            self.list(context, OwnList::SentRequests, paging).await
         }
     }
 }

@@ -1,6 +1,7 @@
--- Writes the source of truth for a user's follows: follows users with public accounts, and requests to follow users with
--- private accounts. A repeated follow or request keeps its time. A request to an account that is public by now becomes a
--- follow. Follows and requests count together against the limit, so that an accepted request does not exceed it.
+-- Writes the source of truth for a user's follows: follows users with public accounts, and requests to follow users
+-- with private accounts. A repeated follow or request keeps its time. A request to an account that is public by now
+-- becomes a follow. Follows and requests count together against the limit, so that an accepted request does not exceed
+-- it.
 -- KEYS[1]  the users that the user follows: a sorted set, scored by time      KEYS[2]  the users that the user has
 --          requested to follow: the same      KEYS[3]  the users that the user blocks: the same
 -- KEYS[4]  the sessions, which have the version of the exclusions

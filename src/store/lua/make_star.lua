@@ -1,5 +1,5 @@
--- Makes an author a star: from now on, followers pull the author's posts, and as soon as all servers know, no job pushes
--- them.
+-- Makes an author a star: from now on, followers pull the author's posts, and as soon as all servers know, no job
+-- pushes them.
 -- KEYS[1]  the stars: a set    KEYS[2]  the stars by number: a sorted set
 -- ARGV[1]  the author
 -- Returns  1 if the author was not a star before, else 0

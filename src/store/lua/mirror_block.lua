@@ -1,6 +1,6 @@
--- Makes the mirror of a block equal to its truth, unless a later version of the truth has been mirrored before. A block also
--- ends the blocked user's follow of the blocking user, or the request to follow them. Idempotent. Nothing is signalled,
--- because the blocked user is not to notice.
+-- Makes the mirror of a block equal to its truth, unless a later version of the truth has been mirrored before. A block
+-- also ends the blocked user's follow of the blocking user, or the request to follow them. Idempotent. Nothing is
+-- signalled, because the blocked user is not to notice.
 -- KEYS[1]  the fence: the version of the blocking user's exclusions that was mirrored last; it expires
 -- KEYS[2]  the sessions of the blocked user, which have the version of the exclusions
 -- KEYS[3]  the users that the blocked user follows: a sorted set, scored by time      KEYS[4]  the users that the blocked

@@ -25,7 +25,8 @@ async fn world(options: &[&str]) -> (World, Person) {
     (world, viewer)
 }
 
-/// Number of times that a query is sent until everything is warm: until each master of a cluster has cached the scripts.
+/// Number of times that a query is sent until everything is warm: until each master of a cluster has cached the
+/// scripts.
 const WARM: usize = 8;
 
 /// Sends a query until everything is warm, and returns the cost of sending it once more: round trips without the one

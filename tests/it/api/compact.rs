@@ -89,7 +89,7 @@ async fn a_compact_set_is_a_set_however_it_grows_and_shrinks() {
         }
         let all = async |most| compact::all(store.keys(), set(), most).send("test", store).await.unwrap();
         let mut found: Vec<u64> =
-            all(compact::MOST_READ).await.unwrap().into_iter().map(UserId::get).collect();
+            all(compact::MOST_MEMBERS).await.unwrap().into_iter().map(UserId::get).collect();
         found.sort_unstable();
         assert_eq!(found, model.iter().copied().collect::<Vec<_>>(), "{range}");
         if model.len() > NEWEST {

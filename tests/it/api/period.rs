@@ -142,7 +142,7 @@ impl Author {
             self.known.iter().filter(is_within).map(|known| known.id.as_str()).collect();
         let public = self.known.iter().filter(|known| is_within(known) && known.visibility.is_public());
         let (author, period) = (user_of(&self.world, &self.person).await, Period { since, until });
-        let counted = self.world.app.load(PostCount { author, period, is_public: true }).await.unwrap();
+        let counted = self.world.app.load(PostCount { author, period, only_public: true }).await.unwrap();
         assert_eq!(counted, public.count() as u64, "{period:?}");
         let period = json!({ "name": "ada", "createdAt": { "since": since.map(instant), "until": until.map(instant) } });
         for is_forward in [true, false] {
@@ -157,7 +157,8 @@ impl Author {
                 let token = Some(&*self.person.token);
                 let page = self.world.data(token, POSTS, variables).await["user"]["posts"].take();
                 let trips = self.world.app.store().round_trips() - trips;
-                // The session, the name, the list with its count, and the posts; the ranges and the count of the archive.
+                // The session, the name, the list with its count, and the posts; the ranges and the count of the
+                // archive.
                 assert!(trips <= 4, "{trips} round trips: {period}");
                 assert!(self.world.app.archive_asked() - queries <= 2);
                 assert_eq!(page["totalCount"], expected.len(), "{period}");

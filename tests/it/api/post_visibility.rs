@@ -52,10 +52,10 @@ async fn visibilities(world: &World, person: &Person) -> Vec<String> {
 /// Returns the numbers of all posts and of public ones. They are the same with a period that contains all posts.
 async fn counts(world: &World, author: UserId) -> [u64; 2] {
     let mut counts = [0; 2];
-    for (count, is_public) in counts.iter_mut().zip([false, true]) {
+    for (count, only_public) in counts.iter_mut().zip([false, true]) {
         let since = Some(Timestamp::from_millis(0));
         let [all, within] = [Period::ALL, Period { since, until: None }]
-            .map(|period| world.app.load(PostCount { author, period, is_public }));
+            .map(|period| world.app.load(PostCount { author, period, only_public }));
         *count = all.await.unwrap();
         assert_eq!(*count, within.await.unwrap());
     }
@@ -167,7 +167,7 @@ async fn a_check_finds_and_repairs_wrong_counts_of_posts_for_followers() {
     let (set, cold) = ("ff:{u1}:limited", "ff:{u1}:cold");
     let found = async |repair| {
         let findings = world.app.check_users(1, repair).await.unwrap();
-        (findings.mislimited, findings.miscounted)
+        (findings.wrong_visibilities, findings.miscounted)
     };
     assert_eq!((found(false).await, counts(&world, author).await), ((0, 0), [10, 5]));
     for (wrong, expected) in [

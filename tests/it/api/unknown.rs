@@ -1,5 +1,5 @@
-//! A user who is blocked cannot tell the blocking user from one who does not exist: neither from a response, nor from the
-//! work that the server does for it.
+//! A user who is blocked cannot tell the blocking user from one who does not exist: neither from a response, nor from
+//! the work that the server does for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -208,8 +208,8 @@ fn document(row: &str) -> String {
     used.fold(row.to_owned(), |document, (_, fragment)| document + " " + fragment)
 }
 
-/// Returns the paths of all arguments, and fields of their input objects, that identify a user or a post, or a place in a
-/// list: those of type `ID`, usernames and cursors.
+/// Returns the paths of all arguments, and fields of their input objects, that identify a user or a post, or a place in
+/// a list: those of type `ID`, usernames and cursors.
 fn identifying_arguments() -> BTreeSet<String> {
     let sdl = fanfold::graphql::sdl();
     let mut types = BTreeMap::new();
@@ -292,7 +292,8 @@ struct Blocked {
 }
 
 impl Blocked {
-    /// `blockers` is the number of further users who block the viewer. If `is_mutual`, the viewer blocks the blocker too.
+    /// `blockers` is the number of further users who block the viewer. If `is_mutual`, the viewer blocks the blocker
+    /// too.
     async fn new(blockers: u64, is_mutual: bool) -> Self {
         let world = World::with(&["--post-hot-limit", "1"]).await;
         world.app.open_archive().await.unwrap();
@@ -356,8 +357,8 @@ impl Blocked {
         assert_eq!(data[mutation]["userErrors"], json!([]), "{mutation}");
     }
 
-    /// Sends a document as the viewer. Returns the response, without its time and the id of the request, and the number of
-    /// round trips that it took once everything was warm.
+    /// Sends a document as the viewer. Returns the response, without its time and the id of the request, and the number
+    /// of round trips that it took once everything was warm.
     async fn ask(&self, row: &str, variables: &Value) -> (StatusCode, HeaderMap, String, u64) {
         let mut last = None;
         for _ in 0..3 {

@@ -1,5 +1,5 @@
-//! What each viewer sees, against a naive model: random worlds of follows, requests, blocks, mutes, private accounts and
-//! posts, hot and archived.
+//! What each viewer sees, against a naive model: random worlds of follows, requests, blocks, mutes, private accounts
+//! and posts, hot and archived.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};

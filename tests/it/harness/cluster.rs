@@ -308,7 +308,8 @@ impl Moving<'_> {
                 // A replica learns it from its master.
                 let _ = node.redis.try_raw::<()>(&["CLUSTER", "SETSLOT", &self.slot, "NODE", &target]);
             }
-            // If the slot has moved to and fro within milliseconds, a late message may undo the move at one of the nodes.
+            // If the slot has moved to and fro within milliseconds, a late message may undo the move at one of the
+            // nodes.
             let agree = || {
                 std::thread::sleep(Duration::from_millis(20));
                 self.nodes.iter().all(|node| is_moved(&self.key, node, self.target))

@@ -1,4 +1,5 @@
-//! The Redis of a test: a server of its own, or in a run on a cluster, one of the clusters that the tests share in turns.
+//! The Redis of a test: a server of its own, or in a run on a cluster, one of the clusters that the tests share in
+//! turns.
 
 use std::collections::VecDeque;
 use std::io::Write as _;

@@ -1,4 +1,5 @@
-//! A TCP proxy before a Redis server. It delays or holds back what the server sends: to its replicas, or to its clients.
+//! A TCP proxy before a Redis server. It delays or holds back what the server sends: to its replicas, or to its
+//! clients.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -11,7 +12,8 @@ use std::time::{Duration, Instant};
 /// The command by which a replica begins to replicate, as Redis encodes it.
 const BEGIN_TO_REPLICATE: &[u8] = b"$5\r\nPSYNC\r\n";
 
-/// A port that leads to a server. It is served until the process ends; while the server is down, connections are closed.
+/// A port that leads to a server. It is served until the process ends; while the server is down, connections are
+/// closed.
 pub(crate) struct Proxy {
     pub(crate) port: u16,
     delays: Arc<Delays>,
@@ -93,8 +95,8 @@ impl Delays {
         self.changed.notify_all();
     }
 
-    /// Waits until data is due that was received at this time. Returns false if it must not be delivered: what a replica
-    /// has not received when its master dies is lost.
+    /// Waits until data is due that was received at this time. Returns false if it must not be delivered: what a
+    /// replica has not received when its master dies is lost.
     fn wait(&self, received: Instant, connection: &Connection) -> bool {
         let mut current = self.current.lock().unwrap();
         loop {

@@ -415,7 +415,7 @@ impl Stage {
 
     /// Returns the reported numbers of an author's posts in each period: of all, or only of public ones.
     pub(crate) async fn counts(&self, author: u64, counted: &[(Period, bool)]) -> Result<Vec<usize>, Error> {
-        let count = |&(period, is_public): &_| PostCount { author: id(author), period, is_public };
+        let count = |&(period, only_public): &_| PostCount { author: id(author), period, only_public };
         let counts = self.app.load(Many(counted.iter().map(count).collect())).await?;
         Ok(counts.iter().map(|count| *count as usize).collect())
     }

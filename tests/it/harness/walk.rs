@@ -17,7 +17,7 @@ use fanfold::model::user::UserFields;
 
 /// Returns the contents of these posts.
 pub(crate) async fn read_posts(app: &App, ids: &[PostId]) -> Vec<Option<String>> {
-    let posts = app.load(PostRecords(Shared(ids.iter().copied().map(Listed::Hot).collect()))).await.unwrap();
+    let posts = app.load(PostRecords(Shared(ids.iter().copied().map(Listed::Id).collect()))).await.unwrap();
     posts.iter().map(|post| Some(post.as_ref()?.content.clone())).collect()
 }
 

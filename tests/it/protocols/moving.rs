@@ -42,9 +42,9 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
     (before, together).prop_map(|(before, together)| Scenario { before, together })
 }
 
-/// Checks that at this moment each post of an author is found once, has its time and visibility, and that as many are found
-/// as are counted: all and public ones, with and without a period. Reads that fail while the archive is unavailable are not
-/// checked. A deletion in progress is not taken for a fault of a count.
+/// Checks that at this moment each post of an author is found once, has its time and visibility, and that as many are
+/// found as are counted: all and public ones, with and without a period. Reads that fail while the archive is
+/// unavailable are not checked. A deletion in progress is not taken for a fault of a count.
 async fn check_now(stage: &Stage) -> Result<(), String> {
     let authors = AUTHORS.map(|author| UserId::new(author).unwrap());
     if let Ok(findings) = stage.app.check_posts(&authors, false).await
@@ -90,14 +90,14 @@ async fn check_counts(stage: &Stage, author: u64, found: &[Arc<Post>]) -> Result
     let all = periods.into_iter().flat_map(|period| [(period, false), (period, true)]);
     let all: Vec<(Period, bool)> = all.collect();
     let Ok(counts) = stage.counts(author, &all).await else { return Ok(()) };
-    for ((period, is_public), count) in all.into_iter().zip(counts) {
-        let is_counted = |visibility: Visibility| !is_public || visibility.is_public();
+    for ((period, only_public), count) in all.into_iter().zip(counts) {
+        let is_counted = |visibility: Visibility| !only_public || visibility.is_public();
         let is_in = |post: &&Arc<Post>| period.contains(post.created_at) && is_counted(post.visibility);
         let expected = found.iter().filter(is_in).count();
         let expected = expected + half_deleted.iter().filter(|visibility| is_counted(**visibility)).count();
         if count != expected {
             return Err(format!(
-                "{author} has {expected} posts in {period:?}, public only: {is_public}; {count} counted; \
+                "{author} has {expected} posts in {period:?}, public only: {only_public}; {count} counted; \
                  {found:?}, {half_deleted:?} being deleted"
             ));
         }

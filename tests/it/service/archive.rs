@@ -110,11 +110,11 @@ async fn public_posts_are_counted_apart(kind: Kind) {
     let counts = Counts { count: 28, limited: 9, greatest: 30 };
     assert_eq!(archive.post_counts(&[user(7)]).await.unwrap(), [(user(7), counts)]);
     let period = Period { since: Some(posts[4].created_at), until: Some(posts[19].created_at) };
-    let range = |period, is_public, excluded: &[u64]| CountRange {
+    let range = |period, only_public, excluded: &[u64]| CountRange {
         author: user(7),
         upto: 25,
         period,
-        is_public,
+        only_public,
         excluded: excluded.iter().copied().map(post_id).collect(),
     };
     let ranges = [

@@ -194,7 +194,8 @@ impl Placed {
     }
 }
 
-/// Starts a cluster of masters that keep their data when they are killed. While one is down, the others serve their slots.
+/// Starts a cluster of masters that keep their data when they are killed. While one is down, the others serve their
+/// slots.
 fn lasting_cluster() -> Cluster {
     Cluster::start_with(3, 0, &["--appendonly", "yes", "--cluster-require-full-coverage", "no"])
 }

@@ -55,7 +55,8 @@ fn posts(server: &Server, token: &str) -> Vec<[String; 3]> {
     edges.iter().map(post).collect()
 }
 
-/// Returns queries of the star's lists: pages of posts from several positions and in several periods, and lists of users.
+/// Returns queries of the star's lists: pages of posts from several positions and in several periods, and lists of
+/// users.
 fn queries(posts: &[[String; 3]]) -> Vec<String> {
     let user = "username relation { status }";
     let of_star = |fields: &str| format!("{{ user(by: {{ username: \"star\" }}) {{ {fields} }} }}");
@@ -297,14 +298,14 @@ type AllRead = (PostPage, Option<PostPage>, [(u64, Option<CountWithin>); 2], Pul
 async fn read(app: &App, request: &Request) -> AllRead {
     let (store, keys, author) = (app.store(), app.store().keys(), UserId::new(1).unwrap());
     let Request { window, period, mark, limit } = request;
-    let count = async |is_public| {
-        let counted = Counted { period: *period, is_public };
+    let count = async |only_public| {
+        let counted = Counted { period: *period, only_public };
         let mut within = post_list::count_within(keys, author, counted).send("test", store).await.unwrap();
         // Their order does not matter.
         if let Some(count) = &mut within {
             count.excluded.sort();
         }
-        (post_list::count(keys, author, is_public).send("test", store).await.unwrap(), within)
+        (post_list::count(keys, author, only_public).send("test", store).await.unwrap(), within)
     };
     (
         post_list::page(keys, author, window).send("test", store).await.unwrap(),

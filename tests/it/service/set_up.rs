@@ -21,8 +21,8 @@ struct SetUp {
     serve: Vec<String>,
 }
 
-/// Returns ports that no process listens on, and neither on the ports of their cluster buses, which are 10,000 above. None
-/// contains the digits of a documented port.
+/// Returns ports that no process listens on, and neither on the ports of their cluster buses, which are 10,000 above.
+/// None contains the digits of a documented port.
 fn ports_with_buses<const N: usize>() -> [u16; N] {
     static NEXT: AtomicU16 = AtomicU16::new(18_100);
     let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();

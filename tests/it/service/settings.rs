@@ -9,7 +9,8 @@ use crate::harness::world::Redis;
 
 const SETTING: &str = "hash-max-listpack-value";
 
-/// Returns the command that sets the limit of the compact encoding, by the older of its two names, which all versions know.
+/// Returns the command that sets the limit of the compact encoding, by the older of its two names, which all versions
+/// know.
 fn set_limit(limit: &str) -> [&str; 4] {
     ["CONFIG", "SET", "hash-max-ziplist-value", limit]
 }

@@ -215,8 +215,8 @@ fn a_channel_in_another_slot_than_the_keys_of_its_script_is_found() {
     check_commands(&lines.map(str::to_owned));
 }
 
-/// Returns the total duration of the commands with a key of the counters that a node has logged, in microseconds. Leaves
-/// out the commands within scripts, whose durations are part of the scripts'.
+/// Returns the total duration of the commands with a key of the counters that a node has logged, in microseconds.
+/// Leaves out the commands within scripts, whose durations are part of the scripts'.
 fn time_at_counters(node: &Instance) -> u64 {
     let entries: Vec<Vec<redis::Value>> = node.raw(&["SLOWLOG", "GET", "-1"]);
     let duration = |entry: &Vec<redis::Value>| {

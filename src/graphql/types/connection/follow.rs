@@ -54,8 +54,8 @@ impl FollowConnection {
         Ok(Self::new(scope, list, filled?, None))
     }
 
-    /// Loads a page of the followers, or of the followed users, of each of these users. Makes as many round trips as for a
-    /// single page.
+    /// Loads a page of the followers, or of the followed users, of each of these users. Makes as many round trips as
+    /// for a single page.
     pub(in crate::graphql) async fn load_all(
         owners: &[&User],
         kind: ListKind,
@@ -115,7 +115,8 @@ impl FollowConnection {
         self.info()
     }
 
-    /// The total number of entries in the list; null if temporarily unavailable.
+    /// The number of entries that the viewer may see; null if temporarily unavailable. If more than 5,000 users block
+    /// the viewer, those in the list count.
     async fn total_count(&self) -> Option<Result<i32, Error>> {
         Some(self.scope.visible().user_count(self.list).await.map(number))
     }
@@ -245,7 +246,7 @@ impl Rows for Follows<'_> {
         self.scope.visible().user_page(self.list, window).await
     }
 
-    /// Returns the entries with their users. Omits entries whose user has no record.
+    /// Returns the entries with their users. Omits entries whose user has no record or is hidden from the viewer.
     async fn nodes(&self, follows: &Arc<[Follow]>) -> Result<Vec<(Follow, User)>, Error> {
         let users = users(self.scope, follows, self.selection).await?;
         Ok(follows.iter().zip(users).filter_map(|(follow, user)| Some((*follow, user?))).collect())

@@ -148,8 +148,8 @@ impl Preloaded for PostConnection {
     }
 }
 
-/// Returns the viewer's access to each author's posts. Makes no round trip if the data on which it depends are preloaded;
-/// otherwise one.
+/// Returns the viewer's access to each author's posts. Makes no round trip if the data on which it depends are
+/// preloaded; otherwise one.
 async fn accesses(authors: &[&User]) -> Result<Vec<PostAccess>, Error> {
     try_join_all(authors.iter().map(|author| author.post_access())).await
 }
@@ -192,7 +192,7 @@ async fn fill_all(
     let rows: Vec<_> =
         rows.map(|(author, access)| Posts { scope, author, access: *access, period }).collect();
     let listed = pages.iter().flat_map(|page| page.entries.iter().cloned()).collect();
-    let posts = scope.visible().posts_of(listed).await?;
+    let posts = scope.visible().post_records(listed).await?;
     let mut start = 0;
     let filled = rows.iter().zip(windows).zip(&pages).map(|((rows, window), page)| {
         let posts = &posts[start..start + page.entries.len()];
@@ -277,11 +277,11 @@ impl Rows for Posts<'_> {
     type Node = Post;
 
     async fn page(&self, window: Window<PostId>) -> Result<Arc<Page<Listed>>, Error> {
-        self.scope.visible().post_page(self.author.user_id(), window, self.period).await
+        self.scope.visible().unfiltered_post_page(self.author.user_id(), window, self.period).await
     }
 
     async fn nodes(&self, listed: &Arc<[Listed]>) -> Result<Vec<(Listed, Post)>, Error> {
-        let posts = self.scope.visible().posts_of(Arc::clone(listed)).await?;
+        let posts = self.scope.visible().post_records(Arc::clone(listed)).await?;
         Ok(self.found(listed, &posts))
     }
 }

@@ -7,10 +7,9 @@ use async_graphql::parser::types::Field;
 use futures::future::join;
 
 use crate::app::error::Error;
-use crate::app::relation::read::UserList;
 use crate::app::visibility::{Access, UserSelection};
 use crate::graphql::context::Scope;
-use crate::graphql::cursor::{self, ViewerList, ViewerListKind};
+use crate::graphql::cursor::{self, ViewerList};
 use crate::graphql::directive::{CacheControlScope::Private, cache_control};
 use crate::graphql::page::{Filled, Rows, fill};
 use crate::graphql::paging::Paging;
@@ -21,7 +20,6 @@ use crate::graphql::types::scalar::{DateTime, number};
 use crate::graphql::types::user::User;
 use crate::model::id::UserId;
 use crate::model::page::{Page, Position, Window};
-use crate::model::relation::ListKind;
 
 /// A page of a list of users.
 pub(in crate::graphql) struct UserConnection {
@@ -44,8 +42,10 @@ impl UserConnection {
         let (edges, nodes) = (selection.field("edges"), selection.field("nodes"));
         let rows = Users { scope, list, selection: user_selection(&[edges.field("node"), nodes]) };
         let wants = Wants::of(selection);
-        // The count is loaded together with the page. The loader, or the process, caches it for the `totalCount` resolver.
-        let (filled, ()) = join(wants.fill(fill(&rows, window)), wants.count(count(scope, list))).await;
+        // The count is loaded together with the page. The loader, or the process, caches it for the `totalCount`
+        // resolver.
+        let (filled, ()) =
+            join(wants.fill(fill(&rows, window)), wants.count(scope.visible().own_count(list.kind))).await;
         let Filled { entries, has_previous, has_next } = filled?;
         let edges = entries.into_iter().map(|(entry, node)| UserEdge { list, entry, node }).collect();
         Ok(Self { scope: Arc::clone(scope), list, edges, has_previous, has_next })
@@ -81,7 +81,7 @@ impl UserConnection {
 
     /// The total number of entries in the list; null if temporarily unavailable.
     async fn total_count(&self) -> Option<Result<i32, Error>> {
-        Some(count(&self.scope, self.list).await.map(number))
+        Some(self.scope.visible().own_count(self.list.kind).await.map(number))
     }
 }
 
@@ -147,16 +147,6 @@ impl Preloaded for UserEdge {
     }
 }
 
-/// Returns the length of a list.
-async fn count(scope: &Arc<Scope>, ViewerList { owner, kind }: ViewerList) -> Result<u64, Error> {
-    match kind {
-        ViewerListKind::Own(list) => scope.visible().own_count(list).await,
-        ViewerListKind::Requests => {
-            scope.visible().user_count(UserList { owner, kind: ListKind::Requests }).await
-        }
-    }
-}
-
 /// A list of users that only the viewer sees, read page by page.
 struct Users<'a> {
     scope: &'a Arc<Scope>,
@@ -170,19 +160,10 @@ impl Rows for Users<'_> {
     type Node = User;
 
     async fn page(&self, window: Window<Position>) -> Result<Arc<Page<Position>>, Error> {
-        let ViewerList { owner, kind } = self.list;
-        match kind {
-            ViewerListKind::Own(list) => self.scope.visible().own_page(list, window).await,
-            ViewerListKind::Requests => {
-                let requests = UserList { owner, kind: ListKind::Requests };
-                let page = self.scope.visible().user_page(requests, window).await?;
-                let entries = page.entries.iter().map(|entry| Position::from(*entry)).collect();
-                Ok(Arc::new(Page { entries, has_previous: page.has_previous, has_next: page.has_next }))
-            }
-        }
+        self.scope.visible().own_page(self.list.kind, window).await
     }
 
-    /// Returns the entries with their users. Omits entries whose user has no record.
+    /// Returns the entries with their users. Omits entries whose user has no record or is hidden from the viewer.
     async fn nodes(&self, entries: &Arc<[Position]>) -> Result<Vec<(Position, User)>, Error> {
         let ids: Arc<[UserId]> = entries.iter().map(|entry| entry.user).collect();
         let users = User::load_all(self.scope, ids, self.selection, Access::Direct).await?;

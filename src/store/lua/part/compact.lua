@@ -1,5 +1,5 @@
--- Shared part of the scripts that change or read a compact set, see `store::compact`: a sorted set of the newest members,
--- and once these are more than a sorted set of 128 elements holds, a tree of all members and their number.
+-- Shared part of the scripts that change or read a compact set, see `store::compact`: a sorted set of the newest
+-- members, and once these are more than a sorted set of 128 elements holds, a tree of all members and their number.
 
 local NEWEST = 128
 
@@ -16,8 +16,8 @@ local function is_in_compact(set, member, room)
   return redis.call('ZSCORE', set.newest, member) ~= false
 end
 
--- Puts a member among the newest, in the place of the oldest of them if they are full. More elements than `NEWEST`, even
--- for a moment, would make Redis store the sorted set in its larger encoding for good.
+-- Puts a member among the newest, in the place of the oldest of them if they are full. More elements than `NEWEST`,
+-- even for a moment, would make Redis store the sorted set in its larger encoding for good.
 local function add_to_newest(newest, member, at)
   if redis.call('ZCARD', newest) >= NEWEST then
     local oldest = redis.call('ZRANGE', newest, 0, 0, 'WITHSCORES')

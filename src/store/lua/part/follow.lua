@@ -1,6 +1,6 @@
--- Shared part of the scripts that read or change a user's follows, which requires `part/exclusions`. A user follows another,
--- has requested to, or neither: at most one of the two sorted sets, both scored by time, contains the other user. Requests
--- are read with the exclusions, so their changes raise the version.
+-- Shared part of the scripts that read or change a user's follows, which requires `part/signal` and `part/exclusions`.
+-- A user follows another, has requested to, or neither: at most one of the two sorted sets, both scored by time,
+-- contains the other user. Requests are read with the exclusions, so their changes raise the version.
 
 -- Returns the state, 'following', 'requested' or '', and its time or ''.
 local function follow_of(following, requesting, member)

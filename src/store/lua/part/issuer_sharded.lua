@@ -1,5 +1,5 @@
--- Shared part of the script that issues ids, in a cluster. Returns true if another node has issued the last id: a replica
--- that has taken over may have lost the latest ids.
+-- Shared part of the script that issues ids, in a cluster. Returns true if another node has issued the last id: a
+-- replica that has taken over may have lost the latest ids.
 
 local function is_new_issuer(key)
   local node = redis.call('CLUSTER', 'MYID')

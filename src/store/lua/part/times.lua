@@ -1,7 +1,7 @@
--- Shared part of the scripts that keep the creation times of an author's hot posts: a list parallel to the list of posts.
--- An element is the time, times 1024, plus the last ten bits of the post's id, by which a list that does not belong to
--- the posts is recognized: an earlier version changes the posts without the times. The times are then unknown until a
--- server writes them again.
+-- Shared part of the scripts that keep the creation times of an author's hot posts: a list parallel to the list of
+-- posts. An element is the time, times 1024, plus the last ten bits of the post's id, by which a list that does not
+-- belong to the posts is recognized: an earlier version changes the posts without the times. The times are then unknown
+-- until a server writes them again.
 --
 -- Ids and times grow together, except for the differences between the clocks of servers, which are less than a day. A
 -- search therefore examines only the posts created up to a day before and after its period.
